@@ -1,0 +1,111 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings every Swift target shares: the Swift 6 language mode with `any` spelled out.
+let common: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// For the target that sees socket addresses: the C types of Glibc belong to whichever module came
+/// first, NIO's or Glibc's, so that asking for their defining module's import makes no sense there.
+let sockets: [SwiftSetting] = [.enableUpcomingFeature("ExistentialAny")]
+
+/// A system library: a module map and a shim header over a Debian package.
+func system(_ name: String, _ pkgConfig: String?, _ package: String) -> Target {
+  .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
+}
+
+/// A pure engine: no clock, no I/O, no Foundation, no NIO, no C media library.
+func engine(_ name: String, _ dependencies: [String]) -> Target {
+  .target(
+    name: name, dependencies: dependencies.map { .init(stringLiteral: $0) },
+    swiftSettings: common)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: common)
+}
+
+let package = Package(
+  name: "muster",
+  products: [
+    .library(name: "Muster", targets: ["Muster"]),
+    .library(
+      name: "MusterEngines",
+      targets: [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
+        "MusterCore", "MusterSimulator",
+      ]),
+    .executable(name: "muster", targets: ["muster"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
+  ],
+  targets: [
+    system("CSodium", "libsodium", "libsodium-dev"),
+    system("CVPX", "vpx", "libvpx-dev"),
+    system("COpus", "opus", "libopus-dev"),
+    system("CALSA", "alsa", "libasound2-dev"),
+    system("CV4L2", "libv4l2", "libv4l-dev"),
+    system("CSpeexDSP", "speexdsp", "libspeexdsp-dev"),
+    system("CYUV", nil, "libyuv-dev"),
+    .target(
+      name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
+      cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "CMusterAssets", exclude: ["page"],
+      cSettings: [.unsafeFlags(["-std=c23"])]),
+
+    engine("MusterBase", []),
+    engine("MusterWire", ["MusterBase"]),
+    engine("MusterCrypto", ["MusterBase", "CSodium"]),
+    engine("MusterLink", ["MusterBase", "MusterWire", "MusterCrypto"]),
+    engine("MusterMesh", ["MusterBase", "MusterWire", "MusterCrypto"]),
+    engine("MusterMedia", ["MusterBase", "MusterWire"]),
+    engine(
+      "MusterCore",
+      ["MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia"]),
+    .target(
+      name: "MusterCodecs",
+      dependencies: ["MusterBase", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims"],
+      swiftSettings: common),
+    .target(
+      name: "MusterDevices",
+      dependencies: ["MusterBase", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims"],
+      swiftSettings: common),
+    .target(
+      name: "Muster",
+      dependencies: [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
+        "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ], swiftSettings: sockets),
+    .target(
+      name: "MusterView",
+      dependencies: [
+        "MusterBase", "Muster", "CMusterAssets",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ], swiftSettings: common),
+    engine("MusterSimulator", ["MusterBase", "MusterWire", "MusterCrypto", "MusterCore"]),
+    .executableTarget(
+      name: "muster",
+      dependencies: [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterMesh", "MusterDevices", "Muster",
+        "MusterView", "MusterSimulator",
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+      ], swiftSettings: common),
+  ]
+)

@@ -1,0 +1,440 @@
+'use strict';
+// Shows the newest snapshot of the node and sends it commands. All text from others is set through
+// textContent; pictures never pass through here (worker.js draws them).
+
+const $ = (id) => document.getElementById(id);
+const token = new URLSearchParams(location.search).get('t') ?? '';
+const worker = new Worker(`worker.js?t=${encodeURIComponent(token)}`);
+const template = $('tile').content;
+const cards = new Map();
+let snapshot = null;
+let link = 'connecting';
+let downSince = 0;
+let entering = false;
+let canDecode = true;
+
+// For tests: counters of every tile, and when (ms) they were taken.
+window.__stats = {};
+window.__statsAt = 0;
+
+// ---- pieces -------------------------------------------------------------------------------------
+
+function hue(id) {
+  let hash = 7;
+  for (const letter of id) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
+  // The golden angle keeps ids that differ little apart.
+  return (hash * 137.508) % 360;
+}
+
+function initials(name) {
+  const words = name.trim().split(/\s+/u).filter(Boolean);
+  const letters = words.length > 1 ? [words[0], words[words.length - 1]] : words.slice(0, 1);
+  return letters.map((word) => [...word][0]).join('').toLocaleUpperCase() || '?';
+}
+
+function dot(member) {
+  const element = document.createElement('span');
+  element.className = 'dot';
+  element.textContent = initials(member.name);
+  element.style.setProperty('--hue', hue(member.id));
+  return element;
+}
+
+function icon(name) {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const use = document.createElementNS('http://www.w3.org/2000/svg', 'use');
+  use.setAttribute('href', `#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function toast(text, isBad = false) {
+  const element = document.createElement('div');
+  element.className = isBad ? 'toast bad' : 'toast';
+  element.textContent = text;
+  $('toasts').append(element);
+  while ($('toasts').childElementCount > 3) $('toasts').firstElementChild.remove();
+  setTimeout(() => element.remove(), 6000);
+}
+
+function command(name, fields = {}) {
+  worker.postMessage({ kind: 'command', command: { do: name, ...fields } });
+}
+
+// ---- one member's card --------------------------------------------------------------------------
+
+class Card {
+  constructor(member, isOwn) {
+    this.id = member.id;
+    this.isOwn = isOwn;
+    this.tile = null;
+    this.canvas = null;
+    this.ratio = null;
+    this.element = template.firstElementChild.cloneNode(true);
+    this.element.dataset.member = member.id;
+    this.part = (name) => this.element.querySelector(`.${name}`);
+    this.part('face').firstElementChild.style.setProperty('--hue', hue(member.id));
+  }
+
+  update(member) {
+    const name = this.isOwn ? 'You' : member.name;
+    setText(this.part('name'), name);
+    this.part('label').title = name;
+    setText(this.part('face').firstElementChild, initials(member.name));
+    const { classList } = this.element;
+    classList.toggle('audio-muted', member.audioMuted);
+    classList.toggle('speaking', member.speaking && !member.audioMuted);
+    this.bind(member.videoMuted ? null : member.tile ?? null);
+    const notes = [member.audioMuted && 'microphone off', member.videoMuted && 'camera off'];
+    this.element.setAttribute('aria-label', [name, ...notes.filter(Boolean)].join(', '));
+    if (!this.isOwn) this.showQuality(member);
+  }
+
+  /// Gives the tile's pictures a canvas, or takes it away.
+  bind(tile) {
+    if (this.tile === tile) return;
+    this.release();
+    if (tile === null) return;
+    this.tile = tile;
+    this.canvas = document.createElement('canvas');
+    this.canvas.setAttribute('role', 'img');
+    this.canvas.setAttribute('aria-label', this.isOwn ? 'Your picture' : 'Live picture');
+    this.canvas.dataset.tile = tile;
+    this.part('face').after(this.canvas);
+    const canvas = this.canvas.transferControlToOffscreen();
+    worker.postMessage({ kind: 'canvas', tile, member: this.id, canvas }, [canvas]);
+  }
+
+  release() {
+    if (this.tile === null) return;
+    worker.postMessage({ kind: 'forget', tile: this.tile, member: this.id });
+    this.canvas.remove();
+    this.tile = this.canvas = this.ratio = null;
+    this.element.classList.remove('live');
+  }
+
+  drawn(width, height) {
+    this.ratio = width / height;
+    this.element.classList.add('live');
+  }
+
+  showQuality(member) {
+    const { level, word } = quality(member);
+    const box = this.part('quality');
+    box.hidden = level === null;
+    box.className = `quality q${level}`;
+    setText(this.part('word'), word);
+    const facts = factsOf(member);
+    setText(this.part('facts'), facts);
+    box.title = facts ? `${word}: ${facts}` : word;
+  }
+
+  remove() {
+    this.release();
+    this.element.remove();
+  }
+}
+
+/// Three steps: from 5 % loss or 400 ms people notice at once, from 1 % or 200 ms now and then.
+function quality({ rttMs, lossPercent }) {
+  if (rttMs == null && lossPercent == null) return { level: null, word: '' };
+  const loss = lossPercent ?? 0;
+  const rtt = rttMs ?? 0;
+  if (loss >= 5 || rtt >= 400) {
+    return { level: 1, word: loss >= 5 ? 'Poor: packets lost' : 'Poor: long delay' };
+  }
+  if (loss >= 1 || rtt >= 200) {
+    return { level: 2, word: loss >= 1 ? 'Fair: some loss' : 'Fair: some delay' };
+  }
+  return { level: 3, word: 'Good' };
+}
+
+function factsOf(member) {
+  const { width, height, fps, kbps, rttMs, lossPercent, layer, why } = member;
+  const parts = [];
+  if (width && height) parts.push(`${width}×${height}${fps != null ? ` at ${Math.round(fps)}` : ''}`);
+  else if (layer) parts.push(layer);
+  if (kbps != null) parts.push(`${Math.round(kbps)} kbit/s`);
+  if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
+  if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
+  if (why) parts.push(why);
+  return parts.join(' · ');
+}
+
+// ---- the whole page -----------------------------------------------------------------------------
+
+function show(next) {
+  const before = snapshot;
+  snapshot = next;
+  const { self, members, call, channel } = next;
+  document.title = call ? `${channel} · in call` : channel;
+  if (call && !self.inCall) document.title = `${channel} · call ongoing`;
+  setText($('channel'), channel);
+  document.body.dataset.view = self.inCall ? 'call' : 'lobby';
+  if (before && before.self.inCall !== self.inCall) entering = false;
+  showRoster(next);
+  showLobby(next);
+  showControls(self);
+  showGrid(next);
+  showClock();
+  for (const text of next.notices) if (!before?.notices.includes(text)) toast(text);
+}
+
+function showGrid({ self, members }) {
+  const others = self.inCall ? members.filter((member) => member.inCall) : [];
+  const wanted = new Set(others.map((member) => member.id));
+  for (const [id, card] of cards) {
+    if (wanted.has(id) || card.isOwn) continue;
+    card.remove();
+    cards.delete(id);
+  }
+  for (const member of others) {
+    if (!cards.has(member.id)) {
+      const card = new Card(member, false);
+      cards.set(member.id, card);
+      $('grid').append(card.element);
+    }
+    cards.get(member.id).update(member);
+  }
+  $('alone').hidden = !self.inCall || others.length > 0;
+  showOwn(self);
+  arrange();
+}
+
+function showOwn(self) {
+  let card = cards.get(self.id);
+  if (!card) {
+    for (const [id, old] of cards) if (old.isOwn) { old.remove(); cards.delete(id); }
+    card = new Card(self, true);
+    cards.set(self.id, card);
+    $('me').append(card.element);
+  }
+  card.update({ ...self, tile: self.hasVideo ? 0 : null });
+  card.element.hidden = !self.inCall && !card.element.classList.contains('live');
+}
+
+/// The number of columns that makes the tiles largest; the last row is centred.
+function arrange() {
+  const shown = [...cards.values()].filter((card) => !card.isOwn);
+  if (!shown.length) return;
+  const { clientWidth: width, clientHeight: height } = $('stage');
+  const ratios = shown.map((card) => card.ratio).filter(Boolean);
+  const isUniform = ratios.length && Math.max(...ratios) / Math.min(...ratios) < 1.02;
+  const ratio = isUniform ? Math.min(Math.max(ratios[0], 0.6), 2.2) : 16 / 9;
+  const gap = shown.length > 9 ? 8 : 12;
+  let best = { width: 0 };
+  for (let columns = 1; columns <= shown.length; columns += 1) {
+    const rows = Math.ceil(shown.length / columns);
+    const wide = Math.min(
+      (width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows * ratio);
+    if (wide > best.width) best = { width: wide, columns };
+  }
+  // On a very small window scrolling beats tiles too small to recognise anyone in.
+  const tileWidth = Math.floor(Math.max(best.width, Math.min(132, (width - gap) / 2)));
+  $('grid').style.setProperty('--gap', `${gap}px`);
+  $('grid').style.maxWidth = `${best.columns * (tileWidth + gap) - gap}px`;
+  for (const card of shown) {
+    card.element.style.width = `${tileWidth}px`;
+    card.element.style.height = `${Math.floor(tileWidth / ratio)}px`;
+  }
+}
+
+function showRoster({ self, members, call }) {
+  const all = [{ ...self, isOwn: true }, ...members];
+  setText($('count'), String(all.length));
+  $('roster').replaceChildren(...all.map((member) => {
+    const item = document.createElement('li');
+    const who = document.createElement('span');
+    const state = document.createElement('small');
+    who.className = 'who';
+    who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
+    state.textContent = !member.inCall ? 'watching' : call?.initiator === member.id
+      ? 'in the call · started it' : 'in the call';
+    who.append(state);
+    item.append(dot(member), who);
+    if (member.inCall && member.audioMuted) item.append(icon('i-mic-off'));
+    if (member.inCall && member.videoMuted) item.append(icon('i-cam-off'));
+    return item;
+  }));
+}
+
+function showLobby({ self, members, call }) {
+  if (self.inCall) return;
+  const inside = members.filter((member) => call?.participants.includes(member.id));
+  const faces = inside.slice(0, 6).map(dot);
+  if (inside.length > 6) {
+    const more = document.createElement('span');
+    more.className = 'dot more';
+    more.textContent = `+${inside.length - 6}`;
+    faces.push(more);
+  }
+  $('lobby-faces').hidden = faces.length === 0;
+  $('lobby-faces').replaceChildren(...faces);
+  setText($('lobby-title'), call ? 'A call is going on' : 'No call at the moment');
+  setText($('lobby-text'), call ? callText(call, inside) : waitingText(members));
+  $('enter').disabled = entering || link !== 'up';
+  setText($('enter'), entering ? 'One moment…' : call ? 'Join the call' : 'Start a call');
+  const sources = [
+    self.hasAudio ? `microphone ${self.audioMuted ? 'off' : 'on'}` : 'no microphone',
+    self.hasVideo ? `camera ${self.videoMuted ? 'off' : 'on'}` : 'no camera',
+  ].join(', ');
+  setText($('lobby-sources'), `You enter with ${sources}.`);
+}
+
+function callText(call, inside) {
+  const names = inside.slice(0, 3).map((member) => member.name);
+  if (inside.length > 3) names.push(`${inside.length - 3} more`);
+  const since = new Date(call.startedAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  const who = names.length > 1
+    ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)} have been talking`
+    : names.length ? `${names[0]} has been there` : 'It has been running';
+  return `${who} since ${since}.`;
+}
+
+function waitingText(members) {
+  if (!members.length) return 'Nobody else is in this channel yet. They appear here by themselves.';
+  if (members.length === 1) return `${members[0].name} is here. Start one and both of you can talk.`;
+  return `${members.length} others are here. Start one and they can join.`;
+}
+
+function showControls(self) {
+  control('mic', self.hasAudio, self.audioMuted, ['i-mic', 'Mute'], ['i-mic-off', 'Unmute'],
+    'No microphone');
+  control('cam', self.hasVideo, self.videoMuted, ['i-cam', 'Stop video'],
+    ['i-cam-off', 'Start video'], 'No camera');
+  $('leave').disabled = link !== 'up';
+}
+
+function control(id, isThere, isOff, on, off, absent) {
+  const button = $(id);
+  const [symbol, caption] = isOff || !isThere ? off : on;
+  button.disabled = !isThere || link !== 'up';
+  button.setAttribute('aria-pressed', String(isThere && isOff));
+  button.querySelector('use').setAttribute('href', `#${symbol}`);
+  setText(button.querySelector('.caption'), isThere ? caption : absent);
+  button.title = isThere ? `${caption} (${id === 'mic' ? 'M' : 'V'})` : absent;
+}
+
+function showClock() {
+  const call = snapshot?.call;
+  $('clock').hidden = !call;
+  if (!call) return;
+  const seconds = Math.max(0, Math.floor((Date.now() - call.startedAt) / 1000));
+  const two = (number) => String(number).padStart(2, '0');
+  const hours = Math.floor(seconds / 3600);
+  const rest = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  setText($('clock'), hours ? `${hours}:${rest}` : rest);
+}
+
+// ---- the line to the node -----------------------------------------------------------------------
+
+function setLink(state, wasStopped = false) {
+  link = state;
+  if (state === 'up') downSince = 0;
+  else downSince ||= Date.now();
+  $('link').className = `link ${state}`;
+  setText($('link'), state === 'up' ? 'Connected' : state === 'down' ? 'Disconnected' : 'Connecting');
+  if (state === 'up') $('gone').hidden = true;
+  else if (state === 'down') showGone(wasStopped);
+  entering = false;
+  if (snapshot) {
+    showControls(snapshot.self);
+    showLobby(snapshot);
+  }
+}
+
+function showGone(wasStopped) {
+  // A short hiccup heals by itself and is not worth an alarm.
+  if (!wasStopped && Date.now() - downSince < 1000 && snapshot) return;
+  const isLong = wasStopped || Date.now() - downSince > 8000 || $('gone').dataset.stopped;
+  if (wasStopped) $('gone').dataset.stopped = 'yes';
+  setText($('gone-title'), isLong ? 'Muster is not running' : 'Connection to Muster lost');
+  setText($('gone-text'), isLong
+    ? 'The node behind this page has stopped. Start it again and open the address it prints.'
+    : 'Trying to reach the node again. This page carries on by itself as soon as it answers.');
+  $('gone').hidden = false;
+}
+
+worker.onmessage = ({ data }) => {
+  switch (data.kind) {
+    case 'link':
+      if (data.state === 'up') delete $('gone').dataset.stopped;
+      setLink(data.state, data.stopped);
+      break;
+    case 'message':
+      if (data.message.type === 'snapshot') show(data.message.snapshot);
+      else if (data.message.type === 'error') {
+        entering = false;
+        if (snapshot) showLobby(snapshot);
+        toast(data.message.message, true);
+      }
+      break;
+    case 'drawn': {
+      const card = cards.get(data.member);
+      if (!card || card.tile !== data.tile) break;
+      card.drawn(data.width, data.height);
+      if (card.isOwn) card.element.hidden = false;
+      arrange();
+      break;
+    }
+    case 'sent':
+      if (!data.ok) toast('Not connected to Muster right now.', true);
+      break;
+    case 'stats':
+      window.__stats = data.all;
+      window.__statsAt = data.at;
+      break;
+    case 'no-decoder':
+      canDecode = false;
+      toast('This browser cannot decode the pictures (no WebCodecs). The controls still work.', true);
+      break;
+  }
+};
+
+worker.onerror = () => toast('The page could not start completely. Reload it to try again.', true);
+
+// ---- input --------------------------------------------------------------------------------------
+
+function toggle(media) {
+  const isOff = media === 'audio' ? snapshot?.self.audioMuted : snapshot?.self.videoMuted;
+  command(isOff ? 'unmute' : 'mute', { media });
+}
+
+$('mic').onclick = () => toggle('audio');
+$('cam').onclick = () => toggle('video');
+$('leave').onclick = () => command('leave-call');
+$('retry').onclick = () => worker.postMessage({ kind: 'retry' });
+$('enter').onclick = () => {
+  entering = true;
+  command(snapshot?.call ? 'join-call' : 'start-call');
+  showLobby(snapshot);
+};
+$('details').onclick = () => {
+  const isOn = document.body.classList.toggle('show-details');
+  $('details').setAttribute('aria-pressed', String(isOn));
+};
+
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') $('people').open = false;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  const key = event.key.toLowerCase();
+  if (key === 'd') $('details').click();
+  if (!snapshot?.self.inCall) return;
+  if (key === 'm') $('mic').click();
+  if (key === 'v') $('cam').click();
+});
+document.addEventListener('click', (event) => {
+  if (!$('people').contains(event.target)) $('people').open = false;
+});
+
+new ResizeObserver(arrange).observe($('stage'));
+setInterval(() => {
+  showClock();
+  if (link === 'down') showGone(false);
+}, 1000);
+
+worker.postMessage({ kind: 'connect', url: `ws://${location.host}/ws?t=${encodeURIComponent(token)}` });

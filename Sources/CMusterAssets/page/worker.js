@@ -1,0 +1,283 @@
+'use strict';
+// Owns the WebSocket, every decoder and every canvas, so that pictures are drawn in the decoder's
+// own callback and nothing the page does delays them.
+
+const HEADER_BYTES = 24;
+const KIND_VIDEO = 1;
+/// Least time between two key frame requests for one tile, in ms.
+const ASK_EVERY = 500;
+/// Chunks waiting in one decoder beyond which the tile starts over at the next key frame.
+const DECODE_QUEUE = 30;
+/// A picture that comes so many ms later than the tile's fastest is decoded but not drawn, so that
+/// a busy machine shows fewer pictures rather than old ones.
+const LATE = 250;
+/// Even then one picture in so many ms.
+const DRAW_AT_LEAST = 200;
+/// The fastest is forgotten after one to two of these (ms): clocks get corrected.
+const MEMORY = 5000;
+
+const canDecode = typeof VideoDecoder !== 'undefined';
+const tiles = new Map();
+let socket = null;
+let url = '';
+let channel = '';
+let retryAfter = 250;
+let retryTimer = 0;
+
+class Tile {
+  constructor(number) {
+    this.number = number;
+    this.member = null;
+    this.canvas = null;
+    this.context = null;
+    this.held = null;
+    this.decoder = null;
+    this.waiting = true;
+    this.askedAt = -Infinity;
+    this.pending = new Map();
+    this.fastest = { since: 0, now: Infinity, before: Infinity };
+    this.stats = {
+      member: null, rx: 0, decoded: 0, drawn: 0, lastSeq: null, width: 0, height: 0, resets: 0,
+      keyRequests: 0, skipped: 0, latencyMs: null, drawnAt: null,
+    };
+  }
+
+  /// Another member's pictures come under this number now.
+  assign(member) {
+    if (this.member === member) return;
+    if (this.member !== null) {
+      this.restart();
+      this.canvas = this.context = null;
+      this.stats.lastSeq = null;
+      this.stats.drawn = 0;
+    }
+    this.member = member;
+    this.stats.member = member;
+  }
+
+  attach(canvas) {
+    this.canvas = canvas;
+    this.context = canvas.getContext('2d', { alpha: false });
+    if (this.held) this.draw(this.held);
+  }
+
+  receive(view) {
+    if (view.byteLength <= HEADER_BYTES) return;
+    const sequence = view.getUint32(4, true);
+    const sentAt = view.getFloat64(8, true);
+    const timestamp = view.getFloat64(16, true);
+    const data = new Uint8Array(view.buffer, view.byteOffset + HEADER_BYTES);
+    // The frame's own first bit (RFC 6386 9.1) rather than the header: a delta frame labelled as
+    // a key frame would close the decoder.
+    const isKey = (data[0] & 1) === 0;
+    const expected = this.stats.lastSeq === null ? null : (this.stats.lastSeq + 1) >>> 0;
+    this.stats.rx += 1;
+    this.stats.lastSeq = sequence;
+    if (isKey) this.waiting = false;
+    // A decoder fed across a gap shows rubbish without an error.
+    else if (expected !== null && sequence !== expected) this.waiting = true;
+    if (this.decoder && this.decoder.decodeQueueSize > DECODE_QUEUE) this.waiting = true;
+    if (this.waiting) return this.ask();
+    this.decode(isKey, sentAt, timestamp, data);
+  }
+
+  decode(isKey, sentAt, timestamp, data) {
+    if (!canDecode) return;
+    if (!this.decoder || this.decoder.state === 'closed') this.open();
+    this.pending.set(timestamp, sentAt);
+    if (this.pending.size > 128) this.pending.clear();
+    try {
+      this.decoder.decode(new EncodedVideoChunk({
+        type: isKey ? 'key' : 'delta', timestamp, data,
+      }));
+    } catch (error) {
+      this.restart();
+      this.ask();
+    }
+  }
+
+  open() {
+    const decoder = new VideoDecoder({
+      output: (frame) => this.decoder === decoder ? this.show(frame) : frame.close(),
+      error: () => {
+        if (this.decoder !== decoder) return;
+        this.restart();
+        this.ask();
+      },
+    });
+    decoder.configure({ codec: 'vp8', optimizeForLatency: true });
+    this.decoder = decoder;
+  }
+
+  show(frame) {
+    this.stats.decoded += 1;
+    this.stats.width = frame.displayWidth;
+    this.stats.height = frame.displayHeight;
+    const sentAt = this.pending.get(frame.timestamp);
+    this.pending.delete(frame.timestamp);
+    const now = performance.timeOrigin + performance.now();
+    if (sentAt !== undefined) this.stats.latencyMs = now - sentAt;
+    if (!this.context) return this.hold(frame);
+    if (this.isLate(now) && now - this.stats.drawnAt < DRAW_AT_LEAST) {
+      this.stats.skipped += 1;
+      return frame.close();
+    }
+    this.draw(frame);
+  }
+
+  isLate(now) {
+    const { fastest, stats } = this;
+    if (stats.latencyMs === null) return false;
+    if (now - fastest.since > MEMORY) {
+      this.fastest = { since: now, now: stats.latencyMs, before: fastest.now };
+      return false;
+    }
+    fastest.now = Math.min(fastest.now, stats.latencyMs);
+    return stats.latencyMs - Math.min(fastest.now, fastest.before) > LATE;
+  }
+
+  draw(frame) {
+    const { displayWidth: width, displayHeight: height } = frame;
+    const isFirst = this.stats.drawn === 0;
+    const isNewSize = this.canvas.width !== width || this.canvas.height !== height;
+    if (isNewSize) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+    }
+    this.context.drawImage(frame, 0, 0);
+    frame.close();
+    this.held = null;
+    this.stats.drawn += 1;
+    this.stats.drawnAt = performance.timeOrigin + performance.now();
+    if (isFirst || isNewSize) {
+      postMessage({ kind: 'drawn', tile: this.number, member: this.member, width, height });
+    }
+  }
+
+  /// Keeps the newest picture until the page hands over a canvas.
+  hold(frame) {
+    if (this.held) this.held.close();
+    this.held = frame;
+  }
+
+  /// A new decoder from the next key frame on.
+  restart() {
+    if (this.decoder && this.decoder.state !== 'closed') this.decoder.close();
+    if (this.held) this.held.close();
+    this.decoder = null;
+    this.held = null;
+    this.pending.clear();
+    this.waiting = true;
+    this.stats.resets += 1;
+  }
+
+  ask() {
+    const now = performance.now();
+    if (this.member === null || now - this.askedAt < ASK_EVERY) return;
+    this.askedAt = now;
+    this.stats.keyRequests += 1;
+    send({ do: 'keyframe', member: this.member });
+  }
+
+  close() {
+    this.restart();
+    tiles.delete(this.number);
+  }
+}
+
+function tileOf(number) {
+  let tile = tiles.get(number);
+  if (!tile) tiles.set(number, tile = new Tile(number));
+  return tile;
+}
+
+function send(command) {
+  if (!socket || socket.readyState !== WebSocket.OPEN) return false;
+  if (channel) command.channel = channel;
+  socket.send(JSON.stringify(command));
+  return true;
+}
+
+function connect() {
+  clearTimeout(retryTimer);
+  retryTimer = 0;
+  const opened = new WebSocket(url);
+  opened.binaryType = 'arraybuffer';
+  socket = opened;
+  opened.onopen = () => {
+    retryAfter = 250;
+    postMessage({ kind: 'link', state: 'up' });
+  };
+  opened.onmessage = (event) => {
+    if (typeof event.data === 'string') return receiveText(event.data);
+    const view = new DataView(event.data);
+    if (view.byteLength < HEADER_BYTES || view.getUint8(0) !== KIND_VIDEO) return;
+    tileOf(view.getUint8(1)).receive(view);
+  };
+  opened.onclose = (event) => {
+    if (socket !== opened) return;
+    socket = null;
+    for (const tile of tiles.values()) {
+      tile.restart();
+      tile.stats.lastSeq = null;
+      tile.askedAt = -Infinity;
+    }
+    // 1001 is the server's good-bye: the node has been stopped on purpose.
+    postMessage({ kind: 'link', state: 'down', stopped: event.code === 1001 });
+    retryTimer = setTimeout(connect, retryAfter);
+    retryAfter = Math.min(retryAfter * 2, 3000);
+  };
+}
+
+function receiveText(text) {
+  let message;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return;
+  }
+  if (message.type === 'snapshot') {
+    const { snapshot } = message;
+    channel = snapshot.channel;
+    tileOf(0).assign(snapshot.self.id);
+    for (const member of snapshot.members) {
+      if (typeof member.tile === 'number') tileOf(member.tile).assign(member.id);
+    }
+  }
+  postMessage({ kind: 'message', message });
+}
+
+onmessage = ({ data }) => {
+  switch (data.kind) {
+    case 'connect':
+      url = data.url;
+      connect();
+      break;
+    case 'retry':
+      if (retryTimer) connect();
+      break;
+    case 'canvas': {
+      const tile = tileOf(data.tile);
+      tile.assign(data.member);
+      tile.stats.drawn = 0;
+      tile.attach(data.canvas);
+      break;
+    }
+    case 'forget': {
+      const tile = tiles.get(data.tile);
+      if (tile && tile.member === data.member) tile.close();
+      break;
+    }
+    case 'command':
+      postMessage({ kind: 'sent', ok: send(data.command) });
+      break;
+  }
+};
+
+setInterval(() => {
+  const all = {};
+  for (const [number, tile] of tiles) all[number] = tile.stats;
+  postMessage({ kind: 'stats', all, at: performance.timeOrigin + performance.now() });
+}, 250);
+
+if (!canDecode) postMessage({ kind: 'no-decoder' });

@@ -1,0 +1,48 @@
+import MusterBase
+import MusterCrypto
+
+/// Everything a node is told at its start.
+public struct Configuration: Sendable {
+  /// A channel to join.
+  public struct Channel: Sendable {
+    public var name: String
+    public var key: ChannelKey
+
+    public init(name: String, key: ChannelKey) {
+      self.name = name
+      self.key = key
+    }
+  }
+
+  /// The display name that members see.
+  public var name = "member"
+  public var channels: [Channel] = []
+  /// Start or join the call of every channel at once.
+  public var call = false
+  /// `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
+  public var video: String?
+  /// `mic[:PCM]`, `tone` or a file; nil for none.
+  public var audio: String?
+  /// `default`, an ALSA PCM or a file; nil for none.
+  public var speaker: String?
+  /// Caps the top layer, in kbit/s.
+  public var videoBitrate: Int?
+  /// The largest picture asked of others.
+  public var maxVideo: VideoSize?
+  /// `HOST:PORT` of nodes to look for besides the LAN.
+  public var peers: [String] = []
+  /// Announce on the LAN by multicast and broadcast.
+  public var lan = true
+  /// `HOST:PORT` to bind; nil for every address and any free port.
+  public var listen: String?
+  /// Interfaces to announce on; empty for all.
+  public var interfaces: [String] = []
+  /// Where to write what is received; nil for nowhere.
+  public var recordDirectory: String?
+  /// Where the identity is kept; nil for the XDG data directory.
+  public var dataDirectory: String?
+  /// Use an identity in memory and no directory at all.
+  public var isEphemeral = false
+
+  public init() {}
+}

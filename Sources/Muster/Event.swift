@@ -1,0 +1,71 @@
+import MusterBase
+import MusterCore
+import MusterMesh
+import MusterWire
+
+/// Something a node tells its host, with the seconds since the node started.
+public struct TimedEvent: Sendable {
+  public var secondsSinceStart: Double
+  public var event: Event
+
+  public init(secondsSinceStart: Double, event: Event) {
+    self.secondsSinceStart = secondsSinceStart
+    self.event = event
+  }
+}
+
+/// What a node tells. `channel` is the channel's name; nil for what concerns the whole node.
+public enum Event: Sendable {
+  case memberJoined(channel: String, Member)
+  case memberUpdated(channel: String, Member)
+  case memberLeft(channel: String, Member, LeaveReason)
+  case callStarted(channel: String, ActiveCall)
+  case callJoined(channel: String, ActiveCall, NodeID)
+  case callLeft(channel: String, ActiveCall, NodeID, LeaveReason)
+  case callEnded(channel: String, CallInfo, reason: String)
+  case callState(channel: String, CallState)
+  case linkUp(channel: String, NodeID, address: Address)
+  case linkDown(channel: String, NodeID, reason: String)
+  case firstFrame(channel: String, NodeID, after: Duration, size: VideoSize)
+  case layer(
+    channel: String, NodeID, LayerDirection, from: VideoLayer?, to: VideoLayer?, why: String)
+  case statistics(Statistics)
+  case warning(MusterError)
+  /// `command` is the text of the command that could not be done.
+  case error(MusterError, command: String?)
+}
+
+/// How the node and its peers fared in the last second.
+public struct Statistics: Sendable {
+  /// CPU use of the process, in cores.
+  public var cpu: Double
+  public var residentMegabytes: Double
+  public var uplinkKilobitsPerSecond: Double
+  public var peers: [Peer]
+
+  /// One peer, in one channel.
+  public struct Peer: Sendable {
+    public var channel: String
+    public var member: NodeID
+    public var roundTrip: Duration?
+    public var lossPercent: Double
+    public var sent: Direction?
+    public var received: Direction?
+    /// Capture to decoded picture; nil without the test pattern or a shared clock.
+    public var latency: (p50: Duration, p95: Duration)?
+  }
+
+  /// Media of one direction.
+  public struct Direction: Sendable {
+    public var layer: VideoLayer?
+    public var kilobitsPerSecond: Double
+    /// Pictures since the call began.
+    public var frames: UInt64
+    public var framesLost: UInt64
+    /// Gaps of more than 200 ms, and their sum.
+    public var freezes: UInt64
+    public var frozen: Duration
+    public var audioLostPercent: Double
+    public var why: String
+  }
+}

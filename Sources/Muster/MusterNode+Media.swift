@@ -1,0 +1,111 @@
+import MusterBase
+import MusterCore
+import MusterMedia
+import MusterMesh
+import MusterWire
+import NIOCore
+
+/// One picture for a page, as it came: still VP8.
+public struct Picture: Sendable {
+  /// Nil for this node's own preview.
+  public var member: NodeID?
+  public var isKeyframe: Bool
+  public var temporalLayer: Int
+  public var data: [UInt8]
+  /// When it was captured or received, by this node's boot clock.
+  public var at: Instant
+}
+
+extension MusterNode {
+  /// Hands every picture that is due for showing to `sink`, called on the node's loop, and asks all
+  /// members for keyframes so that it can begin; nil to stop.
+  public func showPictures(_ sink: (@Sendable (Picture) -> Void)?) {
+    pictureSink = sink
+    showsPreview = sink != nil
+    updateEncoders()
+    guard sink != nil else { return }
+    for peer in node.statistics() where peer.received != nil {
+      perform(node.requestKeyframe(from: peer.link, at: now))
+    }
+    if !(media.video?.layers.isEmpty ?? true) { media.video?.requestKeyframe(layer: 0) }
+  }
+
+  func startMedia() {
+    media.start(
+      video: { [weak self] frame in self?.onLoop { $0.encoded(frame) } },
+      audio: { [weak self] audio in self?.onLoop { $0.encoded(audio) } },
+      playout: { [weak self] reports in self?.onLoop { $0.played(reports) } },
+      failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
+  }
+
+  private nonisolated func onLoop(_ body: @escaping @Sendable (isolated MusterNode) -> Void) {
+    loop.execute { self.assumeIsolated { body($0) } }
+  }
+
+  private func encoded(_ frame: EncodedFrame) {
+    if wantedLayers.contains(frame.layer) { perform(node.sendVideo(frame, at: now)) }
+    if showsPreview, frame.layer == 0, let pictureSink {
+      pictureSink(
+        Picture(
+          member: nil, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
+          data: frame.data, at: frame.capturedAt))
+    }
+  }
+
+  private func encoded(_ audio: EncodedAudio) { perform(node.sendAudio(audio, at: now)) }
+
+  private func played(_ reports: [AudioPlayout.Report]) {
+    for report in reports {
+      node.noteAudioPlayout(
+        of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
+      meters.audioLost[report.link] = report.lostPercent
+    }
+  }
+
+  /// Tells the encoders what is wanted: by members, and by this node's own preview.
+  func updateEncoders() {
+    let isInCall = node.channelIDs.contains { node.isInCall($0) }
+    var layers = wantedLayers
+    let muted = node.channelIDs.contains {
+      node.ownMember(in: $0)?.flags.contains(.videoMuted) ?? false
+    }
+    if showsPreview, isInCall, !muted, !layers.contains(0) { layers.insert(0, at: 0) }
+    media.video?.encode(layers: layers)
+    media.audio?.setWanted(isInCall)
+  }
+
+  func show(_ frame: ReceivedFrame, from link: LinkID, after delay: Duration) {
+    media.recorder?.add(frame, from: link, name: memberName(link))
+    if isPattern(link) { media.meter.add(frame.data, from: link) }
+    guard let pictureSink else { return }
+    let picture = Picture(
+      member: link.peer, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
+      data: frame.data, at: frame.completedAt)
+    guard delay > .milliseconds(1) else { return pictureSink(picture) }
+    loop.scheduleTask(in: .nanoseconds(delay.wholeNanoseconds)) { pictureSink(picture) }
+  }
+
+  private func member(_ link: LinkID) -> Member? {
+    node.members(of: link.channel).first { $0.id == link.peer }
+  }
+
+  func memberName(_ link: LinkID) -> String { member(link)?.name ?? "member" }
+
+  private func isPattern(_ link: LinkID) -> Bool {
+    member(link)?.flags.contains(.pattern) ?? false
+  }
+
+  func endMedia(of link: LinkID) {
+    media.playout?.end(link)
+    media.recorder?.end(link)
+    media.meter.end(link)
+    meters.forget(link)
+  }
+}
+
+extension MusterNode {
+  /// Whether this node has a source of pictures and one of sound.
+  public func sources() -> (video: Bool, audio: Bool) {
+    (media.video != nil, media.hasAudioSource)
+  }
+}

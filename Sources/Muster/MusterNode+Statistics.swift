@@ -1,0 +1,90 @@
+import Glibc
+import MusterBase
+import MusterCore
+import MusterMesh
+import MusterWire
+
+/// What the last statistics were computed from.
+struct Meters {
+  var at: Instant?
+  var cpuNanoseconds: Int64 = 0
+  var bytesSent: UInt64 = 0
+  var media: PeerTable<LinkID, (sent: UInt64, received: UInt64)> = PeerTable()
+  /// Percent, as the playout last told.
+  var audioLost: [LinkID: Double] = [:]
+
+  mutating func forget(_ link: LinkID) {
+    media[link] = nil
+    audioLost[link] = nil
+  }
+}
+
+extension MusterNode {
+  func emitStatistics() { emit(.statistics(measure())) }
+
+  private func measure() -> Statistics {
+    let seconds = meters.at.map { (now - $0).inSeconds } ?? (now - startedAt).inSeconds
+    let span = max(seconds, 0.001)
+    let cpu = ProcessUsage.cpuNanoseconds
+    let sent = sockets.bytesSent
+    let result = Statistics(
+      cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
+      residentMegabytes: ProcessUsage.residentMegabytes,
+      uplinkKilobitsPerSecond: Double(sent - meters.bytesSent) * 8 / 1000 / span,
+      peers: node.statistics().map { peer($0, over: span) })
+    meters.at = now
+    meters.cpuNanoseconds = cpu
+    meters.bytesSent = sent
+    return result
+  }
+
+  private func peer(_ peer: PeerStatistics, over seconds: Double) -> Statistics.Peer {
+    let before = meters.media[peer.link] ?? (0, 0)
+    let sent = peer.sent?.bytes ?? 0
+    let received = peer.received?.bytes ?? 0
+    meters.media[peer.link] = (sent, received)
+    func rate(_ now: UInt64, _ then: UInt64) -> Double {
+      now >= then ? Double(now - then) * 8 / 1000 / seconds : 0
+    }
+    return Statistics.Peer(
+      channel: node.name(of: peer.link.channel) ?? "", member: peer.link.peer,
+      roundTrip: peer.roundTrip, lossPercent: peer.lossPercent,
+      sent: peer.sent.map { direction($0, rate(sent, before.sent), audioLost: 0) },
+      received: peer.received.map {
+        direction($0, rate(received, before.received), audioLost: meters.audioLost[peer.link] ?? 0)
+      },
+      latency: media.meter.latency(of: peer.link).map { ($0.p50, $0.p95) })
+  }
+
+  private func direction(
+    _ media: MediaStatistics, _ kilobitsPerSecond: Double, audioLost: Double
+  ) -> Statistics.Direction {
+    Statistics.Direction(
+      layer: media.layer, kilobitsPerSecond: kilobitsPerSecond, frames: media.frames,
+      framesLost: media.framesLost, freezes: media.freezes, frozen: media.frozen,
+      audioLostPercent: audioLost, why: media.why.rawValue)
+  }
+}
+
+/// What this process uses.
+enum ProcessUsage {
+  /// User and system time of all threads.
+  static var cpuNanoseconds: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
+  /// Resident memory in MB (10^6 bytes), from /proc/self/statm; 0 where there is none.
+  static var residentMegabytes: Double {
+    let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return 0 }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 128)
+    let count = read(file, &bytes, bytes.count)
+    guard count > 0 else { return 0 }
+    let fields = String(decoding: bytes.prefix(count), as: UTF8.self).split(separator: " ")
+    guard fields.count > 1, let pages = Double(fields[1]) else { return 0 }
+    return pages * Double(sysconf(Int32(_SC_PAGESIZE))) / 1e6
+  }
+}

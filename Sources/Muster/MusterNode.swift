@@ -1,0 +1,312 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterDevices
+import MusterMesh
+import MusterWire
+import NIOCore
+import NIOPosix
+
+/// A running node: sockets, clocks, devices and codecs around one `Node` value.
+///
+/// An actor on one NIO event loop. Datagrams, timers, media and commands all come in on that loop;
+/// no method that touches the node awaits, so what it read is still true when it acts.
+public actor MusterNode {
+  /// This node's identity.
+  public nonisolated let id: NodeID
+  /// The UDP addresses it is bound to.
+  public nonisolated let listening: [Address]
+  public nonisolated let channelNames: [String]
+  /// What happens, in order. Bounded: a host that does not read loses the oldest events.
+  public nonisolated let events: AsyncStream<TimedEvent>
+
+  nonisolated let loop: any EventLoop
+  nonisolated let startedAt: Instant
+  private let eventSink: AsyncStream<TimedEvent>.Continuation
+  private let dataDirectory: DataDirectory?
+
+  let configuration: Configuration
+  var node: Node
+  let sockets: Sockets
+  var interfaces: [NetworkInterface] = []
+  let media: MediaThreads
+  /// Where pictures for the page go; nil while no page is open.
+  var pictureSink: (@Sendable (Picture) -> Void)?
+  var showsPreview = false
+  var wantedLayers: [Int] = []
+
+  private var timer: Scheduled<Void>?
+  private var timerDue: Instant?
+  private var repeated: [RepeatedTask] = []
+  var meters = Meters()
+  var isStopping = false
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    loop.executor.asUnownedSerialExecutor()
+  }
+
+  /// Events waiting for the host; a second of the busiest call has far fewer.
+  private static let eventCapacity = 4096
+  private static let interfacePollSeconds: Int64 = 2
+  private static let resolveSeconds: Int64 = 10
+
+  private init(
+    _ configuration: Configuration, node: Node, sockets: Sockets, media: MediaThreads,
+    loop: any EventLoop, dataDirectory: DataDirectory?
+  ) {
+    self.configuration = configuration
+    self.node = node
+    self.sockets = sockets
+    self.media = media
+    self.loop = loop
+    self.dataDirectory = dataDirectory
+    id = node.id
+    listening = sockets.bound
+    channelNames = configuration.channels.map(\.name)
+    startedAt = BootClock.now
+    (events, eventSink) = AsyncStream.makeStream(
+      bufferingPolicy: .bufferingNewest(Self.eventCapacity))
+  }
+
+  /// Opens everything a node needs and starts it; what cannot be opened is one clear error.
+  public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
+    let opened = try openIdentity(configuration)
+    let listen = try configuration.listen.map { text throws(MusterError) in
+      try listenAddress(text)
+    }
+    let endpoints = try configuration.peers.map { text throws(MusterError) in
+      try PeerResolver.Endpoint(text, option: "--peer")
+    }
+    let known = Set(NetworkInterface.list().map(\.name))
+    for name in configuration.interfaces where !known.contains(name) {
+      throw MusterError(
+        "there is no interface \(name)", hint: "the ones that are up: \(known.sorted().joined(separator: ", "))",
+        kind: .usage)
+    }
+    let media = try MediaThreads.open(configuration)
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let reference = NodeReference()
+    let sockets = try await Sockets.open(listen: listen, lan: configuration.lan, on: loop) {
+      DatagramHandler { reference.node }
+    }
+    var coreConfiguration = Node.Configuration()
+    coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
+    if let size = configuration.maxVideo {
+      coreConfiguration.wish = VideoWish(
+        width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
+    }
+    var entropy = Entropy.system
+    let node = Node(
+      identity: opened.identity, entropy: entropy, seed: entropy.u64(),
+      configuration: coreConfiguration)
+    let shell = MusterNode(
+      configuration, node: node, sockets: sockets, media: media, loop: loop,
+      dataDirectory: opened.directory)
+    reference.node = shell
+    await shell.begin(resolver: PeerResolver(endpoints: endpoints), warnings: opened.warnings)
+    return shell
+  }
+
+  private static func listenAddress(_ text: String) throws(MusterError) -> Address {
+    let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
+    let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
+    guard let address = Address("\(host):\(endpoint.port)") else {
+      throw MusterError(
+        "\"\(text)\" is not an address of this machine",
+        hint: "--listen takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)
+    }
+    return address
+  }
+
+  private typealias OpenedIdentity = (
+    identity: Identity, directory: DataDirectory?, warnings: [MusterError]
+  )
+
+  /// The kept identity; a fresh one in memory when the default directory is in use.
+  private static func openIdentity(
+    _ configuration: Configuration
+  ) throws(MusterError) -> OpenedIdentity {
+    if let path = configuration.dataDirectory {
+      guard let directory = try DataDirectory.open(path) else {
+        throw MusterError(
+          "the data directory \(path) is in use by another node",
+          hint: "end that node, or use --data with another directory")
+      }
+      return (try directory.identity(), directory, [])
+    }
+    var entropy = Entropy.system
+    if configuration.isEphemeral { return (Identity(generating: &entropy), nil, []) }
+    guard let path = DataDirectory.defaultPath else {
+      let warning = MusterError(
+        "neither XDG_DATA_HOME nor HOME is set, so the identity is not kept",
+        hint: "use --data DIR to keep it")
+      return (Identity(generating: &entropy), nil, [warning])
+    }
+    if let directory = try DataDirectory.open(path) {
+      return (try directory.identity(), directory, [])
+    }
+    let warning = MusterError(
+      "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
+      hint: "use --data DIR to give it one of its own")
+    return (Identity(generating: &entropy), nil, [warning])
+  }
+
+  private func begin(resolver: PeerResolver, warnings: [MusterError]) {
+    for warning in warnings { emit(.warning(warning)) }
+    if configuration.lan, !sockets.hearsTheLAN {
+      emit(
+        .warning(
+          MusterError(
+            "cannot hear announces on UDP port \(Sockets.Discovery.port)",
+            hint: "others may still find this node; give addresses with --peer")))
+    }
+    startMedia()
+    updateInterfaces()
+    setWallClock()
+    perform(
+      node.setSources(
+        layers: media.video?.layers ?? [], isPattern: media.video?.isPattern ?? false,
+        hasAudio: media.hasAudioSource, at: now))
+    for channel in configuration.channels {
+      perform(node.join(channel.key, named: channel.name, call: configuration.call, at: now))
+    }
+    every(Self.interfacePollSeconds) { $0.updateInterfaces() }
+    every(1) { $0.emitStatistics() }
+    if !resolver.endpoints.isEmpty {
+      resolve(resolver)
+      every(Self.resolveSeconds) { $0.resolve(resolver) }
+    }
+  }
+
+  private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
+    let task = loop.scheduleRepeatedTask(initialDelay: .seconds(seconds), delay: .seconds(seconds)) {
+      [weak self] _ in
+      self?.assumeIsolated { body($0) }
+    }
+    repeated.append(task)
+  }
+
+  /// The only task a node starts: name look-ups block, and their results come back on the loop.
+  private func resolve(_ resolver: PeerResolver) {
+    Task {
+      let addresses = await resolver.resolve()
+      perform(node.setPeers(addresses, at: now))
+    }
+  }
+
+  private func setWallClock() {
+    node.setWallClock(millisecondsSince1970: WallClock.milliseconds, at: now)
+  }
+
+  // MARK: Inputs
+
+  var now: Instant { BootClock.now }
+
+  func received(_ datagram: [UInt8], from source: Address) {
+    perform(node.receive(datagram, from: source, at: now))
+  }
+
+  private func updateInterfaces() {
+    let all = NetworkInterface.list()
+    let chosen = configuration.interfaces
+    let usable = chosen.isEmpty ? all : all.filter { chosen.contains($0.name) }
+    guard usable != interfaces else { return }
+    interfaces = usable
+    sockets.joinGroups(on: usable)
+    perform(node.setOwnAddresses(announcedAddresses, at: now))
+  }
+
+  /// Lasting addresses first, loopback only where nothing else is used.
+  private var announcedAddresses: [Address] {
+    let bound = sockets.bound
+    let own = interfaces.filter { interface in
+      bound.contains { $0.isIPv6 == interface.address.isIPv6 }
+    }
+    let outside = own.filter { !$0.isLoopback && !$0.address.isLinkLocal }
+    let ranked = outside.filter { !$0.isTemporary } + outside.filter(\.isTemporary)
+    return (ranked.isEmpty ? own : ranked).map {
+      Address(host: $0.address.host, port: sockets.port).withoutZone
+    }
+  }
+
+  // MARK: Outputs
+
+  /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
+  func perform(_ outputs: [Node.Output]) {
+    var sends = false
+    for output in outputs {
+      switch output {
+      case .send(let datagram, let address):
+        sockets.send(datagram, to: address)
+        sends = true
+      case .broadcast(let datagram):
+        if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
+      case .event(let event, let channel):
+        if let event = hostEvent(event, in: channel) { emit(event) }
+      case .encode(let layers):
+        wantedLayers = layers
+        updateEncoders()
+      case .encodeKeyframe(let layer): media.video?.requestKeyframe(layer: layer)
+      case .show(let frame, let link, let delay): show(frame, from: link, after: delay)
+      case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
+      case .mediaEnded(let link): endMedia(of: link)
+      }
+    }
+    if sends { sockets.flush() }
+    armTimer()
+  }
+
+  private func armTimer() {
+    guard let due = node.deadline else { return }
+    if let timerDue, timerDue <= due { return }
+    timer?.cancel()
+    timerDue = due
+    let delay = max(0, (due - now).wholeNanoseconds)
+    timer = loop.scheduleTask(in: .nanoseconds(delay)) { [weak self] in
+      self?.assumeIsolated { $0.timerFired() }
+    }
+  }
+
+  private func timerFired() {
+    timerDue = nil
+    perform(node.tick(at: now))
+  }
+
+  func emit(_ event: Event) {
+    eventSink.yield(
+      TimedEvent(secondsSinceStart: (now - startedAt).inSeconds, event: event))
+  }
+
+  // MARK: Leaving
+
+  /// Hellos that say goodbye are repeated until acknowledged, at most so often, 40 ms apart.
+  private static let farewells = 12
+
+  /// Leaves every channel so that members see it, closes files and devices, and ends the events.
+  public func stop() async {
+    guard !isStopping else { return }
+    isStopping = true
+    for task in repeated { task.cancel() }
+    let channels = node.channelIDs
+    for channel in channels { perform(node.leave(channel, at: now)) }
+    for _ in 0..<Self.farewells where !channels.allSatisfy({ node.isSettled($0) }) {
+      try? await Task.sleep(for: .milliseconds(40))
+    }
+    for channel in channels { perform(node.finishLeaving(channel, at: now)) }
+    timer?.cancel()
+    await media.stop()
+    for channel in sockets.channels { try? await channel.close() }
+    eventSink.finish()
+  }
+}
+
+/// Breaks the circle of a node that needs its sockets and sockets that need their node.
+private final class NodeReference: @unchecked Sendable {
+  // Written once, before the first datagram is handled; read on the event loop.
+  weak var node: MusterNode?
+}
+
+extension MusterNode {
+  /// Seconds since the process's node started, as events give them.
+  public nonisolated var secondsSinceStart: Double { (BootClock.now - startedAt).inSeconds }
+}

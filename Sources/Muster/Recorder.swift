@@ -1,0 +1,196 @@
+import Glibc
+import MusterBase
+import MusterDevices
+import MusterMedia
+
+/// Writes what is received: one `.ivf` and one `.wav` per remote participant.
+///
+/// Both files begin at the same moment of the sender's clock, so that picture and sound of one member
+/// line up: a picture's time, and a sample's place, are counted from there.
+final class Recorder: Sendable {
+  private enum Input: Sendable {
+    case picture(ReceivedFrame, LinkID, name: String)
+    case sound(DecodedAudio, LinkID)
+    case ended(LinkID)
+  }
+
+  /// Two seconds of 17 members, should the disk stall; beyond, the oldest go.
+  private static let inputCapacity = 4096
+
+  private let directory: String
+  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+
+  /// Makes the directory where there is none; one that cannot be written is an error now, not later.
+  init(directory: String) throws(MusterError) {
+    self.directory = directory
+    if mkdir(directory, 0o755) != 0, errno != EEXIST {
+      throw MusterError(
+        "cannot make the directory \(directory) (\(lastError()))",
+        hint: "check the path and its permissions")
+    }
+    guard access(directory, W_OK | X_OK) == 0 else {
+      throw MusterError(
+        "cannot write to \(directory) (\(lastError()))", hint: "choose another with --record")
+    }
+  }
+
+  func add(_ frame: ReceivedFrame, from link: LinkID, name: String) {
+    inputs.add(.picture(frame, link, name: name))
+  }
+
+  func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.sound(audio, link)) }
+
+  func end(_ link: LinkID) { inputs.add(.ended(link)) }
+
+  func start(_ failed: @escaping @Sendable (MusterError) -> Void) -> MediaThread {
+    MediaThread("muster-record") { self.run(failed) }
+  }
+
+  /// What is queued is still written.
+  func stop() { inputs.close() }
+
+  private func run(_ failed: (MusterError) -> Void) {
+    var tracks = PeerTable<LinkID, Track>()
+    while let batch = inputs.takeAll() {
+      for input in batch {
+        do {
+          try take(input, &tracks)
+        } catch let error as DeviceError {
+          failed(MusterError("recording stopped: \(error.what)", hint: error.hint))
+          return inputs.close()
+        } catch {
+          failed(MusterError("recording stopped (\(error))", hint: "check the disk"))
+          return inputs.close()
+        }
+      }
+    }
+    for index in 0..<tracks.count { tracks[at: index].close() }
+  }
+
+  private func take(_ input: Input, _ tracks: inout PeerTable<LinkID, Track>) throws {
+    switch input {
+    case .picture(let frame, let link, let name):
+      if tracks[link] == nil { tracks[link] = Track(directory: directory) }
+      guard let index = tracks.index(of: link) else { return }
+      try tracks[at: index].add(frame, name: name, id: link.peer)
+    case .sound(let audio, let link):
+      if tracks[link] == nil { tracks[link] = Track(directory: directory) }
+      guard let index = tracks.index(of: link) else { return }
+      try tracks[at: index].add(audio, id: link.peer)
+    case .ended(let link):
+      if let index = tracks.index(of: link) { tracks[at: index].close() }
+      tracks[link] = nil
+    }
+  }
+}
+
+/// The recording of one member.
+private struct Track {
+  private let directory: String
+  private var path: String?
+  private var name: String?
+  private var video: IVFWriter?
+  private var audio: WAVWriter?
+  /// Where both files begin, by the sender's clock.
+  private var origin: Instant?
+  /// Pictures and sound that came before their capture time was known.
+  private var waitingPictures: [ReceivedFrame] = []
+  private var waitingSound: [DecodedAudio] = []
+  private var nextTimestamp: UInt32?
+  private var samplesWritten = 0
+
+  /// Held until the first sender report: two seconds.
+  private static let waitingLimit = 100
+  /// A gap is filled with silence up to here (ten minutes); beyond, the clock has jumped.
+  private static let longestGap = 600 * 48_000
+
+  init(directory: String) { self.directory = directory }
+
+  mutating func add(_ frame: ReceivedFrame, name: String, id: NodeID) throws {
+    self.name = self.name ?? name
+    guard let capturedAt = frame.capturedAt else {
+      if waitingPictures.count < Self.waitingLimit { waitingPictures.append(frame) }
+      return
+    }
+    for earlier in takeWaitingPictures() {
+      let ticks = Int64(Int32(bitPattern: earlier.timestamp &- frame.timestamp))
+      try write(earlier, at: capturedAt + .nanoseconds(ticks * 1_000_000_000 / 90_000), id: id)
+    }
+    try write(frame, at: capturedAt, id: id)
+  }
+
+  private mutating func takeWaitingPictures() -> [ReceivedFrame] {
+    defer { waitingPictures = [] }
+    return waitingPictures
+  }
+
+  private mutating func write(_ frame: ReceivedFrame, at capturedAt: Instant, id: NodeID) throws {
+    if video == nil {
+      guard frame.isKeyframe else { return }
+      video = try IVFWriter(path: try filePath(id) + ".ivf", size: frame.size)
+    }
+    let start = origin ?? capturedAt
+    origin = start
+    let nanoseconds = max(0, (capturedAt - start).wholeNanoseconds)
+    let ticks = UInt64(Double(nanoseconds) * Double(IVFWriter.ticksPerSecond) / 1e9)
+    try video?.append(frame.data, timestamp: ticks)
+  }
+
+  mutating func add(_ sound: DecodedAudio, id: NodeID) throws {
+    guard let capturedAt = sound.capturedAt else {
+      if waitingSound.count < Self.waitingLimit { waitingSound.append(sound) }
+      return
+    }
+    let waiting = waitingSound
+    waitingSound = []
+    for earlier in waiting {
+      let samples = Int64(Int32(bitPattern: earlier.timestamp &- sound.timestamp))
+      try write(earlier, at: capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000), id: id)
+    }
+    try write(sound, at: capturedAt, id: id)
+  }
+
+  /// Places samples by their timestamps, which count the sender's samples; gaps become silence.
+  private mutating func write(_ sound: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
+    if audio == nil { audio = try WAVWriter(path: try filePath(id) + ".wav") }
+    let start = origin ?? capturedAt
+    origin = start
+    var place: Int
+    if let nextTimestamp {
+      place = samplesWritten + Int(Int32(bitPattern: sound.timestamp &- nextTimestamp))
+    } else {
+      place = Int((capturedAt - start).wholeNanoseconds / 1000 * 48 / 1000)
+    }
+    var pcm = sound.pcm[...]
+    if place > samplesWritten + Self.longestGap { place = samplesWritten }
+    if place < samplesWritten {
+      pcm = pcm.dropFirst(samplesWritten - place)
+    } else if place > samplesWritten {
+      try audio?.append([Int16](repeating: 0, count: place - samplesWritten))
+      samplesWritten = place
+    }
+    guard !pcm.isEmpty else { return }
+    try audio?.append(Array(pcm))
+    samplesWritten += pcm.count
+    nextTimestamp = sound.timestamp &+ UInt32(sound.pcm.count)
+  }
+
+  /// `NAME-ID`, with a number behind where an earlier recording has that name: nothing is overwritten.
+  private mutating func filePath(_ id: NodeID) throws -> String {
+    if let path { return path }
+    let base = "\(directory)/\(DisplayText.fileName(name ?? "member"))-\(id.short)"
+    var candidate = base
+    var number = 2
+    while access(candidate + ".ivf", F_OK) == 0 || access(candidate + ".wav", F_OK) == 0 {
+      candidate = "\(base)-\(number)"
+      number += 1
+    }
+    path = candidate
+    return candidate
+  }
+
+  mutating func close() {
+    video?.close()
+    audio?.close()
+  }
+}

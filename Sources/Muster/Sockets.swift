@@ -1,0 +1,257 @@
+import CMusterShims
+import Glibc
+import MusterBase
+import MusterWire
+import NIOCore
+import NIOPosix
+
+/// The node's UDP sockets: one port for everything, on IPv4 and IPv6, and the discovery port that all
+/// nodes of a host share. Lives on the node's event loop.
+final class Sockets {
+  /// Groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365), IPv6 link-local.
+  enum Discovery {
+    static let port: UInt16 = 47_474
+    static let groupV4 = Address(host: .v4(0xEFC0_4D53), port: port)
+    static let groupV6 = Address(
+      host: .v6(high: 0xFF02_0000_0000_0000, low: 0x4D53, zone: 0), port: port)
+    static let limitedBroadcast = Address(host: .v4(0xFFFF_FFFF), port: port)
+  }
+
+  /// 2 MiB: a second of a busy call; the kernel may grant less.
+  private static let bufferBytes: Int32 = 2 << 20
+  /// Socket addresses kept ready; more than the peers of a node.
+  private static let cachedAddresses = 1024
+
+  private struct Socket {
+    let descriptor: Int32
+    let channel: any NIOCore.Channel
+  }
+
+  private var v4: Socket?
+  private var v6: Socket?
+  private var discoveryV4: Socket?
+  private var discoveryV6: Socket?
+  private var cache: [Address: SocketAddress] = [:]
+  /// Datagram bytes handed to the kernel.
+  private(set) var bytesSent: UInt64 = 0
+  private(set) var port: UInt16 = 0
+
+  /// The addresses bound, as `ready` lists them.
+  private(set) var bound: [Address] = []
+
+  /// Binds the node's port on the given address, or on all of them when it is nil.
+  static func open(
+    listen: Address?, lan: Bool, on loop: any EventLoop,
+    handler: @Sendable @escaping () -> DatagramHandler
+  ) async throws(MusterError) -> Sockets {
+    let sockets = Sockets()
+    let (v4, v6, port) = try bindPair(listen)
+    sockets.port = port
+    let any: [(Int32, Bool)] = [(v4, false), (v6, true)]
+    for (descriptor, isV6) in any where descriptor >= 0 {
+      let socket = try await adopt(descriptor, on: loop, handler: handler)
+      if isV6 { sockets.v6 = socket } else { sockets.v4 = socket }
+      if let address = socket.channel.localAddress.flatMap({ Address($0) }) {
+        sockets.bound.append(address)
+      }
+    }
+    guard lan else { return sockets }
+    // Shared by all nodes of the host: multicast and broadcast reach each of them (socket(7)).
+    let shared4 = udp(Address(host: .v4(0), port: Discovery.port), reuse: true)
+    if shared4 >= 0 {
+      sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
+    }
+    let shared6 = udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: Discovery.port), reuse: true)
+    if shared6 >= 0 {
+      sockets.discoveryV6 = try await adopt(shared6, on: loop, handler: handler)
+    }
+    return sockets
+  }
+
+  /// Whether the discovery port could be had.
+  var hearsTheLAN: Bool { discoveryV4 != nil || discoveryV6 != nil }
+
+  private static func bindPair(_ listen: Address?) throws(MusterError) -> (Int32, Int32, UInt16) {
+    if let listen {
+      let descriptor = udp(listen, reuse: false)
+      guard descriptor >= 0 else { throw bindFailure(listen, -descriptor) }
+      let port = listen.port != 0 ? listen.port : localPort(descriptor)
+      return listen.isIPv6 ? (-1, descriptor, port) : (descriptor, -1, port)
+    }
+    // The same port on both families: the first bind chooses it, and another may hold it on the second.
+    for _ in 0..<16 {
+      let v4 = udp(Address(host: .v4(0), port: 0), reuse: false)
+      guard v4 >= 0 else { continue }
+      let port = localPort(v4)
+      let v6 = udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: port), reuse: false)
+      if v6 == -EADDRINUSE {
+        Glibc.close(v4)
+        continue
+      }
+      return (v4, v6, port)  // v6 is negative on hosts without IPv6: IPv4 alone will do
+    }
+    throw MusterError(
+      "no free UDP port", hint: "end other programs, or choose a port with --listen HOST:PORT")
+  }
+
+  private static func bindFailure(_ address: Address, _ code: Int32) -> MusterError {
+    switch code {
+    case EADDRINUSE:
+      MusterError(
+        "UDP port \(address.port) is in use",
+        hint: "choose another with --listen HOST:PORT, or leave --listen away for a free one")
+    case EADDRNOTAVAIL:
+      MusterError(
+        "\(address.hostText) is not an address of this machine",
+        hint: "see them with muster doctor")
+    default:
+      MusterError(
+        "cannot listen on \(address) (\(text(of: code)))",
+        hint: "choose another with --listen HOST:PORT")
+    }
+  }
+
+  private static func udp(_ address: Address, reuse: Bool) -> Int32 {
+    address.socketAddress.withSockAddr { pointer, length in
+      muster_udp_open(
+        address.isIPv6 ? AF_INET6 : AF_INET, pointer, UInt32(length), reuse ? 1 : 0, 1, bufferBytes)
+    }
+  }
+
+  private static func localPort(_ descriptor: Int32) -> UInt16 {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutableBytes(of: &storage) { bytes -> UInt16 in
+      guard let base = bytes.baseAddress else { return 0 }
+      _ = getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &length)
+      // sin_port and sin6_port lie at the same place.
+      return UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
+    }
+  }
+
+  private static func adopt(
+    _ descriptor: Int32, on loop: any EventLoop,
+    handler: @Sendable @escaping () -> DatagramHandler
+  ) async throws(MusterError) -> Socket {
+    do {
+      let channel = try await DatagramBootstrap(group: loop)
+        .channelOption(.datagramVectorReadMessageCount, value: 16)
+        .channelOption(
+          .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * 2048)
+        )
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(handler())
+          }
+        }
+        .withBoundSocket(descriptor).get()
+      return Socket(descriptor: descriptor, channel: channel)
+    } catch {
+      throw MusterError("cannot use the UDP socket (\(error))", hint: "try again")
+    }
+  }
+
+  // MARK: Sending
+
+  /// Queues one datagram; `flush` sends what is queued.
+  func send(_ datagram: [UInt8], to address: Address) {
+    guard let socket = address.isIPv6 ? v6 : v4 else { return }
+    bytesSent &+= UInt64(datagram.count)
+    let buffer = socket.channel.allocator.buffer(bytes: datagram)
+    let envelope = AddressedEnvelope(remoteAddress: socketAddress(address), data: buffer)
+    socket.channel.write(envelope, promise: nil)
+  }
+
+  func flush() {
+    v4?.channel.flush()
+    v6?.channel.flush()
+  }
+
+  private func socketAddress(_ address: Address) -> SocketAddress {
+    if let known = cache[address] { return known }
+    if cache.count >= Self.cachedAddresses { cache.removeAll() }
+    let made = address.socketAddress
+    cache[address] = made
+    return made
+  }
+
+  /// Sends by multicast and broadcast out of every given interface. One that refuses is passed over:
+  /// an interface may vanish at any moment, and others still work.
+  func broadcast(_ datagram: [UInt8], via interfaces: [NetworkInterface]) {
+    var hasMulticastV6: [UInt32] = []
+    for interface in interfaces {
+      if interface.address.isIPv6 {
+        guard let v6, interface.supportsMulticast, !hasMulticastV6.contains(interface.index) else {
+          continue
+        }
+        hasMulticastV6.append(interface.index)
+        transmit(datagram, v6, Discovery.groupV6, interface, source: nil)
+      } else if let v4 {
+        let source = interface.address.hostBytes
+        // Loopback serves multicast although it does not say so.
+        if interface.supportsMulticast || interface.isLoopback {
+          transmit(datagram, v4, Discovery.groupV4, interface, source: source)
+        }
+        if let broadcast = interface.broadcast {
+          transmit(datagram, v4, broadcast, interface, source: source)
+        }
+      }
+    }
+  }
+
+  private func transmit(
+    _ datagram: [UInt8], _ socket: Socket, _ destination: Address, _ interface: NetworkInterface,
+    source: [UInt8]?
+  ) {
+    bytesSent &+= UInt64(datagram.count)
+    let host = destination.hostBytes
+    let family = destination.isIPv6 ? AF_INET6 : AF_INET
+    if let source {
+      _ = muster_send_via(
+        socket.descriptor, family, host, Discovery.port, interface.index, source, datagram,
+        UInt32(datagram.count))
+    } else {
+      _ = muster_send_via(
+        socket.descriptor, family, host, Discovery.port, interface.index, nil, datagram,
+        UInt32(datagram.count))
+    }
+  }
+
+  /// Joins the discovery groups on every given interface; being a member already is fine.
+  func joinGroups(on interfaces: [NetworkInterface]) {
+    for interface in interfaces {
+      if interface.address.isIPv6 {
+        guard let discoveryV6 else { continue }
+        _ = muster_join_group(
+          discoveryV6.descriptor, AF_INET6, Discovery.groupV6.hostBytes, interface.index)
+      } else if let discoveryV4 {
+        _ = muster_join_group(
+          discoveryV4.descriptor, AF_INET, Discovery.groupV4.hostBytes, interface.index)
+      }
+    }
+  }
+
+  /// NIO's channels of all sockets, for closing.
+  var channels: [any NIOCore.Channel] {
+    [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
+  }
+}
+
+/// Hands each datagram to the node, on its event loop.
+final class DatagramHandler: ChannelInboundHandler, Sendable {
+  typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+  private let node: @Sendable () -> MusterNode?
+
+  init(node: @escaping @Sendable () -> MusterNode?) { self.node = node }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let envelope = unwrapInboundIn(data)
+    guard let source = Address(envelope.remoteAddress) else { return }
+    let bytes = envelope.data.withUnsafeReadableBytes { Array($0) }
+    node()?.assumeIsolated { $0.received(bytes, from: source) }
+  }
+
+  /// Errors of single datagrams (ICMP refusals, full buffers) concern nobody: the engines ask again.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+}

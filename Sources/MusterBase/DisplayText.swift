@@ -1,0 +1,39 @@
+/// Text from others made safe to show.
+public enum DisplayText {
+  /// Control characters, bidirectional overrides and line separators replaced, whitespace at the
+  /// ends removed, at most `limit` UTF-8 bytes kept without cutting a character.
+  public static func sanitized(_ text: String, limit: Int) -> String {
+    var result = ""
+    var used = 0
+    for scalar in text.unicodeScalars.prefix(limit) {
+      let safe: Unicode.Scalar = isUnsafe(scalar) ? "\u{FFFD}" : scalar
+      let width = UTF8.width(safe)
+      guard used + width <= limit else { break }
+      used += width
+      result.unicodeScalars.append(safe)
+    }
+    while result.first?.isWhitespace == true { result.removeFirst() }
+    while result.last?.isWhitespace == true { result.removeLast() }
+    return result
+  }
+
+  private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0..<0x20, 0x7F..<0xA0: true
+    // Bidirectional controls (Unicode TR 9) could make one name look like another.
+    case 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069, 0x2028, 0x2029, 0xFEFF: true
+    default: false
+    }
+  }
+
+  /// A name usable as part of a file name: ASCII letters, digits, dash and underscore.
+  public static func fileName(_ text: String, limit: Int = 40) -> String {
+    let safe = text.unicodeScalars.prefix(limit).map { scalar -> Character in
+      switch scalar {
+      case "a"..."z", "A"..."Z", "0"..."9", "-", "_": Character(scalar)
+      default: "_"
+      }
+    }
+    return safe.isEmpty ? "member" : String(safe)
+  }
+}

@@ -1,0 +1,144 @@
+/// 32 opaque bytes held inline, ordered as byte strings.
+public struct Bytes32: Hashable, Comparable, Sendable {
+  // Big-endian words, so that comparing words compares bytes.
+  private var w0, w1, w2, w3: UInt64
+
+  /// Takes exactly 32 bytes; nil for any other count.
+  public init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == 32 else { return nil }
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    var index = 0
+    for byte in bytes {
+      switch index >> 3 {
+      case 0: words.0 = words.0 << 8 | UInt64(byte)
+      case 1: words.1 = words.1 << 8 | UInt64(byte)
+      case 2: words.2 = words.2 << 8 | UInt64(byte)
+      default: words.3 = words.3 << 8 | UInt64(byte)
+      }
+      index += 1
+    }
+    (w0, w1, w2, w3) = words
+  }
+
+  public static let zero = Bytes32([UInt8](repeating: 0, count: 32))!  // 32 bytes by construction
+
+  public var bytes: [UInt8] {
+    var result = [UInt8]()
+    result.reserveCapacity(32)
+    for word in [w0, w1, w2, w3] {
+      for shift in stride(from: 56, through: 0, by: -8) {
+        result.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+      }
+    }
+    return result
+  }
+
+  /// 64 lower-case hex digits.
+  public var hex: String { Hex.encode(bytes) }
+
+  /// The first eight bytes as a number.
+  public var prefix: UInt64 { w0 }
+
+  public static func < (a: Bytes32, b: Bytes32) -> Bool {
+    if a.w0 != b.w0 { return a.w0 < b.w0 }
+    if a.w1 != b.w1 { return a.w1 < b.w1 }
+    if a.w2 != b.w2 { return a.w2 < b.w2 }
+    return a.w3 < b.w3
+  }
+}
+
+/// A node's identity: its Ed25519 public key.
+public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  public let key: Bytes32
+
+  public init(_ key: Bytes32) { self.key = key }
+
+  /// The first 16 hex digits, as people and scripts see a node.
+  public var short: String { String(key.hex.prefix(16)) }
+
+  public var description: String { short }
+
+  public static func < (a: NodeID, b: NodeID) -> Bool { a.key < b.key }
+}
+
+/// A channel's identity: a hash of its key (open channels) or of its genesis (created ones).
+public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  public let key: Bytes32
+
+  public init(_ key: Bytes32) { self.key = key }
+
+  public var description: String { String(key.hex.prefix(16)) }
+
+  public static func < (a: ChannelID, b: ChannelID) -> Bool { a.key < b.key }
+}
+
+/// The association of this node with one peer within one channel.
+public struct LinkID: Hashable, Comparable, Sendable {
+  public let channel: ChannelID
+  public let peer: NodeID
+
+  public init(channel: ChannelID, peer: NodeID) {
+    self.channel = channel
+    self.peer = peer
+  }
+
+  public static func < (a: LinkID, b: LinkID) -> Bool {
+    a.peer != b.peer ? a.peer < b.peer : a.channel < b.channel
+  }
+}
+
+/// A call's identity: 16 random bytes chosen by whoever started it.
+public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  public let high: UInt64
+  public let low: UInt64
+
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// 32 lower-case hex digits.
+  public var description: String { Hex.encode(high) + Hex.encode(low) }
+
+  public static func < (a: CallID, b: CallID) -> Bool {
+    a.high != b.high ? a.high < b.high : a.low < b.low
+  }
+}
+
+/// Hexadecimal text of bytes.
+public enum Hex {
+  private static let digits = Array("0123456789abcdef".utf8)
+
+  public static func encode(_ bytes: some Collection<UInt8>) -> String {
+    var text = [UInt8]()
+    text.reserveCapacity(bytes.count * 2)
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  public static func encode(_ word: UInt64) -> String {
+    encode((0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) })
+  }
+
+  /// The bytes that `text` spells, or nil when it is not an even run of hex digits.
+  public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+    let nibbles = text.utf8.map { digit -> UInt8? in
+      switch digit {
+      case 0x30...0x39: digit - 0x30
+      case 0x61...0x66: digit - 0x61 + 10
+      case 0x41...0x46: digit - 0x41 + 10
+      default: nil
+      }
+    }
+    guard nibbles.count % 2 == 0 else { return nil }
+    var bytes = [UInt8]()
+    for index in stride(from: 0, to: nibbles.count, by: 2) {
+      guard let high = nibbles[index], let low = nibbles[index + 1] else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,35 @@
+/// The bound of everything that grows with what others send. `docs/LIMITS.md` says why each is so.
+public enum Limits {
+  /// Payload of a UDP datagram: 1,280 (IPv6 minimum MTU) less IPv6 and UDP headers, less 32 spare.
+  public static let datagramBytes = 1200
+  /// VP8 or Opus bytes in one RTP packet, leaving room for every header, tag and a relay envelope.
+  public static let rtpPayloadBytes = 1100
+
+  public static let channels = 32
+  /// Members of one channel that this version links to.
+  public static let peersPerChannel = 64
+  public static let links = 256
+  /// Addresses in one announce, and remembered for one peer.
+  public static let addresses = 8
+  public static let nameBytes = 64
+  public static let channelNameBytes = 64
+  public static let configuredPeers = 64
+  /// Encoded sessions a link keeps: the one in use, the one before, the one being confirmed.
+  public static let sessionsPerLink = 3
+
+  public static let spatialLayers = 3
+  public static let temporalLayers = 3
+  /// One encoded picture; a larger one is dropped by sender and receiver alike.
+  public static let frameBytes = 1 << 20
+  /// Pictures being put together for one sender.
+  public static let framesInAssembly = 64
+  /// Packets waiting for a missing one, for one sender: two seconds of a 2.5 Mbit/s layer.
+  public static let packetsInAssembly = 1024
+  /// Sent packets kept for retransmission, per link and layer.
+  public static let retransmissionPackets = 1024
+  public static let nackEntries = 256
+  /// Opus packets in one jitter buffer: 2 s.
+  public static let audioPackets = 100
+  /// Raw pictures between a camera and its encoder.
+  public static let rawFrames = 2
+}

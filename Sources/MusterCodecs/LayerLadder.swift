@@ -1,0 +1,84 @@
+import MusterBase
+
+/// Which simulcast layers a source gets, and at what bitrate.
+///
+/// The table is that of libwebrtc (`video/config/simulcast.cc`, kSimulcastFormatsVP8), which has
+/// been tuned on more calls than anybody else's; between its rows, by the number of pixels.
+public enum LayerLadder {
+  /// Kilobits per second of one layer.
+  public struct Bitrate: Equatable, Sendable {
+    /// More than this buys nothing anyone sees; the target of the largest layer.
+    public let max: Int
+    /// The target when a larger layer is made as well.
+    public let target: Int
+    /// Below this the layer is not worth sending.
+    public let min: Int
+
+    public init(max: Int, target: Int, min: Int) {
+      self.max = max
+      self.target = target
+      self.min = min
+    }
+  }
+
+  /// No layer but the source itself is smaller than this on its short side.
+  public static let smallestShortSide = 160
+
+  /// The sizes of the layers, smallest first: the source, its half and its quarter.
+  public static func sizes(for source: VideoSize) -> [VideoSize] {
+    var result = [source]
+    var divisor = 2
+    while result.count < Limits.spatialLayers {
+      // Even sizes, so that chroma is exactly half.
+      let size = VideoSize(
+        width: source.width / divisor / 2 * 2, height: source.height / divisor / 2 * 2)
+      guard size.shortSide >= smallestShortSide else { break }
+      result.append(size)
+      divisor *= 2
+    }
+    return result.reversed()
+  }
+
+  private struct Row {
+    let pixels: Int
+    let max: Int
+    let target: Int
+    let min: Int
+  }
+
+  private static let rows = [
+    Row(pixels: 320 * 180, max: 200, target: 150, min: 30),
+    Row(pixels: 480 * 270, max: 450, target: 350, min: 150),
+    Row(pixels: 640 * 360, max: 700, target: 500, min: 150),
+    Row(pixels: 960 * 540, max: 1200, target: 1200, min: 350),
+    Row(pixels: 1280 * 720, max: 2500, target: 2500, min: 600),
+    Row(pixels: 1920 * 1080, max: 5000, target: 4000, min: 800),
+  ]
+
+  /// The bitrates for a size at a frame rate.
+  ///
+  /// The table is for 30 frames a second. Twice the frames cost half as many bits again, since
+  /// pictures nearer in time differ less; fewer frames keep the bitrate and gain quality.
+  public static func bitrate(for size: VideoSize, framesPerSecond: Int = 30) -> Bitrate {
+    let fast = Swift.min(Swift.max(framesPerSecond, 30), 60) - 30
+    func scaled(_ kilobits: Int) -> Int { kilobits * (60 + fast) / 60 }
+    let row = interpolated(pixels: size.pixels)
+    return Bitrate(max: scaled(row.max), target: scaled(row.target), min: scaled(row.min))
+  }
+
+  private static func interpolated(pixels: Int) -> Row {
+    guard var below = rows.first, pixels > below.pixels else { return rows[0] }
+    for above in rows.dropFirst() {
+      if pixels <= above.pixels {
+        let span = above.pixels - below.pixels
+        let part = pixels - below.pixels
+        func between(_ a: Int, _ b: Int) -> Int { a + (b - a) * part / span }
+        return Row(
+          pixels: pixels, max: between(below.max, above.max),
+          target: between(below.target, above.target), min: between(below.min, above.min))
+      }
+      below = above
+    }
+    return below
+  }
+}

@@ -1,0 +1,76 @@
+import CMusterShims
+import CVPX
+import MusterBase
+
+/// A VP8 decoder that never hands out a damaged picture.
+///
+/// Not thread-safe: use it from one thread at a time.
+public final class VP8Decoder {
+  private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
+  private var pool: FramePool?
+
+  /// A keyframe states its size in 28 bits; this bounds what a hostile one makes us allocate
+  /// (4096x2304: 14 MB a picture, and libvpx keeps four).
+  public static let maximumPixels = 4096 * 2304
+
+  public init() throws(CodecError) {
+    context = .allocate(capacity: 1)
+    context.initialize(to: vpx_codec_ctx_t())
+    guard muster_vp8_decoder_init(context) == 0 else {
+      // Every property is set, so `deinit` frees what was allocated.
+      throw CodecError("libvpx cannot make a VP8 decoder")
+    }
+  }
+
+  deinit {
+    vpx_codec_destroy(context)
+    context.deallocate()
+  }
+
+  /// Decodes one frame; nil when it is not meant to be shown.
+  ///
+  /// After an error the decoder wants a keyframe.
+  public func decode(_ data: [UInt8]) throws(CodecError) -> I420Frame? {
+    // libvpx takes no data for "the frame was lost" and repeats the last picture.
+    guard !data.isEmpty, data.count <= Limits.frameBytes else {
+      throw CodecError("a VP8 frame of \(data.count) bytes")
+    }
+    if let size = Self.keyframeSize(data) {
+      guard size.width > 0, size.height > 0, size.pixels <= Self.maximumPixels else {
+        throw CodecError("a VP8 keyframe of \(size)")
+      }
+    }
+    let result = vpx_codec_decode(context, data, UInt32(data.count), nil, 0)
+    guard result == VPX_CODEC_OK else {
+      throw CodecError("VP8 decoding failed: \(String(cString: vpx_codec_err_to_string(result)))")
+    }
+    var iterator: vpx_codec_iter_t?
+    guard let image = vpx_codec_get_frame(context, &iterator) else { return nil }
+    guard muster_vp8_decoder_is_corrupted(context) == 0 else {
+      throw CodecError("the VP8 frame rests on missing data")
+    }
+    return copy(image.pointee)
+  }
+
+  /// The size a keyframe announces (RFC 6386 section 9.1); nil for other frames and broken ones.
+  public static func keyframeSize(_ data: some RandomAccessCollection<UInt8>) -> VideoSize? {
+    guard data.count >= 10 else { return nil }
+    let header = Array(data.prefix(10))
+    guard header[0] & 1 == 0, header[3...5] == [0x9D, 0x01, 0x2A] else { return nil }
+    func side(_ low: UInt8, _ high: UInt8) -> Int { Int(high & 0x3F) << 8 | Int(low) }
+    return VideoSize(width: side(header[6], header[7]), height: side(header[8], header[9]))
+  }
+
+  private func copy(_ image: vpx_image_t) -> I420Frame? {
+    let size = VideoSize(width: Int(image.d_w), height: Int(image.d_h))
+    guard image.fmt == VPX_IMG_FMT_I420, size.width > 0, size.height > 0,
+      let y = image.planes.0, let u = image.planes.1, let v = image.planes.2
+    else { return nil }
+    if pool?.size != size { pool = FramePool(size: size) }
+    guard let frame = pool?.frame() else { return nil }
+    let source = PlanePointers(
+      y: y, strideY: Int(image.stride.0), u: u, strideU: Int(image.stride.1), v: v,
+      strideV: Int(image.stride.2))
+    return PixelConversion.copy(source, into: frame) ? frame : nil
+  }
+}

@@ -1,0 +1,85 @@
+import MusterBase
+import MusterLink
+import MusterMedia
+import MusterMesh
+import MusterWire
+
+/// Something that happened in a channel and that people or scripts may want to know.
+public enum NodeEvent: Equatable, Sendable {
+  case channel(ChannelEvent)
+  case linkUp(NodeID, Address)
+  case linkDown(NodeID, LinkCloseReason)
+  /// This node's own way into and out of the call.
+  case callState(CallState)
+  /// The first picture of a member; `after` counts from when its link came up.
+  case firstFrame(NodeID, after: Duration, size: VideoSize)
+  case layer(NodeID, LayerDirection, from: VideoLayer?, to: VideoLayer?, why: LayerReason)
+}
+
+/// How far this node is into the call.
+public enum CallState: String, Sendable {
+  case connecting, connected, reconnecting, disconnected
+}
+
+/// Whether a layer is sent to a member or received from it.
+public enum LayerDirection: String, Sendable {
+  case sent = "out"
+  case received = "in"
+}
+
+/// Why a layer was chosen.
+public enum LayerReason: String, Sendable {
+  /// The first one of this call.
+  case started = "call started"
+  /// The receiver asked for another size, or for none.
+  case wish = "receiver's wish"
+  /// The source offers other layers than before.
+  case source = "source changed"
+  case muted = "video muted"
+  case ended = "left the call"
+}
+
+/// One Opus packet of a member, for the playout.
+public struct ReceivedAudio: Equatable, Sendable {
+  public var sequence: UInt16
+  /// 48 kHz.
+  public var timestamp: UInt32
+  public var level: UInt8?
+  public var payload: [UInt8]
+  /// When it was captured, by the sender's clock; nil before its first report.
+  public var capturedAt: Instant?
+
+  public init(
+    sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?
+  ) {
+    self.sequence = sequence
+    self.timestamp = timestamp
+    self.level = level
+    self.payload = payload
+    self.capturedAt = capturedAt
+  }
+}
+
+/// What a member's connection is like right now.
+public struct PeerStatistics: Equatable, Sendable {
+  public var link: LinkID
+  public var address: Address?
+  public var roundTrip: Duration?
+  /// Of what this node sends, as the member reports it.
+  public var lossPercent: Double
+  public var sent: MediaStatistics?
+  public var received: MediaStatistics?
+}
+
+/// Totals of one direction of one member's media since it began.
+public struct MediaStatistics: Equatable, Sendable {
+  public var layer: VideoLayer?
+  /// RTP payload bytes, sound and picture.
+  public var bytes: UInt64 = 0
+  public var frames: UInt64 = 0
+  public var framesLost: UInt64 = 0
+  public var freezes: UInt64 = 0
+  public var frozen: Duration = .zero
+  public var audioPackets: UInt64 = 0
+  public var why = LayerReason.started
+}

@@ -1,0 +1,90 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+
+/// What this node keeps about one link: path measurements, and media both ways while in a call.
+struct Peer: Sendable {
+  let upSince: Instant
+  var roundTrip: Duration?
+  var nextPing: Instant
+  /// What the peer wants to see of this node.
+  var wish = VideoWish.best
+  var outgoing: OutgoingMedia?
+  var incoming: IncomingMedia?
+
+  init(upSince: Instant) {
+    self.upSince = upSince
+    nextPing = upSince
+  }
+
+  /// Takes a round trip from a pong that carries the time of its ping.
+  mutating func receivePong(_ token: UInt64, at now: Instant) {
+    let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
+    let sample = now - sentAt
+    guard sample >= .zero, sample < .seconds(10) else { return }
+    // RFC 6298 section 2: one eighth of what is new.
+    roundTrip = roundTrip.map { $0 * 0.875 + sample * 0.125 } ?? sample
+  }
+
+  var deadline: Instant? {
+    var next = soonest(nextPing, incoming?.video.deadline)
+    if let outgoing { next = soonest(next, outgoing.nextReport) }
+    if let incoming { next = soonest(next, incoming.nextReport) }
+    return next
+  }
+}
+
+/// Media on its way to one member of the call.
+struct OutgoingMedia: Sendable {
+  var audio: RTPSender
+  /// One sender per layer; sequences go on where they were when a layer comes back.
+  var video: [RTPSender]
+  /// The layer that is being sent.
+  var layer: Int?
+  /// The layer to change to at its next keyframe.
+  var target: Int?
+  var nextReport: Instant
+  var statistics = MediaStatistics()
+
+  init(publisher: Publisher, prng: inout PRNG, at now: Instant) {
+    func sequence() -> UInt16 { UInt16(truncatingIfNeeded: prng.next()) }
+    audio = RTPSender(
+      payloadType: PayloadType.opus, ssrc: publisher.audioSSRC, firstSequence: sequence(),
+      historyCapacity: 0)
+    video = []
+    for layer in 0..<Limits.spatialLayers {
+      video.append(
+        RTPSender(
+          payloadType: PayloadType.vp8(layer: layer), ssrc: publisher.videoSSRC(layer: layer),
+          firstSequence: sequence(), historyCapacity: Limits.retransmissionPackets))
+    }
+    nextReport = now
+  }
+}
+
+/// Media coming from one member of the call.
+struct IncomingMedia: Sendable {
+  var video = VideoReceiver()
+  var audio: AudioStream?
+  var lipSync = LipSync()
+  /// How long sound takes from capture to loudspeaker, by the sender's clock.
+  var audioDelay: Duration?
+  /// What this node wants to see of the member.
+  var wish: VideoWish
+  var showsVideo = false
+  var layer: VideoLayer?
+  var nextReport: Instant
+  var audioPackets: UInt64 = 0
+  var audioBytes: UInt64 = 0
+
+  init(wish: VideoWish, at now: Instant) {
+    self.wish = wish
+    nextReport = now + .milliseconds(500)
+  }
+
+  struct AudioStream: Sendable {
+    let ssrc: UInt32
+    var statistics: RTPReceiverStatistics
+    var clock = SenderClock()
+  }
+}

@@ -1,0 +1,106 @@
+import CSodium
+import MusterBase
+
+/// The 32 secret bytes of one channel, and every key that is derived from them.
+///
+/// Each derived key is BLAKE2b keyed by the secret over a label of its own, so that none tells
+/// anything of another.
+public struct ChannelKey: Sendable {
+  public let channelID: ChannelID
+  /// The pre-shared key of the channel's Noise handshakes.
+  public let noisePSK: SecretBytes
+  private let secret: SecretBytes
+  private let announceKey: SecretBytes
+
+  /// A channel's random key; nil unless it has 32 bytes.
+  public init?(secret: [UInt8]) {
+    guard secret.count == 32 else { return nil }
+    self.init(SecretBytes(secret))
+  }
+
+  private init(_ secret: SecretBytes) {
+    self.secret = secret
+    noisePSK = Blake2b.derive("muster/1 noise psk", from: secret, in: .guarded)
+    announceKey = Blake2b.derive("muster/1 announce key", from: secret, in: .guarded)
+    let id = Blake2b.mac(Array("muster/1 channel id".utf8)[...], key: secret, count: 32)
+    guard let key = Bytes32(id) else { preconditionFailure("32 bytes by argument") }
+    channelID = ChannelID(key)
+  }
+
+  /// The key of a channel that has a name only: whoever knows the name can join.
+  public static func fromName(_ name: String) -> ChannelKey {
+    ChannelKey(SecretBytes(Blake2b.hash(Array("muster/1 name".utf8) + Array(name.utf8))))
+  }
+
+  /// Argon2id version 1.3, one lane: passes and memory of RFC 9106 section 4, second choice.
+  public static let passphrasePasses: UInt64 = 3
+  public static let passphraseMemoryBytes = 64 << 20
+
+  /// The key of a name and a passphrase, at the price of 64 MiB and some tenths of a second a guess;
+  /// nil when there is not that much memory.
+  public static func fromPassphrase(_ passphrase: String, name: String) -> ChannelKey? {
+    precondition(Sodium.isReady)
+    let salt = Blake2b.hash(Array("muster/1 salt".utf8) + Array(name.utf8), count: 16)
+    let password = passphrase.utf8.map { CChar(bitPattern: $0) }
+    var code: Int32 = -1
+    let secret = SecretBytes(32, in: .guarded) { output in
+      code = crypto_pwhash(
+        output.start, 32, password, UInt64(password.count), salt, passphrasePasses,
+        passphraseMemoryBytes, crypto_pwhash_ALG_ARGON2ID13)
+    }
+    return code == 0 ? ChannelKey(secret) : nil
+  }
+
+  /// What a MAC of the link's handshake is for.
+  public enum HandshakeMAC: String, Sendable {
+    case initiation = "muster/1 mac1 initiation"
+    case response = "muster/1 mac1 response"
+    case cookie = "muster/1 cookie reply"
+  }
+
+  /// The key of one kind of handshake MAC (or of cookie replies) towards one responder: it proves
+  /// that the sender knows both the channel key and whom it speaks to.
+  public func handshakeKey(_ use: HandshakeMAC, responder: Bytes32) -> SecretBytes {
+    Blake2b.derive(use.rawValue, responder.bytes, from: secret, in: .heap)
+  }
+}
+
+extension ChannelKey {
+  /// Bytes that sealing adds: nonce and tag.
+  public static let announceOverhead = 24 + AEAD.tagBytes
+
+  /// Random nonce 24, ciphertext, tag 16; `kind` is authenticated, not included.
+  public func sealAnnounce(
+    _ plaintext: [UInt8], kind: UInt8, entropy: inout Entropy
+  ) -> [UInt8] {
+    let nonce = entropy.bytes(24)
+    guard
+      let sealed = AEAD.seal(
+        plaintext, nonce: nonce, associatedData: [kind], key: announceKey, with: .xChaChaPoly)
+    else { preconditionFailure("the nonce has 24 bytes") }
+    return nonce + sealed
+  }
+
+  /// What `sealAnnounce` sealed; nil for anything else.
+  public func openAnnounce(_ sealed: ArraySlice<UInt8>, kind: UInt8) -> [UInt8]? {
+    guard sealed.count >= Self.announceOverhead else { return nil }
+    return AEAD.open(
+      sealed.dropFirst(24), nonce: Array(sealed.prefix(24)), associatedData: [kind],
+      key: announceKey, with: .xChaChaPoly)
+  }
+}
+
+extension ChannelKey: Equatable {
+  public static func == (a: ChannelKey, b: ChannelKey) -> Bool { a.secret == b.secret }
+}
+
+extension ChannelKey: CustomStringConvertible {
+  public var description: String { "key of channel \(channelID)" }
+}
+
+extension ChannelKey {
+  /// Lends the 32 secret bytes, for an invite or a key file.
+  public func withSecret<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+    secret.withUnsafeBytes(body)
+  }
+}

@@ -1,0 +1,69 @@
+import CSodium
+
+/// Where keys, nonces and tokens come from: the system, or in simulations a seed.
+public struct Entropy: Sendable {
+  private enum Source: Sendable {
+    case system
+    case seeded(UInt64, drawn: UInt64)
+  }
+
+  private var source: Source
+
+  /// The operating system's generator.
+  public static let system = Entropy(source: .system)
+
+  /// A repeatable stream, for simulations and tests only. A copy repeats what the original gives, so
+  /// every engine is handed a seed of its own.
+  public static func seeded(_ seed: UInt64) -> Entropy {
+    Entropy(source: .seeded(seed, drawn: 0))
+  }
+
+  /// A source of its own for a part of the same node: seeded sources fork into independent ones.
+  public mutating func fork() -> Entropy {
+    switch source {
+    case .system: .system
+    case .seeded: .seeded(u64())
+    }
+  }
+
+  public mutating func bytes(_ count: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+      fill(UnsafeMutableRawBufferPointer(buffer).prefixed(count))
+      used = count
+    }
+  }
+
+  public mutating func u64() -> UInt64 {
+    var value: UInt64 = 0
+    withUnsafeMutableBytes(of: &value) { fill($0) }
+    return UInt64(littleEndian: value)
+  }
+
+  public mutating func u32() -> UInt32 { UInt32(truncatingIfNeeded: u64()) }
+
+  /// Random bytes that never lie in ordinary memory.
+  public mutating func secret(_ count: Int, in storage: SecretBytes.Storage) -> SecretBytes {
+    SecretBytes(count, in: storage) { fill($0) }
+  }
+
+  private mutating func fill(_ target: UnsafeMutableRawBufferPointer) {
+    precondition(Sodium.isReady)
+    guard let base = target.baseAddress, target.count > 0 else { return }
+    switch source {
+    case .system: randombytes_buf(base, target.count)
+    case .seeded(let seed, let drawn):
+      // A new 32-byte seed for each draw, so that draws of any length never overlap.
+      let key: (UInt64, UInt64, UInt64, UInt64) = (seed.littleEndian, drawn.littleEndian, 0, 0)
+      withUnsafeBytes(of: key) { bytes in
+        randombytes_buf_deterministic(base, target.count, bytes.start)
+      }
+      source = .seeded(seed, drawn: drawn &+ 1)
+    }
+  }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  func prefixed(_ count: Int) -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(rebasing: self[0..<count])
+  }
+}

@@ -1,0 +1,90 @@
+import CSodium
+import MusterBase
+
+/// A node's identity: its Ed25519 pair and the X25519 pair that libsodium converts it to, so that
+/// one key proves both signatures and links.
+public struct Identity: Sendable {
+  public let id: NodeID
+  /// The static keys of every link of this node.
+  public let linkKeys: X25519.KeyPair
+  /// libsodium's form: seed 32, public key 32.
+  private let secret: SecretBytes
+
+  public init(generating entropy: inout Entropy) {
+    self.init(seed: entropy.secret(32, in: .guarded))
+  }
+
+  /// The identity of a kept seed of 32 bytes; nil for any other length.
+  public init?(seed: [UInt8]) {
+    guard seed.count == 32 else { return nil }
+    self.init(seed: SecretBytes(seed))
+  }
+
+  private init(seed: SecretBytes) {
+    var publicKey = [UInt8](repeating: 0, count: 32)
+    let secret = SecretBytes(64, in: .guarded) { output in
+      let code = seed.withUnsafeBytes {
+        crypto_sign_seed_keypair(&publicKey, output.start, $0.start)
+      }
+      precondition(code == 0)
+    }
+    let scalar = SecretBytes(32, in: .guarded) { output in
+      let code = secret.withUnsafeBytes {
+        crypto_sign_ed25519_sk_to_curve25519(output.start, $0.start)
+      }
+      precondition(code == 0)
+    }
+    guard let key = Bytes32(publicKey) else { preconditionFailure("32 bytes by type") }
+    id = NodeID(key)
+    linkKeys = X25519.KeyPair(secret: scalar)
+    self.secret = secret
+  }
+
+  public var x25519PublicKey: Bytes32 { linkKeys.publicKey }
+
+  /// An Ed25519 signature of 64 bytes; the caller puts a domain label into the message.
+  public func sign(_ message: [UInt8]) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: 64) { output, used in
+      let code = secret.withUnsafeBytes {
+        crypto_sign_detached(
+          UnsafeMutableRawBufferPointer(output).start, nil, message, UInt64(message.count), $0.start
+        )
+      }
+      precondition(code == 0)
+      used = 64
+    }
+  }
+
+  /// Lends the 32-byte seed, for storing it.
+  public func withSeed<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+    secret.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[0..<32])) }
+  }
+}
+
+extension Identity: CustomStringConvertible {
+  public var description: String { "identity of \(id)" }
+}
+
+/// Signatures of others.
+public enum Signatures {
+  /// Whether `author` signed exactly these bytes. Keys and signatures that have several forms
+  /// are refused in all but the canonical one (RFC 8032 5.1.7 with libsodium's stricter checks).
+  public static func isValid(
+    _ signature: some Collection<UInt8>, of message: [UInt8], by author: NodeID
+  ) -> Bool {
+    guard Sodium.isReady, signature.count == 64 else { return false }
+    return crypto_sign_verify_detached(
+      Array(signature), message, UInt64(message.count), author.key.bytes
+    ) == 0
+  }
+}
+
+extension NodeID {
+  /// The X25519 key that this Ed25519 key converts to; nil for points off the prime-order group.
+  public var x25519PublicKey: Bytes32? {
+    guard Sodium.isReady else { return nil }
+    var converted = [UInt8](repeating: 0, count: 32)
+    guard crypto_sign_ed25519_pk_to_curve25519(&converted, key.bytes) == 0 else { return nil }
+    return Bytes32(converted)
+  }
+}

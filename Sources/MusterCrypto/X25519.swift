@@ -1,0 +1,36 @@
+import CSodium
+import MusterBase
+
+/// Diffie-Hellman on Curve25519 (RFC 7748).
+public enum X25519 {
+  /// A secret scalar and its public key.
+  public struct KeyPair: Sendable {
+    public let secret: SecretBytes
+    public let publicKey: Bytes32
+
+    /// A fresh pair for one handshake.
+    public init(generating entropy: inout Entropy) {
+      self.init(secret: entropy.secret(32, in: .heap))
+    }
+
+    /// The pair of a secret of 32 bytes.
+    public init(secret: SecretBytes) {
+      precondition(secret.count == 32)
+      var bytes = [UInt8](repeating: 0, count: 32)
+      let code = secret.withUnsafeBytes { crypto_scalarmult_base(&bytes, $0.start) }
+      guard code == 0, let key = Bytes32(bytes) else { preconditionFailure("32 bytes by type") }
+      self.secret = secret
+      publicKey = key
+    }
+  }
+
+  /// The shared secret; nil where it would be zero, that is for points of low order.
+  public static func shared(_ secret: SecretBytes, _ publicKey: Bytes32) -> SecretBytes? {
+    precondition(secret.count == 32)
+    var code: Int32 = -1
+    let shared = SecretBytes(32, in: .heap) { output in
+      secret.withUnsafeBytes { code = crypto_scalarmult(output.start, $0.start, publicKey.bytes) }
+    }
+    return code == 0 ? shared : nil
+  }
+}

@@ -1,0 +1,68 @@
+import CMusterShims
+import MusterBase
+import MusterCodecs
+
+/// One way a camera can deliver pictures.
+public struct CameraMode: Equatable, Sendable, CustomStringConvertible {
+  /// Four characters, such as `YUYV` or `MJPG`.
+  public let fourCC: String
+  public let size: VideoSize
+  public let framesPerSecond: Double
+
+  public var description: String { "\(fourCC) \(size)@\(Int(framesPerSecond.rounded()))" }
+}
+
+extension CameraMode {
+  init(_ mode: muster_camera_mode) {
+    fourCC = Self.text(mode.fourcc)
+    size = VideoSize(width: Int(mode.width), height: Int(mode.height))
+    framesPerSecond =
+      mode.numerator == 0 ? 0 : Double(mode.denominator) / Double(mode.numerator)
+  }
+
+  /// The layouts that can be converted, by their V4L2 names.
+  static let formats: [(fourCC: String, format: PixelFormat)] = [
+    ("YU12", .i420), ("NV12", .nv12), ("NV21", .nv21), ("YUYV", .yuyv), ("UYVY", .uyvy),
+    ("YV12", .yv12), ("422P", .i422), ("MJPG", .mjpeg), ("JPEG", .mjpeg), ("RGB3", .rgb24),
+    ("BGR3", .bgr24), ("XR24", .bgrx), ("BGR4", .bgrx), ("GREY", .grey),
+  ]
+
+  static func format(_ fourcc: UInt32) -> PixelFormat? {
+    let name = text(fourcc)
+    return formats.first { $0.fourCC == name }?.format
+  }
+
+  private static func text(_ fourcc: UInt32) -> String {
+    var result = ""
+    for shift in [0, 8, 16, 24] as [UInt32] {
+      let byte = UInt8(truncatingIfNeeded: fourcc >> shift)
+      result.unicodeScalars.append(
+        (0x20..<0x7F).contains(byte) ? Unicode.Scalar(byte) : "?")
+    }
+    return result
+  }
+
+  /// How badly a mode serves the wish; nil when its format cannot be converted.
+  ///
+  /// In order of weight: too slow, too small, too large, then what conversion costs.
+  static func cost(
+    _ mode: muster_camera_mode, wanted: VideoSize, framesPerSecond: Int
+  ) -> Double? {
+    let described = CameraMode(mode)
+    guard let place = formats.firstIndex(where: { $0.fourCC == described.fourCC }),
+      described.size.pixels > 0, described.size.pixels <= VideoSources.maximumPixels,
+      described.framesPerSecond > 0
+    else { return nil }
+    let slow = max(0, Double(framesPerSecond) * 0.95 - described.framesPerSecond)
+    let ratio = Double(described.size.pixels) / Double(max(wanted.pixels, 1))
+    let size = ratio < 1 ? 1 / ratio - 1 : (ratio - 1) / 2
+    // Decoding JPEG costs 1.5 ms a frame, everything else next to nothing; grey has no colours.
+    let conversion =
+      switch formats[place].format {
+      case .mjpeg: 0.3
+      case .grey: 2.0
+      default: Double(place) * 0.01
+      }
+    return slow / Double(max(framesPerSecond, 1)) * 20 + size * 2 + conversion
+  }
+}

@@ -1,0 +1,33 @@
+import Glibc
+
+/// A device or file cannot do what was asked: what happened, and what the user can do about it.
+public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
+  public let what: String
+  public let hint: String
+
+  public init(what: String, hint: String) {
+    self.what = what
+    self.hint = hint
+  }
+
+  public var description: String { "\(what): \(hint)" }
+
+  /// A failed call on a file; `code` is an errno.
+  static func file(_ path: String, _ code: Int32) -> DeviceError {
+    let hint =
+      switch code {
+      case ENOENT: "check the path"
+      case EACCES, EPERM: "check its permissions, or choose another place"
+      case ENOSPC, EDQUOT: "make room on that disk, or choose another place"
+      case EISDIR: "name a file, not a directory"
+      case EROFS: "choose a place that can be written"
+      default: "check the path and the disk"
+      }
+    return DeviceError(what: "\(path): \(text(of: code))", hint: hint)
+  }
+
+  /// The system's words for an errno.
+  static func text(of code: Int32) -> String {
+    strerror(code).map { String(cString: $0) } ?? "error \(code)"
+  }
+}

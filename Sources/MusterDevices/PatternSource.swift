@@ -1,0 +1,39 @@
+import Glibc
+import MusterBase
+import MusterCodecs
+
+/// The test pattern as a camera would deliver it; the numbers of frames that were late are missing.
+final class PatternSource: VideoSource, @unchecked Sendable {
+  let size: VideoSize
+  let framesPerSecond: Int
+  let isPattern = true
+
+  private let cancellation: Cancellation
+  private let pool: FramePool
+  private var schedule: FrameSchedule
+  /// Another tint for every process, so that several nodes on one screen are told apart.
+  private let hue = Int(getpid())
+
+  init(size: VideoSize, framesPerSecond: Int, cancellation: Cancellation) {
+    self.size = size
+    self.framesPerSecond = framesPerSecond
+    self.cancellation = cancellation
+    pool = FramePool(size: size)
+    schedule = FrameSchedule(
+      numerator: framesPerSecond, denominator: 1, start: BootClock.now)
+  }
+
+  func next() throws(DeviceError) -> CapturedFrame? {
+    _ = schedule.skipLate(at: BootClock.now)
+    guard cancellation.sleep(until: schedule.due) else { return nil }
+    let number = UInt32(truncatingIfNeeded: schedule.index)
+    schedule.advance()
+    let now = BootClock.now
+    let frame = pool.frame()
+    TestPattern.draw(
+      number: number, capturedAt: now, into: frame, flash: TestPattern.flashes(at: now), hue: hue)
+    return CapturedFrame(frame: frame, capturedAt: now)
+  }
+
+  func cancel() { cancellation.cancel() }
+}

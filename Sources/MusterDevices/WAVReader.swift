@@ -1,0 +1,137 @@
+import Glibc
+import MusterBase
+import MusterCodecs
+
+/// Reads the samples of a WAV file, of any rate and number of channels, as one channel.
+public final class WAVReader {
+  public let samplesPerSecond: Int
+  public let channels: Int
+
+  private enum Encoding { case unsigned8, signed16, signed24, signed32, float32, float64 }
+
+  private let stream: ByteStream
+  private let encoding: Encoding
+  private let sampleBytes: Int
+  /// Bytes of sound not read yet; a file still being written says 0 or the most it can, which is
+  /// taken as "to the end".
+  private var left: Int
+
+  /// Chunks before the sound; more is no WAV file that a program would write.
+  private static let chunkLimit = 64
+
+  public convenience init(
+    path: String, cancellation: Cancellation = Cancellation()
+  ) throws(DeviceError) {
+    try self.init(stream: ByteStream(path: path, cancellation: cancellation))
+  }
+
+  init(stream: ByteStream) throws(DeviceError) {
+    self.stream = stream
+    guard let start = try stream.read(count: 12), start.count == 12,
+      start[0..<4].elementsEqual("RIFF".utf8), start[8..<12].elementsEqual("WAVE".utf8)
+    else {
+      throw DeviceError(
+        what: "\(stream.path) is not a WAV file", hint: "convert it: ffmpeg -i FILE OUT.wav")
+    }
+    var format: [UInt8]?
+    var soundBytes: Int?
+    for _ in 0..<Self.chunkLimit where soundBytes == nil {
+      guard let header = try stream.read(count: 8), header.count == 8 else { break }
+      let count = Self.littleEndian(header[4..<8])
+      if header[0..<4].elementsEqual("data".utf8) {
+        soundBytes = count == 0 || count >= 0xFFFF_FF00 ? .max : count
+      } else if header[0..<4].elementsEqual("fmt ".utf8), (16...1024).contains(count) {
+        format = try stream.read(count: count + count % 2)
+      } else {
+        guard try stream.skip(count + count % 2) == .complete else { break }
+      }
+    }
+    guard let format, format.count >= 16, let soundBytes else {
+      throw Self.unusable(stream, "no sound in it")
+    }
+    channels = Self.littleEndian(format[2..<4])
+    samplesPerSecond = Self.littleEndian(format[4..<8])
+    guard let encoding = Self.encoding(format) else {
+      throw Self.unusable(stream, "an encoding that cannot be read")
+    }
+    self.encoding = encoding
+    sampleBytes = Self.byteCount(encoding)
+    left = soundBytes
+    guard (1...64).contains(channels), Resampler.rates.contains(samplesPerSecond) else {
+      throw Self.unusable(stream, "\(channels) channels at \(samplesPerSecond) Hz")
+    }
+  }
+
+  /// Up to `count` samples, each the mean of its channels; empty where the file ends.
+  public func next(_ count: Int) throws(DeviceError) -> [Int16] {
+    let block = channels * sampleBytes
+    let wanted = min(max(count, 0), left / block, 1 << 16)
+    guard wanted > 0, let bytes = try stream.read(count: wanted * block) else { return [] }
+    left -= bytes.count
+    return (0..<(bytes.count / block)).map { index in
+      var sum = 0.0
+      for channel in 0..<channels {
+        sum += sample(bytes, at: index * block + channel * sampleBytes)
+      }
+      let mean = (sum / Double(channels)).rounded()
+      return Int16(min(max(mean, -32768), 32767))
+    }
+  }
+
+  /// One sample in units of 16 bits; whatever is not a number is silence.
+  private func sample(_ bytes: [UInt8], at offset: Int) -> Double {
+    func raw(_ count: Int) -> UInt64 {
+      var value: UInt64 = 0
+      for index in (0..<count).reversed() { value = value << 8 | UInt64(bytes[offset + index]) }
+      return value
+    }
+    switch encoding {
+    case .unsigned8: return (Double(bytes[offset]) - 128) * 256
+    case .signed16: return Double(Int16(truncatingIfNeeded: raw(2)))
+    case .signed24: return Double(Int32(truncatingIfNeeded: raw(3) << 8)) / 65536
+    case .signed32: return Double(Int32(truncatingIfNeeded: raw(4))) / 65536
+    case .float32: return Self.finite(Double(Float(bitPattern: UInt32(raw(4)))) * 32767)
+    case .float64: return Self.finite(Double(bitPattern: raw(8)) * 32767)
+    }
+  }
+
+  /// Bounded, so that the mean of extreme floats is a number too.
+  private static func finite(_ value: Double) -> Double {
+    value.isNaN ? 0 : min(max(value, -65536), 65536)
+  }
+
+  private static func encoding(_ format: [UInt8]) -> Encoding? {
+    var tag = littleEndian(format[0..<2])
+    let bits = littleEndian(format[14..<16])
+    // WAVE_FORMAT_EXTENSIBLE: the tag proper begins the sub-format's GUID.
+    if tag == 0xFFFE, format.count >= 26 { tag = littleEndian(format[24..<26]) }
+    switch (tag, bits) {
+    case (1, 8): return .unsigned8
+    case (1, 16): return .signed16
+    case (1, 24): return .signed24
+    case (1, 32): return .signed32
+    case (3, 32): return .float32
+    case (3, 64): return .float64
+    default: return nil
+    }
+  }
+
+  private static func byteCount(_ encoding: Encoding) -> Int {
+    switch encoding {
+    case .unsigned8: 1
+    case .signed16: 2
+    case .signed24: 3
+    case .signed32, .float32: 4
+    case .float64: 8
+    }
+  }
+
+  private static func unusable(_ stream: ByteStream, _ what: String) -> DeviceError {
+    DeviceError(
+      what: "\(stream.path): \(what)", hint: "convert it: ffmpeg -i FILE -c:a pcm_s16le OUT.wav")
+  }
+
+  private static func littleEndian(_ bytes: ArraySlice<UInt8>) -> Int {
+    bytes.reversed().reduce(0) { $0 << 8 | Int($1) }
+  }
+}

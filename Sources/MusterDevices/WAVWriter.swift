@@ -1,0 +1,118 @@
+import Glibc
+import MusterBase
+import MusterCodecs
+import Synchronization
+
+/// Writes 48 kHz mono 16-bit WAV; the file is playable at any moment, even when the process is
+/// killed, because its header always states what has been written before.
+public final class WAVWriter: Sendable {
+  private let file: OutputFile
+  private let dataBytes = Mutex<UInt32>(0)
+  private static let headerBytes = 44
+
+  /// Replaces what is at `path`.
+  public init(path: String) throws(DeviceError) {
+    file = try OutputFile(path: path)
+    try file.append(Self.header(dataBytes: 0))
+  }
+
+  /// Adds samples of 48 kHz mono. Beyond 4 GB, half a day, the format cannot say more: an error.
+  public func append(_ pcm: [Int16]) throws(DeviceError) {
+    var bytes = [UInt8]()
+    bytes.reserveCapacity(pcm.count * 2)
+    for sample in pcm {
+      let value = UInt16(bitPattern: sample)
+      bytes.append(UInt8(truncatingIfNeeded: value))
+      bytes.append(UInt8(truncatingIfNeeded: value >> 8))
+    }
+    try append(bytes)
+  }
+
+  public func close() { file.close() }
+
+  private func append(_ bytes: [UInt8]) throws(DeviceError) {
+    let result = dataBytes.withLock { count -> Result<Void, DeviceError> in
+      let (total, overflow) = count.addingReportingOverflow(
+        UInt32(truncatingIfNeeded: bytes.count))
+      guard !overflow, total <= .max - UInt32(Self.headerBytes) else {
+        return .failure(
+          DeviceError(what: "\(file.path) has reached 4 GB", hint: "begin another recording"))
+      }
+      // Sound first, then the header that speaks of it.
+      do throws(DeviceError) {
+        try file.append(bytes)
+        try file.overwrite(Self.header(dataBytes: total), at: 0)
+      } catch { return .failure(error) }
+      count = total
+      return .success(())
+    }
+    try result.get()
+  }
+
+  private static func header(dataBytes: UInt32) -> [UInt8] {
+    func little(_ value: UInt32, _ count: Int) -> [UInt8] {
+      (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt32(8 * $0)) }
+    }
+    let rate = UInt32(AudioFormat.samplesPerSecond)
+    var header = [UInt8]("RIFF".utf8) + little(dataBytes + UInt32(headerBytes) - 8, 4)
+    header += [UInt8]("WAVEfmt ".utf8) + little(16, 4) + little(1, 2) + little(1, 2)
+    header += little(rate, 4) + little(rate * 2, 4) + little(2, 2) + little(16, 2)
+    return header + [UInt8]("data".utf8) + little(dataBytes, 4)
+  }
+}
+
+/// A file that grows at its end; every append is one system call, so that a killed process leaves
+/// whole pieces.
+final class OutputFile: Sendable {
+  let path: String
+  private let descriptor: Mutex<Int32>
+
+  init(path: String) throws(DeviceError) {
+    let opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard opened >= 0 else { throw .file(path, errno) }
+    self.path = path
+    descriptor = Mutex(opened)
+  }
+
+  deinit { close() }
+
+  func append(_ bytes: [UInt8]) throws(DeviceError) {
+    try whole(bytes) { descriptor, piece in
+      write(descriptor, piece.baseAddress, piece.count)
+    }
+  }
+
+  func overwrite(_ bytes: [UInt8], at offset: Int) throws(DeviceError) {
+    var place = offset
+    try whole(bytes) { descriptor, piece in
+      let count = pwrite(descriptor, piece.baseAddress, piece.count, place)
+      place += max(count, 0)
+      return count
+    }
+  }
+
+  /// Harmless when closed already; writing afterwards does nothing.
+  func close() {
+    descriptor.withLock { descriptor in
+      if descriptor >= 0 { Glibc.close(descriptor) }
+      descriptor = -1
+    }
+  }
+
+  private func whole(
+    _ bytes: [UInt8], _ step: (Int32, UnsafeRawBufferPointer) -> Int
+  ) throws(DeviceError) {
+    let failure = descriptor.withLock { descriptor -> Int32 in
+      guard descriptor >= 0 else { return 0 }
+      return bytes.withUnsafeBytes { buffer -> Int32 in
+        var done = 0
+        while done < buffer.count {
+          let count = step(descriptor, UnsafeRawBufferPointer(rebasing: buffer[done...]))
+          if count > 0 { done += count } else if errno != EINTR { return errno }
+        }
+        return 0
+      }
+    }
+    if failure != 0 { throw .file(path, failure) }
+  }
+}

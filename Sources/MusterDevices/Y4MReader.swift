@@ -1,0 +1,124 @@
+import MusterBase
+import MusterCodecs
+
+/// Reads pictures of a YUV4MPEG2 stream, 8 bits 4:2:0.
+public final class Y4MReader {
+  public let size: VideoSize
+  public let rateNumerator: Int
+  public let rateDenominator: Int
+
+  private let stream: ByteStream
+  private let pool: FramePool
+  private let scratch: UnsafeMutableRawBufferPointer
+  private static let headerLimit = 1024
+  static let magic = [UInt8]("YUV4MPEG2".utf8)
+
+  /// Reads the header of what is at `path`.
+  public convenience init(
+    path: String, cancellation: Cancellation = Cancellation()
+  ) throws(DeviceError) {
+    try self.init(stream: ByteStream(path: path, cancellation: cancellation))
+  }
+
+  init(stream: ByteStream) throws(DeviceError) {
+    guard let line = try stream.readLine(limit: Self.headerLimit) else {
+      throw DeviceError(what: "\(stream.path): cancelled", hint: "start again")
+    }
+    let header = try Header(line, path: stream.path)
+    size = header.size
+    rateNumerator = header.numerator
+    rateDenominator = header.denominator
+    self.stream = stream
+    pool = FramePool(size: size)
+    scratch = .allocate(byteCount: I420Frame.packedByteCount(size), alignment: 64)
+  }
+
+  deinit { scratch.deallocate() }
+
+  /// The next whole picture; nil where the stream ends (a picture cut short is not one).
+  public func next() throws(DeviceError) -> I420Frame? {
+    guard try skipFrameHeader(), try stream.read(into: scratch) == .complete else { return nil }
+    let frame = pool.frame()
+    frame.fill(packed: UnsafeRawBufferPointer(scratch))
+    return frame
+  }
+
+  /// Reads past one picture without unpacking it; false where the stream ends.
+  func skip() throws(DeviceError) -> Bool {
+    guard try skipFrameHeader() else { return false }
+    return try stream.skip(scratch.count) == .complete
+  }
+
+  /// Back to the first picture; on a FIFO the next writer must begin with a header like the first.
+  func rewind() throws(DeviceError) {
+    try stream.rewind()
+    guard let line = try stream.readLine(limit: Self.headerLimit), !line.isEmpty else { return }
+    let header = try Header(line, path: stream.path)
+    guard header.size == size else {
+      throw DeviceError(
+        what: "\(stream.path): pictures changed from \(size) to \(header.size)",
+        hint: "write one size, or start again")
+    }
+  }
+
+  private func skipFrameHeader() throws(DeviceError) -> Bool {
+    guard let line = try stream.readLine(limit: Self.headerLimit), !line.isEmpty else {
+      return false
+    }
+    guard line.starts(with: "FRAME".utf8) else {
+      throw DeviceError(
+        what: "\(stream.path): a picture does not begin with FRAME",
+        hint: "the file is damaged; make it again")
+    }
+    return true
+  }
+
+  private struct Header {
+    var size = VideoSize(width: 0, height: 0)
+    var numerator = 30
+    var denominator = 1
+
+    init(_ line: [UInt8], path: String) throws(DeviceError) {
+      let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+      guard words.first == "YUV4MPEG2" else {
+        throw DeviceError(what: "\(path) is not a Y4M file", hint: "see 'muster join --help'")
+      }
+      for word in words.dropFirst() { try read(word, path: path) }
+      guard (1...I420Frame.maximumSide).contains(size.width),
+        (1...I420Frame.maximumSide).contains(size.height),
+        size.pixels <= VideoSources.maximumPixels
+      else {
+        throw DeviceError(
+          what: "\(path): pictures of \(size)", hint: "use up to 4096x2304, such as 1280x720")
+      }
+    }
+
+    private mutating func read(_ word: Substring, path: String) throws(DeviceError) {
+      let value = word.dropFirst()
+      switch word.first {
+      case "W": size.width = Int(value) ?? 0
+      case "H": size.height = Int(value) ?? 0
+      case "F": readRate(value)
+      case "C":
+        // 420, 420jpeg, 420mpeg2, 420paldv differ in where chroma was sampled, by half a pixel.
+        guard ["420", "420jpeg", "420mpeg2", "420paldv"].contains(value) else {
+          throw DeviceError(
+            what: "\(path): colours in the form \(value.prefix(16))",
+            hint: "convert it: ffmpeg -i FILE -pix_fmt yuv420p OUT.y4m")
+        }
+      default: break
+      }
+    }
+
+    /// An absent or absurd rate stays at 30.
+    private mutating func readRate(_ value: Substring) {
+      let parts = value.split(separator: ":")
+      guard parts.count == 2, let above = Int(parts[0]), let below = Int(parts[1]),
+        (1...1_000_000).contains(above), (1...1_000_000).contains(below),
+        above <= below &* 240, below <= above
+      else { return }
+      numerator = above
+      denominator = below
+    }
+  }
+}

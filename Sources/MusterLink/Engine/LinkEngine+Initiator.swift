@@ -1,0 +1,138 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// The side that opens a session.
+extension LinkEngine {
+  mutating func startHandshake(
+    _ place: Int, bootID: UInt64, address: Address, at now: Instant
+  ) -> [Output] {
+    dropPending(place)
+    links[at: place].pending = PendingHandshake(
+      bootID: bootID, address: address, startedAt: now, nextAt: now,
+      delay: configuration.handshakeRetry)
+    return initiate(place, at: now)
+  }
+
+  /// Sends one more initiation; each is made afresh, since a repeated one would be a replay.
+  mutating func initiate(_ place: Int, at now: Instant) -> [Output] {
+    let id = links[at: place].id
+    let peerKey = links[at: place].peerKey
+    guard var pending = links[at: place].pending, let channel = channel(id.channel) else {
+      return []
+    }
+    pending.nextAt = now + jitter.jittered(pending.delay, by: configuration.handshakeJitter)
+    pending.delay = min(pending.delay + pending.delay, configuration.handshakeRetryLimit)
+    let cookie = pending.takeCookie(at: now, lifetime: configuration.cookieLifetime)
+    handshakeCounter += 1
+    var handshake = HandshakeState(
+      .ikPSK2, .initiator, prologue: channel.prologue, staticKeys: identity.linkKeys,
+      remoteStatic: peerKey, psk: channel.key.noisePSK)
+    let payload = InitiationPayload(
+      author: identity.id, bootID: bootID, counter: handshakeCounter,
+      responderBootID: pending.bootID, capabilities: 0)
+    let noise = handshake.write(
+      payload.encoded(), ephemeral: X25519.KeyPair(generating: &entropy))
+    guard let noise else {
+      // The peer's key gives no secret: it never will.
+      counters.unverifiable += 1
+      return giveUp(place)
+    }
+    let index = newIndex(for: id)
+    let datagram = Initiation.encode(
+      senderIndex: index, noise: noise,
+      key: channel.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
+    let mac1 = Array(ReceivedMACs(datagram).mac1)
+    pending.attempts.append(.init(localIndex: index, handshake: handshake, mac1: mac1))
+    if pending.attempts.count > PendingHandshake.attemptLimit {
+      indices[pending.attempts.removeFirst().localIndex] = nil
+    }
+    links[at: place].pending = pending
+    counters.initiationsSent += 1
+    schedule(place)
+    return [.send(datagram, to: pending.address)]
+  }
+
+  mutating func receiveResponse(_ datagram: [UInt8], at now: Instant) -> [Output] {
+    guard let message = Response(datagram) else {
+      counters.malformed += 1
+      return []
+    }
+    guard let (place, attempt) = attempt(message.receiverIndex),
+      let channel = channel(links[at: place].id.channel), let pending = links[at: place].pending
+    else {
+      counters.unknownIndex += 1
+      return []
+    }
+    let key = channel.key.handshakeKey(.response, responder: links[at: place].peerKey)
+    guard message.macs.mac1IsValid(key) else {
+      counters.wrongMAC += 1
+      return []
+    }
+    // Nobody asks an initiator for a cookie's MAC; without this check its bytes could be altered.
+    guard !message.macs.hasMAC2 else {
+      counters.wrongCookie += 1
+      return []
+    }
+    var handshake = pending.attempts[attempt].handshake
+    guard let opened = handshake.read(message.noise),
+      let payload = try? ResponsePayload(decoding: opened)
+    else {
+      counters.unverifiable += 1
+      return []
+    }
+    guard payload.bootID == pending.bootID else {
+      counters.wrongBoot += 1
+      return []
+    }
+    let session = Session(
+      keys: handshake.split(), localIndex: message.receiverIndex,
+      remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
+      address: pending.address, createdAt: now)
+    // The index stays in use: it now leads to the session.
+    links[at: place].pending?.attempts.remove(at: attempt)
+    return install(session, place, at: now)
+  }
+
+  mutating func receiveCookie(_ datagram: [UInt8], at now: Instant) -> [Output] {
+    guard let message = CookieReply(datagram) else {
+      counters.malformed += 1
+      return []
+    }
+    guard let (place, number) = attempt(message.receiverIndex),
+      let channel = channel(links[at: place].id.channel),
+      let attempt = links[at: place].pending?.attempts[number], !attempt.hasCookieReply
+    else {
+      counters.unknownIndex += 1
+      return []
+    }
+    let key = channel.key.handshakeKey(.cookie, responder: links[at: place].peerKey)
+    guard let cookie = message.cookie(mac1: attempt.mac1, key: key) else {
+      counters.unverifiable += 1
+      return []
+    }
+    counters.cookiesReceived += 1
+    links[at: place].pending?.attempts[number].hasCookieReply = true
+    links[at: place].pending?.cookie = (cookie, PendingHandshake.cookieUses, now)
+    return initiate(place, at: now)
+  }
+
+  /// Ends a handshake that led nowhere, and the link with it, unless the peer may still open it.
+  mutating func giveUp(_ place: Int) -> [Output] {
+    counters.handshakesGivenUp += 1
+    let id = links[at: place].id
+    let wasRekey = links[at: place].pending?.bootID == links[at: place].bootID
+    dropPending(place)
+    return wasRekey || links[at: place].isIdle ? remove(id, reason: .timedOut) : []
+  }
+
+  func channel(_ id: ChannelID) -> Channel? { channels.index(of: id).map { channels[at: $0] } }
+
+  /// The link and the number of the initiation that an index was chosen for.
+  private func attempt(_ index: UInt32) -> (Int, Int)? {
+    guard let id = indices[index], let place = links.index(of: id),
+      let number = links[at: place].pending?.attempts.firstIndex(where: { $0.localIndex == index })
+    else { return nil }
+    return (place, number)
+  }
+}

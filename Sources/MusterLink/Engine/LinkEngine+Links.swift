@@ -1,0 +1,115 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// The table of links and of the indices that lead to them.
+extension LinkEngine {
+  /// Where the link is in the table, made if need be; nil when there is no room or the peer's key
+  /// is not a usable point.
+  mutating func place(of id: LinkID, address: Address, at now: Instant) -> Int? {
+    if let place = links.index(of: id) { return place }
+    guard links.count < Limits.links, let peerKey = id.peer.x25519PublicKey else {
+      counters.refused += 1
+      return nil
+    }
+    links[id] = Link(
+      id: id, peerKey: peerKey, address: address, lastHeard: now, lastSent: now,
+      keepaliveInterval: configuration.keepalive)
+    return links.index(of: id)
+  }
+
+  /// Forgets a link with its keys and indices.
+  mutating func remove(_ id: LinkID, reason: LinkCloseReason) -> [Output] {
+    guard let place = links.index(of: id) else { return [] }
+    let wasEstablished = links[at: place].isEstablished
+    for index in links[at: place].indices { indices[index] = nil }
+    links[id] = nil
+    return wasEstablished ? [.closed(id, reason)] : []
+  }
+
+  /// A receiver's index that nobody can guess and nobody uses.
+  mutating func newIndex(for id: LinkID) -> UInt32 {
+    while true {
+      let index = entropy.u32()
+      if index != 0 && indices.index(of: index) == nil {
+        indices[index] = id
+        return index
+      }
+    }
+  }
+
+  mutating func forget(_ session: Session?) {
+    if let session { indices[session.localIndex] = nil }
+  }
+
+  mutating func dropPending(_ place: Int) {
+    for attempt in links[at: place].pending?.attempts ?? [] { indices[attempt.localIndex] = nil }
+    links[at: place].pending = nil
+  }
+
+  /// Makes sure that `tick` is called in time for this link.
+  mutating func schedule(_ place: Int) {
+    deadline = soonest(deadline, links[at: place].deadline(configuration))
+  }
+
+  /// Puts a finished handshake's session to use: the former becomes the previous one.
+  mutating func install(_ session: Session, _ place: Int, at now: Instant) -> [Output] {
+    let id = links[at: place].id
+    var outputs: [Output] = []
+    if let old = links[at: place].bootID, old != session.bootID {
+      outputs.append(.closed(id, .replaced))
+      forget(links[at: place].current)
+      links[at: place].current = nil
+      links[at: place].bootID = nil
+    }
+    counters.sessionsMade += 1
+    forget(links[at: place].previous)
+    links[at: place].previous = links[at: place].current
+    links[at: place].current = session
+    links[at: place].probe = nil
+    links[at: place].confirmation = nil
+    links[at: place].lastHeard = now
+    dropPending(place)
+    if links[at: place].bootID == nil {
+      links[at: place].bootID = session.bootID
+      links[at: place].address = session.address
+      outputs.append(.established(id, address: session.address, bootID: session.bootID))
+    } else {
+      // A round trip went through that address: as good as an answered challenge.
+      outputs += move(place, to: session.address)
+    }
+    outputs += sendKeepalive(place, at: now)
+    if session.isInitiator {
+      let delay = configuration.handshakeRetry
+      links[at: place].confirmation = Link.Repeated(nextAt: now + delay, delay: delay)
+    }
+    schedule(place)
+    return outputs
+  }
+
+  mutating func move(_ place: Int, to address: Address) -> [Output] {
+    guard links[at: place].address != address else { return [] }
+    links[at: place].address = address
+    if links[at: place].pending?.bootID == links[at: place].bootID {
+      links[at: place].pending?.address = address
+    }
+    return [.moved(links[at: place].id, to: address)]
+  }
+
+  /// Seals a payload of the link's own towards its address, or another.
+  mutating func send(
+    _ payload: [UInt8], _ place: Int, to address: Address? = nil, at now: Instant
+  ) -> [Output] {
+    let sealed = links[at: place].seal(
+      payload, [], at: now, lifetime: configuration.rejectAfter)
+    return sealed.map { [.send($0.datagram, to: address ?? $0.to)] } ?? []
+  }
+
+  mutating func sendKeepalive(_ place: Int, at now: Instant) -> [Output] {
+    counters.keepalivesSent += 1
+    links[at: place].lastSent = now
+    links[at: place].keepaliveInterval = jitter.jittered(
+      configuration.keepalive, by: configuration.keepaliveJitter)
+    return send([PayloadKind.keepaliveByte], place, at: now)
+  }
+}

@@ -1,0 +1,146 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// The side that is asked for a session.
+extension LinkEngine {
+  /// From the cheapest check to the dearest: length, first MAC (which also finds the channel),
+  /// cookie or budget, Diffie-Hellman, replay.
+  mutating func receiveInitiation(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    guard let message = Initiation(datagram), source.isUnicast else {
+      counters.malformed += 1
+      return []
+    }
+    guard let channel = channel(of: message.macs) else {
+      counters.wrongMAC += 1
+      return []
+    }
+    if message.macs.hasMAC2 {
+      guard cookies.isValid(message.macs, from: source, at: now) else {
+        counters.wrongCookie += 1
+        return []
+      }
+      guard budgetWithCookie.take(at: now) else {
+        counters.flooded += 1
+        return []
+      }
+    } else if !budgetWithoutCookie.take(at: now) {
+      return demandCookie(message, channel, from: source, at: now)
+    }
+    guard let (handshake, payload) = read(message, channel) else { return [] }
+    let id = LinkID(channel: channel.key.channelID, peer: payload.author)
+    guard remember(payload, id, at: now) else {
+      counters.replayedInitiations += 1
+      return []
+    }
+    guard !ownGoesFirst(id, bootID: payload.bootID, at: now) else {
+      counters.tieBreaks += 1
+      return []
+    }
+    return answer(message, payload, handshake, id, channel, from: source, at: now)
+  }
+
+  private func channel(of macs: ReceivedMACs) -> Channel? {
+    for (_, channel) in channels where macs.mac1IsValid(channel.initiationKey) { return channel }
+    return nil
+  }
+
+  private mutating func demandCookie(
+    _ message: Initiation, _ channel: Channel, from source: Address, at now: Instant
+  ) -> [Output] {
+    let reply = CookieReply.encode(
+      receiverIndex: message.senderIndex,
+      cookie: cookies.cookie(for: source, entropy: &entropy, at: now), mac1: message.macs.mac1,
+      key: channel.cookieKey, nonce: entropy.bytes(24))
+    guard let reply else { return [] }
+    counters.cookiesSent += 1
+    return [.send(reply, to: source)]
+  }
+
+  private mutating func read(
+    _ message: Initiation, _ channel: Channel
+  ) -> (HandshakeState, InitiationPayload)? {
+    var handshake = HandshakeState(
+      .ikPSK2, .responder, prologue: channel.prologue, staticKeys: identity.linkKeys,
+      psk: channel.key.noisePSK)
+    guard let opened = handshake.read(message.noise), let remote = handshake.remoteStatic,
+      let payload = try? InitiationPayload(decoding: opened),
+      payload.author != identity.id, payload.author.x25519PublicKey == remote
+    else {
+      counters.unverifiable += 1
+      return nil
+    }
+    guard payload.responderBootID == bootID else {
+      counters.wrongBoot += 1
+      return nil
+    }
+    return (handshake, payload)
+  }
+
+  /// False for a replay.
+  private mutating func remember(
+    _ payload: InitiationPayload, _ id: LinkID, at now: Instant
+  ) -> Bool {
+    if let place = memories.index(of: id) {
+      return memories[at: place].accept(bootID: payload.bootID, counter: payload.counter, at: now)
+    }
+    if memories.count >= Self.memoryLimit { forgetOldestMemory() }
+    var memory = HandshakeMemory()
+    let isNew = memory.accept(bootID: payload.bootID, counter: payload.counter, at: now)
+    memories[id] = memory
+    return isNew
+  }
+
+  /// Makes room among peers without a link; all of them are members, so that a stranger cannot
+  /// drive anyone out.
+  private mutating func forgetOldestMemory() {
+    var oldest: (id: LinkID, at: Instant)?
+    for (id, memory) in memories where links.index(of: id) == nil {
+      if oldest.map({ memory.touchedAt < $0.at }) ?? true { oldest = (id, memory.touchedAt) }
+    }
+    if let oldest { memories[oldest.id] = nil }
+  }
+
+  /// Both sides have opened at once: the smaller id's initiation counts. If the peer still repeats its
+  /// own after a while, this node's does not arrive, and the peer's is answered after all.
+  private func ownGoesFirst(_ id: LinkID, bootID: UInt64, at now: Instant) -> Bool {
+    guard identity.id < id.peer, let place = links.index(of: id),
+      let pending = links[at: place].pending, pending.bootID == bootID
+    else { return false }
+    return now - pending.startedAt < configuration.tieBreakPatience
+  }
+
+  private mutating func answer(
+    _ message: Initiation, _ payload: InitiationPayload, _ read: HandshakeState,
+    _ id: LinkID, _ channel: Channel, from source: Address, at now: Instant
+  ) -> [Output] {
+    var handshake = read
+    let response = ResponsePayload(bootID: bootID, capabilities: 0)
+    let pair = X25519.KeyPair(generating: &entropy)
+    guard let noise = handshake.write(response.encoded(), ephemeral: pair) else {
+      counters.unverifiable += 1
+      return []
+    }
+    guard let place = place(of: id, address: source, at: now) else { return [] }
+    let session = Session(
+      keys: handshake.split(), localIndex: newIndex(for: id), remoteIndex: message.senderIndex,
+      isInitiator: false, bootID: payload.bootID, address: source, createdAt: now)
+    links[at: place].unconfirmed.append(session)
+    if links[at: place].unconfirmed.count > Limits.sessionsPerLink {
+      forget(links[at: place].unconfirmed.removeFirst())
+    }
+    if let next = links[at: place].pending?.nextAt {
+      // The peer's handshake is nearly done; the own one waits to see.
+      let patience = configuration.tieBreakPatience
+      links[at: place].pending?.nextAt = max(next, now + patience + patience)
+    }
+    counters.responsesSent += 1
+    schedule(place)
+    let datagram = Response.encode(
+      senderIndex: session.localIndex, receiverIndex: message.senderIndex, noise: noise,
+      key: channel.key.handshakeKey(.response, responder: identity.x25519PublicKey))
+    return [.send(datagram, to: source)]
+  }
+}

@@ -1,0 +1,168 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// Every link of one node: handshakes, sessions, paths. A state machine without I/O.
+///
+/// Silent to everyone who cannot prove the channel's key. What does not verify changes a counter and
+/// nothing else. A copy of an engine would use its nonces again: there is one, and it moves.
+public struct LinkEngine: Sendable {
+  /// What the host is to do, in this order.
+  public enum Output: Equatable, Sendable {
+    case send([UInt8], to: Address)
+    /// The link may be used in both directions.
+    case established(LinkID, address: Address, bootID: UInt64)
+    /// The path leads elsewhere, after the peer answered a challenge from there.
+    case moved(LinkID, to: Address)
+    /// An opened payload of kind control, RTP or RTCP.
+    case delivered(LinkID, [UInt8])
+    case closed(LinkID, LinkCloseReason)
+  }
+
+  /// A channel whose links are wanted, with the keys that concern this node as responder.
+  struct Channel: Sendable {
+    let key: ChannelKey
+    let initiationKey: SecretBytes
+    let cookieKey: SecretBytes
+    let prologue: [UInt8]
+  }
+
+  /// Peers whose accepted initiations are remembered, in all channels.
+  static let memoryLimit = 4 * Limits.links
+
+  let identity: Identity
+  let bootID: UInt64
+  let configuration: Configuration
+  var entropy: Entropy
+  var jitter: PRNG
+
+  var channels = PeerTable<ChannelID, Channel>()
+  var links = PeerTable<LinkID, Link>()
+  /// The receiver's indices in use, and which link each leads to.
+  var indices = PeerTable<UInt32, LinkID>()
+  var memories = PeerTable<LinkID, HandshakeMemory>()
+  var handshakeCounter: UInt64 = 0
+  var cookies: CookieJar
+  var budgetWithoutCookie: TokenBucket
+  var budgetWithCookie: TokenBucket
+
+  public internal(set) var counters = LinkCounters()
+  /// When `tick` next may have work; now and then a little early, so that it need not be computed
+  /// over all links for every packet.
+  public internal(set) var deadline: Instant?
+
+  /// `seed` is for jitter only; keys and indices come from `entropy`.
+  public init(
+    identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64,
+    configuration: Configuration = .init()
+  ) {
+    self.identity = identity
+    self.bootID = bootID
+    self.entropy = entropy
+    self.configuration = configuration
+    jitter = PRNG(seed: seed)
+    cookies = CookieJar(lifetime: configuration.cookieLifetime)
+    let before = configuration.handshakesPerSecondBeforeCookies
+    budgetWithoutCookie = TokenBucket(capacity: before, perSecond: before)
+    let with = configuration.handshakesPerSecondWithCookies
+    budgetWithCookie = TokenBucket(capacity: with, perSecond: with)
+  }
+
+  /// Accepts and makes links in a channel from now on.
+  public mutating func open(_ channel: ChannelKey) {
+    guard channels.count < Limits.channels || channels.index(of: channel.channelID) != nil else {
+      counters.refused += 1
+      return
+    }
+    let own = identity.x25519PublicKey
+    channels[channel.channelID] = Channel(
+      key: channel, initiationKey: channel.handshakeKey(.initiation, responder: own),
+      cookieKey: channel.handshakeKey(.cookie, responder: own),
+      prologue: Array("muster/1".utf8) + channel.channelID.key.bytes)
+  }
+
+  /// Ends every link of a channel and answers nobody in it any more.
+  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
+    var outputs: [Output] = []
+    for id in links.keys where id.channel == channel {
+      outputs += close(id, reason: .local, at: now)
+    }
+    channels[channel] = nil
+    return outputs
+  }
+
+  /// Discovery proved that this run of `peer` is at `address`: makes a link unless one stands or is
+  /// being made.
+  public mutating func connect(
+    to peer: NodeID, bootID: UInt64, in channel: ChannelID, at address: Address, now: Instant
+  ) -> [Output] {
+    let id = LinkID(channel: channel, peer: peer)
+    guard channels.index(of: channel) != nil, peer != identity.id, address.isUnicast else {
+      counters.refused += 1
+      return []
+    }
+    guard let place = place(of: id, address: address, at: now) else { return [] }
+    if links[at: place].bootID == bootID {
+      return probeIfQuiet(place, address, at: now)
+    }
+    if links[at: place].pending?.bootID == bootID {
+      links[at: place].pending?.address = address
+      return []
+    }
+    // The peer was first, and is expected to use the session that it was given.
+    let patience = configuration.tieBreakPatience
+    if links[at: place].unconfirmed.contains(where: {
+      $0.bootID == bootID && now - $0.createdAt < patience
+    }) {
+      return []
+    }
+    return startHandshake(place, bootID: bootID, address: address, at: now)
+  }
+
+  public mutating func receive(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    switch DatagramKind(of: datagram) {
+    case .data: return receiveData(datagram, from: source, at: now)
+    case .handshakeInitiation: return receiveInitiation(datagram, from: source, at: now)
+    case .handshakeResponse: return receiveResponse(datagram, at: now)
+    case .cookieReply: return receiveCookie(datagram, at: now)
+    case .announce, .challenge, nil:
+      counters.malformed += 1
+      return []
+    }
+  }
+
+  /// Header and body sealed into one datagram, and where to send it; nil when the link has no usable
+  /// session.
+  public mutating func seal(
+    _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: LinkID, at now: Instant
+  ) -> (datagram: [UInt8], to: Address)? {
+    guard let place = links.index(of: link) else { return nil }
+    return links[at: place].seal(header, body, at: now, lifetime: configuration.rejectAfter)
+  }
+
+  /// Ends a link, telling the peer so.
+  public mutating func close(
+    _ link: LinkID, reason: LinkCloseReason, at now: Instant
+  ) -> [Output] {
+    guard let place = links.index(of: link) else { return [] }
+    var outputs = send(PathMessage.close.encoded(), place, at: now)
+    outputs += remove(link, reason: reason)
+    return outputs
+  }
+
+  /// When anything authentic last arrived on the link.
+  public func lastHeard(_ link: LinkID) -> Instant? {
+    links.index(of: link).map { links[at: $0].lastHeard }
+  }
+
+  public func address(of link: LinkID) -> Address? {
+    links.index(of: link).map { links[at: $0].address }
+  }
+
+  /// In order of peer and channel.
+  public var establishedLinks: [LinkID] {
+    links.filter { $0.value.isEstablished }.map { $0.key }
+  }
+}

@@ -1,0 +1,155 @@
+import MusterBase
+import MusterCrypto
+
+/// A Noise handshake over 25519, ChaChaPoly and BLAKE2b (revision 34, section 5.3).
+///
+/// Generic over the patterns in `Pattern`. Ephemeral keys are handed in, so that the published
+/// vectors run through the same code as the node. A value: a message that does not verify is read
+/// on a copy, and leaves the original as it was.
+public struct HandshakeState: Sendable {
+  /// The patterns known here: the link uses the second; the first shares all else with it.
+  public enum Pattern: String, Sendable {
+    case ik = "IK"
+    case ikPSK2 = "IKpsk2"
+
+    var messages: [[Token]] {
+      switch self {
+      case .ik: [[.e, .es, .s, .ss], [.e, .ee, .se]]
+      case .ikPSK2: [[.e, .es, .s, .ss], [.e, .ee, .se, .psk]]
+      }
+    }
+
+    /// Section 9.2: with a pre-shared key, every ephemeral key is also mixed into the key.
+    var hasPSK: Bool { self == .ikPSK2 }
+  }
+
+  enum Token { case e, s, ee, es, se, ss, psk }
+
+  public enum Role: Sendable { case initiator, responder }
+
+  /// The keys of the session that the handshake gave.
+  public struct TransportKeys: Sendable {
+    public let send: SecretBytes
+    public let receive: SecretBytes
+  }
+
+  private let pattern: Pattern
+  private let role: Role
+  private let staticKeys: X25519.KeyPair
+  private let psk: SecretBytes?
+  private var symmetric: SymmetricState
+  private var ephemeral: X25519.KeyPair?
+  private var remoteEphemeral: Bytes32?
+  private var position = 0
+
+  /// The other side's static key: known beforehand to an initiator, learnt by a responder.
+  public private(set) var remoteStatic: Bytes32?
+
+  /// `remoteStatic` is needed by an initiator, `psk` (32 bytes) by a pattern that has one.
+  public init(
+    _ pattern: Pattern, _ role: Role, prologue: [UInt8], staticKeys: X25519.KeyPair,
+    remoteStatic: Bytes32? = nil, psk: SecretBytes? = nil
+  ) {
+    precondition((role == .initiator) == (remoteStatic != nil))
+    precondition(pattern.hasPSK == (psk != nil))
+    self.pattern = pattern
+    self.role = role
+    self.staticKeys = staticKeys
+    self.remoteStatic = remoteStatic
+    self.psk = psk
+    symmetric = SymmetricState(protocolName: "Noise_\(pattern.rawValue)_25519_ChaChaPoly_BLAKE2b")
+    symmetric.mixHash(prologue)
+    // The pre-message of IK: the responder's static key.
+    symmetric.mixHash((remoteStatic ?? staticKeys.publicKey).bytes)
+  }
+
+  public var hash: [UInt8] { symmetric.hash }
+
+  /// Whether all messages of the pattern have passed.
+  public var isComplete: Bool { position == pattern.messages.count }
+
+  /// The next message; nil when it is the other side's turn or its key gives no secret.
+  public mutating func write(_ payload: [UInt8], ephemeral pair: X25519.KeyPair) -> [UInt8]? {
+    guard let tokens = nextTokens(writing: true) else { return nil }
+    var message: [UInt8] = []
+    for token in tokens {
+      switch token {
+      case .e:
+        ephemeral = pair
+        message += pair.publicKey.bytes
+        mixEphemeral(pair.publicKey.bytes)
+      case .s:
+        guard let sealed = symmetric.encryptAndHash(staticKeys.publicKey.bytes) else { return nil }
+        message += sealed
+      case .ee, .es, .se, .ss, .psk:
+        guard mix(token) else { return nil }
+      }
+    }
+    guard let sealed = symmetric.encryptAndHash(payload) else { return nil }
+    position += 1
+    return message + sealed
+  }
+
+  /// The payload of the other side's next message; nil, and the state spoilt, if it does not verify.
+  public mutating func read(_ message: ArraySlice<UInt8>) -> [UInt8]? {
+    guard let tokens = nextTokens(writing: false) else { return nil }
+    var rest = message
+    for token in tokens {
+      switch token {
+      case .e:
+        guard let key = Bytes32(rest.prefix(32)) else { return nil }
+        rest = rest.dropFirst(32)
+        remoteEphemeral = key
+        mixEphemeral(key.bytes)
+      case .s:
+        let length = 32 + AEAD.tagBytes
+        guard rest.count >= length,
+          let opened = symmetric.decryptAndHash(rest.prefix(length)), let key = Bytes32(opened)
+        else { return nil }
+        rest = rest.dropFirst(length)
+        remoteStatic = key
+      case .ee, .es, .se, .ss, .psk:
+        guard mix(token) else { return nil }
+      }
+    }
+    guard let payload = symmetric.decryptAndHash(rest) else { return nil }
+    position += 1
+    return payload
+  }
+
+  /// The keys for data, once both messages have passed.
+  public func split() -> TransportKeys {
+    precondition(isComplete)
+    let (initiator, responder) = symmetric.split()
+    return role == .initiator
+      ? TransportKeys(send: initiator, receive: responder)
+      : TransportKeys(send: responder, receive: initiator)
+  }
+
+  /// Even messages are the initiator's.
+  private func nextTokens(writing: Bool) -> [Token]? {
+    guard !isComplete, (position % 2 == 0) == ((role == .initiator) == writing) else { return nil }
+    return pattern.messages[position]
+  }
+
+  private mutating func mixEphemeral(_ key: [UInt8]) {
+    symmetric.mixHash(key)
+    if pattern.hasPSK { key.withUnsafeBytes { symmetric.mixKey($0) } }
+  }
+
+  /// One Diffie-Hellman (first letter: the initiator's key) or the pre-shared key.
+  private mutating func mix(_ token: Token) -> Bool {
+    if token == .psk {
+      guard let psk else { return false }
+      symmetric.mixKeyAndHash(psk)
+      return true
+    }
+    let mineIsEphemeral = token == .ee || token == (role == .initiator ? .es : .se)
+    let theirsIsEphemeral = token == .ee || token == (role == .initiator ? .se : .es)
+    let mine = mineIsEphemeral ? ephemeral?.secret : staticKeys.secret
+    let theirs = theirsIsEphemeral ? remoteEphemeral : remoteStatic
+    guard let mine, let theirs, let secret = X25519.shared(mine, theirs) else { return false }
+    symmetric.mixKey(secret)
+    return true
+  }
+}

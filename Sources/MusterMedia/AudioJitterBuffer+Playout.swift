@@ -1,0 +1,148 @@
+import MusterBase
+
+extension AudioJitterBuffer {
+  /// What to play for the next 20 ms; two elements are to be squeezed into that time.
+  public mutating func next(at now: Instant) -> [Playout] {
+    if !isPlaying { startIfReady(at: now) }
+    guard isPlaying else { return [.silence] }
+    framesSinceCorrection = min(framesSinceCorrection + 1, Self.starvedFrames)
+    skipWhatIsOver()
+    guard let first = packets.first, let expected = nextSequence else { return [starve()] }
+    guard first.sequence == expected else { return [replaceMissing(before: first)] }
+    let waited = waitingTime(of: first, at: now)
+    // After a gap, do not play the first packet at once only to starve again: fill up half way
+    // (NetEq `decision_logic.cc`, postpone decoding after expand).
+    if starved > 0, waited < targetDelay.wholeNanoseconds / 2 { return [starve()] }
+    measure(waited)
+    if shouldLengthen(first) { return [lengthen()] }
+    return play(at: now)
+  }
+
+  mutating func stopPlaying() {
+    isPlaying = false
+    (starved, concealedInARow, framesSinceCorrection, delay) = (0, 0, 0, 0)
+  }
+
+  private mutating func startIfReady(at now: Instant) {
+    guard let first = packets.first else { return }
+    let waited = waitingTime(of: first, at: now)
+    // Half a frame of grace, so that the start is on time in the middle and not always late.
+    guard waited >= (targetDelay - Self.shortage).wholeNanoseconds else { return }
+    isPlaying = true
+    nextSequence = first.sequence
+    delay = waited
+  }
+
+  /// How long ago the fastest path would have brought the packet, within 10 s either way.
+  private func waitingTime(of packet: Packet, at now: Instant) -> Int64 {
+    let waited = now.nanoseconds &- packet.mediaTime &- arrival.fastest
+    return min(max(waited, -10_000_000_000), 10_000_000_000)
+  }
+
+  /// Holes that time already made up for, or that are too long to make up for.
+  private mutating func skipWhatIsOver() {
+    guard let first = packets.first, let expected = nextSequence else { return }
+    let hole = first.sequence - expected
+    guard hole > 0 else { return }
+    let skipped = hole > Self.restartDistance ? hole : min(hole, Int64(starved))
+    nextSequence = expected + skipped
+    starved = max(0, starved - Int(min(skipped, Int64(starved))))
+    statistics.lost &+= UInt64(skipped)
+  }
+
+  /// Nothing is there: lost or late, nobody knows yet, so the place in the sequence is kept.
+  private mutating func starve() -> Playout {
+    starved += 1
+    if starved > Self.starvedFrames {
+      stopPlaying()
+      return .silence
+    }
+    return makeUp()
+  }
+
+  private mutating func makeUp() -> Playout {
+    concealedInARow += 1
+    guard concealedInARow <= Self.concealedFrames else { return .silence }
+    statistics.concealed &+= 1
+    return .conceal
+  }
+
+  private mutating func replaceMissing(before first: Packet) -> Playout {
+    let expected = first.sequence - 1 == nextSequence
+    nextSequence = nextSequence.map { $0 + 1 }
+    playingTimestamp = playingTimestamp.map { $0 &+ Self.frameSamples }
+    statistics.lost &+= 1
+    guard expected else { return makeUp() }
+    statistics.recovered &+= 1
+    return .recover(from: first.payload)
+  }
+
+  private mutating func measure(_ waited: Int64) {
+    // After a gap the delay is what it is now, not what it was.
+    delay = starved > 0 ? waited : delay + (waited - delay) / 16
+    starved = 0
+    concealedInARow = 0
+  }
+
+  private mutating func play(at now: Instant) -> [Playout] {
+    discardIfHopeless(at: now)
+    var result = [takeFirst()].compactMap { $0 }
+    if shouldShorten(), let second = takeFirst() {
+      result.append(second)
+      statistics.shortened &+= 1
+      corrected(by: .zero - Self.frame)
+    }
+    return result.isEmpty ? [starve()] : result
+  }
+
+  private mutating func takeFirst() -> Playout? {
+    guard let first = packets.first else { return nil }
+    packets.removeFirst()
+    nextSequence = first.sequence + 1
+    playingTimestamp = first.timestamp
+    return .decode(first.payload, level: first.level)
+  }
+
+  private func shouldLengthen(_ packet: Packet) -> Bool {
+    let shortage = targetDelay - currentDelay
+    return shortage >= Self.shortage
+      && mayCorrect(packet, isUrgent: shortage >= Self.urgentShortage)
+  }
+
+  private mutating func lengthen() -> Playout {
+    statistics.lengthened &+= 1
+    corrected(by: Self.frame)
+    concealedInARow = 0
+    return makeUp()
+  }
+
+  private func shouldShorten() -> Bool {
+    guard let second = packets.first, second.sequence == nextSequence else { return false }
+    let excess = currentDelay - targetDelay
+    return excess >= Self.excess && mayCorrect(second, isUrgent: excess >= Self.urgentExcess)
+  }
+
+  private func mayCorrect(_ packet: Packet, isUrgent: Bool) -> Bool {
+    let isQuiet = packet.level.map { $0 >= Self.quietLevel } ?? false
+    guard isQuiet || isUrgent else { return false }
+    return framesSinceCorrection >= (isQuiet ? Self.quietPause : Self.loudPause)
+  }
+
+  private mutating func corrected(by change: Duration) {
+    delay += change.wholeNanoseconds
+    framesSinceCorrection = 0
+  }
+
+  /// Behind by more than can be caught up unheard: cut to the target at once.
+  private mutating func discardIfHopeless(at now: Instant) {
+    guard currentDelay - targetDelay > Self.hopelessExcess else { return }
+    let target = targetDelay.wholeNanoseconds
+    while packets.count > 1, let first = packets.first, waitingTime(of: first, at: now) > target {
+      packets.removeFirst()
+      statistics.discarded &+= 1
+    }
+    guard let first = packets.first else { return }
+    nextSequence = first.sequence
+    delay = waitingTime(of: first, at: now)
+  }
+}

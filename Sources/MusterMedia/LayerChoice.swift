@@ -1,0 +1,19 @@
+import MusterBase
+import MusterWire
+
+/// Which simulcast layer a receiver gets.
+public enum LayerChoice {
+  /// The index of the largest layer that is no larger than the wish, else of the smallest; nil when
+  /// no video is wanted or there is none.
+  ///
+  /// By the shorter side, so that a tall picture in a wide place is judged by what limits it.
+  public static func layer(for wish: VideoWish, among layers: [VideoLayer]) -> Int? {
+    guard wish.wantsVideo else { return nil }
+    let limit = Int(min(wish.width, wish.height))
+    let bySize = layers.indices.sorted { a, b in
+      let (x, y) = (layers[a].size, layers[b].size)
+      return (x.shortSide, x.pixels, a) < (y.shortSide, y.pixels, b)
+    }
+    return bySize.last { layers[$0].size.shortSide <= limit } ?? bySize.first
+  }
+}

@@ -1,0 +1,112 @@
+import MusterBase
+import MusterWire
+
+/// Loss and jitter of one received stream, as RFC 3550 A.1, A.3 and A.8 reckon them.
+public struct RTPReceiverStatistics: Equatable, Sendable {
+  /// RFC 3550 A.1: a jump beyond this is a restart if the next packet follows it.
+  static let maximumDropout: Int64 = 3000
+
+  public private(set) var packetsReceived: UInt64 = 0
+
+  private let clockRate: Int
+  private var sequences = SequenceUnwrapper()
+  private var base: Int64 = 0
+  private var counted: Int64 = 0
+  private var expectedPrior: Int64 = 0
+  private var countedPrior: Int64 = 0
+  private var restartSequence: UInt16?
+  /// Sixteen times the jitter, in timestamp units (A.8).
+  private var scaledJitter: Int64 = 0
+  private var lastTransit: UInt32?
+  private var lastReport: (compact: UInt32, at: Instant)?
+
+  public init(clockRate: Int) { self.clockRate = clockRate }
+
+  /// Counts a packet; a retransmission is not counted, so that the loss is the network's, not what
+  /// was left of it after repair.
+  public mutating func receive(
+    sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
+  ) {
+    packetsReceived &+= 1
+    if isRetransmission { return }
+    guard isPlausible(sequence) else { return }
+    if sequences.highest == nil { base = sequences.extended(sequence) }
+    base = min(base, sequences.unwrap(sequence))
+    counted &+= 1
+    measureJitter(timestamp, at: now)
+  }
+
+  public mutating func receive(_ report: SenderReport, at now: Instant) {
+    lastReport = (RTPTime.compact(report.ntpTime), now)
+  }
+
+  /// Packets expected less packets received; negative where duplicates outnumber losses.
+  public var cumulativeLost: Int64 { expected - counted }
+
+  /// Interarrival jitter (RFC 3550 6.4.1).
+  public var jitter: Duration {
+    .nanoseconds((scaledJitter >> 4) &* 1_000_000_000 / Int64(clockRate))
+  }
+
+  public var hasReceived: Bool { sequences.highest != nil }
+
+  /// The report on the time since the last one.
+  public mutating func reportBlock(ssrc: UInt32, at now: Instant) -> ReportBlock {
+    let expectedNow = expected
+    let expectedInterval = expectedNow - expectedPrior
+    let lostInterval = expectedInterval - (counted - countedPrior)
+    expectedPrior = expectedNow
+    countedPrior = counted
+    let fraction = expectedInterval > 0 ? (max(lostInterval, 0) << 8) / expectedInterval : 0
+    return ReportBlock(
+      ssrc: ssrc, fractionLost: UInt8(clamping: fraction),
+      cumulativeLost: Int32(clamping: cumulativeLost),
+      highestSequence: UInt32(truncatingIfNeeded: (sequences.highest ?? 0x1_0000) &- 0x1_0000),
+      jitter: UInt32(clamping: scaledJitter >> 4), lastReport: lastReport?.compact ?? 0,
+      delaySinceLastReport: delaySinceLastReport(at: now))
+  }
+
+  private var expected: Int64 { sequences.highest.map { $0 - base + 1 } ?? 0 }
+
+  private func delaySinceLastReport(at now: Instant) -> UInt32 {
+    guard let lastReport else { return 0 }
+    let elapsed = max(0, (now - lastReport.at).wholeNanoseconds)
+    let (seconds, rest) = elapsed.quotientAndRemainder(dividingBy: 1_000_000_000)
+    return UInt32(clamping: (seconds << 16) + (rest << 16) / 1_000_000_000)
+  }
+
+  /// A.1: a lone packet far away is a stray, two in a row are a sender that started afresh.
+  private mutating func isPlausible(_ sequence: UInt16) -> Bool {
+    guard let highest = sequences.highest else { return true }
+    let distance = sequences.extended(sequence) - highest
+    if abs(distance) <= Self.maximumDropout {
+      restartSequence = nil
+      return true
+    }
+    if sequence == restartSequence {
+      startAfresh()
+      return true
+    }
+    restartSequence = sequence &+ 1
+    return false
+  }
+
+  private mutating func startAfresh() {
+    sequences = SequenceUnwrapper()
+    (counted, expectedPrior, countedPrior) = (0, 0, 0)
+    (restartSequence, lastTransit) = (nil, nil)
+  }
+
+  private mutating func measureJitter(_ timestamp: UInt32, at now: Instant) {
+    let transit = RTPTime.timestamp(of: now, clockRate: clockRate) &- timestamp
+    if let lastTransit {
+      let difference = abs(Int64(Int32(bitPattern: transit &- lastTransit)))
+      scaledJitter += difference - ((scaledJitter + 8) >> 4)
+    }
+    lastTransit = transit
+  }
+
+  public static func == (a: RTPReceiverStatistics, b: RTPReceiverStatistics) -> Bool {
+    a.sequences == b.sequences && a.counted == b.counted && a.scaledJitter == b.scaledJitter
+  }
+}

@@ -1,0 +1,26 @@
+import MusterBase
+import MusterWire
+
+/// Maps a stream's RTP timestamps to its sender's boot clock by the latest sender report.
+public struct SenderClock: Equatable, Sendable {
+  private var reference: (rtpTime: UInt32, instant: Instant)?
+
+  public init() {}
+
+  public var isKnown: Bool { reference != nil }
+
+  public mutating func update(_ report: SenderReport) {
+    reference = (report.rtpTime, RTPTime.instant(ofNTP: report.ntpTime))
+  }
+
+  /// When the sender captured what bears this timestamp; nil before the first report.
+  public func captureTime(of timestamp: UInt32, clockRate: Int) -> Instant? {
+    guard let reference else { return nil }
+    return reference.instant
+      + RTPTime.distance(from: reference.rtpTime, to: timestamp, clockRate: clockRate)
+  }
+
+  public static func == (a: SenderClock, b: SenderClock) -> Bool {
+    a.reference?.rtpTime == b.reference?.rtpTime && a.reference?.instant == b.reference?.instant
+  }
+}

@@ -1,0 +1,91 @@
+import MusterBase
+import MusterWire
+
+/// One encoded picture cut into RTP payloads, formed once for all links.
+public struct PacketizedFrame: Equatable, Sendable {
+  public var layer: Int
+  public var temporalLayer: Int
+  public var isKeyframe: Bool
+  public var capturedAt: Instant
+  /// `capturedAt` on the 90 kHz clock.
+  public var timestamp: UInt32
+  /// Descriptor and data each; the last one's RTP header bears the marker.
+  public var payloads: [[UInt8]]
+
+  public init(
+    layer: Int, temporalLayer: Int, isKeyframe: Bool, capturedAt: Instant, timestamp: UInt32,
+    payloads: [[UInt8]]
+  ) {
+    self.layer = layer
+    self.temporalLayer = temporalLayer
+    self.isKeyframe = isKeyframe
+    self.capturedAt = capturedAt
+    self.timestamp = timestamp
+    self.payloads = payloads
+  }
+}
+
+/// Cuts the pictures of one layer into RTP payloads (RFC 7741).
+public struct VideoPacketizer: Sendable {
+  /// VP8 bytes in one payload.
+  static let dataBytes = Limits.rtpPayloadBytes - VP8Descriptor.encodedBytes
+
+  private let layer: Int
+  private var pictureID: UInt16
+  private var tl0PicIdx: UInt8
+  private var keyIndex: UInt8
+  /// Whether an enhancement picture since the latest base picture may be referred to.
+  private var hasEnhancementReference = false
+
+  /// The counters start anywhere, by `seed`, so that receivers cannot come to rely on zero.
+  public init(layer: Int, seed: UInt64) {
+    self.layer = layer
+    var random = PRNG(seed: seed)
+    pictureID = UInt16(random.below(0x8000))
+    tl0PicIdx = UInt8(random.below(0x100))
+    keyIndex = UInt8(random.below(0x20))
+  }
+
+  /// The payloads of a picture; nil when it is empty, oversized or of another layer.
+  public mutating func packetize(_ frame: EncodedFrame) -> PacketizedFrame? {
+    guard frame.layer == layer, !frame.data.isEmpty, frame.data.count <= Limits.frameBytes,
+      (0...3).contains(frame.temporalLayer)
+    else { return nil }
+    var descriptor = nextDescriptor(frame)
+    let payloads = Self.parts(of: frame.data.count).map { range in
+      var writer = Writer(capacity: VP8Descriptor.encodedBytes + range.count)
+      descriptor.isFrameStart = range.lowerBound == 0
+      descriptor.write(to: &writer)
+      writer.append(frame.data[range])
+      return writer.bytes
+    }
+    return PacketizedFrame(
+      layer: layer, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe,
+      capturedAt: frame.capturedAt,
+      timestamp: RTPTime.timestamp(of: frame.capturedAt, clockRate: RTPTime.videoClockRate),
+      payloads: payloads)
+  }
+
+  private mutating func nextDescriptor(_ frame: EncodedFrame) -> VP8Descriptor {
+    pictureID = (pictureID &+ 1) & 0x7FFF
+    if frame.isKeyframe { keyIndex = (keyIndex &+ 1) & 0x1F }
+    let isBase = frame.temporalLayer == 0
+    if isBase {
+      tl0PicIdx &+= 1
+      hasEnhancementReference = false
+    }
+    let isSync = !isBase && !hasEnhancementReference
+    if !isBase && frame.isReference { hasEnhancementReference = true }
+    return VP8Descriptor(
+      isNonReference: !frame.isReference, isFrameStart: true, pictureID: pictureID,
+      tl0PicIdx: tl0PicIdx, temporalLayer: UInt8(frame.temporalLayer), isLayerSync: isSync,
+      keyIndex: keyIndex)
+  }
+
+  /// As few parts as fit, none more than a byte longer than another: a short last packet would cost
+  /// the same header and be lost as easily.
+  private static func parts(of count: Int) -> [Range<Int>] {
+    let parts = (count + dataBytes - 1) / dataBytes
+    return (0..<parts).map { $0 * count / parts..<($0 + 1) * count / parts }
+  }
+}

@@ -1,0 +1,161 @@
+import MusterBase
+import MusterWire
+
+/// A picture ready to be decoded.
+public struct ReceivedFrame: Equatable, Sendable {
+  public var layer: Int
+  public var temporalLayer: Int
+  public var data: [UInt8]
+  public var isKeyframe: Bool
+  public var timestamp: UInt32
+  public var size: VideoSize
+  /// By the sender's clock; nil before its first report.
+  public var capturedAt: Instant?
+  public var completedAt: Instant
+
+  public init(
+    layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
+    size: VideoSize, capturedAt: Instant?, completedAt: Instant
+  ) {
+    self.layer = layer
+    self.temporalLayer = temporalLayer
+    self.data = data
+    self.isKeyframe = isKeyframe
+    self.timestamp = timestamp
+    self.size = size
+    self.capturedAt = capturedAt
+    self.completedAt = completedAt
+  }
+}
+
+/// All of one member's video on one link: pictures out in order and whole, requests for the rest.
+///
+/// Each layer is a stream of its own. The one that shows is changed only by a keyframe of another.
+public struct VideoReceiver: Sendable {
+  public enum Output: Equatable, Sendable {
+    case frame(ReceivedFrame)
+    case nack(ssrc: UInt32, [UInt16])
+    case requestKeyframe(ssrc: UInt32)
+  }
+
+  /// libwebrtc `nack_requester.cc`, until the link knows better.
+  static let defaultRoundTrip = Duration.milliseconds(100)
+  static let maximumRoundTrip = Duration.seconds(2)
+  /// A gap between pictures from which on people speak of a freeze.
+  static let freeze = Duration.milliseconds(200)
+  /// A layer that does not show is asked for only once the one that does is silent for this long:
+  /// a straggler of the layer just left is no reason.
+  static let takeover = Duration.milliseconds(100)
+  /// A source silent for this long may be replaced by another of the same layer.
+  static let replacement = Duration.milliseconds(500)
+  /// Reports of sources not heard of yet.
+  static let pendingReports = 4
+
+  var streams: [VideoStream] = []
+  var wakeAt: [Instant?] = []
+  var active: UInt32?
+  var roundTrip = defaultRoundTrip
+  private var reports = RingBuffer<SenderReport>(capacity: pendingReports)
+  var lastFrame: (at: Instant, timestamp: UInt32)?
+  var counted = VideoStatistics()
+
+  public init() {}
+
+  public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Output] {
+    guard let layer = PayloadType.layer(of: packet.header.payloadType),
+      let index = streamIndex(for: packet, layer: layer, at: now)
+    else {
+      counted.packetsIgnored &+= 1
+      return []
+    }
+    switch streams[index].insert(packet, at: now) {
+    case .new: break
+    case .recovered: counted.packetsRecovered &+= 1
+    case .late: counted.packetsLate &+= 1
+    case .unusable: counted.packetsIgnored &+= 1
+    }
+    counted.packets &+= 1
+    counted.bytes &+= UInt64(packet.payload.count)
+    var outputs: [Output] = []
+    serve(index, at: now, into: &outputs)
+    return outputs
+  }
+
+  public mutating func receive(_ report: SenderReport, at now: Instant) {
+    if let index = streams.firstIndex(where: { $0.ssrc == report.ssrc }) {
+      streams[index].receive(report, at: now)
+    } else {
+      reports.append(report)
+    }
+  }
+
+  public mutating func setRoundTrip(_ roundTrip: Duration) {
+    self.roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
+  }
+
+  /// The sink lost its decoder's state.
+  public mutating func requestKeyframe(at now: Instant) -> [Output] {
+    guard let index = streams.firstIndex(where: { $0.ssrc == active }) else { return [] }
+    let due = streams[index].decoderLost(roundTrip: roundTrip, at: now)
+    var outputs: [Output] = []
+    if due <= now { askForKeyframe(index, at: now, into: &outputs) }
+    serve(index, at: now, into: &outputs)
+    return outputs
+  }
+
+  public mutating func tick(at now: Instant) -> [Output] {
+    var outputs: [Output] = []
+    for index in streams.indices {
+      guard let wake = wakeAt[index], wake <= now else { continue }
+      serve(index, at: now, into: &outputs)
+    }
+    return outputs
+  }
+
+  public var deadline: Instant? { wakeAt.reduce(nil) { soonest($0, $1) } }
+
+  public var statistics: VideoStatistics {
+    var result = counted
+    result.packetsLost = streams.reduce(0) { $0 + $1.statistics.cumulativeLost }
+    return result
+  }
+
+  /// One block per source heard since the member's video began.
+  public mutating func reportBlocks(at now: Instant) -> [ReportBlock] {
+    streams.indices.compactMap { index in
+      streams[index].statistics.hasReceived ? streams[index].reportBlock(at: now) : nil
+    }
+  }
+
+  /// Packets waiting for missing ones.
+  public var packetsHeld: Int { streams.reduce(0) { $0 + $1.packetsHeld } }
+
+  /// One stream per layer; a new source takes a layer over with a keyframe, or after silence.
+  private mutating func streamIndex(
+    for packet: RTPPacket, layer: Int, at now: Instant
+  ) -> Int? {
+    let ssrc = packet.header.ssrc
+    guard let index = streams.firstIndex(where: { $0.layer == layer }) else {
+      guard !streams.contains(where: { $0.ssrc == ssrc }) else { return nil }
+      streams.append(makeStream(ssrc, layer: layer, at: now))
+      wakeAt.append(nil)
+      return streams.count - 1
+    }
+    if streams[index].ssrc == ssrc { return index }
+    let isKeyframe = VideoPacket(packet, sequence: 0)?.startsKeyframe ?? false
+    guard isKeyframe || now - streams[index].lastNewAt >= Self.replacement,
+      !streams.contains(where: { $0.ssrc == ssrc })
+    else { return nil }
+    if active == streams[index].ssrc { active = nil }
+    streams[index] = makeStream(ssrc, layer: layer, at: now)
+    return index
+  }
+
+  private func makeStream(_ ssrc: UInt32, layer: Int, at now: Instant) -> VideoStream {
+    var stream = VideoStream(ssrc: ssrc, layer: layer, at: now)
+    for index in 0..<reports.count where reports[index].ssrc == ssrc {
+      stream.receive(reports[index], at: now)
+    }
+    return stream
+  }
+}

@@ -1,0 +1,101 @@
+import MusterBase
+import MusterWire
+
+/// A member of a channel as the others see it, made safe to show.
+public struct Member: Equatable, Sendable {
+  public var id: NodeID
+  /// What the member calls itself, sanitised; its short id when nothing is left of that.
+  public var name: String
+  public var role: String
+  public var flags: HelloFlags
+  /// The call that it is in.
+  public var call: CallInfo?
+  /// The simulcast layers on offer, smallest first.
+  public var layers: [VideoLayer]
+  public var bootID: UInt64
+
+  public init(
+    id: NodeID, name: String, role: String = Member.openRole, flags: HelloFlags = [],
+    call: CallInfo? = nil, layers: [VideoLayer] = [], bootID: UInt64
+  ) {
+    self.id = id
+    self.name = name
+    self.role = role
+    self.flags = flags
+    self.call = call
+    self.layers = layers
+    self.bootID = bootID
+  }
+
+  /// In an open channel everyone may send. Signed grants, once there are, decide it here.
+  public static let openRole = "presenter"
+
+  public var isInCall: Bool { call != nil }
+
+  /// What a hello says, with everything that contradicts itself left out.
+  init(_ hello: Hello) {
+    let isUsable = hello.layers.allSatisfy {
+      $0.size.width > 0 && $0.size.height > 0 && $0.framesPerSecond > 0
+    }
+    self.init(
+      id: hello.author, name: Self.shownName(hello.name, of: hello.author),
+      flags: hello.call == nil
+        ? hello.flags.subtracting(.inCall) : hello.flags.union(.inCall),
+      // All or none: the place of a layer is also its number.
+      call: hello.call, layers: isUsable ? hello.layers : [], bootID: hello.bootID)
+  }
+
+  static func shownName(_ name: String, of id: NodeID) -> String {
+    let safe = DisplayText.sanitized(name, limit: Limits.nameBytes)
+    return safe.isEmpty ? id.short : safe
+  }
+}
+
+/// Why a member is gone.
+public enum LeaveReason: String, Sendable {
+  /// It said so.
+  case left
+  /// It fell silent.
+  case crashed
+  /// The owner took away its right to be there.
+  case removed
+  /// It started again as another process.
+  case replaced
+}
+
+/// A call as it stands: somebody is in it.
+public struct ActiveCall: Equatable, Sendable {
+  public var info: CallInfo
+  /// In the order of their ids.
+  public var participants: [NodeID]
+
+  public init(info: CallInfo, participants: [NodeID]) {
+    self.info = info
+    self.participants = participants
+  }
+}
+
+/// Something that happened in a channel.
+public enum ChannelEvent: Equatable, Sendable {
+  case memberJoined(Member)
+  case memberUpdated(Member)
+  case memberLeft(Member, LeaveReason)
+  /// A call is on; those who are in it already are its participants and do not join again.
+  case callStarted(ActiveCall)
+  /// The call as it is with the one who joined.
+  case callJoined(ActiveCall, NodeID)
+  /// The call as it is without the one who left.
+  case callLeft(ActiveCall, NodeID, LeaveReason)
+  /// Over, by one of `CallEndReason`.
+  case callEnded(CallInfo, reason: String)
+}
+
+/// Why a call is over for this node.
+public enum CallEndReason {
+  /// The initiator left it; it never comes back.
+  public static let ended = "ended"
+  /// Nobody that this node can hear is in it any more.
+  public static let empty = "empty"
+  /// An earlier call became known, and all move over to that.
+  public static let merged = "merged"
+}

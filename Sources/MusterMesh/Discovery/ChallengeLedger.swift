@@ -1,0 +1,89 @@
+import MusterBase
+
+/// Whom this node has asked to prove itself, and whether it may ask once more.
+///
+/// Anyone who recorded an announce can send it again from any address, a victim's too. So one
+/// announce brings at most one challenge to one address, the challenge is smaller than the
+/// announce, and both the author and the whole node have a budget.
+struct ChallengeLedger: Sendable {
+  /// Authors asked about lately; the one asked longest ago is forgotten first.
+  static let capacity = 256
+  /// Boots of one author told apart.
+  static let bootsPerAuthor = 4
+  /// Addresses asked about one announce: two families on two interfaces.
+  static let sourcesPerAnnounce = 4
+
+  /// One challenge for each peer that a full channel may bring at once, then 32 a second: 105 bytes
+  /// each, 27 kbit/s, too little to harm anyone and enough for a whole channel within two seconds.
+  private var total = TokenBucket(capacity: 64, perSecond: 32)
+  private var authors = PeerTable<LinkID, Author>()
+
+  enum Verdict: Equatable {
+    case ask
+    case alreadyAsked
+    case overBudget
+  }
+
+  private struct Author: Sendable {
+    /// The first announces of a boot over two families and interfaces, then two a second.
+    var budget = TokenBucket(capacity: 6, perSecond: 2)
+    var boots: [Boot] = []
+    var askedAt: Instant
+  }
+
+  private struct Boot: Sendable {
+    var bootID: UInt64
+    var counter: UInt64
+    var sources: [Address]
+  }
+
+  /// Whether an unproven announce from `source` may be challenged; `ask` counts as done.
+  mutating func judge(
+    _ author: LinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
+  ) -> Verdict {
+    var entry = authors[author] ?? Author(askedAt: now)
+    if Self.isAsked(entry, bootID: bootID, counter: counter, source: source) {
+      return .alreadyAsked
+    }
+    let isAllowed = entry.budget.take(at: now) && total.take(at: now)
+    guard isAllowed else {
+      if authors.index(of: author) != nil { authors[author] = entry }
+      return .overBudget
+    }
+    Self.note(&entry, bootID: bootID, counter: counter, source: source)
+    entry.askedAt = now
+    if authors.index(of: author) == nil, authors.count >= Self.capacity { forgetOldest() }
+    authors[author] = entry
+    return .ask
+  }
+
+  mutating func forget(_ channel: ChannelID) {
+    for key in authors.keys where key.channel == channel { authors[key] = nil }
+  }
+
+  private static func isAsked(
+    _ entry: Author, bootID: UInt64, counter: UInt64, source: Address
+  ) -> Bool {
+    guard let boot = entry.boots.first(where: { $0.bootID == bootID }) else { return false }
+    if counter != boot.counter { return counter < boot.counter }
+    return boot.sources.contains(source) || boot.sources.count >= sourcesPerAnnounce
+  }
+
+  private static func note(
+    _ entry: inout Author, bootID: UInt64, counter: UInt64, source: Address
+  ) {
+    var boot = Boot(bootID: bootID, counter: counter, sources: [])
+    if let index = entry.boots.firstIndex(where: { $0.bootID == bootID }) {
+      let known = entry.boots.remove(at: index)
+      if known.counter == counter { boot = known }
+    }
+    boot.sources.append(source)
+    entry.boots.append(boot)
+    if entry.boots.count > bootsPerAuthor { entry.boots.removeFirst() }
+  }
+
+  private mutating func forgetOldest() {
+    let oldest = authors.min { $0.value.askedAt < $1.value.askedAt }
+    if let oldest { authors[oldest.key] = nil }
+  }
+}

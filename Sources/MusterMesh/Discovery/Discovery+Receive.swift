@@ -1,0 +1,119 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+extension Discovery {
+  mutating func receiveAnnounce(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    guard let (index, plaintext) = open(datagram) else { return [] }
+    let signed: SignedAnnounce
+    do { signed = try SignedAnnounce(decoding: plaintext) } catch {
+      counters.malformed += 1
+      return []
+    }
+    let announce = signed.announce
+    guard announce.author != identity.id else {
+      counters.ownAnnounce += 1
+      return []
+    }
+    // Before the signature, so that replays cost no more than opening them.
+    let standing = channels[index].proven.standing(
+      of: announce.author, bootID: announce.bootID, counter: announce.counter, at: source)
+    guard standing != .stale else {
+      counters.replayed += 1
+      return []
+    }
+    guard signed.isGenuine(in: channels[index].id) else {
+      counters.forged += 1
+      return []
+    }
+    if standing == .proven || hasProof(announce, channel: index, source: source, at: now) {
+      return accept(announce, channel: index, source: source, at: now)
+    }
+    return challenge(announce, channel: index, source: source, at: now)
+  }
+
+  mutating func receiveChallenge(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    guard let (index, plaintext) = open(datagram) else { return [] }
+    let challenge: Challenge
+    do { challenge = try Challenge(decoding: plaintext) } catch {
+      counters.malformed += 1
+      return []
+    }
+    guard challenge.target == identity.id, challenge.bootID == bootID else {
+      counters.foreignChallenge += 1
+      return []
+    }
+    let verdict = channels[index].answers.judge(
+      counter: challenge.counter, echo: challenge.echo, at: now)
+    switch verdict {
+    case .notAsked: counters.foreignChallenge += 1
+    case .repeated: counters.repeatedChallenge += 1
+    case .answer:
+      counters.answered += 1
+      // Without addresses: an answer should hardly be larger than the question.
+      let answer = sealAnnounce(in: index, echo: challenge.echo, addresses: [])
+      return [.send(answer, to: source)]
+    }
+    return []
+  }
+
+  /// The channel whose key opens the datagram, and what was in it.
+  private mutating func open(_ datagram: [UInt8]) -> (channel: Int, plaintext: [UInt8])? {
+    for index in channels.indices {
+      if let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) {
+        return (index, plaintext)
+      }
+    }
+    counters.unreadable += 1
+    return nil
+  }
+
+  private mutating func hasProof(
+    _ announce: Announce, channel index: Int, source: Address, at now: Instant
+  ) -> Bool {
+    let isValid = echoSecret.isValid(announce, in: channels[index].id, at: source, now: now)
+    if announce.echo != nil, !isValid { counters.badEcho += 1 }
+    return isValid
+  }
+
+  private mutating func accept(
+    _ announce: Announce, channel index: Int, source: Address, at now: Instant
+  ) -> [Output] {
+    counters.found += 1
+    channels[index].proven.record(
+      announce.author, bootID: announce.bootID, counter: announce.counter, at: source, now: now)
+    return [
+      .found(announce.author, bootID: announce.bootID, channel: channels[index].id, at: source)
+    ]
+  }
+
+  private mutating func challenge(
+    _ announce: Announce, channel index: Int, source: Address, at now: Instant
+  ) -> [Output] {
+    let author = LinkID(channel: channels[index].id, peer: announce.author)
+    let verdict = challenges.judge(
+      author, bootID: announce.bootID, counter: announce.counter, from: source, at: now)
+    switch verdict {
+    case .alreadyAsked: counters.alreadyChallenged += 1
+    case .overBudget: counters.overBudget += 1
+    case .ask:
+      counters.challenged += 1
+      return [.send(sealChallenge(about: announce, channel: index, to: source, now), to: source)]
+    }
+    return []
+  }
+
+  private mutating func sealChallenge(
+    about announce: Announce, channel index: Int, to source: Address, _ now: Instant
+  ) -> [UInt8] {
+    let echo = echoSecret.echo(for: announce, in: channels[index].id, at: source, now: now)
+    let challenge = Challenge(
+      target: announce.author, bootID: announce.bootID, counter: announce.counter, echo: echo)
+    return DiscoveryDatagram.seal(
+      challenge.encoded(), as: .challenge, with: channels[index].key, entropy: &entropy)
+  }
+}

@@ -1,0 +1,145 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// Finds the peers of every open channel: announces this node and proves who announces itself.
+///
+/// An announce is sealed by the channel key, signed and counted, but anyone can record one and send
+/// it again from anywhere. So an address counts as a peer's only after the peer has sent back, from
+/// there, an echo that it was given there; from then on a new counter is proof enough.
+public struct Discovery: Sendable {
+  public enum Output: Equatable, Sendable {
+    /// To the multicast groups and the broadcast address of every interface.
+    case broadcast([UInt8])
+    case send([UInt8], to: Address)
+    /// The peer is live at this address with this boot.
+    case found(NodeID, bootID: UInt64, channel: ChannelID, at: Address)
+  }
+
+  struct Channel: Sendable {
+    let key: ChannelKey
+    let id: ChannelID
+    var schedule: BroadcastSchedule
+    var proven = ProvenAuthors()
+    var answers = AnswerLedger()
+  }
+
+  let identity: Identity
+  let bootID: UInt64
+  let echoSecret: EchoSecret
+  var entropy: Entropy
+  var channels: [Channel] = []
+  var challenges = ChallengeLedger()
+  private var jitter: PRNG
+  private var lastCounter: UInt64 = 0
+  private var ownAddresses: [Address] = []
+  private var peers = ConfiguredPeers()
+  private var linked: [Address] = []
+
+  public internal(set) var counters = DiscoveryCounters()
+
+  public init(identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64) {
+    var entropy = entropy
+    self.identity = identity
+    self.bootID = bootID
+    echoSecret = EchoSecret(entropy: &entropy)
+    self.entropy = entropy
+    jitter = PRNG(seed: seed)
+  }
+
+  /// Announces a channel at once and from now on; beyond `Limits.channels` nothing happens.
+  public mutating func open(_ key: ChannelKey, at now: Instant) -> [Output] {
+    let id = key.channelID
+    guard channels.count < Limits.channels, !channels.contains(where: { $0.id == id }) else {
+      return []
+    }
+    channels.append(Channel(key: key, id: id, schedule: BroadcastSchedule(startingAt: now)))
+    peers.restart(at: now)
+    return tick(at: now)
+  }
+
+  /// Forgets a channel and everyone in it.
+  public mutating func close(channel: ChannelID) {
+    channels.removeAll { $0.id == channel }
+    challenges.forget(channel)
+  }
+
+  /// Says where this node may be reached, best first; a change is announced at once.
+  public mutating func setOwnAddresses(_ addresses: [Address], at now: Instant) -> [Output] {
+    var usable: [Address] = []
+    for address in addresses where address.isUnicast && usable.count < Limits.addresses {
+      let address = address.withoutZone
+      if !usable.contains(address) { usable.append(address) }
+    }
+    guard usable != ownAddresses else { return [] }
+    ownAddresses = usable
+    for index in channels.indices { channels[index].schedule.restart(at: now) }
+    peers.restart(at: now)
+    return tick(at: now)
+  }
+
+  /// Sets the configured peers, as resolved last; those that are new are announced to at once.
+  public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
+    peers.set(addresses, linked: linked, at: now)
+    return tick(at: now)
+  }
+
+  /// Says at which addresses peers are linked: configured ones among them are rarely announced to.
+  public mutating func setLinked(_ addresses: [Address]) {
+    linked = Array(addresses.prefix(Limits.links))
+    peers.setLinked(linked)
+  }
+
+  /// Takes in one datagram; what proves nothing gets no answer.
+  public mutating func receive(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    guard source.isUnicast else {
+      counters.badSource += 1
+      return []
+    }
+    switch DatagramKind(of: datagram) {
+    case .announce: return receiveAnnounce(datagram, from: source, at: now)
+    case .challenge: return receiveChallenge(datagram, from: source, at: now)
+    default:
+      counters.otherKind += 1
+      return []
+    }
+  }
+
+  /// Announces what is due; harmless before `deadline`.
+  public mutating func tick(at now: Instant) -> [Output] {
+    guard !channels.isEmpty else { return [] }
+    let duePeers = peers.takeDue(at: now, jitter: &jitter)
+    var outputs: [Output] = []
+    for index in channels.indices {
+      let isDue = channels[index].schedule.takeDue(at: now, jitter: &jitter)
+      guard isDue || !duePeers.isEmpty else { continue }
+      let datagram = nextAnnounce(in: index, at: now)
+      if isDue { outputs.append(.broadcast(datagram)) }
+      outputs += duePeers.map { .send(datagram, to: $0) }
+    }
+    return outputs
+  }
+
+  public var deadline: Instant? {
+    guard !channels.isEmpty else { return nil }
+    return soonest(channels.map(\.schedule.nextAt).min(), peers.deadline)
+  }
+
+  /// One announce with a counter of its own, for any number of receivers.
+  private mutating func nextAnnounce(in index: Int, at now: Instant) -> [UInt8] {
+    counters.announced += 1
+    let datagram = sealAnnounce(in: index, echo: nil, addresses: ownAddresses)
+    channels[index].answers.announced(lastCounter, at: now)
+    return datagram
+  }
+
+  mutating func sealAnnounce(in index: Int, echo: [UInt8]?, addresses: [Address]) -> [UInt8] {
+    lastCounter += 1
+    let announce = Announce(
+      author: identity.id, bootID: bootID, counter: lastCounter, echo: echo, addresses: addresses)
+    return SignedAnnounce(announce, by: identity, in: channels[index].id)
+      .datagram(sealedBy: channels[index].key, entropy: &entropy)
+  }
+}

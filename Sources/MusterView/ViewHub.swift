@@ -1,0 +1,198 @@
+import FoundationEssentials
+import NIOCore
+import NIOWebSocket
+
+/// The open pages and what they are shown; lives on one event loop.
+final class ViewHub {
+  /// Pages open at once; each costs at most the socket's buffers.
+  static let clients = 16
+  /// Ten snapshots a second look alive; more only cost.
+  private static let snapshotInterval = TimeAmount.milliseconds(100)
+  /// Also sent when nothing seems to have changed: figures grow old.
+  private static let heartbeat = TimeAmount.seconds(1)
+  /// As often as a sender answers keyframe requests (design: at most one per 300 ms).
+  private static let keyframeInterval = TimeAmount.milliseconds(300)
+
+  private let host: ViewHost
+  private let loop: any EventLoop
+  private let clientsChanged: @Sendable (Int) -> Void
+  private var clients: [ViewClient] = []
+  private var newest: ViewSnapshot?
+  private var askedAt: [String: NIODeadline] = [:]
+  private var publishedAt = NIODeadline.uptimeNanoseconds(0)
+  private var isFetching = false
+  private var isScheduled = false
+  private var isStale = false
+  private var timer: RepeatedTask?
+
+  init(host: ViewHost, loop: any EventLoop, clientsChanged: @escaping @Sendable (Int) -> Void) {
+    self.host = host
+    self.loop = loop
+    self.clientsChanged = clientsChanged
+  }
+
+  /// Takes a page in, unless there are too many.
+  func add(_ client: ViewClient) -> Bool {
+    guard clients.count < Self.clients else { return false }
+    clients.append(client)
+    clientsChanged(clients.count)
+    if timer == nil {
+      let hub = NIOLoopBound(self, eventLoop: loop)
+      timer = loop.scheduleRepeatedTask(initialDelay: Self.heartbeat, delay: Self.heartbeat) { _ in
+        hub.value.changed()
+      }
+    }
+    changed()
+    return true
+  }
+
+  func remove(_ client: ViewClient) {
+    clients.removeAll { $0 === client }
+    clientsChanged(clients.count)
+    guard clients.isEmpty else { return }
+    timer?.cancel()
+    timer = nil
+    newest = nil
+    askedAt = [:]
+  }
+
+  func closeAll() {
+    for client in clients { client.close(.goingAway) }
+  }
+
+  func deliver(_ frame: ViewFrame) {
+    // An empty message would close the decoder of the page.
+    guard !clients.isEmpty, !frame.data.isEmpty else { return }
+    let message = frame.message
+    for client in clients {
+      client.deliver(message, tile: frame.tile, isKeyframe: frame.isKeyframe)
+    }
+  }
+
+  /// Sends a snapshot soon; many calls make one.
+  func changed() {
+    guard !clients.isEmpty else { return }
+    guard !isFetching else {
+      isStale = true
+      return
+    }
+    guard !isScheduled else { return }
+    let due = publishedAt + Self.snapshotInterval
+    isScheduled = true
+    let hub = NIOLoopBound(self, eventLoop: loop)
+    loop.scheduleTask(deadline: max(due, .now())) { hub.value.fetch() }
+  }
+
+  /// Asks the node for keyframes of the tiles for which `isWanted` is true.
+  func requestKeyframes(where isWanted: (UInt8) -> Bool) {
+    guard let newest else { return }
+    if isWanted(0) { requestKeyframe(of: newest.own.id, in: newest.channel) }
+    for member in newest.members {
+      if let tile = member.tile, isWanted(tile) {
+        requestKeyframe(of: member.id, in: newest.channel)
+      }
+    }
+  }
+
+  /// Hands a page's command to the node.
+  func perform(_ json: [UInt8], for client: ViewClient) {
+    guard let command = try? JSONDecoder().decode(ViewCommand.self, from: Data(json)) else {
+      let error = ViewMessage(message: "The page sent something that is not a command.")
+      return client.answered(error.encoded)
+    }
+    if command.do == "keyframe" && !mayAsk(command.member ?? "") { return client.answered(nil) }
+    let (host, reply) = (host, NIOLoopBound(client, eventLoop: loop))
+    let loop = loop
+    Task {
+      let error = await host.perform(json)
+      loop.execute {
+        reply.value.answered(
+          error.flatMap { ViewMessage(message: $0, command: command.do).encoded })
+      }
+    }
+  }
+
+  private func fetch() {
+    isScheduled = false
+    guard !clients.isEmpty else { return }
+    isFetching = true
+    isStale = false
+    let (host, loop, hub) = (host, loop, NIOLoopBound(self, eventLoop: loop))
+    Task {
+      let snapshot = await host.snapshot()
+      let message = ViewMessage(snapshot: snapshot).encoded
+      loop.execute { hub.value.publish(snapshot, as: message) }
+    }
+  }
+
+  private func publish(_ snapshot: ViewSnapshot, as message: ByteBuffer?) {
+    isFetching = false
+    publishedAt = .now()
+    guard !clients.isEmpty else { return }
+    newest = snapshot
+    forgetOldRequests()
+    let hasNew = clients.contains { $0.isNew }
+    for client in clients {
+      client.isNew = false
+      if let message { client.show(message) }
+    }
+    if hasNew { requestKeyframes { _ in true } }
+    if isStale { changed() }
+  }
+
+  private func requestKeyframe(of member: String, in channel: String) {
+    guard mayAsk(member) else { return }
+    let command = ViewCommand(do: "keyframe", member: member, channel: channel)
+    guard let json = try? JSONEncoder().encode(command) else { return }
+    let host = host
+    Task { _ = await host.perform([UInt8](json)) }
+  }
+
+  /// Whether a keyframe may be asked of a member that is known and was not asked just now.
+  private func mayAsk(_ member: String) -> Bool {
+    guard let newest,
+      member == newest.own.id || newest.members.contains(where: { $0.id == member })
+    else { return false }
+    let now = NIODeadline.now()
+    if let last = askedAt[member], now - last < Self.keyframeInterval { return false }
+    askedAt[member] = now
+    return true
+  }
+
+  private func forgetOldRequests() {
+    let now = NIODeadline.now()
+    askedAt = askedAt.filter { now - $0.value < Self.keyframeInterval }
+  }
+}
+
+/// The part of a command that concerns the server; the rest is the node's business.
+struct ViewCommand: Codable {
+  var `do`: String
+  var member: String?
+  var channel: String?
+}
+
+/// A text message to the page.
+struct ViewMessage: Encodable {
+  var type: String
+  var snapshot: ViewSnapshot?
+  var message: String?
+  var command: String?
+
+  init(snapshot: ViewSnapshot) {
+    type = "snapshot"
+    self.snapshot = snapshot
+  }
+
+  init(message: String, command: String? = nil) {
+    type = "error"
+    self.message = message
+    self.command = command
+  }
+
+  /// JSON; nil for figures that JSON cannot express, such as infinity.
+  var encoded: ByteBuffer? {
+    guard let data = try? JSONEncoder().encode(self) else { return nil }
+    return ByteBuffer(bytes: data)
+  }
+}

@@ -1,0 +1,169 @@
+import Glibc
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOWebSocket
+import Synchronization
+
+/// Serves the call page on this machine, and only to whoever has the token.
+///
+/// Snapshots and frames go out, commands come in; the node stays the only source of truth. All
+/// pages live on one event loop, which `offer` and `changed` reach from any thread.
+public final class ViewServer: Sendable {
+  /// What a page may send in one message.
+  static let inboundBytes = 64 * 1024
+  /// Connections at once, pages and requests together.
+  static let connections = 64
+  /// Frames on their way to the event loop; beyond, it has stalled and they are dropped.
+  static let framesUnderWay = 512
+  /// Beyond the upper mark a page counts as slow. Sixteen keyframes of 20 kB fit below it.
+  static let outboundBytes = (low: 128 * 1024, high: 512 * 1024)
+  /// The kernel would let its send buffer grow to megabytes: seconds of stale pictures.
+  static let socketBytes: ChannelOptions.Types.SocketOption.Value = 256 * 1024
+
+  private struct Running: Sendable {
+    var channel: any Channel
+    var hub: NIOLoopBound<ViewHub>
+  }
+
+  private let host: ViewHost
+  private let port: Int
+  private let gate: ViewGuard
+  private let running = Mutex<Running?>(nil)
+  private let pages = Atomic<Int>(0)
+  private let underWay = Atomic<Int>(0)
+  private let open = Atomic<Int>(0)
+
+  /// Serves at `port`, or at a random one when it is 0, for bearers of `token`.
+  public init(host: ViewHost, port: Int, token: String) {
+    self.host = host
+    self.port = port
+    gate = ViewGuard(token: token)
+  }
+
+  /// Whether any page is open; without one nobody needs to offer anything.
+  public var wantsFrames: Bool { pages.load(ordering: .relaxed) > 0 }
+
+  /// Starts serving and answers the page's address.
+  public func start(group: any EventLoopGroup) async throws(ViewError) -> String {
+    let loop = group.next()
+    do {
+      let hub = try await loop.submit { self.makeHub(on: loop) }.get()
+      let channel = try await bootstrap(on: loop, hub: hub)
+        .bind(host: "127.0.0.1", port: port).get()
+      running.withLock { $0 = Running(channel: channel, hub: hub) }
+      return "http://127.0.0.1:\(channel.localAddress?.port ?? port)/?t=\(gate.token)"
+    } catch {
+      throw ViewError(binding: error, port: port)
+    }
+  }
+
+  /// Tells the pages good-bye and stops serving.
+  public func stop() async {
+    let ended = running.withLock { running in
+      defer { running = nil }
+      return running
+    }
+    guard let ended else { return }
+    try? await ended.channel.close().get()
+    try? await ended.channel.eventLoop.submit { ended.hub.value.closeAll() }.get()
+  }
+
+  /// Hands a frame to the pages; never blocks, drops what they are too slow for.
+  public func offer(_ frame: ViewFrame) {
+    guard wantsFrames, let running = running.withLock({ $0 }) else { return }
+    guard underWay.load(ordering: .relaxed) < Self.framesUnderWay else { return }
+    underWay.wrappingAdd(1, ordering: .relaxed)
+    running.channel.eventLoop.execute {
+      self.underWay.wrappingSubtract(1, ordering: .relaxed)
+      running.hub.value.deliver(frame)
+    }
+  }
+
+  /// Says that a new snapshot is worth sending.
+  public func changed() {
+    guard wantsFrames, let running = running.withLock({ $0 }) else { return }
+    running.channel.eventLoop.execute { running.hub.value.changed() }
+  }
+
+  private func makeHub(on loop: any EventLoop) -> NIOLoopBound<ViewHub> {
+    let hub = ViewHub(host: host, loop: loop) { [weak self] count in
+      self?.pages.store(count, ordering: .relaxed)
+    }
+    return NIOLoopBound(hub, eventLoop: loop)
+  }
+
+  private func bootstrap(on loop: any EventLoop, hub: NIOLoopBound<ViewHub>) -> ServerBootstrap {
+    ServerBootstrap(group: loop)
+      .serverChannelOption(.backlog, value: 64)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      // A frame is one message: waiting for more to send with it costs 40 ms.
+      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+      .childChannelOption(.socketOption(.so_sndbuf), value: Self.socketBytes)
+      .childChannelOption(
+        .writeBufferWaterMark,
+        value: .init(low: Self.outboundBytes.low, high: Self.outboundBytes.high)
+      )
+      .childChannelInitializer { channel in self.configure(channel, hub: hub) }
+  }
+
+  private func configure(
+    _ channel: any Channel, hub: NIOLoopBound<ViewHub>
+  ) -> EventLoopFuture<Void> {
+    guard open.load(ordering: .relaxed) < Self.connections else { return channel.close() }
+    open.wrappingAdd(1, ordering: .relaxed)
+    channel.closeFuture.whenComplete { _ in self.open.wrappingSubtract(1, ordering: .relaxed) }
+    let upgrade: NIOHTTPServerUpgradeSendableConfiguration = (
+      upgraders: [upgrader(to: hub)],
+      completionHandler: { context in
+        context.pipeline.syncOperations.removeHandler(name: ViewRequestHandler.name, promise: nil)
+      }
+    )
+    return channel.eventLoop.makeCompletedFuture {
+      let pipeline = channel.pipeline.syncOperations
+      try pipeline.configureHTTPServerPipeline(
+        withPipeliningAssistance: false, withServerUpgrade: upgrade)
+      try pipeline.addHandler(ViewRequestHandler(gate: self.gate), name: ViewRequestHandler.name)
+    }
+  }
+
+  private func upgrader(to hub: NIOLoopBound<ViewHub>) -> NIOWebSocketServerUpgrader {
+    NIOWebSocketServerUpgrader(
+      maxFrameSize: Self.inboundBytes,
+      shouldUpgrade: { [gate] channel, request in
+        let port = channel.localAddress?.port ?? 0
+        let isWelcome = gate.verdict(on: request, port: port) == .socket
+        return channel.eventLoop.makeSucceededFuture(isWelcome ? HTTPHeaders() : nil)
+      },
+      upgradePipelineHandler: { channel, _ in
+        channel.eventLoop.makeCompletedFuture {
+          let aggregator = NIOWebSocketFrameAggregator(
+            minNonFinalFragmentSize: 0, maxAccumulatedFrameCount: 64,
+            maxAccumulatedFrameSize: Self.inboundBytes)
+          try channel.pipeline.syncOperations.addHandler(aggregator)
+          try channel.pipeline.syncOperations.addHandler(ViewClient(hub: hub.value))
+        }
+      })
+  }
+}
+
+extension ViewError {
+  /// Says in plain words why a port could not be had.
+  init(binding error: any Error, port: Int) {
+    let code = (error as? IOError)?.errnoCode
+    switch code {
+    case EADDRINUSE:
+      self.init(
+        message: "the call page cannot be served, port \(port) is in use",
+        hint: "choose another with --view PORT, or leave the number out for a free one")
+    case EACCES:
+      self.init(
+        message: "the call page cannot be served, port \(port) needs privileges",
+        hint: "choose a port from 1024 on, or leave the number out for a free one")
+    default:
+      self.init(
+        message: "the call page cannot be served at 127.0.0.1:\(port) (\(error))",
+        hint: "check that the loopback interface is up, or go without the page: --no-view")
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/// Everything the page shows besides pictures, as it is at one moment.
+public struct ViewSnapshot: Codable, Sendable, Equatable {
+  public var own: Own
+  /// The channel's name.
+  public var channel: String
+  /// Names of all channels this node is in.
+  public var channels: [String]
+  public var call: Call?
+  /// The others in the channel, in the order in which the page keeps them.
+  public var members: [Member]
+  /// Warnings still standing; the page shows each once.
+  public var notices: [String]
+
+  public init(
+    own: Own, channel: String, channels: [String], call: Call?, members: [Member],
+    notices: [String]
+  ) {
+    self.own = own
+    self.channel = channel
+    self.channels = channels
+    self.call = call
+    self.members = members
+    self.notices = notices
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case own = "self"
+    case channel, channels, call, members, notices
+  }
+}
+
+extension ViewSnapshot {
+  /// This node.
+  public struct Own: Codable, Sendable, Equatable {
+    public var id: String
+    public var name: String
+    public var inCall: Bool
+    public var audioMuted: Bool
+    public var videoMuted: Bool
+    public var speaking: Bool
+    /// Whether there is a video source at all, muted or not.
+    public var hasVideo: Bool
+    public var hasAudio: Bool
+
+    public init(
+      id: String, name: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool, speaking: Bool,
+      hasVideo: Bool, hasAudio: Bool
+    ) {
+      self.id = id
+      self.name = name
+      self.inCall = inCall
+      self.audioMuted = audioMuted
+      self.videoMuted = videoMuted
+      self.speaking = speaking
+      self.hasVideo = hasVideo
+      self.hasAudio = hasAudio
+    }
+  }
+
+  /// The channel's active call.
+  public struct Call: Codable, Sendable, Equatable {
+    public var id: String
+    public var initiator: String
+    /// Wall time in milliseconds since 1970.
+    public var startedAt: Double
+    public var participants: [String]
+
+    public init(id: String, initiator: String, startedAt: Double, participants: [String]) {
+      self.id = id
+      self.initiator = initiator
+      self.startedAt = startedAt
+      self.participants = participants
+    }
+  }
+
+  /// Another member of the channel and what its connection is like.
+  public struct Member: Codable, Sendable, Equatable {
+    public var id: String
+    public var name: String
+    public var role: String
+    public var inCall: Bool
+    public var audioMuted: Bool
+    public var videoMuted: Bool
+    public var speaking: Bool
+    /// The number its frames come under; nil while it sends no picture.
+    public var tile: UInt8?
+    public var width: Int?
+    public var height: Int?
+    public var fps: Double?
+    public var kbps: Double?
+    public var rttMs: Double?
+    public var lossPercent: Double?
+    /// The layer it sends to this node, as text.
+    public var layer: String?
+    /// Why that layer and no better one.
+    public var why: String?
+
+    public init(
+      id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
+      speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
+      fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil, lossPercent: Double? = nil,
+      layer: String? = nil, why: String? = nil
+    ) {
+      self.id = id
+      self.name = name
+      self.role = role
+      self.inCall = inCall
+      self.audioMuted = audioMuted
+      self.videoMuted = videoMuted
+      self.speaking = speaking
+      self.tile = tile
+      self.width = width
+      self.height = height
+      self.fps = fps
+      self.kbps = kbps
+      self.rttMs = rttMs
+      self.lossPercent = lossPercent
+      self.layer = layer
+      self.why = why
+    }
+  }
+}

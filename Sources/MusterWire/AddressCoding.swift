@@ -1,0 +1,29 @@
+import MusterBase
+
+extension Writer {
+  /// Family (4 or 6), the address, the port. Zones mean nothing elsewhere and are left out.
+  public mutating func address(_ address: Address) {
+    switch address.host {
+    case .v4(let ip):
+      u8(4)
+      u32(ip)
+    case .v6(let high, let low, _):
+      u8(6)
+      u64(high)
+      u64(low)
+    }
+    u16(address.port)
+  }
+}
+
+extension Reader {
+  public mutating func address() throws(WireError) -> Address {
+    let host: Address.Host
+    switch try u8() {
+    case 4: host = .v4(try u32())
+    case 6: host = .v6(high: try u64(), low: try u64(), zone: 0)
+    default: throw .unsupported
+    }
+    return Address(host: host, port: try u16())
+  }
+}

@@ -1,0 +1,209 @@
+import MusterBase
+
+/// The RTCP packets of this protocol (RFC 3550 6.4, RFC 4585 6.2 and 6.3); reduced size (RFC 5506).
+public enum RTCPPacket: Equatable, Sendable {
+  case senderReport(SenderReport)
+  case receiverReport(ssrc: UInt32, reports: [ReportBlock])
+  /// Generic NACK: the listed sequence numbers are missing.
+  case nack(sender: UInt32, media: UInt32, sequences: [UInt16])
+  /// Picture loss indication: send a keyframe.
+  case pictureLoss(sender: UInt32, media: UInt32)
+
+  private enum PacketType {
+    static let senderReport: UInt8 = 200
+    static let receiverReport: UInt8 = 201
+    static let transportFeedback: UInt8 = 205
+    static let payloadFeedback: UInt8 = 206
+  }
+
+  public static let maximumReports = 31
+
+  public static func encode(_ packets: [RTCPPacket]) -> [UInt8] {
+    var writer = Writer(capacity: 128)
+    for packet in packets { packet.write(to: &writer) }
+    return writer.bytes
+  }
+
+  private func write(to writer: inout Writer) {
+    switch self {
+    case .senderReport(let report):
+      precondition(report.reports.count <= Self.maximumReports)
+      Self.header(&writer, report.reports.count, PacketType.senderReport, 6 + 6 * report.reports.count)
+      writer.u32(report.ssrc)
+      writer.u64(report.ntpTime)
+      writer.u32(report.rtpTime)
+      writer.u32(report.packets)
+      writer.u32(report.octets)
+      for block in report.reports { block.write(to: &writer) }
+    case .receiverReport(let ssrc, let reports):
+      precondition(reports.count <= Self.maximumReports)
+      Self.header(&writer, reports.count, PacketType.receiverReport, 1 + 6 * reports.count)
+      writer.u32(ssrc)
+      for block in reports { block.write(to: &writer) }
+    case .nack(let sender, let media, let sequences):
+      let pairs = Self.nackPairs(sequences)
+      Self.header(&writer, 1, PacketType.transportFeedback, 2 + pairs.count)
+      writer.u32(sender)
+      writer.u32(media)
+      for (first, mask) in pairs {
+        writer.u16(first)
+        writer.u16(mask)
+      }
+    case .pictureLoss(let sender, let media):
+      Self.header(&writer, 1, PacketType.payloadFeedback, 2)
+      writer.u32(sender)
+      writer.u32(media)
+    }
+  }
+
+  private static func header(_ writer: inout Writer, _ count: Int, _ type: UInt8, _ words: Int) {
+    writer.u8(0x80 | UInt8(count))
+    writer.u8(type)
+    writer.u16(UInt16(words))
+  }
+
+  /// RFC 4585 6.2.1: a first sequence number and a mask of the sixteen that follow it.
+  private static func nackPairs(_ sequences: [UInt16]) -> [(UInt16, UInt16)] {
+    var pairs: [(UInt16, UInt16)] = []
+    for sequence in sequences {
+      if let last = pairs.last {
+        let distance = sequence &- last.0
+        if distance == 0 { continue }
+        if distance <= 16 {
+          pairs[pairs.count - 1].1 |= 1 << (distance - 1)
+          continue
+        }
+      }
+      pairs.append((sequence, 0))
+    }
+    return pairs
+  }
+
+  /// The packets of a compound; types not known here are skipped.
+  public static func decode(_ bytes: [UInt8]) throws(WireError) -> [RTCPPacket] {
+    var reader = Reader(bytes)
+    var packets: [RTCPPacket] = []
+    while !reader.isAtEnd {
+      let first = try reader.u8()
+      guard first >> 6 == 2 else { throw .unsupported }
+      let type = try reader.u8()
+      let body = try reader.slice(4 * Int(try reader.u16()))
+      let count = Int(first & 0x1F)
+      if let packet = try Self.parse(type: type, count: count, body: body) {
+        packets.append(packet)
+      }
+    }
+    return packets
+  }
+
+  private static func parse(
+    type: UInt8, count: Int, body: ArraySlice<UInt8>
+  ) throws(WireError) -> RTCPPacket? {
+    var reader = Reader(body)
+    switch type {
+    case PacketType.senderReport:
+      var report = SenderReport(
+        ssrc: try reader.u32(), ntpTime: try reader.u64(), rtpTime: try reader.u32(),
+        packets: try reader.u32(), octets: try reader.u32(), reports: [])
+      for _ in 0..<count { report.reports.append(try ReportBlock(reading: &reader)) }
+      return .senderReport(report)
+    case PacketType.receiverReport:
+      let ssrc = try reader.u32()
+      var reports: [ReportBlock] = []
+      for _ in 0..<count { reports.append(try ReportBlock(reading: &reader)) }
+      return .receiverReport(ssrc: ssrc, reports: reports)
+    case PacketType.transportFeedback where count == 1:
+      let sender = try reader.u32()
+      let media = try reader.u32()
+      var sequences: [UInt16] = []
+      while !reader.isAtEnd {
+        let first = try reader.u16()
+        let mask = try reader.u16()
+        sequences.append(first)
+        for bit in 0..<16 where mask >> UInt16(bit) & 1 == 1 {
+          sequences.append(first &+ UInt16(bit) &+ 1)
+        }
+        guard sequences.count <= Limits.nackEntries else { throw .tooLong }
+      }
+      return .nack(sender: sender, media: media, sequences: sequences)
+    case PacketType.payloadFeedback where count == 1:
+      return .pictureLoss(sender: try reader.u32(), media: try reader.u32())
+    default: return nil
+    }
+  }
+}
+
+/// RFC 3550 6.4.1.
+public struct SenderReport: Equatable, Sendable {
+  public var ssrc: UInt32
+  /// When the report was made, by the sender's boot clock: seconds and 32 bits of fraction. Not wall
+  /// time: receivers only compare the times of one sender with each other.
+  public var ntpTime: UInt64
+  /// The same moment on the stream's RTP clock.
+  public var rtpTime: UInt32
+  public var packets: UInt32
+  public var octets: UInt32
+  public var reports: [ReportBlock]
+
+  public init(
+    ssrc: UInt32, ntpTime: UInt64, rtpTime: UInt32, packets: UInt32, octets: UInt32,
+    reports: [ReportBlock]
+  ) {
+    self.ssrc = ssrc
+    self.ntpTime = ntpTime
+    self.rtpTime = rtpTime
+    self.packets = packets
+    self.octets = octets
+    self.reports = reports
+  }
+}
+
+/// RFC 3550 6.4.1, reception report block.
+public struct ReportBlock: Equatable, Sendable {
+  public var ssrc: UInt32
+  /// Packets lost since the last report, of 256.
+  public var fractionLost: UInt8
+  /// 24-bit two's complement on the wire.
+  public var cumulativeLost: Int32
+  public var highestSequence: UInt32
+  /// In timestamp units.
+  public var jitter: UInt32
+  /// The middle 32 bits of the last sender report's time.
+  public var lastReport: UInt32
+  /// In 1/65536 s.
+  public var delaySinceLastReport: UInt32
+
+  public init(
+    ssrc: UInt32, fractionLost: UInt8, cumulativeLost: Int32, highestSequence: UInt32,
+    jitter: UInt32, lastReport: UInt32, delaySinceLastReport: UInt32
+  ) {
+    self.ssrc = ssrc
+    self.fractionLost = fractionLost
+    self.cumulativeLost = cumulativeLost
+    self.highestSequence = highestSequence
+    self.jitter = jitter
+    self.lastReport = lastReport
+    self.delaySinceLastReport = delaySinceLastReport
+  }
+
+  func write(to writer: inout Writer) {
+    writer.u32(ssrc)
+    let clamped = min(max(cumulativeLost, -0x80_0000), 0x7F_FFFF)
+    writer.u32(UInt32(fractionLost) << 24 | UInt32(bitPattern: clamped) & 0xFF_FFFF)
+    writer.u32(highestSequence)
+    writer.u32(jitter)
+    writer.u32(lastReport)
+    writer.u32(delaySinceLastReport)
+  }
+
+  init(reading reader: inout Reader) throws(WireError) {
+    ssrc = try reader.u32()
+    fractionLost = try reader.u8()
+    let lost = try reader.u24()
+    cumulativeLost = Int32(bitPattern: lost << 8) >> 8
+    highestSequence = try reader.u32()
+    jitter = try reader.u32()
+    lastReport = try reader.u32()
+    delaySinceLastReport = try reader.u32()
+  }
+}

@@ -1,0 +1,46 @@
+import Glibc
+
+/// A program started beside this one.
+struct ChildProcess {
+  let id: pid_t
+
+  /// Starts a program found on the path; nil when it cannot be started. Standard output goes to
+  /// `output`, or nowhere; standard error stays this program's.
+  static func start(_ program: String, _ arguments: [String], output: Int32?) -> ChildProcess? {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    if let output {
+      posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    } else {
+      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+    }
+    let words = [program] + arguments
+    var pointers: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+    pointers.append(nil)
+    defer { for pointer in pointers { free(pointer) } }
+    var id = pid_t()
+    guard posix_spawnp(&id, program, &actions, nil, pointers, environ) == 0 else { return nil }
+    return ChildProcess(id: id)
+  }
+
+  /// Asks it to end, and waits; after `seconds` it is ended without asking.
+  func stop(within seconds: Int) {
+    kill(id, SIGTERM)
+    var status: Int32 = 0
+    for _ in 0..<seconds * 50 {
+      if waitpid(id, &status, WNOHANG) != 0 { return }
+      usleep(20_000)
+    }
+    kill(id, SIGKILL)
+    waitpid(id, &status, 0)
+  }
+
+  /// The exit code once it has ended; nil while it runs.
+  func exitCode() -> Int32? {
+    var status: Int32 = 0
+    guard waitpid(id, &status, WNOHANG) == id else { return nil }
+    return (status & 0x7F) == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+  }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import Muster
+import Synchronization
+
+/// What the demo shows: who sees and hears whom, how fast and how well.
+final class DemoBoard: Sendable {
+  private let nodes: [DemoNode]
+  /// With a terminal the board is drawn over itself; without one, lines follow each other.
+  private let drawsInPlace: Bool
+
+  init(nodes: [DemoNode], drawsInPlace: Bool) {
+    self.nodes = nodes
+    self.drawsInPlace = drawsInPlace
+  }
+
+  /// Shows the call until it is interrupted or the time is over.
+  func watch(for seconds: Double) async throws {
+    print("Three nodes on this machine, one call. Nothing leaves the loopback interface.\n")
+    var hasShownPage = false
+    var lines = 0
+    let rounds = Int((seconds * 2).rounded(.up))
+    for round in 0..<rounds where !Demo.isInterrupted.withLock({ $0 }) {
+      try await Task.sleep(for: .milliseconds(500))
+      if let failed = nodes.first(where: { $0.report.hasEnded }) {
+        let code = failed.exitCode() ?? 1
+        throw MusterError(
+          "the node of \(failed.part.name) ended with code \(code)",
+          hint: "its own words stand above; muster doctor checks this machine")
+      }
+      if !hasShownPage, let page = nodes.compactMap(\.report.page).first {
+        hasShownPage = true
+        print("Watch it in a browser: \(page)\n")
+        Browser.open(page)
+      }
+      guard hasShownPage else { continue }
+      if drawsInPlace {
+        if lines > 0 { print("\u{1B}[\(lines)A\u{1B}[J", terminator: "") }
+        let board = board()
+        print(board.joined(separator: "\n"))
+        lines = board.count
+      } else if round % 6 == 5 {
+        print(board().joined(separator: "\n"), "\n")
+      }
+      fflush(nil)
+    }
+  }
+
+  private func board() -> [String] {
+    var rows = [
+      Style.bold(
+        Style.padded("receiver", to: 10) + Style.padded("sender", to: 10)
+          + Style.padded("picture", to: 14) + Style.padded("kbit/s", to: 8)
+          + Style.padded("frames", to: 8) + Style.padded("freezes", to: 9)
+          + Style.padded("delay p50/p95", to: 16) + "round trip")
+    ]
+    for node in nodes {
+      let report = node.report
+      for peer in report.peers { rows.append(row(node, report, peer)) }
+      let usage = "\(Int(report.cpu * 100)) % of a core, \(Int(report.memory)) MB"
+      rows.append(Style.dim(Style.padded(node.part.name, to: 10) + usage))
+    }
+    return rows
+  }
+
+  private func row(
+    _ node: DemoNode, _ report: DemoNode.Report, _ peer: DemoStatistics.Peer
+  ) -> String {
+    func whole(_ value: Double?) -> String { value.map { String(Int($0.rounded())) } ?? "-" }
+    let latency = peer.latencyMs.map { "\(whole($0.p50)) / \(whole($0.p95)) ms" } ?? "-"
+    return Style.padded(node.part.name, to: 10)
+      + Style.padded(report.names[peer.member] ?? "?", to: 10)
+      + Style.padded(peer.received?.layer ?? "-", to: 14)
+      + Style.padded(whole(peer.received?.kbps), to: 8)
+      + Style.padded(peer.received.map { String($0.frames) } ?? "-", to: 8)
+      + Style.padded(peer.received.map { String($0.freezes) } ?? "-", to: 9)
+      + Style.padded(latency, to: 16) + (peer.rttMs.map { "\(hundredths($0)) ms" } ?? "-")
+  }
+
+  private func hundredths(_ value: Double) -> String {
+    let scaled = Int((value * 100).rounded())
+    return "\(scaled / 100).\(scaled % 100 < 10 ? "0" : "")\(scaled % 100)"
+  }
+
+  /// Says how it went; true when everyone saw everyone.
+  func conclude() -> Bool {
+    let seen = nodes.map { $0.report.firstFrames.count }
+    let expected = nodes.count - 1
+    let everyone = seen.allSatisfy { $0 >= expected }
+    print("")
+    for node in nodes {
+      let report = node.report
+      let firsts = report.firstFrames.values.map { "\(Int(($0 * 1000).rounded())) ms" }
+      print(
+        "\(node.part.name) saw \(report.firstFrames.count) of \(expected) others"
+          + (firsts.isEmpty ? "" : ", first pictures after \(firsts.joined(separator: " and "))"))
+    }
+    print(everyone ? "Everyone saw everyone." : "Not everyone saw everyone: try muster doctor.")
+    return everyone
+  }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+import Muster
+import MusterDevices
+
+/// `muster devices`: what this machine can see and hear with.
+struct DevicesCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "devices", abstract: "List cameras, microphones and loudspeakers.")
+
+  @Flag(help: "As one JSON object.")
+  var json = false
+
+  func run() throws {
+    let cameras = DeviceList.cameras()
+    let sound = DeviceList.soundDevices()
+    if json { return print(Self.json(cameras, sound).text) }
+    print("Cameras (--video camera:PATH)")
+    for camera in cameras {
+      print("  \(camera.path)  \(camera.name)")
+      for mode in camera.modes { print("      \(mode)") }
+    }
+    if cameras.isEmpty { print("  none found; --video test or a file works without one") }
+    print("Microphones (--audio mic:NAME)")
+    Self.list(sound.filter(\.canCapture), none: "none found; --audio tone or a file works without one")
+    print("Loudspeakers (--speaker NAME)")
+    Self.list(sound.filter(\.canPlay), none: "none found; --speaker FILE.wav works without one")
+  }
+
+  private static func list(_ devices: [DeviceList.SoundDevice], none: String) {
+    for device in devices { print("  \(device.name)  \(device.description)") }
+    if devices.isEmpty { print("  \(none)") }
+  }
+
+  private static func json(
+    _ cameras: [DeviceList.Camera], _ sound: [DeviceList.SoundDevice]
+  ) -> JSONValue {
+    .object([
+      (
+        "cameras",
+        .array(
+          cameras.map { camera in
+            .object([
+              ("path", .string(camera.path)), ("name", .string(camera.name)),
+              ("modes", .array(camera.modes.map { .string("\($0)") })),
+            ])
+          })
+      ),
+      (
+        "sound",
+        .array(
+          sound.map { device in
+            .object([
+              ("name", .string(device.name)), ("description", .string(device.description)),
+              ("canCapture", .bool(device.canCapture)), ("canPlay", .bool(device.canPlay)),
+            ])
+          })
+      ),
+    ])
+  }
+}

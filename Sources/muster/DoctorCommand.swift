@@ -1,0 +1,177 @@
+import ArgumentParser
+import Glibc
+import Muster
+import MusterBase
+import MusterDevices
+
+/// `muster doctor`: does this machine have what a call needs, and what to do where it does not.
+struct DoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Check the network, the devices and the permissions, and say what to do.")
+
+  @Flag(help: "As one JSON object.")
+  var json = false
+
+  @Option(help: "An interface to check; may be repeated (default: all).")
+  var interface: [String] = []
+
+  @Option(help: "The data directory to check (default: the XDG data directory).")
+  var data: String?
+
+  func run() async throws {
+    let chosen = interface
+    let known = NetworkInterface.list()
+    for name in chosen where !known.contains(where: { $0.name == name }) {
+      throw MusterError(
+        "there is no interface \(name)", hint: "see the list of muster doctor without --interface",
+        kind: .usage)
+    }
+    let interfaces = chosen.isEmpty ? known : known.filter { chosen.contains($0.name) }
+    var findings = Examination.interfaces(interfaces)
+    findings += await Examination.multicast(interfaces)
+    findings += Examination.clock()
+    findings += Examination.dataDirectory(data)
+    findings += Examination.devices()
+    if json { print(Self.json(findings).text) } else { Self.show(findings) }
+    if findings.contains(where: { $0.verdict == .bad }) { throw ExitCode(1) }
+  }
+
+  private static func show(_ findings: [Finding]) {
+    for finding in findings {
+      print("\(finding.verdict.mark)  \(Style.padded(finding.subject, to: 22))\(finding.fact)")
+      if !finding.advice.isEmpty { print("      \(Style.padded("", to: 20))-> \(finding.advice)") }
+    }
+  }
+
+  private static func json(_ findings: [Finding]) -> JSONValue {
+    .object([
+      (
+        "findings",
+        .array(
+          findings.map { finding in
+            .object([
+              ("subject", .string(finding.subject)), ("verdict", .string(finding.verdict.rawValue)),
+              ("fact", .string(finding.fact)), ("advice", .string(finding.advice)),
+            ])
+          })
+      )
+    ])
+  }
+}
+
+/// One thing that was checked.
+struct Finding: Sendable {
+  enum Verdict: String, Sendable {
+    case good, note, bad
+
+    var mark: String {
+      switch self {
+      case .good: "ok  "
+      case .note: "note"
+      case .bad: "BAD "
+      }
+    }
+  }
+
+  var subject: String
+  var verdict: Verdict
+  var fact: String
+  var advice = ""
+}
+
+/// The checks of `muster doctor`, each giving findings.
+enum Examination {
+  /// Below this, datagrams of 1,200 bytes with their IPv6 and UDP headers are cut.
+  private static let smallestMTU = 1280
+
+  static func interfaces(_ interfaces: [NetworkInterface]) -> [Finding] {
+    var findings: [Finding] = []
+    for interface in interfaces {
+      let tooSmall = interface.mtu < smallestMTU
+      findings.append(
+        Finding(
+          subject: "interface \(interface.name)", verdict: tooSmall ? .bad : .good,
+          fact: "\(interface.address.hostText), MTU \(interface.mtu)",
+          advice: tooSmall ? "raise its MTU to 1280 or more: ip link set \(interface.name) mtu 1280" : ""))
+    }
+    if interfaces.allSatisfy(\.isLoopback) {
+      findings.append(
+        Finding(
+          subject: "network", verdict: .note, fact: "no network but this machine's own",
+          advice: "connect to a network to reach other machines; nodes on this one can talk"))
+    }
+    return findings
+  }
+
+  /// Two nodes without a call, one per interface check: do they hear each other's announces?
+  static func multicast(_ interfaces: [NetworkInterface]) async -> [Finding] {
+    let names = interfaces.map(\.name).reduce(into: [String]()) { names, name in
+      if !names.contains(name) { names.append(name) }
+    }
+    var findings: [Finding] = []
+    for name in names {
+      let heard = await MulticastProbe.isHeard(on: name)
+      findings.append(
+        Finding(
+          subject: "multicast on \(name)", verdict: heard ? .good : .note,
+          fact: heard ? "announces are heard" : "announces are not heard",
+          advice: heard
+            ? "" : "allow UDP port 47474 in the firewall, or give addresses with --peer HOST:PORT"))
+    }
+    return findings
+  }
+
+  static func clock() -> [Finding] {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    // Before this program was written, the clock cannot be right.
+    let isPlausible = time.tv_sec > 1_760_000_000
+    return [
+      Finding(
+        subject: "clock", verdict: isPlausible ? .good : .note,
+        fact: isPlausible ? "plausible" : "the wall clock is years behind",
+        advice: isPlausible ? "" : "calls work all the same; times shown to others will be wrong")
+    ]
+  }
+
+  static func dataDirectory(_ given: String?) -> [Finding] {
+    guard let path = given ?? DataDirectory.defaultPath else {
+      return [
+        Finding(
+          subject: "data directory", verdict: .note, fact: "neither XDG_DATA_HOME nor HOME is set",
+          advice: "use --data DIR to keep this node's identity")
+      ]
+    }
+    do {
+      let isFree = try DataDirectory.open(path) != nil
+      return [
+        Finding(
+          subject: "data directory", verdict: isFree ? .good : .note,
+          fact: isFree ? "\(path) can be written" : "\(path) is in use by a running node",
+          advice: isFree ? "" : "a second node gets a fresh identity, or use --data DIR")
+      ]
+    } catch {
+      return [
+        Finding(subject: "data directory", verdict: .bad, fact: error.message, advice: error.hint)
+      ]
+    }
+  }
+
+  static func devices() -> [Finding] {
+    let cameras = DeviceList.cameras()
+    let sound = DeviceList.soundDevices()
+    func finding(_ subject: String, _ names: [String], _ group: String, _ flag: String) -> Finding {
+      Finding(
+        subject: subject, verdict: names.isEmpty ? .note : .good,
+        fact: names.isEmpty ? "none found" : names.joined(separator: ", "),
+        advice: names.isEmpty
+          ? "plug one in, add yourself to the group \(group) if it is there, or use \(flag)" : "")
+    }
+    return [
+      finding("cameras", cameras.map(\.name), "video", "--video test"),
+      finding("microphones", sound.filter(\.canCapture).map(\.name), "audio", "--audio tone"),
+      finding("loudspeakers", sound.filter(\.canPlay).map(\.name), "audio", "--speaker FILE.wav"),
+    ]
+  }
+}

@@ -1,0 +1,77 @@
+import Glibc
+import Logging
+import Muster
+import MusterBase
+
+/// Events to standard output and commands from standard input, one JSON object a line.
+struct JSONLines: Sendable {
+  let session: Session
+  let stop: @Sendable () -> Void
+
+  private let logger = Logger(label: "muster.events")
+
+  init(session: Session, stop: @escaping @Sendable () -> Void) {
+    self.session = session
+    self.stop = stop
+  }
+
+  func run() async {
+    write(ready)
+    for notice in session.notices { write(timed(.warning(notice))) }
+    // End of input is not the end of the node: a script may close it and just listen.
+    let commands = Task {
+      for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }
+    }
+    for await event in session.node.events {
+      logger.debug("\(event.json.text)")
+      write(event)
+      session.page?.noticed(event.event)
+    }
+    commands.cancel()
+  }
+
+  private func perform(_ line: [UInt8]) async {
+    guard !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) else { return }
+    do {
+      let command = try Command(json: line)
+      if command.verb == .quit { return stop() }
+      try await session.node.perform(command)
+    } catch {
+      let echo = String(decoding: line.prefix(512), as: UTF8.self)
+      write(timed(.error(error, command: echo)))
+    }
+  }
+
+  private func timed(_ event: Event) -> TimedEvent {
+    TimedEvent(secondsSinceStart: session.node.secondsSinceStart, event: event)
+  }
+
+  private func write(_ event: TimedEvent) { write(event.json) }
+
+  /// One write per line, so that lines of several tasks never mix and are flushed at once.
+  private func write(_ value: JSONValue) {
+    var bytes = Array(value.text.utf8)
+    bytes.append(0x0A)
+    var offset = 0
+    while offset < bytes.count {
+      let count = bytes[offset...].withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+      if count < 0 {
+        if errno == EINTR || errno == EAGAIN { continue }
+        return stop()  // nobody reads any more
+      }
+      offset += count
+    }
+  }
+
+  private var ready: JSONValue {
+    let node = session.node
+    return .object([
+      ("event", .string("ready")), ("t", .number(node.secondsSinceStart)),
+      ("schema", .integer(1)), ("id", .string(node.id.short)),
+      ("key", .string(node.id.key.hex)),
+      ("listen", .array(node.listening.map { .string($0.description) })),
+      ("view", session.page.map { .string($0.url) } ?? .null),
+      ("channels", .array(node.channelNames.map { .string($0) })),
+    ])
+  }
+}

@@ -1,0 +1,58 @@
+import Glibc
+import Logging
+import Muster
+import ServiceLifecycle
+import UnixSignals
+
+/// A running node on the command line: its events out, its commands in, its end in order.
+struct Session: Sendable {
+  let node: MusterNode
+  let page: CallPage?
+  let seconds: Double?
+  let notices: [MusterError]
+  let usesTerminal: Bool
+
+  /// Runs until a signal, `quit`, or the time given with `--for`.
+  func run() async throws {
+    let group = ServiceGroup(
+      configuration: .init(
+        services: [
+          .init(
+            service: NodeService(session: self), successTerminationBehavior: .gracefullyShutdownGroup)
+        ],
+        gracefulShutdownSignals: [.sigint, .sigterm],
+        logger: Logger(label: "muster")))
+    try await group.run()
+  }
+}
+
+/// The node as a service: ends when its events end.
+private struct NodeService: Service {
+  let session: Session
+
+  func run() async throws {
+    let node = session.node
+    let page = session.page
+    let stop: @Sendable () -> Void = {
+      Task {
+        await page?.stop()
+        await node.stop()
+      }
+    }
+    if let seconds = session.seconds {
+      Task {
+        try? await Task.sleep(for: .seconds(seconds))
+        stop()
+      }
+    }
+    await withGracefulShutdownHandler {
+      if session.usesTerminal {
+        await TerminalView(session: session, stop: stop).run()
+      } else {
+        await JSONLines(session: session, stop: stop).run()
+      }
+    } onGracefulShutdown: {
+      stop()
+    }
+  }
+}

@@ -95,17 +95,51 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: common),
-    engine("MusterSimulator", ["MusterBase", "MusterWire", "MusterCrypto", "MusterCore"]),
+    engine(
+      "MusterSimulator",
+      [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
+        "MusterCore",
+      ]),
     .executableTarget(
       name: "muster",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterMesh", "MusterDevices", "Muster",
-        "MusterView", "MusterSimulator",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterCore",
+        "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator",
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ], swiftSettings: common),
+
+    tests("TidyTests", []),
+    tests("MusterBaseTests", ["MusterBase"]),
+    tests("MusterWireTests", ["MusterBase", "MusterWire"]),
+    tests("MusterCryptoTests", ["MusterBase", "MusterCrypto"]),
+    tests("MusterLinkTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterLink"]),
+    tests("MusterMeshTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh"]),
+    tests("MusterMediaTests", ["MusterBase", "MusterWire", "MusterMedia"]),
+    tests("MusterCodecsTests", ["MusterBase", "MusterCodecs"]),
+    .testTarget(
+      name: "MusterDevicesTests", dependencies: ["MusterBase", "MusterCodecs", "MusterDevices"],
+      exclude: ["VirtualRoom"], swiftSettings: common),
+    tests(
+      "SimulationTests",
+      ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh", "MusterSimulator"]),
+    tests(
+      "ProtocolTests",
+      [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
+      ]),
+    tests("ShellTests", ["MusterBase", "MusterCrypto", "MusterMesh", "Muster"]),
+    tests(
+      "ViewTests",
+      [
+        "MusterBase", "MusterView", .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOWebSocket", package: "swift-nio"),
+      ]),
   ]
 )

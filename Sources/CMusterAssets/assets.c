@@ -6,6 +6,9 @@ static const uint8_t index_html[] = {
 static const uint8_t style_css[] = {
 #embed "page/style.css"
 };
+static const uint8_t tiles_js[] = {
+#embed "page/tiles.js"
+};
 static const uint8_t app_js[] = {
 #embed "page/app.js"
 };
@@ -16,6 +19,7 @@ static const uint8_t worker_js[] = {
 static const muster_asset assets[] = {
     {"/", "text/html; charset=utf-8", index_html, sizeof index_html},
     {"/style.css", "text/css; charset=utf-8", style_css, sizeof style_css},
+    {"/tiles.js", "text/javascript; charset=utf-8", tiles_js, sizeof tiles_js},
     {"/app.js", "text/javascript; charset=utf-8", app_js, sizeof app_js},
     {"/worker.js", "text/javascript; charset=utf-8", worker_js, sizeof worker_js},
 };

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,24 +20,32 @@ static int control(int fd, unsigned long request, void *argument) {
   return result < 0 ? -errno : 0;
 }
 
+static int query(int fd, struct v4l2_capability *capability) {
+  memset(capability, 0, sizeof *capability);
+  return ioctl(fd, VIDIOC_QUERYCAP, capability) < 0 ? -errno : 0;
+}
+
 int muster_camera_open(const char *path) {
   // Non-blocking: the wait is a poll that can be woken.
-  int fd = v4l2_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0);
+  int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -errno;
+  // Asked without libv4l2, which writes to standard error when something is not a camera.
   struct v4l2_capability capability;
-  memset(&capability, 0, sizeof capability);
-  int error = control(fd, VIDIOC_QUERYCAP, &capability);
+  int error = query(fd, &capability);
   unsigned can = (capability.capabilities & V4L2_CAP_DEVICE_CAPS) ? capability.device_caps
                                                                   : capability.capabilities;
-  if (error == 0 && (can & V4L2_CAP_VIDEO_CAPTURE) && (can & V4L2_CAP_STREAMING)) return fd;
-  v4l2_close(fd);
-  return error != 0 ? error : -ENODEV;
+  if (error != 0 || !(can & V4L2_CAP_VIDEO_CAPTURE) || !(can & V4L2_CAP_STREAMING)) {
+    close(fd);
+    return error != 0 ? error : -ENODEV;
+  }
+  // Where libv4l2 declines, its calls pass straight through to the driver.
+  v4l2_fd_open(fd, 0);
+  return fd;
 }
 
 int muster_camera_name(int fd, char *name, int capacity) {
   struct v4l2_capability capability;
-  memset(&capability, 0, sizeof capability);
-  int error = control(fd, VIDIOC_QUERYCAP, &capability);
+  int error = query(fd, &capability);
   if (error == 0) snprintf(name, (size_t)capacity, "%.32s", (const char *)capability.card);
   return error;
 }

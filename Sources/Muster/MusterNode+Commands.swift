@@ -24,6 +24,11 @@ extension MusterNode {
     case .watch: try watch(command)
     case .keyframe:
       let channel = try channel(of: command)
+      // The page's own preview is the smallest layer of this node itself.
+      if command.member == id.short {
+        media.video?.requestKeyframe(layer: 0)
+        return
+      }
       let member = try member(of: command, in: channel)
       perform(node.requestKeyframe(from: LinkID(channel: channel, peer: member), at: now))
     case .quit:

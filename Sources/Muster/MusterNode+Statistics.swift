@@ -23,7 +23,7 @@ extension MusterNode {
   func emitStatistics() { emit(.statistics(measure())) }
 
   private func measure() -> Statistics {
-    let seconds = meters.at.map { (now - $0).inSeconds } ?? (now - startedAt).inSeconds
+    let seconds = meters.at.map { (now - $0).inSeconds } ?? (now - readyAt).inSeconds
     let span = max(seconds, 0.001)
     let cpu = ProcessUsage.cpuNanoseconds
     let sent = sockets.bytesSent
@@ -67,16 +67,16 @@ extension MusterNode {
 }
 
 /// What this process uses.
-enum ProcessUsage {
+public enum ProcessUsage {
   /// User and system time of all threads.
-  static var cpuNanoseconds: Int64 {
+  public static var cpuNanoseconds: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
   /// Resident memory in MB (10^6 bytes), from /proc/self/statm; 0 where there is none.
-  static var residentMegabytes: Double {
+  public static var residentMegabytes: Double {
     let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return 0 }
     defer { close(file) }

@@ -21,7 +21,7 @@ public actor MusterNode {
   public nonisolated let events: AsyncStream<TimedEvent>
 
   nonisolated let loop: any EventLoop
-  nonisolated let startedAt: Instant
+  nonisolated let readyAt: Instant
   private let eventSink: AsyncStream<TimedEvent>.Continuation
   private let dataDirectory: DataDirectory?
 
@@ -63,7 +63,7 @@ public actor MusterNode {
     id = node.id
     listening = sockets.bound
     channelNames = configuration.channels.map(\.name)
-    startedAt = BootClock.now
+    readyAt = BootClock.now
     (events, eventSink) = AsyncStream.makeStream(
       bufferingPolicy: .bufferingNewest(Self.eventCapacity))
   }
@@ -274,7 +274,7 @@ public actor MusterNode {
 
   func emit(_ event: Event) {
     eventSink.yield(
-      TimedEvent(secondsSinceStart: (now - startedAt).inSeconds, event: event))
+      TimedEvent(secondsSinceStart: (now - ProcessClock.startedAt).inSeconds, event: event))
   }
 
   // MARK: Leaving
@@ -307,6 +307,18 @@ private final class NodeReference: @unchecked Sendable {
 }
 
 extension MusterNode {
-  /// Seconds since the process's node started, as events give them.
-  public nonisolated var secondsSinceStart: Double { (BootClock.now - startedAt).inSeconds }
+  /// When the node was ready, in seconds since the process started.
+  public nonisolated var secondsToReady: Double {
+    (readyAt - ProcessClock.startedAt).inSeconds
+  }
+
+  /// Seconds since the process started, as events give them.
+  public nonisolated var secondsSinceStart: Double {
+    (BootClock.now - ProcessClock.startedAt).inSeconds
+  }
+}
+
+/// When this process started; a command touches it first of all.
+public enum ProcessClock {
+  public static let startedAt = BootClock.now
 }

@@ -36,6 +36,9 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     guard port != 0 else { return false }
     switch host {
     case .v4(let ip): return ip >> 24 != 0 && ip >> 28 != 0xE && ip >> 28 != 0xF
+    case .v6(0, let low, _) where low >> 32 == 0xFFFF:
+      // IPv4-mapped (RFC 4291 2.5.5.2): it reaches what the IPv4 address reaches.
+      return Address(host: .v4(UInt32(truncatingIfNeeded: low)), port: port).isUnicast
     case .v6(let high, let low, _): return high >> 56 != 0xFF && !(high == 0 && low == 0)
     }
   }
@@ -99,7 +102,9 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
 extension Address {
   /// Reads `1.2.3.4:5`, `[::1]:5` or `[fe80::1%2]:5`; nil for names and for anything else.
   public init?(_ text: some StringProtocol) {
-    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
+    // The standard library's integers may begin with a sign; addresses may not.
+    guard !text.contains("+"), let colon = text.lastIndex(of: ":"),
+      let port = UInt16(text[text.index(after: colon)...])
     else { return nil }
     var host = text[..<colon]
     if host.first == "[" {

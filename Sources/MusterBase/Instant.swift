@@ -31,7 +31,8 @@ extension Duration {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     if overflow { return seconds < 0 ? .min : .max }
-    return product &+ attoseconds / 1_000_000_000
+    let (sum, carry) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+    return carry ? (seconds < 0 ? .min : .max) : sum
   }
 
   /// The duration in seconds.

@@ -36,7 +36,7 @@ public struct PeerTable<Key: Comparable, Value> {
 
   /// The value at a position from `index(of:)` or below `count`, changeable in place.
   public subscript(at index: Int) -> Value {
-    get { values[index] }
+    _read { yield values[index] }
     _modify { yield &values[index] }
   }
 

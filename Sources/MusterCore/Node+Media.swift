@@ -13,6 +13,7 @@ extension Node {
     if frame.isKeyframe {
       publisher.keyframeSent(layer: frame.layer, at: now)
       switchLayers(to: frame.layer, &out)
+      publish(at: now, &out)
     }
     for index in 0..<peers.count {
       guard peers[at: index].outgoing?.layer == frame.layer else { continue }
@@ -57,7 +58,7 @@ extension Node {
     var out: [Output] = []
     if publisher.heard(level: audio.level, at: now) { out += change(at: now) { _ in } }
     guard publisher.sendsAudio else { return out }
-    let timestamp = RTPTime.timestamp(of: audio.capturedAt, clockRate: 48_000)
+    let timestamp = publisher.audioTimestamps.next(capturedAt: audio.capturedAt)
     for index in 0..<peers.count {
       let link = peers.keys[index]
       guard
@@ -101,7 +102,7 @@ extension Node {
     var incoming = IncomingMedia(wish: configuration.wish, at: now)
     if let roundTrip = peers[at: index].roundTrip { incoming.video.setRoundTrip(roundTrip) }
     peers[at: index].incoming = incoming
-    peers[at: index].outgoing = OutgoingMedia(publisher: publisher, prng: &prng, at: now)
+    peers[at: index].outgoing = OutgoingMedia(prng: &prng, at: now)
     send([.wish(incoming.wish)], over: link, at: now, &out)
   }
 

@@ -55,11 +55,11 @@ extension Node {
       case .frame(let frame): show(frame, ofPeerAt: index, at: now, &out)
       case .nack(let ssrc, let sequences):
         sendRTCP(
-          [.nack(sender: publisher.audioSSRC, media: ssrc, sequences: sequences)], over: link,
+          [.nack(sender: ownSSRC(index), media: ssrc, sequences: sequences)], over: link,
           at: now, &out)
       case .requestKeyframe(let ssrc):
         sendRTCP(
-          [.pictureLoss(sender: publisher.audioSSRC, media: ssrc)], over: link, at: now, &out)
+          [.pictureLoss(sender: ownSSRC(index), media: ssrc)], over: link, at: now, &out)
       }
     }
   }
@@ -111,7 +111,8 @@ extension Node {
       case .nack(_, let media, let sequences):
         retransmit(sequences, of: media, toPeerAt: index, at: now, &out)
       case .pictureLoss(_, let media):
-        guard let layer = publisher.layer(of: media), peers[at: index].outgoing?.layer == layer
+        guard let layer = peers[at: index].outgoing?.layer(of: media),
+          peers[at: index].outgoing?.layer == layer
         else { continue }
         requestKeyframe(layer: layer, at: now, &out)
       }
@@ -133,9 +134,9 @@ extension Node {
     _ blocks: [ReportBlock], fromPeerAt index: Int, at now: Instant
   ) {
     for block in blocks {
-      if block.ssrc == publisher.audioSSRC {
+      if block.ssrc == peers[at: index].outgoing?.ssrcBase {
         peers[at: index].outgoing?.audio.receive(block, at: now)
-      } else if let layer = publisher.layer(of: block.ssrc) {
+      } else if let layer = peers[at: index].outgoing?.layer(of: block.ssrc) {
         peers[at: index].outgoing?.video[layer].receive(block, at: now)
       }
     }
@@ -145,7 +146,7 @@ extension Node {
     _ sequences: [UInt16], of ssrc: UInt32, toPeerAt index: Int, at now: Instant,
     _ out: inout [Output]
   ) {
-    guard let layer = publisher.layer(of: ssrc) else { return }
+    guard let layer = peers[at: index].outgoing?.layer(of: ssrc) else { return }
     let roundTrip = peers[at: index].roundTrip ?? .milliseconds(50)
     let packets =
       peers[at: index].outgoing?.video[layer].retransmissions(
@@ -154,6 +155,9 @@ extension Node {
       send(packet.header.encoded, packet.payload[...], over: peers.keys[index], at: now, &out)
     }
   }
+
+  /// What this node's feedback to a peer is sent under.
+  private func ownSSRC(_ index: Int) -> UInt32 { peers[at: index].outgoing?.ssrcBase ?? 0 }
 
   private mutating func sendRTCP(
     _ packets: [RTCPPacket], over link: LinkID, at now: Instant, _ out: inout [Output]
@@ -181,7 +185,7 @@ extension Node {
         blocks.append(block)
       }
       if !blocks.isEmpty {
-        let report = RTCPPacket.receiverReport(ssrc: publisher.audioSSRC, reports: blocks)
+        let report = RTCPPacket.receiverReport(ssrc: ownSSRC(index), reports: blocks)
         sendRTCP([report], over: link, at: now, &out)
       }
     }
@@ -193,7 +197,7 @@ extension Node {
     guard let outgoing = peers[at: index].outgoing else { return }
     var reports: [RTCPPacket] = []
     if publisher.sendsAudio {
-      let timestamp = RTPTime.timestamp(of: now, clockRate: 48_000)
+      let timestamp = publisher.audioTimestamps.timestamp(at: now)
       reports.append(.senderReport(outgoing.audio.report(at: now, timestamp: timestamp)))
     }
     if let layer = outgoing.layer ?? outgoing.target {

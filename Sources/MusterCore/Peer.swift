@@ -35,7 +35,12 @@ struct Peer: Sendable {
 }
 
 /// Media on its way to one member of the call.
+///
+/// Sources are numbered anew whenever media begins: a receiver that missed the end of the last time
+/// would take a new random sequence under an old number for very late packets.
 struct OutgoingMedia: Sendable {
+  /// The SSRC of the sound; the layers' follow it.
+  let ssrcBase: UInt32
   var audio: RTPSender
   /// One sender per layer; sequences go on where they were when a layer comes back.
   var video: [RTPSender]
@@ -46,19 +51,26 @@ struct OutgoingMedia: Sendable {
   var nextReport: Instant
   var statistics = MediaStatistics()
 
-  init(publisher: Publisher, prng: inout PRNG, at now: Instant) {
+  init(prng: inout PRNG, at now: Instant) {
     func sequence() -> UInt16 { UInt16(truncatingIfNeeded: prng.next()) }
+    ssrcBase = UInt32(truncatingIfNeeded: prng.next())
     audio = RTPSender(
-      payloadType: PayloadType.opus, ssrc: publisher.audioSSRC, firstSequence: sequence(),
+      payloadType: PayloadType.opus, ssrc: ssrcBase, firstSequence: sequence(),
       historyCapacity: 0)
     video = []
     for layer in 0..<Limits.spatialLayers {
       video.append(
         RTPSender(
-          payloadType: PayloadType.vp8(layer: layer), ssrc: publisher.videoSSRC(layer: layer),
+          payloadType: PayloadType.vp8(layer: layer), ssrc: ssrcBase &+ 1 &+ UInt32(layer),
           firstSequence: sequence(), historyCapacity: Limits.retransmissionPackets))
     }
     nextReport = now
+  }
+
+  /// The layer that an SSRC of this node's video stands for.
+  func layer(of ssrc: UInt32) -> Int? {
+    let distance = ssrc &- ssrcBase &- 1
+    return distance < UInt32(Limits.spatialLayers) ? Int(distance) : nil
   }
 }
 

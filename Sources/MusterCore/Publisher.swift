@@ -7,31 +7,19 @@ struct Publisher: Sendable {
   /// The layers on offer, smallest first.
   var layers: [VideoLayer] = []
   private(set) var flags: HelloFlags = []
-  private(set) var speaking = SpeakingDetector()
+  private var speaking = SpeakingDetector()
+  var audioTimestamps = AudioTimestamps()
   /// The layers the host was last told to encode.
   var encoded: [Int] = []
 
   private var packetizers: [VideoPacketizer]
   private var limiters: [KeyframeLimiter]
-  private let ssrcBase: UInt32
-
   init(prng: inout PRNG) {
-    ssrcBase = UInt32(truncatingIfNeeded: prng.next())
     packetizers = []
     for layer in 0..<Limits.spatialLayers {
       packetizers.append(VideoPacketizer(layer: layer, seed: prng.next()))
     }
     limiters = Array(repeating: KeyframeLimiter(), count: Limits.spatialLayers)
-  }
-
-  var audioSSRC: UInt32 { ssrcBase }
-
-  func videoSSRC(layer: Int) -> UInt32 { ssrcBase &+ 1 &+ UInt32(layer) }
-
-  /// The layer that an SSRC of this node's video stands for.
-  func layer(of ssrc: UInt32) -> Int? {
-    let distance = ssrc &- ssrcBase &- 1
-    return distance < UInt32(Limits.spatialLayers) ? Int(distance) : nil
   }
 
   var sendsVideo: Bool { !layers.isEmpty && !flags.contains(.videoMuted) }

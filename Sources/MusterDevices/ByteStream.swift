@@ -54,10 +54,12 @@ final class ByteStream {
       if lseek(descriptor, 0, Int32(SEEK_SET)) != 0 { throw .file(path, errno) }
       return
     }
-    // Opened anew, else poll would report the old writer's hang-up for ever.
+    // Opened anew, else poll would report the old writer's hang-up for ever; the old one is closed
+    // afterwards, so that the next writer never finds nobody listening.
+    let fresh = Self.open(path)
+    guard fresh >= 0 else { throw .file(path, errno) }
     close(descriptor)
-    descriptor = Self.open(path)
-    if descriptor < 0 { throw .file(path, errno) }
+    descriptor = fresh
   }
 
   /// Fills `target` completely, or says why not.

@@ -53,7 +53,8 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
       isFirst = false
     }
     if !isFIFO {
-      for _ in 0..<schedule.skipLate(at: BootClock.now) {
+      // After hours of sleep the place in a loop does not matter: a second's worth at most.
+      for _ in 0..<min(schedule.skipLate(at: BootClock.now), framesPerSecond) {
         guard try skip() else { return nil }
       }
     }

@@ -39,9 +39,17 @@ public final class IVFReader {
 
   /// The next whole frame; nil where the file ends (a frame cut short is not one).
   public func next() throws(DeviceError) -> Frame? {
-    guard let header = try stream.read(count: Self.frameHeaderBytes),
+    guard var header = try stream.read(count: Self.frameHeaderBytes),
       header.count == Self.frameHeaderBytes
     else { return nil }
+    if header.starts(with: Self.magic) {
+      // Two writers of a FIFO so close that their streams are one: past the rest of the header.
+      guard try stream.skip(Self.headerBytes - Self.frameHeaderBytes) == .complete,
+        let next = try stream.read(count: Self.frameHeaderBytes),
+        next.count == Self.frameHeaderBytes
+      else { return nil }
+      header = next
+    }
     let count = Int(Self.littleEndian(header[0..<4]))
     guard count <= Limits.frameBytes else {
       throw Self.damaged(stream, "a frame of \(count) bytes")

@@ -53,6 +53,11 @@ public final class Y4MReader {
   func rewind() throws(DeviceError) {
     try stream.rewind()
     guard let line = try stream.readLine(limit: Self.headerLimit), !line.isEmpty else { return }
+    try accept(header: line)
+  }
+
+  /// A further header: the file from its beginning, or the next writer of a FIFO.
+  private func accept(header line: [UInt8]) throws(DeviceError) {
     let header = try Header(line, path: stream.path)
     guard header.size == size else {
       throw DeviceError(
@@ -62,8 +67,16 @@ public final class Y4MReader {
   }
 
   private func skipFrameHeader() throws(DeviceError) -> Bool {
-    guard let line = try stream.readLine(limit: Self.headerLimit), !line.isEmpty else {
+    guard var line = try stream.readLine(limit: Self.headerLimit), !line.isEmpty else {
       return false
+    }
+    if line.starts(with: Self.magic) {
+      // Two writers of a FIFO so close that their streams are one.
+      try accept(header: line)
+      guard let next = try stream.readLine(limit: Self.headerLimit), !next.isEmpty else {
+        return false
+      }
+      line = next
     }
     guard line.starts(with: "FRAME".utf8) else {
       throw DeviceError(

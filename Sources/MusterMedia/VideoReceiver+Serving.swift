@@ -68,7 +68,7 @@ extension VideoReceiver {
       now - current.lastNewAt < VideoStream.silence
     else { return true }
     return RTPTime.distance(
-      from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate) >= .zero
+      from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate) > .zero
   }
 
   private mutating func switchOver(to index: Int) {

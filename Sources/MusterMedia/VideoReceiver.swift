@@ -93,13 +93,14 @@ public struct VideoReceiver: Sendable {
     self.roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
   }
 
-  /// The sink lost its decoder's state.
+  /// One of the sinks needs a keyframe, having opened late or lost its decoder's state. The others
+  /// go on with the pictures as they come; a sink asks again while none has come.
   public mutating func requestKeyframe(at now: Instant) -> [Output] {
-    guard let index = streams.firstIndex(where: { $0.ssrc == active }) else { return [] }
-    let due = streams[index].decoderLost(roundTrip: roundTrip, at: now)
+    guard let index = streams.firstIndex(where: { $0.ssrc == active }),
+      streams[index].nextKeyframeRequest(roundTrip: roundTrip, at: now) <= now
+    else { return [] }
     var outputs: [Output] = []
-    if due <= now { askForKeyframe(index, at: now, into: &outputs) }
-    serve(index, at: now, into: &outputs)
+    askForKeyframe(index, at: now, into: &outputs)
     return outputs
   }
 
@@ -147,7 +148,9 @@ public struct VideoReceiver: Sendable {
       !streams.contains(where: { $0.ssrc == ssrc })
     else { return nil }
     if active == streams[index].ssrc { active = nil }
-    streams[index] = makeStream(ssrc, layer: layer, at: now)
+    var successor = makeStream(ssrc, layer: layer, at: now)
+    successor.succeed(streams[index])
+    streams[index] = successor
     return index
   }
 

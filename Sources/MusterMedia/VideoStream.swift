@@ -43,6 +43,10 @@ public struct VideoStream: Sendable {
     lastNewAt = now
   }
 
+  /// Takes the place of another source of the same layer: a sender that changes its source with every
+  /// packet is not asked for more keyframes than any other.
+  public mutating func succeed(_ other: VideoStream) { requester = other.requester }
+
   public enum Arrival: Equatable, Sendable { case new, recovered, late, unusable }
 
   /// Takes in a packet; pictures that it completes come out of `nextFrame`.
@@ -109,10 +113,9 @@ public struct VideoStream: Sendable {
 
   public mutating func keyframeRequested(at now: Instant) { requester.asked(at: now) }
 
-  /// The decoder lost its state: only a keyframe helps. When one may be asked for.
-  public mutating func decoderLost(roundTrip: Duration, at now: Instant) -> Instant {
-    loseChain(at: now)
-    return requester.nextRequest(neededSince: now, roundTrip: roundTrip)
+  /// When a sink that needs a keyframe may ask for one.
+  public func nextKeyframeRequest(roundTrip: Duration, at now: Instant) -> Instant {
+    requester.nextRequest(neededSince: now, roundTrip: roundTrip)
   }
 
   /// Another layer took over: nothing received so far is of use any more.

@@ -16,32 +16,29 @@ final class ViewClient: ChannelInboundHandler {
 
   /// Whether the first snapshot, and with it the request for keyframes, is still to come.
   var isNew = true
+  /// The command that the next one waits for.
+  var lastCommand: Task<Void, Never>?
 
   private let hub: ViewHub
   private var context: ChannelHandlerContext?
   /// Tiles of which this page has not had a keyframe, or has missed a frame since.
   private var isBehind = [Bool](repeating: true, count: 256)
-  /// Tiles that lost something to a full socket.
-  private var isDropped = [Bool](repeating: false, count: 256)
   private var hasMissedSnapshot = false
   private var pendingCommands = 0
   private var suspension: Scheduled<Void>?
 
   init(hub: ViewHub) { self.hub = hub }
 
-  /// Sends a frame's message unless the page is behind with its reading.
-  func deliver(_ message: ByteBuffer, tile: UInt8, isKeyframe: Bool) {
-    guard let context else { return }
+  /// Sends a frame's message unless the page is behind; true when it reads but needs a keyframe.
+  func deliver(_ message: ByteBuffer, tile: UInt8, isKeyframe: Bool) -> Bool {
+    guard let context else { return false }
     guard context.channel.isWritable else {
       isBehind[Int(tile)] = true
-      isDropped[Int(tile)] = true
-      return
+      return false
     }
-    if isKeyframe {
-      isBehind[Int(tile)] = false
-      isDropped[Int(tile)] = false
-    }
+    if isKeyframe { isBehind[Int(tile)] = false }
     if !isBehind[Int(tile)] { write(.binary, message, context) }
+    return isBehind[Int(tile)]
   }
 
   /// Sends the newest snapshot, or remembers that one is due.
@@ -108,7 +105,7 @@ final class ViewClient: ChannelInboundHandler {
     suspension?.cancel()
     suspension = nil
     if context.channel.isWritable {
-      catchUp()
+      if hasMissedSnapshot { hub.changed() }
     } else {
       let channel = context.channel
       suspension = context.eventLoop.scheduleTask(in: Self.patience) {
@@ -120,13 +117,6 @@ final class ViewClient: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
-  }
-
-  private func catchUp() {
-    let tiles = (0..<256).filter { isDropped[$0] }
-    for tile in tiles { isDropped[tile] = false }
-    hub.requestKeyframes { tiles.contains(Int($0)) }
-    if hasMissedSnapshot { hub.changed() }
   }
 
   private func write(

@@ -57,16 +57,26 @@ final class ViewHub {
   }
 
   func closeAll() {
-    for client in clients { client.close(.goingAway) }
+    // Closing takes the client out of the list, so the list is not walked.
+    while let client = clients.last {
+      remove(client)
+      client.close(.goingAway)
+    }
   }
 
   func deliver(_ frame: ViewFrame) {
     // An empty message would close the decoder of the page.
     guard !clients.isEmpty, !frame.data.isEmpty else { return }
     let message = frame.message
-    for client in clients {
-      client.deliver(message, tile: frame.tile, isKeyframe: frame.isKeyframe)
+    var isKeyframeMissing = false
+    // Backwards by index: a client whose connection breaks in the middle of this takes itself out.
+    for index in clients.indices.reversed() where index < clients.count {
+      let client = clients[index]
+      if client.deliver(message, tile: frame.tile, isKeyframe: frame.isKeyframe) {
+        isKeyframeMissing = true
+      }
     }
+    if isKeyframeMissing { requestKeyframes { $0 == frame.tile } }
   }
 
   /// Sends a snapshot soon; many calls make one.
@@ -83,17 +93,6 @@ final class ViewHub {
     loop.scheduleTask(deadline: max(due, .now())) { hub.value.fetch() }
   }
 
-  /// Asks the node for keyframes of the tiles for which `isWanted` is true.
-  func requestKeyframes(where isWanted: (UInt8) -> Bool) {
-    guard let newest else { return }
-    if isWanted(0) { requestKeyframe(of: newest.own.id, in: newest.channel) }
-    for member in newest.members {
-      if let tile = member.tile, isWanted(tile) {
-        requestKeyframe(of: member.id, in: newest.channel)
-      }
-    }
-  }
-
   /// Hands a page's command to the node.
   func perform(_ json: [UInt8], for client: ViewClient) {
     guard let command = try? JSONDecoder().decode(ViewCommand.self, from: Data(json)) else {
@@ -101,9 +100,10 @@ final class ViewHub {
       return client.answered(error.encoded)
     }
     if command.do == "keyframe" && !mayAsk(command.member ?? "") { return client.answered(nil) }
-    let (host, reply) = (host, NIOLoopBound(client, eventLoop: loop))
-    let loop = loop
-    Task {
+    let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
+    // One after the other: a mute and an unmute must not change places.
+    client.lastCommand = Task { [previous = client.lastCommand] in
+      await previous?.value
       let error = await host.perform(json)
       loop.execute {
         reply.value.answered(
@@ -138,6 +138,17 @@ final class ViewHub {
     }
     if hasNew { requestKeyframes { _ in true } }
     if isStale { changed() }
+  }
+
+  /// Asks the node for keyframes of the tiles for which `isWanted` is true.
+  private func requestKeyframes(where isWanted: (UInt8) -> Bool) {
+    guard let newest else { return }
+    if isWanted(0) { requestKeyframe(of: newest.own.id, in: newest.channel) }
+    for member in newest.members {
+      if let tile = member.tile, isWanted(tile) {
+        requestKeyframe(of: member.id, in: newest.channel)
+      }
+    }
   }
 
   private func requestKeyframe(of member: String, in channel: String) {

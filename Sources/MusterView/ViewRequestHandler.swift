@@ -36,7 +36,7 @@ final class ViewRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
       received += bytes.readableBytes
       if received > Self.bodyBytes { context.close(promise: nil) }
     case .end:
-      // One request per connection: the page has four files.
+      // One request per connection: the page has five files.
       if let request { answer(request, context: context) }
       request = nil
     }

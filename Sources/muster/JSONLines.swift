@@ -66,7 +66,7 @@ struct JSONLines: Sendable {
   private var ready: JSONValue {
     let node = session.node
     return .object([
-      ("event", .string("ready")), ("t", .number(node.secondsSinceStart)),
+      ("event", .string("ready")), ("t", .number(node.secondsToReady)),
       ("schema", .integer(1)), ("id", .string(node.id.short)),
       ("key", .string(node.id.key.hex)),
       ("listen", .array(node.listening.map { .string($0.description) })),

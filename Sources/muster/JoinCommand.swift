@@ -187,17 +187,20 @@ struct JoinCommand: AsyncParsableCommand {
       notices.append(notice)
       return nil
     }
-    let sound = DeviceList.soundDevices()
+    // ALSA lists devices that cannot be opened, so the default ones are tried.
+    let hasMicrophone = audio == nil && (try? AudioSources.open("mic"))?.cancel() != nil
+    let hasSpeaker = speaker == nil && (try? AudioSinks.open("default"))?.close() != nil
+    let hasCamera = video == nil && DeviceList.cameras().contains { !$0.modes.isEmpty }
     return (
       choose(
-        video, !DeviceList.cameras().isEmpty, "camera",
+        video, hasCamera, "camera",
         MusterError("no camera found: others will not see you", hint: "use --video test or a file")),
       choose(
-        audio, sound.contains { $0.canCapture }, "mic",
+        audio, hasMicrophone, "mic",
         MusterError("no microphone found: others will not hear you", hint: "use --audio tone or a file")
       ),
       choose(
-        speaker, sound.contains { $0.canPlay }, "default",
+        speaker, hasSpeaker, "default",
         MusterError("no loudspeaker found: you will hear nobody", hint: "use --speaker FILE.wav"))
     )
   }

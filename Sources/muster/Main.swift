@@ -20,6 +20,7 @@ struct MusterCommand: AsyncParsableCommand {
     ])
 
   static func main() async {
+    _ = ProcessClock.startedAt
     signal(SIGPIPE, SIG_IGN)  // a reader that goes away is an error of write, not the end
     do {
       var command = try parseAsRoot()

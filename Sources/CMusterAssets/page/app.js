@@ -1,169 +1,15 @@
 'use strict';
-// Shows the newest snapshot of the node and sends it commands. All text from others is set through
-// textContent; pictures never pass through here (worker.js draws them).
+// Shows the newest snapshot of the node and sends it commands; tiles.js has the pieces.
 
-const $ = (id) => document.getElementById(id);
-const token = new URLSearchParams(location.search).get('t') ?? '';
-const worker = new Worker(`worker.js?t=${encodeURIComponent(token)}`);
-const template = $('tile').content;
 const cards = new Map();
 let snapshot = null;
 let link = 'connecting';
 let downSince = 0;
 let entering = false;
-let canDecode = true;
 
 // For tests: counters of every tile, and when (ms) they were taken.
 window.__stats = {};
 window.__statsAt = 0;
-
-// ---- pieces -------------------------------------------------------------------------------------
-
-function hue(id) {
-  let hash = 7;
-  for (const letter of id) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
-  // The golden angle keeps ids that differ little apart.
-  return (hash * 137.508) % 360;
-}
-
-function initials(name) {
-  const words = name.trim().split(/\s+/u).filter(Boolean);
-  const letters = words.length > 1 ? [words[0], words[words.length - 1]] : words.slice(0, 1);
-  return letters.map((word) => [...word][0]).join('').toLocaleUpperCase() || '?';
-}
-
-function dot(member) {
-  const element = document.createElement('span');
-  element.className = 'dot';
-  element.textContent = initials(member.name);
-  element.style.setProperty('--hue', hue(member.id));
-  return element;
-}
-
-function icon(name) {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  const use = document.createElementNS('http://www.w3.org/2000/svg', 'use');
-  use.setAttribute('href', `#${name}`);
-  svg.append(use);
-  return svg;
-}
-
-function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-function toast(text, isBad = false) {
-  const element = document.createElement('div');
-  element.className = isBad ? 'toast bad' : 'toast';
-  element.textContent = text;
-  $('toasts').append(element);
-  while ($('toasts').childElementCount > 3) $('toasts').firstElementChild.remove();
-  setTimeout(() => element.remove(), 6000);
-}
-
-function command(name, fields = {}) {
-  worker.postMessage({ kind: 'command', command: { do: name, ...fields } });
-}
-
-// ---- one member's card --------------------------------------------------------------------------
-
-class Card {
-  constructor(member, isOwn) {
-    this.id = member.id;
-    this.isOwn = isOwn;
-    this.tile = null;
-    this.canvas = null;
-    this.ratio = null;
-    this.element = template.firstElementChild.cloneNode(true);
-    this.element.dataset.member = member.id;
-    this.part = (name) => this.element.querySelector(`.${name}`);
-    this.part('face').firstElementChild.style.setProperty('--hue', hue(member.id));
-  }
-
-  update(member) {
-    const name = this.isOwn ? 'You' : member.name;
-    setText(this.part('name'), name);
-    this.part('label').title = name;
-    setText(this.part('face').firstElementChild, initials(member.name));
-    const { classList } = this.element;
-    classList.toggle('audio-muted', member.audioMuted);
-    classList.toggle('speaking', member.speaking && !member.audioMuted);
-    this.bind(member.videoMuted ? null : member.tile ?? null);
-    const notes = [member.audioMuted && 'microphone off', member.videoMuted && 'camera off'];
-    this.element.setAttribute('aria-label', [name, ...notes.filter(Boolean)].join(', '));
-    if (!this.isOwn) this.showQuality(member);
-  }
-
-  /// Gives the tile's pictures a canvas, or takes it away.
-  bind(tile) {
-    if (this.tile === tile) return;
-    this.release();
-    if (tile === null) return;
-    this.tile = tile;
-    this.canvas = document.createElement('canvas');
-    this.canvas.setAttribute('role', 'img');
-    this.canvas.setAttribute('aria-label', this.isOwn ? 'Your picture' : 'Live picture');
-    this.canvas.dataset.tile = tile;
-    this.part('face').after(this.canvas);
-    const canvas = this.canvas.transferControlToOffscreen();
-    worker.postMessage({ kind: 'canvas', tile, member: this.id, canvas }, [canvas]);
-  }
-
-  release() {
-    if (this.tile === null) return;
-    worker.postMessage({ kind: 'forget', tile: this.tile, member: this.id });
-    this.canvas.remove();
-    this.tile = this.canvas = this.ratio = null;
-    this.element.classList.remove('live');
-  }
-
-  drawn(width, height) {
-    this.ratio = width / height;
-    this.element.classList.add('live');
-  }
-
-  showQuality(member) {
-    const { level, word } = quality(member);
-    const box = this.part('quality');
-    box.hidden = level === null;
-    box.className = `quality q${level}`;
-    setText(this.part('word'), word);
-    const facts = factsOf(member);
-    setText(this.part('facts'), facts);
-    box.title = facts ? `${word}: ${facts}` : word;
-  }
-
-  remove() {
-    this.release();
-    this.element.remove();
-  }
-}
-
-/// Three steps: from 5 % loss or 400 ms people notice at once, from 1 % or 200 ms now and then.
-function quality({ rttMs, lossPercent }) {
-  if (rttMs == null && lossPercent == null) return { level: null, word: '' };
-  const loss = lossPercent ?? 0;
-  const rtt = rttMs ?? 0;
-  if (loss >= 5 || rtt >= 400) {
-    return { level: 1, word: loss >= 5 ? 'Poor: packets lost' : 'Poor: long delay' };
-  }
-  if (loss >= 1 || rtt >= 200) {
-    return { level: 2, word: loss >= 1 ? 'Fair: some loss' : 'Fair: some delay' };
-  }
-  return { level: 3, word: 'Good' };
-}
-
-function factsOf(member) {
-  const { width, height, fps, kbps, rttMs, lossPercent, layer, why } = member;
-  const parts = [];
-  if (width && height) parts.push(`${width}×${height}${fps != null ? ` at ${Math.round(fps)}` : ''}`);
-  else if (layer) parts.push(layer);
-  if (kbps != null) parts.push(`${Math.round(kbps)} kbit/s`);
-  if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
-  if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
-  if (why) parts.push(why);
-  return parts.join(' · ');
-}
 
 // ---- the whole page -----------------------------------------------------------------------------
 
@@ -246,34 +92,33 @@ function arrange() {
 function showRoster({ self, members, call }) {
   const all = [{ ...self, isOwn: true }, ...members];
   setText($('count'), String(all.length));
-  $('roster').replaceChildren(...all.map((member) => {
-    const item = document.createElement('li');
-    const who = document.createElement('span');
-    const state = document.createElement('small');
-    who.className = 'who';
-    who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
-    state.textContent = !member.inCall ? 'watching' : call?.initiator === member.id
-      ? 'in the call · started it' : 'in the call';
-    who.append(state);
-    item.append(dot(member), who);
-    if (member.inCall && member.audioMuted) item.append(icon('i-mic-off'));
-    if (member.inCall && member.videoMuted) item.append(icon('i-cam-off'));
-    return item;
-  }));
+  const shown = all.map((member) => [
+    member.id, member.name, member.inCall, member.audioMuted, member.videoMuted,
+    call?.initiator === member.id,
+  ]);
+  fill($('roster'), shown, () => all.map((member) => rosterItem(member, call)));
+}
+
+function rosterItem(member, call) {
+  const item = document.createElement('li');
+  const who = document.createElement('span');
+  const state = document.createElement('small');
+  who.className = 'who';
+  who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
+  state.textContent = !member.inCall ? 'watching' : call?.initiator === member.id
+    ? 'in the call · started it' : 'in the call';
+  who.append(state);
+  item.append(dot(member), who);
+  if (member.inCall && member.audioMuted) item.append(icon('i-mic-off'));
+  if (member.inCall && member.videoMuted) item.append(icon('i-cam-off'));
+  return item;
 }
 
 function showLobby({ self, members, call }) {
   if (self.inCall) return;
   const inside = members.filter((member) => call?.participants.includes(member.id));
-  const faces = inside.slice(0, 6).map(dot);
-  if (inside.length > 6) {
-    const more = document.createElement('span');
-    more.className = 'dot more';
-    more.textContent = `+${inside.length - 6}`;
-    faces.push(more);
-  }
-  $('lobby-faces').hidden = faces.length === 0;
-  $('lobby-faces').replaceChildren(...faces);
+  $('lobby-faces').hidden = inside.length === 0;
+  fill($('lobby-faces'), inside.map(({ id, name }) => [id, name]), () => faces(inside));
   setText($('lobby-title'), call ? 'A call is going on' : 'No call at the moment');
   setText($('lobby-text'), call ? callText(call, inside) : waitingText(members));
   $('enter').disabled = entering || link !== 'up';
@@ -285,10 +130,22 @@ function showLobby({ self, members, call }) {
   setText($('lobby-sources'), `You enter with ${sources}.`);
 }
 
+function faces(members) {
+  const all = members.slice(0, 6).map(dot);
+  if (members.length > 6) {
+    const more = document.createElement('span');
+    more.className = 'dot more';
+    more.textContent = `+${members.length - 6}`;
+    all.push(more);
+  }
+  return all;
+}
+
 function callText(call, inside) {
   const names = inside.slice(0, 3).map((member) => member.name);
   if (inside.length > 3) names.push(`${inside.length - 3} more`);
-  const since = new Date(call.startedAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  const clock = { hour: '2-digit', minute: '2-digit' };
+  const since = new Date(call.startedAt).toLocaleTimeString([], clock);
   const who = names.length > 1
     ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)} have been talking`
     : names.length ? `${names[0]} has been there` : 'It has been running';
@@ -296,8 +153,10 @@ function callText(call, inside) {
 }
 
 function waitingText(members) {
-  if (!members.length) return 'Nobody else is in this channel yet. They appear here by themselves.';
-  if (members.length === 1) return `${members[0].name} is here. Start one and both of you can talk.`;
+  if (!members.length) {
+    return 'Nobody else is in this channel yet. They appear here by themselves.';
+  }
+  if (members.length === 1) return `${members[0].name} is here. Start one and you can both talk.`;
   return `${members.length} others are here. Start one and they can join.`;
 }
 
@@ -337,7 +196,7 @@ function setLink(state, wasStopped = false) {
   if (state === 'up') downSince = 0;
   else downSince ||= Date.now();
   $('link').className = `link ${state}`;
-  setText($('link'), state === 'up' ? 'Connected' : state === 'down' ? 'Disconnected' : 'Connecting');
+  setText($('link'), state === 'up' ? 'Connected' : 'Disconnected');
   if (state === 'up') $('gone').hidden = true;
   else if (state === 'down') showGone(wasStopped);
   entering = false;
@@ -389,8 +248,7 @@ worker.onmessage = ({ data }) => {
       window.__statsAt = data.at;
       break;
     case 'no-decoder':
-      canDecode = false;
-      toast('This browser cannot decode the pictures (no WebCodecs). The controls still work.', true);
+      toast('This browser cannot decode pictures (no WebCodecs). The controls work.', true);
       break;
   }
 };
@@ -437,4 +295,6 @@ setInterval(() => {
   if (link === 'down') showGone(false);
 }, 1000);
 
-worker.postMessage({ kind: 'connect', url: `ws://${location.host}/ws?t=${encodeURIComponent(token)}` });
+worker.postMessage({
+  kind: 'connect', url: `ws://${location.host}/ws?t=${encodeURIComponent(token)}`,
+});

@@ -17,6 +17,11 @@ extension LinkEngine {
       counters.wrongMAC += 1
       return []
     }
+    // One that was answered before gets nothing, whatever the load: not even a cookie.
+    guard !answeredInitiations.contains(message.macs.mac1) else {
+      counters.replayedInitiations += 1
+      return []
+    }
     if message.macs.hasMAC2 {
       guard cookies.isValid(message.macs, from: source, at: now) else {
         counters.wrongCookie += 1
@@ -35,6 +40,7 @@ extension LinkEngine {
       counters.replayedInitiations += 1
       return []
     }
+    answeredInitiations.insert(message.macs.mac1)
     guard !ownGoesFirst(id, bootID: payload.bootID, at: now) else {
       counters.tieBreaks += 1
       return []

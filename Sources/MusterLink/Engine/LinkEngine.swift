@@ -47,6 +47,7 @@ public struct LinkEngine: Sendable {
   var budgetWithCookie: TokenBucket
 
   public internal(set) var counters = LinkCounters()
+  var answeredInitiations = AnsweredInitiations()
   /// When `tick` next may have work; now and then a little early, so that it need not be computed
   /// over all links for every packet.
   public internal(set) var deadline: Instant?

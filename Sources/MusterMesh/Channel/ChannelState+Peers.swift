@@ -12,6 +12,8 @@ extension ChannelState {
       return []
     }
     peers[peer] = Peer(delivery: HelloDelivery(sentAt: now))
+    // A hello of sequence 0 would look old to a peer that knew this node before it came back.
+    if own.sequence == 0 { advanceSequence(at: now) }
     return [.send(.hello(signedHello()), to: peer)]
   }
 

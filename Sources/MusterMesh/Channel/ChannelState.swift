@@ -142,12 +142,16 @@ public struct ChannelState: Sendable {
     return (own == before ? [] : publish(at: now)) + events.map { .event($0) }
   }
 
-  private mutating func publish(at now: Instant) -> [Output] {
-    // Never below the boot clock, so that a node that leaves the channel and joins it again within
-    // one boot goes on above what it said before.
+  /// Never below the boot clock, so that a node that leaves the channel and joins it again within
+  /// one boot goes on above what it said before.
+  mutating func advanceSequence(at now: Instant) {
     let clock = UInt64(clamping: now.nanoseconds / 1000)
     own.sequence = max(own.sequence &+ 1, clock)
     signed = nil
+  }
+
+  private mutating func publish(at now: Instant) -> [Output] {
+    advanceSequence(at: now)
     return (0..<peers.count).map { index in
       peers[at: index].delivery = HelloDelivery(sentAt: now)
       return .send(.hello(signedHello()), to: peers.keys[index])

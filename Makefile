@@ -1,0 +1,61 @@
+# Muster's commands. `make` alone lists them.
+
+PREFIX ?= /usr/local
+# Of `make fuzz`: how long each target runs.
+SECONDS ?= 60
+
+SWIFT_FLAGS = -c release --explicit-target-dependency-import-check error
+MUSTER = .build/release/muster
+# The installed command carries the Swift runtime, so that it runs where no Swift is.
+STATIC = .build-static/release/muster
+SOURCES = Package.swift $(shell find Sources -type f)
+
+.PHONY: help setup build demo test fuzz lint bench docs install uninstall clean
+.DEFAULT_GOAL := help
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Install the Debian packages that building needs and this machine lacks
+	@.ci/setup build
+
+build: setup ## Build the command in release configuration
+	swift build $(SWIFT_FLAGS)
+
+demo: build ## Run a call of three nodes on this machine
+	$(MUSTER) demo
+
+test: ## Build and run every test, a brief fuzz run included
+	@.ci/setup test
+	swift build $(SWIFT_FLAGS) --build-tests
+	swift test $(SWIFT_FLAGS) --skip-build --disable-xctest --disable-testable-imports
+	@if [ -x Tests/LabTests/run ]; then Tests/LabTests/run; fi
+	Tests/Fuzz/run 5
+
+fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each
+	Tests/Fuzz/run $(SECONDS)
+
+lint: ## Check the formatting
+	swift format lint --strict -r Sources Tests Package.swift
+
+bench: build ## Measure cost and speed against the bare libraries
+	$(MUSTER) bench
+
+docs: setup ## Write the library's reference to .build-docs
+	swift package --allow-writing-to-directory .build-docs generate-documentation \
+	  --target Muster --output-path .build-docs --transform-for-static-hosting
+
+$(STATIC): $(SOURCES)
+	@.ci/setup build
+	swift build $(SWIFT_FLAGS) --static-swift-stdlib --scratch-path .build-static --product muster
+
+install: $(STATIC) ## Install the command under PREFIX=/usr/local
+	install -D -m 755 $(STATIC) $(DESTDIR)$(PREFIX)/bin/muster
+	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/muster/LICENSE
+
+uninstall: ## Remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/muster $(DESTDIR)$(PREFIX)/share/doc/muster/LICENSE
+	-rmdir $(DESTDIR)$(PREFIX)/share/doc/muster
+
+clean: ## Remove everything that was built
+	rm -rf .build .build-*

@@ -1,0 +1,164 @@
+'use strict';
+// The pieces of the page: small helpers and one card per person. All text from others is set
+// through textContent; pictures never pass through here (worker.js draws them).
+
+const $ = (id) => document.getElementById(id);
+const token = new URLSearchParams(location.search).get('t') ?? '';
+const worker = new Worker(`worker.js?t=${encodeURIComponent(token)}`);
+const template = $('tile').content;
+
+function hue(id) {
+  let hash = 7;
+  for (const letter of id) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
+  // The golden angle keeps ids that differ little apart.
+  return (hash * 137.508) % 360;
+}
+
+function initials(name) {
+  const words = name.trim().split(/\s+/u).filter(Boolean);
+  const letters = words.length > 1 ? [words[0], words[words.length - 1]] : words.slice(0, 1);
+  return letters.map((word) => [...word][0]).join('').toLocaleUpperCase() || '?';
+}
+
+function dot(member) {
+  const element = document.createElement('span');
+  element.className = 'dot';
+  element.textContent = initials(member.name);
+  element.style.setProperty('--hue', hue(member.id));
+  return element;
+}
+
+function icon(name) {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const use = document.createElementNS('http://www.w3.org/2000/svg', 'use');
+  use.setAttribute('href', `#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/// Builds an element's children anew only when what they show has changed, so that neither focus
+/// nor a selection is lost ten times a second.
+function fill(element, shown, build) {
+  const key = JSON.stringify(shown);
+  if (element.dataset.shown === key) return;
+  element.dataset.shown = key;
+  element.replaceChildren(...build());
+}
+
+function toast(text, isBad = false) {
+  const element = document.createElement('div');
+  element.className = isBad ? 'toast bad' : 'toast';
+  element.textContent = text;
+  $('toasts').append(element);
+  while ($('toasts').childElementCount > 3) $('toasts').firstElementChild.remove();
+  setTimeout(() => element.remove(), 6000);
+}
+
+function command(name, fields = {}) {
+  worker.postMessage({ kind: 'command', command: { do: name, ...fields } });
+}
+
+// ---- one member's card --------------------------------------------------------------------------
+
+class Card {
+  constructor(member, isOwn) {
+    this.id = member.id;
+    this.isOwn = isOwn;
+    this.tile = null;
+    this.canvas = null;
+    this.ratio = null;
+    this.element = template.firstElementChild.cloneNode(true);
+    this.element.dataset.member = member.id;
+    this.part = (name) => this.element.querySelector(`.${name}`);
+    this.part('face').firstElementChild.style.setProperty('--hue', hue(member.id));
+  }
+
+  update(member) {
+    const name = this.isOwn ? 'You' : member.name;
+    setText(this.part('name'), name);
+    this.part('label').title = name;
+    setText(this.part('face').firstElementChild, initials(member.name));
+    const { classList } = this.element;
+    classList.toggle('audio-muted', member.audioMuted);
+    classList.toggle('speaking', member.speaking && !member.audioMuted);
+    this.bind(member.videoMuted ? null : member.tile ?? null);
+    const notes = [member.audioMuted && 'microphone off', member.videoMuted && 'camera off'];
+    this.element.setAttribute('aria-label', [name, ...notes.filter(Boolean)].join(', '));
+    if (!this.isOwn) this.showQuality(member);
+  }
+
+  /// Gives the tile's pictures a canvas, or takes it away.
+  bind(tile) {
+    if (this.tile === tile) return;
+    this.release();
+    if (tile === null) return;
+    this.tile = tile;
+    this.canvas = document.createElement('canvas');
+    this.canvas.setAttribute('role', 'img');
+    this.canvas.setAttribute('aria-label', this.isOwn ? 'Your picture' : 'Live picture');
+    this.canvas.dataset.tile = tile;
+    this.part('face').after(this.canvas);
+    const canvas = this.canvas.transferControlToOffscreen();
+    worker.postMessage({ kind: 'canvas', tile, member: this.id, canvas }, [canvas]);
+  }
+
+  release() {
+    if (this.tile === null) return;
+    worker.postMessage({ kind: 'forget', tile: this.tile, member: this.id });
+    this.canvas.remove();
+    this.tile = this.canvas = this.ratio = null;
+    this.element.classList.remove('live');
+  }
+
+  drawn(width, height) {
+    this.ratio = width / height;
+    this.element.classList.add('live');
+  }
+
+  showQuality(member) {
+    const { level, word } = quality(member);
+    const box = this.part('quality');
+    box.hidden = level === null;
+    box.className = `quality q${level}`;
+    setText(this.part('word'), word);
+    const facts = factsOf(member);
+    setText(this.part('facts'), facts);
+    box.title = facts ? `${word}: ${facts}` : word;
+  }
+
+  remove() {
+    this.release();
+    this.element.remove();
+  }
+}
+
+/// Three steps: from 5 % loss or 400 ms people notice at once, from 1 % or 200 ms now and then.
+function quality({ rttMs, lossPercent }) {
+  if (rttMs == null && lossPercent == null) return { level: null, word: '' };
+  const loss = lossPercent ?? 0;
+  const rtt = rttMs ?? 0;
+  if (loss >= 5 || rtt >= 400) {
+    return { level: 1, word: loss >= 5 ? 'Poor: packets lost' : 'Poor: long delay' };
+  }
+  if (loss >= 1 || rtt >= 200) {
+    return { level: 2, word: loss >= 1 ? 'Fair: some loss' : 'Fair: some delay' };
+  }
+  return { level: 3, word: 'Good' };
+}
+
+function factsOf(member) {
+  const { width, height, fps, kbps, rttMs, lossPercent, layer, why } = member;
+  const parts = [];
+  const rate = fps != null ? ` at ${Math.round(fps)}` : '';
+  if (width && height) parts.push(`${width}×${height}${rate}`);
+  else if (layer) parts.push(layer);
+  if (kbps != null) parts.push(`${Math.round(kbps)} kbit/s`);
+  if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
+  if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
+  if (why) parts.push(why);
+  return parts.join(' · ');
+}

@@ -1,0 +1,32 @@
+import MusterBase
+
+/// Bounds hold: what nodes send fits in a datagram, and what they keep of others does not outgrow
+/// those others.
+public struct BoundsChecker: Sendable {
+  /// Identities that there have been so far; no node can know more peers than these less itself.
+  public var identities = 0
+
+  public init() {}
+
+  /// What is wrong with a datagram that a node sends.
+  public func sent(_ datagram: [UInt8]) -> String? {
+    datagram.isEmpty || datagram.count > Limits.datagramBytes
+      ? "a datagram of \(datagram.count) bytes" : nil
+  }
+
+  /// What is wrong with what a node keeps.
+  public func kept(members: Int, peers: Int, participants: Int) -> String? {
+    let others = max(identities - 1, 0)
+    if members > min(others, Limits.peersPerChannel) {
+      return "\(members) members with \(others) other identities"
+    }
+    if peers > min(others, Limits.links) { return "\(peers) peers with \(others) other identities" }
+    return participants > identities
+      ? "\(participants) participants with \(identities) identities" : nil
+  }
+
+  /// What is wrong with how long a picture is to wait.
+  public func shown(after delay: Duration) -> String? {
+    delay < .zero || delay > .seconds(1) ? "a picture delayed by \(delay.inMilliseconds) ms" : nil
+  }
+}

@@ -1,0 +1,31 @@
+import MusterBase
+
+/// Nothing accepted twice: every packet of sound gets from one run of its sender to each receiver at
+/// most once, unaltered, and over the sender's own link.
+public struct DeliveryChecker: Sendable {
+  private struct Key: Comparable, Sendable {
+    let receiver: UInt8
+    let sender: UInt8
+    let run: UInt8
+
+    var order: UInt32 { UInt32(receiver) << 16 | UInt32(sender) << 8 | UInt32(run) }
+
+    static func < (a: Key, b: Key) -> Bool { a.order < b.order }
+  }
+
+  private var seen = PeerTable<Key, NumberSet>()
+
+  public init() {}
+
+  /// What is wrong with a packet of sound that node `receiver` got over its link to `sender`.
+  public mutating func played(_ packet: [UInt8], from sender: Int, at receiver: Int) -> String? {
+    guard let token = AudioToken(packet) else {
+      return "sound that nobody made, \(packet.count) bytes"
+    }
+    guard Int(token.sender) == sender else { return "sound of \(token.sender) from \(sender)" }
+    let key = Key(receiver: UInt8(receiver), sender: token.sender, run: token.run)
+    if seen.index(of: key) == nil { seen[key] = NumberSet() }
+    let isNew = seen.update(key) { $0.insert(UInt64(token.serial)) } ?? false
+    return isNew ? nil : "sound \(token.serial) of \(sender) twice at \(receiver)"
+  }
+}

@@ -1,0 +1,80 @@
+import MusterBase
+
+/// Pictures are decodable in order: every frame that is shown refers only to frames shown before it,
+/// none is shown twice or before an older one.
+public struct FrameChecker: Sendable {
+  /// What a decoder fed with one member's frames holds.
+  private struct Decoder: Sendable {
+    var layer: UInt8
+    var run: UInt8
+    var base: UInt32
+    var golden: UInt32 = 0
+    /// The last serial shown, by layer.
+    var shown: [UInt32] = Array(repeating: 0, count: Limits.spatialLayers)
+  }
+
+  private var decoders: [Decoder?]
+  private let nodes: Int
+
+  public init(nodes: Int) {
+    self.nodes = nodes
+    decoders = Array(repeating: nil, count: nodes * nodes)
+  }
+
+  /// The receiver has dropped the member's decoder.
+  public mutating func ended(from sender: Int, at receiver: Int) {
+    decoders[receiver * nodes + sender] = nil
+  }
+
+  /// The receiver starts anew.
+  public mutating func restarted(_ receiver: Int) {
+    for sender in 0..<nodes { ended(from: sender, at: receiver) }
+  }
+
+  /// What is wrong with a frame that node `receiver` got over its link to `sender`.
+  public mutating func shown(
+    _ frame: [UInt8], layer: Int, from sender: Int, at receiver: Int
+  ) -> String? {
+    guard let token = FrameToken(frame) else { return "a frame nobody made, \(frame.count) bytes" }
+    let name = "frame \(token.serial) of \(sender), layer \(token.layer), at \(receiver)"
+    guard Int(token.sender) == sender, Int(token.layer) == layer else {
+      return "\(name) came as of \(sender), layer \(layer)"
+    }
+    let place = receiver * nodes + sender
+    guard var decoder = decoders[place] ?? start(token) else {
+      return "\(name): the first is no keyframe"
+    }
+    guard decoder.run == token.run else { return "\(name): of run \(token.run)" }
+    guard layer < decoder.shown.count, decoder.shown[layer] < token.serial else {
+      return "\(name): after a later one"
+    }
+    if let fault = decode(token, &decoder) { return "\(name): \(fault)" }
+    decoder.shown[layer] = token.serial
+    decoders[place] = decoder
+    return nil
+  }
+
+  private func start(_ token: FrameToken) -> Decoder? {
+    token.isKeyframe ? Decoder(layer: token.layer, run: token.run, base: token.serial) : nil
+  }
+
+  private func decode(_ token: FrameToken, _ decoder: inout Decoder) -> String? {
+    if token.isKeyframe {
+      (decoder.layer, decoder.base, decoder.golden) = (token.layer, token.serial, 0)
+      return nil
+    }
+    guard decoder.layer == token.layer else { return "changes the layer without a keyframe" }
+    guard decoder.base == token.base else {
+      return "refers to \(token.base), the decoder has \(decoder.base)"
+    }
+    guard token.golden == 0 || token.golden == decoder.golden else {
+      return "refers to \(token.golden), the decoder has \(decoder.golden)"
+    }
+    switch token.temporalLayer {
+    case 0: (decoder.base, decoder.golden) = (token.serial, 0)
+    case 1: decoder.golden = token.serial
+    default: break
+    }
+    return nil
+  }
+}

@@ -1,0 +1,20 @@
+/// A set of small numbers, as bits.
+struct NumberSet: Sendable {
+  /// Beyond what any run counts to; a number above it is itself a fault.
+  static let limit: UInt64 = 1 << 22
+
+  private var words: [UInt64] = []
+
+  init() {}
+
+  /// False when the number was in the set before, or is beyond the limit.
+  mutating func insert(_ number: UInt64) -> Bool {
+    guard number < Self.limit else { return false }
+    let word = Int(number >> 6)
+    while words.count <= word { words.append(0) }
+    let bit = UInt64(1) << (number & 63)
+    guard words[word] & bit == 0 else { return false }
+    words[word] |= bit
+    return true
+  }
+}

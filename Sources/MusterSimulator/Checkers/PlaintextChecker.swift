@@ -1,0 +1,40 @@
+import MusterBase
+
+/// No plaintext on the network: neither names nor media, which all bear the marker, nor identities,
+/// which every hello begins with.
+public struct PlaintextChecker: Sendable {
+  private static let marker = word(Marker.bytes)
+  private static let markerMask = UInt64.max >> UInt64(64 - 8 * Marker.bytes.count)
+
+  /// The first eight bytes of each identity.
+  private var identities: [UInt64] = []
+  /// One bit for the low six bits of each, so that most windows need no search.
+  private var filter: UInt64 = 0
+
+  public init() {}
+
+  /// From now on this identity may not be seen.
+  public mutating func add(_ identity: NodeID) {
+    identities.append(identity.key.prefix)
+    filter |= 1 << (identity.key.prefix & 63)
+  }
+
+  /// What is wrong with a datagram that a node sends.
+  public func sent(_ datagram: [UInt8]) -> String? {
+    var window: UInt64 = 0
+    var seen = 0
+    for byte in datagram {
+      window = window << 8 | UInt64(byte)
+      seen += 1
+      if window & Self.markerMask == Self.marker { return "marked text at byte \(seen)" }
+      if seen >= 8, filter & 1 << (window & 63) != 0, identities.contains(window) {
+        return "an identity at byte \(seen - 8)"
+      }
+    }
+    return nil
+  }
+
+  private static func word(_ bytes: [UInt8]) -> UInt64 {
+    bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}

@@ -1,0 +1,48 @@
+import MusterBase
+import MusterCore
+import MusterLink
+import MusterMesh
+import MusterWire
+
+/// Events as lines of a timeline.
+extension Simulation {
+  mutating func note(_ event: NodeEvent, of place: Int) {
+    if case .linkUp = event { linksMade += 1 }
+    note(nodes[place].label, text(of: event))
+  }
+
+  private func text(of event: NodeEvent) -> String {
+    switch event {
+    case .channel(let event): text(of: event)
+    case .linkUp(let peer, _): "link \(label(peer))"
+    case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
+    case .callState(let state): "call \(state.rawValue)"
+    case .firstFrame(let peer, let after, let size):
+      "sees \(label(peer)) \(size) after \(after.wholeNanoseconds / 1_000_000) ms"
+    case .layer(let peer, let direction, let from, let to, let why):
+      "layer \(direction.rawValue) \(label(peer)): \(from?.description ?? "none") to "
+        + "\(to?.description ?? "none"), \(why.rawValue)"
+    }
+  }
+
+  private func text(of event: ChannelEvent) -> String {
+    switch event {
+    case .memberJoined(let member): "member \(label(member.id))"
+    case .memberUpdated(let member):
+      "member \(label(member.id)) flags \(member.flags.rawValue) layers \(member.layers.count)"
+    case .memberLeft(let member, let reason): "member \(label(member.id)) \(reason.rawValue)"
+    case .callStarted(let call): "call \(short(call.info.id)): \(names(call.participants))"
+    case .callJoined(let call, let who):
+      "call \(short(call.info.id)): \(label(who)) joins: \(names(call.participants))"
+    case .callLeft(let call, let who, let reason):
+      "call \(short(call.info.id)): \(label(who)) \(reason.rawValue): \(names(call.participants))"
+    case .callEnded(let info, let reason): "call \(short(info.id)) over: \(reason)"
+    }
+  }
+
+  private func short(_ id: CallID) -> String { String(id.description.prefix(6)) }
+
+  private func names(_ ids: [NodeID]) -> String {
+    ids.map { label($0) }.sorted().joined(separator: " ")
+  }
+}

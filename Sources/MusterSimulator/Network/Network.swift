@@ -1,0 +1,163 @@
+import MusterBase
+
+/// A network of hosts in one broadcast domain, with the shape of an engine: no clock, no chance but
+/// its seed.
+public struct Network: Sendable {
+  /// A datagram that arrives.
+  public struct Delivery: Equatable, Sendable {
+    public var datagram: [UInt8]
+    public var from: Address
+    public var to: Address
+
+    public init(datagram: [UInt8], from: Address, to: Address) {
+      self.datagram = datagram
+      self.from = from
+      self.to = to
+    }
+  }
+
+  /// What became of datagrams.
+  public struct Counters: Equatable, Sendable {
+    public var sent: UInt64 = 0
+    public var delivered: UInt64 = 0
+    public var lost: UInt64 = 0
+    /// Stopped by a partition.
+    public var cut: UInt64 = 0
+    public var duplicated: UInt64 = 0
+    public var corrupted: UInt64 = 0
+    /// To an address where no host is.
+    public var unroutable: UInt64 = 0
+  }
+
+  public private(set) var counters = Counters()
+
+  private var hosts = PeerTable<Address, Int>()
+  private let addresses: [Address]
+  /// Row by row the ways from one host to all others; the last row is for senders from outside.
+  private var paths: [Path]
+  /// Hosts of different groups do not hear each other; the last is where outsiders are.
+  private var groups: [Int]
+  private var inFlight = EventQueue<Delivery>()
+  private var prng: PRNG
+
+  /// A network without faults between hosts at these addresses.
+  public init(hosts addresses: [Address], conditions: PathConditions = .init(), seed: UInt64) {
+    self.addresses = addresses
+    for (place, address) in addresses.enumerated() { hosts[address] = place }
+    paths = Array(
+      repeating: Path(conditions), count: (addresses.count + 1) * addresses.count)
+    groups = Array(repeating: 0, count: addresses.count + 1)
+    prng = PRNG(seed: seed)
+  }
+
+  /// Sends one datagram; `from` may be the address of no host.
+  public mutating func send(
+    _ datagram: [UInt8], from: Address, to: Address, at now: Instant
+  ) {
+    guard let receiver = hosts[to] else {
+      counters.unroutable += 1
+      return
+    }
+    transmit(
+      Delivery(datagram: datagram, from: from, to: to), hosts[from] ?? addresses.count, receiver,
+      at: now)
+  }
+
+  /// Sends one datagram to every other host, each copy with a fate of its own.
+  public mutating func broadcast(_ datagram: [UInt8], from: Address, at now: Instant) {
+    let sender = hosts[from] ?? addresses.count
+    for receiver in addresses.indices where receiver != sender {
+      transmit(
+        Delivery(datagram: datagram, from: from, to: addresses[receiver]), sender, receiver,
+        at: now)
+    }
+  }
+
+  /// When the next datagram arrives.
+  public var deadline: Instant? { inFlight.deadline }
+
+  /// The datagrams that have arrived by now, in order.
+  public mutating func tick(at now: Instant) -> [Delivery] {
+    var deliveries: [Delivery] = []
+    while let delivery = inFlight.popDue(at: now) { deliveries.append(delivery) }
+    counters.delivered += UInt64(deliveries.count)
+    return deliveries
+  }
+
+  // MARK: Faults
+
+  /// Changes one direction between two hosts; what is on its way already is left alone.
+  public mutating func setConditions(
+    _ conditions: PathConditions, from sender: Address, to receiver: Address
+  ) {
+    change(sender, receiver) { $0.conditions = conditions }
+  }
+
+  /// Stops everything in one direction between two hosts, or lets it pass again.
+  public mutating func setBlocked(
+    _ isBlocked: Bool, from sender: Address, to receiver: Address
+  ) {
+    change(sender, receiver) { $0.isBlocked = isBlocked }
+  }
+
+  /// Cuts these hosts off from all others, which still hear one another, as they do themselves.
+  public mutating func partition(_ island: [Address]) {
+    for address in addresses { groups[hosts[address] ?? 0] = island.contains(address) ? 1 : 0 }
+  }
+
+  /// Ends partitions and blocked directions; what the paths do to datagrams stays.
+  public mutating func heal() {
+    for place in groups.indices { groups[place] = 0 }
+    for place in paths.indices { paths[place].isBlocked = false }
+  }
+
+  private mutating func change(
+    _ sender: Address, _ receiver: Address, _ body: (inout Path) -> Void
+  ) {
+    guard let receiver = hosts[receiver] else { return }
+    body(&paths[(hosts[sender] ?? addresses.count) * addresses.count + receiver])
+  }
+
+  // MARK: On the way
+
+  private mutating func transmit(
+    _ delivery: Delivery, _ sender: Int, _ receiver: Int, at now: Instant
+  ) {
+    counters.sent += 1
+    // An outsider is wherever the receiver is.
+    guard sender == addresses.count || groups[sender] == groups[receiver] else {
+      counters.cut += 1
+      return
+    }
+    let place = sender * addresses.count + receiver
+    guard
+      let arrival = paths[place].arrival(of: delivery.datagram.count, at: now, &prng)
+    else {
+      counters.lost += 1
+      return
+    }
+    let conditions = paths[place].conditions
+    if prng.happens(conditions.duplication) {
+      counters.duplicated += 1
+      let later = prng.duration(.zero, conditions.duplicateDelay)
+      inFlight.schedule(delivery, at: arrival + later)
+    }
+    var delivery = delivery
+    if prng.happens(conditions.corruption) {
+      counters.corrupted += 1
+      delivery.datagram = Self.corrupted(delivery.datagram, &prng)
+    }
+    inFlight.schedule(delivery, at: arrival)
+  }
+
+  /// Some bits turned over, or the end missing.
+  static func corrupted(_ datagram: [UInt8], _ prng: inout PRNG) -> [UInt8] {
+    guard !datagram.isEmpty else { return datagram }
+    if prng.chance(0.3) { return Array(datagram.prefix(prng.below(datagram.count))) }
+    var altered = datagram
+    for _ in 0...prng.below(3) { altered[prng.below(altered.count)] ^= 1 << UInt8(prng.below(8)) }
+    // Bits turned back again would be no corruption.
+    if altered == datagram { altered[0] ^= 0x80 }
+    return altered
+  }
+}

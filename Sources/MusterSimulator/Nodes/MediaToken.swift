@@ -1,0 +1,133 @@
+import MusterBase
+import MusterWire
+
+/// By what synthetic media and names are recognised wherever they should not be readable.
+public enum Marker {
+  public static let text = "quagga"
+  static let bytes = Array(text.utf8)
+  static let padding = Array("quagga-".utf8)
+
+  /// Fills up to `count` bytes with the marker, so that every piece of some length bears it.
+  static func pad(_ writer: inout Writer, to count: Int, phase: UInt32) {
+    var place = Int(phase % UInt32(padding.count))
+    for _ in 0..<max(count - writer.bytes.count, 0) {
+      writer.u8(padding[place])
+      place = place + 1 == padding.count ? 0 : place + 1
+    }
+  }
+}
+
+/// What a synthetic frame says of itself in place of a picture: who made it and what it refers to.
+public struct FrameToken: Equatable, Sendable {
+  public var sender: UInt8
+  /// Which run of the sender.
+  public var run: UInt8
+  public var layer: UInt8
+  public var temporalLayer: UInt8
+  /// Counts the layer's frames from 1.
+  public var serial: UInt32
+  /// The base frame that it refers to; 0 for a keyframe.
+  public var base: UInt32
+  /// The frame of temporal layer 1 that it refers to, too; 0 for none.
+  public var golden: UInt32
+
+  public init(
+    sender: UInt8, run: UInt8, layer: UInt8, temporalLayer: UInt8, serial: UInt32, base: UInt32,
+    golden: UInt32
+  ) {
+    self.sender = sender
+    self.run = run
+    self.layer = layer
+    self.temporalLayer = temporalLayer
+    self.serial = serial
+    self.base = base
+    self.golden = golden
+  }
+
+  public var isKeyframe: Bool { base == 0 }
+
+  /// A frame with a VP8 frame's first bytes (RFC 6386 9.1), the token, and padding.
+  public func frame(size: VideoSize, bytes count: Int) -> [UInt8] {
+    var writer = Writer(capacity: count)
+    if isKeyframe {
+      let (width, height) = (UInt16(clamping: size.width), UInt16(clamping: size.height))
+      writer.append([0x10, 0, 0, 0x9D, 0x01, 0x2A] as [UInt8])
+      writer.u16(width.byteSwapped)
+      writer.u16(height.byteSwapped)
+    } else {
+      writer.append([0x11, 0, 0] as [UInt8])
+    }
+    writer.append(Marker.bytes)
+    writer.u8(sender)
+    writer.u8(run)
+    writer.u8(layer)
+    writer.u8(temporalLayer)
+    writer.u32(serial)
+    writer.u32(base)
+    writer.u32(golden)
+    Marker.pad(&writer, to: count, phase: serial)
+    return writer.bytes
+  }
+
+  /// Reads a frame's token; nil when it is not byte for byte what a source made.
+  public init?(_ frame: [UInt8]) {
+    let size = VP8FrameHeader.keyframeSize(frame[...])
+    var reader = Reader(Array(frame.dropFirst(VP8FrameHeader.isKeyframe(frame) ? 10 : 3)))
+    guard let token = try? Self(reading: &reader) else { return nil }
+    self = token
+    let size16 = VideoSize(width: size?.width ?? 0, height: size?.height ?? 0)
+    guard self.frame(size: size16, bytes: frame.count) == frame else { return nil }
+  }
+
+  private init(reading reader: inout Reader) throws(WireError) {
+    guard try reader.array(Marker.bytes.count) == Marker.bytes else { throw .invalidValue }
+    sender = try reader.u8()
+    run = try reader.u8()
+    layer = try reader.u8()
+    temporalLayer = try reader.u8()
+    serial = try reader.u32()
+    base = try reader.u32()
+    golden = try reader.u32()
+  }
+}
+
+/// What a synthetic packet of sound says of itself.
+public struct AudioToken: Equatable, Sendable {
+  /// As Opus at 32 kbit/s with 20 ms a packet.
+  public static let packetBytes = 80
+
+  public var sender: UInt8
+  public var run: UInt8
+  public var serial: UInt32
+
+  public init(sender: UInt8, run: UInt8, serial: UInt32) {
+    self.sender = sender
+    self.run = run
+    self.serial = serial
+  }
+
+  /// The token and padding.
+  public var packet: [UInt8] {
+    var writer = Writer(capacity: Self.packetBytes)
+    writer.append(Marker.bytes)
+    writer.u8(sender)
+    writer.u8(run)
+    writer.u32(serial)
+    Marker.pad(&writer, to: Self.packetBytes, phase: serial)
+    return writer.bytes
+  }
+
+  /// Reads a packet's token; nil when it is not byte for byte what a source made.
+  public init?(_ packet: [UInt8]) {
+    var reader = Reader(packet)
+    guard let token = try? Self(reading: &reader), token.packet == packet else { return nil }
+    self = token
+  }
+
+  private init(reading reader: inout Reader) throws(WireError) {
+    guard try reader.array(Marker.bytes.count) == Marker.bytes else { throw .invalidValue }
+    sender = try reader.u8()
+    run = try reader.u8()
+    serial = try reader.u32()
+  }
+}

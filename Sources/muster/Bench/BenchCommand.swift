@@ -1,0 +1,81 @@
+import ArgumentParser
+import Glibc
+import Muster
+
+/// `muster bench`: what a node costs, as ratios against the bare libraries in the same run.
+struct BenchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bench",
+    abstract: "Measure this machine: a node's cost against the bare libraries.",
+    discussion: """
+      Every figure is a ratio of two measurements of the same run, so that it means the same on any \
+      machine. Allocations are counted only when the counting library is loaded, as make bench does.
+      """)
+
+  @Option(name: .customLong("for"), help: "Seconds to measure the call for.")
+  var seconds = 10
+
+  @Option(help: "A .y4m file of 640x360 to call with (default: the test pattern).")
+  var video: String?
+
+  @Option(help: "A .wav file to call with (default: a tone).")
+  var audio: String?
+
+  @Flag(help: "Only what needs no call: packets and allocations.")
+  var quick = false
+
+  func run() async throws {
+    guard (2...600).contains(seconds) else {
+      throw MusterError("--for \(seconds) is out of range", hint: "give 2 to 600", kind: .usage)
+    }
+    var exceeded = false
+    let packet = try PacketBench.run()
+    print("Sealing and opening a datagram of 1200 bytes")
+    print("  bare libsodium    \(Figures.text(packet.bareMicroseconds, 2)) us")
+    print("  through a link    \(Figures.text(packet.linkMicroseconds, 2)) us")
+    print("  ratio             \(Figures.text(packet.ratio, 2))")
+    print("Allocations")
+    if let allocations = try AllocationBench.run() {
+      for budget in allocations {
+        exceeded = exceeded || budget.isExceeded
+        let verdict = budget.isExceeded ? "  EXCEEDED" : ""
+        print(
+          "  \(Style.padded(budget.subject, to: 34))\(Figures.text(budget.measured, 1))"
+            + " of at most \(Figures.text(budget.allowed, 1))\(verdict)")
+      }
+    } else {
+      print("  not counted: make bench loads the library that counts them")
+    }
+    if !quick {
+      let call = try await CallBench(seconds: seconds, video: video, audio: audio).run()
+      print("A 1:1 call of 640x360 at 30 pictures a second, 1000 kbit/s, both sides")
+      print("  bare libraries    \(Figures.text(call.bareCores, 3)) cores")
+      print("  two nodes         \(Figures.text(call.nodeCores, 3)) cores")
+      print("  ratio             \(Figures.text(call.ratio, 2))")
+      print("  memory            \(Figures.text(call.megabytesPerNode, 1)) MB for both in one process")
+      print("  pictures shown    \(call.picturesShown) of \(call.picturesExpected)")
+    }
+    if exceeded { throw ExitCode(1) }
+  }
+}
+
+/// Numbers as text.
+enum Figures {
+  static func text(_ value: Double, _ decimals: Int) -> String {
+    guard value.isFinite else { return "-" }
+    let scale = (0..<decimals).reduce(1.0) { scale, _ in scale * 10 }
+    let whole = Int((abs(value) * scale).rounded())
+    let digits = String(whole)
+    let padded = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
+    let sign = value < 0 ? "-" : ""
+    guard decimals > 0 else { return sign + padded }
+    return "\(sign)\(padded.dropLast(decimals)).\(padded.suffix(decimals))"
+  }
+
+  /// CPU time of this process in seconds.
+  static var cpuSeconds: Double {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  }
+}

@@ -1,0 +1,156 @@
+import Glibc
+import Muster
+import MusterBase
+import MusterCodecs
+import MusterCrypto
+import MusterDevices
+import Synchronization
+
+/// The CPU of a whole 1:1 call against the bare work that it contains.
+struct CallBench {
+  struct Result {
+    var nodeCores: Double
+    var bareCores: Double
+    var megabytesPerNode: Double
+    var picturesShown: Int
+    var picturesExpected: Int
+
+    var ratio: Double { nodeCores / bareCores }
+  }
+
+  static let size = VideoSize(width: 640, height: 360)
+  static let framesPerSecond = 30
+  static let kilobitsPerSecond = 1000
+  private static let warmUp = Duration.seconds(2)
+
+  var seconds: Int
+  var video: String?
+  var audio: String?
+
+  func run() async throws -> Result {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let footage = try video ?? Footage.write(to: directory.file("pattern.y4m"))
+    let frames = try Footage.read(footage)
+    let call = try await measureCall(footage, directory)
+    let bare = try BareCall(frames: frames).run(seconds: seconds)
+    return Result(
+      nodeCores: call.cores, bareCores: bare, megabytesPerNode: call.megabytes,
+      picturesShown: call.pictures, picturesExpected: seconds * Self.framesPerSecond * 2)
+  }
+
+  private func measureCall(
+    _ footage: String, _ directory: TemporaryDirectory
+  ) async throws -> (cores: Double, megabytes: Double, pictures: Int) {
+    var entropy = Entropy.system
+    guard let key = ChannelKey(secret: entropy.bytes(32)) else {
+      throw MusterError("no key could be made", hint: "this is a defect: please report it")
+    }
+    var nodes: [MusterNode] = []
+    let screens = [Screen(), Screen()]
+    for index in 0..<2 {
+      var configuration = Configuration()
+      configuration.name = "bench \(index)"
+      configuration.channels = [Configuration.Channel(name: "bench", key: key)]
+      configuration.call = true
+      configuration.video = footage
+      configuration.audio = audio ?? "tone"
+      configuration.speaker = directory.file("speaker\(index).wav")
+      configuration.videoBitrate = Self.kilobitsPerSecond
+      configuration.interfaces = ["lo"]
+      configuration.isEphemeral = true
+      let node = try await MusterNode.start(configuration)
+      let screen = screens[index]
+      await node.showPictures { if $0.member != nil { screen.show($0.data) } }
+      nodes.append(node)
+    }
+    try await Task.sleep(for: Self.warmUp)
+    let before = (cpu: Figures.cpuSeconds, pictures: screens.map(\.pictures).reduce(0, +))
+    try await Task.sleep(for: .seconds(seconds))
+    let cores = (Figures.cpuSeconds - before.cpu) / Double(seconds)
+    let pictures = screens.map(\.pictures).reduce(0, +) - before.pictures
+    let megabytes = ProcessUsage.residentMegabytes
+    for node in nodes { await node.stop() }
+    return (cores, megabytes, pictures)
+  }
+}
+
+/// Decodes what a node shows, as a page would.
+private final class Screen: Sendable {
+  private struct State {
+    var decoder: VP8Decoder?
+    var pictures = 0
+  }
+
+  private let state = Mutex(State())
+
+  var pictures: Int { state.withLock { $0.pictures } }
+
+  func show(_ data: [UInt8]) {
+    state.withLock { state in
+      if state.decoder == nil { state.decoder = try? VP8Decoder() }
+      guard let decoder = state.decoder, (try? decoder.decode(data)) != nil else { return }
+      state.pictures += 1
+    }
+  }
+}
+
+/// The pictures of the measurement.
+enum Footage {
+  /// Five seconds, then from the start again.
+  private static let frameCount = 150
+
+  /// Writes the test pattern as Y4M, so that node and bare work take the same pictures.
+  static func write(to path: String) throws -> String {
+    guard let file = fopen(path, "w") else {
+      throw MusterError("cannot write \(path)", hint: "check TMPDIR and its free space")
+    }
+    defer { fclose(file) }
+    fputs("YUV4MPEG2 W640 H360 F30:1 Ip A1:1 C420\n", file)
+    let frame = I420Frame(size: CallBench.size)
+    for number in 0..<frameCount {
+      TestPattern.draw(
+        number: UInt32(number), capturedAt: Instant(nanoseconds: Int64(number) * 33_333_333),
+        into: frame, flash: false)
+      fputs("FRAME\n", file)
+      let bytes = frame.packedBytes()
+      fwrite(bytes, 1, bytes.count, file)
+    }
+    return path
+  }
+
+  static func read(_ path: String) throws -> [I420Frame] {
+    let source = try VideoSources.open(path)
+    guard source.size == CallBench.size else {
+      throw MusterError(
+        "\(path) is \(source.size)", hint: "the measurement needs \(CallBench.size)", kind: .usage)
+    }
+    var frames: [I420Frame] = []
+    while frames.count < frameCount, let captured = try source.next() {
+      frames.append(captured.frame)
+    }
+    source.cancel()
+    return frames
+  }
+}
+
+/// A directory of its own for files of a measurement.
+struct TemporaryDirectory {
+  let path: String
+
+  init() throws {
+    let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    var template = Array("\(base)/muster-bench-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else {
+      throw MusterError("cannot make a temporary directory", hint: "check TMPDIR")
+    }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  func file(_ name: String) -> String { "\(path)/\(name)" }
+
+  func remove() {
+    for name in ["pattern.y4m", "speaker0.wav", "speaker1.wav"] { unlink(file(name)) }
+    rmdir(path)
+  }
+}

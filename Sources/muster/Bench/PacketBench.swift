@@ -1,0 +1,89 @@
+import Muster
+import MusterBase
+import MusterCrypto
+import MusterLink
+import MusterWire
+
+/// The price of one datagram through a link, against libsodium alone.
+struct PacketBench {
+  var bareMicroseconds: Double
+  var linkMicroseconds: Double
+
+  var ratio: Double { linkMicroseconds / bareMicroseconds }
+
+  private static let rounds = 100_000
+  /// Header 13, tag 16: 1,200 bytes on the wire.
+  private static let payloadBytes = Limits.datagramBytes - 29
+
+  /// The best of five, since anything else that runs only ever adds.
+  static func run() throws -> PacketBench {
+    var pair = try LinkPair()
+    var bare = Double.infinity
+    var link = Double.infinity
+    for _ in 0..<5 {
+      bare = min(bare, bareRound())
+      link = min(link, linkRound(&pair))
+    }
+    return PacketBench(bareMicroseconds: bare, linkMicroseconds: link)
+  }
+
+  private static func bareRound() -> Double {
+    let key = BareSodium.key()
+    var buffer = [UInt8](repeating: 1, count: Limits.datagramBytes)
+    var opened = [UInt8](repeating: 0, count: payloadBytes)
+    let start = Figures.cpuSeconds
+    for counter in 0..<rounds {
+      BareSodium.sealAndOpen(&buffer, into: &opened, counter: UInt64(counter), key: key)
+    }
+    return (Figures.cpuSeconds - start) * 1e6 / Double(rounds)
+  }
+
+  private static func linkRound(_ pair: inout LinkPair) -> Double {
+    let header = [UInt8](repeating: 0x80, count: 12)
+    let body = [UInt8](repeating: 1, count: payloadBytes - header.count)
+    let start = Figures.cpuSeconds
+    for _ in 0..<rounds { pair.pass(header, body) }
+    return (Figures.cpuSeconds - start) * 1e6 / Double(rounds)
+  }
+}
+
+/// Two link engines with a standing link.
+struct LinkPair {
+  private var sender: LinkEngine
+  private var receiver: LinkEngine
+  private let link: LinkID
+  private let source = Address(host: .v4(0x7F00_0001), port: 1)
+  private let target = Address(host: .v4(0x7F00_0002), port: 2)
+  private let now = Instant(nanoseconds: 1_000_000_000)
+
+  init() throws {
+    var entropy = Entropy.system
+    let first = Identity(generating: &entropy)
+    let second = Identity(generating: &entropy)
+    let key = ChannelKey.fromName("bench")
+    link = LinkID(channel: key.channelID, peer: second.id)
+    sender = LinkEngine(identity: first, bootID: 1, entropy: .system, seed: 1)
+    receiver = LinkEngine(identity: second, bootID: 2, entropy: .system, seed: 2)
+    sender.open(key)
+    receiver.open(key)
+    var toReceiver = datagrams(
+      sender.connect(to: second.id, bootID: 2, in: key.channelID, at: target, now: now))
+    while !toReceiver.isEmpty {
+      let answers = toReceiver.flatMap { datagrams(receiver.receive($0, from: source, at: now)) }
+      toReceiver = answers.flatMap { datagrams(sender.receive($0, from: target, at: now)) }
+    }
+    guard sender.establishedLinks == [link] else {
+      throw MusterError("the link does not come up", hint: "this is a defect: please report it")
+    }
+  }
+
+  /// One payload sealed by one side and opened by the other.
+  mutating func pass(_ header: [UInt8], _ body: [UInt8]) {
+    guard let sealed = sender.seal(header, body[...], on: link, at: now) else { return }
+    precondition(!receiver.receive(sealed.datagram, from: source, at: now).isEmpty)
+  }
+
+  private func datagrams(_ outputs: [LinkEngine.Output]) -> [[UInt8]] {
+    outputs.compactMap { if case .send(let datagram, _) = $0 { datagram } else { nil } }
+  }
+}

@@ -1,0 +1,170 @@
+import MusterBase
+import MusterCrypto
+import MusterLink
+import MusterWire
+
+/// Two link engines and a network between them that does what the input says.
+///
+/// Promises: nothing is delivered that the other did not seal, nor twice; one datagram never
+/// causes a burst; no datagram is larger than it may be; deadlines do not pile up.
+struct LinkTarget {
+  private var engines: [LinkEngine]
+  private var now = Instant(nanoseconds: 1_000_000_000)
+  private var mail: [Letter] = []
+  private var archive: [Letter] = []
+  private var serial: UInt64 = 0
+  /// Serials under way to engine 0 and to engine 1.
+  private var underWay: [[UInt64]] = [[], []]
+
+  private struct Letter {
+    var to: Int
+    var bytes: [UInt8]
+    var from: Address
+  }
+
+  private static let key = ChannelKey.fromName("fuzz")
+  private static let identities = ([1, 2] as [UInt8]).map { seed in
+    guard let identity = Identity(seed: [UInt8](repeating: seed, count: 32)) else {
+      fatalError("32 bytes are a seed")
+    }
+    return identity
+  }
+  private static let addresses = (1...3).map {
+    Address(host: .v4(0xC000_0200 + UInt32($0)), port: 4000)
+  }
+  private static let letters = 64
+
+  /// The state that every input starts from: a link that is up in both directions.
+  private static let linked: LinkTarget = {
+    var pair = LinkTarget()
+    pair.connect(from: 0)
+    for _ in 0..<16 { pair.deliver(changed: { $0 }) }
+    return pair
+  }()
+
+  static func run(_ bytes: [UInt8]) {
+    var program = Program(bytes)
+    // Half of the inputs begin without a link, so that the handshake is fuzzed too.
+    var pair = program.bit() ? linked : LinkTarget()
+    while !program.isAtEnd { pair.step(&program) }
+  }
+
+  private init() {
+    engines = (0..<2).map { index in
+      var engine = LinkEngine(
+        identity: Self.identities[index], bootID: UInt64(index + 1),
+        entropy: .seeded(UInt64(index + 1)), seed: UInt64(index + 1))
+      engine.open(Self.key)
+      return engine
+    }
+  }
+
+  private func link(of index: Int) -> LinkID {
+    LinkID(channel: Self.key.channelID, peer: Self.identities[1 - index].id)
+  }
+
+  private mutating func step(_ program: inout Program) {
+    switch program.u8() % 16 {
+    case 0, 1, 2: deliver { $0 }
+    case 3:
+      let place = Int(program.u16())
+      let flip = program.u8() | 1
+      deliver { bytes in
+        var bytes = bytes
+        if !bytes.isEmpty { bytes[place % bytes.count] ^= flip }
+        return bytes
+      }
+    case 4:
+      let count = Int(program.u16())
+      deliver { Array($0.prefix(count)) }
+    case 5: if !mail.isEmpty { mail.removeFirst() }
+    case 6: if !mail.isEmpty { mail.append(mail.removeFirst()) }
+    case 7: if !archive.isEmpty { post(archive[program.below(archive.count)]) }
+    case 8:
+      // As if from elsewhere: roaming, or a replay by someone on the path.
+      if !mail.isEmpty { mail[0].from = Self.addresses[program.below(3)] }
+    case 9, 10: seal(from: program.below(2), body: program.bytes())
+    case 11: wait(program.duration())
+    case 12: connect(from: program.below(2))
+    case 13:
+      let index = program.below(2)
+      let outputs = engines[index].close(link(of: index), reason: .local, at: now)
+      perform(outputs, of: index)
+    case 14: hand(program.bytes(), to: program.below(2), from: Self.addresses[program.below(3)])
+    default:
+      // The front of a real datagram over invented bytes.
+      let head = Int(program.u8())
+      let tail = program.bytes()
+      deliver { Array($0.prefix(head)) + tail }
+    }
+  }
+
+  private mutating func connect(from index: Int) {
+    let outputs = engines[index].connect(
+      to: Self.identities[1 - index].id, bootID: UInt64(2 - index), in: Self.key.channelID,
+      at: Self.addresses[1 - index], now: now)
+    perform(outputs, of: index)
+  }
+
+  private mutating func seal(from index: Int, body: [UInt8]) {
+    serial += 1
+    var header = Writer()
+    header.u8(PayloadKind.controlByte)
+    header.u64(serial)
+    guard let sealed = engines[index].seal(header.bytes, body[...], on: link(of: index), at: now)
+    else { return }
+    underWay[1 - index].append(serial)
+    post(Letter(to: 1 - index, bytes: sealed.datagram, from: Self.addresses[index]))
+  }
+
+  private mutating func wait(_ duration: Duration) {
+    now = now + duration
+    for index in engines.indices {
+      perform(engines[index].tick(at: now), of: index)
+      // Work that is due is done in one go: a shell would otherwise spin.
+      if let deadline = engines[index].deadline {
+        check(deadline > now, "a tick does all that was due")
+      }
+    }
+  }
+
+  private mutating func deliver(changed change: ([UInt8]) -> [UInt8]) {
+    guard !mail.isEmpty else { return }
+    let letter = mail.removeFirst()
+    hand(change(letter.bytes), to: letter.to, from: letter.from)
+  }
+
+  private mutating func hand(_ bytes: [UInt8], to index: Int, from source: Address) {
+    let outputs = engines[index].receive(bytes, from: source, at: now)
+    check(outputs.count <= 8, "one datagram causes no burst")
+    perform(outputs, of: index)
+  }
+
+  private mutating func perform(_ outputs: [LinkEngine.Output], of index: Int) {
+    for output in outputs {
+      switch output {
+      case .send(let bytes, to: let destination):
+        check(bytes.count <= Limits.datagramBytes, "a datagram fits")
+        check(destination.isUnicast, "links are between two")
+        post(Letter(to: 1 - index, bytes: bytes, from: Self.addresses[index]))
+      case .delivered(let link, let payload):
+        check(link == self.link(of: index), "payloads come by their own link")
+        received(payload, by: index)
+      case .established, .moved, .closed: break
+      }
+    }
+  }
+
+  private mutating func received(_ payload: [UInt8], by index: Int) {
+    var reader = Reader(payload)
+    guard (try? reader.u8()) == PayloadKind.controlByte, let serial = try? reader.u64(),
+      let place = underWay[index].firstIndex(of: serial)
+    else { fatalError("delivered what was not sent, or twice") }
+    underWay[index].remove(at: place)
+  }
+
+  private mutating func post(_ letter: Letter) {
+    if mail.count < Self.letters { mail.append(letter) }
+    if archive.count < Self.letters { archive.append(letter) }
+  }
+}

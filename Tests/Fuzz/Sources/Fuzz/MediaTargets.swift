@@ -1,0 +1,112 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+
+/// A video receiver fed with packets in any order, of any layer, with any descriptor.
+///
+/// Promises: frames are complete, bounded and in order per layer; requests are bounded.
+enum VideoTarget {
+  static func run(_ bytes: [UInt8]) {
+    var program = Program(bytes)
+    var now = Instant(nanoseconds: 1_000_000_000)
+    var receiver = VideoReceiver()
+    var sequence = program.u16()
+    var timestamp = program.u32()
+    while !program.isAtEnd {
+      switch program.u8() % 8 {
+      case 0:
+        now = now + program.duration()
+        verify(receiver.tick(at: now))
+      case 1: verify(receiver.requestKeyframe(at: now))
+      case 2:
+        let report = SenderReport(
+          ssrc: program.u32(), ntpTime: program.u64(), rtpTime: program.u32(),
+          packets: program.u32(), octets: program.u32(), reports: [])
+        receiver.receive(report, at: now)
+      case 3:
+        receiver.setRoundTrip(program.duration())
+        check(receiver.reportBlocks(at: now).count <= 31, "reports fit in a packet")
+      case 4:
+        // Elsewhere altogether.
+        sequence = program.u16()
+        timestamp = program.u32()
+        now = now + .milliseconds(1)
+      default:
+        sequence &+= UInt16(program.u8() & 7)
+        if program.bit() { timestamp &+= 3000 }
+        let packet = packet(&program, sequence: sequence, timestamp: timestamp)
+        verify(receiver.receive(packet, at: now))
+      }
+    }
+  }
+
+  private static func packet(
+    _ program: inout Program, sequence: UInt16, timestamp: UInt32
+  ) -> RTPPacket {
+    let bits = program.u8()
+    let layer = program.below(Limits.spatialLayers + 1)
+    let header = RTPHeader(
+      marker: bits & 1 == 1, payloadType: PayloadType.vp8Base + UInt8(layer), sequence: sequence,
+      timestamp: timestamp, ssrc: UInt32(layer))
+    var writer = Writer()
+    if bits & 0x80 == 0 {
+      VP8Descriptor(
+        isNonReference: bits & 2 != 0, isFrameStart: bits & 4 != 0,
+        pictureID: UInt16(program.u8()), tl0PicIdx: program.u8() & 7, temporalLayer: bits >> 3 & 3,
+        isLayerSync: bits & 0x20 != 0, keyIndex: 0
+      ).write(to: &writer)
+      // A keyframe's own header, or that of an inter frame.
+      let key: [UInt8] = [0x10, 2, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1]
+      if bits & 4 != 0 { writer.append(bits & 0x40 != 0 ? key : [0x11, 2, 0]) }
+    }
+    writer.append(program.bytes())
+    return RTPPacket(header: header, payload: writer.bytes[...])
+  }
+
+  private static func verify(_ outputs: [VideoReceiver.Output]) {
+    for output in outputs {
+      switch output {
+      case .frame(let frame):
+        check(!frame.data.isEmpty && frame.data.count <= Limits.frameBytes, "frames are bounded")
+        check((0..<Limits.spatialLayers).contains(frame.layer), "layers are known")
+        check(VP8FrameHeader.isKeyframe(frame.data) == frame.isKeyframe, "keyframes are told apart")
+      case .nack(_, let sequences):
+        check(!sequences.isEmpty && sequences.count <= Limits.nackEntries, "requests are bounded")
+      case .requestKeyframe: break
+      }
+    }
+  }
+}
+
+/// An audio jitter buffer fed with packets of any number and time.
+///
+/// Promises: one or two things to play each time, never more kept than it may.
+enum AudioTarget {
+  static func run(_ bytes: [UInt8]) {
+    var program = Program(bytes)
+    var now = Instant(nanoseconds: 1_000_000_000)
+    var buffer = AudioJitterBuffer()
+    var sequence = program.u16()
+    var timestamp = program.u32()
+    while !program.isAtEnd {
+      switch program.u8() % 4 {
+      case 0:
+        now = now + .milliseconds(20)
+        let playout = buffer.next(at: now)
+        check((1...2).contains(playout.count), "there is always something to play")
+      case 1: now = now + program.duration()
+      case 2:
+        sequence = program.u16()
+        timestamp = program.u32()
+      default:
+        let step = program.u8() & 7
+        sequence &+= UInt16(step)
+        timestamp &+= 960 &* UInt32(step)
+        buffer.insert(
+          sequence: sequence, timestamp: timestamp, payload: program.bytes(),
+          level: program.bit() ? program.u8() & 0x7F : nil, at: now)
+      }
+      check(buffer.currentDelay >= .zero, "sound is never played before it came")
+    }
+  }
+}

@@ -1,0 +1,199 @@
+"""What a check is: a function whose name is a claim, and the context it gets."""
+
+import os
+import secrets
+import shutil
+import time
+
+from capture import Capture
+from lab import Lan
+from media import Footage
+from node import Node, Unexpected
+
+_all = []
+
+
+class Skip(Exception):
+    """The check cannot run here; the text says why."""
+
+
+class Check:
+    def __init__(self, function, needs, timed):
+        self.function = function
+        self.name = function.__name__
+        self.needs = needs
+        self.timed = timed
+
+
+def check(needs=(), timed=False):
+    """Registers a check. `needs`: "namespaces", "ffmpeg", "numpy"; `timed`: holds a stopwatch,
+    so one more try is fair where the machine was busy."""
+    def register(function):
+        _all.append(Check(function, (needs,) if isinstance(needs, str) else needs, timed))
+        return function
+    return register
+
+
+def registered():
+    return list(_all)
+
+
+class Context:
+    """One run of one check: makes nodes and networks, collects figures, removes everything."""
+
+    def __init__(self, muster, folder, is_long, footage):
+        self.muster = muster
+        self.folder = folder
+        self.is_long = is_long
+        self.footage: Footage = footage
+        self.figures = []
+        self.wrong = []
+        self.nodes = []
+        self._closers = []
+        # Names of their own, so that nodes of other runs on this machine never meet these.
+        mark = secrets.token_hex(4)
+        self.channel = f"lab-{mark}"
+        self.passphrase = f"correct-horse-{mark}"
+        os.makedirs(folder)
+
+    # Nodes and networks
+
+    def node(self, name, *more, host=None, channels=None, video="test:320x180@15", audio="tone",
+             passphrase=None, data=True, call=True, record=False, environment=None,
+             speaker="none", wrap=()):
+        """A node that meets others on loopback, or on the LAN of its host. `data` is True for a
+        directory of its own, False for the default, or a path; no `passphrase` when it is False."""
+        number = sum(1 for node in self.nodes if node.folder.startswith(self._path(name)))
+        folder = self._path(name) + (f".{number}" if number else "")
+        arguments = [
+            *(channels or [self.channel]), "--name", name, "--json", "--no-view",
+            "--video", video, "--audio", audio, "--speaker", speaker,
+        ]
+        if passphrase is not False:
+            arguments += ["--passphrase", passphrase or self.passphrase]
+        if data:
+            arguments += ["--data", self._path(name) + ".data" if data is True else data]
+        if call:
+            arguments += ["--call"]
+        if record:
+            arguments += ["--record", os.path.join(folder, "record")]
+        if host is None:
+            arguments += ["--interface", "lo"]
+        node = Node(self.muster, name, [*arguments, *more], folder, host, environment, wrap)
+        self.nodes.append(node)
+        return node
+
+    def _path(self, name):
+        safe = "".join(letter if letter.isalnum() else "_" for letter in name)
+        return os.path.join(self.folder, safe)
+
+    def pair(self, **arguments):
+        """Two nodes on loopback, each with the other's picture."""
+        first = self.node("anna", **arguments)
+        first.ready()
+        second = self.node("berta", **arguments)
+        self.meet(first, second)
+        return first, second
+
+    def meet(self, *nodes, since=0.0):
+        """Waits until everyone has everyone's first picture; returns when the last one came."""
+        return max(
+            one.first_frame(other, since=since)["at"]
+            for one in nodes for other in nodes if one is not other)
+
+    def lan(self, count, faulty=False):
+        lan = Lan.switched(count) if faulty else Lan.bridged(count)
+        self._closers.append(lan.close)
+        return lan
+
+    def later(self, close):
+        """Calls `close` at the end, whatever happens."""
+        self._closers.append(close)
+
+    def capture(self, host):
+        capture = Capture(host.namespace)
+        self._closers.append(capture.stop)
+        return capture
+
+    def close(self, keep=False):
+        for node in self.nodes:
+            node.close()
+        for close in reversed(self._closers):
+            close()
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Findings
+
+    def figure(self, what, value, unit="", at_most=None, at_least=None):
+        """Reports a figure; outside of its limits the check fails, but goes on."""
+        text = f"{value:.3g}" if isinstance(value, float) else str(value)
+        limit = ""
+        if at_most is not None:
+            limit = f" (<= {at_most:g})"
+        elif at_least is not None:
+            limit = f" (>= {at_least:g})"
+        told = f"{what} {text}{' ' + unit if unit else ''}{limit}"
+        self.figures.append(told)
+        high = at_most is not None and value > at_most
+        low = at_least is not None and value < at_least
+        if high or low:
+            self.wrong.append(told)
+
+    def expect(self, holds, what):
+        """Notes what is wrong, and goes on."""
+        if not holds:
+            self.wrong.append(what)
+
+    def require(self, holds, what):
+        """Notes what is wrong, and ends the check."""
+        if not holds:
+            raise Unexpected(what)
+
+    def skip(self, reason):
+        raise Skip(reason)
+
+    def pause(self, seconds):
+        time.sleep(seconds)
+
+    def pictures_go_on(self, *nodes, since=None, within=6.0):
+        """Everyone gets pictures of everyone, a second apart, and is in everyone's roster; returns
+        how long after `since` that was so."""
+        since = time.monotonic() if since is None else since
+        last = since
+        for one in nodes:
+            for other in nodes:
+                if one is not other:
+                    last = max(last, self._pictures(one, other, since, within))
+            wanted = {other.id for other in nodes if other is not one}
+            roster = {member for _, member in one.roster()}
+            self.expect(wanted <= roster, f"{one.name}'s roster: {roster}")
+        return last - since
+
+    def _pictures(self, one, other, since, within):
+        before = None
+        looked_from = since
+        while True:
+            event = one.wait("stats", 5, looked_from)
+            looked_from = event["at"] + 0.001
+            frames = next((peer["in"]["frames"] for peer in event["peers"]
+                           if peer["member"] == other.id and peer["in"]), None)
+            # Growth between two looks of the new time: what came before proves nothing.
+            if before is not None and frames is not None and frames > before + 5:
+                return event["at"]
+            before = frames
+            self.require(event["at"] < since + within,
+                         f"{one.name} gets no pictures of {other.name}")
+
+    def now(self):
+        return time.monotonic()
+
+    def all_well(self):
+        """What holds of every node at the end of every check."""
+        for node in self.nodes:
+            self.expect(not node.broken, f"{node.name}: a line that is no event")
+            code = node.process.poll()
+            self.expect(code is None or code >= 0 or code in (-2, -9, -15),
+                        f"{node.name}: ended by signal {-(code or 0)}")
+            for word in ("Fatal error", "Stack dump", "Assertion"):
+                self.expect(word not in node.errors, f"{node.name}: \"{word}\" on standard error")

@@ -1,0 +1,134 @@
+"""Hosts and hosts' networks that are not as they should be."""
+
+import os
+import signal
+
+from check import check
+from netns import ip
+
+
+@check(needs="namespaces")
+def hosts_with_one_address_family_meet(t):
+    lan = t.lan(2)
+    for host in lan.hosts:
+        ip("addr", "flush", "dev", "eth0", "scope", "global", namespace=host.namespace)
+    nodes = _pair_on(t, lan)
+    t.meet(*nodes)
+    address = nodes[0].wait("link.up")["address"]
+    t.expect(address.startswith("["), f"linked over {address}")
+    t.figure("link-local IPv6", address)
+    for node in nodes:
+        node.send("quit")
+        node.ended(3)
+    for host in lan.hosts:
+        path = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+        _in(host, f"echo 1 > {path}")
+        ip("addr", "add", f"{host.address}/24", "dev", "eth0", namespace=host.namespace)
+    nodes = _pair_on(t, lan)
+    t.meet(*nodes)
+    address = nodes[0].wait("link.up")["address"]
+    t.expect(address.startswith("10.77.0."), f"linked over {address}")
+    t.figure("IPv4", address)
+
+
+@check(needs="namespaces")
+def an_interface_that_comes_later_is_used(t):
+    lan = t.lan(2)
+    late = lan.hosts[1]
+    ip("link", "set", "eth0", "down", namespace=late.namespace)
+    nodes = _pair_on(t, lan)
+    for node in nodes:
+        node.ready()
+    t.pause(1)
+    at = t.now()
+    ip("link", "set", "eth0", "up", namespace=late.namespace)
+    t.figure("pictures", t.meet(*nodes) - at, "s after the cable", at_most=7)
+
+
+@check(needs="namespaces")
+def a_node_whose_address_changes_stays_in_the_call(t):
+    lan = t.lan(2)
+    for host in lan.hosts:
+        _in(host, "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
+    nodes = _pair_on(t, lan)
+    t.meet(*nodes)
+    moved = lan.hosts[1].namespace
+    ip("addr", "del", "10.77.0.2/24", "dev", "eth0", namespace=moved)
+    ip("addr", "add", "10.77.0.22/24", "broadcast", "10.77.0.255", "dev", "eth0", namespace=moved)
+    t.figure("pictures", t.pictures_go_on(*nodes), "s later")
+    left = [event for node in nodes for event in node.all("member.left")]
+    t.figure("leaves", len(left), at_most=0)
+
+
+def _pair_on(t, lan):
+    return t.node("anna", host=lan.hosts[0]), t.node("berta", host=lan.hosts[1])
+
+
+def _in(host, command):
+    """A shell command in a host; ip(8) mounts its /sys, while /proc/sys/net is the reader's own."""
+    status = os.system(f"ip netns exec {host.namespace} sh -c '{command}'")
+    if status != 0:
+        raise OSError(f"{command}: {status}")
+
+
+@check(needs="namespaces")
+def a_full_disk_ends_the_recording_and_not_the_call(t):
+    first = t.node("anna", video="test:640x360@30")
+    first.ready()
+    small = os.path.join(t.folder, "small")
+    os.mkdir(small)
+    # In a mount namespace of its own, gone with the process.
+    wrap = ["unshare", "--mount", "sh", "-c",
+            f"mount -t tmpfs -o size=200k none {small} && exec \"$@\"", "sh"]
+    second = t.node("berta", "--record", os.path.join(small, "record"), wrap=wrap)
+    t.meet(first, second)
+    warning = second.wait("warning", limit=15, where=lambda event: "record" in event["message"])
+    t.expect(warning["hint"], "it does not say what to do")
+    t.figure("said", repr(warning["message"]))
+    t.figure("pictures go on within", t.pictures_go_on(first, second), "s")
+    second.send("quit")
+    t.figure("exit code", second.ended(3), at_most=0)
+
+
+@check()
+def a_reader_that_never_reads_costs_nobody_a_frame(t):
+    first, second = t.pair()
+    third = t.node("cilla")
+    t.meet(first, second, third)
+    ids = {"second": second.id}
+    second.stop_reading()
+    # Far more events than a pipe of 4 kB holds.
+    for _ in range(60):
+        third.send("mute", media="audio")
+        third.send("unmute", media="audio")
+        t.pause(0.02)
+    t.pause(1)
+    before = first.peer_statistics(second)
+    t.pause(1)
+    after = first.peer_statistics(second)
+    rate = (after["in"]["frames"] - before["in"]["frames"]) / (after["at"] - before["at"])
+    t.figure("frames of it meanwhile", rate, "a second", at_least=13)
+    at = second.signal(signal.SIGINT)
+    left = first.wait("member.left", since=at, member=ids["second"], limit=5)
+    t.figure("leave seen", left["at"] - at, "s", at_most=1)
+    second.ended(5)
+    t.figure("gone", second.exited_at - at, "s", at_most=1.2)
+
+
+@check()
+def secrets_come_from_the_environment_and_files_too(t):
+    key = os.path.join(t.folder, "key")
+    with open(key, "w", encoding="ascii") as file:
+        file.write("5a" * 32 + "\n")
+    first = t.node("anna")
+    second = t.node("berta", passphrase=False, environment={"MUSTER_PASSPHRASE": t.passphrase})
+    t.meet(first, second)
+    t.expect(not second.all("warning"), f"it warns: {second.all('warning')[:1]}")
+    pair = [t.node(name, "--key-file", key, passphrase=False) for name in ("cilla", "dora")]
+    t.meet(*pair)
+    opened = [t.node(name, passphrase=False) for name in ("emil", "franz")]
+    t.meet(*opened)
+    warnings = opened[0].all("warning")
+    t.expect(any("anyone" in event["message"] for event in warnings), "no warning of an open name")
+    for node in t.nodes:
+        t.expect(len(node.roster()) == 1, f"{node.name}'s roster: {node.roster()}")

@@ -1,0 +1,96 @@
+import MusterBase
+import MusterCodecs
+import Testing
+
+@Suite struct OpusTests {
+  @Test func everyPacketHasTheSameSize() throws {
+    let encoder = try OpusEncoder()
+    var sizes = [Int]()
+    let silence = [Int16](repeating: 0, count: 960)
+    for frame in try TestFiles.speech() + [silence, silence, silence] {
+      sizes.append(try encoder.encode(frame).count)
+    }
+    encoder.setExpectedLoss(percent: 20)
+    sizes.append(try encoder.encode(silence).count)
+    // 32 kbit/s for 20 ms.
+    #expect(sizes.allSatisfy { $0 == 80 })
+  }
+
+  @Test func speechComesBack() throws {
+    let speech = try TestFiles.speech()
+    let encoder = try OpusEncoder()
+    let decoder = try OpusDecoder()
+    var heard = [Int16]()
+    for frame in speech { heard += try decoder.decode(encoder.encode(frame)) }
+    let said = speech.flatMap { $0 }
+    // The encoder looks ahead 312 samples: that much later everything comes out.
+    let correlation = (300...324).map { Self.correlation(said, heard, delay: $0) }.max() ?? 0
+    #expect(correlation > 0.95)
+  }
+
+  @Test func inBandRedundancyBeatsConcealment() throws {
+    let encoder = try OpusEncoder()
+    let packets = try TestFiles.speech().map { try encoder.encode($0) }
+    let whole = try OpusDecoder()
+    let recovering = try OpusDecoder()
+    let concealing = try OpusDecoder()
+    var error = (recovered: 0.0, concealed: 0.0)
+    for (index, packet) in packets.enumerated() {
+      let truth = try whole.decode(packet)
+      guard index % 5 == 3, index + 1 < packets.count else {
+        _ = try recovering.decode(packet)
+        _ = try concealing.decode(packet)
+        continue
+      }
+      let recovered = try recovering.recover(from: packets[index + 1])
+      let concealed = concealing.conceal()
+      #expect(recovered.count == 960 && concealed.count == 960)
+      error.recovered += Quality.energy(zip(truth, recovered).map { $0 &- $1 })
+      error.concealed += Quality.energy(zip(truth, concealed).map { $0 &- $1 })
+    }
+    #expect(error.recovered < 0.5 * error.concealed)
+  }
+
+  @Test func concealmentFadesToSilence() throws {
+    let encoder = try OpusEncoder()
+    let decoder = try OpusDecoder()
+    for frame in try TestFiles.speech().prefix(60) { _ = try decoder.decode(encoder.encode(frame)) }
+    var last = [Int16]()
+    for _ in 0..<50 { last = decoder.conceal() }
+    #expect(AudioLevel.dBov(last) > 55)
+  }
+
+  @Test func junkIsAnErrorAndNoCrash() throws {
+    let seed: UInt64 = 4
+    var random = PRNG(seed: seed)
+    let decoder = try OpusDecoder()
+    #expect(throws: CodecError.self) { try decoder.decode([]) }
+    for _ in 0..<2000 {
+      let packet = random.bytes(1 + random.below(1500))
+      if let pcm = try? decoder.decode(packet) { #expect(pcm.count == 960, "seed \(seed)") }
+      if let pcm = try? decoder.recover(from: packet) { #expect(pcm.count == 960) }
+      #expect(decoder.conceal().count == 960)
+    }
+  }
+
+  @Test func framesOfAnotherLengthAreRefused() throws {
+    let encoder = try OpusEncoder()
+    #expect(throws: CodecError.self) { try encoder.encode([0, 0, 0]) }
+    // A code 3 packet of two 20 ms frames would be 40 ms: not what the jitter buffer counts in.
+    let packet = try encoder.encode([Int16](repeating: 0, count: 960))
+    let double = [packet[0] & 0xFC | 1] + packet.dropFirst() + packet.dropFirst()
+    let decoder = try OpusDecoder()
+    #expect(throws: CodecError.self) { try decoder.decode(double) }
+  }
+
+  private static func correlation(_ a: [Int16], _ b: [Int16], delay: Int) -> Double {
+    var (ab, aa, bb) = (0.0, 0.0, 0.0)
+    for index in 0..<(a.count - delay) {
+      let (x, y) = (Double(a[index]), Double(b[index + delay]))
+      ab += x * y
+      aa += x * x
+      bb += y * y
+    }
+    return ab / (aa * bb).squareRoot()
+  }
+}

@@ -1,0 +1,123 @@
+import MusterBase
+import MusterCodecs
+import Testing
+
+@Suite struct PictureTests {
+  @Test func packingAndFillingAreInverse() {
+    for size in [(1, 1), (2, 2), (175, 143), (320, 180)] {
+      let size = VideoSize(width: size.0, height: size.1)
+      var random = PRNG(seed: 9)
+      let bytes = random.bytes(I420Frame.packedByteCount(size))
+      let frame = I420Frame(size: size)
+      bytes.withUnsafeBytes { frame.fill(packed: $0) }
+      #expect(frame.packedBytes() == bytes)
+    }
+  }
+
+  @Test func aPoolReusesWhatComesBack() {
+    let pool = FramePool(size: VideoSize(width: 64, height: 64), capacity: 1)
+    let first = pool.frame().y
+    // Nobody holds the first frame any longer, so its memory serves again.
+    #expect(pool.frame().y == first)
+    let held = pool.frame()
+    let other = pool.frame()
+    #expect(held.y != other.y)
+  }
+
+  @Test(arguments: PixelFormat.allCases.filter { $0 != .mjpeg })
+  func everyLayoutOfMidGreyIsMidGrey(format: PixelFormat) throws {
+    let size = VideoSize(width: 37, height: 21)
+    let stride = format.minimumStride(width: size.width) + 6
+    let count = try #require(format.byteCount(size, stride: stride))
+    // 128 in every byte is grey in all YUV layouts, and in RGB too, where luma becomes 126.
+    let bytes = [UInt8](repeating: 128, count: count)
+    let frame = I420Frame(size: size)
+    let converted = bytes.withUnsafeBytes {
+      PixelConversion.convert($0, format: format, stride: stride, into: frame)
+    }
+    #expect(converted)
+    let packed = frame.packedBytes()
+    #expect(packed.allSatisfy { (124...130).contains($0) })
+    let short = bytes.dropLast()
+    let tooShort = short.withUnsafeBytes {
+      PixelConversion.convert($0, format: format, stride: stride, into: frame)
+    }
+    #expect(!tooShort)
+  }
+
+  @Test func interleavedLumaIsFound() {
+    let size = VideoSize(width: 4, height: 2)
+    let frame = I420Frame(size: size)
+    let yuyv: [UInt8] = [
+      10, 100, 20, 200, 30, 100, 40, 200,
+      50, 100, 60, 200, 70, 100, 80, 200,
+    ]
+    let converted = yuyv.withUnsafeBytes {
+      PixelConversion.convert($0, format: .yuyv, into: frame)
+    }
+    #expect(converted)
+    #expect(
+      frame.packedBytes() == [10, 20, 30, 40, 50, 60, 70, 80, 100, 100, 200, 200])
+  }
+
+  @Test func brokenJPEGIsRefused() {
+    let frame = I420Frame(size: VideoSize(width: 64, height: 48))
+    var random = PRNG(seed: 3)
+    for count in [0, 1, 2, 100, 5000] {
+      var bytes: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0] + random.bytes(count)
+      #expect(!bytes.withUnsafeBytes { PixelConversion.convert($0, format: .mjpeg, into: frame) })
+      bytes.removeAll()
+      #expect(!bytes.withUnsafeBytes { PixelConversion.convert($0, format: .mjpeg, into: frame) })
+    }
+  }
+
+  @Test func scalingAverages() {
+    let large = I420Frame(size: VideoSize(width: 64, height: 64))
+    large.fill(y: 77, u: 99, v: 140)
+    let small = I420Frame(size: VideoSize(width: 32, height: 16))
+    #expect(PixelConversion.scale(large, into: small))
+    #expect(small.packedBytes()[0..<512].allSatisfy { $0 == 77 })
+  }
+
+  @Test(arguments: [
+    ("1920x1080", ["480x270", "960x540", "1920x1080"]),
+    ("1280x720", ["320x180", "640x360", "1280x720"]),
+    ("640x480", ["320x240", "640x480"]),
+    ("640x360", ["320x180", "640x360"]),
+    ("352x288", ["352x288"]),
+    ("320x180", ["320x180"]),
+    ("100x80", ["100x80"]),
+    ("721x1283", ["180x320", "360x640", "721x1283"]),
+  ])
+  func layersAreHalfAndQuarter(source: String, layers: [String]) throws {
+    let size = try #require(VideoSize(source))
+    #expect(LayerLadder.sizes(for: size).map(\.description) == layers)
+  }
+
+  /// Size, then what the table says for it: max, target, min.
+  @Test(arguments: [
+    ("320x180", [200, 150, 30]), ("640x360", [700, 500, 150]), ("1280x720", [2500, 2500, 600]),
+    ("1920x1080", [5000, 4000, 800]), ("160x90", [200, 150, 30]),
+    ("3840x2160", [5000, 4000, 800]),
+  ])
+  func bitratesAreThoseOfTheTable(text: String, row: [Int]) throws {
+    let size = try #require(VideoSize(text))
+    #expect(
+      LayerLadder.bitrate(for: size)
+        == LayerLadder.Bitrate(max: row[0], target: row[1], min: row[2]))
+  }
+
+  @Test func bitratesGrowWithSizeAndRate() throws {
+    var last = 0
+    for height in stride(from: 90, through: 1080, by: 30) {
+      let size = VideoSize(width: height * 16 / 9, height: height)
+      let bitrate = LayerLadder.bitrate(for: size)
+      #expect(bitrate.max >= last && bitrate.min <= bitrate.target)
+      #expect(bitrate.target <= bitrate.max)
+      last = bitrate.max
+    }
+    let size = VideoSize(width: 640, height: 360)
+    #expect(LayerLadder.bitrate(for: size, framesPerSecond: 60).max == 1050)
+    #expect(LayerLadder.bitrate(for: size, framesPerSecond: 15).max == 700)
+  }
+}

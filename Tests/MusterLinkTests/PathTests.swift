@@ -1,0 +1,77 @@
+import MusterBase
+import MusterCrypto
+import MusterLink
+import MusterWire
+import Testing
+
+private let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
+private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
+
+@Test func aPathMovesOnlyAfterAChallengeIsAnsweredFromThere() {
+  let world = LinkWorld.linked()
+  world.nodes[0].address = elsewhere
+  world.nodes[0].reachableAt.append(elsewhere)
+  world.say("from elsewhere", from: 0, to: 1)
+  world.run(for: .milliseconds(15))
+  // Delivered, but answers still go to the old address.
+  #expect(world.heard(1) == ["from elsewhere"])
+  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+  world.run(for: .milliseconds(100))
+  #expect(world.states(1).last == .moved(world.link(to: 0), to: elsewhere))
+  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == elsewhere)
+  world.say("back", from: 1, to: 0)
+  #expect(world.nodes[1].sent.last?.to == elsewhere)
+  // The peer, who stayed, is sent to where it was.
+  #expect(world.nodes[0].engine.address(of: world.link(to: 1)) == LinkWorld.address(1))
+}
+
+@Test func aDatagramCaughtAndSentFromElsewhereMovesNothing() {
+  let world = LinkWorld.linked()
+  for _ in 0..<20 {
+    world.passes = { _ in false }
+    world.say("caught", from: 0, to: 1)
+    let caught = world.nodes[0].sent[world.nodes[0].sent.count - 1].datagram
+    world.passes = { _ in true }
+    world.perform(1, world.nodes[1].engine.receive(caught, from: stranger, at: world.now))
+    world.run(for: .milliseconds(300))
+  }
+  #expect(world.heard(1).count == 20)
+  #expect(world.states(1).count == 1)
+  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+  // Six seconds: one challenge a second.
+  #expect((5...7).contains(world.nodes[1].engine.counters.challengesSent))
+}
+
+@Test func aLateDatagramByAnotherWayAsksNothing() {
+  let world = LinkWorld.linked()
+  world.passes = { _ in false }
+  world.say("late", from: 0, to: 1)
+  let late = world.nodes[0].sent[world.nodes[0].sent.count - 1].datagram
+  world.passes = { _ in true }
+  world.say("early", from: 0, to: 1)
+  world.run(for: .milliseconds(100))
+  let outputs = world.nodes[1].engine.receive(late, from: stranger, at: world.now)
+  #expect(outputs.count == 1)
+  #expect(world.nodes[1].engine.counters.challengesSent == 0)
+}
+
+@Test func aQuietPeerIsLookedForWhereDiscoverySeesIt() {
+  let world = LinkWorld.linked()
+  world.nodes[1].address = elsewhere
+  world.nodes[1].reachableAt = [elsewhere]
+  world.run(for: .seconds(4))
+  world.connect(0, to: 1)
+  world.run(for: .milliseconds(100))
+  #expect(world.states(0).last == .moved(world.link(to: 1), to: elsewhere))
+}
+
+@Test func aNewSessionThroughANewAddressMovesThePath() {
+  let world = LinkWorld.linked()
+  world.nodes[0].address = elsewhere
+  world.nodes[0].reachableAt = [elsewhere]
+  world.run(for: .seconds(125))
+  #expect(world.states(1).contains(.moved(world.link(to: 0), to: elsewhere)))
+  #expect(world.say("back", from: 1, to: 0))
+  world.run(for: .milliseconds(100))
+  #expect(world.heard(0) == ["back"])
+}

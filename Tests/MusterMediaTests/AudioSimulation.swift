@@ -1,0 +1,92 @@
+import MusterBase
+import MusterMedia
+
+/// One speaker, the network and one sound card, on virtual time.
+struct AudioSimulation {
+  struct Packet {
+    var sequence: UInt16
+    var timestamp: UInt32
+    var number: UInt32
+    var level: UInt8
+  }
+
+  var buffer = AudioJitterBuffer()
+  var loss = 0.0
+  var delay = Duration.milliseconds(20)
+  /// Up to this much more for each packet.
+  var jitter = Duration.zero
+  /// The sender's clock runs faster by this many parts in a million.
+  var driftPerMillion: Int64 = 0
+  var isSending = true
+  /// What would arrive before this arrives then.
+  var heldUntil = Instant.zero
+  var sequence: UInt16 = 65_400
+  var timestamp: UInt32 = .max - 48_000
+  private(set) var now = Instant.milliseconds(1007)
+  private(set) var played: [UInt32] = []
+  private(set) var outputs: [AudioJitterBuffer.Playout] = []
+  private(set) var sent: UInt32 = 0
+  private var nextSend = Instant.milliseconds(1000)
+  private var random: PRNG
+  private var inFlight: [(at: Instant, packet: Packet)] = []
+
+  init(seed: UInt64) { random = PRNG(seed: seed) }
+
+  /// What the sound card got during the time.
+  mutating func run(for duration: Duration) -> ArraySlice<AudioJitterBuffer.Playout> {
+    let first = outputs.count
+    let end = now + duration
+    while now < end {
+      while nextSend <= now { send() }
+      while let next = inFlight.first, next.at <= now {
+        inFlight.removeFirst()
+        buffer.insert(
+          sequence: next.packet.sequence, timestamp: next.packet.timestamp,
+          payload: Self.payload(next.packet.number), level: next.packet.level, at: next.at)
+      }
+      for playout in buffer.next(at: now) {
+        outputs.append(playout)
+        if case .decode(let payload, _) = playout { played.append(Self.number(payload)) }
+      }
+      now = now + .milliseconds(20)
+    }
+    return outputs[first...]
+  }
+
+  private mutating func send() {
+    if isSending {
+      sent += 1
+      let extra = Int64(random.unit() * Double(jitter.wholeNanoseconds))
+      // Three seconds of speech, one of quiet.
+      let level: UInt8 = sent % 200 < 150 ? 25 : 70
+      let packet = Packet(sequence: sequence, timestamp: timestamp, number: sent, level: level)
+      sequence &+= 1
+      if !random.chance(loss) {
+        enqueue(packet, at: max(nextSend + delay + .nanoseconds(extra), heldUntil))
+      }
+    }
+    timestamp &+= 960
+    nextSend = nextSend + .nanoseconds(20_000_000 - 20 * driftPerMillion)
+  }
+
+  private mutating func enqueue(_ packet: Packet, at instant: Instant) {
+    var place = inFlight.count
+    while place > 0, inFlight[place - 1].at > instant { place -= 1 }
+    inFlight.insert((instant, packet), at: place)
+  }
+
+  private static func payload(_ number: UInt32) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(8 * $0)) }
+  }
+
+  private static func number(_ payload: [UInt8]) -> UInt32 {
+    payload.reversed().reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}
+
+extension Collection<AudioJitterBuffer.Playout> {
+  var decoded: Int { count { if case .decode = $0 { true } else { false } } }
+  var recovered: Int { count { if case .recover = $0 { true } else { false } } }
+  var concealed: Int { count { $0 == .conceal } }
+  var silent: Int { count { $0 == .silence } }
+}

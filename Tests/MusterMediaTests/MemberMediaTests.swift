@@ -1,0 +1,93 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+import Testing
+
+@Test func theLargestLayerWithinTheWishIsChosen() {
+  func layer(_ width: Int, _ height: Int) -> VideoLayer {
+    VideoLayer(size: VideoSize(width: width, height: height), framesPerSecond: 30)
+  }
+  let ladder = [layer(320, 180), layer(640, 360), layer(1280, 720)]
+  let cases: [(wish: VideoWish, layers: [VideoLayer], choice: Int?)] = [
+    (.best, ladder, 2), (.none, ladder, nil), (.best, [], nil),
+    (VideoWish(width: 1280, height: 720), ladder, 2),
+    (VideoWish(width: 1279, height: 719), ladder, 1),
+    (VideoWish(width: 640, height: 360), ladder, 1),
+    (VideoWish(width: 100, height: 100), ladder, 0),
+    (VideoWish(width: 360, height: 640), ladder, 1),
+    (VideoWish(width: 640, height: 360), ladder.reversed(), 1),
+    (VideoWish(width: 400, height: 400), [layer(180, 320), layer(360, 640)], 1),
+    (VideoWish(width: 0, height: 400), ladder, nil),
+  ]
+  for (wish, layers, choice) in cases {
+    #expect(LayerChoice.layer(for: wish, among: layers) == choice, "\(wish)")
+  }
+}
+
+@Test func speechBeginsAfter160MillisecondsAndOutlastsPauses() {
+  var detector = SpeakingDetector()
+  var now = Instant.milliseconds(0)
+  func feed(_ level: UInt8, frames: Int) -> [Bool] {
+    (0..<frames).map { _ in
+      now = now + .milliseconds(20)
+      return detector.update(level: level, at: now)
+    }
+  }
+  let quiet = feed(70, frames: 50)
+  #expect(!quiet.contains(true))
+  let click = feed(10, frames: 5) + feed(90, frames: 30)
+  #expect(!click.contains(true))
+  let speech = feed(25, frames: 20)
+  #expect(speech.firstIndex(of: true) == 7)
+  let pause = feed(90, frames: 15) + feed(25, frames: 3)
+  #expect(!pause.contains(false))
+  let end = feed(90, frames: 30)
+  #expect(end.firstIndex(of: false) == 19)
+  #expect(!detector.isSpeaking(at: now))
+}
+
+@Test func speechEndsWhenPacketsStop() {
+  var detector = SpeakingDetector()
+  var now = Instant.milliseconds(0)
+  for _ in 0..<30 {
+    now = now + .milliseconds(20)
+    detector.update(level: 20, at: now)
+  }
+  #expect(detector.isSpeaking(at: now + .milliseconds(400)))
+  #expect(!detector.isSpeaking(at: now + .milliseconds(600)))
+}
+
+@Test func picturesWaitForTheSoundWithinFiftyMilliseconds() {
+  let cases: [(audio: Int, video: Int)] = [
+    (90, 10), (20, 30), (45, 10), (250, 15), (10, 100), (400, 5), (1000, 5),
+  ]
+  for (audio, video) in cases {
+    var sync = LipSync()
+    var delay = Duration.zero
+    var now = Instant.milliseconds(0)
+    for _ in 0..<300 {
+      let before = delay
+      delay = sync.videoDelay(
+        audioDelay: .milliseconds(audio), videoDelay: .milliseconds(video), at: now)
+      #expect(delay - before <= .milliseconds(80))
+      #expect(before - delay <= .milliseconds(80))
+      now = now + .milliseconds(33)
+    }
+    #expect(delay >= .zero)
+    #expect(delay <= .milliseconds(500))
+    let wanted = min(max(audio - video, 0), 500)
+    let error = delay - .milliseconds(wanted)
+    #expect(max(error, .zero - error) <= .milliseconds(50), "\(audio) \(video)")
+  }
+}
+
+@Test func withoutSoundPicturesDoNotWait() {
+  var sync = LipSync()
+  var now = Instant.milliseconds(0)
+  for number in 0..<600 {
+    _ = sync.videoDelay(
+      audioDelay: number < 300 ? .milliseconds(120) : nil, videoDelay: .milliseconds(10), at: now)
+    now = now + .milliseconds(33)
+  }
+  #expect(sync.delay <= .milliseconds(30))
+}

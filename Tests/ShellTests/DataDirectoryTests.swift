@@ -1,0 +1,75 @@
+import Glibc
+import Muster
+import MusterBase
+import MusterCrypto
+import Testing
+
+struct DataDirectoryTests {
+  /// A fresh directory under the system's place for temporary files, removed afterwards.
+  private func withDirectory(_ body: (String) throws -> Void) throws {
+    let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    var template = Array("\(base)/muster-test-XXXXXX".utf8CString)
+    let made = mkdtemp(&template)
+    try #require(made != nil)
+    let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    defer {
+      for file in ["identity", "identity.new", "lock"] { unlink("\(path)/data/\(file)") }
+      rmdir("\(path)/data")
+      rmdir(path)
+    }
+    try body(path + "/data")
+  }
+
+  private func write(_ bytes: [UInt8], to path: String) {
+    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    _ = Glibc.write(file, bytes, bytes.count)
+    close(file)
+  }
+
+  @Test func theIdentityIsMadeOnceAndKept() throws {
+    try withDirectory { path in
+      let first = try DataDirectory.open(path)?.identity().id
+      let second = try DataDirectory.open(path)?.identity().id
+      #expect(first != nil)
+      #expect(first == second)
+    }
+  }
+
+  @Test func nobodyElseMayReadTheIdentity() throws {
+    try withDirectory { path in
+      _ = try DataDirectory.open(path)?.identity()
+      var status = stat()
+      #expect(stat("\(path)/identity", &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o600)
+      #expect(stat(path, &status) == 0)
+      #expect(status.st_mode & 0o777 == 0o700)
+    }
+  }
+
+  @Test func aSecondOpeningFindsItInUse() throws {
+    try withDirectory { path in
+      let first = try DataDirectory.open(path)
+      #expect(first != nil)
+      #expect(try DataDirectory.open(path) == nil)
+      withExtendedLifetime(first) {}
+    }
+  }
+
+  @Test func aKilledWriterLeavesTheOldIdentity() throws {
+    try withDirectory { path in
+      let kept = try DataDirectory.open(path)?.identity().id
+      // What a process killed in the middle of writing a new one leaves behind.
+      write([1, 2, 3], to: "\(path)/identity.new")
+      #expect(try DataDirectory.open(path)?.identity().id == kept)
+    }
+  }
+
+  @Test(arguments: [0, 31, 33, 64])
+  func aDamagedIdentityIsAClearError(count: Int) throws {
+    try withDirectory { path in
+      _ = try DataDirectory.open(path)?.identity()
+      write([UInt8](repeating: 7, count: count), to: "\(path)/identity")
+      #expect(throws: MusterError.self) { try DataDirectory.open(path)?.identity() }
+    }
+  }
+}

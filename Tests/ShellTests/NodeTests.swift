@@ -1,0 +1,61 @@
+import Muster
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import Testing
+
+/// Two real nodes over the loopback interface, through the library alone.
+struct NodeTests {
+  private func configuration(_ name: String, key: ChannelKey) -> Configuration {
+    var configuration = Configuration()
+    configuration.name = name
+    configuration.channels = [Configuration.Channel(name: "test", key: key)]
+    configuration.call = true
+    configuration.video = "test:320x180@15"
+    configuration.audio = "tone"
+    configuration.interfaces = ["lo"]
+    configuration.isEphemeral = true
+    return configuration
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func twoNodesMeetAndSeeEachOther() async throws {
+    var entropy = Entropy.system
+    let key = try #require(ChannelKey(secret: entropy.bytes(32)))
+    let first = try await MusterNode.start(configuration("first", key: key))
+    let second = try await MusterNode.start(configuration("second", key: key))
+    var sawPicture = false
+    for await event in second.events {
+      guard case .firstFrame(_, let member, _, let size) = event.event else { continue }
+      #expect(member == first.id)
+      #expect(size == VideoSize(width: 320, height: 180))
+      sawPicture = true
+      break
+    }
+    #expect(sawPicture)
+    await second.stop()
+    var reason: String?
+    for await event in first.events {
+      guard case .memberLeft(_, _, let why) = event.event else { continue }
+      reason = why.rawValue
+      break
+    }
+    #expect(reason == "left")
+    await first.stop()
+  }
+
+  @Test func aBusyPortIsAClearError() async throws {
+    let key = ChannelKey.fromName("busy")
+    let first = try await MusterNode.start(configuration("first", key: key))
+    let port = try #require(first.listening.first?.port)
+    var second = configuration("second", key: key)
+    second.listen = "0.0.0.0:\(port)"
+    do {
+      _ = try await MusterNode.start(second)
+      Issue.record("a second node got the same port")
+    } catch {
+      #expect(error.message.contains("in use"))
+    }
+    await first.stop()
+  }
+}

@@ -1,0 +1,189 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import MusterSimulator
+import MusterWire
+import Testing
+
+private func nodeID(_ seed: UInt64) -> NodeID {
+  var entropy = Entropy.seeded(seed)
+  return Identity(generating: &entropy).id
+}
+
+/// Every checker finds what is planted, and nothing where nothing is.
+struct CheckerTests {
+  private func data(index: UInt32, counter: UInt64) -> [UInt8] {
+    var writer = Writer()
+    writer.u8(DatagramKind.data.rawValue)
+    writer.u32(index)
+    writer.u64(counter)
+    writer.append([UInt8](repeating: 0, count: 16))
+    return writer.bytes
+  }
+
+  @Test func aNonceUsedTwiceIsFound() {
+    var checker = NonceChecker()
+    // Out of order is fine: outputs of one moment may change places.
+    for counter in [1, 0, 2, 70, 64, 3] as [UInt64] {
+      #expect(checker.sent(data(index: 5, counter: counter)) == nil)
+    }
+    #expect(checker.sent(data(index: 6, counter: 70)) == nil)
+    #expect(checker.sent(data(index: 5, counter: 70)) != nil)
+    #expect(checker.sent(data(index: 5, counter: .max)) != nil)
+    #expect(checker.sent([DatagramKind.data.rawValue, 1]) != nil)
+  }
+
+  @Test func aNetworkThatDoublesIsNoNonceUsedTwice() {
+    let options = SimulationOptions(seed: 3, nodes: 3, seconds: 6, faults: .only([.duplication]))
+    let result = Simulation.run(options)
+    #expect(result.network.duplicated > 0)
+    #expect(result.violation == nil)
+  }
+
+  @Test func plaintextIsFoundWhereverItStands() {
+    let id = nodeID(1)
+    var checker = PlaintextChecker()
+    checker.add(id)
+    let noise = [UInt8](repeating: 0xA5, count: 100)
+    #expect(checker.sent(noise) == nil)
+    #expect(checker.sent([]) == nil)
+    for place in [0, 1, 50, 100] {
+      func planted(_ bytes: [UInt8]) -> String? {
+        checker.sent(Array(noise.prefix(place)) + bytes + Array(noise.dropFirst(place)))
+      }
+      #expect(planted(Array("name-\(Marker.text)".utf8)) != nil)
+      #expect(planted(id.key.bytes) != nil)
+      #expect(planted(Array(id.key.bytes.prefix(7))) == nil)
+      #expect(planted(nodeID(2).key.bytes) == nil)
+    }
+  }
+
+  @Test func mediaInTheClearIsFound() {
+    let checker = PlaintextChecker()
+    let token = FrameToken(
+      sender: 1, run: 1, layer: 0, temporalLayer: 0, serial: 9, base: 8, golden: 0)
+    let frame = token.frame(size: VideoSize(width: 160, height: 90), bytes: 900)
+    #expect(checker.sent(frame) != nil)
+    #expect(checker.sent(Array(frame[450..<500])) != nil)
+    #expect(checker.sent(AudioToken(sender: 1, run: 1, serial: 3).packet) != nil)
+  }
+
+  @Test func boundsAreKept() {
+    var checker = BoundsChecker()
+    checker.identities = 3
+    #expect(checker.sent([UInt8](repeating: 0, count: Limits.datagramBytes)) == nil)
+    #expect(checker.sent([UInt8](repeating: 0, count: Limits.datagramBytes + 1)) != nil)
+    #expect(checker.sent([]) != nil)
+    #expect(checker.kept(members: 2, peers: 2, participants: 3) == nil)
+    #expect(checker.kept(members: 3, peers: 2, participants: 3) != nil)
+    #expect(checker.kept(members: 2, peers: 3, participants: 3) != nil)
+    #expect(checker.kept(members: 2, peers: 2, participants: 4) != nil)
+    #expect(checker.shown(after: .milliseconds(100)) == nil)
+    #expect(checker.shown(after: .seconds(2)) != nil)
+  }
+
+  @Test func anAnswerToAStrangerIsFound() {
+    let member = Address(host: .v4(1 << 24 | 1), port: 1)
+    let stranger = Address(host: .v4(1 << 24 | 2), port: 1)
+    var checker = SilenceChecker(members: [member])
+    let challenge = [DatagramKind.challenge.rawValue] + [UInt8](repeating: 0, count: 50)
+    let announce = [DatagramKind.announce.rawValue] + [UInt8](repeating: 0, count: 100)
+    #expect(checker.sent(data(index: 1, counter: 1), to: member) == nil)
+    #expect(checker.sent(data(index: 1, counter: 1), to: stranger) != nil)
+    checker.injected(announce, from: stranger)
+    // One challenge for one announce, and no more.
+    #expect(checker.sent(challenge, to: stranger) == nil)
+    #expect(checker.sent(challenge, to: stranger) != nil)
+    // Under a forged address of a member it is the member that gets the challenge.
+    var other = SilenceChecker(members: [member])
+    other.injected(announce, from: member)
+    #expect(other.sent(challenge, to: stranger) != nil)
+  }
+
+  @Test func soundPlayedTwiceAlteredOrMisplacedIsFound() {
+    var checker = DeliveryChecker()
+    let packet = AudioToken(sender: 1, run: 1, serial: 7).packet
+    #expect(packet.count == AudioToken.packetBytes)
+    #expect(checker.played(packet, from: 1, at: 0) == nil)
+    #expect(checker.played(packet, from: 1, at: 2) == nil)
+    #expect(checker.played(packet, from: 1, at: 0) != nil)
+    #expect(checker.played(packet, from: 2, at: 0) != nil)
+    let next = AudioToken(sender: 1, run: 1, serial: 8).packet
+    for place in next.indices {
+      var altered = next
+      altered[place] ^= 1
+      // Byte 7 is the run: only an earlier run's sound looks like that.
+      guard place != 7 else { continue }
+      #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(place)")
+    }
+    #expect(checker.played(next, from: 1, at: 0) == nil)
+  }
+}
+
+/// The agreement that links, rosters and calls must come to.
+struct AgreementTests {
+  private func member(_ seed: UInt64, call: CallInfo? = nil) -> Member {
+    Member(
+      id: nodeID(seed), name: "m\(seed)", flags: call == nil ? [] : [.inCall], call: call,
+      bootID: seed)
+  }
+
+  private func views(_ members: [Member]) -> [AgreementChecker.View] {
+    let sorted = members.sorted { $0.id < $1.id }
+    let inCall = sorted.filter(\.isInCall)
+    let call = inCall.first?.call.map { ActiveCall(info: $0, participants: inCall.map(\.id)) }
+    return members.map { own in
+      let others = sorted.filter { $0.id != own.id }
+      return AgreementChecker.View(
+        own: own, members: others, linked: others.map(\.id), call: call)
+    }
+  }
+
+  private var call: CallInfo {
+    CallInfo(id: CallID(high: 1, low: 2), initiator: nodeID(1), startedAt: 5)
+  }
+
+  @Test func thoseWhoAgreeDoSo() {
+    #expect(AgreementChecker.disagreement(among: []) == nil)
+    #expect(AgreementChecker.disagreement(among: views([member(1)])) == nil)
+    let three = [member(1, call: call), member(2), member(3, call: call)]
+    #expect(AgreementChecker.disagreement(among: views(three)) == nil)
+  }
+
+  @Test func whoSpeaksMayBeOutOfDate() {
+    var views = views([member(1), member(2)])
+    views[0].own.flags.insert(.speaking)
+    #expect(AgreementChecker.disagreement(among: views) == nil)
+  }
+
+  @Test func aMissingLinkIsFound() {
+    var views = views([member(1), member(2), member(3)])
+    views[1].linked.removeLast()
+    #expect(AgreementChecker.disagreement(among: views) != nil)
+  }
+
+  @Test func aMissingOrLeftoverMemberIsFound() {
+    var views = views([member(1), member(2), member(3)])
+    let removed = views[2].members.removeLast()
+    #expect(AgreementChecker.disagreement(among: views) != nil)
+    views[2].members.append(removed)
+    #expect(AgreementChecker.disagreement(among: views) == nil)
+    views[2].members.append(member(9))
+    #expect(AgreementChecker.disagreement(among: views) != nil)
+  }
+
+  @Test func anOldHelloIsFound() {
+    var views = views([member(1), member(2)])
+    views[0].members[0].flags.insert(.audioMuted)
+    #expect(AgreementChecker.disagreement(among: views) != nil)
+  }
+
+  @Test func twoCallsAreFound() {
+    let other = CallInfo(id: CallID(high: 3, low: 4), initiator: nodeID(2), startedAt: 6)
+    let split = views([member(1, call: call), member(2, call: other)])
+    #expect(AgreementChecker.disagreement(among: split) != nil)
+    var blind = views([member(1, call: call), member(2)])
+    blind[1].call = nil
+    #expect(AgreementChecker.disagreement(among: blind) != nil)
+  }
+}

@@ -1,0 +1,103 @@
+import MusterBase
+import MusterSimulator
+import Testing
+
+/// Frames of the synthetic source against the decoder that the checker imagines.
+struct FrameCheckerTests {
+  private func frames(_ count: Int, layers: [Int] = [0], seed: UInt64 = 1) -> [EncodedFrame] {
+    var prng = PRNG(seed: seed)
+    var source = SyntheticSource(sender: 1, run: 1, layers: 3)
+    source.encode(layers)
+    return (0..<count).flatMap { _ in source.frames(capturedAt: .zero, &prng) }
+  }
+
+  /// The first fault when these are shown.
+  private func fault(_ frames: [EncodedFrame]) -> String? {
+    var checker = FrameChecker(nodes: 2)
+    for frame in frames {
+      if let fault = checker.shown(frame.data, layer: frame.layer, from: 1, at: 0) { return fault }
+    }
+    return nil
+  }
+
+  @Test func allFramesInOrderAreFine() {
+    let all = frames(40)
+    #expect(all.map(\.temporalLayer).prefix(9) == [0, 2, 1, 2, 0, 2, 1, 2, 0])
+    #expect(all.map(\.isKeyframe).prefix(3) == [true, false, false])
+    #expect(fault(all) == nil)
+  }
+
+  @Test func framesThatNoneUsesMayBeMissing() {
+    #expect(fault(frames(40).filter { $0.temporalLayer < 2 }) == nil)
+    #expect(fault(frames(40).filter { $0.temporalLayer == 0 }) == nil)
+  }
+
+  @Test func aMissingReferenceIsFound() {
+    let all = frames(9)
+    for missing in all.indices where all[missing].isReference && missing < 8 {
+      var some = all
+      some.remove(at: missing)
+      #expect(fault(some) != nil, "without \(missing)")
+    }
+  }
+
+  @Test func framesTwiceOrBackwardsAreFound() {
+    let all = frames(4)
+    #expect(fault(all + [all[3]]) != nil)
+    #expect(fault([all[0], all[2], all[1]]) != nil)
+    #expect(fault([all[0], all[0]]) != nil)
+  }
+
+  @Test func aFirstFrameThatIsNoKeyframeIsFound() {
+    let all = frames(4)
+    #expect(fault(Array(all.dropFirst())) != nil)
+    var checker = FrameChecker(nodes: 2)
+    for frame in all {
+      #expect(checker.shown(frame.data, layer: 0, from: 1, at: 0) == nil)
+    }
+    checker.ended(from: 1, at: 0)
+    // A new decoder may be shown what the former one was, from a keyframe on.
+    #expect(checker.shown(all[1].data, layer: 0, from: 1, at: 0) != nil)
+    #expect(checker.shown(all[0].data, layer: 0, from: 1, at: 0) == nil)
+  }
+
+  @Test func layersChangeAtKeyframesOnly() {
+    var prng = PRNG(seed: 2)
+    var source = SyntheticSource(sender: 1, run: 1, layers: 3)
+    source.encode([0, 2])
+    let first = source.frames(capturedAt: .zero, &prng)
+    let second = source.frames(capturedAt: .zero, &prng)
+    #expect(first.map(\.layer) == [0, 2] && first.allSatisfy(\.isKeyframe))
+    #expect(fault([first[0], first[1], second[1]]) == nil)
+    #expect(fault([first[0], second[1]]) != nil)
+  }
+
+  @Test func aRequestedKeyframeComesNext() {
+    var prng = PRNG(seed: 3)
+    var source = SyntheticSource(sender: 1, run: 1, layers: 1)
+    source.encode([0])
+    _ = source.frames(capturedAt: .zero, &prng)
+    #expect(source.frames(capturedAt: .zero, &prng).map(\.isKeyframe) == [false])
+    source.requestKeyframe(0)
+    #expect(source.frames(capturedAt: .zero, &prng).map(\.isKeyframe) == [true])
+    source.encode([])
+    #expect(source.frames(capturedAt: .zero, &prng).isEmpty)
+    source.encode([0])
+    #expect(source.frames(capturedAt: .zero, &prng).map(\.isKeyframe) == [true])
+  }
+
+  @Test func alteredAndMisplacedFramesAreFound() {
+    let frame = frames(1)[0]
+    for place in [0, 3, 12, 16, 25, 40, frame.data.count - 1] {
+      var altered = frame
+      altered.data[place] ^= 0x40
+      #expect(fault([altered]) != nil, "byte \(place)")
+    }
+    var short = frame
+    short.data.removeLast(frame.data.count - 12)
+    #expect(fault([short]) != nil)
+    var checker = FrameChecker(nodes: 3)
+    #expect(checker.shown(frame.data, layer: 1, from: 1, at: 0) != nil)
+    #expect(checker.shown(frame.data, layer: 0, from: 2, at: 0) != nil)
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Testing
+
+@Test func theTopHoldsWhatIsDesignedAndNoMore() {
+  let allowed = [
+    ".ci", ".git", ".gitignore", ".swift-format", "CHANGELOG.md", "LICENSE", "Makefile",
+    "Package.swift", "README.md", "Sources", "Tests", "docs",
+  ]
+  // What building leaves there is ignored by git.
+  let ignored = ["Package.resolved", ".swiftpm", "__pycache__", ".DS_Store"]
+  let strays = Tree.names(in: "").filter {
+    !allowed.contains($0) && !ignored.contains($0) && !$0.hasPrefix(".build")
+  }
+  #expect(strays.isEmpty, "\(strays)")
+}
+
+@Test func nothingBuiltIsTracked() throws {
+  let index = Tree.top.appending(path: ".git/index")
+  // A tree without git, or a work tree of its own, has no index to look into.
+  guard let bytes = try? Data(contentsOf: index) else { return }
+  for name in ["Package.resolved", ".build/", ".build-", ".swiftpm/"] {
+    #expect(bytes.range(of: Data(name.utf8)) == nil, "\(name) is tracked")
+  }
+}
+
+@Test func nothingIsLeftForLater() {
+  // Put together here, so that this file does not find itself.
+  let words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]
+  let found = lines { line in
+    let all = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
+    return words.first { all.contains(Substring($0)) }
+  }
+  #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
+}
+
+@Test func noPathOfOneMachineIsWrittenDown() {
+  let places = ["/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/"]
+  let found = lines { line in places.first { line.contains($0) } }
+  #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
+}
+
+@Test func decisionsAreNumberedWithoutHoles() {
+  let names = Tree.names(in: "docs/decisions").filter { $0.hasSuffix(".md") }
+  #expect(!names.isEmpty)
+  for (index, name) in names.enumerated() {
+    let number = String(index + 1)
+    let wanted = String(repeating: "0", count: 4 - number.count) + number + "-"
+    #expect(name.hasPrefix(wanted), "\(name) should begin with \(wanted)")
+    let lines = Tree.text(of: "docs/decisions/\(name)")?.split(separator: "\n") ?? []
+    #expect(lines.first?.hasPrefix("# ") == true, "\(name) has no title")
+    for section in ["## Context", "## Decision", "## Cost"] {
+      #expect(lines.contains(Substring(section)), "\(name) lacks \(section)")
+    }
+  }
+}
+
+@Test func everyLimitIsExplained() throws {
+  let table = try #require(Tree.text(of: "docs/LIMITS.md"))
+  let source = try #require(Tree.text(of: "Sources/MusterBase/Limits.swift"))
+  let limits = source.split(separator: "\n").compactMap { line -> (String, String)? in
+    guard let start = line.range(of: "static let ") else { return nil }
+    let sides = line[start.upperBound...].split(separator: " = ", maxSplits: 1)
+    guard sides.count == 2 else { return nil }
+    return (String(sides[0]), String(sides[1]))
+  }
+  #expect(limits.count > 10)
+  for (name, value) in limits {
+    let plain = value.replacing("_", with: "")
+    let row = table.split(separator: "\n").first { $0.hasPrefix("| `\(name)` |") }
+    let told = row?.split(separator: "|").dropFirst().first?.replacing(",", with: "")
+      .trimmingCharacters(in: .whitespaces)
+    #expect(told == plain, "docs/LIMITS.md should say \(name) is \(value)")
+  }
+}
+
+/// "path:line: what" for each line of the tree in which `find` finds something.
+private func lines(where find: (Substring) -> String?) -> [String] {
+  Tree.files.flatMap { file in
+    file.lines.enumerated().compactMap { number, line in
+      find(line).map { "\(file.path):\(number + 1): \($0)" }
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import MusterView
+import NIOPosix
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct PageTests {
+  @Test func theFirstSnapshotComesUnasked() async throws {
+    try await TestPage.run { page in
+      #expect(!page.server.wantsFrames)
+      let client = try TestClient(port: page.port)
+      let path = "/ws?t=\(TestPage.token)"
+      let status = try await client.upgrade(path, host: page.host, origin: page.origin)
+      #expect(status == 101)
+      let text = try await client.receive().text
+      #expect(text.contains(#""type":"snapshot""#))
+      #expect(text.contains(#""self":{"#))
+      #expect(text.contains(#""tile":1"#))
+      #expect(page.server.wantsFrames)
+    }
+  }
+
+  @Test func aNewPageAsksForAKeyframeOfEveryTile() async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      var asked: [String] = []
+      for await command in page.commands {
+        #expect(command.contains(#""do":"keyframe""#))
+        asked.append(command)
+        if asked.count == 2 { break }
+      }
+      #expect(asked.contains { $0.contains("00000000000000aa") })
+      #expect(asked.contains { $0.contains("00000000000000bb") })
+      _ = client
+    }
+  }
+
+  @Test func aCommandReachesTheNodeAsItWasSent() async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      let command = #"{"do":"mute","media":"audio","channel":"lab"}"#
+      try await client.send(command)
+      for await seen in page.commands where !seen.contains("keyframe") {
+        #expect(seen == command)
+        break
+      }
+    }
+  }
+
+  @Test func whatCannotBeDoneIsAnswered() async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      try await client.send(#"{"do":"impossible"}"#)
+      let answer = try await client.receive { $0.text.contains(#""type":"error""#) }.text
+      #expect(answer.contains(TestPage.error))
+      #expect(answer.contains(#""command":"impossible""#))
+    }
+  }
+
+  @Test(arguments: ["", "{", "[]", "{}", #"{"do":1}"#, "null", "\u{0}"])
+  func rubbishIsAnsweredAndHarmsNothing(_ rubbish: String) async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      try await client.send(rubbish)
+      let answer = try await client.receive { $0.text.contains(#""type":"error""#) }.text
+      #expect(answer.contains("not a command"))
+      try await client.send(#"{"do":"impossible"}"#)
+      _ = try await client.receive { $0.text.contains(TestPage.error) }
+    }
+  }
+
+  @Test func keyframeRequestsAreLimited() async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      let count = 20
+      for _ in 0..<count {
+        try await client.send(#"{"do":"keyframe","member":"00000000000000bb"}"#)
+        try await client.send(#"{"do":"keyframe","member":"a stranger"}"#)
+      }
+      try await client.send(#"{"do":"mute","media":"audio"}"#)
+      var keyframes = 0
+      for await command in page.commands {
+        #expect(!command.contains("stranger"))
+        if command.contains("mute") { break }
+        if command.contains("00000000000000bb") { keyframes += 1 }
+      }
+      #expect(keyframes < count)
+    }
+  }
+
+  @Test func aTooLongMessageEndsTheConnection() async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      try? await client.send(String(repeating: "x", count: 70_000))
+      await #expect(throws: (any Error).self) {
+        // Snapshots may still come before the close frame and the end.
+        while try await client.receive().opcode != 8 {}
+        _ = try await client.receive()
+      }
+    }
+  }
+
+  @Test func stoppingSaysGoodByeToThePages() async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
+      await page.server.stop()
+      let last = try await client.receive { $0.opcode == 8 }
+      #expect(last.data == [0x03, 0xE9])  // 1001, going away
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import MusterView
+import NIOPosix
+
+/// A server with a host that keeps what it is told.
+struct TestPage: Sendable {
+  static let token = "00112233445566778899aabbccddeeff"
+  static let error = "there is no such thing"
+
+  let server: ViewServer
+  let port: Int
+  /// Every command that reached the host, in order.
+  let commands: AsyncStream<String>
+
+  init() async throws {
+    let (commands, seen) = AsyncStream.makeStream(of: String.self)
+    let host = ViewHost(
+      snapshot: { Self.snapshot },
+      perform: { json in
+        let text = String(decoding: json, as: UTF8.self)
+        seen.yield(text)
+        return text.contains("impossible") ? Self.error : nil
+      })
+    self.commands = commands
+    server = ViewServer(host: host, port: 0, token: Self.token)
+    let url = try await server.start(group: .singletonMultiThreadedEventLoopGroup)
+    let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
+    port = Int(digits) ?? 0
+  }
+
+  var host: String { "127.0.0.1:\(port)" }
+  var origin: String { "http://\(host)" }
+
+  /// Runs a test against a fresh server and stops it whatever happens.
+  static func run(_ body: (TestPage) async throws -> Void) async throws {
+    let page = try await TestPage()
+    do {
+      try await body(page)
+    } catch {
+      await page.server.stop()
+      throw error
+    }
+    await page.server.stop()
+  }
+
+  /// An open page that has had its first snapshot.
+  func open(receiveBuffer: Int32? = nil) async throws -> TestClient {
+    let client = try TestClient(port: port, receiveBuffer: receiveBuffer)
+    let status = try await client.upgrade("/ws?t=\(Self.token)", host: host, origin: origin)
+    guard status == 101 else { throw TestClient.Failure(description: "status \(status)") }
+    _ = try await client.receive { $0.opcode == 1 }
+    return client
+  }
+
+  static let snapshot = ViewSnapshot(
+    own: .init(
+      id: "00000000000000aa", name: "me", inCall: true, audioMuted: false, videoMuted: false,
+      speaking: false, hasVideo: true, hasAudio: true),
+    channel: "lab", channels: ["lab"],
+    call: .init(
+      id: "c", initiator: "00000000000000bb", startedAt: 1_700_000_000_000,
+      participants: ["00000000000000aa", "00000000000000bb"]),
+    members: [
+      .init(
+        id: "00000000000000bb", name: "<b>", role: "presenter", inCall: true, audioMuted: true,
+        videoMuted: false, speaking: false, tile: 1)
+    ],
+    notices: [])
+
+  static func frame(_ sequence: UInt32, isKeyframe: Bool, bytes: Int = 100) -> ViewFrame {
+    ViewFrame(
+      tile: 1, isKeyframe: isKeyframe, temporalLayer: 2, sequence: sequence,
+      sentAtMilliseconds: 1.5, timestampMicroseconds: Double(sequence) * 33_333,
+      data: [UInt8](repeating: UInt8(truncatingIfNeeded: sequence), count: bytes))
+  }
+}

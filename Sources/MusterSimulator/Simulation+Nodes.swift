@@ -36,7 +36,10 @@ extension Simulation {
       case .show(let frame, let link, let delay): show(frame, of: link, at: place, after: delay)
       case .play(let audio, let link): play(audio, of: link, at: place)
       case .mediaEnded(let link):
-        guard let sender = owners[link.peer] else { continue }
+        // What a node was before it lost its memory says nothing of what it is now.
+        guard let sender = owners[link.peer], nodes[sender].identity.id == link.peer else {
+          continue
+        }
         frameChecker.ended(from: sender, at: place)
         shownAt[place * nodes.count + sender] = nil
       }

@@ -41,7 +41,9 @@ public struct FrameChecker: Sendable {
       return "\(name) came as of \(sender), layer \(layer)"
     }
     let place = receiver * nodes + sender
-    guard var decoder = decoders[place] ?? start(token) else {
+    // A node that came back without its memory is another member, with a decoder of its own.
+    let known = decoders[place].flatMap { $0.run < token.run ? nil : $0 }
+    guard var decoder = known ?? start(token) else {
       return "\(name): the first is no keyframe"
     }
     guard decoder.run == token.run else { return "\(name): of run \(token.run)" }

@@ -1,5 +1,5 @@
-/// A JSON value whose objects keep the order of their fields, so that every line of output reads the
-/// same way; what Foundation's encoder cannot promise.
+/// A JSON value whose objects keep the order of their fields, so that every line of output reads
+/// the same way; what Foundation's encoder cannot promise.
 public enum JSONValue: Sendable {
   case null
   case bool(Bool)
@@ -59,7 +59,8 @@ public enum JSONValue: Sendable {
       case "\"": result += "\\\""
       case "\\": result += "\\\\"
       case "\n": result += "\\n"
-      case _ where scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)
+      case _
+      where scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)
         || scalar.value == 0x2028 || scalar.value == 0x2029:
         let hex = String(scalar.value, radix: 16)
         result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex

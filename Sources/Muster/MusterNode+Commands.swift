@@ -68,7 +68,8 @@ extension MusterNode {
     let channels = node.channelIDs
     if let name = command.channel {
       guard let channel = channels.first(where: { node.name(of: $0) == name }) else {
-        throw MusterError("this node is not in a channel \(name)", hint: "see \"channels\" in ready")
+        throw MusterError(
+          "this node is not in a channel \(name)", hint: "see \"channels\" in ready")
       }
       return channel
     }
@@ -83,7 +84,8 @@ extension MusterNode {
     of command: Command, in channel: ChannelID
   ) throws(MusterError) -> NodeID {
     guard let text = command.member else {
-      throw MusterError("which member", hint: "add \"member\" with an id from member.joined", kind: .usage)
+      throw MusterError(
+        "which member", hint: "add \"member\" with an id from member.joined", kind: .usage)
     }
     let known = node.members(of: channel).map(\.id)
     guard let id = known.first(where: { $0.short == text || $0.key.hex == text }) else {

@@ -80,7 +80,8 @@ public actor MusterNode {
     let known = Set(NetworkInterface.list().map(\.name))
     for name in configuration.interfaces where !known.contains(name) {
       throw MusterError(
-        "there is no interface \(name)", hint: "the ones that are up: \(known.sorted().joined(separator: ", "))",
+        "there is no interface \(name)",
+        hint: "the ones that are up: \(known.sorted().joined(separator: ", "))",
         kind: .usage)
     }
     let media = try MediaThreads.open(configuration)
@@ -179,7 +180,8 @@ public actor MusterNode {
   }
 
   private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
-    let task = loop.scheduleRepeatedTask(initialDelay: .seconds(seconds), delay: .seconds(seconds)) {
+    let task = loop.scheduleRepeatedTask(initialDelay: .seconds(seconds), delay: .seconds(seconds))
+    {
       [weak self] _ in
       self?.assumeIsolated { body($0) }
     }

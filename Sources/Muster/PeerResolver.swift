@@ -14,7 +14,8 @@ struct PeerResolver: Sendable {
       let failure = MusterError(
         "\"\(text)\" is not an address", hint: "\(option) takes HOST:PORT, such as 192.0.2.7:4711",
         kind: .usage)
-      guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
+      guard let colon = text.lastIndex(of: ":"),
+        let port = UInt16(text[text.index(after: colon)...])
       else { throw failure }
       var host = String(text[..<colon])
       if host.hasPrefix("[") {

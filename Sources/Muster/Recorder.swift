@@ -5,8 +5,8 @@ import MusterMedia
 
 /// Writes what is received: one `.ivf` and one `.wav` per remote participant.
 ///
-/// Both files begin at the same moment of the sender's clock, so that picture and sound of one member
-/// line up: a picture's time, and a sample's place, are counted from there.
+/// Both files begin at the same moment of the sender's clock, so that picture and sound of one
+/// member line up: a picture's time, and a sample's place, are counted from there.
 final class Recorder: Sendable {
   private enum Input: Sendable {
     case picture(ReceivedFrame, LinkID, name: String)
@@ -20,7 +20,8 @@ final class Recorder: Sendable {
   private let directory: String
   private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
 
-  /// Makes the directory where there is none; one that cannot be written is an error now, not later.
+  /// Makes the directory where there is none; one that cannot be written is an error now, not
+  /// later.
   init(directory: String) throws(MusterError) {
     self.directory = directory
     if mkdir(directory, 0o755) != 0, errno != EEXIST {
@@ -175,7 +176,8 @@ private struct Track {
     nextTimestamp = sound.timestamp &+ UInt32(sound.pcm.count)
   }
 
-  /// `NAME-ID`, with a number behind where an earlier recording has that name: nothing is overwritten.
+  /// `NAME-ID`, with a number behind where an earlier recording has that name: nothing is
+  /// overwritten.
   private mutating func filePath(_ id: NodeID) throws -> String {
     if let path { return path }
     let base = "\(directory)/\(DisplayText.fileName(name ?? "member"))-\(id.short)"

@@ -58,7 +58,9 @@ extension Address {
 
   /// The address of 4 or 16 bytes in network order.
   init?(hostBytes bytes: some Collection<UInt8>, zone: UInt32, port: UInt16) {
-    func word(_ bytes: some Collection<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+    func word(_ bytes: some Collection<UInt8>) -> UInt64 {
+      bytes.reduce(0) { $0 << 8 | UInt64($1) }
+    }
     switch bytes.count {
     case 4: self.init(host: .v4(UInt32(word(bytes))), port: port)
     case 16:

@@ -5,16 +5,16 @@ import MusterWire
 import NIOCore
 import NIOPosix
 
-/// The node's UDP sockets: one port for everything, on IPv4 and IPv6, and the discovery port that all
-/// nodes of a host share. Lives on the node's event loop.
+/// The node's UDP sockets: one port for everything, on IPv4 and IPv6, and the discovery port that
+/// all nodes of a host share. Lives on the node's event loop.
 final class Sockets {
-  /// Groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365), IPv6 link-local.
+  /// Groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365), IPv6
+  /// link-local.
   enum Discovery {
     static let port: UInt16 = 47_474
     static let groupV4 = Address(host: .v4(0xEFC0_4D53), port: port)
     static let groupV6 = Address(
       host: .v6(high: 0xFF02_0000_0000_0000, low: 0x4D53, zone: 0), port: port)
-    static let limitedBroadcast = Address(host: .v4(0xFFFF_FFFF), port: port)
   }
 
   /// 2 MiB: a second of a busy call; the kernel may grant less.
@@ -61,7 +61,8 @@ final class Sockets {
     if shared4 >= 0 {
       sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
     }
-    let shared6 = udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: Discovery.port), reuse: true)
+    let shared6 = udp(
+      Address(host: .v6(high: 0, low: 0, zone: 0), port: Discovery.port), reuse: true)
     if shared6 >= 0 {
       sockets.discoveryV6 = try await adopt(shared6, on: loop, handler: handler)
     }
@@ -78,7 +79,8 @@ final class Sockets {
       let port = listen.port != 0 ? listen.port : localPort(descriptor)
       return listen.isIPv6 ? (-1, descriptor, port) : (descriptor, -1, port)
     }
-    // The same port on both families: the first bind chooses it, and another may hold it on the second.
+    // The same port on both families: the first bind chooses it, and another may hold it on the
+    // second.
     for _ in 0..<16 {
       let v4 = udp(Address(host: .v4(0), port: 0), reuse: false)
       guard v4 >= 0 else { continue }
@@ -175,8 +177,8 @@ final class Sockets {
     return made
   }
 
-  /// Sends by multicast and broadcast out of every given interface. One that refuses is passed over:
-  /// an interface may vanish at any moment, and others still work.
+  /// Sends by multicast and broadcast out of every given interface. One that refuses is passed
+  /// over: an interface may vanish at any moment, and others still work.
   func broadcast(_ datagram: [UInt8], via interfaces: [NetworkInterface]) {
     var hasMulticastV6: [UInt32] = []
     for interface in interfaces {
@@ -252,6 +254,7 @@ final class DatagramHandler: ChannelInboundHandler, Sendable {
     node()?.assumeIsolated { $0.received(bytes, from: source) }
   }
 
-  /// Errors of single datagrams (ICMP refusals, full buffers) concern nobody: the engines ask again.
+  /// Errors of single datagrams (ICMP refusals, full buffers) concern nobody: the engines ask
+  /// again.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }

@@ -31,7 +31,8 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether a datagram may be sent there as to one host: not multicast, broadcast, "any" or port 0.
+  /// Whether a datagram may be sent there as to one host: not multicast, broadcast, "any" or port
+  /// 0.
   public var isUnicast: Bool {
     guard port != 0 else { return false }
     switch host {
@@ -154,7 +155,8 @@ extension Address {
     return .v6(high: word(all[0..<4]), low: word(all[4..<8]), zone: zone)
   }
 
-  /// The text before and after `::`; the second is nil where there is none, the whole nil where two.
+  /// The text before and after `::`; the second is nil where there is none, the whole nil where
+  /// two.
   private static func splitDoubleColon(_ text: some StringProtocol) -> (Substring, Substring?)? {
     let all = Array(text)
     let places = all.indices.dropLast().filter { all[$0] == ":" && all[$0 + 1] == ":" }

@@ -18,7 +18,6 @@ public enum Limits {
   public static let sessionsPerLink = 3
 
   public static let spatialLayers = 3
-  public static let temporalLayers = 3
   /// One encoded picture; a larger one is dropped by sender and receiver alike.
   public static let frameBytes = 1 << 20
   /// Pictures being put together for one sender.
@@ -30,6 +29,4 @@ public enum Limits {
   public static let nackEntries = 256
   /// Opus packets in one jitter buffer: 2 s.
   public static let audioPackets = 100
-  /// Raw pictures between a camera and its encoder.
-  public static let rawFrames = 2
 }

@@ -1,4 +1,5 @@
-/// A budget that refills at a steady rate: how often something may be done for those not yet proven.
+/// A budget that refills at a steady rate: how often something may be done for those not yet
+/// proven.
 public struct TokenBucket: Sendable {
   public let capacity: Double
   public let perSecond: Double

@@ -118,7 +118,8 @@ public enum PixelConversion {
   private static func convertPacked(
     _ base: UnsafePointer<UInt8>, _ format: PixelFormat, _ stride: Int, _ frame: I420Frame
   ) -> Bool {
-    // libyuv names formats by their order in a register: RAW is R, G, B in memory, RGB24 is B, G, R.
+    // libyuv names formats by their order in a register: RAW is R, G, B in memory, RGB24 is B, G,
+    // R.
     let convert =
       switch format {
       case .yuyv: YUY2ToI420

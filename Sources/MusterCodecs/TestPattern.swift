@@ -11,10 +11,10 @@ import MusterBase
 /// | 48 | capture time in units of 100 us of the capturing machine's boot clock |
 /// | 16 | CRC-16/CCITT (polynomial 0x1021, start 0xFFFF) of the 10 bytes before |
 ///
-/// Block (column, row) covers x from `column * width / 16` and y from `row * height / 24`. Positions
-/// are relative to the size, so that every simulcast layer can be read, and the levels lie so far
-/// apart that VP8 at 150 kbit/s does not blur them. Below, a ball and a bar move over a gradient;
-/// the square at the lower left is white during a flash.
+/// Block (column, row) covers x from `column * width / 16` and y from `row * height / 24`.
+/// Positions are relative to the size, so that every simulcast layer can be read, and the levels
+/// lie so far apart that VP8 at 150 kbit/s does not blur them. Below, a ball and a bar move over a
+/// gradient; the square at the lower left is white during a flash.
 public enum TestPattern {
   static let columns = 16
   static let rows = 6

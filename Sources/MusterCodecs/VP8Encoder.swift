@@ -15,8 +15,8 @@ public struct EncodedVP8: Equatable, Sendable {
 /// A real-time VP8 encoder of one simulcast layer: one size, one thread, three temporal layers.
 ///
 /// Settings are those of libwebrtc (`libvpx_vp8_encoder.cc`) unless a comment says why not. The
-/// same frames at the same instants give the same bytes: one thread and a negative `cpu-used`, which
-/// does not adapt to the time spent. Not thread-safe: use it from one thread at a time.
+/// same frames at the same instants give the same bytes: one thread and a negative `cpu-used`,
+/// which does not adapt to the time spent. Not thread-safe: use it from one thread at a time.
 public final class VP8Encoder {
   public let size: VideoSize
   public let framesPerSecond: Int

@@ -14,7 +14,8 @@ extension Node {
       case .found(let peer, let bootID, let channel, let address):
         guard peers.count < Limits.links else { continue }
         perform(
-          links.connect(to: peer, bootID: bootID, in: channel, at: address, now: now), at: now, &out)
+          links.connect(to: peer, bootID: bootID, in: channel, at: address, now: now), at: now, &out
+        )
       }
     }
   }

@@ -80,7 +80,11 @@ extension Node {
     let call = entry.state.isInCall ? entry.state.call : nil
     for link in peers.keys where link.channel == channel {
       let shares = call?.participants.contains(link.peer) ?? false
-      if shares { beginMedia(with: link, at: now, &out) } else { endMedia(with: link, at: now, &out) }
+      if shares {
+        beginMedia(with: link, at: now, &out)
+      } else {
+        endMedia(with: link, at: now, &out)
+      }
     }
     updateCallState(in: channel, &out)
     publish(at: now, &out)
@@ -112,7 +116,9 @@ extension Node {
   }
 
   mutating func endMedia(with link: LinkID, at now: Instant, _ out: inout [Output]) {
-    guard let index = peers.index(of: link), let incoming = peers[at: index].incoming else { return }
+    guard let index = peers.index(of: link), let incoming = peers[at: index].incoming else {
+      return
+    }
     if let layer = peers[at: index].outgoing?.layer {
       emitLayer(link, from: layer, to: nil, why: .ended, &out)
     }
@@ -127,7 +133,8 @@ extension Node {
     out.append(.mediaEnded(link))
   }
 
-  /// Asks others for a picture no larger than `wish`; for one member, or for all when `member` is nil.
+  /// Asks others for a picture no larger than `wish`; for one member, or for all when `member` is
+  /// nil.
   public mutating func watch(
     _ wish: VideoWish, of member: NodeID?, in channel: ChannelID, at now: Instant
   ) -> [Output] {

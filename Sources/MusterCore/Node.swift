@@ -7,8 +7,8 @@ import MusterWire
 
 /// One node as a value: discovery, links, channels and media put together.
 ///
-/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the time,
-/// and carry out the `Output` that every method returns. Files named `Node+…` hold its parts.
+/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the
+/// time, and carry out the `Output` that every method returns. Its parts are in `Node+…`.
 public struct Node: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.

@@ -36,8 +36,8 @@ public struct ChannelKey: Sendable {
   public static let passphrasePasses: UInt64 = 3
   public static let passphraseMemoryBytes = 64 << 20
 
-  /// The key of a name and a passphrase, at the price of 64 MiB and some tenths of a second a guess;
-  /// nil when there is not that much memory.
+  /// The key of a name and a passphrase, at the price of 64 MiB and some tenths of a second a
+  /// guess; nil when there is not that much memory.
   public static func fromPassphrase(_ passphrase: String, name: String) -> ChannelKey? {
     precondition(Sodium.isReady)
     let salt = Blake2b.hash(Array("muster/1 salt".utf8) + Array(name.utf8), count: 16)

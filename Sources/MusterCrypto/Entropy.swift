@@ -12,8 +12,8 @@ public struct Entropy: Sendable {
   /// The operating system's generator.
   public static let system = Entropy(source: .system)
 
-  /// A repeatable stream, for simulations and tests only. A copy repeats what the original gives, so
-  /// every engine is handed a seed of its own.
+  /// A repeatable stream, for simulations and tests only. A copy repeats what the original gives,
+  /// so every engine is handed a seed of its own.
   public static func seeded(_ seed: UInt64) -> Entropy {
     Entropy(source: .seeded(seed, drawn: 0))
   }

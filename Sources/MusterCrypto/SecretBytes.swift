@@ -15,7 +15,8 @@ enum Sodium {
 public final class SecretBytes: @unchecked Sendable {
   /// Where the bytes live.
   public enum Storage: Sendable {
-    /// Locked pages between guard pages (`sodium_malloc`): for secrets that live as long as the node.
+    /// Locked pages between guard pages (`sodium_malloc`): for secrets that live as long as the
+    /// node.
     case guarded
     /// The heap, wiped at the end: for keys of handshakes and sessions, of which there are
     /// thousands; five system calls for each would cost more than its Diffie-Hellman.

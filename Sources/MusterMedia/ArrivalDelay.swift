@@ -4,7 +4,8 @@ import MusterBase
 ///
 /// After NetEq's `relative_arrival_delay_tracker.cc` and `underrun_optimizer.cc`: the delay of a
 /// packet is relative to the fastest within two seconds (so that clocks may drift), the largest of
-/// every 500 ms goes into a histogram that forgets, and its 95th percentile is what to be ready for.
+/// every 500 ms goes into a histogram that forgets, and its 95th percentile is what to be ready
+/// for.
 public struct ArrivalDelay: Equatable, Sendable {
   /// 2 s of packets.
   static let window = 100

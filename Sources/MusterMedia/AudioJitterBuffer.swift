@@ -2,9 +2,9 @@ import MusterBase
 
 /// One remote speaker's Opus packets, from the network's pace to the sound card's.
 ///
-/// The delay is reckoned, not counted in packets: when a packet is played, how long after the moment
-/// at which the fastest path would have brought it. So one figure covers jitter, drifting clocks
-/// (the fastest path drifts along) and pauses of the source (its timestamps pause along).
+/// The delay is reckoned, not counted in packets: when a packet is played, how long after the
+/// moment at which the fastest path would have brought it. So one figure covers jitter, drifting
+/// clocks (the fastest path drifts along) and pauses of the source (its timestamps pause along).
 public struct AudioJitterBuffer: Sendable {
   public enum Playout: Equatable, Sendable {
     /// Nothing to hear.
@@ -23,8 +23,8 @@ public struct AudioJitterBuffer: Sendable {
   /// A frame and a half: less would make every hiccup of a playout thread audible.
   static let minimumDelay = Duration.milliseconds(30)
   static let maximumDelay = Duration.milliseconds(400)
-  /// The delay is corrected by whole frames, so it must be off by more than half of one. Being short
-  /// is the worse of the two: the next late packet is missed.
+  /// The delay is corrected by whole frames, so it must be off by more than half of one. Being
+  /// short is the worse of the two: the next late packet is missed.
   static let excess = Duration.milliseconds(20)
   static let shortage = Duration.milliseconds(10)
   /// Off by this much, corrections no longer wait for a quiet moment.

@@ -17,9 +17,9 @@ public struct AssembledFrame: Equatable, Sendable {
 /// are missing.
 ///
 /// Sequences have no gaps on a link, so a picture that follows the last one let out, packet on
-/// packet, has all it refers to. Across a hole there are three ways on: a keyframe; the very next base
-/// picture by TL0PICIDX (RFC 7741 4.2), since base pictures refer to base pictures only; and an
-/// enhancement picture that says it refers to nothing but the base picture let out last (Y).
+/// packet, has all it refers to. Across a hole there are three ways on: a keyframe; the very next
+/// base picture by TL0PICIDX (RFC 7741 4.2), since base pictures refer to base pictures only; and
+/// an enhancement picture that says it refers to nothing but the base picture let out last (Y).
 public struct FrameAssembler: Sendable {
   /// Pictures missing by their numbers beyond this are a counter that started afresh.
   static let plausibleSkip = 1000
@@ -33,7 +33,8 @@ public struct FrameAssembler: Sendable {
   private var lastEnd: Int64?
   private var lastBase: UInt8?
   private var lastPictureID: UInt16?
-  /// By sequence; at most `Limits.packetsInAssembly`, of at most `Limits.framesInAssembly` pictures.
+  /// By sequence; at most `Limits.packetsInAssembly`, of at most `Limits.framesInAssembly`
+  /// pictures.
   private var packets: [VideoPacket] = []
   private var ends = 0
 

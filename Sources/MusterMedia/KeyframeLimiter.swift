@@ -13,8 +13,8 @@ public struct KeyframeLimiter: Equatable, Sendable {
   /// True when the very next picture should be a keyframe; else `tick` will say when.
   ///
   /// A request that was under way when the last keyframe went out is answered by that one: asking
-  /// takes half of `roundTrip`, and the keyframe takes the other half. Should it be lost, the receiver
-  /// asks again.
+  /// takes half of `roundTrip`, and the keyframe takes the other half. Should it be lost, the
+  /// receiver asks again.
   public mutating func request(roundTrip: Duration = .zero, at now: Instant) -> Bool {
     guard let lastKeyframe else {
       self.lastKeyframe = now

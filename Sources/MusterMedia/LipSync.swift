@@ -2,8 +2,9 @@ import MusterBase
 
 /// How long a picture waits so that sound and picture of one member leave together.
 ///
-/// After libwebrtc's `video/stream_synchronization.cc`: what is off by less than 30 ms is left alone
-/// (nobody sees it, and following noise would shake the picture), and one step moves at most 80 ms.
+/// After libwebrtc's `video/stream_synchronization.cc`: what is off by less than 30 ms is left
+/// alone (nobody sees it, and following noise would shake the picture), and one step moves at most
+/// 80 ms.
 public struct LipSync: Equatable, Sendable {
   static let deadBand = Duration.milliseconds(30)
   static let maximumStep = Duration.milliseconds(80)

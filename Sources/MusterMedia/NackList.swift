@@ -4,7 +4,8 @@ import MusterBase
 public struct NackList: Equatable, Sendable {
   /// Tries per packet (libwebrtc `nack_requester.cc`).
   static let maximumTries = 10
-  /// A packet counts as late, not lost, until this many later ones are here or this time has passed.
+  /// A packet counts as late, not lost, until this many later ones are here or this time has
+  /// passed.
   static let reorderedPackets: Int64 = 2
   static let reorderedTime = Duration.milliseconds(5)
   /// Between two tries: a round trip and a fifth, but never less than libwebrtc's scan interval.

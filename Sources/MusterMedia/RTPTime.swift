@@ -7,8 +7,8 @@ public enum RTPTime {
 
   /// The instant on a stream's clock; it wraps like every RTP timestamp.
   ///
-  /// RFC 3550 5.1 advises a random offset against known-plaintext attacks on the payload cipher; the
-  /// link's AEAD has no such weakness, and one base for all layers lets a receiver order them.
+  /// RFC 3550 5.1 advises a random offset against known-plaintext attacks on the payload cipher;
+  /// the link's AEAD has no such weakness, and one base for all layers lets a receiver order them.
   public static func timestamp(of instant: Instant, clockRate: Int) -> UInt32 {
     let (seconds, rest) = split(instant)
     let rate = Int64(clockRate)

@@ -3,8 +3,8 @@ import MusterBase
 /// Whether a member speaks, from the levels its packets bear (RFC 6464), with hysteresis.
 ///
 /// After LiveKit's `audiolevel.go`: loud for 40 % of 400 ms begins speech, so that a click or a key
-/// does not. It ends only after a whole window without anything that is even nearly as loud, so that
-/// a pause between words does not end it.
+/// does not. It ends only after a whole window without anything that is even nearly as loud, so
+/// that a pause between words does not end it.
 public struct SpeakingDetector: Equatable, Sendable {
   /// At or below this many -dBov a packet is loud.
   static let beginLevel: UInt8 = 35

@@ -1,7 +1,8 @@
 import MusterBase
 import MusterWire
 
-/// One layer of one sender as it arrives: what is missing, what is complete, what must be asked for.
+/// One layer of one sender as it arrives: what is missing, what is complete, what must be asked
+/// for.
 public struct VideoStream: Sendable {
   /// Before a first packet from the middle of a picture, so many are asked for, too: mostly it is
   /// only the first or the second packet of the first keyframe that got lost.
@@ -43,8 +44,8 @@ public struct VideoStream: Sendable {
     lastNewAt = now
   }
 
-  /// Takes the place of another source of the same layer: a sender that changes its source with every
-  /// packet is not asked for more keyframes than any other.
+  /// Takes the place of another source of the same layer: a sender that changes its source with
+  /// every packet is not asked for more keyframes than any other.
   public mutating func succeed(_ other: VideoStream) { requester = other.requester }
 
   public enum Arrival: Equatable, Sendable { case new, recovered, late, unusable }

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// A stranger on the network: hears everything, knows no key, and sends what it likes from addresses
-/// of its own or under those of members.
+/// A stranger on the network: hears everything, knows no key, and sends what it likes from
+/// addresses of its own or under those of members.
 struct Attacker: Sendable {
   struct Recording: Sendable {
     let datagram: [UInt8]

@@ -25,7 +25,8 @@ extension Simulation {
     if let picturesAt, now - picturesAt >= Self.settledTime { finish() }
   }
 
-  /// When the last process came or went and the network became whole: agreement takes time from then.
+  /// When the last process came or went and the network became whole: agreement takes time from
+  /// then.
   private var calmedAt: Instant? {
     nodes.contains { ($0.node != nil) != $0.isInChannel } ? nil : max(calmAt, lastChangeAt)
   }

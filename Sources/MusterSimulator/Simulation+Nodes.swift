@@ -111,7 +111,8 @@ extension Simulation {
     }
   }
 
-  /// Speech comes in spurts: an encoder with DTX sends next to nothing between them (RFC 7587 3.1.3).
+  /// Speech comes in spurts: an encoder with DTX sends next to nothing between them (RFC 7587
+  /// 3.1.3).
   mutating func takeSound(_ place: Int, run: Int, packetsLeft: Int, level: UInt8) {
     guard nodes[place].run == run, nodes[place].node != nil else { return }
     guard packetsLeft > 0 else {

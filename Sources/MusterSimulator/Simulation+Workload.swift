@@ -159,7 +159,8 @@ extension Simulation {
   /// Whether a node may leave the call just now; true notes what follows from that.
   ///
   /// An initiator's leaving ends the call for all, and nobody but the initiator can tell that to
-  /// who has not heard it. So it ends calls only while everyone hears it, and stays until they have.
+  /// who has not heard it. So it ends calls only while everyone hears it, and stays until they
+  /// have.
   mutating func mayLeaveCall(_ place: Int) -> Bool {
     let channel = key.channelID
     guard let node = nodes[place].node, node.isInCall(channel) else { return true }

@@ -16,8 +16,8 @@ public enum DatagramKind: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// What the first byte of a link's opened payload tells. RTP and RTCP begin with their version bits,
-/// 0b10, so that they need no byte of their own (RFC 7983 demultiplexes in the same way).
+/// What the first byte of a link's opened payload tells. RTP and RTCP begin with their version
+/// bits, 0b10, so that they need no byte of their own (RFC 7983 demultiplexes in the same way).
 public enum PayloadKind: Equatable, Sendable {
   /// Nothing but a sign of life.
   case keepalive

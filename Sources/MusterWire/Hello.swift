@@ -2,9 +2,9 @@ import MusterBase
 
 /// A member's state as it tells it to the channel. Signed by the member; the newest sequence wins.
 ///
-/// Layout: author 32, boot id 8, sequence 8, flags 2, name length 1 and UTF-8; if in a call: call id
-/// 16, initiator 32, start 8; then, if an ended call is named: call id 16; last the count of video
-/// layers and width 2, height 2, frames per second 1 of each, smallest first.
+/// Layout: author 32, boot id 8, sequence 8, flags 2, name length 1 and UTF-8; if in a call: call
+/// id 16, initiator 32, start 8; then, if an ended call is named: call id 16; last the count of
+/// video layers and width 2, height 2, frames per second 1 of each, smallest first.
 public struct Hello: Equatable, Sendable {
   public var author: NodeID
   public var bootID: UInt64

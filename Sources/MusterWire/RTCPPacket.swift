@@ -28,7 +28,8 @@ public enum RTCPPacket: Equatable, Sendable {
     switch self {
     case .senderReport(let report):
       precondition(report.reports.count <= Self.maximumReports)
-      Self.header(&writer, report.reports.count, PacketType.senderReport, 6 + 6 * report.reports.count)
+      Self.header(
+        &writer, report.reports.count, PacketType.senderReport, 6 + 6 * report.reports.count)
       writer.u32(report.ssrc)
       writer.u64(report.ntpTime)
       writer.u32(report.rtpTime)
@@ -136,8 +137,8 @@ public enum RTCPPacket: Equatable, Sendable {
 /// RFC 3550 6.4.1.
 public struct SenderReport: Equatable, Sendable {
   public var ssrc: UInt32
-  /// When the report was made, by the sender's boot clock: seconds and 32 bits of fraction. Not wall
-  /// time: receivers only compare the times of one sender with each other.
+  /// When the report was made, by the sender's boot clock: seconds and 32 bits of fraction. Not
+  /// wall time: receivers only compare the times of one sender with each other.
   public var ntpTime: UInt64
   /// The same moment on the stream's RTP clock.
   public var rtpTime: UInt32

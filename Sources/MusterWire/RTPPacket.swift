@@ -1,7 +1,7 @@
 import MusterBase
 
-/// The payload types of this protocol, fixed rather than negotiated. One per simulcast layer, so that
-/// a receiver tells layers apart without any announcement having arrived.
+/// The payload types of this protocol, fixed rather than negotiated. One per simulcast layer, so
+/// that a receiver tells layers apart without any announcement having arrived.
 public enum PayloadType {
   public static let opus: UInt8 = 111
   public static let vp8Base: UInt8 = 100

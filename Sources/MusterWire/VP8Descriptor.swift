@@ -53,7 +53,8 @@ public struct VP8Descriptor: Equatable, Sendable {
     let present = try reader.u8()
     if present & 0x80 != 0 {
       let high = try reader.u8()
-      pictureID = high & 0x80 == 0 ? UInt16(high) : UInt16(high & 0x7F) << 8 | UInt16(try reader.u8())
+      pictureID =
+        high & 0x80 == 0 ? UInt16(high) : UInt16(high & 0x7F) << 8 | UInt16(try reader.u8())
     }
     if present & 0x40 != 0 { tl0PicIdx = try reader.u8() }
     if present & 0x30 != 0 {

@@ -20,7 +20,8 @@ final class CallPage: Sendable {
     self.source = source
   }
 
-  static func start(_ node: MusterNode, port: Int, open: Bool) async throws(MusterError) -> CallPage {
+  static func start(_ node: MusterNode, port: Int, open: Bool) async throws(MusterError) -> CallPage
+  {
     var entropy = Entropy.system
     let token = Hex.encode(entropy.bytes(16))
     let source = PageSource(node: node)

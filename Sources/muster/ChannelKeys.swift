@@ -14,7 +14,8 @@ enum ChannelKeys {
     }
     guard names.count <= Limits.channels else {
       throw MusterError(
-        "\(names.count) channels are too many", hint: "\(Limits.channels) are the most", kind: .usage)
+        "\(names.count) channels are too many", hint: "\(Limits.channels) are the most",
+        kind: .usage)
     }
     let fromEnvironment = getenv("MUSTER_PASSPHRASE").map { String(cString: $0) }
     let secret = keyFile == nil ? passphrase ?? fromEnvironment : nil

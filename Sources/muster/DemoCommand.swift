@@ -13,7 +13,9 @@ struct DemoCommand: AsyncParsableCommand {
       this machine. The page that is printed shows the call as the third of them sees it.
       """)
 
-  @Option(name: .customLong("for"), help: "Seconds to run (default: until Ctrl-C with a terminal, else 15).")
+  @Option(
+    name: .customLong("for"),
+    help: "Seconds to run (default: until Ctrl-C with a terminal, else 15).")
   var seconds: Double?
 
   @Option(help: "A .y4m or .ivf file as the first node's camera (default: the test pattern).")
@@ -29,7 +31,8 @@ struct DemoCommand: AsyncParsableCommand {
     let terminal = isatty(STDOUT_FILENO) == 1
     let limit = seconds ?? (terminal ? 3600 : 15)
     guard let directory = Self.temporaryDirectory() else {
-      throw MusterError("cannot make a temporary directory", hint: "check TMPDIR and its free space")
+      throw MusterError(
+        "cannot make a temporary directory", hint: "check TMPDIR and its free space")
     }
     defer { Self.remove(directory) }
     let nodes = try Demo.cast(video: video, audio: audio).enumerated().map { index, part throws in

@@ -68,7 +68,9 @@ final class DemoNode: Sendable {
   private func read(_ descriptor: Int32) {
     Task.detached { [self] in
       for await line in LineReader.lines(of: descriptor) {
-        guard let event = try? JSONDecoder().decode(DemoEvent.self, from: Data(line)) else { continue }
+        guard let event = try? JSONDecoder().decode(DemoEvent.self, from: Data(line)) else {
+          continue
+        }
         state.withLock { event.apply(to: &$0) }
       }
       state.withLock { $0.hasEnded = true }

@@ -21,7 +21,8 @@ struct DevicesCommand: ParsableCommand {
     }
     if cameras.isEmpty { print("  none found; --video test or a file works without one") }
     print("Microphones (--audio mic:NAME)")
-    Self.list(sound.filter(\.canCapture), none: "none found; --audio tone or a file works without one")
+    Self.list(
+      sound.filter(\.canCapture), none: "none found; --audio tone or a file works without one")
     print("Loudspeakers (--speaker NAME)")
     Self.list(sound.filter(\.canPlay), none: "none found; --speaker FILE.wav works without one")
   }

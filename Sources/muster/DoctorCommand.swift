@@ -93,7 +93,8 @@ enum Examination {
         Finding(
           subject: "interface \(interface.name)", verdict: tooSmall ? .bad : .good,
           fact: "\(interface.address.hostText), MTU \(interface.mtu)",
-          advice: tooSmall ? "raise its MTU to 1280 or more: ip link set \(interface.name) mtu 1280" : ""))
+          advice: tooSmall
+            ? "raise its MTU to 1280 or more: ip link set \(interface.name) mtu 1280" : ""))
     }
     if interfaces.allSatisfy(\.isLoopback) {
       findings.append(

@@ -54,7 +54,9 @@ struct JSONLines: Sendable {
     bytes.append(0x0A)
     var offset = 0
     while offset < bytes.count {
-      let count = bytes[offset...].withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+      let count = bytes[offset...].withUnsafeBytes {
+        Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count)
+      }
       if count < 0 {
         if errno == EINTR || errno == EAGAIN { continue }
         return stop()  // nobody reads any more

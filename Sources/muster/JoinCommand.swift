@@ -14,8 +14,8 @@ struct JoinCommand: AsyncParsableCommand {
     abstract: "Join channels; start or join their calls.",
     discussion: """
       With a terminal, shows who is there and takes keys. Without one, or with --json, standard \
-      output has one JSON object a line (docs/EVENTS.md) and standard input takes commands, such as \
-      {"do":"mute","media":"audio"}.
+      output has one JSON object a line (docs/EVENTS.md) and standard input takes commands, such \
+      as {"do":"mute","media":"audio"}.
       """)
 
   @Argument(help: "The channels to join.")
@@ -27,7 +27,9 @@ struct JoinCommand: AsyncParsableCommand {
   @Option(help: "The channel's passphrase; also from MUSTER_PASSPHRASE.")
   var passphrase: String?
 
-  @Option(name: .customLong("key-file"), help: "A file with the channel's key: 32 bytes or 64 hex digits.")
+  @Option(
+    name: .customLong("key-file"), help: "A file with the channel's key: 32 bytes or 64 hex digits."
+  )
   var keyFile: String?
 
   @Flag(help: "Start the call, or join it, at once.")
@@ -36,16 +38,21 @@ struct JoinCommand: AsyncParsableCommand {
   @Flag(help: "Stay out of the call.")
   var watch = false
 
-  @Option(help: "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera if there is one).")
+  @Option(
+    help:
+      "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera if there is one)."
+  )
   var video: String?
 
   @Option(help: "mic[:PCM], tone, a .wav file, or none (default: a microphone if there is one).")
   var audio: String?
 
-  @Option(help: "default, an ALSA PCM, a .wav file, or none (default: a loudspeaker if there is one).")
+  @Option(
+    help: "default, an ALSA PCM, a .wav file, or none (default: a loudspeaker if there is one).")
   var speaker: String?
 
-  @Option(name: .customLong("video-bitrate"), help: "The most the largest picture may take, in kbit/s.")
+  @Option(
+    name: .customLong("video-bitrate"), help: "The most the largest picture may take, in kbit/s.")
   var videoBitrate: Int?
 
   @Option(help: "HOST:PORT of a node to look for; may be repeated.")
@@ -84,7 +91,8 @@ struct JoinCommand: AsyncParsableCommand {
   @Option(name: .customLong("for"), help: "Leave after so many seconds.")
   var seconds: Double?
 
-  @Option(name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+  @Option(
+    name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
   var logLevel: String = "warning"
 
   mutating func run() async throws {
@@ -181,7 +189,8 @@ struct JoinCommand: AsyncParsableCommand {
   private func devices(
     _ notices: inout [MusterError]
   ) -> (video: String?, audio: String?, speaker: String?) {
-    func choose(_ given: String?, _ found: Bool, _ device: String, _ notice: MusterError) -> String? {
+    func choose(_ given: String?, _ found: Bool, _ device: String, _ notice: MusterError) -> String?
+    {
       if let given { return given == "none" ? nil : given }
       if found { return device }
       notices.append(notice)
@@ -197,7 +206,8 @@ struct JoinCommand: AsyncParsableCommand {
         MusterError("no camera found: others will not see you", hint: "use --video test or a file")),
       choose(
         audio, hasMicrophone, "mic",
-        MusterError("no microphone found: others will not hear you", hint: "use --audio tone or a file")
+        MusterError(
+          "no microphone found: others will not hear you", hint: "use --audio tone or a file")
       ),
       choose(
         speaker, hasSpeaker, "default",

@@ -2,7 +2,8 @@ import Muster
 import MusterBase
 import MusterCrypto
 
-/// Finds out whether announces are heard on an interface, by two nodes that look for each other there.
+/// Finds out whether announces are heard on an interface, by two nodes that look for each other
+/// there.
 enum MulticastProbe {
   /// A sound network needs some milliseconds.
   private static let patience = Duration.milliseconds(1500)

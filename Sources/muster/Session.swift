@@ -18,7 +18,8 @@ struct Session: Sendable {
       configuration: .init(
         services: [
           .init(
-            service: NodeService(session: self), successTerminationBehavior: .gracefullyShutdownGroup)
+            service: NodeService(session: self),
+            successTerminationBehavior: .gracefullyShutdownGroup)
         ],
         gracefulShutdownSignals: [.sigint, .sigterm],
         logger: Logger(label: "muster")))

@@ -9,8 +9,8 @@ struct SimulateCommand: ParsableCommand {
     commandName: "simulate",
     abstract: "Run nodes on a simulated network with faults, and check what may never happen.",
     discussion: """
-      The same seed gives the same run, to the byte. One seed prints a line per event; several print \
-      a line each and stop at the first that fails.
+      The same seed gives the same run, to the byte. One seed prints a line per event; several \
+      print a line each and stop at the first that fails.
       """)
 
   @Option(help: "How many nodes (default: 2 to 8, as the seed says).")

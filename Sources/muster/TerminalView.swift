@@ -91,7 +91,8 @@ struct TerminalView: Sendable {
     if let page = session.page { lines += ["", "  Page  \(page.url)"] }
     lines += [""] + screen.messages.map { "  \($0)" }
     let isInCall = channels.contains { $0.isInCall }
-    let keys = "  [c] \(isInCall ? "leave" : "start or join") the call   [m] microphone   [v] camera   [q] quit"
+    let keys =
+      "  [c] \(isInCall ? "leave" : "start or join") the call   [m] microphone   [v] camera   [q] quit"
     lines += ["", Style.dim(keys)]
     RawTerminal.show(lines)
   }
@@ -107,7 +108,9 @@ struct TerminalView: Sendable {
     var lines = ["", title, ""]
     lines.append(line(for: channel.own, quality: channel.isInCall ? "you, in the call" : "you"))
     for member in channel.members {
-      let peer = screen.statistics?.peers.first { $0.member == member.id && $0.channel == channel.name }
+      let peer = screen.statistics?.peers.first {
+        $0.member == member.id && $0.channel == channel.name
+      }
       lines.append(line(for: member, quality: quality(peer)))
     }
     if channel.members.isEmpty { lines.append(Style.dim("  nobody else yet")) }
@@ -122,7 +125,8 @@ struct TerminalView: Sendable {
     let name = Style.padded(member.name, to: 20)
     let state = Style.padded(member.isInCall ? "in call" : "not joined", to: 12)
     let camera = flags.contains(.videoMuted) ? "camera off  " : ""
-    return "  \(Style.mark(member.isInCall)) \(name)\(state)\(camera)\(voice)  \(Style.dim(quality))"
+    return
+      "  \(Style.mark(member.isInCall)) \(name)\(state)\(camera)\(voice)  \(Style.dim(quality))"
   }
 
   private func quality(_ peer: Statistics.Peer?) -> String {
@@ -130,8 +134,12 @@ struct TerminalView: Sendable {
     var parts: [String] = []
     if let layer = peer.received?.layer { parts.append("\(layer)") }
     if let received = peer.received { parts.append("\(Int(received.kilobitsPerSecond)) kbit/s") }
-    if let roundTrip = peer.roundTrip { parts.append("\(Int(roundTrip.inMilliseconds.rounded())) ms") }
-    if let loss = peer.received?.audioLostPercent, loss >= 0.5 { parts.append("\(Int(loss)) % lost") }
+    if let roundTrip = peer.roundTrip {
+      parts.append("\(Int(roundTrip.inMilliseconds.rounded())) ms")
+    }
+    if let loss = peer.received?.audioLostPercent, loss >= 0.5 {
+      parts.append("\(Int(loss)) % lost")
+    }
     return parts.joined(separator: ", ")
   }
 }
@@ -176,7 +184,8 @@ struct RawTerminal {
 
   /// Single key presses.
   static func keys() -> AsyncStream<UInt8> {
-    let (stream, continuation) = AsyncStream<UInt8>.makeStream(bufferingPolicy: .bufferingNewest(64))
+    let (stream, continuation) = AsyncStream<UInt8>.makeStream(
+      bufferingPolicy: .bufferingNewest(64))
     let box = Unmanaged.passRetained(Box(continuation))
     var thread = pthread_t()
     pthread_create(

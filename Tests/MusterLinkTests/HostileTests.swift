@@ -36,7 +36,8 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   #expect(restarted.counters.wrongBoot == 1)
 }
 
-/// Engines are values: each altered datagram meets the very state that the genuine one is meant for.
+/// Engines are values: each altered datagram meets the very state that the genuine one is meant
+/// for.
 @Test func alteredAndTruncatedDatagramsGetNothing() {
   for (engine, flight) in exchange() {
     var genuine = engine

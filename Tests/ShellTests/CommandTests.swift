@@ -25,7 +25,8 @@ struct CommandTests {
   }
 
   @Test func anOverlongCommandIsRefused() {
-    let text = #"{"do":"mute","media":"audio","member":""# + String(repeating: "a", count: 5000) + "\"}"
+    let text =
+      #"{"do":"mute","media":"audio","member":""# + String(repeating: "a", count: 5000) + "\"}"
     #expect(parse(text) == nil)
   }
 

@@ -37,7 +37,8 @@ enum Layering {
       "Synchronization", "FoundationEssentials",
     ],
     "muster": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia", "MusterCore",
+      "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
+      "MusterCore",
       "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator",
       "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "NIOCore",
       "NIOPosix", "Glibc", "Synchronization", "FoundationEssentials",

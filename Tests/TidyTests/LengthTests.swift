@@ -7,7 +7,7 @@ private enum Ratchet {
   static let columnsWithText = 120
   static let fileLines = 400
   /// Files that are longer, with how long they may be.
-  static let longFiles = ["Sources/CMusterAssets/page/app.js": 460]
+  static let longFiles: [String: Int] = [:]
   static let functionLines = 60
   /// Functions that are longer, as "path name", with how long they may be.
   static let longFunctions: [String: Int] = [:]

@@ -21,8 +21,8 @@ extension LinkEngine {
     public var handshakeGiveUp: Duration = .seconds(90)
     /// A responder forgets a session that the initiator has not used by then.
     public var confirmWithin: Duration = .seconds(30)
-    /// Of two that open at once, the smaller id answers nothing for so long: its own initiation will
-    /// be answered, unless that way is blocked.
+    /// Of two that open at once, the smaller id answers nothing for so long: its own initiation
+    /// will be answered, unless that way is blocked.
     public var tieBreakPatience: Duration = .seconds(1)
     /// Something is sent at least this often, give or take `keepaliveJitter` of it.
     public var keepalive: Duration = .seconds(15)

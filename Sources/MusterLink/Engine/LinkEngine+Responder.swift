@@ -109,8 +109,8 @@ extension LinkEngine {
     if let oldest { memories[oldest.id] = nil }
   }
 
-  /// Both sides have opened at once: the smaller id's initiation counts. If the peer still repeats its
-  /// own after a while, this node's does not arrive, and the peer's is answered after all.
+  /// Both sides have opened at once: the smaller id's initiation counts. If the peer still repeats
+  /// its own after a while, this node's does not arrive, and the peer's is answered after all.
   private func ownGoesFirst(_ id: LinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard identity.id < id.peer, let place = links.index(of: id),
       let pending = links[at: place].pending, pending.bootID == bootID

@@ -4,8 +4,8 @@ import MusterWire
 
 /// Every link of one node: handshakes, sessions, paths. A state machine without I/O.
 ///
-/// Silent to everyone who cannot prove the channel's key. What does not verify changes a counter and
-/// nothing else. A copy of an engine would use its nonces again: there is one, and it moves.
+/// Silent to everyone who cannot prove the channel's key. What does not verify changes a counter
+/// and nothing else. A copy of an engine would use its nonces again: there is one, and it moves.
 public struct LinkEngine: Sendable {
   /// What the host is to do, in this order.
   public enum Output: Equatable, Sendable {
@@ -134,8 +134,8 @@ public struct LinkEngine: Sendable {
     }
   }
 
-  /// Header and body sealed into one datagram, and where to send it; nil when the link has no usable
-  /// session.
+  /// Header and body sealed into one datagram, and where to send it; nil when the link has no
+  /// usable session.
   public mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: LinkID, at now: Instant
   ) -> (datagram: [UInt8], to: Address)? {

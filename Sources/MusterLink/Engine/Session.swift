@@ -2,7 +2,8 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The header of a data datagram: `20 | receiver's index 4 | counter 8`, followed by ciphertext and tag.
+/// The header of a data datagram: `20 | receiver's index 4 | counter 8`, followed by ciphertext and
+/// tag.
 struct DataHeader {
   static let bytes = 13
 

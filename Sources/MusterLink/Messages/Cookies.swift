@@ -2,7 +2,8 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// `12 | receiver's index 4 | nonce 24 | sealed cookie 32`: "say it again with this, if you are there".
+/// `12 | receiver's index 4 | nonce 24 | sealed cookie 32`: "say it again with this, if you are
+/// there".
 ///
 /// Sealed under a key of channel and responder, with the initiation's first MAC as associated data:
 /// only who sent the initiation, or saw it and knows the channel key, can read it.

@@ -48,7 +48,8 @@ struct ReceivedMACs {
   }
 }
 
-/// `10 | sender's index 4 | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1 16 | mac2 16`.
+/// `10 | sender's index 4 | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1 16 | mac2
+/// 16`.
 struct Initiation {
   static let noiseBytes = 32 + 48 + InitiationPayload.bytes + AEAD.tagBytes
   static let bytes = 5 + noiseBytes + 2 * HandshakeMAC.bytes
@@ -79,7 +80,8 @@ struct Initiation {
   }
 }
 
-/// `11 | sender's index 4 | receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1 16 | mac2 16`.
+/// `11 | sender's index 4 | receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1 16 | mac2
+/// 16`.
 struct Response {
   static let noiseBytes = 32 + ResponsePayload.bytes + AEAD.tagBytes
   static let bytes = 9 + noiseBytes + 2 * HandshakeMAC.bytes

@@ -90,7 +90,8 @@ public struct HandshakeState: Sendable {
     return message + sealed
   }
 
-  /// The payload of the other side's next message; nil, and the state spoilt, if it does not verify.
+  /// The payload of the other side's next message; nil, and the state spoilt, if it does not
+  /// verify.
   public mutating func read(_ message: ArraySlice<UInt8>) -> [UInt8]? {
     guard let tokens = nextTokens(writing: false) else { return nil }
     var rest = message

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// Nothing accepted twice: every packet of sound gets from one run of its sender to each receiver at
-/// most once, unaltered, and over the sender's own link.
+/// Nothing accepted twice: every packet of sound gets from one run of its sender to each receiver
+/// at most once, unaltered, and over the sender's own link.
 public struct DeliveryChecker: Sendable {
   private struct Key: Comparable, Sendable {
     let receiver: UInt8

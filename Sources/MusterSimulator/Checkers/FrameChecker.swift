@@ -1,7 +1,7 @@
 import MusterBase
 
-/// Pictures are decodable in order: every frame that is shown refers only to frames shown before it,
-/// none is shown twice or before an older one.
+/// Pictures are decodable in order: every frame that is shown refers only to frames shown before
+/// it, none is shown twice or before an older one.
 public struct FrameChecker: Sendable {
   /// What a decoder fed with one member's frames holds.
   private struct Decoder: Sendable {

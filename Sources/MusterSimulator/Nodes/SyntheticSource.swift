@@ -1,8 +1,8 @@
 import MusterBase
 import MusterWire
 
-/// A node's camera, encoders and microphone: frames with the references of a real encoder and tokens
-/// instead of pictures.
+/// A node's camera, encoders and microphone: frames with the references of a real encoder and
+/// tokens instead of pictures.
 public struct SyntheticSource: Sendable {
   public static let framesPerSecond = 5
   static let ladder = [

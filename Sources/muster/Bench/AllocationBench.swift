@@ -8,7 +8,8 @@ import MusterWire
 
 /// Allocations on the hot paths, against their budgets.
 ///
-/// Counted by a small library that `make bench` builds and loads in front of the C library's malloc.
+/// Counted by a small library that `make bench` builds and loads in front of the C library's
+/// malloc.
 struct AllocationBench {
   struct Budget {
     var subject: String
@@ -79,7 +80,9 @@ struct NodePair {
   mutating func sendFrame(bytes: Int, isKeyframe: Bool = false) {
     // VP8's first bit is 0 in keyframes, which then have a start code and a size.
     var data = [UInt8](repeating: 1, count: bytes)
-    if isKeyframe { data.replaceSubrange(0..<10, with: [0, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1]) }
+    if isKeyframe {
+      data.replaceSubrange(0..<10, with: [0, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1])
+    }
     now = now + .milliseconds(1)
     carry(
       nodes[0].sendVideo(

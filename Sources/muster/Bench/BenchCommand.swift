@@ -8,8 +8,8 @@ struct BenchCommand: AsyncParsableCommand {
     commandName: "bench",
     abstract: "Measure this machine: a node's cost against the bare libraries.",
     discussion: """
-      Every figure is a ratio of two measurements of the same run, so that it means the same on any \
-      machine. Allocations are counted only when the counting library is loaded, as make bench does.
+      Every figure is a ratio of two measurements of the same run, so that it means the same on \
+      any machine. Allocations are counted only with the counting library, as make bench has it.
       """)
 
   @Option(name: .customLong("for"), help: "Seconds to measure the call for.")
@@ -52,7 +52,8 @@ struct BenchCommand: AsyncParsableCommand {
       print("  bare libraries    \(Figures.text(call.bareCores, 3)) cores")
       print("  two nodes         \(Figures.text(call.nodeCores, 3)) cores")
       print("  ratio             \(Figures.text(call.ratio, 2))")
-      print("  memory            \(Figures.text(call.megabytesPerNode, 1)) MB for both in one process")
+      print(
+        "  memory            \(Figures.text(call.megabytesPerNode, 1)) MB for both in one process")
       print("  pictures shown    \(call.picturesShown) of \(call.picturesExpected)")
     }
     if exceeded { throw ExitCode(1) }

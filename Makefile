@@ -23,7 +23,8 @@ build: setup ## Build the command in release configuration
 	swift build $(SWIFT_FLAGS)
 
 demo: build ## Run a call of three nodes on this machine
-	$(MUSTER) demo
+	$(MUSTER) demo --video Tests/Vectors/media/bunny_320x180.ivf \
+	  --audio Tests/Vectors/media/speech_16k.wav
 
 test: ## Build and run every test, a brief fuzz run included
 	@.ci/setup test
@@ -38,8 +39,10 @@ fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each
 lint: ## Check the formatting
 	swift format lint --strict -r Sources Tests Package.swift
 
-bench: build ## Measure cost and speed against the bare libraries
-	$(MUSTER) bench
+bench: build ## Measure cost and speed against the bare libraries; fails beyond a budget
+	@mkdir -p .build-bench
+	cc -O2 -fPIC -shared -o .build-bench/malloc_count.so Tests/Benchmarks/malloc_count.c
+	LD_PRELOAD=$(CURDIR)/.build-bench/malloc_count.so $(MUSTER) bench
 
 docs: setup ## Write the library's reference to .build-docs
 	swift package --allow-writing-to-directory .build-docs generate-documentation \

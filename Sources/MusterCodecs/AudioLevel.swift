@@ -7,14 +7,11 @@ public enum AudioLevel {
 
   /// The level in -dBov as RFC 6464 has it, computed as RFC 6465 appendix A does: 0 is a square
   /// wave of full scale, 127 is silence.
-  public static func dBov(_ pcm: some Collection<Int16>) -> UInt8 {
+  public static func dBov(_ pcm: [Int16]) -> UInt8 {
     guard !pcm.isEmpty else { return silence }
-    var sum = 0.0
-    for sample in pcm {
-      let value = Double(sample)
-      sum += value * value
-    }
-    let rms = (sum / Double(pcm.count)).squareRoot() / 32768
+    var sum: Int64 = 0
+    for sample in pcm { sum &+= Int64(sample) * Int64(sample) }
+    let rms = (Double(sum) / Double(pcm.count)).squareRoot() / 32768
     guard rms > 0 else { return silence }
     let level = -20 * log10(rms)
     return UInt8(min(max(level.rounded(), 0), Double(silence)))

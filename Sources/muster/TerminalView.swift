@@ -146,9 +146,17 @@ struct TerminalView: Sendable {
 
 /// ANSI styles; names are sanitised before they come here.
 enum Style {
-  static func bold(_ text: String) -> String { "\u{1B}[1m\(text)\u{1B}[0m" }
-  static func dim(_ text: String) -> String { "\u{1B}[2m\(text)\u{1B}[0m" }
-  static func green(_ text: String) -> String { "\u{1B}[32m\(text)\u{1B}[0m" }
+  /// Files and pipes get plain text.
+  private static let isShown = isatty(STDOUT_FILENO) == 1
+
+  static func bold(_ text: String) -> String { styled(text, 1) }
+  static func dim(_ text: String) -> String { styled(text, 2) }
+  static func green(_ text: String) -> String { styled(text, 32) }
+
+  private static func styled(_ text: String, _ code: Int) -> String {
+    isShown ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
+  }
+
   static func mark(_ isOn: Bool) -> String { isOn ? green("●") : "○" }
 
   static func padded(_ text: String, to width: Int) -> String {

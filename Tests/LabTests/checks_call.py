@@ -93,7 +93,7 @@ def five_nodes_on_one_bridge_see_each_other_without_addresses(t):
     frames = []
     for node in nodes:
         t.expect(len(node.roster()) == 4, f"{node.name} has {len(node.roster())} members")
-        told = node.wait("stats", since=time.monotonic() - 1.5)
+        told = node.wait("stats", since=seen + 1)
         frames += [peer["in"]["framesLost"] for peer in told["peers"] if peer["in"]]
     t.figure("streams", len(frames), at_least=20)
     t.figure("frames lost", sum(frames), at_most=0)

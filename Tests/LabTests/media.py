@@ -31,7 +31,9 @@ def ffmpeg(*arguments):
 
 def complaints(path):
     """What ffmpeg finds wrong with a recording; empty when it plays."""
-    return ffmpeg("-v", "error", "-i", path, "-f", "null", "-").strip()
+    # In the recording's own units of time: in whole frames, two that a busy camera delivered close
+    # together would be one time, of which ffmpeg complains.
+    return ffmpeg("-v", "error", "-i", path, "-enc_time_base", "-1", "-f", "null", "-").strip()
 
 
 class Footage:
@@ -88,10 +90,13 @@ class Footage:
 
     def _make_speech(self, path):
         clip = self._find("speech_48k_mono.wav")
-        # Without speech: syllables of a voice, each of its own pitch, so that no two seconds agree.
-        source = (["-i", clip] if clip else ["-f", "lavfi", "-i", (
-            "aevalsrc='0.4*sin(2*PI*t*(140+40*sin(1.7*t*t)))*max(0,sin(2*PI*t*(3+sin(t))))"
-            "+0.2*sin(2*PI*t*(450+90*sin(t*t)))*max(0,sin(2*PI*t*2.3))':s=48000:d=24")])
+        # Without speech: a gliding voice in syllables that do not repeat within the file.
+        pitch = "(2*PI*180*t+80*sin(2*PI*0.37*t)+25*sin(2*PI*1.13*t))"
+        loud = "max(0,sin(2*PI*2.3*t)+sin(2*PI*3.1*t+1)+sin(2*PI*0.7*t))/3"
+        voice = "+".join(f"{gain}*sin({overtone}*{pitch})" for overtone, gain in (
+            (1, 0.2), (3, 0.2), (5, 0.1), (9, 0.05)))
+        source = (["-i", clip] if clip
+                  else ["-f", "lavfi", "-i", f"aevalsrc='({voice})*{loud}':s=48000:d=24"])
         ffmpeg("-v", "error", *source, "-ac", "1", "-ar", "48000", "-c:a", "pcm_s16le", path)
 
 
@@ -276,8 +281,10 @@ def onsets(path):
     values = samples(path)
     levels = [max(map(abs, values[at:at + step])) for at in range(0, len(values) - step, step)]
     loud = 32767 * 0.29  # between the quiet tone and the swell
-    return [index * step / SOUND_RATE for index in range(3, len(levels))
-            if levels[index] >= loud > max(levels[index - 3:index])]
+    found = [index * step / SOUND_RATE for index in range(3, len(levels))
+             if levels[index] >= loud > max(levels[index - 3:index])]
+    # A hole in a swell does not make it two.
+    return [at for before, at in zip([-1.0, *found], found) if at - before > 0.5]
 
 
 def duration(path):

@@ -41,8 +41,8 @@ struct AllocationBench {
     let audio = perRound(1000) { nodes.sendAudio() }
     return [
       Budget(subject: "a packet sealed and opened", measured: packet, allowed: 4),
-      Budget(subject: "a picture of 4 packets, both ends", measured: frame, allowed: 90),
-      Budget(subject: "a packet of sound, both ends", measured: audio, allowed: 26),
+      Budget(subject: "a picture of 4 packets, both ends", measured: frame, allowed: 56),
+      Budget(subject: "a packet of sound, both ends", measured: audio, allowed: 14),
     ]
   }
 }

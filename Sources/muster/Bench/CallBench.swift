@@ -31,8 +31,9 @@ struct CallBench {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     let footage = try video ?? Footage.write(to: directory.file("pattern.y4m"))
+    let sound = try audio ?? Footage.writeSound(to: directory.file("tone.wav"))
     let frames = try Footage.read(footage)
-    let call = try await measureCall(footage, directory)
+    let call = try await measureCall(footage, sound, directory)
     let bare = try BareCall(frames: frames).run(seconds: seconds)
     return Result(
       nodeCores: call.cores, bareCores: bare, megabytesPerNode: call.megabytes,
@@ -40,7 +41,7 @@ struct CallBench {
   }
 
   private func measureCall(
-    _ footage: String, _ directory: TemporaryDirectory
+    _ footage: String, _ sound: String, _ directory: TemporaryDirectory
   ) async throws -> (cores: Double, megabytes: Double, pictures: Int) {
     var entropy = Entropy.system
     guard let key = ChannelKey(secret: entropy.bytes(32)) else {
@@ -54,7 +55,7 @@ struct CallBench {
       configuration.channels = [Configuration.Channel(name: "bench", key: key)]
       configuration.call = true
       configuration.video = footage
-      configuration.audio = audio ?? "tone"
+      configuration.audio = sound
       configuration.speaker = directory.file("speaker\(index).wav")
       configuration.videoBitrate = Self.kilobitsPerSecond
       configuration.interfaces = ["lo"]
@@ -119,6 +120,14 @@ enum Footage {
     return path
   }
 
+  /// Writes five seconds of a tone.
+  static func writeSound(to path: String) throws -> String {
+    let writer = try WAVWriter(path: path)
+    try writer.append((0..<240_000).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48_000)) })
+    writer.close()
+    return path
+  }
+
   static func read(_ path: String) throws -> [I420Frame] {
     let source = try VideoSources.open(path)
     guard source.size == CallBench.size else {
@@ -150,7 +159,7 @@ struct TemporaryDirectory {
   func file(_ name: String) -> String { "\(path)/\(name)" }
 
   func remove() {
-    for name in ["pattern.y4m", "speaker0.wav", "speaker1.wav"] { unlink(file(name)) }
+    for name in ["pattern.y4m", "tone.wav", "speaker0.wav", "speaker1.wav"] { unlink(file(name)) }
     rmdir(path)
   }
 }

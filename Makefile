@@ -30,7 +30,8 @@ test: ## Build and run every test, a brief fuzz run included
 	@.ci/setup test
 	swift build $(SWIFT_FLAGS) --build-tests
 	swift test $(SWIFT_FLAGS) --skip-build --disable-xctest --disable-testable-imports
-	@if [ -x Tests/LabTests/run ]; then Tests/LabTests/run; fi
+	Tests/LabTests/run
+	Tests/PageTests/run
 	Tests/Fuzz/run 5
 
 fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each

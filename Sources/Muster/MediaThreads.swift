@@ -28,7 +28,7 @@ final class MediaThreads: Sendable {
     do {
       return try MediaThreads(configuration)
     } catch let error as DeviceError {
-      throw MusterError(error.what, hint: error.hint)
+      throw MusterError(error.what, hint: error.hint, kind: error.isMisuse ? .usage : .failure)
     } catch let error as MusterError {
       throw error
     } catch {

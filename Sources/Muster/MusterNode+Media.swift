@@ -32,10 +32,23 @@ extension MusterNode {
 
   func startMedia() {
     media.start(
-      video: { [weak self] frame in self?.onLoop { $0.encoded(frame) } },
+      video: { [weak self] frame in self?.handOver(frame) },
       audio: { [weak self] audio in self?.onLoop { $0.encoded(audio) } },
       playout: { [weak self] reports in self?.onLoop { $0.played(reports) } },
       failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
+  }
+
+  /// A loop that is held up must not collect pictures without bound: first those that no other
+  /// refers to are left out, then all up to the next keyframe, which is asked for.
+  private nonisolated func handOver(_ frame: EncodedFrame) {
+    guard backlog.admits(frame) else {
+      if frame.isReference { media.video?.requestKeyframe(layer: frame.layer) }
+      return
+    }
+    onLoop {
+      $0.backlog.taken()
+      $0.encoded(frame)
+    }
   }
 
   private nonisolated func onLoop(_ body: @escaping @Sendable (isolated MusterNode) -> Void) {
@@ -75,7 +88,7 @@ extension MusterNode {
   }
 
   func show(_ frame: ReceivedFrame, from link: LinkID, after delay: Duration) {
-    media.recorder?.add(frame, from: link, name: memberName(link))
+    media.recorder?.add(frame, from: link)
     if isPattern(link) { media.meter.add(frame.data, from: link) }
     guard let pictureSink else { return }
     let picture = Picture(
@@ -89,7 +102,14 @@ extension MusterNode {
     node.members(of: link.channel).first { $0.id == link.peer }
   }
 
-  func memberName(_ link: LinkID) -> String { member(link)?.name ?? "member" }
+  /// Recordings are named after members, by the name they have when their media begins.
+  func nameRecording(_ event: NodeEvent, in channel: ChannelID) {
+    switch event {
+    case .channel(.memberJoined(let member)), .channel(.memberUpdated(let member)):
+      media.recorder?.setName(member.name, of: LinkID(channel: channel, peer: member.id))
+    default: break
+    }
+  }
 
   private func isPattern(_ link: LinkID) -> Bool {
     member(link)?.flags.contains(.pattern) ?? false

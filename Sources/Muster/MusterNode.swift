@@ -29,7 +29,8 @@ public actor MusterNode {
   var node: Node
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
-  let media: MediaThreads
+  nonisolated let media: MediaThreads
+  nonisolated let backlog = PictureBacklog()
   /// Where pictures for the page go; nil while no page is open.
   var pictureSink: (@Sendable (Picture) -> Void)?
   var showsPreview = false
@@ -244,6 +245,7 @@ public actor MusterNode {
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
+        nameRecording(event, in: channel)
         if let event = hostEvent(event, in: channel) { emit(event) }
       case .encode(let layers):
         wantedLayers = layers

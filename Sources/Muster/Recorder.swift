@@ -9,7 +9,7 @@ import MusterMedia
 /// member line up: a picture's time, and a sample's place, are counted from there.
 final class Recorder: Sendable {
   private enum Input: Sendable {
-    case picture(ReceivedFrame, LinkID, name: String)
+    case picture(ReceivedFrame, LinkID)
     case sound(DecodedAudio, LinkID)
     case ended(LinkID)
   }
@@ -19,6 +19,7 @@ final class Recorder: Sendable {
 
   private let directory: String
   private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let names = Monitor(PeerTable<LinkID, String>())
 
   /// Makes the directory where there is none; one that cannot be written is an error now, not
   /// later.
@@ -35,9 +36,10 @@ final class Recorder: Sendable {
     }
   }
 
-  func add(_ frame: ReceivedFrame, from link: LinkID, name: String) {
-    inputs.add(.picture(frame, link, name: name))
-  }
+  /// What the files of a member are called from its first picture or sound on.
+  func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
+
+  func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.picture(frame, link)) }
 
   func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.sound(audio, link)) }
 
@@ -70,14 +72,10 @@ final class Recorder: Sendable {
 
   private func take(_ input: Input, _ tracks: inout PeerTable<LinkID, Track>) throws {
     switch input {
-    case .picture(let frame, let link, let name):
-      if tracks[link] == nil { tracks[link] = Track(directory: directory) }
-      guard let index = tracks.index(of: link) else { return }
-      try tracks[at: index].add(frame, name: name, id: link.peer)
+    case .picture(let frame, let link):
+      try tracks[at: track(of: link, &tracks)].add(frame, id: link.peer)
     case .sound(let audio, let link):
-      if tracks[link] == nil { tracks[link] = Track(directory: directory) }
-      guard let index = tracks.index(of: link) else { return }
-      try tracks[at: index].add(audio, id: link.peer)
+      try tracks[at: track(of: link, &tracks)].add(audio, id: link.peer)
     case .ended(let link):
       if let index = tracks.index(of: link) { tracks[at: index].close() }
       tracks[link] = nil
@@ -85,11 +83,21 @@ final class Recorder: Sendable {
   }
 }
 
+extension Recorder {
+  /// Where a member's track is in the table; made when it is the first.
+  private func track(of link: LinkID, _ tracks: inout PeerTable<LinkID, Track>) -> Int {
+    if let index = tracks.index(of: link) { return index }
+    let name = names.withLock { $0[link] } ?? "member"
+    tracks[link] = Track(directory: directory, name: name)
+    return tracks.index(of: link) ?? 0  // it was put there just now
+  }
+}
+
 /// The recording of one member.
 private struct Track {
   private let directory: String
+  private let name: String
   private var path: String?
-  private var name: String?
   private var video: IVFWriter?
   private var audio: WAVWriter?
   /// Where both files begin, by the sender's clock.
@@ -105,10 +113,12 @@ private struct Track {
   /// A gap is filled with silence up to here (ten minutes); beyond, the clock has jumped.
   private static let longestGap = 600 * 48_000
 
-  init(directory: String) { self.directory = directory }
+  init(directory: String, name: String) {
+    self.directory = directory
+    self.name = name
+  }
 
-  mutating func add(_ frame: ReceivedFrame, name: String, id: NodeID) throws {
-    self.name = self.name ?? name
+  mutating func add(_ frame: ReceivedFrame, id: NodeID) throws {
     guard let capturedAt = frame.capturedAt else {
       if waitingPictures.count < Self.waitingLimit { waitingPictures.append(frame) }
       return
@@ -180,7 +190,7 @@ private struct Track {
   /// overwritten.
   private mutating func filePath(_ id: NodeID) throws -> String {
     if let path { return path }
-    let base = "\(directory)/\(DisplayText.fileName(name ?? "member"))-\(id.short)"
+    let base = "\(directory)/\(DisplayText.fileName(name))-\(id.short)"
     var candidate = base
     var number = 2
     while access(candidate + ".ivf", F_OK) == 0 || access(candidate + ".wav", F_OK) == 0 {

@@ -15,8 +15,8 @@ public struct Node: Sendable {
     public var name = "member"
     /// The largest picture asked of others.
     public var wish = VideoWish.best
-    /// A link is given up when nothing came over it for so long: four missed pings.
-    public var silenceLimit = Duration.milliseconds(4200)
+    /// A link is given up when nothing came over it for so long: three missed pings.
+    public var silenceLimit = Duration.milliseconds(3900)
     public var pingInterval = Duration.seconds(1)
     /// How long a start waits for members who may already have a call.
     public var startGrace = Duration.milliseconds(300)

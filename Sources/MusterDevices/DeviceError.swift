@@ -4,10 +4,13 @@ import Glibc
 public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
   public let what: String
   public let hint: String
+  /// The request itself makes no sense, whatever devices there are.
+  public let isMisuse: Bool
 
-  public init(what: String, hint: String) {
+  public init(what: String, hint: String, isMisuse: Bool = false) {
     self.what = what
     self.hint = hint
+    self.isMisuse = isMisuse
   }
 
   public var description: String { "\(what): \(hint)" }

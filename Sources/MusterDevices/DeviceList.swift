@@ -36,7 +36,8 @@ public enum DeviceList {
     }
   }
 
-  /// ALSA's own list, which names sound servers' devices too.
+  /// ALSA's own list, less what is no device: plugins that only convert, and sound servers that may
+  /// not even be installed. `default` leads to such a server where there is one.
   public static func soundDevices() -> [SoundDevice] {
     muster_silence_alsa()
     var hints: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -46,7 +47,9 @@ public enum DeviceList {
     var next = hints
     while let hint = next.pointee {
       next += 1
-      guard let name = text(hint, "NAME") else { continue }
+      guard let name = text(hint, "NAME"), name == "default" || name.contains("CARD=") else {
+        continue
+      }
       let direction = text(hint, "IOID")
       let description = (text(hint, "DESC") ?? "").split(separator: "\n").joined(separator: ", ")
       result.append(

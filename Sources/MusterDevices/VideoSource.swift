@@ -78,7 +78,8 @@ public enum VideoSources {
     else {
       throw DeviceError(
         what: "test:\(argument) is not a test picture",
-        hint: "write it like test:640x360@30, from 48 pixels a side and up to 120 a second")
+        hint: "write it like test:640x360@30, from 48 pixels a side and up to 120 a second",
+        isMisuse: true)
     }
     return (size, rate)
   }

@@ -162,6 +162,11 @@ enum Examination {
   static func devices() -> [Finding] {
     let cameras = DeviceList.cameras()
     let sound = DeviceList.soundDevices()
+    let hasMicrophone = (try? AudioSources.open("mic"))?.cancel() != nil
+    let hasSpeaker = (try? AudioSinks.open("default"))?.close() != nil
+    func hardware(_ devices: [DeviceList.SoundDevice]) -> [String] {
+      devices.map(\.name).filter { $0.hasPrefix("hw:") }
+    }
     func finding(_ subject: String, _ names: [String], _ group: String, _ flag: String) -> Finding {
       Finding(
         subject: subject, verdict: names.isEmpty ? .note : .good,
@@ -171,8 +176,12 @@ enum Examination {
     }
     return [
       finding("cameras", cameras.map(\.name), "video", "--video test"),
-      finding("microphones", sound.filter(\.canCapture).map(\.name), "audio", "--audio tone"),
-      finding("loudspeakers", sound.filter(\.canPlay).map(\.name), "audio", "--speaker FILE.wav"),
+      finding(
+        "microphones", hasMicrophone ? ["default"] : hardware(sound.filter(\.canCapture)), "audio",
+        "--audio tone"),
+      finding(
+        "loudspeakers", hasSpeaker ? ["default"] : hardware(sound.filter(\.canPlay)), "audio",
+        "--speaker FILE.wav"),
     ]
   }
 }

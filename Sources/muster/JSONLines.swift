@@ -17,7 +17,10 @@ struct JSONLines: Sendable {
 
   func run() async {
     write(ready)
-    for notice in session.notices { write(timed(.warning(notice))) }
+    for notice in session.notices {
+      write(
+        TimedEvent(secondsSinceStart: session.node.secondsToReady, event: .warning(notice)))
+    }
     // End of input is not the end of the node: a script may close it and just listen.
     let commands = Task {
       for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }

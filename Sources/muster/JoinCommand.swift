@@ -152,6 +152,11 @@ struct JoinCommand: AsyncParsableCommand {
     result.dataDirectory = data
     result.videoBitrate = try checkedBitrate()
     result.maxVideo = try checkedSize()
+    for (option, value) in [("video", video), ("audio", audio), ("speaker", speaker)]
+    where value?.isEmpty == true {
+      throw MusterError(
+        "--\(option) is empty", hint: "leave it away, or see muster join --help", kind: .usage)
+    }
     (result.video, result.audio, result.speaker) = devices(&notices)
     return (result, notices)
   }

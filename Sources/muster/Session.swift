@@ -38,6 +38,10 @@ private struct NodeService: Service {
       Task {
         await page?.stop()
         await node.stop()
+        // Everything is said and written. What is left can only be a standard output that nobody
+        // reads, and that must not keep the process.
+        try? await Task.sleep(for: .milliseconds(300))
+        _exit(0)
       }
     }
     if let seconds = session.seconds {

@@ -94,8 +94,12 @@ extension MusterNode {
     let picture = Picture(
       member: link.peer, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
       data: frame.data, at: frame.completedAt)
-    guard delay > .milliseconds(1) else { return pictureSink(picture) }
-    loop.scheduleTask(in: .nanoseconds(delay.wholeNanoseconds)) { pictureSink(picture) }
+    // Never before the one before it, also when the delay has just become shorter.
+    let earliest = meters.shownUntil[link] ?? now
+    let due = max(now + delay, earliest + .microseconds(1))
+    guard due - now > .milliseconds(1) else { return pictureSink(picture) }
+    meters.shownUntil[link] = due
+    loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { pictureSink(picture) }
   }
 
   private func member(_ link: LinkID) -> Member? {

@@ -10,12 +10,15 @@ struct Meters {
   var cpuNanoseconds: Int64 = 0
   var bytesSent: UInt64 = 0
   var media: PeerTable<LinkID, (sent: UInt64, received: UInt64)> = PeerTable()
+  /// When the last picture that waits for its sound will be shown.
+  var shownUntil: [LinkID: Instant] = [:]
   /// Percent, as the playout last told.
   var audioLost: [LinkID: Double] = [:]
 
   mutating func forget(_ link: LinkID) {
     media[link] = nil
     audioLost[link] = nil
+    shownUntil[link] = nil
   }
 }
 

@@ -107,11 +107,16 @@ private struct Track {
   private var waitingSound: [DecodedAudio] = []
   private var nextTimestamp: UInt32?
   private var samplesWritten = 0
+  /// When `origin` was chosen, by this node's own clock.
+  private var beganAt: Instant?
 
   /// Held until the first sender report: two seconds.
   private static let waitingLimit = 100
-  /// A gap is filled with silence up to here (ten minutes); beyond, the clock has jumped.
-  private static let longestGap = 600 * 48_000
+  /// A file is never more than this ahead of the time that has really passed: a member whose
+  /// timestamps jump must not fill the disk with silence.
+  private static let lead = 5 * 48_000
+  /// Silence is written in pieces of a second.
+  private static let silence = [Int16](repeating: 0, count: 48_000)
 
   init(directory: String, name: String) {
     self.directory = directory
@@ -140,8 +145,7 @@ private struct Track {
       guard frame.isKeyframe else { return }
       video = try IVFWriter(path: try filePath(id) + ".ivf", size: frame.size)
     }
-    let start = origin ?? capturedAt
-    origin = start
+    let start = begin(at: capturedAt)
     let nanoseconds = max(0, (capturedAt - start).wholeNanoseconds)
     let ticks = UInt64(Double(nanoseconds) * Double(IVFWriter.ticksPerSecond) / 1e9)
     try video?.append(frame.data, timestamp: ticks)
@@ -164,8 +168,7 @@ private struct Track {
   /// Places samples by their timestamps, which count the sender's samples; gaps become silence.
   private mutating func write(_ sound: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
     if audio == nil { audio = try WAVWriter(path: try filePath(id) + ".wav") }
-    let start = origin ?? capturedAt
-    origin = start
+    let start = begin(at: capturedAt)
     var place: Int
     if let nextTimestamp {
       place = samplesWritten + Int(Int32(bitPattern: sound.timestamp &- nextTimestamp))
@@ -173,17 +176,36 @@ private struct Track {
       place = Int((capturedAt - start).wholeNanoseconds / 1000 * 48 / 1000)
     }
     var pcm = sound.pcm[...]
-    if place > samplesWritten + Self.longestGap { place = samplesWritten }
+    let now = BootClock.now
+    let passed = Int((now - (beganAt ?? now)).wholeNanoseconds / 1000 * 48 / 1000)
+    if place > passed + Self.lead { place = samplesWritten }
     if place < samplesWritten {
       pcm = pcm.dropFirst(samplesWritten - place)
     } else if place > samplesWritten {
-      try audio?.append([Int16](repeating: 0, count: place - samplesWritten))
-      samplesWritten = place
+      try appendSilence(place - samplesWritten)
     }
     guard !pcm.isEmpty else { return }
     try audio?.append(Array(pcm))
     samplesWritten += pcm.count
     nextTimestamp = sound.timestamp &+ UInt32(sound.pcm.count)
+  }
+
+  /// The beginning of both files, chosen by whichever medium comes first.
+  private mutating func begin(at capturedAt: Instant) -> Instant {
+    if let origin { return origin }
+    origin = capturedAt
+    beganAt = BootClock.now
+    return capturedAt
+  }
+
+  private mutating func appendSilence(_ samples: Int) throws {
+    var left = samples
+    while left > 0 {
+      let piece = min(left, Self.silence.count)
+      try audio?.append(Array(Self.silence.prefix(piece)))
+      left -= piece
+    }
+    samplesWritten += samples
   }
 
   /// `NAME-ID`, with a number behind where an earlier recording has that name: nothing is

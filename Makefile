@@ -32,6 +32,7 @@ test: ## Build and run every test, a brief fuzz run included
 	swift test $(SWIFT_FLAGS) --skip-build --disable-xctest --disable-testable-imports
 	Tests/LabTests/run
 	Tests/PageTests/run
+	Tests/DeviceTests/run
 	Tests/Fuzz/run 5
 
 fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each

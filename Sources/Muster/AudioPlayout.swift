@@ -31,18 +31,21 @@ final class AudioPlayout: Sendable {
   private let echo: EchoControl?
   private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
   private let record: @Sendable (DecodedAudio, LinkID) -> Void
+  private let ended: @Sendable (LinkID) -> Void
   private let report: @Sendable ([Report]) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
   init(
     sink: any AudioSink, echo: EchoControl?,
     record: @escaping @Sendable (DecodedAudio, LinkID) -> Void,
+    ended: @escaping @Sendable (LinkID) -> Void,
     report: @escaping @Sendable ([Report]) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
   ) {
     self.sink = sink
     self.echo = echo
     self.record = record
+    self.ended = ended
     self.report = report
     self.failed = failed
   }
@@ -93,7 +96,9 @@ final class AudioPlayout: Sendable {
     case .packet(let packet, let link, let arrival):
       if speakers[link] == nil { speakers[link] = Speaker(decoder: try OpusDecoder()) }
       _ = speakers.update(link) { $0.insert(packet, at: arrival) }
-    case .ended(let link): speakers[link] = nil
+    case .ended(let link):
+      speakers[link] = nil
+      ended(link)
     }
   }
 

@@ -60,7 +60,8 @@ final class MediaThreads: Sendable {
     if speaker != nil || recorder != nil {
       playout = AudioPlayout(
         sink: try AudioSinks.open(speaker ?? "none"), echo: echo,
-        record: { recorder?.add($0, from: $1) }, report: { hooks.playout($0) },
+        record: { recorder?.add($0, from: $1) }, ended: { recorder?.end($0) },
+        report: { hooks.playout($0) },
         failed: { hooks.failed($0) })
     } else {
       playout = nil

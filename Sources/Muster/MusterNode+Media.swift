@@ -120,8 +120,8 @@ extension MusterNode {
   }
 
   func endMedia(of link: LinkID) {
+    // The playout tells the recorder, once it has no more sound of the member.
     media.playout?.end(link)
-    media.recorder?.end(link)
     media.meter.end(link)
     meters.forget(link)
   }

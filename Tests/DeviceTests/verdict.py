@@ -1,0 +1,146 @@
+"""Judges what the nodes in the virtual machine left behind."""
+
+import glob
+import json
+import math
+import os
+import subprocess
+import sys
+import wave
+
+out = sys.argv[1]
+counts = {"pass": 0, "FAIL": 0}
+
+
+def say(claim, holds, figures=""):
+    word = "pass" if holds else "FAIL"
+    counts[word] += 1
+    print(f"{word}  {claim}{': ' if figures else ''}{figures}")
+
+
+def text(name):
+    path = os.path.join(out, name)
+    return open(path, errors="replace").read() if os.path.exists(path) else ""
+
+
+def events(name):
+    found = []
+    for line in text(name + ".json").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            pass  # the last line of a node that was cut off
+    return found
+
+
+def of(name, kind):
+    return [event for event in events(name) if event["event"] == kind]
+
+
+def share_of_tone(path, frequency):
+    """The part of a recording's energy at one frequency, 4 Hz around it, in its best second."""
+    with wave.open(path) as sound:
+        rate = sound.getframerate()
+        data = sound.readframes(sound.getnframes())
+    samples = [
+        int.from_bytes(data[place : place + 2], "little", signed=True)
+        for place in range(0, len(data) - 1, 2)
+    ]
+    best = 0.0
+    for start in range(rate, max(rate + 1, len(samples) - rate), 4 * rate):
+        part = samples[start : start + rate]
+        energy = sum(value * value for value in part)
+        if energy < len(part) * 100:
+            continue
+        power = sum(goertzel(part, near, rate) for near in range(frequency - 4, frequency + 5))
+        best = max(best, 2 * power / (energy * len(part)))
+    return best
+
+
+def goertzel(samples, frequency, rate):
+    """The squared amplitude of one frequency."""
+    turn = 2 * math.cos(2 * math.pi * frequency / rate)
+    one = two = 0.0
+    for value in samples:
+        one, two = value + turn * one - two, one
+    return one * one + two * two - turn * one * two
+
+
+try:
+    devices = json.loads(text("devices.json"))
+except ValueError:
+    devices = {"cameras": [], "sound": []}
+say(
+    "devices lists the cameras with what they deliver, and the sound card",
+    len(devices["cameras"]) == 2
+    and all(camera["modes"] for camera in devices["cameras"])
+    and any("Loopback" in device["name"] for device in devices["sound"]),
+    f"{len(devices['cameras'])} cameras, {len(devices['sound'])} sound devices",
+)
+
+line = text("absent.err").strip().splitlines()
+say(
+    "a camera that is not there is one clear line",
+    text("absent.code").strip() == "1" and len(line) == 1 and line[0].startswith("muster: "),
+    "; ".join(line[:2]),
+)
+
+listener = next((event["id"] for event in of("listener", "ready")), "?")
+first = [event for event in of("recorder", "media.first-frame") if event["member"] == listener]
+say("pictures of the real camera driver come through the call", bool(first))
+
+videos = glob.glob(os.path.join(out, "record", "listener-*.ivf"))
+if videos:
+    probe = subprocess.run(
+        ["ffmpeg", "-v", "error", "-i", videos[0], "-vf", "signalstats,metadata=print:file=-",
+         "-f", "null", "-"], capture_output=True, text=True)
+    # What the discarding muxer thinks of the times says nothing of the pictures.
+    faults = [row for row in probe.stderr.splitlines() if row and not row.startswith("[null @")]
+    ranges = {}
+    for row in probe.stdout.splitlines():
+        if "signalstats.YMIN=" in row or "signalstats.YMAX=" in row:
+            key, value = row.strip().split("=")
+            ranges.setdefault(key[-4:], []).append(float(value))
+    frames = len(ranges.get("YMAX", []))
+    spread = max((high - low for low, high in zip(ranges.get("YMIN", []), ranges.get("YMAX", []))), default=0)
+    say(
+        "the recorded pictures decode without an error and show something",
+        probe.returncode == 0 and not faults and frames >= 20 and spread > 100,
+        f"{frames} pictures, luma spread {spread:.0f}{' '.join([''] + faults[:1])}",
+    )
+else:
+    say("the recorded pictures decode without an error and show something", False, "no recording")
+
+sounds = glob.glob(os.path.join(out, "record", "listener-*.wav"))
+share = share_of_tone(sounds[0], 440) if sounds else 0
+# Emulated cards drop out now and then; of noise, one frequency would have one part in thousands.
+say("a tone played by one ALSA device is captured by another", share > 0.4, f"share {share:.2f}")
+
+warnings = [event for event in of("listener", "warning") if event["t"] > 5]
+say(
+    "a camera pulled in mid-call is said once, with what to do",
+    len(warnings) == 1 and warnings[0]["hint"] != "",
+    "; ".join(event["message"] for event in warnings),
+)
+last = max((event["t"] for event in of("listener", "stats")), default=0)
+gone = warnings[0]["t"] if warnings else last
+late = [event for event in of("recorder", "stats") if event["t"] > 0]
+sound_after = [
+    peer["in"]["kbps"]
+    for event in late[-4:-1]
+    for peer in event["peers"]
+    if peer["member"] == listener and peer["in"]
+]
+say(
+    "the node and its sound live on without the camera",
+    last - gone >= 3 and any(rate > 20 for rate in sound_after),
+    f"{last - gone:.1f} s more, {max(sound_after, default=0):.0f} kbit/s of sound",
+)
+
+if counts["FAIL"]:
+    for name in ("listener", "recorder", "player", "singer"):
+        print(f"-- {name}: {text(name + '.err')[:500]}")
+        print("\n".join(row[:200] for row in text(name + ".json").splitlines()[:6]))
+    print(text("guest.log")[-800:])
+print(f"{counts['pass']} passed, {counts['FAIL']} failed, 0 skipped")
+sys.exit(1 if counts["FAIL"] else 0)

@@ -147,9 +147,10 @@ struct Speaker {
   /// The next frames; nothing while the member is silent, two when the buffer catches up.
   mutating func next(at now: Instant) throws -> [DecodedAudio] {
     var frames: [DecodedAudio] = []
-    for step in buffer.next(at: now) {
+    let steps = buffer.next(at: now)
+    for (place, step) in steps.enumerated() {
       guard let pcm = try decode(step) else { continue }
-      let timestamp = nextTimestamp(step)
+      let timestamp = timestamp(of: step, before: steps.count - 1 - place)
       playingTimestamp = timestamp
       frames.append(
         DecodedAudio(pcm: pcm, timestamp: timestamp, capturedAt: captureTime(of: timestamp)))
@@ -167,8 +168,11 @@ struct Speaker {
     }
   }
 
-  private func nextTimestamp(_ step: AudioJitterBuffer.Playout) -> UInt32 {
-    if case .decode = step, let timestamp = buffer.playingTimestamp { return timestamp }
+  /// The buffer tells the timestamp of the last packet it handed out; `later` more came after this.
+  private func timestamp(of step: AudioJitterBuffer.Playout, before later: Int) -> UInt32 {
+    if case .decode = step, let timestamp = buffer.playingTimestamp {
+      return timestamp &- UInt32(later * AudioFormat.samplesPerFrame)
+    }
     let following = playingTimestamp ?? buffer.playingTimestamp ?? 0
     return following &+ UInt32(AudioFormat.samplesPerFrame)
   }

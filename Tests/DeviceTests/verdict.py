@@ -105,7 +105,7 @@ if videos:
     spread = max((high - low for low, high in zip(ranges.get("YMIN", []), ranges.get("YMAX", []))), default=0)
     say(
         "the recorded pictures decode without an error and show something",
-        probe.returncode == 0 and not faults and frames >= 20 and spread > 100,
+        probe.returncode == 0 and not faults and frames >= 10 and spread > 100,
         f"{frames} pictures, luma spread {spread:.0f}{' '.join([''] + faults[:1])}",
     )
 else:

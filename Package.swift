@@ -44,6 +44,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
   ],
   targets: [
@@ -54,6 +55,7 @@ let package = Package(
     system("CV4L2", "libv4l2", "libv4l-dev"),
     system("CSpeexDSP", "speexdsp", "libspeexdsp-dev"),
     system("CYUV", nil, "libyuv-dev"),
+    system("CQREncode", "libqrencode", "libqrencode-dev"),
     .target(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
@@ -85,6 +87,7 @@ let package = Package(
         "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "GRDB", package: "GRDB.swift"),
       ], swiftSettings: sockets),
     .target(
       name: "MusterView",
@@ -105,13 +108,20 @@ let package = Package(
       name: "muster",
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterCore",
-        "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator",
+        "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator", "CQREncode",
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ], swiftSettings: common),
+
+    .executableTarget(
+      name: "muster-lawless", dependencies: ["Muster"], path: "Tests/Lawless",
+      swiftSettings: sockets),
+    .executableTarget(
+      name: "muster-example", dependencies: ["Muster"], path: "docs/example",
+      swiftSettings: sockets),
 
     tests("TidyTests", []),
     tests("MusterBaseTests", ["MusterBase"]),
@@ -132,7 +142,9 @@ let package = Package(
       [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
       ]),
-    tests("ShellTests", ["MusterBase", "MusterCrypto", "MusterMesh", "Muster"]),
+    tests(
+      "ShellTests",
+      ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh", "MusterCore", "Muster"]),
     tests(
       "ViewTests",
       [

@@ -7,7 +7,9 @@ public struct Command: Decodable, Equatable, Sendable {
     case startCall = "start-call"
     case joinCall = "join-call"
     case leaveCall = "leave-call"
-    case mute, unmute, watch, quit
+    case mute, unmute, watch, say, quit
+    case joinChannel = "join-channel"
+    case leaveChannel = "leave-channel"
     /// The page's decoder lost its state: ask the member for a keyframe.
     case keyframe
   }
@@ -22,10 +24,18 @@ public struct Command: Decodable, Equatable, Sendable {
   public var height: Int?
   public var off: Bool?
   public var channel: String?
+  /// What to say, and to whom: a member's id; to everyone without.
+  public var text: String?
+  public var to: String?
+  /// For join-channel: the secret of an open channel, or the invite to a created one.
+  public var passphrase: String?
+  public var invite: String?
+  /// For join-channel: whether to join or start the call at once.
+  public var call: Bool?
 
   enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case media, member, width, height, off, channel
+    case media, member, width, height, off, channel, text, to, passphrase, invite, call
   }
 
   public init(_ verb: Verb, media: Media? = nil) {

@@ -1,16 +1,27 @@
 import MusterBase
+import MusterCore
 import MusterCrypto
+import MusterWire
 
 /// Everything a node is told at its start.
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {
     public var name: String
-    public var key: ChannelKey
+    public var source: Source
 
-    public init(name: String, key: ChannelKey) {
+    public init(name: String, source: Source) {
       self.name = name
-      self.key = key
+      self.source = source
+    }
+
+    /// How this node comes by the channel.
+    public enum Source: Sendable {
+      /// The channel that is remembered under this name; else the open one of this key.
+      case openOrStored(ChannelKey)
+      /// The open channel of this key.
+      case open(ChannelKey)
+      case invite(Invite)
     }
   }
 
@@ -43,6 +54,8 @@ public struct Configuration: Sendable {
   public var dataDirectory: String?
   /// Use an identity in memory and no directory at all.
   public var isEphemeral = false
+  /// A patched node, for tests of the others: it does what its role forbids.
+  package var ignoresOwnRole = false
 
   public init() {}
 }

@@ -23,6 +23,9 @@ public enum Event: Sendable {
   case callJoined(channel: String, ActiveCall, NodeID)
   case callLeft(channel: String, ActiveCall, NodeID, LeaveReason)
   case callEnded(channel: String, CallInfo, reason: String)
+  /// The initiator has vanished, and another participant takes its place.
+  case callHandedOver(channel: String, ActiveCall)
+  case message(channel: String, TextMessage)
   case callState(channel: String, CallState)
   case linkUp(channel: String, NodeID, address: Address)
   case linkDown(channel: String, NodeID, reason: String)

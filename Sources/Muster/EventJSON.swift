@@ -24,7 +24,8 @@ extension Event {
     case .memberUpdated(let channel, let member): ("member.updated", channel, Self.fields(member))
     case .memberLeft(let channel, let member, let reason):
       ("member.left", channel, Self.fields(member) + [("reason", .string(reason.rawValue))])
-    case .callStarted, .callJoined, .callLeft, .callEnded, .callState: callParts
+    case .callStarted, .callJoined, .callLeft, .callEnded, .callHandedOver, .callState: callParts
+    case .message(let channel, let message): ("message", channel, Self.fields(message))
     case .linkUp(let channel, let member, let address):
       (
         "link.up", channel,
@@ -79,6 +80,11 @@ extension Event {
       )
     case .callEnded(let channel, let call, let reason):
       ("call.ended", channel, Self.fields(call, [], member: nil, reason: reason))
+    case .callHandedOver(let channel, let call):
+      (
+        "call.handed-over", channel,
+        Self.fields(call.info, call.participants, member: nil, reason: nil)
+      )
     case .callState(let channel, let state):
       ("call.state", channel, [("state", .string(state.rawValue))])
     default: preconditionFailure("only call events come here")
@@ -92,7 +98,7 @@ extension Event {
   static func fields(_ member: Member) -> [(String, JSONValue)] {
     [
       ("member", .string(member.id.short)), ("key", .string(member.id.key.hex)),
-      ("name", .string(member.name)), ("role", .string(member.role)),
+      ("name", .string(member.name)), ("role", .string(member.role.name)),
       ("inCall", .bool(member.flags.contains(.inCall))),
       ("audioMuted", .bool(member.flags.contains(.audioMuted))),
       ("videoMuted", .bool(member.flags.contains(.videoMuted))),
@@ -109,6 +115,14 @@ extension Event {
       ("startedAt", .number(Double(call.startedAt) / 1000)),
       ("participants", .array(participants.map { .string($0.short) })),
       ("reason", reason.map { .string($0) } ?? .null),
+    ]
+  }
+
+  private static func fields(_ message: TextMessage) -> [(String, JSONValue)] {
+    [
+      ("id", .string(String(message.id.hex.prefix(16)))), ("from", .string(message.from.short)),
+      ("to", message.to.map { .string($0.short) } ?? .null), ("text", .string(message.text)),
+      ("sentAt", .number(Double(message.sentAt) / 1000)),
     ]
   }
 
@@ -162,6 +176,19 @@ extension Statistics.Direction {
       ("freezes", .integer(Int64(clamping: freezes))),
       ("frozenMs", .number(frozen.inMilliseconds)),
       ("audioLostPercent", .number(audioLostPercent)), ("why", .string(why)),
+    ])
+  }
+}
+
+extension MusterNode {
+  /// The first line of a node's output; `page` is the call page's URL.
+  public nonisolated func readyEvent(page: String?) -> JSONValue {
+    .object([
+      ("event", .string("ready")), ("t", .number(secondsToReady)), ("schema", .integer(1)),
+      ("id", .string(id.short)), ("key", .string(id.key.hex)),
+      ("listen", .array(listening.map { .string($0.description) })),
+      ("view", page.map { .string($0) } ?? .null),
+      ("channels", .array(channelNames.map { .string($0) })),
     ])
   }
 }

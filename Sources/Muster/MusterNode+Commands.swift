@@ -1,19 +1,19 @@
 import MusterBase
 import MusterCore
-import MusterLink
+import MusterCrypto
 import MusterMesh
 import MusterWire
 
 extension MusterNode {
   /// Carries out a command; an error says why it cannot be done, and nothing was changed.
-  public func perform(_ command: Command) throws(MusterError) {
+  public func perform(_ command: Command) async throws(MusterError) {
     switch command.verb {
     case .startCall, .joinCall:
       let channel = try channel(of: command)
       guard command.verb == .startCall || node.call(in: channel) != nil else {
         throw MusterError("there is no call to join", hint: "start one with start-call")
       }
-      perform(node.startCall(in: channel, at: now))
+      try attempt { node throws(CommandRefusal) in try node.startCall(in: channel, at: now) }
     case .leaveCall:
       let channel = try channel(of: command)
       guard node.isInCall(channel) else {
@@ -22,26 +22,34 @@ extension MusterNode {
       perform(node.leaveCall(in: channel, at: now))
     case .mute, .unmute: try setMuted(command)
     case .watch: try watch(command)
-    case .keyframe:
-      let channel = try channel(of: command)
-      // The page's own preview is the smallest layer of this node itself.
-      if command.member == id.short {
-        media.video?.requestKeyframe(layer: 0)
-        return
-      }
-      let member = try member(of: command, in: channel)
-      perform(node.requestKeyframe(from: LinkID(channel: channel, peer: member), at: now))
+    case .keyframe: try requestKeyframe(command)
+    case .say: try say(command)
+    case .joinChannel: try await joinChannel(command)
+    case .leaveChannel: try await leaveChannel(try channel(of: command))
     case .quit:
       throw MusterError("quit is the host's to carry out", hint: "", kind: .usage)
     }
     updateEncoders()
   }
 
+  /// Has the node do what it may refuse to.
+  func attempt(
+    _ body: (inout Node) throws(CommandRefusal) -> [Node.Output]
+  ) throws(MusterError) {
+    let outputs: [Node.Output]
+    do { outputs = try body(&node) } catch { throw MusterError(error) }
+    perform(outputs)
+  }
+
+  // MARK: Media
+
   private func setMuted(_ command: Command) throws(MusterError) {
     let isMuted = command.verb == .mute
+    // Without a channel: everywhere. A node in several channels publishes to those it chooses.
+    let channel = command.channel == nil ? nil : try channel(of: command)
     switch command.media {
-    case .audio: perform(node.setMuted(audio: isMuted, at: now))
-    case .video: perform(node.setMuted(video: isMuted, at: now))
+    case .audio: perform(node.setMuted(audio: isMuted, in: channel, at: now))
+    case .video: perform(node.setMuted(video: isMuted, in: channel, at: now))
     case nil:
       throw MusterError(
         "\(command.verb.rawValue) of what", hint: "add \"media\": \"audio\" or \"video\"",
@@ -51,7 +59,8 @@ extension MusterNode {
 
   private func watch(_ command: Command) throws(MusterError) {
     let channel = try channel(of: command)
-    let member = command.member == nil ? nil : try member(of: command, in: channel)
+    var watched: NodeID?
+    if let text = command.member { watched = try member(text, in: channel) }
     let wish: VideoWish
     if command.off == true {
       wish = .none
@@ -61,32 +70,65 @@ extension MusterNode {
       throw MusterError(
         "watch at which size", hint: "add \"width\" and \"height\", or \"off\": true", kind: .usage)
     }
-    perform(node.watch(wish, of: member, in: channel, at: now))
+    perform(node.watch(wish, of: watched, in: channel, at: now))
   }
 
-  private func channel(of command: Command) throws(MusterError) -> ChannelID {
-    let channels = node.channelIDs
-    if let name = command.channel {
-      guard let channel = channels.first(where: { node.name(of: $0) == name }) else {
-        throw MusterError(
-          "this node is not in a channel \(name)", hint: "see \"channels\" in ready")
-      }
-      return channel
+  private func requestKeyframe(_ command: Command) throws(MusterError) {
+    let channel = try channel(of: command)
+    // The page's own preview is the smallest layer of this node itself.
+    if command.member == id.short {
+      media.video?.requestKeyframe(layer: 0)
+      return
     }
-    guard channels.count == 1 else {
-      throw MusterError(
-        "in which channel", hint: "add \"channel\": several are joined", kind: .usage)
-    }
-    return channels[0]
-  }
-
-  private func member(
-    of command: Command, in channel: ChannelID
-  ) throws(MusterError) -> NodeID {
     guard let text = command.member else {
       throw MusterError(
         "which member", hint: "add \"member\" with an id from member.joined", kind: .usage)
     }
+    let link = LinkID(channel: channel, peer: try member(text, in: channel))
+    perform(node.requestKeyframe(from: link, at: now))
+  }
+
+  // MARK: Text
+
+  private func say(_ command: Command) throws(MusterError) {
+    let channel = try channel(of: command)
+    guard let text = command.text else {
+      throw MusterError("say what", hint: "add \"text\"", kind: .usage)
+    }
+    var receiver: NodeID?
+    if let name = command.to { receiver = try correspondent(name, in: channel) }
+    try say(text, to: receiver, in: channel)
+  }
+
+  func say(_ text: String, to receiver: NodeID?, in channel: ChannelID) throws(MusterError) {
+    try attempt { node throws(CommandRefusal) in
+      try node.say(text, to: receiver, in: channel, at: now)
+    }
+  }
+
+  // MARK: Who is meant
+
+  func channel(of command: Command) throws(MusterError) -> ChannelID {
+    let channels = node.channelIDs
+    if let name = command.channel { return try channel(named: name) }
+    guard channels.count == 1 else {
+      throw channels.isEmpty
+        ? MusterError("this node is in no channel", hint: "join one with join-channel")
+        : MusterError(
+          "in which channel", hint: "add \"channel\": several are joined", kind: .usage)
+    }
+    return channels[0]
+  }
+
+  func channel(named name: String) throws(MusterError) -> ChannelID {
+    guard let channel = node.channelIDs.first(where: { node.name(of: $0) == name }) else {
+      throw MusterError(
+        "this node is not in a channel \(name)", hint: "see \"channels\" in ready")
+    }
+    return channel
+  }
+
+  private func member(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
     let known = node.members(of: channel).map(\.id)
     guard let id = known.first(where: { $0.short == text || $0.key.hex == text }) else {
       throw MusterError("no member \(text) is here", hint: "ids are in member.joined events")
@@ -94,55 +136,89 @@ extension MusterNode {
     return id
   }
 
-  // MARK: Seeing
-
-  /// A channel as it is now, for the terminal and the page.
-  public struct ChannelView: Sendable {
-    public var name: String
-    public var own: Member
-    public var members: [Member]
-    public var call: ActiveCall?
-    public var isInCall: Bool
+  /// A member that is here, or one that is away and of whom a role or a message is known.
+  private func correspondent(
+    _ text: String, in channel: ChannelID
+  ) throws(MusterError) -> NodeID {
+    if let bytes = Hex.decode(text), let key = Bytes32(bytes) { return NodeID(key) }
+    let away =
+      node.roles(in: channel).map(\.member) + node.history(of: channel).map(\.from)
+      + correspondents(in: channel)
+    if let id = away.first(where: { $0.short == text }) { return id }
+    return try member(text, in: channel)
   }
+}
 
-  public func channelViews() -> [ChannelView] {
-    node.channelIDs.compactMap { channel in
-      guard let own = node.ownMember(in: channel), let name = node.name(of: channel) else {
-        return nil
-      }
-      return ChannelView(
-        name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
-        isInCall: node.isInCall(channel))
+extension MusterError {
+  /// What a node refuses, in words.
+  init(_ refusal: CommandRefusal) {
+    switch refusal {
+    case .unknownChannel:
+      self.init("this node is not in that channel", hint: "join it first")
+    case .unknownMember: self.init("that is no member's key", hint: "ids are in member.joined")
+    case .openChannel:
+      self.init(
+        "this is an open channel: whoever knows its secret is a member, and nobody can be removed",
+        hint: "roles and removal need a channel made with muster channel create")
+    case .notAllowed(let capability, let role):
+      self.init(
+        "the role \(role.name) does not allow to \(capability.words)",
+        hint: "ask the channel's owner for another role")
+    case .notMember(let reason):
+      let error = MusterError(reason, channel: "the channel")
+      self.init(error.message, hint: error.hint)
+    case .ownerStays:
+      self.init("the owner's own role stays", hint: "name another member", kind: .usage)
+    case .tooLong:
+      self.init(
+        "the text is too long", hint: "\(Limits.textBytes) bytes are the most", kind: .usage)
+    case .empty: self.init("the text is empty", hint: "write something", kind: .usage)
+    case .tooManyEpochs:
+      self.init(
+        "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
     }
   }
 
-  /// The event that the host hears for one of the node's own, if any.
-  func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
-    guard let name = node.name(of: channel) else { return nil }
-    switch event {
-    case .channel(let event): return hostEvent(event, named: name)
-    case .linkUp(let member, let address): return .linkUp(channel: name, member, address: address)
-    case .linkDown(let member, let reason):
-      return .linkDown(channel: name, member, reason: reason.rawValue)
-    case .callState(let state):
-      updateEncoders()
-      return .callState(channel: name, state)
-    case .firstFrame(let member, let after, let size):
-      return .firstFrame(channel: name, member, after: after, size: size)
-    case .layer(let member, let direction, let from, let to, let why):
-      return .layer(channel: name, member, direction, from: from, to: to, why: why.rawValue)
+  /// Why others do not take this node for a member.
+  init(_ reason: Refusal, channel: String) {
+    switch reason {
+    case .removed:
+      self.init(
+        "this node was removed from \(channel)", hint: "ask its owner for a new invite")
+    case .inviteOutdated:
+      self.init(
+        "the invite to \(channel) is from before its key was changed",
+        hint: "ask its owner for a new one")
+    case .expired:
+      self.init(
+        "the invite to \(channel), or the role it gave, has expired",
+        hint: "ask its owner for a new one")
+    case .noGrant:
+      self.init(
+        "\(channel) knows no invite and no role of this node",
+        hint: "ask its owner for an invite")
+    case .equivocated:
+      self.init(
+        "this node's key was used twice at the same time, and \(channel) trusts it no more",
+        hint: "use a fresh --data directory and ask for an invite")
+    case .unknown:
+      self.init("\(channel) does not take this node for a member", hint: "ask its owner why")
     }
   }
+}
 
-  private func hostEvent(_ event: ChannelEvent, named name: String) -> Event {
-    switch event {
-    case .memberJoined(let member): .memberJoined(channel: name, member)
-    case .memberUpdated(let member): .memberUpdated(channel: name, member)
-    case .memberLeft(let member, let reason): .memberLeft(channel: name, member, reason)
-    case .callStarted(let call): .callStarted(channel: name, call)
-    case .callJoined(let call, let member): .callJoined(channel: name, call, member)
-    case .callLeft(let call, let member, let reason): .callLeft(channel: name, call, member, reason)
-    case .callEnded(let call, let reason): .callEnded(channel: name, call, reason: reason)
+extension Capability {
+  fileprivate var words: String {
+    switch self {
+    case .receive: "listen"
+    case .joinCall: "join the call"
+    case .sendAudio: "send sound"
+    case .sendVideo: "send pictures"
+    case .sendText: "write messages"
+    case .startCall: "start a call"
+    case .share: "share the screen"
+    case .handOver: "take over a call"
+    case .grant: "give roles"
     }
   }
 }

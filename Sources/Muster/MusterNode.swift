@@ -16,6 +16,7 @@ public actor MusterNode {
   public nonisolated let id: NodeID
   /// The UDP addresses it is bound to.
   public nonisolated let listening: [Address]
+  /// The channels joined at the start.
   public nonisolated let channelNames: [String]
   /// What happens, in order. Bounded: a host that does not read loses the oldest events.
   public nonisolated let events: AsyncStream<TimedEvent>
@@ -23,7 +24,13 @@ public actor MusterNode {
   nonisolated let loop: any EventLoop
   nonisolated let readyAt: Instant
   private let eventSink: AsyncStream<TimedEvent>.Continuation
-  private let dataDirectory: DataDirectory?
+  let dataDirectory: DataDirectory?
+  /// What outlives the process; nil for a node that is to leave no trace.
+  let store: Store?
+  let writer: StoreWriter?
+  var control: ControlSocket?
+  /// The names and keys known in each channel.
+  var trust: [ChannelID: TrustBook] = [:]
 
   let configuration: Configuration
   var node: Node
@@ -38,6 +45,7 @@ public actor MusterNode {
 
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
+  private var resolver = PeerResolver(endpoints: [])
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
   var isStopping = false
@@ -50,20 +58,23 @@ public actor MusterNode {
   private static let eventCapacity = 4096
   private static let interfacePollSeconds: Int64 = 2
   private static let resolveSeconds: Int64 = 10
+  private static let wallClockSeconds: Int64 = 30
 
   private init(
     _ configuration: Configuration, node: Node, sockets: Sockets, media: MediaThreads,
-    loop: any EventLoop, dataDirectory: DataDirectory?
+    loop: any EventLoop, opened: OpenedIdentity, channelNames: [String]
   ) {
     self.configuration = configuration
     self.node = node
     self.sockets = sockets
     self.media = media
     self.loop = loop
-    self.dataDirectory = dataDirectory
+    dataDirectory = opened.directory
+    store = opened.store
+    writer = opened.store.map { StoreWriter($0) }
     id = node.id
     listening = sockets.bound
-    channelNames = configuration.channels.map(\.name)
+    self.channelNames = channelNames
     readyAt = BootClock.now
     (events, eventSink) = AsyncStream.makeStream(
       bufferingPolicy: .bufferingNewest(Self.eventCapacity))
@@ -72,6 +83,9 @@ public actor MusterNode {
   /// Opens everything a node needs and starts it; what cannot be opened is one clear error.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
+    let channels = try configuration.channels.map { channel throws(MusterError) in
+      try ChannelOpening.open(channel, store: opened.store)
+    }
     let listen = try configuration.listen.map { text throws(MusterError) in
       try listenAddress(text)
     }
@@ -92,6 +106,7 @@ public actor MusterNode {
       DatagramHandler { reference.node }
     }
     var coreConfiguration = Node.Configuration()
+    coreConfiguration.ignoresOwnRole = configuration.ignoresOwnRole
     coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if let size = configuration.maxVideo {
       coreConfiguration.wish = VideoWish(
@@ -103,9 +118,11 @@ public actor MusterNode {
       configuration: coreConfiguration)
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
-      dataDirectory: opened.directory)
+      opened: opened, channelNames: channels.map(\.setup.name))
     reference.node = shell
-    await shell.begin(resolver: PeerResolver(endpoints: endpoints), warnings: opened.warnings)
+    await shell.begin(
+      channels, resolver: PeerResolver(endpoints: endpoints), warnings: opened.warnings)
+    await shell.openControl()
     return shell
   }
 
@@ -121,7 +138,7 @@ public actor MusterNode {
   }
 
   private typealias OpenedIdentity = (
-    identity: Identity, directory: DataDirectory?, warnings: [MusterError]
+    identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]
   )
 
   /// The kept identity; a fresh one in memory when the default directory is in use.
@@ -134,26 +151,28 @@ public actor MusterNode {
           "the data directory \(path) is in use by another node",
           hint: "end that node, or use --data with another directory")
       }
-      return (try directory.identity(), directory, [])
+      return (try directory.identity(), directory, try Store.open(directory), [])
     }
     var entropy = Entropy.system
-    if configuration.isEphemeral { return (Identity(generating: &entropy), nil, []) }
+    if configuration.isEphemeral { return (Identity(generating: &entropy), nil, nil, []) }
     guard let path = DataDirectory.defaultPath else {
       let warning = MusterError(
         "neither XDG_DATA_HOME nor HOME is set, so the identity is not kept",
         hint: "use --data DIR to keep it")
-      return (Identity(generating: &entropy), nil, [warning])
+      return (Identity(generating: &entropy), nil, nil, [warning])
     }
     if let directory = try DataDirectory.open(path) {
-      return (try directory.identity(), directory, [])
+      return (try directory.identity(), directory, try Store.open(directory), [])
     }
     let warning = MusterError(
       "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
       hint: "use --data DIR to give it one of its own")
-    return (Identity(generating: &entropy), nil, [warning])
+    return (Identity(generating: &entropy), nil, nil, [warning])
   }
 
-  private func begin(resolver: PeerResolver, warnings: [MusterError]) {
+  private func begin(
+    _ channels: [ChannelOpening.Result], resolver: PeerResolver, warnings: [MusterError]
+  ) {
     for warning in warnings { emit(.warning(warning)) }
     if configuration.lan, !sockets.hearsTheLAN {
       emit(
@@ -169,15 +188,13 @@ public actor MusterNode {
       node.setSources(
         layers: media.video?.layers ?? [], isPattern: media.video?.isPattern ?? false,
         hasAudio: media.hasAudioSource, at: now))
-    for channel in configuration.channels {
-      perform(node.join(channel.key, named: channel.name, call: configuration.call, at: now))
-    }
+    self.resolver = resolver
+    for channel in channels { enter(channel, call: configuration.call) }
     every(Self.interfacePollSeconds) { $0.updateInterfaces() }
+    every(Self.wallClockSeconds) { $0.setWallClock() }
     every(1) { $0.emitStatistics() }
-    if !resolver.endpoints.isEmpty {
-      resolve(resolver)
-      every(Self.resolveSeconds) { $0.resolve(resolver) }
-    }
+    resolve()
+    every(Self.resolveSeconds) { $0.resolve() }
   }
 
   private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
@@ -190,11 +207,22 @@ public actor MusterNode {
   }
 
   /// The only task a node starts: name look-ups block, and their results come back on the loop.
-  private func resolve(_ resolver: PeerResolver) {
+  private func resolve() {
+    guard !resolver.endpoints.isEmpty else { return }
+    let resolver = resolver
     Task {
       let addresses = await resolver.resolve()
       perform(node.setPeers(addresses, at: now))
     }
+  }
+
+  /// Looks for others at these places, too; those that make no sense are left out.
+  func addPeers(_ hints: [String]) {
+    let new = hints.compactMap { try? PeerResolver.Endpoint($0, option: "the invite") }
+    guard !new.isEmpty else { return }
+    let all = (resolver.endpoints + new).prefix(Limits.configuredPeers)
+    resolver = PeerResolver(endpoints: Array(all))
+    resolve()
   }
 
   private func setWallClock() {
@@ -237,6 +265,7 @@ public actor MusterNode {
   /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
   func perform(_ outputs: [Node.Output]) {
     var sends = false
+    var remembered = Remembered()
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
@@ -246,7 +275,10 @@ public actor MusterNode {
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
         nameRecording(event, in: channel)
-        if let event = hostEvent(event, in: channel) { emit(event) }
+        noteIdentity(event, in: channel, &remembered)
+        guard let told = hostEvent(event, in: channel) else { continue }
+        // A message is told of once it is safe on the disk.
+        if case .message = told { remembered.messages.append(told) } else { emit(told) }
       case .encode(let layers):
         wantedLayers = layers
         updateEncoders()
@@ -254,9 +286,14 @@ public actor MusterNode {
       case .show(let frame, let link, let delay): show(frame, from: link, after: delay)
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link): endMedia(of: link)
+      case .keep(let entry, let id, let channel):
+        remembered.changes.append(.keep(entry: entry, id: id, channel: channel))
+      case .forget(let ids, let channel): remembered.changes.append(.forget(ids, channel: channel))
+      case .keepKey(let key, let channel): remembered.changes.append(.key(key, channel: channel))
       }
     }
     if sends { sockets.flush() }
+    remember(remembered)
     armTimer()
   }
 
@@ -283,9 +320,6 @@ public actor MusterNode {
 
   // MARK: Leaving
 
-  /// Hellos that say goodbye are repeated until acknowledged, at most so often, 40 ms apart.
-  private static let farewells = 12
-
   /// Leaves every channel so that members see it, closes files and devices, and ends the events.
   public func stop() async {
     guard !isStopping else { return }
@@ -293,12 +327,11 @@ public actor MusterNode {
     for task in repeated { task.cancel() }
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
-    for _ in 0..<Self.farewells where !channels.allSatisfy({ node.isSettled($0) }) {
-      try? await Task.sleep(for: .milliseconds(40))
-    }
-    for channel in channels { perform(node.finishLeaving(channel, at: now)) }
+    await farewell(to: channels)
     timer?.cancel()
+    await control?.close()
     await media.stop()
+    await writer?.close()
     for channel in sockets.channels { try? await channel.close() }
     eventSink.finish()
   }

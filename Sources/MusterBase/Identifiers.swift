@@ -36,6 +36,40 @@ public struct Bytes32: Hashable, Comparable, Sendable {
   /// 64 lower-case hex digits.
   public var hex: String { Hex.encode(bytes) }
 
+  /// The sum as numbers of 256 bits, what is beyond them left out.
+  public static func &+ (a: Bytes32, b: Bytes32) -> Bytes32 {
+    var sum = Bytes32.zero
+    var carry = false
+    func add(_ x: UInt64, _ y: UInt64) -> UInt64 {
+      let (partial, first) = x.addingReportingOverflow(y)
+      let (word, second) = partial.addingReportingOverflow(carry ? 1 : 0)
+      carry = first || second
+      return word
+    }
+    sum.w3 = add(a.w3, b.w3)
+    sum.w2 = add(a.w2, b.w2)
+    sum.w1 = add(a.w1, b.w1)
+    sum.w0 = add(a.w0, b.w0)
+    return sum
+  }
+
+  /// What, added to `b`, gives `a`.
+  public static func &- (a: Bytes32, b: Bytes32) -> Bytes32 {
+    var difference = Bytes32.zero
+    var borrow = false
+    func subtract(_ x: UInt64, _ y: UInt64) -> UInt64 {
+      let (partial, first) = x.subtractingReportingOverflow(y)
+      let (word, second) = partial.subtractingReportingOverflow(borrow ? 1 : 0)
+      borrow = first || second
+      return word
+    }
+    difference.w3 = subtract(a.w3, b.w3)
+    difference.w2 = subtract(a.w2, b.w2)
+    difference.w1 = subtract(a.w1, b.w1)
+    difference.w0 = subtract(a.w0, b.w0)
+    return difference
+  }
+
   /// The first eight bytes as a number.
   public var prefix: UInt64 { w0 }
 

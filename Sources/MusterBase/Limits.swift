@@ -6,6 +6,8 @@ public enum Limits {
   public static let rtpPayloadBytes = 1100
 
   public static let channels = 32
+  /// Keys under which datagrams are understood: every channel's own and its former ones.
+  public static let channelKeys = 160
   /// Members of one channel that this version links to.
   public static let peersPerChannel = 64
   public static let links = 256
@@ -29,4 +31,30 @@ public enum Limits {
   public static let nackEntries = 256
   /// Opus packets in one jitter buffer: 2 s.
   public static let audioPackets = 100
+
+  /// One signed entry of a channel document: with its framing it fits into one datagram.
+  public static let entryBytes = 1080
+  /// UTF-8 of one message.
+  public static let textBytes = 768
+  /// Authors whose presence, hearing or redemption a channel document holds.
+  public static let authors = 2048
+  /// Messages that a channel document holds, and those of one author.
+  public static let messages = 4096
+  public static let messagesPerAuthor = 2048
+  /// Claims and ends of calls, and those of one author.
+  public static let callEntries = 256
+  public static let callEntriesPerAuthor = 64
+  public static let grants = 2048
+  public static let epochs = 1024
+  /// Entries of kinds unknown to this version, and those of one author.
+  public static let unknownEntries = 256
+  public static let unknownEntriesPerAuthor = 32
+  /// Authors known to have signed two entries under one sequence.
+  public static let fencedAuthors = 256
+  /// Entries on their way to one neighbour; what does not fit waits for the next comparison.
+  public static let outboxEntries = 512
+  /// Former keys of a channel under which members who were away are still heard.
+  public static let formerKeys = 4
+  /// Where-to-find-others hints in one invite, of each kind.
+  public static let inviteHints = 8
 }

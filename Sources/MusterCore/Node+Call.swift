@@ -1,17 +1,23 @@
 import MusterBase
+import MusterCrypto
+import MusterLink
 import MusterMedia
 import MusterMesh
 import MusterWire
 
 extension Node {
   /// Starts the channel's call, or joins it when there is one.
-  public mutating func startCall(in channel: ChannelID, at now: Instant) -> [Output] {
+  public mutating func startCall(
+    in channel: ChannelID, at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    try check(call(in: channel) == nil ? .startCall : .joinCall, in: channel)
     var out: [Output] = []
-    startCall(in: channel, at: now, &out)
+    wantCall(in: channel, at: now, &out)
     return out
   }
 
-  mutating func startCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
+  /// Into the call as soon as there is one, or it is clear that there is none.
+  mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
     }
@@ -27,14 +33,30 @@ extension Node {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
     _ = channels.update(channel) { $0.startsCallAt = nil }
-    let outputs = channels.update(channel) { $0.state.leaveCall(at: now) } ?? []
-    perform(outputs, in: channel, at: now, &out)
+    out += change(channel, at: now) { $0.leaveCall(at: now) }
+    updateCallState(in: channel, at: now, &out)
     return out
   }
 
   mutating func tick(channel: ChannelID, at now: Instant, _ out: inout [Output]) {
-    let outputs = channels.update(channel) { $0.state.tick(at: now) } ?? []
-    perform(outputs, in: channel, at: now, &out)
+    guard let index = channels.index(of: channel) else { return }
+    if let due = channels[at: index].state.deadline, due <= now {
+      var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
+      for (link, peer) in peers where link.channel == channel {
+        let engineLink = LinkID(channel: peer.key, peer: link.peer)
+        heard[link.peer] = (links.lastHeard(engineLink) ?? peer.upSince, peer.roundTrip)
+      }
+      let outputs = channels[at: index].state.tick(
+        at: now, lastHeard: { heard[$0]?.at }, roundTrip: { heard[$0]?.roundTrip })
+      perform(outputs, in: channel, at: now, &out)
+      if channels[channel]?.state.isInCall ?? false {
+        updateCallState(in: channel, at: now, &out)
+      }
+    }
+    if let lost = channels[channel]?.lostOthersAt, now - lost >= configuration.reconnectLimit {
+      _ = channels.update(channel) { $0.lostOthersAt = nil }
+      updateCallState(in: channel, at: now, &out)
+    }
     enterCallIfDue(channel, at: now, &out)
   }
 
@@ -45,15 +67,20 @@ extension Node {
   ) {
     guard !outputs.isEmpty else { return }
     var changed = false
+    var failed: [NodeID] = []
     for output in outputs {
       switch output {
       case .send(let message, let peer):
         send([message], over: LinkID(channel: channel, peer: peer), at: now, &out)
       case .event(let event):
-        changed = true
+        if case .message = event {} else { changed = true }
         out.append(.event(.channel(event), in: channel))
+      case .keep(let entry): out.append(.keep(entry: entry.bytes, id: entry.id, in: channel))
+      case .forget(let ids): out.append(.forget(ids, in: channel))
+      case .fail(let peer): failed.append(peer)
       }
     }
+    for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     guard changed else { return }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
@@ -65,6 +92,12 @@ extension Node {
   ) {
     guard let entry = channels[channel], let due = entry.startsCallAt else { return }
     guard entry.state.call != nil || now >= due else { return }
+    if let refusal = refusalToEnter(entry) {
+      _ = channels.update(channel) { $0.startsCallAt = nil }
+      setCallState(.disconnected, in: channel, &out)
+      out.append(.event(.callRefused(refusal), in: channel))
+      return
+    }
     _ = channels.update(channel) { $0.startsCallAt = nil }
     let proposal = CallID(high: prng.next(), low: prng.next())
     let startedAt = wallMilliseconds(now)
@@ -75,10 +108,22 @@ extension Node {
     perform(outputs, in: channel, at: now, &out)
   }
 
+  private func refusalToEnter(_ entry: Channel) -> CommandRefusal? {
+    do {
+      try check(entry.state.call == nil ? .startCall : .joinCall, in: entry.state.channel)
+    } catch { return error }
+    return nil
+  }
+
   /// Tells the node how wall time relates to boot time; for display and for ties only.
   public mutating func setWallClock(millisecondsSince1970: UInt64, at now: Instant) {
     let boot = now.nanoseconds / 1_000_000
     wallOffset = Int64(clamping: millisecondsSince1970) &- boot
+    for channel in channels.keys {
+      _ = channels.update(channel) {
+        $0.state.setWallClock(offsetMilliseconds: wallOffset, at: now)
+      }
+    }
   }
 
   private func wallMilliseconds(_ now: Instant) -> UInt64 {
@@ -94,16 +139,55 @@ extension Node {
     if changed { out.append(.event(.callState(state), in: channel)) }
   }
 
-  // MARK: This node's own state
-
-  /// Silences or restores the microphone for everyone.
-  public mutating func setMuted(audio: Bool, at now: Instant) -> [Output] {
-    change(at: now) { $0.set(.audioMuted, to: audio) }
+  /// Works out how far this node is into the call.
+  mutating func updateCallState(
+    in channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let entry = channels[channel] else { return }
+    guard entry.state.isInCall else {
+      _ = channels.update(channel) { $0.lostOthersAt = nil }
+      if entry.startsCallAt == nil { setCallState(.disconnected, in: channel, &out) }
+      return
+    }
+    let others = entry.state.call?.participants.filter { $0 != identity.id } ?? []
+    let suspected = entry.state.suspected
+    let isHearing = others.contains { other in
+      peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
+    }
+    if isHearing { _ = channels.update(channel) { $0.lostOthersAt = nil } }
+    let isCutOff = !others.isEmpty && !isHearing && entry.callState != .connecting
+    let isMissing = entry.lostOthersAt != nil && !isHearing
+    setCallState(isCutOff || isMissing ? .reconnecting : .connected, in: channel, &out)
   }
 
-  /// Switches the camera's pictures off or on for everyone.
-  public mutating func setMuted(video: Bool, at now: Instant) -> [Output] {
-    change(at: now) { $0.set(.videoMuted, to: video) }
+  // MARK: This node's own state
+
+  /// Silences or restores the microphone, everywhere or in one channel.
+  public mutating func setMuted(
+    audio: Bool, in channel: ChannelID? = nil, at now: Instant
+  ) -> [Output] {
+    mute(.audioMuted, audio, in: channel, at: now)
+  }
+
+  /// Switches the camera's pictures off or on, everywhere or in one channel.
+  public mutating func setMuted(
+    video: Bool, in channel: ChannelID? = nil, at now: Instant
+  ) -> [Output] {
+    mute(.videoMuted, video, in: channel, at: now)
+  }
+
+  private mutating func mute(
+    _ flag: MemberFlags, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
+  ) -> [Output] {
+    let entries = channel.map { [$0] } ?? channels.keys
+    for id in entries {
+      _ = channels.update(id) { entry in
+        if isMuted { entry.muted.insert(flag) } else { entry.muted.remove(flag) }
+      }
+    }
+    var out = change(at: now) { _ in }
+    for id in entries { updateMedia(in: id, at: now, &out) }
+    return out
   }
 
   /// What this node can send: its layers, smallest first, and whether it has sound.
@@ -124,7 +208,8 @@ extension Node {
     for channel in channels.keys {
       let outputs =
         channels.update(channel) { entry in
-          entry.state.setFlags(flags, at: now) + entry.state.setLayers(layers, at: now)
+          entry.state.setFlags(entry.flags(from: flags), at: now)
+            + entry.state.setLayers(layers, at: now)
         } ?? []
       perform(outputs, in: channel, at: now, &out)
     }

@@ -1,9 +1,11 @@
 import MusterBase
+import MusterCrypto
 import MusterLink
 import MusterMedia
 import MusterMesh
 import MusterWire
 
+/// Links as the node sees them: one per channel and peer, whatever key they were made under.
 extension Node {
   /// Carries out what discovery asks for.
   mutating func perform(_ outputs: [Discovery.Output], at now: Instant, _ out: inout [Output]) {
@@ -11,13 +13,21 @@ extension Node {
       switch output {
       case .broadcast(let datagram): out.append(.broadcast(datagram))
       case .send(let datagram, let address): out.append(.send(datagram, to: address))
-      case .found(let peer, let bootID, let channel, let address):
-        guard peers.count < Limits.links else { continue }
+      case .found(let peer, let bootID, let key, let address):
+        guard mayConnect(to: peer, under: key, at: now) else { continue }
         perform(
-          links.connect(to: peer, bootID: bootID, in: channel, at: address, now: now), at: now, &out
-        )
+          links.connect(to: peer, bootID: bootID, in: key, at: address, now: now), at: now, &out)
       }
     }
+  }
+
+  private func mayConnect(to peer: NodeID, under key: ChannelID, at now: Instant) -> Bool {
+    guard peers.count < Limits.links, let owner = keyOwners[key] else { return false }
+    let link = LinkID(channel: owner.channel, peer: peer)
+    guard !isDenied(link, at: now), let entry = channels[owner.channel] else { return false }
+    // Who has a link under the key in force has not been away.
+    if owner.number != entry.key.number, peers[link] != nil { return false }
+    return peers[link] != nil || entry.state.wantsLink(to: peer)
   }
 
   /// Carries out what the links ask for.
@@ -25,32 +35,79 @@ extension Node {
     for output in outputs {
       switch output {
       case .send(let datagram, let address): out.append(.send(datagram, to: address))
-      case .established(let link, let address, _): linkUp(link, at: address, now, &out)
+      case .established(let link, let address, let bootID):
+        established(link, at: address, bootID: bootID, now, &out)
       case .moved: discovery.setLinked(linkedAddresses)
       case .delivered(let link, let payload): receive(payload, over: link, at: now, &out)
-      case .closed(let link, let reason): linkDown(link, reason, at: now, &out)
+      case .closed(let link, let reason): closed(link, reason, at: now, &out)
       }
     }
   }
 
-  private var linkedAddresses: [Address] { peers.keys.compactMap { links.address(of: $0) } }
+  private var linkedAddresses: [Address] {
+    peers.compactMap { links.address(of: LinkID(channel: $0.value.key, peer: $0.key.peer)) }
+  }
+
+  // MARK: Up and down
+
+  private mutating func established(
+    _ engineLink: LinkID, at address: Address, bootID: UInt64, _ now: Instant,
+    _ out: inout [Output]
+  ) {
+    guard let owner = keyOwners[engineLink.channel], let entry = channels[owner.channel] else {
+      return
+    }
+    let link = LinkID(channel: owner.channel, peer: engineLink.peer)
+    guard owner.number == entry.key.number else {
+      guard peers[link] == nil else { return }
+      visitors[engineLink] = Visitor(since: now, nextAt: now)
+      attend(engineLink, at: now, &out)
+      return
+    }
+    visitors[engineLink] = nil
+    if let index = peers.index(of: link), peers[at: index].bootID == bootID {
+      // The same pair under the new key: everything else goes on as it is.
+      let former = LinkID(channel: peers[at: index].key, peer: link.peer)
+      peers[at: index].key = engineLink.channel
+      if former != engineLink { retired[former] = now + Self.retirement }
+      return
+    }
+    linkDown(link, .replaced, at: now, &out)
+    linkUp(link, key: engineLink.channel, bootID: bootID, at: address, now, &out)
+  }
 
   private mutating func linkUp(
-    _ link: LinkID, at address: Address, _ now: Instant, _ out: inout [Output]
+    _ link: LinkID, key: ChannelID, bootID: UInt64, at address: Address, _ now: Instant,
+    _ out: inout [Output]
   ) {
-    guard channels[link.channel] != nil else { return }
-    peers[link] = Peer(upSince: now)
+    peers[link] = Peer(key: key, bootID: bootID, upSince: now)
     discovery.setLinked(linkedAddresses)
+    _ = channels.update(link.channel) { $0.refusals = [] }
     out.append(.event(.linkUp(link.peer, address), in: link.channel))
-    let outputs = channels.update(link.channel) { $0.state.linkUp(link.peer, at: now) } ?? []
-    perform(outputs, in: link.channel, at: now, &out)
+    out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
+    updateMedia(in: link.channel, at: now, &out)
     tick(peer: link, at: now, &out)
+  }
+
+  private mutating func closed(
+    _ engineLink: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
+  ) {
+    visitors[engineLink] = nil
+    retired[engineLink] = nil
+    guard let owner = keyOwners[engineLink.channel] else { return }
+    let link = LinkID(channel: owner.channel, peer: engineLink.peer)
+    guard peers[link]?.key == engineLink.channel else { return }
+    linkDown(link, reason, at: now, &out)
   }
 
   private mutating func linkDown(
     _ link: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
   ) {
     guard peers[link] != nil else { return }
+    // Whoever is the last to fall silent in a call is missed for a while.
+    if reason == .timedOut, peers[link]?.incoming != nil {
+      _ = channels.update(link.channel) { $0.lostOthersAt = now }
+    }
     endMedia(with: link, at: now, &out)
     peers[link] = nil
     discovery.setLinked(linkedAddresses)
@@ -61,18 +118,37 @@ extension Node {
       case .timedOut: .crashed
       case .replaced: .replaced
       }
-    let outputs =
-      channels.update(link.channel) {
-        $0.state.linkDown(link.peer, reason: leaveReason, at: now)
-      } ?? []
-    perform(outputs, in: link.channel, at: now, &out)
+    out += change(link.channel, at: now) {
+      $0.linkDown(link.peer, reason: leaveReason, at: now)
+    }
     publish(at: now, &out)
+    updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// A payload that came over a link, opened and fresh.
+  /// A neighbour has not answered: the link ends, and is made anew if the peer is there after all.
+  mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard let peer = peers[link] else { return }
+    let engineLink = LinkID(channel: peer.key, peer: link.peer)
+    let address = links.address(of: engineLink)
+    perform(links.drop(engineLink), at: now, &out)
+    guard let address, let key = channels[link.channel]?.key.key.channelID else { return }
+    perform(
+      links.connect(to: link.peer, bootID: peer.bootID, in: key, at: address, now: now), at: now,
+      &out)
+  }
+
+  // MARK: Payloads
+
+  /// A payload that came over one of the engine's links, opened and fresh.
   private mutating func receive(
-    _ payload: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
+    _ payload: [UInt8], over engineLink: LinkID, at now: Instant, _ out: inout [Output]
   ) {
+    guard let owner = keyOwners[engineLink.channel] else { return }
+    let link = LinkID(channel: owner.channel, peer: engineLink.peer)
+    guard peers.index(of: link) != nil else {
+      receive(payload, fromVisitor: engineLink, at: now, &out)
+      return
+    }
     switch PayloadKind(of: payload) {
     case .rtp: receiveRTP(payload, over: link, at: now, &out)
     case .rtcp: receiveRTCP(payload, over: link, at: now, &out)
@@ -83,23 +159,22 @@ extension Node {
     }
   }
 
+  /// A visitor gets answers that keep its link, and nothing of the channel.
+  private mutating func receive(
+    _ payload: [UInt8], fromVisitor visitor: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard visitors.index(of: visitor) != nil, PayloadKind(of: payload) == .control,
+      let messages = try? Control.decode(payload)
+    else { return }
+    for case .ping(let token) in messages { sendRaw([.pong(token)], over: visitor, at: now, &out) }
+  }
+
   private mutating func receive(
     _ message: Control, over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     switch message {
-    case .hello(let signed):
-      let outputs =
-        channels.update(link.channel) {
-          $0.state.receiveHello(signed, from: link.peer, at: now)
-        } ?? []
-      perform(outputs, in: link.channel, at: now, &out)
-    case .helloReceived(let bootID, let sequence):
-      let outputs =
-        channels.update(link.channel) {
-          $0.state.receiveAcknowledgement(
-            bootID: bootID, sequence: sequence, from: link.peer, at: now)
-        } ?? []
-      perform(outputs, in: link.channel, at: now, &out)
+    case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
+      out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
     case .wish(let wish):
       let changed =
         peers.update(link) { peer in
@@ -113,6 +188,9 @@ extension Node {
       if let roundTrip = peers[link]?.roundTrip {
         _ = peers.update(link) { $0.incoming?.video.setRoundTrip(roundTrip) }
       }
+    case .epochKey(let secret, let entry):
+      receiveKey(secret, entry: entry, over: link, at: now, &out)
+    case .refused(let reason): refused(reason, over: link, at: now, &out)
     }
   }
 
@@ -129,25 +207,57 @@ extension Node {
     _ header: [UInt8], _ body: ArraySlice<UInt8>, over link: LinkID, at now: Instant,
     _ out: inout [Output]
   ) -> Bool {
-    guard let sealed = links.seal(header, body, on: link, at: now) else { return false }
+    guard let index = peers.index(of: link) else { return false }
+    let engineLink = LinkID(channel: peers[at: index].key, peer: link.peer)
+    guard let sealed = links.seal(header, body, on: engineLink, at: now) else { return false }
     out.append(.send(sealed.datagram, to: sealed.to))
     return true
   }
 
-  /// Pings, gives up silent links, reports and asks again where something is due.
+  /// Seals control messages for one of the engine's links.
+  mutating func sendRaw(
+    _ messages: [Control], over engineLink: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    let payload = Control.encode(messages)
+    guard let sealed = links.seal(payload, [], on: engineLink, at: now) else { return }
+    out.append(.send(sealed.datagram, to: sealed.to))
+  }
+
+  // MARK: Time
+
+  /// Pings, parts with strangers, reports and asks again where something is due.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
-    if let heard = links.lastHeard(link), now - heard >= configuration.silenceLimit {
-      perform(links.close(link, reason: .timedOut, at: now), at: now, &out)
-      return
-    }
+    if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }
     if peers[at: index].nextPing <= now {
-      peers[at: index].nextPing = now + configuration.pingInterval
+      let isInCall = peers[at: index].incoming != nil
+      peers[at: index].nextPing =
+        now + (isInCall ? configuration.pingInterval : configuration.idlePingInterval)
       var messages: [Control] = [.ping(UInt64(bitPattern: now.nanoseconds))]
       // Repeated with every ping, so that a lost wish is a wish delayed.
       if let incoming = peers[at: index].incoming { messages.append(.wish(incoming.wish)) }
       send(messages, over: link, at: now, &out)
     }
+    if let due = peers[at: index].nextCheckAt, due <= now {
+      checkStanding(of: link, at: now, &out)
+    }
     tickMedia(of: link, at: now, &out)
   }
+
+  /// Whether the neighbour is still a member, and still one to have a link with.
+  private mutating func checkStanding(
+    of link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    _ = peers.update(link) { $0.nextCheckAt = now + Peer.checkInterval }
+    dismissStranger(link, at: now, &out)
+    guard let peer = peers[link], let state = channels[link.channel]?.state,
+      now - peer.upSince > Self.trimPatience, !state.wantsLink(to: link.peer)
+    else { return }
+    perform(
+      links.close(LinkID(channel: peer.key, peer: link.peer), reason: .local, at: now), at: now,
+      &out)
+  }
+
+  /// How long a link beyond those wanted stands: by then both ends know the same members.
+  static let trimPatience = Duration.seconds(10)
 }

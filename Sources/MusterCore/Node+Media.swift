@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCrypto
 import MusterMedia
 import MusterMesh
 import MusterWire
@@ -61,7 +62,7 @@ extension Node {
     let timestamp = publisher.audioTimestamps.next(capturedAt: audio.capturedAt)
     for index in 0..<peers.count {
       let link = peers.keys[index]
-      guard
+      guard peers[at: index].outgoing?.allowsAudio ?? false,
         let header = peers[at: index].outgoing?.audio.send(
           audio.data, marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
       else { continue }
@@ -86,27 +87,39 @@ extension Node {
         endMedia(with: link, at: now, &out)
       }
     }
-    updateCallState(in: channel, &out)
+    updateRights(in: channel)
+    updateCallState(in: channel, at: now, &out)
     publish(at: now, &out)
   }
 
-  private mutating func updateCallState(in channel: ChannelID, _ out: inout [Output]) {
+  /// What roles and this channel's own muting let through, both ways.
+  private mutating func updateRights(in channel: ChannelID) {
     guard let entry = channels[channel] else { return }
-    if entry.state.isInCall {
-      setCallState(.connected, in: channel, &out)
-    } else if entry.startsCallAt == nil {
-      setCallState(.disconnected, in: channel, &out)
+    let sendsAudio = mayItself(.sendAudio, entry) && !entry.muted.contains(.audioMuted)
+    let sendsVideo = mayItself(.sendVideo, entry) && !entry.muted.contains(.videoMuted)
+    for index in 0..<peers.count where peers.keys[index].channel == channel {
+      let peer = peers.keys[index].peer
+      peers[at: index].outgoing?.allowsAudio = sendsAudio
+      peers[at: index].outgoing?.allowsVideo = sendsVideo
+      peers[at: index].incoming?.allowsAudio = entry.state.may(.sendAudio, peer)
+      peers[at: index].incoming?.allowsVideo = entry.state.may(.sendVideo, peer)
     }
+  }
+
+  private func mayItself(_ capability: Capability, _ entry: Channel) -> Bool {
+    configuration.ignoresOwnRole || entry.state.may(capability, identity.id)
   }
 
   private mutating func beginMedia(
     with link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard let index = peers.index(of: link), peers[at: index].incoming == nil else { return }
-    var incoming = IncomingMedia(wish: configuration.wish, at: now)
+    let wish = channels[link.channel]?.wish ?? configuration.wish
+    var incoming = IncomingMedia(wish: wish, at: now)
     if let roundTrip = peers[at: index].roundTrip { incoming.video.setRoundTrip(roundTrip) }
     peers[at: index].incoming = incoming
     peers[at: index].outgoing = OutgoingMedia(prng: &prng, at: now)
+    peers[at: index].nextPing = now
     send([.wish(incoming.wish)], over: link, at: now, &out)
   }
 
@@ -139,7 +152,7 @@ extension Node {
     _ wish: VideoWish, of member: NodeID?, in channel: ChannelID, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
-    if member == nil { configuration.wish = wish }
+    if member == nil { _ = channels.update(channel) { $0.wish = wish } }
     for link in peers.keys where link.channel == channel && (member ?? link.peer) == link.peer {
       guard let index = peers.index(of: link), peers[at: index].incoming != nil else { continue }
       peers[at: index].incoming?.wish = wish
@@ -170,14 +183,15 @@ extension Node {
     forPeerAt index: Int, at now: Instant, _ out: inout [Output]
   ) {
     let wish = peers[at: index].wish
-    let choice = publisher.sendsVideo ? LayerChoice.layer(for: wish, among: publisher.layers) : nil
+    let sendsVideo = publisher.sendsVideo && peers[at: index].outgoing?.allowsVideo ?? false
+    let choice = sendsVideo ? LayerChoice.layer(for: wish, among: publisher.layers) : nil
     guard choice != peers[at: index].outgoing?.target else { return }
     peers[at: index].outgoing?.target = choice
     if let choice {
       requestKeyframe(layer: choice, at: now, &out)
     } else if let layer = peers[at: index].outgoing?.layer {
       peers[at: index].outgoing?.layer = nil
-      let why: LayerReason = publisher.sendsVideo ? .wish : .muted
+      let why: LayerReason = sendsVideo ? .wish : .muted
       emitLayer(peers.keys[index], from: layer, to: nil, why: why, &out)
     }
   }

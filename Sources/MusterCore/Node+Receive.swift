@@ -12,8 +12,10 @@ extension Node {
       let packet = try? RTPPacket(decoding: payload)
     else { return }
     if packet.header.payloadType == PayloadType.opus {
+      guard peers[at: index].incoming?.allowsAudio ?? false else { return }
       receiveAudio(packet, fromPeerAt: index, at: now, &out)
     } else {
+      guard peers[at: index].incoming?.allowsVideo ?? false else { return }
       let outputs = peers[at: index].incoming?.video.receive(packet, at: now) ?? []
       perform(outputs, ofPeerAt: index, at: now, &out)
     }
@@ -69,7 +71,7 @@ extension Node {
   ) {
     guard var incoming = peers[at: index].incoming else { return }
     let link = peers.keys[index]
-    let offered = channels[link.channel]?.state.members.first { $0.id == link.peer }?.layers ?? []
+    let offered = channels[link.channel]?.state.member(link.peer)?.layers ?? []
     let rate = offered.first { $0.size == frame.size }?.framesPerSecond ?? 0
     let layer = VideoLayer(size: frame.size, framesPerSecond: rate)
     if !incoming.showsVideo {
@@ -196,7 +198,7 @@ extension Node {
   ) {
     guard let outgoing = peers[at: index].outgoing else { return }
     var reports: [RTCPPacket] = []
-    if publisher.sendsAudio {
+    if publisher.sendsAudio, outgoing.allowsAudio {
       let timestamp = publisher.audioTimestamps.timestamp(at: now)
       reports.append(.senderReport(outgoing.audio.report(at: now, timestamp: timestamp)))
     }
@@ -248,7 +250,8 @@ extension Node {
         media.layer.map { media.video[$0].lossPercent } ?? media.audio.lossPercent
       }
       return PeerStatistics(
-        link: link, address: links.address(of: link), roundTrip: peer.roundTrip,
+        link: link, address: links.address(of: LinkID(channel: peer.key, peer: link.peer)),
+        roundTrip: peer.roundTrip,
         lossPercent: loss ?? 0, sent: sent, received: received)
     }
   }

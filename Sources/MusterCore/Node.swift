@@ -15,12 +15,18 @@ public struct Node: Sendable {
     public var name = "member"
     /// The largest picture asked of others.
     public var wish = VideoWish.best
-    /// A link is given up when nothing came over it for so long: three missed pings.
-    public var silenceLimit = Duration.milliseconds(3900)
+    /// Between the pings that measure the way to a participant of the same call, and to others.
     public var pingInterval = Duration.seconds(1)
+    public var idlePingInterval = Duration.seconds(15)
+    /// A participant whose others have all gone missing says for so long that it reconnects.
+    public var reconnectLimit = Duration.seconds(10)
     /// How long a start waits for members who may already have a call.
     public var startGrace = Duration.milliseconds(300)
     public var reportInterval = Duration.seconds(1)
+    /// A planted bug, for tests of the simulator's checkers.
+    package var flaw: MeshFlaw?
+    /// A patched node, for tests of the others: it does what its role forbids.
+    package var ignoresOwnRole = false
 
     public init() {}
   }
@@ -39,6 +45,10 @@ public struct Node: Sendable {
     case play(ReceivedAudio, from: LinkID)
     /// Nothing more will come from this member in this call.
     case mediaEnded(LinkID)
+    /// Remember this signed entry, or this key, for later processes; forget those entries.
+    case keep(entry: [UInt8], id: EntryID, in: ChannelID)
+    case forget([EntryID], in: ChannelID)
+    case keepKey(EpochKey, in: ChannelID)
   }
 
   public let identity: Identity
@@ -48,7 +58,17 @@ public struct Node: Sendable {
   var discovery: Discovery
   var links: LinkEngine
   var channels = PeerTable<ChannelID, Channel>()
+  /// Which channel and epoch each open key is of.
+  var keyOwners = PeerTable<ChannelID, KeyOwner>()
+  /// By channel (not by key, as the link engine's links are) and peer.
   var peers = PeerTable<LinkID, Peer>()
+  /// Links under former keys, by the engine's own ids.
+  var visitors = PeerTable<LinkID, Visitor>()
+  /// Links under former keys that have one under the key in force beside them; ended when due.
+  var retired = PeerTable<LinkID, Instant>()
+  /// Who was refused, and until when it is not connected to.
+  var denied = PeerTable<LinkID, Instant>()
+  var entropy: Entropy
   var publisher: Publisher
   var prng: PRNG
   /// Milliseconds from boot time to wall time.
@@ -69,16 +89,22 @@ public struct Node: Sendable {
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     publisher = Publisher(prng: &prng)
+    self.entropy = entropy.fork()
   }
 
   public var id: NodeID { identity.id }
-  public var channelIDs: [ChannelID] { channels.keys }
+  public var linkCounters: LinkCounters { links.counters }
 
   /// The next time `tick` has work, and so the host must call it.
   public var deadline: Instant? {
     var next = soonest(discovery.deadline, links.deadline)
     next = soonest(next, publisher.deadline)
-    for index in 0..<channels.count { next = soonest(next, channels[at: index].deadline) }
+    for index in 0..<channels.count {
+      let grace = configuration.reconnectLimit
+      next = soonest(next, channels[at: index].deadline(graceAfterLoss: grace))
+    }
+    for (_, visitor) in visitors { next = soonest(next, visitor.nextAt) }
+    for (_, due) in retired { next = soonest(next, due) }
     for index in 0..<peers.count { next = soonest(next, peers[at: index].deadline) }
     return next
   }
@@ -86,13 +112,29 @@ public struct Node: Sendable {
   /// Does what is due; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
+    noticeSleep(at: now, &out)
     perform(discovery.tick(at: now), at: now, &out)
     perform(links.tick(at: now), at: now, &out)
     for layer in publisher.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
     for channel in channels.keys { tick(channel: channel, at: now, &out) }
     for link in peers.keys { tick(peer: link, at: now, &out) }
+    for visitor in visitors.keys where visitors[visitor].map({ $0.nextAt <= now }) ?? false {
+      attend(visitor, at: now, &out)
+    }
+    for link in retired.keys where retired[link].map({ $0 <= now }) ?? false {
+      retired[link] = nil
+      perform(links.close(link, reason: .local, at: now), at: now, &out)
+    }
     return out
   }
+
+  /// A process that was stopped, or a machine that slept, looks for the others at once.
+  private mutating func noticeSleep(at now: Instant, _ out: inout [Output]) {
+    guard let deadline, now - deadline > Self.sleepNoticed else { return }
+    perform(discovery.restart(at: now), at: now, &out)
+  }
+
+  private static let sleepNoticed = Duration.seconds(1)
 
   /// A datagram that arrived on this node's port or on the discovery port.
   public mutating func receive(
@@ -108,57 +150,6 @@ public struct Node: Sendable {
     }
     return out
   }
-
-  // MARK: Channels
-
-  /// Enters a channel; true to join or start its call as soon as possible. Nothing when it is open.
-  public mutating func join(
-    _ key: ChannelKey, named name: String, call wantsCall: Bool, at now: Instant
-  ) -> [Output] {
-    guard channels[key.channelID] == nil, channels.count < Limits.channels else { return [] }
-    var out: [Output] = []
-    var state = ChannelState(
-      identity: identity, channel: key.channelID, name: configuration.name, bootID: bootID)
-    var stateOutputs = state.setFlags(publisher.flags, at: now)
-    stateOutputs += state.setLayers(publisher.layers, at: now)
-    channels[key.channelID] = Channel(key: key, name: name, state: state, openedAt: now)
-    links.open(key)
-    perform(stateOutputs, in: key.channelID, at: now, &out)
-    perform(discovery.open(key, at: now), at: now, &out)
-    if wantsCall { startCall(in: key.channelID, at: now, &out) }
-    return out
-  }
-
-  /// Leaves the channel: members get a last hello, links are closed by `finishLeaving`.
-  public mutating func leave(_ channel: ChannelID, at now: Instant) -> [Output] {
-    var out: [Output] = []
-    endMedia(in: channel, at: now, &out)
-    let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
-    perform(outputs, in: channel, at: now, &out)
-    publish(at: now, &out)
-    return out
-  }
-
-  /// Forgets a channel after `leave`, closing its links.
-  public mutating func finishLeaving(_ channel: ChannelID, at now: Instant) -> [Output] {
-    var out: [Output] = []
-    discovery.close(channel: channel)
-    perform(links.close(channel: channel, at: now), at: now, &out)
-    channels[channel] = nil
-    return out
-  }
-
-  /// Whether every linked member has acknowledged this node's newest hello.
-  public func isSettled(_ channel: ChannelID) -> Bool {
-    channels[channel]?.state.isSettled ?? true
-  }
-
-  public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
-  public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
-  public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
-  public func isInCall(_ channel: ChannelID) -> Bool { channels[channel]?.state.isInCall ?? false }
-  public func name(of channel: ChannelID) -> String? { channels[channel]?.name }
-  public var linkCounters: LinkCounters { links.counters }
 
   // MARK: Where to find others
 
@@ -177,17 +168,4 @@ public struct Node: Sendable {
     perform(discovery.setPeers(bounded, at: now), at: now, &out)
     return out
   }
-}
-
-/// One channel that the node is in.
-struct Channel: Sendable {
-  let key: ChannelKey
-  let name: String
-  var state: ChannelState
-  let openedAt: Instant
-  /// Set while the node wants to be in the call and waits to hear of one.
-  var startsCallAt: Instant?
-  var callState = CallState.disconnected
-
-  var deadline: Instant? { soonest(state.deadline, startsCallAt) }
 }

@@ -9,6 +9,8 @@ public enum NodeEvent: Equatable, Sendable {
   case channel(ChannelEvent)
   case linkUp(NodeID, Address)
   case linkDown(NodeID, LinkCloseReason)
+  /// This node wanted into the call, and may not.
+  case callRefused(CommandRefusal)
   /// This node's own way into and out of the call.
   case callState(CallState)
   /// The first picture of a member; `after` counts from when its link came up.

@@ -4,17 +4,29 @@ import MusterWire
 
 /// What this node keeps about one link: path measurements, and media both ways while in a call.
 struct Peer: Sendable {
+  /// The key that the engine's link is under, by its id.
+  var key: ChannelID
+  let bootID: UInt64
   let upSince: Instant
   var roundTrip: Duration?
   var nextPing: Instant
+  /// When the channel's key is offered again; nil once the peer is known to have it.
+  var nextKeyAt: Instant?
+  /// When it is next looked at whether the peer belongs here.
+  var nextCheckAt: Instant?
   /// What the peer wants to see of this node.
   var wish = VideoWish.best
   var outgoing: OutgoingMedia?
   var incoming: IncomingMedia?
 
-  init(upSince: Instant) {
+  static let checkInterval = Duration.seconds(1)
+
+  init(key: ChannelID, bootID: UInt64, upSince: Instant) {
+    self.key = key
+    self.bootID = bootID
     self.upSince = upSince
     nextPing = upSince
+    nextCheckAt = upSince + Self.checkInterval
   }
 
   /// Takes a round trip from a pong that carries the time of its ping.
@@ -28,6 +40,7 @@ struct Peer: Sendable {
 
   var deadline: Instant? {
     var next = soonest(nextPing, incoming?.video.deadline)
+    next = soonest(next, soonest(nextKeyAt, nextCheckAt))
     if let outgoing { next = soonest(next, outgoing.nextReport) }
     if let incoming { next = soonest(next, incoming.nextReport) }
     return next
@@ -48,6 +61,9 @@ struct OutgoingMedia: Sendable {
   var layer: Int?
   /// The layer to change to at its next keyframe.
   var target: Int?
+  /// What may be sent to this member: the role and the channel's own muting allow it.
+  var allowsAudio = true
+  var allowsVideo = true
   var nextReport: Instant
   var statistics = MediaStatistics()
 
@@ -83,6 +99,9 @@ struct IncomingMedia: Sendable {
   var audioDelay: Duration?
   /// What this node wants to see of the member.
   var wish: VideoWish
+  /// What the member's role allows it to send; the rest is dropped unseen.
+  var allowsAudio = true
+  var allowsVideo = true
   var showsVideo = false
   var layer: VideoLayer?
   var nextReport: Instant

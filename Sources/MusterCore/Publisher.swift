@@ -6,7 +6,7 @@ import MusterWire
 struct Publisher: Sendable {
   /// The layers on offer, smallest first.
   var layers: [VideoLayer] = []
-  private(set) var flags: HelloFlags = []
+  private(set) var flags: MemberFlags = []
   private var speaking = SpeakingDetector()
   var audioTimestamps = AudioTimestamps()
   /// The layers the host was last told to encode.
@@ -25,7 +25,7 @@ struct Publisher: Sendable {
   var sendsVideo: Bool { !layers.isEmpty && !flags.contains(.videoMuted) }
   var sendsAudio: Bool { flags.contains(.audio) && !flags.contains(.audioMuted) }
 
-  mutating func set(_ flag: HelloFlags, to value: Bool) {
+  mutating func set(_ flag: MemberFlags, to value: Bool) {
     if value { flags.insert(flag) } else { flags.remove(flag) }
   }
 

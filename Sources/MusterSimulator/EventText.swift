@@ -6,16 +6,12 @@ import MusterWire
 
 /// Events as lines of a timeline.
 extension Simulation {
-  mutating func note(_ event: NodeEvent, of place: Int) {
-    if case .linkUp = event { linksMade += 1 }
-    note(nodes[place].label, text(of: event))
-  }
-
-  private func text(of event: NodeEvent) -> String {
+  func text(of event: NodeEvent) -> String {
     switch event {
     case .channel(let event): text(of: event)
     case .linkUp(let peer, _): "link \(label(peer))"
     case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
+    case .callRefused(let refusal): "may not into a call: \(refusal)"
     case .callState(let state): "call \(state.rawValue)"
     case .firstFrame(let peer, let after, let size):
       "sees \(label(peer)) \(size) after \(after.wholeNanoseconds / 1_000_000) ms"
@@ -29,14 +25,23 @@ extension Simulation {
     switch event {
     case .memberJoined(let member): "member \(label(member.id))"
     case .memberUpdated(let member):
-      "member \(label(member.id)) flags \(member.flags.rawValue) layers \(member.layers.count)"
+      "member \(label(member.id)) \(member.role.name) flags \(member.flags.rawValue) "
+        + "layers \(member.layers.count)"
     case .memberLeft(let member, let reason): "member \(label(member.id)) \(reason.rawValue)"
-    case .callStarted(let call): "call \(short(call.info.id)): \(names(call.participants))"
+    case .callStarted(let call):
+      "call \(short(call.info.id)) of \(label(call.info.initiator)): \(names(call.participants))"
     case .callJoined(let call, let who):
       "call \(short(call.info.id)): \(label(who)) joins: \(names(call.participants))"
     case .callLeft(let call, let who, let reason):
       "call \(short(call.info.id)): \(label(who)) \(reason.rawValue): \(names(call.participants))"
+    case .callHandedOver(let call):
+      "call \(short(call.info.id)) handed over to \(label(call.info.initiator)), term "
+        + "\(call.info.term)"
     case .callEnded(let info, let reason): "call \(short(info.id)) over: \(reason)"
+    case .message(let message):
+      "message \(messages.number(of: message.id) ?? -1) of \(label(message.from))"
+    case .refused(let reason): "is refused: \(reason)"
+    case .keyChanged(let epoch): "key \(epoch)"
     }
   }
 

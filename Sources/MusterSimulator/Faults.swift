@@ -11,9 +11,11 @@ public enum Fault: String, CaseIterable, Sendable {
   case partition
   /// Nothing passes in one direction between two nodes.
   case oneway
-  /// A process dies and starts again with a new boot id.
+  /// A process dies and starts again with a new boot id and what it was told to remember.
   case crash
-  /// It has lost its identity, too.
+  /// The same, and all that it remembered is gone but for its identity.
+  case forget
+  /// The same, and its identity is gone, too.
   case amnesia
   /// A node leaves the channel and comes back within one boot.
   case leave
@@ -63,6 +65,22 @@ struct FaultPlan: Sendable {
 
   func isOn(_ fault: Fault) -> Bool { strength(fault) > 0 }
 
+  /// Whether nothing happens for which a node could rightly be taken for gone.
+  var isGentle: Bool {
+    let harsh: [Fault] = [
+      .bursts, .rate, .partition, .oneway, .crash, .forget, .amnesia, .leave,
+    ]
+    return !harsh.contains(where: isOn)
+  }
+
+  /// How long something is out of order: mostly shorter than the grace that a call gives its
+  /// initiator, and sometimes longer.
+  func outage(_ prng: inout PRNG) -> Duration {
+    let isLong = prng.chance(0.2)
+    return isLong
+      ? prng.duration(.seconds(7), .seconds(14)) : prng.duration(.milliseconds(50), .seconds(7))
+  }
+
   /// What one direction between two nodes is like while there are faults.
   func conditions(_ prng: inout PRNG) -> PathConditions {
     var conditions = calmConditions(&prng)
@@ -100,6 +118,7 @@ struct FaultPlan: Sendable {
       switch fault {
       case .partition, .oneway: .seconds(3)
       case .crash, .leave: .seconds(2)
+      case .forget, .amnesia: .seconds(4)
       case .clock: .seconds(1)
       case .attack: .milliseconds(100)
       default: .seconds(1)

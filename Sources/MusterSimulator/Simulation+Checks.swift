@@ -2,66 +2,168 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 import MusterMesh
+import MusterWire
 
-/// What is looked at every so often: bounds all the time, agreement once there are no faults.
+/// How far a run has come together since its last fault.
+struct Settling: Sendable {
+  /// When a process last came or went, or a channel was entered or left.
+  private(set) var changedAt = Instant.zero
+  /// Since when all agree, and since when they have not; one of them is nil.
+  private(set) var settledAt: Instant?
+  private(set) var disputedSince: Instant?
+  /// The places that agree, of which more is asked.
+  var group: [Int] = []
+  /// When everyone has said its closing word.
+  var spokeAt: Instant?
+  var picturesAt: Instant?
+  var completeAt: Instant?
+
+  mutating func changed(at now: Instant) { changedAt = now }
+
+  mutating func agreed(_ agreed: Bool, at now: Instant) {
+    settledAt = agreed ? settledAt ?? now : nil
+    disputedSince = agreed ? nil : disputedSince ?? now
+  }
+}
+
+/// What is looked at every so often: bounds and stories all the time, agreement once there are no
+/// faults.
 extension Simulation {
+  /// Links, rosters, calls and documents must have come together this long after the last fault:
+  /// an announce every 6 s at the latest, then a handshake and the document.
+  static let settleLimit = Duration.seconds(12)
+  /// A hand-over, or a role that ends, may come later, and must then be everywhere within this.
+  static let disputeLimit = Duration.seconds(2)
+  /// Whatever keeps on changing never settles.
+  static let restlessLimit = Duration.seconds(60)
+  /// Agreement has to last for so long before everyone says a closing word, and before the end.
+  static let settledTime = Duration.milliseconds(800)
+  static let messageLimit = Duration.seconds(5)
+  static let pictureLimit = Duration.seconds(20)
+  /// Whoever was refused is not connected to for 20 s.
+  static let refusalLimit = Duration.seconds(40)
+
   mutating func check() {
     schedule(.check, in: Self.checkInterval)
-    noticeEndedCalls()
-    for place in nodes.indices { checkBounds(place) }
-    guard isCalm, let calmedAt else { return }
-    let dispute = AgreementChecker.disagreement(among: views)
-    settledAt = dispute == nil ? settledAt ?? now : nil
-    if let dispute, now - calmedAt >= Self.settleLimit {
-      violated("agreement", dispute)
+    for place in nodes.indices where nodes[place].node != nil { checkStory(of: place) }
+    guard isCalm, nodes.allSatisfy(\.isPresent) else { return }
+    let calmedAt = max(calmAt, settling.changedAt)
+    let views = self.views
+    let dispute = AgreementChecker.disagreement(among: views) ?? surprise(in: views)
+    settling.agreed(dispute == nil, at: now)
+    settling.group = agreeing(views)
+    if let dispute {
+      settling.completeAt = nil
+      let isLate = now - calmedAt >= Self.settleLimit
+      let isLasting = settling.disputedSince.map { now - $0 >= Self.disputeLimit } ?? false
+      if isLate && isLasting || now - calmedAt >= Self.restlessLimit {
+        violated("agreement", dispute)
+      }
       return
     }
-    let missing = dispute ?? missingPicture
-    picturesAt = missing == nil ? picturesAt ?? now : nil
-    if let missing, now - calmedAt >= Self.pictureLimit {
-      violated("pictures", missing)
+    guard let settledAt = settling.settledAt, now - settledAt >= Self.settledTime else { return }
+    guard let spokeAt = settling.spokeAt else {
+      settling.spokeAt = now
+      for place in nodes.indices { say(place, to: nil) }
       return
     }
-    if let picturesAt, now - picturesAt >= Self.settledTime { finish() }
+    let isComplete =
+      isDone("messages", lostMessage, within: Self.messageLimit, since: max(spokeAt, calmedAt))
+      && isDone("pictures", missingPicture, within: Self.pictureLimit, since: calmedAt)
+      && isDone("refusal", missingRefusal(views), within: Self.refusalLimit, since: calmedAt)
+    settling.completeAt = isComplete ? settling.completeAt ?? now : nil
+    if let completeAt = settling.completeAt, now - completeAt >= Self.settledTime { finish() }
   }
 
-  /// When the last process came or went and the network became whole: agreement takes time from
-  /// then.
-  private var calmedAt: Instant? {
-    nodes.contains { ($0.node != nil) != $0.isInChannel } ? nil : max(calmAt, lastChangeAt)
+  private mutating func isDone(
+    _ checker: String, _ missing: String?, within limit: Duration, since start: Instant
+  ) -> Bool {
+    if checker == "pictures" {
+      settling.picturesAt = missing == nil ? settling.picturesAt ?? now : nil
+    }
+    if let missing, now - start >= limit { violated(checker, missing) }
+    return missing == nil
   }
 
-  private mutating func checkBounds(_ place: Int) {
+  // MARK: At any time
+
+  private mutating func checkStory(of place: Int) {
     guard let node = nodes[place].node else { return }
-    let channel = key.channelID
-    let fault = bounds.kept(
-      members: node.members(of: channel).count, peers: node.statistics().count,
-      participants: node.call(in: channel)?.participants.count ?? 0)
-    if let fault { violated("bounds", "\(nodes[place].label): \(fault)") }
+    let id = channel.id
+    let call = node.call(in: id)
+    let members = node.members(of: id)
+    var faults: [(String, String?)] = [
+      (
+        "bounds",
+        bounds.kept(
+          members: members.count, peers: node.statistics().count,
+          participants: call?.participants.count ?? 0)
+      ),
+      ("bounds", bounds.kept(entries: Int(node.digest(of: id)?.count ?? 0))),
+    ]
+    if let call { faults.append(("calls", calls.seen(call.info, at: place))) }
+    if nodes[place].isInChannel {
+      let difference = nodes[place].events.difference(members: members, call: call)
+      faults.append(("events", difference))
+    }
+    for (checker, fault) in faults {
+      if let fault { violated(checker, "\(nodes[place].label): \(fault)") }
+    }
   }
+
+  // MARK: At the end
 
   private var views: [AgreementChecker.View] {
-    let channel = key.channelID
+    let id = channel.id
     return nodes.compactMap { simulated in
-      guard let node = simulated.node, let own = node.ownMember(in: channel) else { return nil }
+      guard simulated.isInChannel, let node = simulated.node, let own = node.ownMember(in: id)
+      else { return nil }
       return AgreementChecker.View(
-        own: own, members: node.members(of: channel),
-        linked: node.statistics().map(\.link.peer), call: node.call(in: channel))
+        own: own, members: node.members(of: id), linked: node.statistics().map(\.link.peer),
+        call: node.call(in: id), digest: node.digest(of: id), epoch: node.epoch(of: id),
+        isLawless: simulated.place == scenario.lawless)
     }
+  }
+
+  /// What everyone in `agreeing` must be able to read.
+  private var lostMessage: String? {
+    let readers = settling.group.map { nodes[$0].reader }
+    let required = messages.held(by: readers)
+    for place in settling.group {
+      guard let node = nodes[place].node else { continue }
+      let fault = messages.fault(
+        in: node.history(of: channel.id).map(\.id), of: nodes[place].identity.id,
+        among: required, isAuthor: { isSurelyMember($0) })
+      if let fault { return "\(nodes[place].label) \(fault)" }
+    }
+    return nil
   }
 
   /// Somebody in the call who does not see somebody else, as of the last second and a half.
   private var missingPicture: String? {
-    let channel = key.channelID
-    let inCall = nodes.filter { $0.node?.isInCall(channel) ?? false }
+    guard scenario.hasMedia else { return nil }
+    let inCall = settling.group.filter { nodes[$0].node?.isInCall(channel.id) ?? false }
     for receiver in inCall {
-      for sender in inCall where sender.place != receiver.place {
-        guard !sender.isVideoMuted, !sender.source.layers.isEmpty else { continue }
-        let last = shownAt[receiver.place * nodes.count + sender.place]
+      for sender in inCall where ways.has(sender, receiver) {
+        guard !nodes[sender].isVideoMuted, !nodes[sender].source.layers.isEmpty,
+          roles.may(
+            .sendVideo, nodes[sender].identity.id, at: WallTime.seconds(now), strictly: true),
+          !roles.isAmbiguous(nodes[sender].identity.id)
+        else { continue }
+        let last = shownAt[receiver * nodes.count + sender]
         if last.map({ now - $0 > .milliseconds(1500) }) ?? true {
-          return "\(receiver.label) does not see \(sender.label)"
+          return "\(nodes[receiver].label) does not see \(nodes[sender].label)"
         }
       }
+    }
+    return nil
+  }
+
+  /// Somebody who is no member and was not told so, or has learnt a key that is not for it.
+  private func missingRefusal(_ views: [AgreementChecker.View]) -> String? {
+    for place in nodes.indices where !settling.group.contains(place) && isSurelyStranger(place) {
+      let isNear = settling.group.contains { ways.has(place, $0) }
+      if isNear, nodes[place].refusals.isEmpty { return "\(nodes[place].label) was not told why" }
     }
     return nil
   }

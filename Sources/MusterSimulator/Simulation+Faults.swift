@@ -12,24 +12,27 @@ extension Simulation {
     switch fault {
     case .partition: cut()
     case .oneway: block()
-    case .crash: crash()
+    case .crash: crash(.nothing)
+    case .forget: crash(.disk)
+    case .amnesia: crash(.identity)
     case .leave: leave()
     case .clock: stepClock()
     case .attack: attack()
-    case .delay, .loss, .bursts, .duplication, .reordering, .corruption, .rate, .amnesia: break
+    case .delay, .loss, .bursts, .duplication, .reordering, .corruption, .rate: break
     }
   }
 
   // MARK: The network
 
   private mutating func cut() {
-    guard !isCut, !isCallEnding, nodes.count > 1 else { return }
+    guard !isCut, nodes.count > 1 else { return }
     let island = nodes.filter { _ in prng.chance(0.5) }
     guard !island.isEmpty, island.count < nodes.count else { return }
     isCut = true
     note("--", "cut off: " + island.map(\.label).joined(separator: " "))
+    trace.cut(island.map(\.place), at: now)
     network.partition(island.map(\.address))
-    schedule(.heal, in: prng.duration(.milliseconds(100), .seconds(7)))
+    schedule(.heal, in: plan.outage(&prng))
   }
 
   /// Ends the partition only: one-way blocks have ends of their own.
@@ -37,18 +40,20 @@ extension Simulation {
     guard isCut else { return }
     isCut = false
     note("--", "healed")
+    trace.healed(at: now)
     network.partition([])
   }
 
   private mutating func block() {
-    guard !isCallEnding, nodes.count > 1 else { return }
+    guard nodes.count > 1 else { return }
     let sender = prng.below(nodes.count)
     let receiver = (sender + 1 + prng.below(nodes.count - 1)) % nodes.count
     let (from, to) = (nodes[sender].address, nodes[receiver].address)
     blockedDirections += 1
     note("--", "nothing passes from \(nodes[sender].label) to \(nodes[receiver].label)")
+    trace.mark(.blocked(to: receiver), at: sender, now)
     network.setBlocked(true, from: from, to: to)
-    schedule(.unblock(from: from, to: to), in: prng.duration(.milliseconds(100), .seconds(7)))
+    schedule(.unblock(from: from, to: to), in: plan.outage(&prng))
   }
 
   mutating func unblock(from: Address, to: Address) {
@@ -69,71 +74,80 @@ extension Simulation {
   private mutating func stepClock() {
     let place = prng.below(nodes.count)
     let errors: [Int64] = [-86_400_000, -5000, 5000, 86_400_000, .min / 2, .max / 2]
-    let error = errors[prng.below(errors.count)]
+    let error = prng.one(of: errors)
     guard nodes[place].node != nil else { return }
     note(nodes[place].label, "clock steps by \(error) ms")
+    trace.mark(.clock, at: place, now)
     setWallClock(place, error: error)
   }
 
-  private mutating func crash() {
+  private mutating func crash(_ loss: Loss) {
     let place = prng.below(nodes.count)
-    guard nodes[place].node != nil, !isCallEnding else { return }
-    let isForgetful = plan.isOn(.amnesia) && prng.chance(0.3 + 0.7 * plan.strength(.amnesia))
+    guard nodes[place].node != nil else { return }
+    // The owner's word is on its disk alone, and nobody else's counts for it.
+    let taken = isOwner(place) ? .nothing : loss
     note(nodes[place].label, "crashes")
+    trace.mark(.crash(taken), at: place, now)
     stop(place)
-    schedule(
-      .restart(place, forgetful: isForgetful),
-      in: prng.duration(.milliseconds(20), .seconds(6)))
+    schedule(.restart(place, taken), in: plan.outage(&prng))
   }
 
-  private mutating func stop(_ place: Int) {
+  mutating func stop(_ place: Int) {
     nodes[place].stop()
-    lastChangeAt = now
+    settling.changed(at: now)
+    trace.sample(nodes[place], in: channel.id, at: now)
     for other in nodes.indices { shownAt[place * nodes.count + other] = nil }
   }
 
-  mutating func restart(_ place: Int, forgetful: Bool) {
-    guard nodes[place].node == nil else { return }
-    if forgetful {
-      var entropy = Entropy.seeded(prng.next())
-      adopt(Identity(generating: &entropy), by: place)
+  /// A process begins in the place of one that died, or of one that is ended now.
+  mutating func restart(_ place: Int, _ loss: Loss) {
+    if nodes[place].node != nil { stop(place) }
+    if loss != .nothing { wipe(place) }
+    if loss == .identity {
+      adopt(Self.newIdentity(&prng), by: place)
       note(nodes[place].label, "has a new identity")
+      renewInvite(of: place)
     }
     start(place)
   }
 
+  private mutating func wipe(_ place: Int) {
+    note(nodes[place].label, "remembers nothing")
+    nodes[place].disk = Disk()
+    nodes[place].memory += 1
+    messages.forgot(place)
+    calls.forgot(place)
+  }
+
   private mutating func leave() {
     let place = prng.below(nodes.count)
-    let channel = key.channelID
-    guard nodes[place].node != nil, nodes[place].isInChannel, !isCallEnding, mayLeaveCall(place)
-    else { return }
+    guard nodes[place].isPresent else { return }
     note(nodes[place].label, "leaves")
+    trace.mark(.leaves, at: place, now)
+    noteEndOfCall(place)
     nodes[place].isInChannel = false
-    input(place) { $0.leave(channel, at: $1) }
+    let id = channel.id
+    input(place) { $0.leave(id, at: $1) }
     finishLeaving(place, run: nodes[place].run, patience: 10)
   }
 
-  /// Waits until everyone has heard the last hello: a second, longer if that ends the call for all.
+  /// Waits until everyone has heard the last word, for a second at most.
   mutating func finishLeaving(_ place: Int, run: Int, patience: Int) {
     guard nodes[place].run == run, let node = nodes[place].node else { return }
-    let channel = key.channelID
-    guard node.isSettled(channel) || patience == 0 && !nodes[place].isEndingCall else {
+    let id = channel.id
+    guard node.isSettled(id) || patience == 0 else {
       schedule(
-        .finishLeaving(place, run: run, patience: max(patience - 1, 0)), in: .milliseconds(100))
+        .finishLeaving(place, run: run, patience: patience - 1), in: .milliseconds(100))
       return
     }
-    nodes[place].isEndingCall = false
-    lastChangeAt = now
-    input(place) { $0.finishLeaving(channel, at: $1) }
-    schedule(.rejoin(place, run: run), in: prng.duration(.milliseconds(10), .seconds(6)))
+    settling.changed(at: now)
+    input(place) { $0.finishLeaving(id, at: $1) }
+    nodes[place].events.left()
+    schedule(.rejoin(place, run: run), in: plan.outage(&prng))
   }
 
   mutating func rejoin(_ place: Int, run: Int) {
     guard nodes[place].run == run, nodes[place].node != nil else { return }
-    guard !isCallEnding else {
-      schedule(.rejoin(place, run: run), in: .milliseconds(500))
-      return
-    }
     note(nodes[place].label, "returns")
     join(place)
   }
@@ -146,6 +160,7 @@ extension Simulation {
     isCut = false
     blockedDirections = 0
     note("--", "calm")
+    trace.healed(at: now)
     network.heal()
     for sender in nodes.indices {
       for receiver in nodes.indices where sender != receiver {

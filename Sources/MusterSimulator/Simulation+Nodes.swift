@@ -1,8 +1,7 @@
 import MusterBase
 import MusterCore
 import MusterCrypto
-import MusterLink
-import MusterMedia
+import MusterMesh
 import MusterWire
 
 /// The simulator's half of what a shell does: it carries out what nodes ask for.
@@ -11,7 +10,7 @@ extension Simulation {
     guard violation == nil, let receiver = place(of: arrived.to) else { return }
     let sender = place(of: arrived.from)
     timeline.delivered(arrived.datagram, from: sender ?? 255, to: receiver, at: now)
-    bytes += UInt64(arrived.datagram.count)
+    totals.bytes += UInt64(arrived.datagram.count)
     guard nodes[receiver].node != nil else { return }
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
     // Only what its receiver could have acted on can be a replay.
@@ -25,25 +24,43 @@ extension Simulation {
     perform(nodes[place].call(at: now, body), of: place)
   }
 
+  /// Gives a node a command; nil, and a line of the timeline, when it refuses.
+  mutating func command(
+    _ place: Int,
+    _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
+  ) -> [Node.Output]? {
+    var refusal: CommandRefusal?
+    let outputs = nodes[place].call(at: now) { node, clock in
+      do throws(CommandRefusal) {
+        return try body(&node, clock)
+      } catch {
+        refusal = error
+        return []
+      }
+    }
+    if let refusal { note(nodes[place].label, "may not: \(refusal)") }
+    return refusal == nil ? outputs : nil
+  }
+
   mutating func perform(_ outputs: [Node.Output], of place: Int) {
     for output in outputs {
       switch output {
       case .send(let datagram, let address): send(datagram, from: place, to: address)
       case .broadcast(let datagram): broadcast(datagram, from: place)
-      case .event(let event, in: _): note(event, of: place)
+      case .event(let event, in: _): observe(event, of: place)
       case .encode(let layers): nodes[place].source.encode(layers)
       case .encodeKeyframe(let layer): nodes[place].source.requestKeyframe(layer)
       case .show(let frame, let link, let delay): show(frame, of: link, at: place, after: delay)
       case .play(let audio, let link): play(audio, of: link, at: place)
-      case .mediaEnded(let link):
-        // What a node was before it lost its memory says nothing of what it is now.
-        guard let sender = owners[link.peer], nodes[sender].identity.id == link.peer else {
-          continue
-        }
-        frameChecker.ended(from: sender, at: place)
-        shownAt[place * nodes.count + sender] = nil
+      case .mediaEnded(let link): mediaEnded(link, at: place)
+      case .keep(let entry, let id, in: _): keep(entry, id, at: place)
+      case .forget(let ids, in: _): nodes[place].disk.forget(ids)
+      case .keepKey(let key, in: _):
+        nodes[place].disk.keep(key)
+        plaintext.add(key: key.key)
       }
     }
+    trace.sample(nodes[place], in: channel.id, at: now)
   }
 
   // MARK: Onto the wire
@@ -58,7 +75,7 @@ extension Simulation {
 
   private mutating func broadcast(_ datagram: [UInt8], from place: Int) {
     check(datagram, from: place)
-    guard usesBroadcast else { return }
+    guard scenario.usesBroadcast else { return }
     network.broadcast(datagram, from: nodes[place].address, at: now)
   }
 
@@ -70,64 +87,43 @@ extension Simulation {
     if let fault = bounds.sent(datagram) { violated("bounds", "\(nodes[place].label): \(fault)") }
   }
 
-  // MARK: Media
+  // MARK: Onto the disk
 
-  private mutating func show(
-    _ frame: ReceivedFrame, of link: LinkID, at place: Int, after delay: Duration
-  ) {
-    frames += 1
-    guard let sender = owners[link.peer] else {
-      violated("frames", "\(nodes[place].label) shows a picture of a stranger")
+  /// Writes an entry down, and tells the checkers what the host knows from now on.
+  mutating func keep(_ bytes: [UInt8], _ id: EntryID, at place: Int) {
+    nodes[place].disk.keep(bytes, id: id)
+    guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else {
+      violated("disk", "\(nodes[place].label) keeps what is no entry")
       return
     }
-    shownAt[place * nodes.count + sender] = now
-    let fault = frameChecker.shown(frame.data, layer: frame.layer, from: sender, at: place)
-    if let fault { violated("frames", fault) }
-    if let fault = bounds.shown(after: delay) { violated("bounds", fault) }
-  }
-
-  private mutating func play(_ audio: ReceivedAudio, of link: LinkID, at place: Int) {
-    audioPackets += 1
-    guard let sender = owners[link.peer] else {
-      violated("delivery", "\(nodes[place].label) plays a stranger")
-      return
-    }
-    if let fault = delivery.played(audio.payload, from: sender, at: place) {
-      violated("delivery", fault)
-    }
-    // Out of the loudspeaker after a steady 60 ms, as pictures should learn.
-    let playedAt = nodes[place].local(now) + .milliseconds(60)
-    nodes[place].node?.noteAudioPlayout(
-      of: link, timestamp: audio.timestamp, playedAt: playedAt)
-  }
-
-  mutating func takePicture(_ place: Int, run: Int) {
-    guard nodes[place].run == run, nodes[place].node != nil else { return }
-    schedule(
-      .picture(place, run: run), in: .milliseconds(1000 / SyntheticSource.framesPerSecond))
-    let clock = nodes[place].local(now)
-    for frame in nodes[place].source.frames(capturedAt: clock, &prng) {
-      input(place) { $0.sendVideo(frame, at: $1) }
+    let author = entry.author
+    let isOwn = author == nodes[place].identity.id
+    if isOwn { bounds.entries += 1 }
+    switch entry.body {
+    case .claim(let claim):
+      calls.learnt(
+        claim: CallChecker.Word(call: claim.call, term: claim.term, author: author), at: place)
+    case .end(let end):
+      calls.learnt(
+        end: CallChecker.Word(call: end.call, term: end.term, author: author), at: place)
+    case .message:
+      let isProven = nodes[place].node?.may(.sendText, author, in: channel.id) ?? true
+      messages.kept(id, at: nodes[place].reader, isUnproven: !isProven, at: now)
+    case .redemption: if isOwn { nodes[place].disk.holdsRedemption = true }
+    case .grant(let grant):
+      guard isOwn, !grant.isBearer, isOwner(place) else { break }
+      totals.grants += 1
+      roles.granted(
+        grant.role, to: grant.subject, expiresAt: grant.expiresAt,
+        order: RoleChecker.Order(lamport: entry.lamport, author: author))
+    case .presence, .hearing: violated("disk", "\(nodes[place].label) keeps what does not last")
+    case .epoch, .unknown: break
     }
   }
 
-  /// Speech comes in spurts: an encoder with DTX sends next to nothing between them (RFC 7587
-  /// 3.1.3).
-  mutating func takeSound(_ place: Int, run: Int, packetsLeft: Int, level: UInt8) {
-    guard nodes[place].run == run, nodes[place].node != nil else { return }
-    guard packetsLeft > 0 else {
-      let next = 4 + prng.below(20)
-      let level: UInt8 = prng.chance(0.7) ? 20 : 60
-      schedule(
-        .sound(place, run: run, packetsLeft: next, level: level),
-        in: prng.duration(.milliseconds(500), .seconds(6)))
-      return
-    }
-    schedule(
-      .sound(place, run: run, packetsLeft: packetsLeft - 1, level: level), in: .milliseconds(20))
-    let clock = nodes[place].local(now)
-    let audio = nodes[place].source.audio(capturedAt: clock, level: level)
-    input(place) { $0.sendAudio(audio, at: $1) }
+  /// Whether what the place's node says of roles counts.
+  func isOwner(_ place: Int) -> Bool {
+    scenario.kind == .created && (place == 0 || place == scenario.coOwner)
   }
 
   // MARK: Who is who
@@ -143,6 +139,11 @@ extension Simulation {
     guard case .v4(let ip) = address.host, ip >= Self.firstHost else { return nil }
     let place = Int(ip - Self.firstHost)
     return place < nodes.count ? place : nil
+  }
+
+  /// The place whose node has this identity now.
+  func present(_ id: NodeID) -> Int? {
+    owners[id].flatMap { nodes[$0].identity.id == id ? $0 : nil }
   }
 
   func label(_ id: NodeID) -> String {

@@ -13,10 +13,11 @@ extension Simulation {
     case .fault(let fault): strike(fault)
     case .heal: healCut()
     case .unblock(let from, let to): unblock(from: from, to: to)
-    case .restart(let place, let forgetful): restart(place, forgetful: forgetful)
+    case .restart(let place, let loss): restart(place, loss)
     case .finishLeaving(let place, let run, let patience):
       finishLeaving(place, run: run, patience: patience)
     case .rejoin(let place, let run): rejoin(place, run: run)
+    case .remove: removeSomebody()
     case .picture(let place, let run): takePicture(place, run: run)
     case .sound(let place, let run, let packetsLeft, let level):
       takeSound(place, run: run, packetsLeft: packetsLeft, level: level)
@@ -27,20 +28,19 @@ extension Simulation {
 
   /// A process starts and joins.
   mutating func start(_ place: Int) {
-    // Who is told of a call that is just being ended could carry it on.
-    guard !isCallEnding else {
-      schedule(.start(place), in: .milliseconds(500))
-      return
-    }
+    guard nodes[place].node == nil else { return }
     nodes[place].run += 1
     let run = nodes[place].run
-    let layers = prng.below(4)
+    let layers = scenario.hasMedia ? prng.below(4) : 0
     nodes[place].source = SyntheticSource(
       sender: UInt8(place), run: UInt8(truncatingIfNeeded: run), layers: layers)
     nodes[place].isVideoMuted = false
     nodes[place].isAudioMuted = false
+    nodes[place].events = EventChecker()
     var configuration = Node.Configuration()
     configuration.name = nodes[place].name
+    configuration.flaw = options.flaw
+    configuration.ignoresOwnRole = place == scenario.lawless
     nodes[place].node = Node(
       identity: nodes[place].identity, entropy: .seeded(prng.next()), seed: prng.next(),
       configuration: configuration)
@@ -48,31 +48,33 @@ extension Simulation {
     note(nodes[place].label, "starts, run \(run)")
     let own = nodes[place].address
     let offered = nodes[place].source.layers
+    let hasAudio = scenario.hasMedia
     input(place) { $0.setOwnAddresses([own], at: $1) }
     input(place) {
-      $0.setSources(layers: offered, isPattern: false, hasAudio: true, at: $1)
+      $0.setSources(layers: offered, isPattern: false, hasAudio: hasAudio, at: $1)
     }
     setWallClock(place, error: 0)
     join(place)
-    if usesPeers {
+    if scenario.usesPeers {
       let others = nodes.filter { $0.place != place }.map(\.address)
       input(place) { $0.setPeers(others, at: $1) }
     }
-    schedule(.picture(place, run: run), in: prng.duration(.zero, .milliseconds(200)))
-    schedule(
-      .sound(place, run: run, packetsLeft: 0, level: 0), in: prng.duration(.zero, .seconds(2)))
+    startMedia(place, run: run)
   }
 
   mutating func join(_ place: Int) {
     nodes[place].isInChannel = true
-    lastChangeAt = now
-    let (key, name, call) = (key, channelName, nodes[place].wantsCall)
-    input(place) { $0.join(key, named: name, call: call, at: $1) }
+    nodes[place].refusals = []
+    settling.changed(at: now)
+    let setup = nodes[place].setup(of: channel)
+    if setup.ticket != nil { noteInvite(of: place) }
+    let call = nodes[place].wantsCall
+    input(place) { $0.join(setup, call: call, at: $1) }
   }
 
   mutating func setWallClock(_ place: Int, error milliseconds: Int64) {
-    let boot = UInt64(clamping: now.nanoseconds / 1_000_000)
-    let wall = UInt64(clamping: 1_760_000_000_000 &+ Int64(clamping: boot) &+ milliseconds)
+    let elapsed = Int64(clamping: now.nanoseconds / 1_000_000)
+    let wall = UInt64(clamping: Int64(WallTime.base) * 1000 &+ elapsed &+ milliseconds)
     input(place) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
       return []
@@ -85,15 +87,22 @@ extension Simulation {
     let pause = Duration.milliseconds(4000 / nodes.count)
     schedule(.act, in: prng.duration(.milliseconds(50), pause))
     let place = prng.below(nodes.count)
-    let action = prng.below(6)
-    guard nodes[place].node != nil, nodes[place].isInChannel else { return }
+    let action = prng.below(scenario.hasMedia ? 12 : 8)
+    guard nodes[place].isPresent else { return }
     switch action {
     case 0: toggleMute(place, audio: true)
     case 1: toggleMute(place, audio: false)
-    case 2: toggleCall(place)
-    case 3: wish(place)
-    case 4: loseDecoder(place)
-    default: changeLayers(place)
+    case 2, 3: toggleCall(place)
+    case 4: say(place, to: nil)
+    case 5:
+      let others = nodes[place].node?.members(of: channel.id) ?? []
+      say(place, to: others.isEmpty ? nil : prng.one(of: others).id)
+    case 6: say(place, to: nil)
+    case 7: administer(place)
+    case 8: wish(place)
+    case 9: loseDecoder(place)
+    case 10: changeLayers(place)
+    default: toggleMute(place, audio: false)
     }
   }
 
@@ -111,33 +120,72 @@ extension Simulation {
     }
   }
 
+  // MARK: Calls and text
+
   private mutating func toggleCall(_ place: Int) {
-    let channel = key.channelID
-    guard nodes[place].node?.isInCall(channel) == true else {
+    let id = channel.id
+    guard nodes[place].node?.isInCall(id) == true else {
       note(nodes[place].label, "wants into the call")
-      input(place) { $0.startCall(in: channel, at: $1) }
+      let outputs = command(place) { (node, clock) throws(CommandRefusal) in
+        try node.startCall(in: id, at: clock)
+      }
+      perform(outputs ?? [], of: place)
       return
     }
-    guard mayLeaveCall(place) else { return }
     note(nodes[place].label, "leaves the call")
-    input(place) { $0.leaveCall(in: channel, at: $1) }
+    noteEndOfCall(place)
+    input(place) { $0.leaveCall(in: id, at: $1) }
   }
 
+  /// An initiator that is about to leave its call ends it for all.
+  mutating func noteEndOfCall(_ place: Int) {
+    guard let node = nodes[place].node, node.isInCall(channel.id),
+      let call = node.call(in: channel.id)?.info, call.initiator == node.id,
+      node.ownMember(in: channel.id)?.call == call.id
+    else { return }
+    calls.ended(call, at: place)
+    trace.mark(.endsCall, at: place, now)
+  }
+
+  /// Says something; mostly short, sometimes as long as it may be.
+  mutating func say(_ place: Int, to receiver: NodeID?) {
+    let id = channel.id
+    var text = "\(Marker.text) says \(messages.count)"
+    if prng.chance(0.1) { text += String(repeating: ".", count: Limits.textBytes - 40) }
+    let to = receiver.map { " to \(label($0))" } ?? ""
+    note(nodes[place].label, "says \(messages.count)\(to)")
+    let outputs = command(place) { (node, clock) throws(CommandRefusal) in
+      try node.say(text, to: receiver, in: id, at: clock)
+    }
+    guard let outputs else { return }
+    let own = nodes[place].identity.id
+    for case .keep(let bytes, let entryID, in: _) in outputs {
+      guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
+        entry.author == own, case .message = entry.body
+      else { continue }
+      messages.said(
+        text, as: entryID, by: own, at: nodes[place].reader, to: receiver, at: now)
+      trace.mark(.said, at: place, now)
+    }
+    perform(outputs, of: place)
+  }
+
+  // MARK: Media
+
   private mutating func wish(_ place: Int) {
-    let channel = key.channelID
-    let choices = [
+    let id = channel.id
+    let wish = prng.one(of: [
       VideoWish.best, VideoWish(width: 400, height: 200), VideoWish(width: 100, height: 100),
-    ]
-    let wish = choices[prng.below(choices.count)]
+    ])
     note(nodes[place].label, "asks for pictures up to \(wish.width)x\(wish.height)")
-    input(place) { $0.watch(wish, of: nil, in: channel, at: $1) }
+    input(place) { $0.watch(wish, of: nil, in: id, at: $1) }
   }
 
   /// A decoder is set up anew, as when a page is loaded again.
   private mutating func loseDecoder(_ place: Int) {
     let links = nodes[place].node?.statistics().map(\.link) ?? []
     guard !links.isEmpty else { return }
-    let link = links[prng.below(links.count)]
+    let link = prng.one(of: links)
     note(nodes[place].label, "lost its decoder of \(label(link.peer))")
     input(place) { $0.requestKeyframe(from: link, at: $1) }
   }
@@ -148,46 +196,6 @@ extension Simulation {
     note(nodes[place].label, "offers \(offered.count) layers")
     input(place) {
       $0.setSources(layers: offered, isPattern: false, hasAudio: true, at: $1)
-    }
-  }
-
-  // MARK: Ends of calls
-
-  /// Whether somebody's word that the call is over is still on its way.
-  var isCallEnding: Bool { nodes.contains(where: \.isEndingCall) }
-
-  /// Whether a node may leave the call just now; true notes what follows from that.
-  ///
-  /// An initiator's leaving ends the call for all, and nobody but the initiator can tell that to
-  /// who has not heard it. So it ends calls only while everyone hears it, and stays until they
-  /// have.
-  mutating func mayLeaveCall(_ place: Int) -> Bool {
-    let channel = key.channelID
-    guard let node = nodes[place].node, node.isInCall(channel) else { return true }
-    let isInitiator = node.call(in: channel)?.info.initiator == node.id
-    guard isInitiator else { return true }
-    guard !isCut, blockedDirections == 0, !isCallEnding, isHeardByAll(place) else { return false }
-    nodes[place].isEndingCall = true
-    return true
-  }
-
-  private func isHeardByAll(_ place: Int) -> Bool {
-    let present = nodes.filter(\.isInChannel)
-    return present.allSatisfy { other in
-      other.place == place || isLinked(place, other.place) && isLinked(other.place, place)
-    }
-  }
-
-  private func isLinked(_ place: Int, _ other: Int) -> Bool {
-    let peer = nodes[other].identity.id
-    return nodes[place].node?.statistics().contains { $0.link.peer == peer } ?? false
-  }
-
-  /// Notes ends of calls that everyone has heard of.
-  mutating func noticeEndedCalls() {
-    let channel = key.channelID
-    for place in nodes.indices where nodes[place].isEndingCall {
-      if nodes[place].node?.isSettled(channel) ?? true { nodes[place].isEndingCall = false }
     }
   }
 }

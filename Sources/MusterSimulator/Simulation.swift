@@ -2,12 +2,18 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 import MusterMesh
+import MusterWire
 
 /// Many nodes on a virtual network and clock: the same `Node` as in the shell, in another world.
 ///
 /// Everything that happens follows from the seed: faults and workload are drawn from it, events of
 /// one time come in the order in which they were scheduled, nodes in the order of their places.
 public struct Simulation: Sendable {
+  /// What a process that dies takes with it.
+  enum Loss: Sendable {
+    case nothing, disk, identity
+  }
+
   /// Something planned. `run` tells a process from its successors.
   enum Event: Sendable {
     case start(Int)
@@ -15,32 +21,25 @@ public struct Simulation: Sendable {
     case fault(Fault)
     case heal
     case unblock(from: Address, to: Address)
-    case restart(Int, forgetful: Bool)
+    case restart(Int, Loss)
     case finishLeaving(Int, run: Int, patience: Int)
     case rejoin(Int, run: Int)
+    case remove
     case picture(Int, run: Int)
     case sound(Int, run: Int, packetsLeft: Int, level: UInt8)
     case check
     case calm
   }
 
-  /// Links, rosters and calls must have come together this long after the last fault: an announce
-  /// every 6 s at the latest, then a handshake and hellos.
-  static let settleLimit = Duration.seconds(10)
-  /// Pictures must flow this much later: hellos that a peer forgot come again every 5 s.
-  static let pictureLimit = Duration.seconds(15)
-  /// Agreement has to last for so long before a run may end.
-  static let settledTime = Duration.seconds(1)
   static let checkInterval = Duration.milliseconds(200)
   /// A node that wants to be called again so often without time passing would spin for ever.
   static let ticksInPlace = 100
 
   let options: SimulationOptions
   let plan: FaultPlan
-  let key: ChannelKey
-  let channelName: String
-  let usesBroadcast: Bool
-  let usesPeers: Bool
+  let scenario: Scenario
+  let channel: ChannelPlan
+  let ways: WayMap
   let calmAt: Instant
 
   var now = Instant.zero
@@ -52,11 +51,13 @@ public struct Simulation: Sendable {
   var owners = PeerTable<NodeID, Int>()
   var attacker: Attacker
   var timeline: Timeline
+  var trace: RunTrace
   var isCut = false
   var blockedDirections = 0
   var isCalm = false
-  /// When a process last came or went, or a channel was entered or left.
-  var lastChangeAt = Instant.zero
+  var removalsLeft: Int
+  /// The most that any way loses of what it carries while there are faults.
+  var worstLoss = 0.0
 
   var nonces = NonceChecker()
   var plaintext = PlaintextChecker()
@@ -64,40 +65,54 @@ public struct Simulation: Sendable {
   var silence: SilenceChecker
   var delivery = DeliveryChecker()
   var frameChecker: FrameChecker
+  var roles: RoleChecker
+  var calls: CallChecker
+  var messages: MessageChecker
   /// When the last picture was shown, by receiver and sender.
   var shownAt: [Instant?]
-
-  var settledAt: Instant?
-  var picturesAt: Instant?
-  var bytes: UInt64 = 0
-  var frames: UInt64 = 0
-  var audioPackets: UInt64 = 0
-  var linksMade: UInt64 = 0
+  var settling = Settling()
+  var totals = Totals()
   var violation: Violation?
   private var isFinished = false
+
+  /// What is counted for the result.
+  struct Totals: Sendable {
+    var bytes: UInt64 = 0
+    var frames: UInt64 = 0
+    var audioPackets: UInt64 = 0
+    var linksMade: UInt64 = 0
+    var grants: UInt64 = 0
+    var refusals: UInt64 = 0
+  }
 
   public init(_ options: SimulationOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)
     plan = FaultPlan(options.faults, &prng)
-    // Mostly few: the cost grows with the square.
-    let drawn = 2 + min(prng.below(7), prng.below(7))
-    let count = min(max(options.nodes ?? drawn, 1), SimulationOptions.nodeLimit)
-    channelName = "\(Marker.text)-room-\(options.seed)"
-    key = ChannelKey.fromName(channelName)
-    let givesPeers = prng.chance(0.4)
-    let alsoBroadcasts = prng.chance(0.5)
-    usesPeers = givesPeers
-    usesBroadcast = !givesPeers || alsoBroadcasts
-    calmAt = .zero + .milliseconds(max(options.seconds, 2) * 500)
+    scenario = Scenario(options, clocksAreRight: !plan.isOn(.clock), &prng)
+    let count = scenario.count
+    ways = WayMap(scenario.shape, count: count, &prng)
+    calmAt = .zero + .milliseconds(scenario.seconds * 500)
+    removalsLeft = scenario.removals
+    var identities: [Identity] = []
+    for _ in 0..<count { identities.append(Self.newIdentity(&prng)) }
+    channel = ChannelPlan(scenario, seed: options.seed, owner: identities[0], &prng)
     let addresses = (0..<count).map { Self.address(UInt32($0)) }
     network = Network(hosts: addresses, seed: prng.next())
     attacker = Attacker(addresses: (0..<3).map { Self.address(200 + UInt32($0)) })
     timeline = Timeline(keepsLines: options.keepsTimeline)
+    trace = RunTrace(isOn: options.draws, nodes: count)
     silence = SilenceChecker(members: addresses)
     frameChecker = FrameChecker(nodes: count)
+    roles = RoleChecker(
+      owner: channel.genesis?.genesis.owner, settings: scenario.settings)
+    calls = CallChecker(nodes: count)
+    messages = MessageChecker(nodes: count)
     shownAt = Array(repeating: nil, count: count * count)
-    for (place, address) in addresses.enumerated() { addNode(place, address) }
+    for (place, address) in addresses.enumerated() {
+      addNode(place, address, identities[place])
+    }
+    found()
     setConditions()
     schedule()
   }
@@ -153,29 +168,37 @@ public struct Simulation: Sendable {
     Address(host: .v4(firstHost + host), port: 4000)
   }
 
-  private mutating func addNode(_ place: Int, _ address: Address) {
+  static func newIdentity(_ prng: inout PRNG) -> Identity {
     var entropy = Entropy.seeded(prng.next())
-    let identity = Identity(generating: &entropy)
+    return Identity(generating: &entropy)
+  }
+
+  private mutating func addNode(_ place: Int, _ address: Address, _ identity: Identity) {
     nodes.append(
       SimulatedNode(
         place: place, address: address, name: "\(Marker.text)-\(place)",
         clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
-        wantsCall: prng.chance(0.85)))
+        firstKey: channel.key, wantsCall: prng.chance(0.85)))
     adopt(identity, by: place)
   }
 
   private mutating func setConditions() {
     for sender in nodes.indices {
       for receiver in nodes.indices where sender != receiver {
-        network.setConditions(
-          plan.conditions(&prng), from: nodes[sender].address, to: nodes[receiver].address)
+        let (from, to) = (nodes[sender].address, nodes[receiver].address)
+        var conditions = plan.conditions(&prng)
+        if let loss = options.loss { conditions.loss = loss }
+        worstLoss = max(worstLoss, conditions.loss + conditions.corruption)
+        network.setConditions(conditions, from: from, to: to)
+        if !ways.has(sender, receiver) { network.sever(from: from, to: to) }
       }
     }
   }
 
   private mutating func schedule() {
     let names = plan.faults.map(\.rawValue).joined(separator: " ")
-    note("--", "\(nodes.count) nodes, faults: \(names.isEmpty ? "none" : names)")
+    note("--", "\(nodes.count) nodes, \(scenario.shape.rawValue) network, faults: \(names)")
+    note("--", "\(scenario.kind.rawValue) channel, media \(scenario.hasMedia ? "on" : "off")")
     for place in nodes.indices { schedule(.start(place), in: prng.duration(.zero, .seconds(2))) }
     schedule(.act, in: .seconds(1))
     schedule(.check, in: Self.checkInterval)
@@ -184,15 +207,23 @@ public struct Simulation: Sendable {
         schedule(.fault(fault), in: .seconds(1) + pause)
       }
     }
+    for _ in 0..<scenario.removals {
+      schedule(.remove, in: prng.duration(.seconds(3), max(calmAt - .zero, .seconds(4))))
+    }
     queue.schedule(.calm, at: calmAt)
   }
 
   private var result: SimulationResult {
     SimulationResult(
-      seed: options.seed, nodes: nodes.count, faults: plan.faults, duration: now - .zero,
-      settledAfter: settledAt.map { $0 - calmAt }, picturesAfter: picturesAt.map { $0 - calmAt },
-      network: network.counters, bytes: bytes, frames: frames, audioPackets: audioPackets,
-      linksMade: linksMade, violation: violation, digest: timeline.digest,
-      timeline: timeline.lines)
+      seed: options.seed, nodes: nodes.count, faults: plan.faults, shape: scenario.shape,
+      channel: scenario.kind, hasMedia: scenario.hasMedia, duration: now - .zero,
+      settledAfter: settling.settledAt.map { $0 - calmAt },
+      picturesAfter: scenario.hasMedia ? settling.picturesAt.map { $0 - calmAt } : nil,
+      messages: messages.totals, calls: calls.totals, epochs: UInt64(roles.epoch),
+      grants: totals.grants, refusals: totals.refusals, network: network.counters,
+      bytes: totals.bytes, frames: totals.frames, audioPackets: totals.audioPackets,
+      linksMade: totals.linksMade, violation: violation, digest: timeline.digest,
+      timeline: timeline.lines,
+      drawing: options.draws ? RunDrawing.svg(of: self) : nil)
   }
 }

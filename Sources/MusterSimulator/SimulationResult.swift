@@ -1,27 +1,43 @@
 import MusterBase
+import MusterMesh
 
 /// What a simulation is to be like. Two runs with equal options are equal to the byte.
 public struct SimulationOptions: Equatable, Sendable {
-  public static let nodeLimit = 16
+  public static let nodeLimit = 32
 
   public var seed: UInt64
-  /// Nil: 2 to 8, as the seed says.
+  /// Nil: 3 to 17, as the seed says.
   public var nodes: Int?
   /// The first half has the faults; in the second all must come together again. A run ends early
-  /// once everyone has agreed for a while.
-  public var seconds: Int
+  /// once everyone has agreed for a while. Nil: as the seed says.
+  public var seconds: Int?
   public var faults: FaultChoice
+  /// The part of datagrams lost on every way while there are faults; nil: as the faults say.
+  public var loss: Double?
+  /// Nil for any of these: as the seed says.
+  public var shape: NetworkShape?
+  public var channel: ChannelKind?
+  public var media: Bool?
   /// Whether the timeline's lines are kept, and not only their digest.
   public var keepsTimeline: Bool
+  /// Whether the run is drawn.
+  public var draws = false
+  /// A planted bug, for tests of the checkers.
+  package var flaw: MeshFlaw?
 
   public init(
-    seed: UInt64, nodes: Int? = nil, seconds: Int = 26, faults: FaultChoice = .swarm,
-    keepsTimeline: Bool = false
+    seed: UInt64, nodes: Int? = nil, seconds: Int? = nil, faults: FaultChoice = .swarm,
+    loss: Double? = nil, shape: NetworkShape? = nil, channel: ChannelKind? = nil,
+    media: Bool? = nil, keepsTimeline: Bool = false
   ) {
     self.seed = seed
     self.nodes = nodes
     self.seconds = seconds
     self.faults = faults
+    self.loss = loss
+    self.shape = shape
+    self.channel = channel
+    self.media = media
     self.keepsTimeline = keepsTimeline
   }
 }
@@ -47,12 +63,22 @@ public struct SimulationResult: Equatable, Sendable {
   public var seed: UInt64
   public var nodes: Int
   public var faults: [Fault]
+  public var shape: NetworkShape
+  public var channel: ChannelKind
+  public var hasMedia: Bool
   /// In the simulation's time.
   public var duration: Duration
   /// From the end of the faults until all were linked and agreed; nil when that did not happen.
   public var settledAfter: Duration?
-  /// The same for everyone's seeing everyone in the call.
+  /// The same for everyone's seeing everyone in the call; nil, too, without media.
   public var picturesAfter: Duration?
+  public var messages: MessageTotals
+  public var calls: CallTotals
+  /// Key changes and roles granted by owners.
+  public var epochs: UInt64
+  public var grants: UInt64
+  /// Nodes that were told that they are no members.
+  public var refusals: UInt64
   public var network: Network.Counters
   public var bytes: UInt64
   public var frames: UInt64
@@ -63,4 +89,24 @@ public struct SimulationResult: Equatable, Sendable {
   /// BLAKE2b-256 over every event and every datagram that arrived, with their times.
   public var digest: String
   public var timeline: [String]
+  /// The run as a picture; nil unless asked for.
+  public var drawing: String?
+}
+
+/// Text of a whole run.
+public struct MessageTotals: Equatable, Sendable {
+  public var said: UInt64 = 0
+  /// By others than the author.
+  public var shown: UInt64 = 0
+  /// From being said to being shown by another: half of them took no longer, 99 % no longer.
+  public var medianDelay: Duration = .zero
+  public var p99Delay: Duration = .zero
+}
+
+/// Calls of a whole run, each counted once however many nodes saw it.
+public struct CallTotals: Equatable, Sendable {
+  public var started: UInt64 = 0
+  /// Ended by their initiators.
+  public var ended: UInt64 = 0
+  public var handedOver: UInt64 = 0
 }

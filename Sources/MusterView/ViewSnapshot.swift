@@ -8,24 +8,27 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
   public var call: Call?
   /// The others in the channel, in the order in which the page keeps them.
   public var members: [Member]
+  /// The newest of what was written, in the order that all members see.
+  public var messages: [Message]
   /// Warnings still standing; the page shows each once.
   public var notices: [String]
 
   public init(
     own: Own, channel: String, channels: [String], call: Call?, members: [Member],
-    notices: [String]
+    messages: [Message] = [], notices: [String]
   ) {
     self.own = own
     self.channel = channel
     self.channels = channels
     self.call = call
     self.members = members
+    self.messages = messages
     self.notices = notices
   }
 
   private enum CodingKeys: String, CodingKey {
     case own = "self"
-    case channel, channels, call, members, notices
+    case channel, channels, call, members, messages, notices
   }
 }
 
@@ -34,6 +37,11 @@ extension ViewSnapshot {
   public struct Own: Codable, Sendable, Equatable {
     public var id: String
     public var name: String
+    public var role: String
+    /// Whether the role allows to start a call.
+    public var mayStart: Bool
+    /// Whether it allows to send sound and pictures.
+    public var maySend: Bool
     public var inCall: Bool
     public var audioMuted: Bool
     public var videoMuted: Bool
@@ -43,11 +51,14 @@ extension ViewSnapshot {
     public var hasAudio: Bool
 
     public init(
-      id: String, name: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool, speaking: Bool,
-      hasVideo: Bool, hasAudio: Bool
+      id: String, name: String, role: String, mayStart: Bool, maySend: Bool, inCall: Bool,
+      audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool, hasAudio: Bool
     ) {
       self.id = id
       self.name = name
+      self.role = role
+      self.mayStart = mayStart
+      self.maySend = maySend
       self.inCall = inCall
       self.audioMuted = audioMuted
       self.videoMuted = videoMuted
@@ -117,6 +128,32 @@ extension ViewSnapshot {
       self.lossPercent = lossPercent
       self.layer = layer
       self.why = why
+    }
+  }
+  /// A message as the events of `muster join --json` have it, with the time in milliseconds.
+  public struct Message: Codable, Sendable, Equatable {
+    public var id: String
+    public var from: String
+    /// What the author calls itself, or called itself when it was last here.
+    public var name: String
+    /// Nil for everyone.
+    public var to: String?
+    public var toName: String?
+    public var text: String
+    /// Milliseconds since 1970 by the author's wall clock.
+    public var sentAt: Double
+
+    public init(
+      id: String, from: String, name: String, to: String? = nil, toName: String? = nil,
+      text: String, sentAt: Double
+    ) {
+      self.id = id
+      self.from = from
+      self.name = name
+      self.to = to
+      self.toName = toName
+      self.text = text
+      self.sentAt = sentAt
     }
   }
 }

@@ -5,25 +5,49 @@ import MusterBase
 /// The high bit of the type marks a critical message: who does not know it refuses the link's
 /// version. Unknown messages without it are skipped.
 public enum Control: Equatable, Sendable {
-  /// A signed hello, as `SignedHello` encodes it.
-  case hello([UInt8])
-  /// The hello of this boot and sequence arrived.
-  case helloReceived(bootID: UInt64, sequence: UInt64)
+  /// A signed entry of the channel document.
+  case entry([UInt8])
+  /// These entries arrived: the first 8 bytes of their ids.
+  case entriesReceived([UInt64])
   /// What the sender wants to see of the receiver.
   case wish(VideoWish)
   /// Answer with `pong`; the token is the sender's own.
   case ping(UInt64)
   case pong(UInt64)
+  /// The sender's document in short; who has another answers with ranges.
+  case digest(DocumentDigest)
+  /// Parts of the sender's document in which the two may differ.
+  case ranges([RangeSummary])
+  /// Send these entries: the first 8 bytes of their ids.
+  case want([UInt64])
+  /// Ping this node for the sender, and tell what came of it.
+  case probe(NodeID, token: UInt64)
+  case probed(NodeID, token: UInt64, answered: Bool)
+  /// The channel's key of an epoch, and the owner's entry that names it.
+  case epochKey([UInt8], entry: [UInt8])
+  /// The sender does not take the receiver for a member, for this reason.
+  case refused(Refusal)
 
   private enum Kind: UInt8 {
-    case hello = 1
-    case helloReceived = 2
+    case entry = 1
+    case entriesReceived = 2
     case wish = 3
     case ping = 4
     case pong = 5
+    case digest = 6
+    case ranges = 7
+    case want = 8
+    case probe = 9
+    case probed = 10
+    case epochKey = 11
+    case refused = 12
   }
 
   static let criticalBit: UInt8 = 0x80
+  /// Ids in one message.
+  public static let idLimit = 64
+  /// Ranges in one message: as many fingerprints as fit.
+  public static let rangeLimit = 40
 
   /// One payload that carries all of `messages`.
   public static func encode(_ messages: [Control]) -> [UInt8] {
@@ -39,13 +63,12 @@ public enum Control: Equatable, Sendable {
   }
 
   private var body: (Kind, [UInt8]) {
-    var writer = Writer(capacity: 32)
+    var writer = Writer(capacity: 40)
     switch self {
-    case .hello(let bytes): return (.hello, bytes)
-    case .helloReceived(let bootID, let sequence):
-      writer.u64(bootID)
-      writer.u64(sequence)
-      return (.helloReceived, writer.bytes)
+    case .entry(let bytes): return (.entry, bytes)
+    case .entriesReceived(let ids):
+      writer.ids(ids)
+      return (.entriesReceived, writer.bytes)
     case .wish(let wish):
       wish.write(to: &writer)
       return (.wish, writer.bytes)
@@ -55,6 +78,33 @@ public enum Control: Equatable, Sendable {
     case .pong(let token):
       writer.u64(token)
       return (.pong, writer.bytes)
+    case .digest(let digest):
+      digest.write(to: &writer)
+      return (.digest, writer.bytes)
+    case .ranges(let ranges):
+      precondition(ranges.count <= Self.rangeLimit)
+      for range in ranges { range.write(to: &writer) }
+      return (.ranges, writer.bytes)
+    case .want(let ids):
+      writer.ids(ids)
+      return (.want, writer.bytes)
+    case .probe(let target, let token):
+      writer.append(target.key)
+      writer.u64(token)
+      return (.probe, writer.bytes)
+    case .probed(let target, let token, let answered):
+      writer.append(target.key)
+      writer.u64(token)
+      writer.u8(answered ? 1 : 0)
+      return (.probed, writer.bytes)
+    case .epochKey(let secret, let entry):
+      precondition(secret.count == 32)
+      writer.append(secret)
+      writer.append(entry)
+      return (.epochKey, writer.bytes)
+    case .refused(let reason):
+      writer.u8(reason.rawValue)
+      return (.refused, writer.bytes)
     }
   }
 
@@ -70,19 +120,57 @@ public enum Control: Equatable, Sendable {
         if type & criticalBit != 0 { throw .unsupported }
         continue
       }
-      var body = Reader(value)
-      switch kind {
-      case .hello: messages.append(.hello(Array(body.rest())))
-      case .helloReceived:
-        messages.append(.helloReceived(bootID: try body.u64(), sequence: try body.u64()))
-      case .wish: messages.append(.wish(try VideoWish(reading: &body)))
-      case .ping: messages.append(.ping(try body.u64()))
-      case .pong: messages.append(.pong(try body.u64()))
-      }
-      try body.expectEnd()
+      messages.append(try message(kind, value))
     }
     return messages
   }
+
+  private static func message(
+    _ kind: Kind, _ value: ArraySlice<UInt8>
+  ) throws(WireError) -> Control {
+    var body = Reader(value)
+    let message: Control
+    switch kind {
+    case .entry: message = .entry(Array(body.rest()))
+    case .entriesReceived: message = .entriesReceived(try body.ids())
+    case .wish: message = .wish(try VideoWish(reading: &body))
+    case .ping: message = .ping(try body.u64())
+    case .pong: message = .pong(try body.u64())
+    case .digest: message = .digest(try DocumentDigest(reading: &body))
+    case .ranges:
+      var ranges: [RangeSummary] = []
+      while !body.isAtEnd {
+        guard ranges.count < rangeLimit else { throw .tooLong }
+        ranges.append(try RangeSummary(reading: &body))
+      }
+      message = .ranges(ranges)
+    case .want: message = .want(try body.ids())
+    case .probe: message = .probe(NodeID(try body.bytes32()), token: try body.u64())
+    case .probed:
+      message = .probed(
+        NodeID(try body.bytes32()), token: try body.u64(), answered: try body.u8() & 1 == 1)
+    case .epochKey: message = .epochKey(try body.array(32), entry: Array(body.rest()))
+    case .refused: message = .refused(Refusal(rawValue: try body.u8()) ?? .unknown)
+    }
+    try body.expectEnd()
+    return message
+  }
+}
+
+/// Why a node is not taken for a member.
+public enum Refusal: UInt8, Sendable {
+  /// A reason that this version does not know.
+  case unknown = 0
+  /// The owner removed it.
+  case removed = 1
+  /// Its invite is from before the channel's key was changed.
+  case inviteOutdated = 2
+  /// Its invite or role has expired.
+  case expired = 3
+  /// It showed neither an invite nor a role.
+  case noGrant = 4
+  /// It signed two different entries under one number.
+  case equivocated = 5
 }
 
 /// The largest picture of a sender that a receiver has use for; zero by zero means none at all.
@@ -108,5 +196,21 @@ public struct VideoWish: Equatable, Sendable {
   init(reading reader: inout Reader) throws(WireError) {
     width = try reader.u16()
     height = try reader.u16()
+  }
+}
+
+extension Writer {
+  fileprivate mutating func ids(_ ids: [UInt64]) {
+    precondition(ids.count <= Control.idLimit)
+    for id in ids { u64(id) }
+  }
+}
+
+extension Reader {
+  fileprivate mutating func ids() throws(WireError) -> [UInt64] {
+    guard remaining <= 8 * Control.idLimit else { throw .tooLong }
+    var ids: [UInt64] = []
+    while !isAtEnd { ids.append(try u64()) }
+    return ids
   }
 }

@@ -55,6 +55,7 @@ private actor PageSource {
   private var server: ViewServer?
   private var statistics: Statistics?
   private var notices: [String] = []
+  private var messages = PageMessages()
   private let tiles = Tiles()
   private var poll: Task<Void, Never>?
 
@@ -91,9 +92,11 @@ private actor PageSource {
   }
 
   func noticed(_ event: Event) {
+    messages.noted(event)
     switch event {
     case .statistics(let statistics): self.statistics = statistics
-    case .warning(let error): notices = (notices + ["\(error)"]).suffix(Self.noticesKept)
+    case .warning(let error), .error(let error, command: .none):
+      notices = (notices + ["\(error)"]).suffix(Self.noticesKept)
     default: break
     }
     server?.changed()
@@ -102,8 +105,12 @@ private actor PageSource {
   func perform(_ json: [UInt8]) async -> String? {
     do {
       var command = try Command(json: json)
+      switch command.verb {
+      case .quit: return "a page cannot end the node"
+      case .joinChannel, .leaveChannel: return "a page shows the channel that the node is in"
+      default: break
+      }
       if command.channel == nil { command.channel = await node.channelViews().first?.name }
-      guard command.verb != .quit else { return "a page cannot end the node" }
       try await node.perform(command)
       return nil
     } catch {
@@ -118,21 +125,47 @@ private actor PageSource {
       return ViewSnapshot(
         own: own(nil, sources), channel: "", channels: [], call: nil, members: [], notices: notices)
     }
+    await loadMessages(of: channel.name, among: channels.map(\.name))
     return ViewSnapshot(
       own: own(channel, sources), channel: channel.name, channels: channels.map(\.name),
       call: channel.call.map { call in
         ViewSnapshot.Call(
           id: call.info.id.description, initiator: call.info.initiator.short,
           startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short))
-      }, members: channel.members.map { member($0, channel.name) }, notices: notices)
+      }, members: channel.members.map { member($0, channel.name) },
+      messages: messages.messages(of: channel.name).map { message($0, channel) },
+      notices: notices)
+  }
+
+  private func loadMessages(of channel: String, among channels: [String]) async {
+    messages.keep(channels)
+    guard messages.begin(channel) else { return }
+    let history = (try? await node.messages(in: channel)) ?? []
+    messages.load(history, of: channel)
+  }
+
+  private func message(
+    _ message: TextMessage, _ channel: MusterNode.ChannelView
+  ) -> ViewSnapshot.Message {
+    func name(_ id: NodeID) -> String {
+      id == node.id ? channel.own.name : messages.name(of: id)
+    }
+    return ViewSnapshot.Message(
+      id: String(message.id.hex.prefix(16)), from: message.from.short, name: name(message.from),
+      to: message.to?.short, toName: message.to.map(name), text: message.text,
+      sentAt: Double(message.sentAt))
   }
 
   private func own(
     _ channel: MusterNode.ChannelView?, _ sources: (video: Bool, audio: Bool)
   ) -> ViewSnapshot.Own {
     let flags = channel?.own.flags ?? []
+    let role = channel?.own.role ?? Role.none
     return ViewSnapshot.Own(
-      id: node.id.short, name: channel?.own.name ?? "", inCall: channel?.isInCall ?? false,
+      id: node.id.short, name: channel?.own.name ?? "", role: role.name,
+      mayStart: Capability.startCall.isAllowed(to: role, in: ChannelSettings()),
+      maySend: Capability.sendAudio.isAllowed(to: role, in: ChannelSettings()),
+      inCall: channel?.isInCall ?? false,
       audioMuted: flags.contains(.audioMuted), videoMuted: flags.contains(.videoMuted),
       speaking: flags.contains(.speaking), hasVideo: sources.video, hasAudio: sources.audio)
   }
@@ -141,7 +174,7 @@ private actor PageSource {
     let peer = statistics?.peers.first { $0.member == member.id && $0.channel == channel }
     let received = peer?.received
     return ViewSnapshot.Member(
-      id: member.id.short, name: member.name, role: member.role, inCall: member.isInCall,
+      id: member.id.short, name: member.name, role: member.role.name, inCall: member.isInCall,
       audioMuted: member.flags.contains(.audioMuted),
       videoMuted: member.flags.contains(.videoMuted) || member.layers.isEmpty,
       speaking: member.flags.contains(.speaking),

@@ -2,15 +2,21 @@ import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
+import MusterWire
 
-/// Turns channel names and secrets from the command line into keys.
+/// Turns channel names and secrets from the command line into channels to join.
 enum ChannelKeys {
   static func resolve(
-    _ names: [String], passphrase: String?, keyFile: String?, notices: inout [MusterError]
+    _ names: [String], passphrase: String?, keyFile: String?, invite: String?
   ) throws(MusterError) -> [Configuration.Channel] {
-    guard passphrase == nil || keyFile == nil else {
+    try checkSecrets([
+      ("--invite", invite), ("--passphrase", passphrase), ("--key-file", keyFile),
+    ])
+    if let invite { return [try channel(of: invite, named: names)] }
+    guard !names.isEmpty else {
       throw MusterError(
-        "--passphrase and --key-file exclude each other", hint: "use one", kind: .usage)
+        "no channel is given", hint: "name one, or use --invite; see muster join --help",
+        kind: .usage)
     }
     guard names.count <= Limits.channels else {
       throw MusterError(
@@ -25,13 +31,28 @@ enum ChannelKeys {
       guard !channels.contains(where: { $0.name == name }) else {
         throw MusterError("channel \(name) is given twice", hint: "name it once", kind: .usage)
       }
-      let key = try key(of: name, passphrase: secret, keyFile: keyFile, notices: &notices)
-      channels.append(Configuration.Channel(name: name, key: key))
+      let source = try source(of: name, passphrase: secret, keyFile: keyFile)
+      channels.append(Configuration.Channel(name: name, source: source))
     }
     return channels
   }
 
-  private static func check(_ name: String) throws(MusterError) {
+  /// What people should know of the channels that a node has joined.
+  static func notices(
+    _ channels: [Configuration.Channel], on node: MusterNode
+  ) async -> [MusterError] {
+    let created = await node.channelViews().filter(\.isCreated).map(\.name)
+    return channels.compactMap { channel in
+      guard case .openOrStored = channel.source, !created.contains(channel.name) else {
+        return nil
+      }
+      return MusterError(
+        "channel \(channel.name) has no passphrase: anyone who knows its name can join and listen",
+        hint: "use --passphrase, or MUSTER_PASSPHRASE in the environment")
+    }
+  }
+
+  static func check(_ name: String) throws(MusterError) {
     let safe = DisplayText.sanitized(name, limit: Limits.channelNameBytes)
     guard !name.isEmpty, safe == name else {
       throw MusterError(
@@ -40,21 +61,25 @@ enum ChannelKeys {
     }
   }
 
-  private static func key(
-    of name: String, passphrase: String?, keyFile: String?, notices: inout [MusterError]
-  ) throws(MusterError) -> ChannelKey {
-    if let keyFile { return try read(keyFile) }
-    guard let passphrase else {
-      notices.append(
-        MusterError(
-          "channel \(name) has no passphrase: anyone who knows its name can join and listen",
-          hint: "use --passphrase, or MUSTER_PASSPHRASE in the environment"))
-      return ChannelKey.fromName(name)
-    }
+  private static func checkSecrets(
+    _ options: [(name: String, value: String?)]
+  ) throws(MusterError) {
+    let given = options.filter { $0.value != nil }.map(\.name)
+    guard given.count > 1 else { return }
+    throw MusterError(
+      "\(given[0]) and \(given[1]) exclude each other", hint: "use one", kind: .usage)
+  }
+
+  private static func source(
+    of name: String, passphrase: String?, keyFile: String?
+  ) throws(MusterError) -> Configuration.Channel.Source {
+    if let keyFile { return .open(try read(keyFile)) }
+    // Known or not: a channel that is remembered under this name comes with its own key.
+    guard let passphrase else { return .openOrStored(ChannelKey.fromName(name)) }
     guard !passphrase.isEmpty, let key = ChannelKey.fromPassphrase(passphrase, name: name) else {
       throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
     }
-    return key
+    return .open(key)
   }
 
   private static func read(_ path: String) throws(MusterError) -> ChannelKey {
@@ -75,5 +100,56 @@ enum ChannelKeys {
         "\(path) holds no channel key", hint: "it must be 32 bytes, or 64 hex digits")
     }
     return key
+  }
+
+  // MARK: Invites
+
+  private static func channel(
+    of argument: String, named names: [String]
+  ) throws(MusterError) -> Configuration.Channel {
+    let url = try text(of: argument)
+    let invite: Invite
+    do { invite = try Invite(url: url) } catch { throw MusterError(error) }
+    guard names.count <= 1 else {
+      throw MusterError(
+        "an invite is to one channel", hint: "join the others with join-channel", kind: .usage)
+    }
+    try check(invite.name)
+    if let name = names.first, name != invite.name {
+      throw MusterError(
+        "the invite is to \(invite.name), not to \(DisplayText.sanitized(name, limit: 64))",
+        hint: "leave the channel's name away", kind: .usage)
+    }
+    return Configuration.Channel(name: invite.name, source: .invite(invite))
+  }
+
+  /// The URL: given as such, or the first line of a file or of standard input.
+  private static func text(of argument: String) throws(MusterError) -> String {
+    if argument.contains("://") { return argument }
+    if argument == "-" { return firstLine(of: STDIN_FILENO) }
+    let descriptor = open(argument, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      let reason = String(cString: strerror(errno))
+      let shown = DisplayText.sanitized(argument, limit: 80)
+      throw MusterError(
+        "--invite \(shown) is no invite, and no file with one (\(reason))",
+        hint: "an invite begins with muster://, as muster invite prints it", kind: .usage)
+    }
+    defer { close(descriptor) }
+    return firstLine(of: descriptor)
+  }
+
+  /// Byte by byte, so that whatever follows in standard input is left for the commands.
+  private static func firstLine(of descriptor: Int32) -> String {
+    var line: [UInt8] = []
+    var byte: UInt8 = 0
+    while line.count <= Invite.urlLimit {
+      let count = Glibc.read(descriptor, &byte, 1)
+      if count < 0 && errno == EINTR { continue }
+      guard count == 1, byte != 0x0A else { break }
+      line.append(byte)
+    }
+    let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    return words.first.map { String($0) } ?? ""
   }
 }

@@ -53,10 +53,16 @@ struct DemoCommand: AsyncParsableCommand {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// The demo's own directories hold an identity and a lock each, no more.
+  /// What a node leaves in its data directory.
+  private static let files = [
+    "identity", "lock", "control.sock", "muster.sqlite", "muster.sqlite-wal", "muster.sqlite-shm",
+    "speaker.wav",
+  ]
+
+  /// The demo's own directories hold what nodes leave there, no more.
   private static func remove(_ directory: String) {
     for index in 0..<3 {
-      for file in ["identity", "lock", "speaker.wav"] { unlink("\(directory)/\(index)/\(file)") }
+      for file in files { unlink("\(directory)/\(index)/\(file)") }
       rmdir("\(directory)/\(index)")
     }
     rmdir(directory)

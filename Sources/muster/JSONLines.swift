@@ -16,7 +16,7 @@ struct JSONLines: Sendable {
   }
 
   func run() async {
-    write(ready)
+    write(session.node.readyEvent(page: session.page?.url))
     for notice in session.notices {
       write(
         TimedEvent(secondsSinceStart: session.node.secondsToReady, event: .warning(notice)))
@@ -66,17 +66,5 @@ struct JSONLines: Sendable {
       }
       offset += count
     }
-  }
-
-  private var ready: JSONValue {
-    let node = session.node
-    return .object([
-      ("event", .string("ready")), ("t", .number(node.secondsToReady)),
-      ("schema", .integer(1)), ("id", .string(node.id.short)),
-      ("key", .string(node.id.key.hex)),
-      ("listen", .array(node.listening.map { .string($0.description) })),
-      ("view", session.page.map { .string($0.url) } ?? .null),
-      ("channels", .array(node.channelNames.map { .string($0) })),
-    ])
   }
 }

@@ -16,10 +16,14 @@ struct JoinCommand: AsyncParsableCommand {
       With a terminal, shows who is there and takes keys. Without one, or with --json, standard \
       output has one JSON object a line (docs/EVENTS.md) and standard input takes commands, such \
       as {"do":"mute","media":"audio"}.
+
+      A channel that was created here or joined by an invite is remembered, and needs no secret \
+      the next time. Others can read a passphrase or an invite on the command line in the process \
+      list; MUSTER_PASSPHRASE, a file and standard input they cannot.
       """)
 
-  @Argument(help: "The channels to join.")
-  var channels: [String]
+  @Argument(help: "The channels to join; none with --invite, which names its own.")
+  var channels: [String] = []
 
   @Option(help: "The name that others see (default: the user's name).")
   var name: String?
@@ -31,6 +35,10 @@ struct JoinCommand: AsyncParsableCommand {
     name: .customLong("key-file"), help: "A file with the channel's key: 32 bytes or 64 hex digits."
   )
   var keyFile: String?
+
+  @Option(
+    help: "An invite: muster://…, a file with one, or - for the first line of standard input.")
+  var invite: String?
 
   @Flag(help: "Start the call, or join it, at once.")
   var call = false
@@ -103,7 +111,7 @@ struct JoinCommand: AsyncParsableCommand {
       return handler
     }
     let usesTerminal = !json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
-    let (configuration, notices) = try nodeConfiguration()
+    var (configuration, notices) = try nodeConfiguration()
     if let view, noView || !(0...65535).contains(view) {
       throw MusterError(
         noView ? "--view and --no-view exclude each other" : "\(view) is not a port",
@@ -113,6 +121,7 @@ struct JoinCommand: AsyncParsableCommand {
       throw MusterError("--for \(seconds) is no time", hint: "give seconds above 0", kind: .usage)
     }
     let node = try await MusterNode.start(configuration)
+    notices = await ChannelKeys.notices(configuration.channels, on: node) + notices
     do {
       let page = noView ? nil : try await CallPage.start(node, port: view ?? 0, open: open)
       let session = Session(
@@ -142,7 +151,7 @@ struct JoinCommand: AsyncParsableCommand {
     var result = Configuration()
     result.name = try displayName()
     result.channels = try ChannelKeys.resolve(
-      channels, passphrase: passphrase, keyFile: keyFile, notices: &notices)
+      channels, passphrase: passphrase, keyFile: keyFile, invite: invite)
     result.call = call
     result.peers = peer
     result.lan = !noLan

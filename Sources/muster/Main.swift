@@ -11,11 +11,13 @@ struct MusterCommand: AsyncParsableCommand {
     discussion: """
       Try it on this machine:           muster demo
       Meet others on the same network:  muster join lab --passphrase 'a good one' --call
+      Decide who may join, and how:     muster channel create lab; muster invite lab
       When something does not work:     muster doctor
       """,
     version: "0.1.0",
     subcommands: [
-      JoinCommand.self, DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
+      JoinCommand.self, ChannelCommand.self, InviteCommand.self, VerifyCommand.self,
+      DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
       SimulateCommand.self, BenchCommand.self,
     ])
 

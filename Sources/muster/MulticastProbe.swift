@@ -13,7 +13,7 @@ enum MulticastProbe {
     guard let key = ChannelKey(secret: entropy.bytes(32)) else { return false }
     var configuration = Configuration()
     configuration.name = "doctor"
-    configuration.channels = [Configuration.Channel(name: "doctor", key: key)]
+    configuration.channels = [Configuration.Channel(name: "doctor", source: .open(key))]
     configuration.interfaces = [interface]
     configuration.isEphemeral = true
     guard let first = try? await MusterNode.start(configuration),

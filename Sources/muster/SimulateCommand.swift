@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Muster
 import MusterBase
 import MusterSimulator
@@ -10,10 +11,11 @@ struct SimulateCommand: ParsableCommand {
     abstract: "Run nodes on a simulated network with faults, and check what may never happen.",
     discussion: """
       The same seed gives the same run, to the byte. One seed prints a line per event; several \
-      print a line each and stop at the first that fails.
+      print a line each and stop at the first that fails. With --gossip only the spreading of \
+      news is simulated, among far more nodes.
       """)
 
-  @Option(help: "How many nodes (default: 2 to 8, as the seed says).")
+  @Option(help: "How many nodes (default: 3 to 17, as the seed says).")
   var nodes: Int?
 
   @Option(help: "The first seed.")
@@ -23,33 +25,63 @@ struct SimulateCommand: ParsableCommand {
   var seeds = 1
 
   @Option(help: "Simulated seconds: half of them with faults; ends early when all have agreed.")
-  var seconds = 26
+  var seconds: Int?
 
   @Option(help: "swarm, none, or a list such as loss,partition,crash.")
   var faults = "swarm"
 
+  @Option(help: "Percent of datagrams lost on every way while there are faults.")
+  var loss: Double?
+
+  @Option(help: "Who hears whom: full, chain, star, ring or random (default: the seed says).")
+  var shape: String?
+
+  @Option(help: "open or created (default: the seed says).")
+  var channel: String?
+
+  @Flag(inversion: .prefixedNo, help: "Pictures and sound, or none (default: the seed says).")
+  var media: Bool?
+
   @Flag(help: "The result as a JSON object on the last line.")
   var json = false
 
+  @Option(help: ArgumentHelp("Draw the run, or the one that fails.", valueName: "file"))
+  var svg: String?
+
+  @Flag(help: "Only the gossip, over a random graph.")
+  var gossip = false
+
+  @Option(help: "With --gossip: neighbours of each node.")
+  var degree = 6
+
   func run() throws {
-    let choice = try faultChoice()
+    if gossip { return try runGossip() }
     try checkRanges()
     var results: [SimulationResult] = []
     for number in 0..<seeds {
-      let options = SimulationOptions(
-        seed: seed &+ UInt64(number), nodes: nodes, seconds: seconds, faults: choice,
-        keepsTimeline: seeds == 1)
-      let result = Simulation.run(options)
+      let result = Simulation.run(try options(for: seed &+ UInt64(number)))
       for line in result.timeline { print(line) }
-      if !json || seeds == 1 { print(summary(of: result)) }
+      if !json || seeds == 1 { print(SimulateReport.summary(of: result)) }
       results.append(result)
       if result.violation != nil { break }
     }
-    if json { print(report(results).text) }
+    if let svg, let last = results.last { try draw(last, to: svg) }
+    if json { print(SimulateReport.json(results, firstSeed: seed).text) }
     if let failed = results.last, let violation = failed.violation {
       throw MusterError(
         "seed \(failed.seed) fails: \(violation)", hint: "see \(reproduction(of: failed))")
     }
+  }
+
+  // MARK: What is asked for
+
+  private func options(for seed: UInt64) throws -> SimulationOptions {
+    var options = SimulationOptions(
+      seed: seed, nodes: nodes, seconds: seconds, faults: try faultChoice(),
+      loss: loss.map { $0 / 100 }, shape: try shapeChoice(), channel: try channelChoice(),
+      media: media, keepsTimeline: seeds == 1)
+    options.draws = svg != nil && seeds == 1
+    return options
   }
 
   private func faultChoice() throws -> FaultChoice {
@@ -69,74 +101,101 @@ struct SimulateCommand: ParsableCommand {
     return .only(named)
   }
 
+  private func shapeChoice() throws -> NetworkShape? {
+    guard let shape else { return nil }
+    guard let choice = NetworkShape(rawValue: shape) else {
+      let known = NetworkShape.allCases.map(\.rawValue).joined(separator: ", ")
+      throw MusterError("--shape \(shape)", hint: "use one of \(known)", kind: .usage)
+    }
+    return choice
+  }
+
+  private func channelChoice() throws -> ChannelKind? {
+    guard let channel else { return nil }
+    guard let choice = ChannelKind(rawValue: channel) else {
+      throw MusterError("--channel \(channel)", hint: "use open or created", kind: .usage)
+    }
+    return choice
+  }
+
   private func checkRanges() throws {
     let limit = SimulationOptions.nodeLimit
     if let nodes, !(1...limit).contains(nodes) {
       throw MusterError("--nodes \(nodes)", hint: "use 1 to \(limit)", kind: .usage)
     }
-    guard (2...86_400).contains(seconds) else {
+    if let seconds, !(2...86_400).contains(seconds) {
       throw MusterError("--seconds \(seconds)", hint: "use 2 to 86400", kind: .usage)
     }
+    try checkLoss()
     guard (1...10_000_000).contains(seeds) else {
       throw MusterError("--seeds \(seeds)", hint: "use 1 or more", kind: .usage)
     }
   }
 
-  private func summary(of result: SimulationResult) -> String {
-    let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"
-    let names = result.faults.map(\.rawValue).joined(separator: ",")
-    return "seed \(result.seed): \(outcome), \(result.nodes) nodes, "
-      + "\(milliseconds(result.duration) / 1000) s, \(result.network.delivered) datagrams, "
-      + "\(result.frames) frames, faults \(names.isEmpty ? "none" : names), "
-      + "digest \(result.digest.prefix(16))"
-  }
-
-  private func report(_ results: [SimulationResult]) -> JSONValue {
-    let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
-    var fields: [(String, JSONValue)] = [
-      ("seeds", .integer(Int64(results.count))),
-      ("firstSeed", .string(String(seed))),
-      ("ok", .bool(failed == nil)),
-      ("nodesTotal", .integer(sum(results) { UInt64($0.nodes) })),
-      ("simulatedSeconds", .number(results.reduce(0) { $0 + $1.duration.inSeconds })),
-      ("datagrams", .integer(sum(results) { $0.network.delivered })),
-      ("bytes", .integer(sum(results) { $0.bytes })),
-      ("frames", .integer(sum(results) { $0.frames })),
-      ("audioPackets", .integer(sum(results) { $0.audioPackets })),
-      ("links", .integer(sum(results) { $0.linksMade })),
-      ("settledAfterMsMax", .integer(longest(results.map(\.settledAfter)))),
-      ("picturesAfterMsMax", .integer(longest(results.map(\.picturesAfter)))),
-    ]
-    if results.count == 1, let only = results.first {
-      fields.append(("digest", .string(only.digest)))
+  private func checkLoss() throws {
+    if let loss, !(0...100).contains(loss) {
+      throw MusterError("--loss \(loss)", hint: "use 0 to 100", kind: .usage)
     }
-    if let failed, let violation = failed.violation {
-      fields.append(("failedSeed", .string(String(failed.seed))))
-      fields.append(("checker", .string(violation.checker)))
-      fields.append(("violation", .string(violation.what)))
-      fields.append(("atMs", .integer(violation.at.nanoseconds / 1_000_000)))
+  }
+
+  // MARK: Pictures
+
+  /// Writes the picture of a run; one of many is run again for it.
+  private func draw(_ result: SimulationResult, to path: String) throws {
+    var drawing = result.drawing
+    if drawing == nil {
+      var again = try options(for: result.seed)
+      again.draws = true
+      drawing = Simulation.run(again).drawing
     }
-    return .object(fields)
+    guard let file = fopen(path, "w") else {
+      throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))
+    }
+    let isWritten = fputs(drawing ?? "", file) >= 0
+    guard fclose(file) == 0, isWritten else {
+      throw MusterError("cannot write all of \(path)", hint: String(cString: strerror(errno)))
+    }
   }
 
-  private func sum(_ results: [SimulationResult], _ part: (SimulationResult) -> UInt64) -> Int64 {
-    Int64(clamping: results.reduce(0) { $0 &+ part($1) })
-  }
+  // MARK: Gossip
 
-  private func longest(_ durations: [Duration?]) -> Int64 {
-    durations.compactMap { $0.map(milliseconds) }.max() ?? 0
-  }
-
-  private func milliseconds(_ duration: Duration) -> Int64 {
-    duration.wholeNanoseconds / 1_000_000
+  /// One size, or a table of sizes when none is given.
+  private func runGossip() throws {
+    let limit = GossipOptions.nodeLimit
+    if let nodes, !(2...limit).contains(nodes) {
+      throw MusterError("--nodes \(nodes)", hint: "use 2 to \(limit)", kind: .usage)
+    }
+    guard (1...Limits.peersPerChannel).contains(degree) else {
+      throw MusterError(
+        "--degree \(degree)", hint: "use 1 to \(Limits.peersPerChannel)", kind: .usage)
+    }
+    try checkLoss()
+    var results: [GossipResult] = []
+    if !json { print(SimulateReport.gossipHeading) }
+    for count in nodes.map({ [$0] }) ?? [10, 30, 100, 300, 1000] {
+      let options = GossipOptions(
+        nodes: count, degree: degree, seed: seed, loss: (loss ?? 0) / 100)
+      let result = GossipSimulation.run(options)
+      if !json { print(SimulateReport.row(of: result)) }
+      results.append(result)
+    }
+    if json { print(SimulateReport.json(results).text) }
+    if let failed = results.first(where: { !$0.reachedAll }) {
+      throw MusterError(
+        "news did not reach all of \(failed.nodes) nodes", hint: "seed \(seed), degree \(degree)")
+    }
   }
 
   /// The command that shows a failing run again.
   private func reproduction(of result: SimulationResult) -> String {
     var words = ["muster simulate --seed \(result.seed)"]
     if let nodes { words.append("--nodes \(nodes)") }
-    if seconds != 26 { words.append("--seconds \(seconds)") }
+    if let seconds { words.append("--seconds \(seconds)") }
     if faults != "swarm" { words.append("--faults \(faults)") }
+    if let loss { words.append("--loss \(loss)") }
+    if let shape { words.append("--shape \(shape)") }
+    if let channel { words.append("--channel \(channel)") }
+    if let media { words.append(media ? "--media" : "--no-media") }
     return words.joined(separator: " ")
   }
 }

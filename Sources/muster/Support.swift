@@ -8,6 +8,41 @@ enum Clocks {
     clock_gettime(CLOCK_REALTIME, &time)
     return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
   }
+
+  /// Seconds since 1970.
+  static var wallSeconds: Int64 { Int64(wallMilliseconds / 1000) }
+
+  /// `14:03` for today, `2026-11-21 14:03` for any other day, by this machine's time zone.
+  static func timeOfDay(milliseconds: UInt64) -> String {
+    let seconds = Int64(clamping: milliseconds / 1000)
+    guard let time = local(seconds), let now = local(wallSeconds) else { return "?" }
+    let isToday = time.tm_year == now.tm_year && time.tm_yday == now.tm_yday
+    return isToday ? clock(time) : "\(day(time)) \(clock(time))"
+  }
+
+  /// `2026-11-21 14:03`, by this machine's time zone.
+  static func date(seconds: Int64) -> String {
+    local(seconds).map { "\(day($0)) \(clock($0))" } ?? "?"
+  }
+
+  /// Nil for years that a calendar of 32 bits does not have.
+  private static func local(_ seconds: Int64) -> tm? {
+    var time = time_t(seconds)
+    var result = tm()
+    return localtime_r(&time, &result) == nil ? nil : result
+  }
+
+  private static func day(_ time: tm) -> String {
+    "\(Int64(time.tm_year) + 1900)-\(twoDigits(time.tm_mon + 1))-\(twoDigits(time.tm_mday))"
+  }
+
+  private static func clock(_ time: tm) -> String {
+    "\(twoDigits(time.tm_hour)):\(twoDigits(time.tm_min))"
+  }
+
+  private static func twoDigits(_ number: Int32) -> String {
+    number < 10 ? "0\(number)" : "\(number)"
+  }
 }
 
 /// The desktop's browser.

@@ -82,6 +82,25 @@ class Lan:
         if self._switch.stdout.readline().strip() != "ok":
             raise OSError("the switch has ended")
 
+    def split(self, *groups):
+        """Hosts, by their places from 0, hear only those of their own group."""
+        for group in groups:
+            for place in group:
+                self.order({"port": place, "reaches": [other for other in group if other != place]
+                            or [-1]})
+
+    def chain(self):
+        """Each host hears the one before it and the one after it."""
+        for place in range(len(self.hosts)):
+            reached = [place - 1, place + 1]
+            self.order({"port": place,
+                        "reaches": [one for one in reached if 0 <= one < len(self.hosts)]})
+
+    def join(self):
+        """Ends `split` and `chain`."""
+        for place in range(len(self.hosts)):
+            self.order({"port": place, "reaches": None})
+
     def close(self):
         if self._switch is not None:
             self._switch.stdin.close()

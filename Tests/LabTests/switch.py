@@ -7,7 +7,8 @@ The kernels these checks meet have no netem. Run as a process of its own:
 It says `ready`, then obeys one JSON object a line on standard input, answering `ok`, and ends with
 its input: {"port": 0, "way": "up", "delay": 20, ...}. `up` is from the host into the switch, `down`
 from the switch to the host. Keys: delay and jitter (ms), loss, duplicate and reorder (percent),
-rate (kbit/s) with queue (ms), cut (true or false).
+rate (kbit/s) with queue (ms), cut (true or false). {"port": 0, "reaches": [1, 2]} lets frames of a
+host pass to these ports only, null to all.
 """
 
 import fcntl
@@ -72,6 +73,7 @@ class Switch:
             for index in range(len(ports))
         ]
         self.homes = {}
+        self.reaches = [None] * len(ports)
         self.pending = []
         self.order = 0
 
@@ -97,7 +99,12 @@ class Switch:
             return False
         for line in text.splitlines():
             order = json.loads(line)
-            way = self.ways[order.pop("port")][order.pop("way")]
+            port = order.pop("port")
+            if "reaches" in order:
+                self.reaches[port] = order["reaches"]
+                print("ok", flush=True)
+                continue
+            way = self.ways[port][order.pop("way")]
             for key, value in order.items():
                 if not hasattr(way, key):
                     raise KeyError(key)
@@ -122,7 +129,7 @@ class Switch:
             self.homes[frame[6:12]] = source
         home = None if frame[0] & 1 else self.homes.get(frame[0:6])
         for port in range(len(self.taps)) if home is None else [home]:
-            if port == source:
+            if port == source or port not in (self.reaches[source] or [port]):
                 continue
             for due in self.ways[port]["down"].due(now, len(frame)):
                 if len(self.pending) < _CAPACITY:

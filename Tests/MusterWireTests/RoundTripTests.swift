@@ -44,7 +44,7 @@ private let rounds = 5_000
 @Test func unknownFlagsOfAHelloAreNotKept() throws {
   var samples = Samples(seed: 5)
   var hello = samples.hello()
-  hello.flags = HelloFlags(rawValue: 0x3F00 | HelloFlags.speaking.rawValue)
+  hello.flags = MemberFlags(rawValue: 0x3F00 | MemberFlags.speaking.rawValue)
   #expect(try Hello(decoding: hello.encoded()).flags == .speaking)
 }
 

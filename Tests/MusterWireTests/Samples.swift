@@ -51,7 +51,7 @@ struct Samples {
   mutating func hello() -> Hello {
     Hello(
       author: node(), bootID: u64(), sequence: u64(), name: name(),
-      flags: HelloFlags(rawValue: u16() & 0xFF),
+      flags: MemberFlags(rawValue: u16() & 0xFF),
       call: bit() ? CallInfo(id: call(), initiator: node(), startedAt: u64()) : nil,
       endedCall: bit() ? call() : nil,
       layers: (0..<random.below(Limits.spatialLayers + 1)).map { _ in

@@ -29,7 +29,7 @@ enum Layering {
     "Muster": [
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
       "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "NIOCore", "NIOPosix",
-      "Logging", "Glibc", "Synchronization", "FoundationEssentials",
+      "Logging", "Glibc", "Synchronization", "FoundationEssentials", "GRDB", "Foundation",
     ],
     "MusterView": [
       "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "Muster",
@@ -40,7 +40,7 @@ enum Layering {
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
       "MusterCore",
       "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator",
-      "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "NIOCore",
+      "CQREncode", "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "NIOCore",
       "NIOPosix", "Glibc", "Synchronization", "FoundationEssentials",
     ],
   ]
@@ -56,5 +56,6 @@ enum Layering {
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
+    "CQREncode": "muster",
   ]
 }

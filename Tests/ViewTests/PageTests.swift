@@ -1,3 +1,4 @@
+import FoundationEssentials
 import MusterView
 import NIOPosix
 import Testing
@@ -15,6 +16,7 @@ struct PageTests {
       #expect(text.contains(#""type":"snapshot""#))
       #expect(text.contains(#""self":{"#))
       #expect(text.contains(#""tile":1"#))
+      #expect(text.contains(#""role":"owner""#))
       #expect(page.server.wantsFrames)
     }
   }
@@ -38,6 +40,35 @@ struct PageTests {
     try await TestPage.run { page in
       let client = try await page.open()
       let command = #"{"do":"mute","media":"audio","channel":"lab"}"#
+      try await client.send(command)
+      for await seen in page.commands where !seen.contains("keyframe") {
+        #expect(seen == command)
+        break
+      }
+    }
+  }
+
+  @Test func messagesComeInTheirOrderAndHarmless() async throws {
+    try await TestPage.run { page in
+      let client = try TestClient(port: page.port)
+      _ = try await client.upgrade(
+        "/ws?t=\(TestPage.token)", host: page.host, origin: page.origin)
+      let message = try await client.receive { $0.opcode == 1 }
+      let seen = try JSONDecoder().decode(Seen.self, from: Data(message.data))
+      #expect(seen.snapshot == TestPage.snapshot)
+      #expect(seen.snapshot.messages.map(\.to) == [nil, "00000000000000aa"])
+    }
+  }
+
+  /// What a page is sent, read as the page reads it.
+  private struct Seen: Decodable {
+    var snapshot: ViewSnapshot
+  }
+
+  @Test(arguments: [#"{"do":"say","text":"hé \"you\"","channel":"lab"}"#])
+  func aTextReachesTheNodeAsItWasWritten(_ command: String) async throws {
+    try await TestPage.run { page in
+      let client = try await page.open()
       try await client.send(command)
       for await seen in page.commands where !seen.contains("keyframe") {
         #expect(seen == command)

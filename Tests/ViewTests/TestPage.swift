@@ -53,8 +53,9 @@ struct TestPage: Sendable {
 
   static let snapshot = ViewSnapshot(
     own: .init(
-      id: "00000000000000aa", name: "me", inCall: true, audioMuted: false, videoMuted: false,
-      speaking: false, hasVideo: true, hasAudio: true),
+      id: "00000000000000aa", name: "me", role: "owner", mayStart: true, maySend: true,
+      inCall: true, audioMuted: false, videoMuted: false, speaking: false, hasVideo: true,
+      hasAudio: true),
     channel: "lab", channels: ["lab"],
     call: .init(
       id: "c", initiator: "00000000000000bb", startedAt: 1_700_000_000_000,
@@ -63,6 +64,14 @@ struct TestPage: Sendable {
       .init(
         id: "00000000000000bb", name: "<b>", role: "presenter", inCall: true, audioMuted: true,
         videoMuted: false, speaking: false, tile: 1)
+    ],
+    messages: [
+      .init(
+        id: "00000000000000cc", from: "00000000000000bb", name: "<b>", text: "</script> \"hello\"",
+        sentAt: 1_700_000_000_500),
+      .init(
+        id: "00000000000000dd", from: "00000000000000bb", name: "<b>", to: "00000000000000aa",
+        toName: "me", text: "only you", sentAt: 1_700_000_001_000),
     ],
     notices: [])
 

@@ -1,5 +1,6 @@
 'use strict';
-// Shows the newest snapshot of the node and sends it commands; tiles.js has the pieces.
+// Shows the newest snapshot of the node and sends it commands; tiles.js has the pieces, chat.js
+// the messages.
 
 const cards = new Map();
 let snapshot = null;
@@ -26,8 +27,19 @@ function show(next) {
   showLobby(next);
   showControls(self);
   showGrid(next);
+  showChat(next);
   showClock();
+  if (before) showChanges(before, next);
   for (const text of next.notices) if (!before?.notices.includes(text)) toast(text);
+}
+
+/// Says what changed without anyone here having done it.
+function showChanges(before, { self, members, call }) {
+  if (before.self.role !== self.role) toast(`Your role is ${self.role} now.`);
+  if (before.call?.id !== call?.id || before.call?.initiator === call?.initiator) return;
+  const leads = call.initiator === self.id
+    ? 'You lead' : `${nameOf(call.initiator, self, members)} leads`;
+  toast(`${leads} the call now: whoever did has gone.`);
 }
 
 function showGrid({ self, members }) {
@@ -93,7 +105,7 @@ function showRoster({ self, members, call }) {
   const all = [{ ...self, isOwn: true }, ...members];
   setText($('count'), String(all.length));
   const shown = all.map((member) => [
-    member.id, member.name, member.inCall, member.audioMuted, member.videoMuted,
+    member.id, member.name, member.role, member.inCall, member.audioMuted, member.videoMuted,
     call?.initiator === member.id,
   ]);
   fill($('roster'), shown, () => all.map((member) => rosterItem(member, call)));
@@ -105,8 +117,11 @@ function rosterItem(member, call) {
   const state = document.createElement('small');
   who.className = 'who';
   who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
-  state.textContent = !member.inCall ? 'watching' : call?.initiator === member.id
-    ? 'in the call · started it' : 'in the call';
+  const parts = [member.inCall ? 'in the call' : 'watching'];
+  if (member.inCall && call?.initiator === member.id) parts.push('leads it');
+  // In an open channel all are presenters.
+  if (member.role !== 'presenter') parts.push(member.role);
+  state.textContent = parts.join(' · ');
   who.append(state);
   item.append(dot(member), who);
   if (member.inCall && member.audioMuted) item.append(icon('i-mic-off'));
@@ -120,14 +135,16 @@ function showLobby({ self, members, call }) {
   $('lobby-faces').hidden = inside.length === 0;
   fill($('lobby-faces'), inside.map(({ id, name }) => [id, name]), () => faces(inside));
   setText($('lobby-title'), call ? 'A call is going on' : 'No call at the moment');
-  setText($('lobby-text'), call ? callText(call, inside) : waitingText(members));
-  $('enter').disabled = entering || link !== 'up';
+  setText($('lobby-text'), call ? callText(call, inside) : waitingText(self, members));
+  $('enter').disabled = entering || link !== 'up' || self.role === 'none'
+    || (!call && !self.mayStart);
   setText($('enter'), entering ? 'One moment…' : call ? 'Join the call' : 'Start a call');
   const sources = [
     self.hasAudio ? `microphone ${self.audioMuted ? 'off' : 'on'}` : 'no microphone',
     self.hasVideo ? `camera ${self.videoMuted ? 'off' : 'on'}` : 'no camera',
   ].join(', ');
-  setText($('lobby-sources'), `You enter with ${sources}.`);
+  const asListener = self.role === 'none' ? '' : `You enter to listen: your role is ${self.role}.`;
+  setText($('lobby-sources'), self.maySend ? `You enter with ${sources}.` : asListener);
 }
 
 function faces(members) {
@@ -141,18 +158,18 @@ function faces(members) {
   return all;
 }
 
+/// What somebody sees who only watches: since when it goes on, with how many, and who they are.
 function callText(call, inside) {
   const names = inside.slice(0, 3).map((member) => member.name);
   if (inside.length > 3) names.push(`${inside.length - 3} more`);
-  const clock = { hour: '2-digit', minute: '2-digit' };
-  const since = new Date(call.startedAt).toLocaleTimeString([], clock);
-  const who = names.length > 1
-    ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)} have been talking`
-    : names.length ? `${names[0]} has been there` : 'It has been running';
-  return `${who} since ${since}.`;
+  const who = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
+  const count = call.participants.length;
+  return `Call ongoing since ${moment(call.startedAt)} with ${count}${who ? `: ${who}` : ''}.`;
 }
 
-function waitingText(members) {
+function waitingText(self, members) {
+  if (self.role === 'none') return 'The others here do not take you for a member.';
+  if (!self.mayStart) return `Your role, ${self.role}, lets you join a call, but not start one.`;
   if (!members.length) {
     return 'Nobody else is in this channel yet. They appear here by themselves.';
   }
@@ -161,10 +178,11 @@ function waitingText(members) {
 }
 
 function showControls(self) {
-  control('mic', self.hasAudio, self.audioMuted, ['i-mic', 'Mute'], ['i-mic-off', 'Unmute'],
-    'No microphone');
-  control('cam', self.hasVideo, self.videoMuted, ['i-cam', 'Stop video'],
-    ['i-cam-off', 'Start video'], 'No camera');
+  const { maySend } = self;
+  control('mic', self.hasAudio && maySend, self.audioMuted, ['i-mic', 'Mute'],
+    ['i-mic-off', 'Unmute'], maySend ? 'No microphone' : 'Listening');
+  control('cam', self.hasVideo && maySend, self.videoMuted, ['i-cam', 'Stop video'],
+    ['i-cam-off', 'Start video'], maySend ? 'No camera' : 'Watching');
   $('leave').disabled = link !== 'up';
 }
 
@@ -229,6 +247,7 @@ worker.onmessage = ({ data }) => {
       else if (data.message.type === 'error') {
         entering = false;
         if (snapshot) showLobby(snapshot);
+        if (data.message.command === 'say') textRefused();
         toast(data.message.message, true);
       }
       break;
@@ -241,6 +260,7 @@ worker.onmessage = ({ data }) => {
       break;
     }
     case 'sent':
+      if (!data.ok && data.command === 'say') textRefused();
       if (!data.ok) toast('Not connected to Muster right now.', true);
       break;
     case 'stats':
@@ -277,9 +297,18 @@ $('details').onclick = () => {
 };
 
 document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') $('people').open = false;
+  if (event.key === 'Escape') {
+    $('people').open = false;
+    if (!$('chat').hidden) openChat(false);
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  // Letters that somebody writes are no keys of the page.
+  if (event.target.closest?.('input, select')) return;
   const key = event.key.toLowerCase();
+  if (key === 't') {
+    event.preventDefault();
+    openChat(true);
+  }
   if (key === 'd') $('details').click();
   if (!snapshot?.self.inCall) return;
   if (key === 'm') $('mic').click();

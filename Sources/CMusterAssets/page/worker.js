@@ -269,7 +269,7 @@ onmessage = ({ data }) => {
       break;
     }
     case 'command':
-      postMessage({ kind: 'sent', ok: send(data.command) });
+      postMessage({ kind: 'sent', command: data.command.do, ok: send(data.command) });
       break;
   }
 };

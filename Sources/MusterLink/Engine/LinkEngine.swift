@@ -71,7 +71,7 @@ public struct LinkEngine: Sendable {
 
   /// Accepts and makes links in a channel from now on.
   public mutating func open(_ channel: ChannelKey) {
-    guard channels.count < Limits.channels || channels.index(of: channel.channelID) != nil else {
+    guard channels.count < Limits.channelKeys || channels.index(of: channel.channelID) != nil else {
       counters.refused += 1
       return
     }
@@ -152,6 +152,10 @@ public struct LinkEngine: Sendable {
     outputs += remove(link, reason: reason)
     return outputs
   }
+
+  /// Ends a link without a word: the peer has not answered, and if it is there after all, nothing
+  /// should tell it that this node went away.
+  public mutating func drop(_ link: LinkID) -> [Output] { remove(link, reason: .timedOut) }
 
   /// When anything authentic last arrived on the link.
   public func lastHeard(_ link: LinkID) -> Instant? {

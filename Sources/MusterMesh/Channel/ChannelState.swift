@@ -2,166 +2,214 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The roster and the call of one channel, worked out from the newest signed hello of every member.
+/// One channel as one member knows it: its document, who is there, what they may, and the call.
 ///
-/// Hellos come over links from their authors themselves. They are signed all the same, so that they
-/// may one day be passed on by others: gossip then replaces the way in, `receiveHello`, and the way
-/// out, `publish`, and nothing else.
+/// Everything follows from the document and from who can be reached: the same entries and the same
+/// links give the same roster and the same call on every node, in whatever order they came. What
+/// goes on between two nodes is in `ChannelState+Links`, what this node itself says in
+/// `ChannelState+Own`, and what follows from all that in `ChannelState+Settle`.
 public struct ChannelState: Sendable {
   public enum Output: Equatable, Sendable {
     case send(Control, to: NodeID)
     case event(ChannelEvent)
+    /// An entry that outlives this process, and those that need not be remembered any more.
+    case keep(SignedEntry)
+    case forget([EntryID])
+    /// The neighbour has not answered for too long: its link is to be ended.
+    case fail(NodeID)
   }
 
-  /// What is known of a linked peer.
-  struct Peer: Sendable {
-    var delivery: HelloDelivery
-    /// Nil until it has said hello, and after its last word.
-    var member: Member?
-    var bootID: UInt64?
-    var sequence: UInt64 = 0
-    /// Processes that it has replaced, `formerBoots` at most: what still comes of them is late.
-    var formerBoots: [UInt64] = []
-    /// Twice what speaking, muting and resending can bring about.
-    var budget = TokenBucket(capacity: 40, perSecond: 20)
+  /// What a channel starts from.
+  public struct Setup: Sendable {
+    public var identity: Identity
+    public var channel: ChannelID
+    /// Nil for an open channel.
+    public var genesis: SignedGenesis?
+    public var name: String
+    public var bootID: UInt64
+    public var entropy: Entropy
+    public var seed: UInt64
+    /// What was remembered of an earlier process.
+    public var entries: [SignedEntry] = []
+    package var flaw: MeshFlaw?
+
+    public init(
+      identity: Identity, channel: ChannelID, genesis: SignedGenesis?, name: String,
+      bootID: UInt64, entropy: Entropy, seed: UInt64
+    ) {
+      self.identity = identity
+      self.channel = channel
+      self.genesis = genesis
+      self.name = name
+      self.bootID = bootID
+      self.entropy = entropy
+      self.seed = seed
+    }
   }
 
-  static let formerBoots = 4
+  /// A neighbour: a node with a link of its own to this one.
+  struct Neighbour: Sendable {
+    /// The process at the other end: what an earlier one said of itself does not count.
+    var bootID: UInt64
+  }
 
   public let channel: ChannelID
+  public let settings: ChannelSettings
   public internal(set) var call: ActiveCall?
-  public internal(set) var counters = ChannelCounters()
 
   let identity: Identity
-  var own: Hello
-  var peers = PeerTable<NodeID, Peer>()
-  var ended = EndedCalls()
-  /// The signed form of `own`; nil when it has changed since.
-  private var signed: [UInt8]?
+  var entropy: Entropy
+  /// What this node says of itself, and the entry that last said so.
+  var own: Presence
+  var ownEntry: SignedEntry?
+  var presenceDueAt: Instant?
+  var presenceSentAt: Instant?
+  var hearingDueAt: Instant?
+  /// Nil before the first one.
+  var ownHearing: Hearing?
+  var sequence: UInt64
 
-  public init(identity: Identity, channel: ChannelID, name: String, bootID: UInt64) {
-    self.identity = identity
-    self.channel = channel
-    own = Hello(
-      author: identity.id, bootID: bootID, sequence: 0,
-      name: Member.shownName(name, of: identity.id), flags: [], call: nil, endedCall: nil,
-      layers: [])
+  var gossip: Gossip
+  var detector: FailureDetector
+  var rights: Rights
+  var succession = Succession()
+  var messages = MessageLog()
+  /// Messages whose authors have no right to write yet: their grants may still be on their way.
+  var withheld: [SignedEntry] = []
+
+  var neighbours = PeerTable<NodeID, Neighbour>()
+  /// Neighbours that said goodbye on the link itself; why they are gone if nothing else tells.
+  var goodbyes: [NodeID] = []
+  /// Everyone here but this node.
+  var roster = PeerTable<NodeID, Member>()
+  /// What has changed since the last time everything was worked out.
+  var changes = Changes()
+  /// Entries whose arrival everywhere ends this node's time here.
+  var lastWords: [EntryID] = []
+  /// Milliseconds from boot time to wall time: for expiry and display only.
+  var wallOffset: Int64 = 0
+  var expiryAt: Instant?
+  /// The entry that this node published last.
+  var lastPublished: EntryID?
+  /// A patched node, for tests of the others: it does what its role forbids.
+  package var ignoresOwnRole = false
+
+  struct Changes: Sendable {
+    var rights = true
+    var reachability = true
+    var call = true
+    /// This node's own word was overtaken by one of an earlier process of it.
+    var ownIsOvertaken = false
+
+    var isEmpty: Bool { !rights && !reachability && !call && !ownIsOvertaken }
   }
 
-  /// The members that this node has heard of, without itself, in the order of their ids.
-  public var members: [Member] { peers.compactMap(\.value.member) }
+  public init(_ setup: Setup) {
+    identity = setup.identity
+    channel = setup.channel
+    settings = setup.genesis?.genesis.settings ?? ChannelSettings()
+    entropy = setup.entropy
+    var seeds = PRNG(seed: setup.seed)
+    gossip = Gossip(
+      channel: setup.channel, own: setup.identity.id, exempt: setup.genesis?.genesis.owner,
+      seed: seeds.next())
+    detector = FailureDetector(seed: seeds.next())
+    rights = Rights(channel: setup.channel, genesis: setup.genesis)
+    // A process never repeats a sequence of an earlier one that it may have forgotten.
+    sequence = entropy.u64() & ~0xFFFF_FFFF
+    own = Presence(
+      bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
+      call: nil, layers: [])
+    gossip.flaw = setup.flaw
+    rights.flaw = setup.flaw
+    gossip.restore(setup.entries)
+    messages.restore(setup.entries.filter { $0.entry.body.kind == .message })
+    rights.update(from: gossip.document)
+  }
 
-  public var ownMember: Member { Member(own) }
+  // MARK: What is known
+
+  /// Everyone who can be reached, without this node, in the order of their ids.
+  public var members: [Member] { roster.map(\.value) }
+
+  public var ownMember: Member {
+    Member(own, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds))
+  }
+
+  public func member(_ id: NodeID) -> Member? { roster[id] }
 
   public var isInCall: Bool { own.call != nil }
 
   /// Whether this node has said its last word here.
   public var hasLeft: Bool { own.flags.contains(.left) }
 
-  /// Whether every linked peer has acknowledged this node's newest hello.
-  public var isSettled: Bool { peers.allSatisfy(\.value.delivery.isAcknowledged) }
-
-  /// Sets what this node tells of its sound and picture; the flags of call and channel stay.
-  public mutating func setFlags(_ flags: HelloFlags, at now: Instant) -> [Output] {
-    let kept = own.flags.intersection([.inCall, .left])
-    return commit(at: now) { state in
-      state.own.flags = flags.intersection(Self.settableFlags).union(kept)
-      return []
-    }
+  /// Whether every neighbour has this node's newest word.
+  public var isSettled: Bool {
+    (lastWords + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isSettled($0) }
   }
 
-  private static let settableFlags: HelloFlags = [
-    .audioMuted, .videoMuted, .speaking, .sharing, .pattern, .audio,
-  ]
+  /// Neighbours that have not answered for a while.
+  public var suspected: [NodeID] { detector.suspected }
+  public var digest: DocumentDigest { gossip.document.digest }
+  public var gossipCounters: GossipCounters { gossip.counters }
+  public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
+  public var currentEpoch: UInt32 { rights.currentEpoch }
 
-  /// Sets the simulcast layers that this node offers, smallest first.
-  public mutating func setLayers(_ layers: [VideoLayer], at now: Instant) -> [Output] {
-    commit(at: now) { state in
-      state.own.layers = Array(layers.prefix(Limits.spatialLayers))
-      return []
-    }
+  /// Everyone with a role in a created channel, and until when (0: for good).
+  public var roles: [(member: NodeID, role: Role, expiresAt: UInt64)] {
+    rights.members(at: wallSeconds)
   }
 
-  /// Joins the active call, or starts one as its initiator when there is none.
-  public mutating func startOrJoinCall(
-    proposing id: CallID, startedAt: UInt64, at now: Instant
-  ) -> [Output] {
-    guard own.call == nil else { return [] }
-    let proposed = CallInfo(id: id, initiator: identity.id, startedAt: startedAt)
-    return commit(at: now) { state in
-      state.own.call = state.call?.info ?? proposed
-      return state.settle()
-    }
+  public func role(of member: NodeID) -> Role { rights.role(of: member, at: wallSeconds) }
+
+  public func may(_ capability: Capability, _ member: NodeID) -> Bool {
+    rights.may(capability, member, at: wallSeconds)
   }
 
-  /// Leaves the call; when this node is its initiator, the call is over for all.
-  public mutating func leaveCall(at now: Instant) -> [Output] {
-    commit(at: now) { state in
-      state.dropCall()
-      return state.settle()
-    }
+  /// Why `peer` is not taken for a member; nil when it is one.
+  public func refusal(of peer: NodeID) -> Refusal? {
+    if gossip.document.fenced.contains(peer) { return .equivocated }
+    return rights.refusal(of: peer, at: wallSeconds)
   }
 
-  /// Leaves the call and the channel: the last hello, resent until everyone has it.
-  public mutating func leave(at now: Instant) -> [Output] {
-    commit(at: now) { state in
-      state.dropCall()
-      state.own.flags.insert(.left)
-      return state.settle()
-    }
+  /// The messages of the document that this node may read, in the order.
+  public var history: [TextMessage] {
+    gossip.document.all(.message).filter { may(.sendText, $0.entry.author) }.compactMap(text)
   }
 
-  private mutating func dropCall() {
-    guard let call = own.call else { return }
-    own.call = nil
-    guard call.initiator == identity.id else { return }
-    own.endedCall = call.id
-    ended.insert(call.id, by: identity.id)
+  /// Whether both are to have a link of their own (`Topology`).
+  public func wantsLink(to peer: NodeID) -> Bool {
+    guard roster.count >= Topology.meshLimit, let member = roster[peer] else { return true }
+    let isShared = own.call != nil && own.call?.id == member.call
+    var everyone = roster.keys
+    everyone.append(identity.id)
+    everyone.sort()
+    return Topology.wants(identity.id, peer, members: everyone, bothInCall: isShared)
   }
 
-  /// Resends what has not been acknowledged and refreshes what has; harmless before `deadline`.
-  public mutating func tick(at now: Instant) -> [Output] {
-    var outputs: [Output] = []
-    for index in 0..<peers.count {
-      guard let due = peers[at: index].delivery.nextAt, due <= now else { continue }
-      peers[at: index].delivery.resent(at: now)
-      outputs.append(.send(.hello(signedHello()), to: peers.keys[index]))
-    }
-    return outputs
+  // MARK: Time
+
+  /// Tells how wall time relates to boot time.
+  public mutating func setWallClock(offsetMilliseconds: Int64, at now: Instant) {
+    wallOffset = offsetMilliseconds
+    wallNow = now
+    changes.rights = true
   }
 
-  public var deadline: Instant? { peers.compactMap(\.value.delivery.nextAt).min() }
+  /// The boot time of the last input: what `wallSeconds` counts from.
+  var wallNow = Instant.zero
 
-  /// Makes one change of any kind: what it does to this node's own hello is published once.
-  mutating func commit(
-    at now: Instant, _ change: (inout ChannelState) -> [ChannelEvent]
-  ) -> [Output] {
-    guard !hasLeft else { return [] }
-    let before = own
-    let events = change(&self)
-    return (own == before ? [] : publish(at: now)) + events.map { .event($0) }
+  var wallSeconds: UInt64 { wallMilliseconds / 1000 }
+
+  var wallMilliseconds: UInt64 {
+    UInt64(clamping: wallOffset &+ wallNow.nanoseconds / 1_000_000)
   }
 
-  /// Never below the boot clock, so that a node that leaves the channel and joins it again within
-  /// one boot goes on above what it said before.
-  mutating func advanceSequence(at now: Instant) {
-    let clock = UInt64(clamping: now.nanoseconds / 1000)
-    own.sequence = max(own.sequence &+ 1, clock)
-    signed = nil
-  }
-
-  private mutating func publish(at now: Instant) -> [Output] {
-    advanceSequence(at: now)
-    return (0..<peers.count).map { index in
-      peers[at: index].delivery = HelloDelivery(sentAt: now)
-      return .send(.hello(signedHello()), to: peers.keys[index])
-    }
-  }
-
-  mutating func signedHello() -> [UInt8] {
-    if let signed { return signed }
-    let fresh = SignedHello.encode(own, by: identity, in: channel)
-    signed = fresh
-    return fresh
+  public var deadline: Instant? {
+    var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
+    next = soonest(next, soonest(presenceDueAt, hearingDueAt))
+    next = soonest(next, soonest(succession.deadline, messages.deadline))
+    next = soonest(next, expiryAt)
+    return next
   }
 }

@@ -6,17 +6,18 @@ public struct Member: Equatable, Sendable {
   public var id: NodeID
   /// What the member calls itself, sanitised; its short id when nothing is left of that.
   public var name: String
-  public var role: String
-  public var flags: HelloFlags
-  /// The call that it is in.
-  public var call: CallInfo?
+  public var role: Role
+  /// With `inCall` exactly when it is in a call.
+  public var flags: MemberFlags
+  /// The call that it says it is in.
+  public var call: CallID?
   /// The simulcast layers on offer, smallest first.
   public var layers: [VideoLayer]
   public var bootID: UInt64
 
   public init(
-    id: NodeID, name: String, role: String = Member.openRole, flags: HelloFlags = [],
-    call: CallInfo? = nil, layers: [VideoLayer] = [], bootID: UInt64
+    id: NodeID, name: String, role: Role = .presenter, flags: MemberFlags = [],
+    call: CallID? = nil, layers: [VideoLayer] = [], bootID: UInt64
   ) {
     self.id = id
     self.name = name
@@ -27,22 +28,19 @@ public struct Member: Equatable, Sendable {
     self.bootID = bootID
   }
 
-  /// In an open channel everyone may send. Signed grants, once there are, decide it here.
-  public static let openRole = "presenter"
-
   public var isInCall: Bool { call != nil }
 
-  /// What a hello says, with everything that contradicts itself left out.
-  init(_ hello: Hello) {
-    let isUsable = hello.layers.allSatisfy {
+  /// What a presence says, with everything that contradicts itself left out.
+  public init(_ presence: Presence, of id: NodeID, role: Role) {
+    let isUsable = presence.layers.allSatisfy {
       $0.size.width > 0 && $0.size.height > 0 && $0.framesPerSecond > 0
     }
     self.init(
-      id: hello.author, name: Self.shownName(hello.name, of: hello.author),
-      flags: hello.call == nil
-        ? hello.flags.subtracting(.inCall) : hello.flags.union(.inCall),
+      id: id, name: Self.shownName(presence.name, of: id), role: role,
+      flags: presence.call == nil
+        ? presence.flags.subtracting(.inCall) : presence.flags.union(.inCall),
       // All or none: the place of a layer is also its number.
-      call: hello.call, layers: isUsable ? hello.layers : [], bootID: hello.bootID)
+      call: presence.call?.id, layers: isUsable ? presence.layers : [], bootID: presence.bootID)
   }
 
   static func shownName(_ name: String, of id: NodeID) -> String {
@@ -63,18 +61,6 @@ public enum LeaveReason: String, Sendable {
   case replaced
 }
 
-/// A call as it stands: somebody is in it.
-public struct ActiveCall: Equatable, Sendable {
-  public var info: CallInfo
-  /// In the order of their ids.
-  public var participants: [NodeID]
-
-  public init(info: CallInfo, participants: [NodeID]) {
-    self.info = info
-    self.participants = participants
-  }
-}
-
 /// Something that happened in a channel.
 public enum ChannelEvent: Equatable, Sendable {
   case memberJoined(Member)
@@ -86,8 +72,15 @@ public enum ChannelEvent: Equatable, Sendable {
   case callJoined(ActiveCall, NodeID)
   /// The call as it is without the one who left.
   case callLeft(ActiveCall, NodeID, LeaveReason)
+  /// The same call under another initiator.
+  case callHandedOver(ActiveCall)
   /// Over, by one of `CallEndReason`.
   case callEnded(CallInfo, reason: String)
+  case message(TextMessage)
+  /// The others do not take this node for a member.
+  case refused(Refusal)
+  /// The owner has changed the channel's key.
+  case keyChanged(epoch: UInt32)
 }
 
 /// Why a call is over for this node.

@@ -22,6 +22,9 @@ public struct Discovery: Sendable {
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
     var answers = AnswerLedger()
+    /// Whether this node only hears others under this key, as under a former one, and is silent
+    /// unless asked.
+    var isPassive = false
   }
 
   let identity: Identity
@@ -47,13 +50,32 @@ public struct Discovery: Sendable {
     jitter = PRNG(seed: seed)
   }
 
-  /// Announces a channel at once and from now on; beyond `Limits.channels` nothing happens.
-  public mutating func open(_ key: ChannelKey, at now: Instant) -> [Output] {
+  /// Announces a channel at once and from now on, or only hears who does; beyond
+  /// `Limits.channelKeys` nothing happens.
+  public mutating func open(
+    _ key: ChannelKey, isPassive: Bool = false, at now: Instant
+  ) -> [Output] {
     let id = key.channelID
-    guard channels.count < Limits.channels, !channels.contains(where: { $0.id == id }) else {
+    guard channels.count < Limits.channelKeys, !channels.contains(where: { $0.id == id }) else {
       return []
     }
-    channels.append(Channel(key: key, id: id, schedule: BroadcastSchedule(startingAt: now)))
+    channels.append(
+      Channel(
+        key: key, id: id, schedule: BroadcastSchedule(startingAt: now), isPassive: isPassive))
+    if !isPassive { peers.restart(at: now) }
+    return tick(at: now)
+  }
+
+  /// Announces nothing under this key any more, but still answers who does.
+  public mutating func setPassive(_ channel: ChannelID) {
+    for index in channels.indices where channels[index].id == channel {
+      channels[index].isPassive = true
+    }
+  }
+
+  /// Announces every channel at once, as after a time in which nothing was heard.
+  public mutating func restart(at now: Instant) -> [Output] {
+    for index in channels.indices { channels[index].schedule.restart(at: now) }
     peers.restart(at: now)
     return tick(at: now)
   }
@@ -73,9 +95,7 @@ public struct Discovery: Sendable {
     }
     guard usable != ownAddresses else { return [] }
     ownAddresses = usable
-    for index in channels.indices { channels[index].schedule.restart(at: now) }
-    peers.restart(at: now)
-    return tick(at: now)
+    return restart(at: now)
   }
 
   /// Sets the configured peers, as resolved last; those that are new are announced to at once.
@@ -112,7 +132,7 @@ public struct Discovery: Sendable {
     guard !channels.isEmpty else { return [] }
     let duePeers = peers.takeDue(at: now, jitter: &jitter)
     var outputs: [Output] = []
-    for index in channels.indices {
+    for index in channels.indices where !channels[index].isPassive {
       let isDue = channels[index].schedule.takeDue(at: now, jitter: &jitter)
       guard isDue || !duePeers.isEmpty else { continue }
       let datagram = nextAnnounce(in: index, at: now)
@@ -124,7 +144,7 @@ public struct Discovery: Sendable {
 
   public var deadline: Instant? {
     guard !channels.isEmpty else { return nil }
-    return soonest(channels.map(\.schedule.nextAt).min(), peers.deadline)
+    return soonest(channels.filter { !$0.isPassive }.map(\.schedule.nextAt).min(), peers.deadline)
   }
 
   /// One announce with a counter of its own, for any number of receivers.

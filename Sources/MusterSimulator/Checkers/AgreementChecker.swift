@@ -2,42 +2,102 @@ import MusterBase
 import MusterMesh
 import MusterWire
 
-/// Everyone who can hear everyone agrees: all are linked, rosters are equal, there is one call.
+/// Those who can reach each other over links agree: about who is there, in which role, about the
+/// call, and about every entry of the channel's document.
 public enum AgreementChecker {
   /// One node's picture of its channel.
   public struct View: Equatable, Sendable {
     public var own: Member
+    /// Everyone else that it knows to be there, by id.
     public var members: [Member]
     public var linked: [NodeID]
     public var call: ActiveCall?
+    public var digest: DocumentDigest?
+    /// The number of its key.
+    public var epoch: UInt32
+    /// A patched node: the others must agree about it, and it may think what it likes.
+    public var isLawless: Bool
 
-    public init(own: Member, members: [Member], linked: [NodeID], call: ActiveCall?) {
+    public init(
+      own: Member, members: [Member], linked: [NodeID], call: ActiveCall?,
+      digest: DocumentDigest? = nil, epoch: UInt32 = 0, isLawless: Bool = false
+    ) {
       self.own = own
       self.members = members
       self.linked = linked
       self.call = call
+      self.digest = digest
+      self.epoch = epoch
+      self.isLawless = isLawless
+    }
+
+    fileprivate func isNeighbour(of other: View) -> Bool {
+      linked.contains(other.own.id) && members.contains { $0.id == other.own.id }
     }
   }
 
-  /// The first thing that these nodes, all the members of one channel, do not agree about.
+  /// The views in groups that are connected: by links that both ends have, between nodes that take
+  /// each other for members.
+  public static func groups(_ views: [View]) -> [[View]] {
+    var left = views
+    var groups: [[View]] = []
+    while !left.isEmpty {
+      var group = [left.removeFirst()]
+      var next = 0
+      while next < group.count {
+        let place = group[next]
+        let near = left.filter { $0.isNeighbour(of: place) && place.isNeighbour(of: $0) }
+        left.removeAll { view in near.contains { $0.own.id == view.own.id } }
+        group += near
+        next += 1
+      }
+      groups.append(group)
+    }
+    return groups
+  }
+
+  /// The first thing that nodes of one group do not agree about.
   public static func disagreement(among views: [View]) -> String? {
-    let all = views.map(\.own).sorted { $0.id < $1.id }.map(settled)
-    let inCall = all.filter(\.isInCall).map(\.id)
-    for view in views {
+    for group in groups(views) {
+      if let fault = disagreement(in: group) { return fault }
+    }
+    return nil
+  }
+
+  private static func disagreement(in group: [View]) -> String? {
+    let all = group.map(\.own).sorted { $0.id < $1.id }.map(settled)
+    let judged = group.filter { !$0.isLawless }
+    for view in judged {
       let name = view.own.name
       let others = all.filter { $0.id != view.own.id }
-      guard view.linked.sorted() == others.map(\.id) else {
-        return "\(name) is linked to \(view.linked.count) of \(others.count)"
-      }
       if let fault = difference(view.members.map(settled), others) { return "\(name) \(fault)" }
-      guard view.call?.participants ?? [] == inCall else {
-        return "\(name) sees \(view.call?.participants.count ?? 0) of \(inCall.count) in the call"
+      if let fault = callFault(of: view, all, judged.first?.call) { return "\(name) \(fault)" }
+      guard view.epoch == judged.first?.epoch else {
+        return "\(name) has key \(view.epoch), not \(judged.first?.epoch ?? 0)"
       }
-      guard view.call?.info == views.first?.call?.info else { return "\(name) has another call" }
-      if let mine = view.own.call, mine != view.call?.info {
-        return "\(name) is in a call other than the one it sees"
+      guard view.digest == judged.first?.digest else {
+        return "\(name) has another document: \(view.digest?.count ?? 0) entries, not "
+          + "\(judged.first?.digest?.count ?? 0)"
       }
     }
+    return nil
+  }
+
+  private static func callFault(
+    of view: View, _ all: [Member], _ call: ActiveCall?
+  ) -> String? {
+    guard view.call == call else {
+      return view.call?.info == call?.info ? "sees others in the call" : "has another call"
+    }
+    if let mine = view.own.call, mine != view.call?.info.id {
+      return "is in a call other than the one it sees"
+    }
+    guard let call = view.call else { return nil }
+    let inCall = all.filter { $0.call == call.info.id }.map(\.id)
+    guard call.participants == inCall else {
+      return "sees \(call.participants.count) of \(inCall.count) in the call"
+    }
+    guard call.byPresence.sorted() == inCall else { return "has a wrong order of participants" }
     return nil
   }
 
@@ -46,7 +106,11 @@ public enum AgreementChecker {
       return "knows \(known.count) members of \(actual.count)"
     }
     let wrong = zip(known, actual).first { $0.0 != $0.1 }
-    return wrong.map { "has an old hello of \($0.1.name)" }
+    return wrong.map { known, actual in
+      known.role == actual.role
+        ? "has an old presence of \(known.name)"
+        : "takes \(known.name) for \(known.role.name), who thinks it is \(actual.role.name)"
+    }
   }
 
   /// Who speaks right now is always a little old.

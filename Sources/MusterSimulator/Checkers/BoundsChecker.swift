@@ -5,6 +5,8 @@ import MusterBase
 public struct BoundsChecker: Sendable {
   /// Identities that there have been so far; no node can know more peers than these less itself.
   public var identities = 0
+  /// Lasting entries that there have been so far. Each author has a presence and a hearing beside.
+  public var entries = 0
 
   public init() {}
 
@@ -23,6 +25,12 @@ public struct BoundsChecker: Sendable {
     if peers > min(others, Limits.links) { return "\(peers) peers with \(others) other identities" }
     return participants > identities
       ? "\(participants) participants with \(identities) identities" : nil
+  }
+
+  /// What is wrong with the size of a node's document.
+  public func kept(entries count: Int) -> String? {
+    count > entries + 2 * identities
+      ? "\(count) entries in a document of \(entries) and \(identities) identities" : nil
   }
 
   /// What is wrong with how long a picture is to wait.

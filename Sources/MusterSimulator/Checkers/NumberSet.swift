@@ -7,6 +7,11 @@ struct NumberSet: Sendable {
 
   init() {}
 
+  func contains(_ number: UInt64) -> Bool {
+    let word = Int(min(number, Self.limit) >> 6)
+    return word < words.count && words[word] & UInt64(1) << (number & 63) != 0
+  }
+
   /// False when the number was in the set before, or is beyond the limit.
   mutating func insert(_ number: UInt64) -> Bool {
     guard number < Self.limit else { return false }

@@ -1,22 +1,31 @@
 import MusterBase
+import MusterCrypto
 
 /// No plaintext on the network: neither names nor media, which all bear the marker, nor identities,
-/// which every hello begins with.
+/// which every entry begins with, nor a channel's keys.
 public struct PlaintextChecker: Sendable {
   private static let marker = word(Marker.bytes)
   private static let markerMask = UInt64.max >> UInt64(64 - 8 * Marker.bytes.count)
 
-  /// The first eight bytes of each identity.
-  private var identities: [UInt64] = []
+  /// The first eight bytes of each identity and key.
+  private var secrets: [UInt64] = []
   /// One bit for the low six bits of each, so that most windows need no search.
   private var filter: UInt64 = 0
 
   public init() {}
 
   /// From now on this identity may not be seen.
-  public mutating func add(_ identity: NodeID) {
-    identities.append(identity.key.prefix)
-    filter |= 1 << (identity.key.prefix & 63)
+  public mutating func add(_ identity: NodeID) { add(identity.key.prefix) }
+
+  /// From now on this key may not be seen.
+  public mutating func add(key: ChannelKey) {
+    add(key.withSecret { $0.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } })
+  }
+
+  private mutating func add(_ word: UInt64) {
+    guard !secrets.contains(word) else { return }
+    secrets.append(word)
+    filter |= 1 << (word & 63)
   }
 
   /// What is wrong with a datagram that a node sends.
@@ -27,8 +36,8 @@ public struct PlaintextChecker: Sendable {
       window = window << 8 | UInt64(byte)
       seen += 1
       if window & Self.markerMask == Self.marker { return "marked text at byte \(seen)" }
-      if seen >= 8, filter & 1 << (window & 63) != 0, identities.contains(window) {
-        return "an identity at byte \(seen - 8)"
+      if seen >= 8, filter & 1 << (window & 63) != 0, secrets.contains(window) {
+        return "an identity or a key at byte \(seen - 8)"
       }
     }
     return nil

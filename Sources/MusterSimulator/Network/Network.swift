@@ -100,12 +100,18 @@ public struct Network: Sendable {
     change(sender, receiver) { $0.isBlocked = isBlocked }
   }
 
+  /// Stops everything in one direction between two hosts for good: there is no such way.
+  public mutating func sever(from sender: Address, to receiver: Address) {
+    change(sender, receiver) { $0.isSevered = true }
+  }
+
   /// Cuts these hosts off from all others, which still hear one another, as they do themselves.
   public mutating func partition(_ island: [Address]) {
     for address in addresses { groups[hosts[address] ?? 0] = island.contains(address) ? 1 : 0 }
   }
 
-  /// Ends partitions and blocked directions; what the paths do to datagrams stays.
+  /// Ends partitions and blocked directions; what the paths do to datagrams stays, and so do ways
+  /// that there are not.
   public mutating func heal() {
     for place in groups.indices { groups[place] = 0 }
     for place in paths.indices { paths[place].isBlocked = false }

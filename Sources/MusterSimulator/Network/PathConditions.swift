@@ -36,8 +36,9 @@ struct Path: Sendable {
   var conditions: PathConditions {
     didSet { isInBurst = false }
   }
-  /// Whether nothing passes in this direction.
+  /// Whether nothing passes in this direction, for a while or for good.
   var isBlocked = false
+  var isSevered = false
   private var isInBurst = false
   private var busyUntil = Instant.zero
   private var lastArrival = Instant.zero
@@ -46,7 +47,9 @@ struct Path: Sendable {
 
   /// When a datagram sent now arrives; nil when it is lost.
   mutating func arrival(of bytes: Int, at now: Instant, _ prng: inout PRNG) -> Instant? {
-    guard !isBlocked, !losesInBurst(&prng), !prng.happens(conditions.loss) else { return nil }
+    guard !isBlocked, !isSevered, !losesInBurst(&prng), !prng.happens(conditions.loss) else {
+      return nil
+    }
     guard let leaves = departure(of: bytes, at: now) else { return nil }
     var arrival = leaves + conditions.delay
     if conditions.jitter > .zero { arrival = arrival + conditions.jitter.scaled(by: prng.unit()) }

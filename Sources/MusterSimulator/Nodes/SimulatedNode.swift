@@ -1,9 +1,18 @@
 import MusterBase
 import MusterCore
 import MusterCrypto
+import MusterWire
 
 /// A host with a node on it: what lasts over restarts, and the process of the moment.
 struct SimulatedNode: Sendable {
+  /// An invite in somebody's hand.
+  struct HeldInvite: Sendable {
+    var ticket: Ticket
+    var grant: Grant
+    var order: RoleChecker.Order
+    var key: EpochKey
+  }
+
   let place: Int
   let address: Address
   let name: String
@@ -11,6 +20,14 @@ struct SimulatedNode: Sendable {
   let clockOffset: Duration
 
   var identity: Identity
+  var disk = Disk()
+  /// Counts the times that the disk was lost.
+  var memory = 0
+  /// The key that it came with.
+  var firstKey: EpochKey
+  /// The invite that it came with, and whether it is the one that its rights are to come from.
+  var invite: HeldInvite?
+  var usesInvite = false
   /// Counts processes from 1.
   var run = 0
   /// Nil while no process runs.
@@ -18,12 +35,14 @@ struct SimulatedNode: Sendable {
   var source: SyntheticSource
   /// Whether the node wants to be in the channel; false from its leave to its return.
   var isInChannel = false
-  /// Whether the last hello, which ends the call for all, must still reach everyone.
-  var isEndingCall = false
   var wantsCall: Bool
   /// Whether this node's pictures and sound are switched off.
   var isVideoMuted = false
   var isAudioMuted = false
+  /// What the process's events have told so far.
+  var events = EventChecker()
+  /// What it was told since it last entered why it is no member.
+  var refusals: [Refusal] = []
   /// When the process next wants to be called, in the simulation's time.
   private(set) var wakeAt: Instant?
   /// Calls of `tick` at one point in time.
@@ -32,21 +51,37 @@ struct SimulatedNode: Sendable {
 
   init(
     place: Int, address: Address, name: String, clockOffset: Duration, identity: Identity,
-    wantsCall: Bool
+    firstKey: EpochKey, wantsCall: Bool
   ) {
     self.place = place
     self.address = address
     self.name = name
     self.clockOffset = clockOffset
     self.identity = identity
+    self.firstKey = firstKey
     self.wantsCall = wantsCall
     source = SyntheticSource(sender: UInt8(place), run: 0, layers: 1)
   }
 
   var label: String { "n\(place)" }
 
+  /// Whether a process runs and is in the channel.
+  var isPresent: Bool { node != nil && isInChannel }
+
+  /// Who reads messages here.
+  var reader: MessageChecker.Reader { MessageChecker.Reader(place: place, memory: memory) }
+
   /// The simulation's time as this host's boot clock shows it.
   func local(_ now: Instant) -> Instant { now + clockOffset }
+
+  /// What it enters a channel with.
+  func setup(of channel: ChannelPlan) -> ChannelSetup {
+    let later = disk.keys.filter { $0.number > firstKey.number }
+    return ChannelSetup(
+      name: channel.name, keys: [firstKey] + later, genesis: channel.genesis,
+      entries: disk.signedEntries,
+      ticket: usesInvite && !disk.holdsRedemption ? invite?.ticket : nil)
+  }
 
   /// Hands the process an input; nothing happens when there is none.
   mutating func call(
@@ -69,7 +104,6 @@ struct SimulatedNode: Sendable {
     node = nil
     wakeAt = nil
     isInChannel = false
-    isEndingCall = false
   }
 }
 

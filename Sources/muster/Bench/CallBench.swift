@@ -52,7 +52,7 @@ struct CallBench {
     for index in 0..<2 {
       var configuration = Configuration()
       configuration.name = "bench \(index)"
-      configuration.channels = [Configuration.Channel(name: "bench", key: key)]
+      configuration.channels = [Configuration.Channel(name: "bench", source: .open(key))]
       configuration.call = true
       configuration.video = footage
       configuration.audio = sound

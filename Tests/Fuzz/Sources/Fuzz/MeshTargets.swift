@@ -115,7 +115,7 @@ enum ChannelTarget {
       sequence: UInt64(program.u16()),
       name: DisplayText.sanitized(
         String(decoding: program.bytes(), as: UTF8.self), limit: Limits.nameBytes),
-      flags: HelloFlags(rawValue: program.u16()),
+      flags: MemberFlags(rawValue: program.u16()),
       call: program.bit()
         ? CallInfo(
           id: call(&program), initiator: program.bit() ? own.id : other.id,

@@ -1,0 +1,4 @@
+#pragma once
+
+// QR codes for invites in a terminal.
+#include <qrencode.h>

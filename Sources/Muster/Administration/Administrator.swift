@@ -1,0 +1,222 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// Carries out requests on a node and a store; the node may have sockets or not.
+struct Administrator {
+  let store: Store
+  /// Changes to remember before anyone is told, and what else the node asks for.
+  var outputs: [Node.Output] = []
+
+  init(_ store: Store) { self.store = store }
+
+  mutating func perform(
+    _ request: Administration.Request, _ node: inout Node, at now: Instant
+  ) throws(MusterError) -> Administration.Reply {
+    var reply = Administration.Reply()
+    switch request.verb {
+    case .create: reply.channels = [try create(request, by: node.identity)]
+    case .list:
+      for stored in try store.channels() { reply.channels.append(try summary(of: stored, node)) }
+    case .show: reply.channels = [try summary(of: try stored(request), node)]
+    case .grant, .revoke: try change(request, &node, at: now)
+    case .invite: reply.invite = try invite(request, &node, at: now)
+    case .verify: reply.code = try verify(request, node)
+    }
+    return reply
+  }
+
+  // MARK: Channels
+
+  private func create(
+    _ request: Administration.Request, by identity: Identity
+  ) throws(MusterError) -> Administration.ChannelSummary {
+    let name = request.channel ?? ""
+    guard !name.isEmpty, DisplayText.sanitized(name, limit: Limits.channelNameBytes) == name else {
+      throw MusterError(
+        "that is no channel name",
+        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
+    }
+    if let known = try store.channel(named: name), !known.keys.isEmpty {
+      throw MusterError(
+        "there is a channel \(name) already", hint: "choose another name, or another --data")
+    }
+    var entropy = Entropy.system
+    let seconds = WallClock.milliseconds / 1000
+    let genesis = SignedGenesis.sign(
+      Genesis(
+        owner: identity.id, nonce: entropy.bytes(Genesis.nonceBytes), createdAt: seconds,
+        settings: request.settings, name: name), by: identity)
+    guard let key = ChannelKey(secret: entropy.bytes(32)) else {
+      throw MusterError("no key could be made", hint: "try again")
+    }
+    var stored = StoredChannel(id: genesis.channelID, name: name, createdAt: seconds)
+    stored.genesis = genesis.bytes
+    stored.keys = [EpochKey(number: 0, key: key)]
+    try store.save(stored)
+    return try summary(of: stored, nil)
+  }
+
+  private func stored(
+    _ request: Administration.Request
+  ) throws(MusterError) -> StoredChannel {
+    guard let name = request.channel, let stored = try store.channel(named: name) else {
+      throw MusterError(
+        "no channel \(DisplayText.sanitized(request.channel ?? "", limit: 64)) is known here",
+        hint: "see muster channel list, and --data")
+    }
+    return stored
+  }
+
+  /// The channel, joined by the node for the time being if it is not.
+  private mutating func entered(
+    _ request: Administration.Request, _ node: inout Node, at now: Instant
+  ) throws(MusterError) -> StoredChannel {
+    let stored = try stored(request)
+    guard !node.channelIDs.contains(stored.id) else { return stored }
+    guard var setup = stored.setup else {
+      throw stored.keys.isEmpty
+        ? MusterError(CommandRefusal.openChannel)
+        : MusterError(
+          "what is remembered of \(stored.name) is damaged", hint: "ask for a new invite")
+    }
+    setup.entries = try store.entries(of: stored.id)
+    setup.ticket = nil
+    outputs += node.join(setup, call: false, at: now)
+    return stored
+  }
+
+  // MARK: Roles
+
+  private mutating func change(
+    _ request: Administration.Request, _ node: inout Node, at now: Instant
+  ) throws(MusterError) {
+    let stored = try entered(request, &node, at: now)
+    // Before it is asked who is meant: there is nobody to remove from an open channel.
+    guard stored.genesis != nil else { throw MusterError(CommandRefusal.openChannel) }
+    let member = try member(request, in: stored, node)
+    let made: [Node.Output]
+    do {
+      if request.verb == .grant {
+        made = try node.grant(
+          request.role ?? .attendee, to: member, expiresAt: request.expiresAt ?? 0,
+          in: stored.id, at: now)
+      } else {
+        made = try node.revoke(member, in: stored.id, at: now)
+      }
+    } catch { throw MusterError(error) }
+    outputs += made
+  }
+
+  private mutating func invite(
+    _ request: Administration.Request, _ node: inout Node, at now: Instant
+  ) throws(MusterError) -> String {
+    let stored = try entered(request, &node, at: now)
+    do {
+      return try node.makeInvite(
+        role: request.role ?? .attendee, expiresAt: request.expiresAt ?? 0,
+        peers: request.peers, rendezvous: request.rendezvous, in: stored.id, at: now
+      ).url
+    } catch { throw MusterError(error) }
+  }
+
+  private func verify(
+    _ request: Administration.Request, _ node: Node
+  ) throws(MusterError) -> String {
+    let stored = try stored(request)
+    let member = try member(request, in: stored, node)
+    if request.confirm {
+      let known = try store.identities(of: stored.id).filter { $0.key == member }
+      guard !known.isEmpty else {
+        throw MusterError("that member was never seen here", hint: "meet in the channel first")
+      }
+      try store.apply(
+        known.map { identity in
+          var verified = identity
+          verified.isVerified = true
+          return .identity(verified, channel: stored.id)
+        })
+    }
+    return VerificationCode.text(channel: stored.id, node.id, member)
+  }
+
+  /// Who is meant by an id, a key or a name.
+  private func member(
+    _ request: Administration.Request, in stored: StoredChannel, _ node: Node
+  ) throws(MusterError) -> NodeID {
+    guard let text = request.member else {
+      throw MusterError("which member", hint: "name it by id, key or name", kind: .usage)
+    }
+    if let bytes = Hex.decode(text), let key = Bytes32(bytes) { return NodeID(key) }
+    let book = TrustBook(try store.identities(of: stored.id))
+    var found = book.keys(matching: text)
+    let present = node.members(of: stored.id)
+    for member in present where member.id.short == text || member.name == text {
+      if !found.contains(member.id) { found.append(member.id) }
+    }
+    for known in node.roles(in: stored.id) where known.member.short == text {
+      if !found.contains(known.member) { found.append(known.member) }
+    }
+    let shown = DisplayText.sanitized(text, limit: 64)
+    guard let only = found.first else {
+      throw MusterError(
+        "nobody is known as \(shown) in \(stored.name)", hint: "see muster channel show")
+    }
+    guard found.count == 1 else {
+      throw MusterError(
+        "\(shown) may be any of \(found.map(\.short).joined(separator: ", "))",
+        hint: "name one by its id", kind: .usage)
+    }
+    return only
+  }
+
+  // MARK: Showing
+
+  private func summary(
+    of stored: StoredChannel, _ node: Node?
+  ) throws(MusterError) -> Administration.ChannelSummary {
+    let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
+    var summary = Administration.ChannelSummary(
+      name: stored.name, id: stored.id.key.hex, isCreated: genesis != nil,
+      owner: genesis?.genesis.owner.key.hex,
+      isOwner: node == nil || genesis?.genesis.owner == node?.id,
+      epoch: stored.keys.last?.number ?? 0, createdAt: stored.createdAt,
+      callEndsWithInitiator: genesis?.genesis.settings.callEndsWithInitiator ?? false,
+      onlyPresentersSend: genesis?.genesis.settings.onlyPresentersSend ?? false)
+    guard let node else { return summary }
+    let roles = try roles(in: stored, genesis, node)
+    let here = node.members(of: stored.id).map(\.id) + [node.id]
+    let known = try store.identities(of: stored.id)
+    var members: [NodeID] = roles.map(\.member)
+    for identity in known where !members.contains(identity.key) { members.append(identity.key) }
+    for member in members {
+      let seen = known.last { $0.key == member }
+      let role = roles.first { $0.member == member }
+      summary.members.append(
+        Administration.MemberSummary(
+          id: member.short, key: member.key.hex, name: seen?.name,
+          role: role?.role.name ?? (genesis == nil ? Role.presenter.name : Role.none.name),
+          expiresAt: role?.expiresAt ?? 0,
+          isVerified: known.contains { $0.key == member && $0.isVerified },
+          isHere: here.contains(member), lastSeen: seen?.lastSeen))
+    }
+    return summary
+  }
+
+  /// The roles as the node knows them, or as the store's entries say.
+  private func roles(
+    in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: Node
+  ) throws(MusterError) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
+    guard let genesis else { return [] }
+    if node.channelIDs.contains(stored.id) { return node.roles(in: stored.id) }
+    var document = Document(channel: stored.id, exempt: genesis.genesis.owner)
+    for bytes in try store.entries(of: stored.id) {
+      if let entry = try? SignedEntry.verified(bytes, in: stored.id) { _ = document.insert(entry) }
+    }
+    var rights = Rights(channel: stored.id, genesis: genesis)
+    rights.update(from: document)
+    return rights.members(at: WallClock.milliseconds / 1000)
+  }
+}

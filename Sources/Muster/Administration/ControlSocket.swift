@@ -1,0 +1,171 @@
+import FoundationEssentials
+import Glibc
+import MusterBase
+import NIOCore
+import NIOPosix
+
+/// Where a running node takes requests of the same user: a stream socket in its data directory.
+///
+/// One JSON object a line in, one out, and the connection ends. The directory's mode (0700) and the
+/// socket's (0600) keep others away.
+public final class ControlSocket: Sendable {
+  public typealias Handler =
+    @Sendable (Administration.Request) async -> Result<Administration.Reply, MusterError>
+
+  static let lineLimit = 65_536
+  private static let connectionLimit = 8
+
+  private let channel: any Channel
+  private let path: String
+
+  private init(channel: any Channel, path: String) {
+    self.channel = channel
+    self.path = path
+  }
+
+  /// Listens in `directory`, whose lock the caller holds; a socket file left behind is replaced.
+  public static func open(
+    in directory: DataDirectory, on loop: any EventLoop, handler: @escaping Handler
+  ) async throws(MusterError) -> ControlSocket {
+    let address = try SocketPath(directory.path)
+    defer { address.close() }
+    unlink(directory.path + "/control.sock")
+    do {
+      let channel = try await ServerBootstrap(group: loop)
+        .serverChannelOption(.backlog, value: Int32(connectionLimit))
+        .childChannelInitializer { channel in
+          channel.pipeline.addHandler(Connection(handler: handler))
+        }
+        .bind(unixDomainSocketPath: address.path).get()
+      chmod(directory.path + "/control.sock", 0o600)
+      return ControlSocket(channel: channel, path: directory.path + "/control.sock")
+    } catch {
+      throw MusterError(
+        "cannot listen for commands in \(directory.path) (\(error))",
+        hint: "muster channel and invite work only while this node is not running")
+    }
+  }
+
+  public func close() async {
+    try? await channel.close()
+    unlink(path)
+  }
+
+  /// Asks the node that uses a data directory.
+  static func ask(
+    _ request: Administration.Request, in directory: String
+  ) async throws(MusterError) -> Administration.Reply {
+    let address = try SocketPath(directory)
+    defer { address.close() }
+    let group = MultiThreadedEventLoopGroup.singleton
+    let answer = group.next().makePromise(of: [UInt8].self)
+    do {
+      let channel = try await ClientBootstrap(group: group)
+        .connectTimeout(.seconds(5))
+        .channelInitializer { $0.pipeline.addHandler(Client(answer: answer)) }
+        .connect(unixDomainSocketPath: address.path).get()
+      var line = try Array(JSONEncoder().encode(request))
+      line.append(0x0A)
+      let deadline = channel.eventLoop.scheduleTask(in: .seconds(10)) {
+        channel.close(promise: nil)
+      }
+      defer { deadline.cancel() }
+      try await channel.writeAndFlush(ByteBuffer(bytes: line)).get()
+      let bytes = try await answer.futureResult.get()
+      return try JSONDecoder().decode(Administration.Reply.self, from: Data(bytes))
+    } catch {
+      answer.fail(error)
+      throw MusterError(
+        "the data directory \(directory) is in use by a node that does not answer",
+        hint: "end that node, or use --data with another directory")
+    }
+  }
+}
+
+/// A short path to the socket, whatever the directory's: a socket's address holds 107 bytes only, so
+/// it goes by way of the directory's descriptor.
+private struct SocketPath {
+  let path: String
+  private let descriptor: Int32
+
+  init(_ directory: String) throws(MusterError) {
+    descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      throw MusterError(
+        "cannot open the data directory \(directory) (\(lastError()))",
+        hint: "check its permissions")
+    }
+    path = "/proc/self/fd/\(descriptor)/control.sock"
+  }
+
+  func close() { Glibc.close(descriptor) }
+}
+
+/// One request, one reply.
+private final class Connection: ChannelInboundHandler, @unchecked Sendable {
+  // Touched on the channel's event loop only.
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private let handler: ControlSocket.Handler
+  private var line: [UInt8] = []
+  private var isAsked = false
+
+  init(handler: @escaping ControlSocket.Handler) { self.handler = handler }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isAsked else { return }
+    line += Array(buffer: unwrapInboundIn(data))
+    guard line.count <= ControlSocket.lineLimit else {
+      context.close(promise: nil)
+      return
+    }
+    guard let end = line.firstIndex(of: 0x0A) else { return }
+    isAsked = true
+    let request = try? JSONDecoder().decode(
+      Administration.Request.self, from: Data(line[..<end]))
+    guard let request else {
+      context.close(promise: nil)
+      return
+    }
+    let (channel, handler) = (context.channel, handler)
+    Task {
+      var reply: Administration.Reply
+      switch await handler(request) {
+      case .success(let done): reply = done
+      case .failure(let error):
+        reply = Administration.Reply()
+        reply.failure = .init(
+          message: error.message, hint: error.hint, isUsage: error.kind == .usage)
+      }
+      var bytes = (try? Array(JSONEncoder().encode(reply))) ?? []
+      bytes.append(0x0A)
+      try? await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
+      try? await channel.close()
+    }
+  }
+}
+
+private final class Client: ChannelInboundHandler, @unchecked Sendable {
+  // Touched on the channel's event loop only.
+  typealias InboundIn = ByteBuffer
+
+  private let answer: EventLoopPromise<[UInt8]>
+  private var line: [UInt8] = []
+
+  init(answer: EventLoopPromise<[UInt8]>) { self.answer = answer }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    line += Array(buffer: unwrapInboundIn(data))
+    // The members of a large channel take some hundred kilobytes.
+    if line.count > 16 * ControlSocket.lineLimit { context.close(promise: nil) }
+    guard let end = line.firstIndex(of: 0x0A) else { return }
+    answer.succeed(Array(line[..<end]))
+    context.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    answer.fail(ChannelError.eof)
+    context.fireChannelInactive()
+  }
+}

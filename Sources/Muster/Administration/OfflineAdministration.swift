@@ -1,0 +1,37 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterDevices
+
+/// Administration while no node runs on the directory: a node without sockets does what a running
+/// one would, and the store keeps what comes of it. Others hear of it when a node next runs.
+struct OfflineAdministration {
+  private let directory: DataDirectory
+
+  init(_ directory: DataDirectory) { self.directory = directory }
+
+  func perform(
+    _ request: Administration.Request
+  ) throws(MusterError) -> Administration.Reply {
+    let store = try Store.open(directory)
+    var entropy = Entropy.system
+    let now = BootClock.now
+    var node = Node(
+      identity: try directory.identity(), entropy: entropy.fork(), seed: entropy.u64())
+    node.setWallClock(millisecondsSince1970: WallClock.milliseconds, at: now)
+    var administrator = Administrator(store)
+    let reply = try administrator.perform(request, &node, at: now)
+    var changes: [Store.Change] = []
+    for output in administrator.outputs {
+      switch output {
+      case .keep(let entry, let id, let channel):
+        changes.append(.keep(entry: entry, id: id, channel: channel))
+      case .forget(let ids, let channel): changes.append(.forget(ids, channel: channel))
+      case .keepKey(let key, let channel): changes.append(.key(key, channel: channel))
+      default: break
+      }
+    }
+    try store.apply(changes)
+    return reply
+  }
+}

@@ -1,0 +1,81 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// How a channel that a host asks for becomes one that a node can join.
+enum ChannelOpening {
+  /// What to join, and where others may be found.
+  struct Result {
+    var setup: ChannelSetup
+    var peers: [String] = []
+    var rendezvous: [String] = []
+  }
+
+  /// Looks a channel up in the store, or puts it there.
+  static func open(
+    _ channel: Configuration.Channel, store: Store?
+  ) throws(MusterError) -> Result {
+    switch channel.source {
+    case .invite(let invite): return try open(invite, store: store)
+    case .open(let key): return try open(channel.name, key, store: store)
+    case .openOrStored(let key):
+      if let stored = try store?.channel(named: channel.name), !stored.keys.isEmpty {
+        return try result(of: stored, store: store)
+      }
+      return try open(channel.name, key, store: store)
+    }
+  }
+
+  private static func open(
+    _ name: String, _ key: ChannelKey, store: Store?
+  ) throws(MusterError) -> Result {
+    var setup = ChannelSetup(name: name, key: key)
+    guard let store else { return Result(setup: setup) }
+    // The key of an open channel follows from what its members know, and is kept nowhere.
+    if try store.channel(setup.id) == nil {
+      try store.save(
+        StoredChannel(id: setup.id, name: name, createdAt: WallClock.milliseconds / 1000))
+    }
+    setup.entries = try store.entries(of: setup.id)
+    return Result(setup: setup)
+  }
+
+  private static func open(_ invite: Invite, store: Store?) throws(MusterError) -> Result {
+    guard let key = ChannelKey(secret: invite.key) else { throw damaged }
+    var stored = StoredChannel(
+      id: key.channelID, name: invite.name, createdAt: WallClock.milliseconds / 1000)
+    stored.peers = invite.peers
+    stored.rendezvous = invite.rendezvous
+    if let bytes = invite.genesis {
+      guard let genesis = SignedGenesis.verified(bytes), let grant = invite.grant,
+        let seed = invite.oneTimeSeed, Identity(seed: seed) != nil
+      else { throw damaged }
+      stored.id = genesis.channelID
+      stored.genesis = bytes
+      stored.ticket = StoredChannel.Ticket(grant: grant, seed: seed)
+    }
+    stored.keys = [EpochKey(number: invite.epoch, key: key)]
+    if let known = try store?.channel(stored.id) {
+      // An older invite brings no older key back.
+      let newer = known.keys.filter { $0.number != invite.epoch }
+      stored.keys = (stored.keys + newer).sorted { $0.number < $1.number }
+      stored.createdAt = known.createdAt
+    }
+    try store?.save(stored)
+    return try result(of: stored, store: store)
+  }
+
+  private static func result(
+    of stored: StoredChannel, store: Store?
+  ) throws(MusterError) -> Result {
+    guard var setup = stored.setup else { throw damaged }
+    setup.entries = try store?.entries(of: stored.id) ?? []
+    return Result(setup: setup, peers: stored.peers, rendezvous: stored.rendezvous)
+  }
+
+  private static var damaged: MusterError {
+    MusterError("the invite is damaged", hint: "copy it again, or ask for a new one")
+  }
+}

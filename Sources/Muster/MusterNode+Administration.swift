@@ -1,0 +1,39 @@
+import MusterBase
+import MusterCore
+
+/// Requests of the same user's commands to this running node.
+extension MusterNode {
+  func openControl() async {
+    guard let dataDirectory else { return }
+    do {
+      control = try await ControlSocket.open(in: dataDirectory, on: loop) { [weak self] request in
+        guard let self else {
+          return .failure(MusterError("the node is about to end", hint: "try again"))
+        }
+        return await self.administer(request)
+      }
+    } catch { emit(.warning(error)) }
+  }
+
+  func administer(
+    _ request: Administration.Request
+  ) -> Result<Administration.Reply, MusterError> {
+    guard let store else {
+      return .failure(MusterError("this node keeps nothing", hint: "start it with --data"))
+    }
+    var administrator = Administrator(store)
+    let before = node.channelIDs
+    do {
+      let reply = try administrator.perform(request, &node, at: now)
+      perform(administrator.outputs)
+      // A channel that was looked into only is not one that people have joined.
+      for channel in node.channelIDs where !before.contains(channel) {
+        perform(node.finishLeaving(channel, at: now))
+      }
+      if request.verb == .verify {
+        for channel in before { loadTrust(of: channel) }
+      }
+      return .success(reply)
+    } catch { return .failure(error) }
+  }
+}

@@ -1,0 +1,106 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// Entering and leaving channels while the node runs, and what is remembered of them.
+extension MusterNode {
+  /// Joins one more channel; an error says why that cannot be.
+  public func join(
+    _ channel: Configuration.Channel, call: Bool = false
+  ) throws(MusterError) {
+    guard node.channelIDs.count < Limits.channels else {
+      throw MusterError(
+        "this node is in \(Limits.channels) channels", hint: "leave one with leave-channel")
+    }
+    guard !node.channelIDs.contains(where: { node.name(of: $0) == channel.name }) else {
+      throw MusterError("this node is in \(channel.name) already", hint: "nothing to do")
+    }
+    let opened = try ChannelOpening.open(channel, store: store)
+    guard !node.channelIDs.contains(opened.setup.id) else {
+      throw MusterError("this node is in that channel already", hint: "nothing to do")
+    }
+    enter(opened, call: call)
+  }
+
+  func enter(_ opened: ChannelOpening.Result, call: Bool) {
+    loadTrust(of: opened.setup.id)
+    perform(node.join(opened.setup, call: call, at: now))
+    addPeers(opened.peers)
+  }
+
+  /// Leaves a channel so that its members see it.
+  public func leave(channelNamed name: String) async throws(MusterError) {
+    try await leaveChannel(try channel(named: name))
+  }
+
+  func leaveChannel(_ channel: ChannelID) async throws(MusterError) {
+    perform(node.leave(channel, at: now))
+    await farewell(to: [channel])
+  }
+
+  /// Last words are repeated until acknowledged, for so many waits of 40 ms at most.
+  private static let farewells = 12
+
+  func farewell(to channels: [ChannelID]) async {
+    for _ in 0..<Self.farewells where !channels.allSatisfy({ node.isSettled($0) }) {
+      try? await Task.sleep(for: .milliseconds(40))
+    }
+    for channel in channels {
+      perform(node.finishLeaving(channel, at: now))
+      trust[channel] = nil
+    }
+  }
+
+  func joinChannel(_ command: Command) async throws(MusterError) {
+    if let text = command.invite {
+      let invite: Invite
+      do { invite = try Invite(url: text) } catch { throw MusterError(error) }
+      if let name = command.channel, name != invite.name {
+        throw MusterError(
+          "the invite is to \(invite.name), not to \(name)", hint: "leave \"channel\" away",
+          kind: .usage)
+      }
+      return try join(
+        Configuration.Channel(name: invite.name, source: .invite(invite)),
+        call: command.call ?? false)
+    }
+    guard let name = command.channel else {
+      throw MusterError("join which channel", hint: "add \"channel\" or \"invite\"", kind: .usage)
+    }
+    guard !name.isEmpty, DisplayText.sanitized(name, limit: Limits.channelNameBytes) == name else {
+      throw MusterError(
+        "that is no channel name",
+        hint: "use 1 to \(Limits.channelNameBytes) bytes of ordinary text", kind: .usage)
+    }
+    var source = Configuration.Channel.Source.openOrStored(ChannelKey.fromName(name))
+    if let passphrase = command.passphrase {
+      // Some tenths of a second of work by design: not on the loop that carries the calls.
+      let key = await Task.detached { ChannelKey.fromPassphrase(passphrase, name: name) }.value
+      guard !passphrase.isEmpty, let key else {
+        throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
+      }
+      source = .open(key)
+    }
+    try join(Configuration.Channel(name: name, source: source), call: command.call ?? false)
+  }
+}
+
+extension MusterError {
+  /// What is wrong with an invite.
+  public init(_ fault: InviteFault) {
+    switch fault {
+    case .notAnInvite:
+      self.init(
+        "that is no invite", hint: "an invite begins with muster://, as muster invite prints it",
+        kind: .usage)
+    case .damaged:
+      self.init(
+        "the invite is damaged", hint: "copy all of it again, or ask for a new one", kind: .usage)
+    case .newerVersion:
+      self.init(
+        "the invite is from a newer version of muster", hint: "update this one", kind: .usage)
+    }
+  }
+}

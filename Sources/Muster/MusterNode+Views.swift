@@ -1,0 +1,64 @@
+import MusterBase
+import MusterCore
+import MusterMesh
+import MusterWire
+
+/// What the node shows its host.
+extension MusterNode {
+  /// A channel as it is now, for the terminal and the page.
+  public struct ChannelView: Sendable {
+    public var name: String
+    public var own: Member
+    public var members: [Member]
+    public var call: ActiveCall?
+    public var isInCall: Bool
+    /// Whether it has an owner and roles.
+    public var isCreated: Bool
+  }
+
+  public func channelViews() -> [ChannelView] {
+    node.channelIDs.compactMap { channel in
+      guard let own = node.ownMember(in: channel), let name = node.name(of: channel) else {
+        return nil
+      }
+      return ChannelView(
+        name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
+        isInCall: node.isInCall(channel), isCreated: node.genesis(of: channel) != nil)
+    }
+  }
+
+  /// The event that the host hears for one of the node's own, if any.
+  func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
+    guard let name = node.name(of: channel) else { return nil }
+    switch event {
+    case .channel(let event): return hostEvent(event, named: name)
+    case .linkUp(let member, let address): return .linkUp(channel: name, member, address: address)
+    case .linkDown(let member, let reason):
+      return .linkDown(channel: name, member, reason: reason.rawValue)
+    case .callState(let state):
+      updateEncoders()
+      return .callState(channel: name, state)
+    case .callRefused(let refusal): return .error(MusterError(refusal), command: nil)
+    case .firstFrame(let member, let after, let size):
+      return .firstFrame(channel: name, member, after: after, size: size)
+    case .layer(let member, let direction, let from, let to, let why):
+      return .layer(channel: name, member, direction, from: from, to: to, why: why.rawValue)
+    }
+  }
+
+  private func hostEvent(_ event: ChannelEvent, named name: String) -> Event? {
+    switch event {
+    case .memberJoined(let member): .memberJoined(channel: name, member)
+    case .memberUpdated(let member): .memberUpdated(channel: name, member)
+    case .memberLeft(let member, let reason): .memberLeft(channel: name, member, reason)
+    case .callStarted(let call): .callStarted(channel: name, call)
+    case .callJoined(let call, let member): .callJoined(channel: name, call, member)
+    case .callLeft(let call, let member, let reason): .callLeft(channel: name, call, member, reason)
+    case .callEnded(let call, let reason): .callEnded(channel: name, call, reason: reason)
+    case .callHandedOver(let call): .callHandedOver(channel: name, call)
+    case .message(let message): .message(channel: name, message)
+    case .refused(let reason): .error(MusterError(reason, channel: name), command: nil)
+    case .keyChanged: nil
+    }
+  }
+}

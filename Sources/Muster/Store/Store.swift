@@ -1,0 +1,237 @@
+import Foundation
+import GRDB
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+
+/// What a node must remember: channels with their keys, signed entries, and whose name has which key.
+///
+/// SQLite in the data directory. A transaction is there or it is not, also after `kill -9`, a full
+/// disk or a power cut: write-ahead log, synchronous mode FULL.
+public final class Store: Sendable {
+  /// One thing to remember or to forget.
+  public enum Change: Sendable {
+    case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
+    case forget([EntryID], channel: ChannelID)
+    case key(EpochKey, channel: ChannelID)
+    case identity(KnownIdentity, channel: ChannelID)
+  }
+
+  private let queue: DatabaseQueue
+  private let path: String
+
+  private init(queue: DatabaseQueue, path: String) {
+    self.queue = queue
+    self.path = path
+  }
+
+  // MARK: Opening
+
+  /// Opens the store of a directory, making it or bringing it up to date where need be.
+  public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
+    let path = directory.path + "/muster.sqlite"
+    // Made here, so that nobody else can ever read it; SQLite gives its other files the same mode.
+    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw MusterError(
+        "cannot open \(path) (\(lastError()))",
+        hint: "check its permissions, or use --data with a directory of yours")
+    }
+    close(descriptor)
+    do {
+      var configuration = GRDB.Configuration()
+      configuration.journalMode = .wal
+      configuration.busyMode = .timeout(5)
+      configuration.prepareDatabase { database in
+        try database.execute(sql: "PRAGMA synchronous = FULL")
+      }
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      let migrator = Schema.migrator
+      let isFromFuture = try queue.read { try migrator.hasBeenSuperseded($0) }
+      guard !isFromFuture else {
+        throw MusterError(
+          "\(path) was written by a newer version of muster",
+          hint: "update this one, or use --data with another directory")
+      }
+      try migrator.migrate(queue)
+      return Store(queue: queue, path: path)
+    } catch { throw explained(error, path) }
+  }
+
+  private static func explained(_ error: any Error, _ path: String) -> MusterError {
+    if let error = error as? MusterError { return error }
+    guard let error = error as? DatabaseError else {
+      return MusterError("cannot use \(path) (\(error))", hint: "check the disk")
+    }
+    switch error.resultCode {
+    case .SQLITE_FULL:
+      return MusterError(
+        "the disk is full: \(path) cannot be written", hint: "make room; nothing was lost")
+    case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+      return MusterError(
+        "\(path) is damaged",
+        hint: "restore it from a copy, or move it away: channels then need new invites")
+    case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
+      return MusterError(
+        "\(path) cannot be written", hint: "check its owner and permissions")
+    case .SQLITE_IOERR:
+      return MusterError(
+        "the disk fails: \(path) cannot be used (\(error.message ?? "I/O error"))",
+        hint: "check the disk and its free space")
+    default:
+      return MusterError(
+        "cannot use \(path) (\(error.message ?? error.resultCode.description))",
+        hint: "check the disk, or use --data with another directory")
+    }
+  }
+
+  private func read<T>(_ body: (Database) throws -> T) throws(MusterError) -> T {
+    do { return try queue.read(body) } catch { throw Self.explained(error, path) }
+  }
+
+  private func write(_ body: (Database) throws -> Void) throws(MusterError) {
+    do { try queue.write(body) } catch { throw Self.explained(error, path) }
+  }
+
+  // MARK: Channels
+
+  /// Every channel, the one known for longest first.
+  public func channels() throws(MusterError) -> [StoredChannel] {
+    try read { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM channel ORDER BY createdAt, name").compactMap {
+        try Self.channel($0, database)
+      }
+    }
+  }
+
+  public func channel(_ id: ChannelID) throws(MusterError) -> StoredChannel? {
+    try read { database in
+      let row = try Row.fetchOne(
+        database, sql: "SELECT * FROM channel WHERE id = ?", arguments: [Data(id.key.bytes)])
+      return try row.flatMap { try Self.channel($0, database) }
+    }
+  }
+
+  /// The channel of this name that has an owner or a key of its own, else an open one.
+  public func channel(named name: String) throws(MusterError) -> StoredChannel? {
+    let named = try channels().filter { $0.name == name }
+    return named.last { !$0.keys.isEmpty } ?? named.last
+  }
+
+  public func save(_ channel: StoredChannel) throws(MusterError) {
+    try write { database in
+      try database.execute(
+        sql: """
+          INSERT OR REPLACE INTO channel
+          (id, name, genesis, createdAt, ticketGrant, ticketSeed, peers, rendezvous)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+          """,
+        arguments: [
+          Data(channel.id.key.bytes), channel.name, channel.genesis.map { Data($0) },
+          Int64(clamping: channel.createdAt), channel.ticket.map { Data($0.grant) },
+          channel.ticket.map { Data($0.seed) }, channel.peers.joined(separator: "\n"),
+          channel.rendezvous.joined(separator: "\n"),
+        ])
+      for key in channel.keys { try Self.insert(key, channel.id, database) }
+    }
+  }
+
+  private static func channel(_ row: Row, _ database: Database) throws -> StoredChannel? {
+    let bytes: Data = row["id"]
+    guard let key = Bytes32(bytes) else { return nil }
+    let createdAt: Int64 = row["createdAt"]
+    var channel = StoredChannel(
+      id: ChannelID(key), name: row["name"], createdAt: UInt64(clamping: createdAt))
+    channel.genesis = (row["genesis"] as Data?).map { Array($0) }
+    if let grant = row["ticketGrant"] as Data?, let seed = row["ticketSeed"] as Data? {
+      channel.ticket = StoredChannel.Ticket(grant: Array(grant), seed: Array(seed))
+    }
+    channel.peers = (row["peers"] as String).split(separator: "\n").map { String($0) }
+    channel.rendezvous = (row["rendezvous"] as String).split(separator: "\n").map { String($0) }
+    let keys = try Row.fetchAll(
+      database, sql: "SELECT number, secret FROM epochKey WHERE channel = ? ORDER BY number",
+      arguments: [bytes])
+    channel.keys = keys.compactMap { row in
+      ChannelKey(secret: Array(row["secret"] as Data)).map {
+        EpochKey(number: UInt32(clamping: row["number"] as Int64), key: $0)
+      }
+    }
+    return channel
+  }
+
+  private static func insert(
+    _ key: EpochKey, _ channel: ChannelID, _ database: Database
+  ) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO epochKey (channel, number, secret) VALUES (?, ?, ?)",
+      arguments: [
+        Data(channel.key.bytes), Int64(key.number), key.key.withSecret { Data($0) },
+      ])
+  }
+
+  // MARK: Entries and identities
+
+  /// The signed entries kept of a channel.
+  public func entries(of channel: ChannelID) throws(MusterError) -> [[UInt8]] {
+    try read { database in
+      try Data.fetchAll(
+        database, sql: "SELECT bytes FROM entry WHERE channel = ?",
+        arguments: [Data(channel.key.bytes)]
+      ).map { Array($0) }
+    }
+  }
+
+  /// All of `changes` in one transaction, or none.
+  public func apply(_ changes: [Change]) throws(MusterError) {
+    try write { database in
+      for change in changes { try Self.apply(change, database) }
+    }
+  }
+
+  private static func apply(_ change: Change, _ database: Database) throws {
+    switch change {
+    case .keep(let entry, let id, let channel):
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO entry (channel, id, bytes) VALUES (?, ?, ?)",
+        arguments: [Data(channel.key.bytes), Data(id.bytes), Data(entry)])
+    case .forget(let ids, let channel):
+      for id in ids {
+        try database.execute(
+          sql: "DELETE FROM entry WHERE channel = ? AND id = ?",
+          arguments: [Data(channel.key.bytes), Data(id.bytes)])
+      }
+    case .key(let key, let channel): try insert(key, channel, database)
+    case .identity(let identity, let channel):
+      try database.execute(
+        sql: """
+          INSERT INTO identity (channel, name, key, firstSeen, lastSeen, isVerified)
+          VALUES (?, ?, ?, ?, ?, ?)
+          ON CONFLICT (channel, name, key) DO UPDATE SET
+            lastSeen = max(lastSeen, excluded.lastSeen),
+            isVerified = isVerified OR excluded.isVerified
+          """,
+        arguments: [
+          Data(channel.key.bytes), identity.name, Data(identity.key.key.bytes),
+          Int64(clamping: identity.firstSeen), Int64(clamping: identity.lastSeen),
+          identity.isVerified,
+        ])
+    }
+  }
+
+  /// Who is known in a channel, those seen last at the end.
+  public func identities(of channel: ChannelID) throws(MusterError) -> [KnownIdentity] {
+    try read { database in
+      try Row.fetchAll(
+        database, sql: "SELECT * FROM identity WHERE channel = ? ORDER BY lastSeen",
+        arguments: [Data(channel.key.bytes)]
+      ).compactMap { row in
+        guard let key = Bytes32(row["key"] as Data) else { return nil }
+        return KnownIdentity(
+          name: row["name"], key: NodeID(key),
+          firstSeen: UInt64(clamping: row["firstSeen"] as Int64),
+          lastSeen: UInt64(clamping: row["lastSeen"] as Int64), isVerified: row["isVerified"])
+      }
+    }
+  }
+}

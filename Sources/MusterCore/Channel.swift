@@ -1,0 +1,38 @@
+import MusterBase
+import MusterMesh
+import MusterWire
+
+/// One channel that the node is in.
+struct Channel: Sendable {
+  let name: String
+  let genesis: SignedGenesis?
+  /// In rising order, the last one in force, `Limits.formerKeys` before it at most.
+  var keys: [EpochKey]
+  var state: ChannelState
+  let openedAt: Instant
+  /// Set while the node wants to be in the call and waits to hear of one.
+  var startsCallAt: Instant?
+  var callState = CallState.disconnected
+  /// What is switched off in this channel only.
+  var muted: MemberFlags = []
+  /// The largest picture asked of those who come into the call.
+  var wish: VideoWish
+  /// When the last other participant went missing; nil while there is one, or nobody is missed.
+  var lostOthersAt: Instant?
+  /// What others said why this node is no member; each is told to people once.
+  var refusals: [Refusal] = []
+
+  /// The key in force.
+  var key: EpochKey { keys[keys.count - 1] }
+
+  /// What this node tells here of its sound and picture.
+  func flags(from all: MemberFlags) -> MemberFlags {
+    var flags = all.union(muted)
+    if flags.contains(.audioMuted) { flags.remove(.speaking) }
+    return flags
+  }
+
+  func deadline(graceAfterLoss: Duration) -> Instant? {
+    soonest(soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + graceAfterLoss })
+  }
+}

@@ -1,0 +1,79 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// A channel to join, with all that a node must know of it beforehand.
+public struct ChannelSetup: Sendable {
+  /// What the channel is called here.
+  public var name: String
+  /// The keys of its epochs in rising order; the last one is in force. Never empty.
+  public var keys: [EpochKey]
+  /// Nil for an open channel: whoever has the key may join and send.
+  public var genesis: SignedGenesis?
+  /// Signed entries that an earlier process was told to keep.
+  public var entries: [[UInt8]]
+  /// An invite that this node comes with and has not shown yet.
+  public var ticket: Ticket?
+
+  /// An open channel.
+  public init(name: String, key: ChannelKey) {
+    self.init(
+      name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
+  }
+
+  public init(
+    name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
+  ) {
+    precondition(!keys.isEmpty)
+    self.name = name
+    self.keys = keys
+    self.genesis = genesis
+    self.entries = entries
+    self.ticket = ticket
+  }
+
+  /// The hash of the genesis, or what follows from the key of an open channel.
+  public var id: ChannelID { genesis?.channelID ?? keys[keys.count - 1].key.channelID }
+}
+
+/// A channel's key from one change of it to the next.
+public struct EpochKey: Equatable, Sendable {
+  public var number: UInt32
+  public var key: ChannelKey
+
+  public init(number: UInt32, key: ChannelKey) {
+    self.number = number
+    self.key = key
+  }
+}
+
+/// What an invite entitles to.
+public struct Ticket: Sendable {
+  /// The owner's signed entry with a bearer grant.
+  public var grant: [UInt8]
+  /// The one-time key that the grant names.
+  public var secret: Identity
+
+  public init(grant: [UInt8], secret: Identity) {
+    self.grant = grant
+    self.secret = secret
+  }
+}
+
+/// Why a command cannot be carried out; nothing was changed.
+public enum CommandRefusal: Error, Equatable, Sendable {
+  case unknownChannel
+  case unknownMember
+  /// Roles, invites with roles and removal need a channel that was created by an owner.
+  case openChannel
+  case notAllowed(Capability, Role)
+  /// This node itself is not taken for a member.
+  case notMember(Refusal)
+  /// Nobody can take the owner's own role away.
+  case ownerStays
+  case tooLong
+  case empty
+  /// The key has changed as often as it can.
+  case tooManyEpochs
+}

@@ -1,0 +1,212 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+extension Node {
+  // MARK: Coming and going
+
+  /// Enters a channel; true to join or start its call as soon as possible. Nothing when it is open.
+  public mutating func join(
+    _ setup: ChannelSetup, call wantsCall: Bool, at now: Instant
+  ) -> [Output] {
+    let id = setup.id
+    guard channels[id] == nil, channels.count < Limits.channels else { return [] }
+    var out: [Output] = []
+    channels[id] = Channel(
+      name: setup.name, genesis: setup.genesis,
+      keys: Array(setup.keys.suffix(1 + Limits.formerKeys)), state: state(of: setup),
+      openedAt: now, wish: configuration.wish)
+    perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
+    for key in channels[id]?.keys ?? [] { open(key, of: id, at: now, &out) }
+    if wantsCall { wantCall(in: id, at: now, &out) }
+    return out
+  }
+
+  private mutating func state(of setup: ChannelSetup) -> ChannelState {
+    var start = ChannelState.Setup(
+      identity: identity, channel: setup.id, genesis: setup.genesis, name: configuration.name,
+      bootID: bootID, entropy: entropy.fork(), seed: prng.next())
+    start.entries = setup.entries.compactMap {
+      try? SignedEntry.verified($0, in: setup.id)
+    }
+    start.flaw = configuration.flaw
+    var state = ChannelState(start)
+    state.ignoresOwnRole = configuration.ignoresOwnRole
+    return state
+  }
+
+  /// Says that this node is here, what it can send, and shows its invite.
+  private mutating func enter(
+    _ channel: ChannelID, ticket: Ticket?, at now: Instant
+  ) -> [ChannelState.Output] {
+    let (flags, layers, offset) = (publisher.flags, publisher.layers, wallOffset)
+    return channels.update(channel) { entry in
+      entry.state.setWallClock(offsetMilliseconds: offset, at: now)
+      var outputs: [ChannelState.Output] = []
+      if let ticket {
+        outputs += entry.state.redeem(grant: ticket.grant, secret: ticket.secret, at: now)
+      }
+      outputs += entry.state.setFlags(flags, at: now)
+      outputs += entry.state.setLayers(layers, at: now)
+      return outputs + entry.state.enter(at: now)
+    } ?? []
+  }
+
+  /// Leaves the channel: members get a last word, links are closed by `finishLeaving`.
+  public mutating func leave(_ channel: ChannelID, at now: Instant) -> [Output] {
+    var out: [Output] = []
+    endMedia(in: channel, at: now, &out)
+    let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
+    perform(outputs, in: channel, at: now, &out)
+    publish(at: now, &out)
+    return out
+  }
+
+  /// Forgets a channel after `leave`, closing its links.
+  public mutating func finishLeaving(_ channel: ChannelID, at now: Instant) -> [Output] {
+    var out: [Output] = []
+    for key in channels[channel]?.keys ?? [] { close(key, at: now, &out) }
+    channels[channel] = nil
+    return out
+  }
+
+  /// Whether every neighbour has this node's newest word.
+  public func isSettled(_ channel: ChannelID) -> Bool {
+    channels[channel]?.state.isSettled ?? true
+  }
+
+  // MARK: What is known
+
+  public var channelIDs: [ChannelID] { channels.keys }
+  public func name(of channel: ChannelID) -> String? { channels[channel]?.name }
+  public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
+  public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
+  public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
+  public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
+  public func isInCall(_ channel: ChannelID) -> Bool { channels[channel]?.state.isInCall ?? false }
+  public func history(of channel: ChannelID) -> [TextMessage] {
+    channels[channel]?.state.history ?? []
+  }
+
+  /// Everyone with a role of their own in a created channel, in the order of their ids.
+  public func roles(
+    in channel: ChannelID
+  ) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
+    channels[channel]?.state.roles ?? []
+  }
+
+  /// The number of the key in force; 0 is the one that the channel began with.
+  public func epoch(of channel: ChannelID) -> UInt32 { channels[channel]?.key.number ?? 0 }
+  public func digest(of channel: ChannelID) -> DocumentDigest? { channels[channel]?.state.digest }
+
+  /// Whether a capability is anyone's here.
+  public func may(_ capability: Capability, _ member: NodeID, in channel: ChannelID) -> Bool {
+    channels[channel]?.state.may(capability, member) ?? false
+  }
+
+  // MARK: Commands
+
+  /// Writes to everyone, or to one member.
+  public mutating func say(
+    _ text: String, to receiver: NodeID?, in channel: ChannelID, at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    guard !text.isEmpty else { throw .empty }
+    guard text.utf8.count <= Limits.textBytes else { throw .tooLong }
+    if let receiver, receiver != identity.id, receiver.x25519PublicKey == nil {
+      throw .unknownMember
+    }
+    try check(.sendText, in: channel)
+    return change(channel, at: now) { $0.say(text, to: receiver, at: now) }
+  }
+
+  /// Gives a member a role until `expiresAt`, in seconds since 1970; 0 is for good.
+  public mutating func grant(
+    _ role: Role, to member: NodeID, expiresAt: UInt64, in channel: ChannelID, at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    try checkOwnership(over: member, in: channel)
+    if role == .owner, channels[channel]?.genesis?.genesis.owner != identity.id {
+      throw .notAllowed(.grant, role)
+    }
+    return change(channel, at: now) {
+      $0.grant(role, to: member, expiresAt: expiresAt, at: now)
+    }
+  }
+
+  /// Removes a member: its role goes, and the others get a new key, which it never learns.
+  public mutating func revoke(
+    _ member: NodeID, in channel: ChannelID, at now: Instant
+  ) throws(CommandRefusal) -> [Output] {
+    try checkOwnership(over: member, in: channel)
+    guard let entry = channels[channel], let owner = entry.genesis?.genesis.owner else {
+      throw .openChannel
+    }
+    // Only the owner of the genesis can change the key; others just take the role away.
+    var out: [Output] = []
+    guard owner == identity.id else {
+      return change(channel, at: now) { $0.grant(.none, to: member, expiresAt: 0, at: now) }
+    }
+    guard entry.key.number < UInt32(Limits.epochs),
+      let key = ChannelKey(secret: entropy.bytes(32))
+    else { throw .tooManyEpochs }
+    // Kept before anyone hears of it: nobody may be left with a key that its owner has lost.
+    let next = EpochKey(number: entry.key.number + 1, key: key)
+    out.append(.keepKey(next, in: channel))
+    out += change(channel, at: now) { state in
+      state.grant(.none, to: member, expiresAt: 0, at: now)
+        + state.changeKey(to: key.channelID, removing: [member], at: now)
+    }
+    install(next, in: channel, at: now, &out)
+    return out
+  }
+
+  /// An invite to the channel, to be handed over in any way; in an open channel it holds the key.
+  public mutating func makeInvite(
+    role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
+    at now: Instant
+  ) throws(CommandRefusal) -> Invite {
+    guard let entry = channels[channel] else { throw .unknownChannel }
+    let secret = entry.key.key.withSecret { Array($0) }
+    var invite = Invite(
+      name: entry.name, genesis: entry.genesis?.bytes, epoch: entry.key.number, key: secret,
+      oneTimeSeed: nil, grant: nil, peers: peers, rendezvous: rendezvous)
+    guard entry.genesis != nil else { return invite }
+    try check(.grant, in: channel)
+    let seed = entropy.bytes(32)
+    guard let oneTime = Identity(seed: seed) else { throw .unknownMember }
+    let grant = channels.update(channel) {
+      $0.state.bearerGrant(role, for: oneTime.id, expiresAt: expiresAt)
+    }
+    invite.oneTimeSeed = seed
+    invite.grant = grant?.bytes
+    return invite
+  }
+
+  private func checkOwnership(
+    over member: NodeID, in channel: ChannelID
+  ) throws(CommandRefusal) {
+    guard let entry = channels[channel] else { throw .unknownChannel }
+    guard let genesis = entry.genesis else { throw .openChannel }
+    try check(.grant, in: channel)
+    guard member != genesis.genesis.owner else { throw .ownerStays }
+  }
+
+  /// Refuses what this node's role does not allow.
+  func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
+    guard let state = channels[channel]?.state else { throw .unknownChannel }
+    guard !configuration.ignoresOwnRole, !state.may(capability, identity.id) else { return }
+    if let refusal = state.refusal(of: identity.id) { throw .notMember(refusal) }
+    throw .notAllowed(capability, state.role(of: identity.id))
+  }
+
+  /// Changes one channel and carries out what follows.
+  mutating func change(
+    _ channel: ChannelID, at now: Instant,
+    _ body: (inout ChannelState) -> [ChannelState.Output]
+  ) -> [Output] {
+    var out: [Output] = []
+    let outputs = channels.update(channel) { body(&$0.state) } ?? []
+    perform(outputs, in: channel, at: now, &out)
+    return out
+  }
+}

@@ -1,0 +1,193 @@
+import MusterBase
+import MusterCrypto
+import MusterLink
+import MusterMesh
+import MusterWire
+
+/// Keys of channels: the one in force, and former ones under which members who were away knock.
+///
+/// A link is made under one key. Links that stand when the key changes go on until the same two
+/// nodes have one under the new key: their sessions have secrets of their own, which nobody learns
+/// from the channel's key. What comes under a former key later is a visitor: it is told the new key
+/// if it is entitled to it, else why not, and nothing more.
+extension Node {
+  /// Which channel a key is of.
+  struct KeyOwner: Sendable {
+    var channel: ChannelID
+    var number: UInt32
+  }
+
+  /// A link under a former key.
+  struct Visitor: Sendable {
+    let since: Instant
+    var nextAt: Instant
+  }
+
+  static let keyRepeat = Duration.seconds(1)
+  static let visitLimit = Duration.seconds(8)
+  /// How long both links of a pair stand after the key has changed.
+  static let retirement = Duration.seconds(5)
+  /// How long a newcomer may take to show its invite.
+  static let grantPatience = Duration.seconds(3)
+  /// How long a node that was refused is not connected to again.
+  static let denial = Duration.seconds(20)
+
+  // MARK: Opening and closing
+
+  /// Hears, and under the key in force announces.
+  mutating func open(
+    _ key: EpochKey, of channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
+    keyOwners[key.key.channelID] = KeyOwner(channel: channel, number: key.number)
+    links.open(key.key)
+    let isFormer = key.number != channels[channel]?.key.number
+    // A former key is only listened to; it is made passive before it could be announced under.
+    perform(
+      discovery.open(key.key, isPassive: isFormer, at: now), at: now, &out)
+  }
+
+  mutating func close(_ key: EpochKey, at now: Instant, _ out: inout [Output]) {
+    let id = key.key.channelID
+    discovery.close(channel: id)
+    perform(links.close(channel: id, at: now), at: now, &out)
+    for visitor in visitors.keys where visitor.channel == id { visitors[visitor] = nil }
+    keyOwners[id] = nil
+  }
+
+  /// Puts a new key in force.
+  mutating func install(
+    _ key: EpochKey, in channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let former = channels[channel]?.key, key.number > former.number else { return }
+    _ = channels.update(channel) { $0.keys.append(key) }
+    discovery.setPassive(former.key.channelID)
+    open(key, of: channel, at: now, &out)
+    while let keys = channels[channel]?.keys, keys.count > 1 + Limits.formerKeys {
+      _ = channels.update(channel) { $0.keys.removeFirst() }
+      close(keys[0], at: now, &out)
+    }
+    for link in peers.keys where link.channel == channel {
+      offerKey(over: link, at: now, &out)
+      reconnect(link, under: key, at: now, &out)
+    }
+  }
+
+  private mutating func reconnect(
+    _ link: LinkID, under key: EpochKey, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let peer = peers[link], channels[link.channel]?.state.refusal(of: link.peer) == nil,
+      let address = links.address(of: LinkID(channel: peer.key, peer: link.peer))
+    else { return }
+    perform(
+      links.connect(
+        to: link.peer, bootID: peer.bootID, in: key.key.channelID, at: address, now: now),
+      at: now, &out)
+  }
+
+  // MARK: Telling the new key
+
+  /// Tells a neighbour whose link is under a former key the one in force, if it may know it.
+  mutating func offerKey(over link: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard let index = peers.index(of: link), let entry = channels[link.channel],
+      peers[at: index].key != entry.key.key.channelID
+    else { return }
+    peers[at: index].nextKeyAt = now + Self.keyRepeat
+    guard entry.state.refusal(of: link.peer) == nil else { return }
+    let messages = keyMessages(of: entry)
+    let engineLink = LinkID(channel: peers[at: index].key, peer: link.peer)
+    for message in messages { sendRaw([message], over: engineLink, at: now, &out) }
+  }
+
+  /// The changes that lead to the key in force, and the key itself. At most as many changes as
+  /// there are former keys: who has missed more knows none of them.
+  private func keyMessages(of entry: Channel) -> [Control] {
+    let epochs = entry.state.epochs.suffix(Limits.formerKeys + 1)
+    guard let last = epochs.last, last.change.keyID == entry.key.key.channelID else { return [] }
+    let secret = entry.key.key.withSecret { Array($0) }
+    return epochs.dropLast().map { .entry($0.bytes) } + [.epochKey(secret, entry: last.bytes)]
+  }
+
+  /// A neighbour says that there is a new key: believed when the owner's word names it.
+  mutating func receiveKey(
+    _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard channels[link.channel]?.genesis != nil, let key = ChannelKey(secret: secret) else {
+      return
+    }
+    out += change(link.channel, at: now) {
+      $0.receive(.entry(entry), from: link.peer, at: now)
+    }
+    guard let state = channels[link.channel]?.state,
+      let change = state.epochs.last?.change, change.keyID == key.channelID,
+      let current = channels[link.channel]?.key, change.number > current.number
+    else { return }
+    let next = EpochKey(number: change.number, key: key)
+    out.append(.keepKey(next, in: link.channel))
+    install(next, in: link.channel, at: now, &out)
+  }
+
+  // MARK: Visitors and strangers
+
+  /// Tells a visitor the new key, or why it gets none.
+  mutating func attend(_ visitor: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard let visit = visitors[visitor], let owner = keyOwners[visitor.channel],
+      let entry = channels[owner.channel]
+    else { return }
+    guard now - visit.since < Self.visitLimit else {
+      visitors[visitor] = nil
+      perform(links.close(visitor, reason: .local, at: now), at: now, &out)
+      return
+    }
+    visitors[visitor]?.nextAt = now + Self.keyRepeat
+    if let reason = entry.state.refusal(of: visitor.peer) {
+      let told: Refusal = reason == .noGrant ? .inviteOutdated : reason
+      // With the owner's own word, so that it need not be taken on trust.
+      for epoch in entry.state.epochs.suffix(Limits.formerKeys + 1) {
+        sendRaw([.entry(epoch.bytes)], over: visitor, at: now, &out)
+      }
+      sendRaw([.refused(told)], over: visitor, at: now, &out)
+    } else {
+      for message in keyMessages(of: entry) { sendRaw([message], over: visitor, at: now, &out) }
+    }
+  }
+
+  /// Parts with neighbours that are no members, and says why.
+  mutating func dismissStranger(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
+      let reason = entry.state.refusal(of: link.peer)
+    else { return }
+    if reason == .noGrant, now - peer.upSince < Self.grantPatience { return }
+    for epoch in entry.state.epochs.suffix(1) {
+      send([.entry(epoch.bytes)], over: link, at: now, &out)
+    }
+    send([.refused(reason)], over: link, at: now, &out)
+    deny(link, until: now + Self.denial)
+    perform(
+      links.close(LinkID(channel: peer.key, peer: link.peer), reason: .local, at: now), at: now,
+      &out)
+  }
+
+  private mutating func deny(_ link: LinkID, until time: Instant) {
+    if denied.count >= Limits.links, let oldest = denied.keys.first { denied[oldest] = nil }
+    denied[link] = time
+  }
+
+  /// Whether a node was refused lately and still would be.
+  func isDenied(_ link: LinkID, at now: Instant) -> Bool {
+    guard let until = denied[link], now < until else { return false }
+    return channels[link.channel]?.state.refusal(of: link.peer) != nil
+  }
+
+  /// Others do not take this node for a member.
+  mutating func refused(
+    _ reason: Refusal, over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    let isNews =
+      channels.update(link.channel) { entry in
+        guard entry.genesis != nil, !entry.refusals.contains(reason) else { return false }
+        entry.refusals.append(reason)
+        return true
+      } ?? false
+    if isNews { out.append(.event(.channel(.refused(reason)), in: link.channel)) }
+  }
+}

@@ -1,0 +1,43 @@
+import MusterBase
+
+/// Texts that two members exchange through others: only the two of them can read them.
+///
+/// The key follows from both identities (static X25519), so that either can open what went either
+/// way, also much later. XChaCha20-Poly1305 with a random nonce; author and context are bound.
+public enum DirectSeal {
+  /// Nonce and tag.
+  public static let overhead = 24 + AEAD.tagBytes
+
+  /// Nonce 24, ciphertext, tag 16; nil when the receiver's key is not a usable point.
+  public static func seal(
+    _ text: [UInt8], from author: Identity, to receiver: NodeID, context: [UInt8],
+    entropy: inout Entropy
+  ) -> [UInt8]? {
+    guard let key = key(author, receiver, context) else { return nil }
+    let nonce = entropy.bytes(24)
+    let sealed = AEAD.seal(
+      text, nonce: nonce, associatedData: author.id.key.bytes, key: key, with: .xChaChaPoly)
+    return sealed.map { nonce + $0 }
+  }
+
+  /// The text that `author`, who is `own` or `other`, sealed for the other of the two.
+  public static func open(
+    _ sealed: [UInt8], own: Identity, other: NodeID, from author: NodeID, context: [UInt8]
+  ) -> [UInt8]? {
+    guard sealed.count >= overhead, let key = key(own, other, context) else { return nil }
+    return AEAD.open(
+      sealed.dropFirst(24), nonce: Array(sealed.prefix(24)), associatedData: author.key.bytes,
+      key: key, with: .xChaChaPoly)
+  }
+
+  private static func key(
+    _ own: Identity, _ other: NodeID, _ context: [UInt8]
+  ) -> SecretBytes? {
+    guard let point = other.x25519PublicKey,
+      let shared = X25519.shared(own.linkKeys.secret, point)
+    else { return nil }
+    let pair = [own.id, other].sorted()
+    return Blake2b.derive(
+      "muster/1 direct", context + pair[0].key.bytes + pair[1].key.bytes, from: shared, in: .heap)
+  }
+}

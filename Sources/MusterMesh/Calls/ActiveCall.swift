@@ -1,0 +1,42 @@
+import MusterBase
+
+/// A call and who leads it.
+public struct CallInfo: Equatable, Hashable, Sendable {
+  public var id: CallID
+  /// Who started it, or took it over last.
+  public var initiator: NodeID
+  /// Milliseconds since 1970 by the first initiator's wall clock; for display only.
+  public var startedAt: UInt64
+  /// 1 from the start, one more with every hand-over.
+  public var term: UInt32
+  /// The Lamport counter of its first claim: of concurrent calls the smallest stays.
+  public var order: UInt64
+
+  public init(id: CallID, initiator: NodeID, startedAt: UInt64, term: UInt32, order: UInt64) {
+    self.id = id
+    self.initiator = initiator
+    self.startedAt = startedAt
+    self.term = term
+    self.order = order
+  }
+
+  /// Of two calls of a channel the one that started earlier stays; ids settle ties.
+  static func precedes(_ a: CallInfo, _ b: CallInfo) -> Bool {
+    a.order != b.order ? a.order < b.order : a.id < b.id
+  }
+}
+
+/// A call as it stands: somebody is in it.
+public struct ActiveCall: Equatable, Sendable {
+  public var info: CallInfo
+  /// In the order of their ids.
+  public var participants: [NodeID]
+  /// The same, who has been there longest first: whoever takes over is found in this order.
+  public var byPresence: [NodeID]
+
+  public init(info: CallInfo, participants: [NodeID], byPresence: [NodeID]) {
+    self.info = info
+    self.participants = participants
+    self.byPresence = byPresence
+  }
+}

@@ -1,0 +1,114 @@
+import MusterBase
+import MusterWire
+
+/// Works out the one call of a channel from what its members have signed and who is there.
+///
+/// Nothing is accumulated: the same entries give the same call on every node, in whatever order
+/// they arrived. A claim or an end counts while its author has the right to it; so the call of an
+/// initiator whose role is taken away goes with it, unless another has taken the call over.
+public enum CallLedger {
+  /// A claim that its author may make.
+  private struct Claim {
+    var entry: SignedEntry
+    var body: CallClaim
+
+    var author: NodeID { entry.entry.author }
+
+    /// The higher term; within one, whoever claimed first.
+    static func isStronger(_ a: Claim, than b: Claim) -> Bool {
+      a.body.term != b.body.term ? a.body.term > b.body.term : a.entry < b.entry
+    }
+  }
+
+  /// Of the calls that are not over and that somebody present is in, the earliest; nil for none.
+  public static func active(
+    claims: [SignedEntry], ends: [SignedEntry],
+    present: [(member: NodeID, participation: Participation)],
+    may: (Capability, NodeID) -> Bool
+  ) -> ActiveCall? {
+    let present = present.filter { may(.joinCall, $0.member) }
+    var calls = present.map(\.participation.id)
+    calls.sort()
+    var best: CallInfo?
+    for (index, call) in calls.enumerated() where index == 0 || calls[index - 1] != call {
+      guard let info = info(of: call, claims: claims, ends: ends, may: may) else { continue }
+      if let known = best, CallInfo.precedes(known, info) { continue }
+      best = info
+    }
+    guard let best else { return nil }
+    let inside = present.filter { $0.participation.id == best.id }.sorted {
+      let (a, b) = ($0.participation.joined, $1.participation.joined)
+      return a != b ? a < b : $0.member < $1.member
+    }.map(\.member)
+    return ActiveCall(info: best, participants: inside.sorted(), byPresence: inside)
+  }
+
+  /// Whether everything that anyone claimed of the call is covered by an end: it never comes back.
+  public static func isOver(
+    _ call: CallID, claims: [SignedEntry], ends: [SignedEntry],
+    may: (Capability, NodeID) -> Bool
+  ) -> Bool {
+    let valid = valid(claims, of: call, may: may)
+    return !valid.isEmpty && live(valid, of: call, ends: ends).isEmpty
+  }
+
+  /// The call by its strongest live claim; nil when it has none.
+  public static func info(
+    of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
+    may: (Capability, NodeID) -> Bool
+  ) -> CallInfo? {
+    let valid = valid(claims, of: call, may: may)
+    guard let leader = live(valid, of: call, ends: ends).min(by: Claim.isStronger) else {
+      return nil
+    }
+    let first = valid.filter { $0.body.term == 1 }.min { $0.entry < $1.entry }
+    return CallInfo(
+      id: call, initiator: leader.author,
+      startedAt: first?.body.startedAt ?? leader.body.startedAt, term: leader.body.term,
+      order: first?.entry.entry.lamport ?? leader.body.order)
+  }
+
+  /// What `own`, the initiator, publishes to end the call for all: the end of its term; when a
+  /// healed partition left others who claim the same term, first a term above theirs.
+  public static func ending(
+    _ call: CallInfo, by own: NodeID, claims: [SignedEntry], ends: [SignedEntry],
+    may: (Capability, NodeID) -> Bool
+  ) -> [EntryBody] {
+    let live = live(valid(claims, of: call.id, may: may), of: call.id, ends: ends)
+    let isShared = live.contains { $0.author != own && $0.body.term >= call.term }
+    guard isShared, call.term < .max, may(.handOver, own) else {
+      return [.end(CallEnd(call: call.id, term: call.term))]
+    }
+    let last = CallClaim(
+      call: call.id, term: call.term + 1, startedAt: call.startedAt, order: call.order)
+    return [.claim(last), .end(CallEnd(call: call.id, term: last.term))]
+  }
+
+  private static func valid(
+    _ claims: [SignedEntry], of call: CallID, may: (Capability, NodeID) -> Bool
+  ) -> [Claim] {
+    claims.compactMap { entry in
+      guard case .claim(let body) = entry.entry.body, body.call == call,
+        may(body.term == 1 ? .startCall : .handOver, entry.entry.author)
+      else { return nil }
+      return Claim(entry: entry, body: body)
+    }
+  }
+
+  /// Those of the valid claims of one call that no end covers.
+  private static func live(_ claims: [Claim], of call: CallID, ends: [SignedEntry]) -> [Claim] {
+    var live = claims
+    for entry in ends {
+      guard case .end(let end) = entry.entry.body, end.call == call else { continue }
+      let author = entry.entry.author
+      // Nobody ends what is not its own to end.
+      guard claims.contains(where: { $0.author == author && $0.body.term == end.term }) else {
+        continue
+      }
+      live.removeAll {
+        $0.body.term < end.term || ($0.body.term == end.term && $0.author == author)
+      }
+    }
+    return live
+  }
+}

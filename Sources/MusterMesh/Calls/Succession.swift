@@ -1,0 +1,61 @@
+import MusterBase
+
+/// Watches the initiator of the active call, and says what is to be done when it has vanished.
+public struct Succession: Sendable {
+  public enum Verdict: Equatable, Sendable {
+    case none
+    /// This node is the successor: it is to publish a claim of this term.
+    case takeOver(term: UInt32)
+    /// The call ends with its initiator: this node is to leave it.
+    case giveUp
+  }
+
+  /// How long an initiator may be gone (crash, cable) before that has consequences.
+  public static let grace = Duration.seconds(10)
+  /// How long the next in line waits for one before it to act.
+  public static let turn = Duration.seconds(2)
+
+  private struct Absence: Sendable {
+    var call: CallID
+    var term: UInt32
+    var since: Instant
+    /// This node has done its part.
+    var hasActed = false
+  }
+
+  private var absence: Absence?
+  /// When this node has to act, if nothing changes until then.
+  public private(set) var deadline: Instant?
+
+  public init() {}
+
+  /// Looks at the call as it stands now; a verdict is given once for every vanished initiator.
+  public mutating func update(
+    _ call: ActiveCall?, own: NodeID, isInCall: Bool, endsWithInitiator: Bool,
+    mayHandOver: (NodeID) -> Bool, at now: Instant
+  ) -> Verdict {
+    deadline = nil
+    guard let call, !call.participants.contains(call.info.initiator) else {
+      absence = nil
+      return .none
+    }
+    if absence?.call != call.info.id || absence?.term != call.info.term {
+      absence = Absence(call: call.info.id, term: call.info.term, since: now)
+    }
+    guard isInCall, let absence, !absence.hasActed else { return .none }
+    var due = absence.since + Self.grace
+    if !endsWithInitiator {
+      // A term cannot be counted up for ever; no honest call comes near the end.
+      guard call.info.term < .max,
+        let place = call.byPresence.filter(mayHandOver).firstIndex(of: own)
+      else { return .none }
+      due = due + Self.turn * place
+    }
+    guard due <= now else {
+      deadline = due
+      return .none
+    }
+    self.absence?.hasActed = true
+    return endsWithInitiator ? .giveUp : .takeOver(term: call.info.term + 1)
+  }
+}

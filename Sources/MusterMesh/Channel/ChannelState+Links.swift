@@ -1,0 +1,167 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// What goes on between this node and its neighbours.
+extension ChannelState {
+  /// Links that come and go at once are told of together.
+  static let hearingDelay = Duration.milliseconds(50)
+  /// Who speaks changes often, and nobody needs to know within less.
+  static let speakingInterval = Duration.milliseconds(250)
+
+  /// A link to this run of `peer` can be used.
+  public mutating func linkUp(_ peer: NodeID, bootID: UInt64, at now: Instant) -> [Output] {
+    guard peer != identity.id, neighbours.count < Limits.peersPerChannel else { return [] }
+    return commit(at: now) { state, out in
+      state.goodbyes.removeAll { $0 == peer }
+      state.neighbours[peer] = Neighbour(bootID: bootID)
+      state.detector.linkUp(peer, at: now)
+      if let entry = state.gossip.document.newest(.hearing, of: peer),
+        case .hearing(let hearing) = entry.entry.body
+      {
+        state.detector.noted(hearing, of: peer, at: now)
+      }
+      state.neighboursChanged(at: now)
+      state.absorb(state.gossip.linkUp(peer, at: now), at: now, &out)
+    }
+  }
+
+  /// The link to `peer` is gone; the member, perhaps not: others may still hear it.
+  public mutating func linkDown(
+    _ peer: NodeID, reason: LeaveReason, at now: Instant
+  ) -> [Output] {
+    guard neighbours.index(of: peer) != nil else { return [] }
+    return commit(at: now) { state, _ in
+      state.neighbours[peer] = nil
+      state.detector.linkDown(peer)
+      state.gossip.linkDown(peer)
+      if reason == .left {
+        state.goodbyes = (state.goodbyes + [peer]).suffix(Limits.peersPerChannel)
+      }
+      state.neighboursChanged(at: now)
+    }
+  }
+
+  private mutating func neighboursChanged(at now: Instant) {
+    changes.reachability = true
+    hearingDueAt = hearingDueAt ?? now + Self.hearingDelay
+  }
+
+  /// Takes in what a neighbour sent about the channel.
+  public mutating func receive(
+    _ message: Control, from peer: NodeID, at now: Instant
+  ) -> [Output] {
+    guard neighbours.index(of: peer) != nil else { return [] }
+    return commit(at: now) { state, out in
+      switch message {
+      case .entry, .entriesReceived, .digest, .ranges, .want:
+        state.absorb(state.gossip.receive(message, from: peer, at: now), at: now, &out)
+      case .probe(let target, let token):
+        state.obey(
+          state.detector.receiveProbe(target, token: token, from: peer, at: now), at: now, &out)
+      case .probed(let target, let token, let answered):
+        state.obey(
+          state.detector.receiveProbed(
+            target, token: token, answered: answered, from: peer, at: now), at: now, &out)
+      case .wish, .ping, .pong, .epochKey, .refused: break
+      }
+    }
+  }
+
+  /// Does what is due; harmless before `deadline`. `lastHeard` and `roundTrip` are of links.
+  public mutating func tick(
+    at now: Instant, lastHeard: (NodeID) -> Instant?, roundTrip: (NodeID) -> Duration?
+  ) -> [Output] {
+    var out: [Output] = []
+    let probes = detector.tick(at: now, lastHeard: lastHeard, roundTrip: roundTrip)
+    out += commit(at: now) { state, out in
+      state.obey(probes, at: now, &out)
+      state.absorb(state.gossip.tick(at: now), at: now, &out)
+      state.show(state.messages.tick(at: now), &out)
+      if let due = state.hearingDueAt, due <= now { state.publishHearing(at: now, &out) }
+      if let due = state.expiryAt, due <= now { state.changes.rights = true }
+      if let due = state.succession.deadline, due <= now { state.changes.call = true }
+    }
+    return out
+  }
+
+  /// Carries out what the failure detector asks for.
+  private mutating func obey(
+    _ outputs: [FailureDetector.Output], at now: Instant, _ out: inout [Output]
+  ) {
+    for output in outputs {
+      switch output {
+      case .ping(let peer):
+        out.append(.send(.ping(UInt64(bitPattern: now.nanoseconds)), to: peer))
+      case .ask(let helper, let target, let token):
+        out.append(.send(.probe(target, token: token), to: helper))
+      case .answer(let requester, let target, let token, let answered):
+        out.append(.send(.probed(target, token: token, answered: answered), to: requester))
+      case .suspects, .clears: hearingDueAt = hearingDueAt ?? now
+      case .fails(let peer): out.append(.fail(peer))
+      }
+    }
+  }
+
+  /// Carries out what the gossip asks for, and notes what new entries change.
+  mutating func absorb(
+    _ outputs: [Gossip.Output], at now: Instant, _ out: inout [Output]
+  ) {
+    for output in outputs {
+      switch output {
+      case .send(let message, let peer): out.append(.send(message, to: peer))
+      case .inserted(let entry, let removed):
+        if Self.isLasting(entry) { out.append(.keep(entry)) }
+        forget(removed, &out)
+        note(entry, at: now, &out)
+      case .fenced(_, let removed):
+        forget(removed, &out)
+        changes = Changes()
+      }
+    }
+  }
+
+  private mutating func forget(_ entries: [SignedEntry], _ out: inout [Output]) {
+    let lasting = entries.filter(Self.isLasting).map(\.id)
+    if !lasting.isEmpty { out.append(.forget(lasting)) }
+  }
+
+  /// Who is there and whom they hear is new with every process.
+  private static func isLasting(_ entry: SignedEntry) -> Bool {
+    switch entry.entry.body.kind {
+    case .presence, .hearing: false
+    default: true
+    }
+  }
+
+  private mutating func note(_ entry: SignedEntry, at now: Instant, _ out: inout [Output]) {
+    let author = entry.entry.author
+    switch entry.entry.body {
+    case .presence(let presence):
+      changes.reachability = true
+      if author == identity.id, presence.bootID != own.bootID { changes.ownIsOvertaken = true }
+    case .hearing(let hearing):
+      changes.reachability = true
+      if author == identity.id {
+        if hearing.bootID != own.bootID { hearingDueAt = now }
+      } else if neighbours.index(of: author) != nil {
+        detector.noted(hearing, of: author, at: now)
+      }
+    case .claim, .end: changes.call = true
+    case .grant, .redemption, .epoch: changes.rights = true
+    case .message: show(messages.insert(entry, at: now), &out)
+    case .unknown: break
+    }
+  }
+
+  /// Shows messages; those of authors who may not write, or not yet, are held back.
+  mutating func show(_ entries: [SignedEntry], _ out: inout [Output]) {
+    for entry in entries {
+      guard may(.sendText, entry.entry.author) else {
+        withheld = (withheld + [entry]).suffix(Limits.messagesPerAuthor)
+        continue
+      }
+      if let text = text(of: entry) { out.append(.event(.message(text))) }
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// What follows from the document and the links: rights, roster, call, and this node's own part.
+extension ChannelState {
+  /// Makes one change of any kind, then works out what follows from it.
+  mutating func commit(
+    at now: Instant, _ change: (inout ChannelState, inout [Output]) -> Void
+  ) -> [Output] {
+    wallNow = now
+    var out: [Output] = []
+    let before = own
+    change(&self, &out)
+    if own.call != before.call { changes.call = true }
+    settleAll(at: now, &out)
+    tellOwn(at: now, &out)
+    return out
+  }
+
+  /// What follows may change what this node says, and that what follows; it ends after a few.
+  private mutating func settleAll(at now: Instant, _ out: inout [Output]) {
+    for _ in 0..<4 where !changes.isEmpty { settle(at: now, &out) }
+  }
+
+  private mutating func settle(at now: Instant, _ out: inout [Output]) {
+    let pending = changes
+    changes = Changes(rights: false, reachability: false, call: false)
+    if pending.ownIsOvertaken { publishPresence(at: now, &out) }
+    if pending.rights { settleRights(&out) }
+    if pending.rights || pending.reachability { settleRoster(&out) }
+    settleCall(at: now, &out)
+  }
+
+  // MARK: Rights
+
+  private mutating func settleRights(_ out: inout [Output]) {
+    let epoch = rights.currentEpoch
+    rights.update(from: gossip.document)
+    if rights.currentEpoch != epoch {
+      out.append(.event(.keyChanged(epoch: rights.currentEpoch)))
+    }
+    let held = withheld
+    withheld = []
+    show(held, &out)
+    expiryAt = rights.nextExpiry(after: wallSeconds).map { seconds in
+      let ahead = Int64(clamping: seconds) - Int64(clamping: wallSeconds)
+      // A day at most, so that no wall clock, however wrong, leads beyond the end of time.
+      return wallNow + .seconds(min(max(ahead, 1), 86_400))
+    }
+  }
+
+  // MARK: Roster
+
+  private mutating func settleRoster(_ out: inout [Output]) {
+    let present = presentMembers()
+    var departed: [Member] = []
+    for (id, member) in roster where !present.contains(where: { $0.id == id }) {
+      departed.append(member)
+    }
+    for member in departed { farewell(to: member, reason(of: member), &out) }
+    for member in present { welcome(member, &out) }
+  }
+
+  /// Everyone who can be reached, has said so in the run that can be reached, and may be here.
+  private func presentMembers() -> [Member] {
+    var hearing: [(member: NodeID, heard: [UInt64])] = []
+    var presences = PeerTable<NodeID, Presence>()
+    for entry in gossip.document.all(.presence) {
+      guard case .presence(let presence) = entry.entry.body, !presence.flags.contains(.left),
+        entry.entry.author != identity.id
+      else { continue }
+      presences[entry.entry.author] = presence
+    }
+    for entry in gossip.document.all(.hearing) {
+      let author = entry.entry.author
+      guard case .hearing(let heard) = entry.entry.body,
+        presences[author]?.bootID == heard.bootID
+      else { continue }
+      hearing.append((author, heard.heard))
+    }
+    let reachable = Reachability.reachable(
+      from: identity.id, links: neighbours.keys, hearing: hearing)
+    return reachable.compactMap { id in
+      guard let presence = presences[id] else { return nil }
+      if let neighbour = neighbours[id], neighbour.bootID != presence.bootID { return nil }
+      let role = rights.role(of: id, at: wallSeconds)
+      guard role > .none, !gossip.document.fenced.contains(id) else { return nil }
+      return Member(presence, of: id, role: role)
+    }
+  }
+
+  private mutating func welcome(_ member: Member, _ out: inout [Output]) {
+    let before = roster[member.id]
+    roster[member.id] = member
+    guard let before else {
+      out.append(.event(.memberJoined(member)))
+      return
+    }
+    guard before != member else { return }
+    if before.bootID != member.bootID {
+      roster[member.id] = nil
+      farewell(to: before, .replaced, &out)
+      roster[member.id] = member
+      out.append(.event(.memberJoined(member)))
+    } else {
+      out.append(.event(.memberUpdated(member)))
+    }
+  }
+
+  /// A member's being gone: it leaves the call, then the channel.
+  private mutating func farewell(
+    to member: Member, _ reason: LeaveReason, _ out: inout [Output]
+  ) {
+    roster[member.id] = nil
+    view(activeCall, gone: (member.id, reason), &out)
+    out.append(.event(.memberLeft(member, reason)))
+  }
+
+  private func reason(of member: Member) -> LeaveReason {
+    if refusal(of: member.id) != nil { return .removed }
+    if let entry = gossip.document.newest(.presence, of: member.id),
+      case .presence(let presence) = entry.entry.body, presence.flags.contains(.left)
+    {
+      return .left
+    }
+    if let neighbour = neighbours[member.id], neighbour.bootID != member.bootID {
+      return .replaced
+    }
+    return goodbyes.contains(member.id) ? .left : .crashed
+  }
+
+  // MARK: Call
+
+  private mutating func settleCall(at now: Instant, _ out: inout [Output]) {
+    if let mine = own.call, isOver(mine.id) { own.call = nil }
+    var active = activeCall
+    if let mine = own.call {
+      if let active, active.info.id != mine.id {
+        // Whoever comes over from another call has been talking since then.
+        own.call = Participation(id: active.info.id, joined: mine.joined)
+      } else if active == nil || !mayItself(.joinCall) {
+        own.call = nil
+      }
+      active = activeCall
+    }
+    view(active, gone: nil, &out)
+    var watch = succession
+    let verdict = watch.update(
+      active, own: identity.id, isInCall: own.call != nil,
+      endsWithInitiator: settings.callEndsWithInitiator,
+      mayHandOver: { may(.handOver, $0) }, at: now)
+    succession = watch
+    switch verdict {
+    case .none: break
+    case .giveUp:
+      own.call = nil
+      changes.call = true
+    case .takeOver(let term):
+      guard let info = active?.info else { break }
+      let claim = CallClaim(
+        call: info.id, term: term, startedAt: info.startedAt, order: info.order)
+      publish(.claim(claim), at: now, &out)
+      changes.call = true
+    }
+  }
+
+  private mutating func view(
+    _ active: ActiveCall?, gone: (member: NodeID, reason: LeaveReason)?, _ out: inout [Output]
+  ) {
+    let events = CallView.events(from: call, to: active, isOver: isOver, gone: gone)
+    call = active
+    out += events.map { .event($0) }
+  }
+
+  private func isOver(_ id: CallID) -> Bool {
+    CallLedger.isOver(
+      id, claims: gossip.document.all(.claim), ends: gossip.document.all(.end), may: mayIn)
+  }
+
+  private var activeCall: ActiveCall? {
+    var present: [(member: NodeID, participation: Participation)] = []
+    for id in roster.keys {
+      guard let entry = gossip.document.newest(.presence, of: id),
+        case .presence(let presence) = entry.entry.body, let participation = presence.call
+      else { continue }
+      present.append((id, participation))
+    }
+    if let mine = own.call { present.append((identity.id, mine)) }
+    return CallLedger.active(
+      claims: gossip.document.all(.claim), ends: gossip.document.all(.end), present: present,
+      may: mayIn)
+  }
+
+  private var mayIn: (Capability, NodeID) -> Bool { { may($0, $1) } }
+
+  // MARK: Telling
+
+  /// Says what has changed about this node: at once, but for who speaks, which may wait.
+  private mutating func tellOwn(at now: Instant, _ out: inout [Output]) {
+    guard let ownEntry, case .presence(let told) = ownEntry.entry.body else { return }
+    guard told != own else {
+      presenceDueAt = nil
+      return
+    }
+    var quiet = own
+    if told.flags.contains(.speaking) {
+      quiet.flags.insert(.speaking)
+    } else {
+      quiet.flags.remove(.speaking)
+    }
+    if quiet == told, let sentAt = presenceSentAt, now - sentAt < Self.speakingInterval {
+      presenceDueAt = sentAt + Self.speakingInterval
+      return
+    }
+    publishPresence(at: now, &out)
+    settleAll(at: now, &out)
+  }
+}

@@ -1,0 +1,311 @@
+import MusterBase
+import MusterWire
+
+/// Tells which neighbours do not answer any more: SWIM (Das, Gupta, Motivala, DSN 2002) with
+/// Lifeguard, over the links of one channel.
+///
+/// Anything that comes over a link is a sign of life, so probes go only where it is quiet. Who does
+/// not answer is probed through others as well, then suspected, and failed when the suspicion has
+/// lasted. What other neighbours report of whom they hear makes suspicions shorter, and has this node
+/// look at once. A node that was stopped or starved doubts itself before it doubts others.
+public struct FailureDetector: Sendable {
+  public struct Configuration: Sendable, Equatable {
+    /// One neighbour is probed this often, all of them in turn.
+    public var probeInterval = Duration.milliseconds(300)
+    /// A neighbour is not probed within this time of its last sign of life, unless others doubt it.
+    public var perPeerInterval = Duration.seconds(1)
+    /// How long an answer may take; longer where the round trip is.
+    public var probeTimeout = Duration.milliseconds(300)
+    /// How many others are asked to probe.
+    public var helpers = 3
+    public var suspicionMinimum = Duration.milliseconds(2800)
+    public var suspicionMaximum = Duration.seconds(4)
+    /// A tick this late means that this process did not run.
+    public var lateness = Duration.milliseconds(400)
+    public var healthLimit = 8
+
+    public init() {}
+  }
+
+  public enum Output: Equatable, Sendable {
+    case ping(NodeID)
+    /// Ask `helper` to ping `target`.
+    case ask(helper: NodeID, target: NodeID, token: UInt64)
+    /// Tell `to`, which asked for it, what came of a ping of `target`.
+    case answer(to: NodeID, target: NodeID, token: UInt64, answered: Bool)
+    case suspects(NodeID)
+    case clears(NodeID)
+    case fails(NodeID)
+  }
+
+  struct Peer: Sendable {
+    var upSince: Instant
+    /// The probe under way began then.
+    var probedAt: Instant?
+    var nextPingAt: Instant?
+    var hasAskedHelpers = false
+    var suspectedAt: Instant?
+    /// Neighbours that doubt it too, or do not hear it any more: so many at most as there are.
+    var confirmedBy: [NodeID] = []
+    /// Whom it hears, by their prefixes.
+    var heard: [UInt64] = []
+    /// Helpers that were asked about it and have said nothing at all.
+    var silentHelpers = 0
+  }
+
+  /// Pings for others that are still to be answered.
+  struct Errand: Sendable {
+    var requester: NodeID
+    var target: NodeID
+    var token: UInt64
+    var since: Instant
+    var until: Instant
+  }
+
+  static let errandLimit = 64
+
+  let configuration: Configuration
+  var peers = PeerTable<NodeID, Peer>()
+  var errands: [Errand] = []
+  /// Lifeguard's local health: 0 is well; timeouts grow with it.
+  public private(set) var health = 0
+  private var round: [NodeID] = []
+  private var random: PRNG
+  private var nextProbeAt: Instant?
+  private var tokens: UInt64 = 0
+  /// What `deadline` was after the last tick.
+  private var promised: Instant?
+
+  public init(seed: UInt64, configuration: Configuration = .init()) {
+    self.configuration = configuration
+    random = PRNG(seed: seed)
+  }
+
+  /// Neighbours under suspicion, in the order of their ids.
+  public var suspected: [NodeID] { peers.filter { $0.value.suspectedAt != nil }.map { $0.key } }
+
+  public mutating func linkUp(_ peer: NodeID, at now: Instant) {
+    peers[peer] = Peer(upSince: now)
+    if nextProbeAt == nil { nextProbeAt = now + configuration.probeInterval }
+  }
+
+  public mutating func linkDown(_ peer: NodeID) {
+    peers[peer] = nil
+    errands.removeAll { $0.target == peer || $0.requester == peer }
+    for place in 0..<peers.count { peers[at: place].confirmedBy.removeAll { $0 == peer } }
+    if peers.isEmpty { (nextProbeAt, promised) = (nil, nil) }
+  }
+
+  /// Whom a neighbour hears and suspects, as gossip brought it.
+  public mutating func noted(_ hearing: Hearing, of peer: NodeID, at now: Instant) {
+    guard let place = peers.index(of: peer) else { return }
+    let before = peers[at: place].heard
+    peers[at: place].heard = hearing.heard
+    for index in 0..<peers.count where index != place {
+      let prefix = peers.keys[index].key.prefix
+      let doubts =
+        hearing.suspected.contains(prefix)
+        || before.contains(prefix) && !hearing.heard.contains(prefix)
+      let isKnown = peers[at: index].confirmedBy.contains(peer)
+      if doubts, !isKnown {
+        peers[at: index].confirmedBy.append(peer)
+        // Another's doubt is a reason to look, not a verdict.
+        if peers[at: index].probedAt == nil { beginProbe(index, at: now) }
+      } else if !doubts, isKnown, hearing.heard.contains(prefix) {
+        peers[at: index].confirmedBy.removeAll { $0 == peer }
+      }
+    }
+  }
+
+  /// A neighbour asks this node to ping another.
+  public mutating func receiveProbe(
+    _ target: NodeID, token: UInt64, from requester: NodeID, at now: Instant
+  ) -> [Output] {
+    guard peers.index(of: target) != nil, target != requester else {
+      return [.answer(to: requester, target: target, token: token, answered: false)]
+    }
+    guard errands.count < Self.errandLimit else { return [] }
+    errands.append(
+      Errand(
+        requester: requester, target: target, token: token, since: now,
+        until: now + configuration.probeTimeout))
+    return [.ping(target)]
+  }
+
+  /// What came of a ping that a helper was asked for.
+  public mutating func receiveProbed(
+    _ target: NodeID, token: UInt64, answered: Bool, from helper: NodeID, at now: Instant
+  ) -> [Output] {
+    guard let place = peers.index(of: target), peers.index(of: helper) != nil,
+      peers[at: place].probedAt != nil
+    else { return [] }
+    peers[at: place].silentHelpers = max(peers[at: place].silentHelpers - 1, 0)
+    return []
+  }
+
+  private mutating func beginProbe(_ place: Int, at now: Instant) {
+    peers[at: place].probedAt = now
+    peers[at: place].nextPingAt = now
+    peers[at: place].hasAskedHelpers = false
+    nextProbeAt = soonest(nextProbeAt, now)
+    promised = soonest(promised, now)
+  }
+
+  // MARK: Time
+
+  public var deadline: Instant? { promised ?? nextProbeAt }
+
+  /// Probes, suspects and fails. `lastHeard`: when anything authentic last came from a neighbour.
+  public mutating func tick(
+    at now: Instant, lastHeard: (NodeID) -> Instant?, roundTrip: (NodeID) -> Duration?
+  ) -> [Output] {
+    guard !peers.isEmpty else { return [] }
+    var out: [Output] = []
+    if let promised, now - promised > configuration.lateness { excuse(at: now) }
+    report(at: now, lastHeard, &out)
+    for place in 0..<peers.count { watch(place, at: now, lastHeard, roundTrip, &out) }
+    if let due = nextProbeAt, due <= now { probeNext(at: now, lastHeard, &out) }
+    promised = nextDeadline
+    return out
+  }
+
+  /// This process did not run: what it did not hear is nobody's fault.
+  private mutating func excuse(at now: Instant) {
+    health = min(health + 1, configuration.healthLimit)
+    for place in 0..<peers.count {
+      if peers[at: place].probedAt != nil { peers[at: place].probedAt = now }
+      if peers[at: place].suspectedAt != nil { peers[at: place].suspectedAt = now }
+      peers[at: place].nextPingAt = now
+    }
+  }
+
+  /// Answers those that asked for pings.
+  private mutating func report(
+    at now: Instant, _ lastHeard: (NodeID) -> Instant?, _ out: inout [Output]
+  ) {
+    for errand in errands {
+      let answered = lastHeard(errand.target).map { $0 > errand.since } ?? false
+      guard answered || errand.until <= now else { continue }
+      out.append(
+        .answer(
+          to: errand.requester, target: errand.target, token: errand.token, answered: answered))
+    }
+    errands.removeAll { errand in
+      errand.until <= now || lastHeard(errand.target).map { $0 > errand.since } ?? false
+    }
+  }
+
+  /// One neighbour whose probe is under way, or that is suspected.
+  private mutating func watch(
+    _ place: Int, at now: Instant, _ lastHeard: (NodeID) -> Instant?,
+    _ roundTrip: (NodeID) -> Duration?, _ out: inout [Output]
+  ) {
+    guard let since = peers[at: place].probedAt else { return }
+    let id = peers.keys[place]
+    if let heard = lastHeard(id), heard > since {
+      settle(place, &out)
+      return
+    }
+    if let due = peers[at: place].nextPingAt, due <= now {
+      peers[at: place].nextPingAt = now + configuration.probeInterval
+      out.append(.ping(id))
+    }
+    let patience = max(configuration.probeTimeout, (roundTrip(id) ?? .zero) * 2)
+    guard now - since >= patience * (health + 1) else { return }
+    if !peers[at: place].hasAskedHelpers { askHelpers(place, &out) }
+    guard let suspectedAt = peers[at: place].suspectedAt else {
+      peers[at: place].suspectedAt = now
+      out.append(.suspects(id))
+      return
+    }
+    guard now - suspectedAt >= suspicionTimeout(place) else { return }
+    doubtItself(place)
+    out.append(.fails(id))
+    // The host ends the link; until then the question is not asked again.
+    peers[at: place].suspectedAt = now
+  }
+
+  /// It is there after all.
+  private mutating func settle(_ place: Int, _ out: inout [Output]) {
+    let wasSuspected = peers[at: place].suspectedAt != nil
+    peers[at: place].probedAt = nil
+    peers[at: place].nextPingAt = nil
+    peers[at: place].suspectedAt = nil
+    peers[at: place].hasAskedHelpers = false
+    peers[at: place].silentHelpers = 0
+    health = max(health - 1, 0)
+    if wasSuspected { out.append(.clears(peers.keys[place])) }
+  }
+
+  /// Lifeguard: a helper always says something, so silence of all of them is this node's own.
+  private mutating func doubtItself(_ place: Int) {
+    guard peers[at: place].silentHelpers > 0 else { return }
+    health = min(health + 1, configuration.healthLimit)
+    peers[at: place].silentHelpers = 0
+  }
+
+  private func suspicionTimeout(_ place: Int) -> Duration {
+    Suspicion.timeout(
+      confirmations: peers[at: place].confirmedBy.count, expected: min(3, peers.count - 2),
+      minimum: configuration.suspicionMinimum, maximum: configuration.suspicionMaximum)
+      * (health + 1)
+  }
+
+  private mutating func askHelpers(_ place: Int, _ out: inout [Output]) {
+    let target = peers.keys[place]
+    peers[at: place].hasAskedHelpers = true
+    var helpers: [NodeID] = []
+    for index in 0..<peers.count where index != place && peers[at: index].suspectedAt == nil {
+      if peers[at: index].heard.contains(target.key.prefix) { helpers.append(peers.keys[index]) }
+    }
+    for _ in 0..<min(configuration.helpers, helpers.count) {
+      tokens &+= 1
+      let helper = helpers.remove(at: random.below(helpers.count))
+      peers[at: place].silentHelpers += 1
+      out.append(.ask(helper: helper, target: target, token: tokens))
+    }
+  }
+
+  /// The next neighbour in turn that has been quiet.
+  private mutating func probeNext(
+    at now: Instant, _ lastHeard: (NodeID) -> Instant?, _ out: inout [Output]
+  ) {
+    nextProbeAt = now + random.jittered(configuration.probeInterval, by: 0.1)
+    for _ in 0..<peers.count {
+      guard let id = nextInTurn(), let place = peers.index(of: id) else { continue }
+      let heard = lastHeard(id) ?? peers[at: place].upSince
+      guard peers[at: place].probedAt == nil, now - heard >= configuration.perPeerInterval else {
+        continue
+      }
+      peers[at: place].probedAt = now
+      peers[at: place].hasAskedHelpers = false
+      peers[at: place].nextPingAt = now + configuration.probeInterval
+      out.append(.ping(id))
+      return
+    }
+  }
+
+  /// A round of all neighbours in an order drawn anew each time (SWIM section 4.3).
+  private mutating func nextInTurn() -> NodeID? {
+    if round.isEmpty {
+      var left = peers.keys
+      while !left.isEmpty { round.append(left.remove(at: random.below(left.count))) }
+    }
+    return round.popLast()
+  }
+
+  private var nextDeadline: Instant? {
+    var next = nextProbeAt
+    for place in 0..<peers.count {
+      guard let since = peers[at: place].probedAt else { continue }
+      next = soonest(next, peers[at: place].nextPingAt)
+      if let suspectedAt = peers[at: place].suspectedAt {
+        next = soonest(next, suspectedAt + suspicionTimeout(place))
+      } else {
+        next = soonest(next, since + configuration.probeTimeout * (health + 1))
+      }
+    }
+    for errand in errands { next = soonest(next, errand.until) }
+    return next
+  }
+}

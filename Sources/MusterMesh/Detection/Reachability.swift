@@ -1,0 +1,41 @@
+import MusterBase
+
+/// Who is there: whoever can be reached over links that both ends report.
+public enum Reachability {
+  /// Everyone that a path of links leads to from `own`, in rising order, without `own`.
+  ///
+  /// This node's own links count by themselves. A link between two others counts when each says that
+  /// it hears the other: a node that can send but not receive is not there (memberlist issue 45).
+  public static func reachable(
+    from own: NodeID, links: [NodeID], hearing: [(member: NodeID, heard: [UInt64])]
+  ) -> [NodeID] {
+    let nodes = hearing.sorted { $0.member.key.prefix < $1.member.key.prefix }
+    let lists = nodes.map { $0.heard.sorted() }
+    let prefixes = nodes.map(\.member.key.prefix)
+    var isReached = [Bool](repeating: false, count: nodes.count)
+    var reached = links.filter { $0 != own }
+    var waiting: [Int] = []
+    for link in links {
+      if let place = find(link.key.prefix, in: prefixes), !isReached[place] {
+        isReached[place] = true
+        waiting.append(place)
+      }
+    }
+    while let place = waiting.popLast() {
+      for prefix in lists[place] {
+        guard let other = find(prefix, in: prefixes), !isReached[other],
+          find(prefixes[place], in: lists[other]) != nil, nodes[other].member != own
+        else { continue }
+        isReached[other] = true
+        reached.append(nodes[other].member)
+        waiting.append(other)
+      }
+    }
+    return reached.sorted()
+  }
+
+  private static func find(_ value: UInt64, in sorted: [UInt64]) -> Int? {
+    let place = sorted.firstPlace { $0 >= value }
+    return place < sorted.count && sorted[place] == value ? place : nil
+  }
+}

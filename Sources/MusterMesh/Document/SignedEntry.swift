@@ -1,0 +1,86 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// What names an entry everywhere: BLAKE2b-256 of its bytes with the signature.
+public typealias EntryID = Bytes32
+
+/// An entry with its author's signature, which was found good.
+///
+/// Shared, not copied: documents, outboxes and logs all hold the same one.
+public struct SignedEntry: Sendable {
+  private final class Storage: Sendable {
+    let entry: Entry
+    let bytes: [UInt8]
+    let id: EntryID
+
+    init(entry: Entry, bytes: [UInt8]) {
+      self.entry = entry
+      self.bytes = bytes
+      id = SignedEntry.id(of: bytes)
+    }
+  }
+
+  private let storage: Storage
+
+  public var entry: Entry { storage.entry }
+  /// As it travels: the entry and its signature.
+  public var bytes: [UInt8] { storage.bytes }
+  public var id: EntryID { storage.id }
+
+  /// What is wrong with bytes that claim to be a signed entry.
+  public enum Fault: Error, Equatable, Sendable {
+    case malformed
+    case forged
+  }
+
+  /// Signs `entry`, whose author must be `identity`, for one channel.
+  public static func sign(
+    _ entry: Entry, by identity: Identity, in channel: ChannelID
+  ) -> SignedEntry {
+    let bytes = entry.encoded()
+    let signature = identity.sign(message(bytes[...], in: channel))
+    return SignedEntry(storage: Storage(entry: entry, bytes: bytes + signature))
+  }
+
+  /// The entry, once its author's signature is found good for `channel`.
+  public static func verified(
+    _ bytes: [UInt8], in channel: ChannelID
+  ) throws(Fault) -> SignedEntry {
+    guard bytes.count > Entry.signatureBytes, bytes.count <= Limits.entryBytes else {
+      throw .malformed
+    }
+    let signed = bytes.dropLast(Entry.signatureBytes)
+    let entry: Entry
+    do { entry = try Entry(decoding: signed) } catch { throw .malformed }
+    let isGenuine = Signatures.isValid(
+      bytes.suffix(Entry.signatureBytes), of: message(signed, in: channel), by: entry.author)
+    guard isGenuine else { throw .forged }
+    return SignedEntry(storage: Storage(entry: entry, bytes: bytes))
+  }
+
+  /// The id that bytes have or would have as an entry.
+  public static func id(of bytes: [UInt8]) -> EntryID {
+    guard let id = EntryID(Blake2b.hash(bytes)) else { preconditionFailure("32 bytes by argument") }
+    return id
+  }
+
+  private static func message(_ bytes: ArraySlice<UInt8>, in channel: ChannelID) -> [UInt8] {
+    Array("muster/1 entry".utf8) + channel.key.bytes + bytes
+  }
+}
+
+extension SignedEntry: Comparable {
+  public static func == (a: SignedEntry, b: SignedEntry) -> Bool {
+    a.storage === b.storage || a.id == b.id
+  }
+
+  /// The order of a document: by cause as far as that is known, and the same for everyone.
+  public static func < (a: SignedEntry, b: SignedEntry) -> Bool {
+    let (x, y) = (a.entry, b.entry)
+    if x.lamport != y.lamport { return x.lamport < y.lamport }
+    if x.author != y.author { return x.author < y.author }
+    if x.sequence != y.sequence { return x.sequence < y.sequence }
+    return a.id < b.id
+  }
+}

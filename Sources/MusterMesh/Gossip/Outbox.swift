@@ -1,0 +1,127 @@
+import MusterBase
+import MusterWire
+
+/// What is on its way to one neighbour: sent again until acknowledged, no faster than it gets there.
+///
+/// The window is in entries and follows the ways of TCP (RFC 5681): it grows with what is
+/// acknowledged, halves when something is lost, and also when the round trip shows that a queue
+/// builds up. A link of the field, some tens of kbit/s for everything, is thus never filled by news.
+struct Outbox: Sendable {
+  static let firstWindow = 4.0
+  static let windowLimit = 64.0
+  static let firstTimeout = Duration.milliseconds(200)
+  static let shortestTimeout = Duration.milliseconds(60)
+  static let longestTimeout = Duration.seconds(3)
+  /// Times an entry is sent; the comparison of documents finds what still does not arrive.
+  static let attempts = 6
+  /// A round trip this much above the shortest means that a queue has built up.
+  static let queueing = Duration.milliseconds(100)
+
+  private struct Flight: Sendable {
+    var entry: SignedEntry
+    var sentAt: Instant
+    var dueAt: Instant
+    var timeout: Duration
+    var attempts = 1
+  }
+
+  /// Everything but messages goes first.
+  private var urgent: [SignedEntry] = []
+  private var bulk: [SignedEntry] = []
+  private var flights: [Flight] = []
+  private var window = firstWindow
+  private var roundTrip: Duration?
+  private var shortestRoundTrip: Duration?
+  private var halvedAt: Instant?
+  /// Something did not fit; the documents are to be compared when the rest is through.
+  private(set) var hasOverflowed = false
+
+  var isEmpty: Bool { flights.isEmpty && urgent.isEmpty && bulk.isEmpty }
+  var deadline: Instant? { flights.reduce(nil) { soonest($0, $1.dueAt) } }
+
+  func contains(_ id: EntryID) -> Bool {
+    flights.contains { $0.entry.id == id } || urgent.contains { $0.id == id }
+      || bulk.contains { $0.id == id }
+  }
+
+  /// Puts an entry in line; false when there is no room.
+  @discardableResult
+  mutating func add(_ entry: SignedEntry) -> Bool {
+    guard !contains(entry.id) else { return true }
+    guard flights.count + urgent.count + bulk.count < Limits.outboxEntries else {
+      hasOverflowed = true
+      return false
+    }
+    if entry.entry.body.kind == .message { bulk.append(entry) } else { urgent.append(entry) }
+    return true
+  }
+
+  /// Leaves out what nobody needs any more.
+  mutating func drop(_ entries: [SignedEntry]) {
+    for entry in entries {
+      urgent.removeAll { $0.id == entry.id }
+      bulk.removeAll { $0.id == entry.id }
+      flights.removeAll { $0.entry.id == entry.id }
+    }
+  }
+
+  /// The neighbour has these.
+  mutating func acknowledged(_ ids: [UInt64], at now: Instant) {
+    for id in ids {
+      guard let place = flights.firstIndex(where: { $0.entry.id.prefix == id }) else { continue }
+      let flight = flights.remove(at: place)
+      // Only of what was sent once is it known which sending was answered (Karn).
+      if flight.attempts == 1 { measured(now - flight.sentAt, at: now) }
+      window = min(window + 1, Self.windowLimit)
+    }
+  }
+
+  /// What is to be sent now: what was lost, then what fits into the window.
+  mutating func due(at now: Instant) -> [SignedEntry] {
+    var due: [SignedEntry] = []
+    for place in flights.indices where flights[place].dueAt <= now {
+      halve(at: now)
+      flights[place].attempts += 1
+      flights[place].timeout = min(flights[place].timeout * 2, Self.longestTimeout)
+      flights[place].dueAt = now + flights[place].timeout
+      if flights[place].attempts <= Self.attempts { due.append(flights[place].entry) }
+    }
+    flights.removeAll { $0.attempts > Self.attempts }
+    while flights.count < Int(window), let entry = next() {
+      let timeout = self.timeout
+      flights.append(Flight(entry: entry, sentAt: now, dueAt: now + timeout, timeout: timeout))
+      due.append(entry)
+    }
+    return due
+  }
+
+  /// Whether what had to be left out may be looked for now; asked once.
+  mutating func takeOverflow() -> Bool {
+    guard hasOverflowed, isEmpty else { return false }
+    hasOverflowed = false
+    return true
+  }
+
+  private mutating func next() -> SignedEntry? {
+    if !urgent.isEmpty { return urgent.removeFirst() }
+    return bulk.isEmpty ? nil : bulk.removeFirst()
+  }
+
+  private var timeout: Duration {
+    guard let roundTrip else { return Self.firstTimeout }
+    return min(max(roundTrip * 2 + .milliseconds(40), Self.shortestTimeout), Self.longestTimeout)
+  }
+
+  private mutating func measured(_ sample: Duration, at now: Instant) {
+    roundTrip = roundTrip.map { $0 * 0.875 + sample * 0.125 } ?? sample
+    shortestRoundTrip = shortestRoundTrip.map { min($0, sample) } ?? sample
+    if let shortestRoundTrip, sample > shortestRoundTrip + Self.queueing { halve(at: now) }
+  }
+
+  /// At most once in a round trip: one full queue is one reason.
+  private mutating func halve(at now: Instant) {
+    if let halvedAt, now - halvedAt < roundTrip ?? Self.firstTimeout { return }
+    halvedAt = now
+    window = max(window / 2, 1)
+  }
+}

@@ -1,0 +1,101 @@
+import MusterBase
+import MusterWire
+
+/// Finding what one of two documents has and the other has not, in a few messages.
+///
+/// The ids of entries are hashes, so they spread evenly over a tree of 16 branches a level. Two nodes
+/// compare sums of ids, and go down where they differ until a branch is small enough to be listed.
+extension Document {
+  /// Bits from one level to the next.
+  private static let branchBits: UInt8 = 4
+  /// Lists shorter than this cost little more than a fingerprint.
+  private static let shortList = 4
+
+  /// What follows from a neighbour's ranges.
+  struct Comparison: Equatable, Sendable {
+    /// What the neighbour lacks.
+    var lacking: [SignedEntry] = []
+    /// What this document lacks.
+    var wanted: [UInt64] = []
+    /// Where more has to be compared.
+    var ranges: [RangeSummary] = []
+  }
+
+  /// The first thing to say to who has another digest.
+  var rootRanges: [RangeSummary] {
+    count <= RangeSummary.idLimit
+      ? [list(depth: 0, prefix: 0)] : children(depth: 0, prefix: 0)
+  }
+
+  func compare(_ theirs: [RangeSummary]) -> Comparison {
+    var result = Comparison()
+    for range in theirs { compare(range, &result) }
+    return result
+  }
+
+  private func compare(_ range: RangeSummary, _ result: inout Comparison) {
+    guard range.depth <= RangeSummary.depthLimit, range.depth % Self.branchBits == 0 else { return }
+    let prefix = Self.masked(range.prefix, range.depth)
+    let places = places(depth: range.depth, prefix: prefix)
+    switch range.content {
+    case .fingerprint(let theirs):
+      guard fingerprint(places) != theirs else { return }
+      if places.count <= RangeSummary.idLimit
+        || range.depth + Self.branchBits > RangeSummary.depthLimit
+      {
+        result.ranges.append(list(depth: range.depth, prefix: prefix))
+      } else {
+        result.ranges += children(depth: range.depth, prefix: prefix)
+      }
+    case .ids(let theirs):
+      let listed = theirs.sorted()
+      func isListed(_ id: UInt64) -> Bool {
+        let place = listed.firstPlace { $0 >= id }
+        return place < listed.count && listed[place] == id
+      }
+      for place in places where !isListed(ids[place].prefix) {
+        result.lacking += entry(ids[place].prefix)
+      }
+      result.wanted += theirs.filter { !contains($0) }
+    }
+  }
+
+  private func children(depth: UInt8, prefix: UInt64) -> [RangeSummary] {
+    let below = depth + Self.branchBits
+    return (UInt64(0)..<16).map { branch in
+      let child = prefix | branch << UInt64(64 - below)
+      let places = places(depth: below, prefix: child)
+      return places.count <= Self.shortList
+        ? list(depth: below, prefix: child)
+        : RangeSummary(
+          depth: below, prefix: child, content: .fingerprint(fingerprint(places)))
+    }
+  }
+
+  /// All ids of a range; of a range with too many for one list, which nobody could make by chance,
+  /// the first.
+  private func list(depth: UInt8, prefix: UInt64) -> RangeSummary {
+    let places = places(depth: depth, prefix: prefix)
+    let listed = places.prefix(RangeSummary.idLimit).map { ids[$0].prefix }
+    return RangeSummary(depth: depth, prefix: prefix, content: .ids(listed))
+  }
+
+  private func places(depth: UInt8, prefix: UInt64) -> Range<Int> {
+    let first = ids.firstPlace { $0.prefix >= prefix }
+    let last = prefix | Self.tail(depth)
+    return first..<max(first, ids.firstPlace { $0.prefix > last })
+  }
+
+  private func fingerprint(_ places: Range<Int>) -> [UInt8] {
+    var sum = EntryID.zero
+    for place in places { sum = sum &+ ids[place] }
+    return Array(sum.bytes.suffix(RangeSummary.fingerprintBytes))
+  }
+
+  private static func masked(_ prefix: UInt64, _ depth: UInt8) -> UInt64 { prefix & ~tail(depth) }
+
+  /// The bits that a prefix of this depth leaves open.
+  private static func tail(_ depth: UInt8) -> UInt64 {
+    depth == 0 ? .max : (UInt64(1) << UInt64(64 - Int(min(depth, 63)))) &- 1
+  }
+}

@@ -1,0 +1,40 @@
+import MusterWire
+
+/// Something that a member of a channel may or may not do; every receiver checks it.
+public enum Capability: Sendable, CaseIterable {
+  case receive
+  case joinCall
+  case sendText
+  case sendAudio
+  case sendVideo
+  case startCall
+  case share
+  /// Take over a call whose initiator has vanished.
+  case handOver
+  /// Give and take roles below the own one.
+  case grant
+
+  /// Who may do what, after the roles of Azure Communication Services' rooms: the least role that
+  /// it takes. Each role may do all that the ones before it may; `none` may do nothing.
+  public var leastRole: Role {
+    switch self {
+    case .receive: .consumer
+    case .joinCall: .consumer
+    case .sendText: .consumer
+    case .sendAudio: .attendee
+    case .sendVideo: .attendee
+    case .startCall: .presenter
+    case .share: .presenter
+    case .handOver: .presenter
+    case .grant: .owner
+    }
+  }
+
+  /// Whether a member with `role` may do it in a channel with `settings`.
+  public func isAllowed(to role: Role, in settings: ChannelSettings) -> Bool {
+    if settings.onlyPresentersSend, self == .sendAudio || self == .sendVideo {
+      return role >= .presenter
+    }
+    return role >= leastRole
+  }
+}

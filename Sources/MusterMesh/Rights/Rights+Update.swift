@@ -1,0 +1,93 @@
+import MusterBase
+import MusterWire
+
+/// From the entries of a document to what owners have said of each key.
+extension Rights {
+  /// The owner's key changes from the first on, without a gap.
+  static func chain(
+    _ entries: [SignedEntry], of owner: NodeID
+  ) -> [(change: EpochChange, entry: SignedEntry)] {
+    var candidates: [(change: EpochChange, entry: SignedEntry)] = []
+    for entry in entries where entry.entry.author == owner {
+      if case .epoch(let change) = entry.entry.body { candidates.append((change, entry)) }
+    }
+    candidates.sort {
+      $0.change.number != $1.change.number
+        ? $0.change.number < $1.change.number : $0.entry < $1.entry
+    }
+    var chain: [(change: EpochChange, entry: SignedEntry)] = []
+    for candidate in candidates where chain.count < Limits.epochs {
+      let last = chain.last
+      guard candidate.change.number == UInt32(chain.count) + 1,
+        candidate.change.previous == last?.entry.id ?? .zero
+      else { continue }
+      chain.append(candidate)
+    }
+    return chain
+  }
+
+  /// Checks the redemptions that are new; those that are gone are forgotten.
+  mutating func checkRedemptions(_ entries: [SignedEntry]) {
+    var table = PeerTable<NodeID, CheckedRedemption>()
+    for entry in entries {
+      guard case .redemption(let redemption) = entry.entry.body else { continue }
+      let author = entry.entry.author
+      if let known = checked[author], known.id == entry.id {
+        table[author] = known
+        continue
+      }
+      let grant = Invites.verified(redemption, by: author, in: channel)
+      table[author] = CheckedRedemption(id: entry.id, word: grant.flatMap(Standing.Word.init))
+    }
+    checked = table
+  }
+
+  /// Sorts what counts, or may count at some time, by whom it is about.
+  mutating func collectStandings(_ entries: [SignedEntry], owner: NodeID) {
+    let grants = entries.compactMap(Standing.Word.init).filter { !$0.grant.isBearer }
+    let invites = checked.compactMap { redeemer, redemption in
+      redemption.word.map { (redeemer: redeemer, word: $0) }
+    }
+    // Whoever has at any time been made an owner by the first one, whose word is above all.
+    var owners: [NodeID] = []
+    owners += grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
+    owners += invites.filter { $0.word.author == owner && $0.word.grant.role == .owner }
+      .map(\.redeemer)
+
+    func counts(_ word: Standing.Word) -> Bool {
+      word.author == owner || (word.grant.role < .owner && owners.contains(word.author))
+    }
+    standings = PeerTable()
+    for word in grants.sorted(by: { $1.entry < $0.entry }) where counts(word) {
+      standings[word.grant.subject, default: Standing()].direct.append(word)
+    }
+    for (redeemer, word) in invites where counts(word) {
+      standings[redeemer, default: Standing()].invite = word
+    }
+    for (change, entry) in chain {
+      for member in change.removed {
+        standings[member, default: Standing()].shutOut(by: entry)
+      }
+    }
+  }
+}
+
+extension Standing.Word {
+  /// Nil for an entry that is no grant.
+  init?(_ entry: SignedEntry) {
+    guard case .grant(let grant) = entry.entry.body else { return nil }
+    self.init(entry: entry, grant: grant)
+  }
+
+  var author: NodeID { entry.entry.author }
+}
+
+extension PeerTable {
+  /// The value under `key`, put there first when there is none.
+  fileprivate subscript(
+    key: Key, default initial: @autoclosure () -> Value
+  ) -> Value {
+    get { self[key] ?? initial() }
+    set { self[key] = newValue }
+  }
+}

@@ -1,0 +1,97 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// The channel that a run is about.
+struct ChannelPlan: Sendable {
+  let name: String
+  /// Nil for an open channel.
+  let genesis: SignedGenesis?
+  /// The key that it begins with.
+  let key: EpochKey
+
+  var id: ChannelID { genesis?.channelID ?? key.key.channelID }
+
+  init(_ scenario: Scenario, seed: UInt64, owner: Identity, _ prng: inout PRNG) {
+    name = "\(Marker.text)-room-\(seed)"
+    var entropy = Entropy.seeded(prng.next())
+    guard scenario.kind == .created, let secret = ChannelKey(secret: entropy.bytes(32)) else {
+      genesis = nil
+      key = EpochKey(number: 0, key: ChannelKey.fromName(name))
+      return
+    }
+    key = EpochKey(number: 0, key: secret)
+    genesis = SignedGenesis.sign(
+      Genesis(
+        owner: owner.id, nonce: entropy.bytes(Genesis.nonceBytes), createdAt: WallTime.base,
+        settings: scenario.settings, name: name),
+      by: owner)
+  }
+}
+
+/// Wall time of the simulated world.
+enum WallTime {
+  /// Seconds since 1970 when a run begins.
+  static let base: UInt64 = 1_760_000_000
+
+  static func seconds(_ now: Instant) -> UInt64 {
+    base + UInt64(clamping: now.nanoseconds / 1_000_000_000)
+  }
+}
+
+/// What the owner does before any node runs: roles for some, invites for all.
+extension Simulation {
+  mutating func found() {
+    guard channel.genesis != nil else { return }
+    var office = Node(
+      identity: nodes[0].identity, entropy: .seeded(prng.next()), seed: prng.next())
+    office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: now)
+    let id = channel.id
+    record(office.join(nodes[0].setup(of: channel), call: false, at: now), at: 0)
+    for place in nodes.indices.dropFirst() {
+      let role = scenario.roles[place]
+      let end = WallTime.seconds(.zero + (calmAt - .zero) * 0.7)
+      let expiresAt = place == scenario.expiring ? end : 0
+      if scenario.isGranted[place] {
+        let member = nodes[place].identity.id
+        let outputs = try? office.grant(role, to: member, expiresAt: expiresAt, in: id, at: now)
+        record(outputs ?? [], at: 0)
+      }
+      nodes[place].usesInvite = !scenario.isGranted[place]
+      // Some invites are shared, others are for one: what holds for both must hold.
+      let shared = nodes[1..<place].last { other in
+        scenario.roles[other.place] == role && other.place != scenario.expiring
+      }?.invite
+      let isShared = expiresAt == 0 && prng.chance(0.5)
+      nodes[place].invite =
+        isShared && shared != nil
+        ? shared : invite(to: min(role, .presenter), expiresAt: expiresAt, from: &office)
+    }
+  }
+
+  /// A new invite by an owner's node.
+  func invite(
+    to role: Role, expiresAt: UInt64, from node: inout Node
+  ) -> SimulatedNode.HeldInvite? {
+    let made = try? node.makeInvite(
+      role: role, expiresAt: expiresAt, peers: [], rendezvous: [], in: channel.id, at: now)
+    guard let made, let bytes = made.grant, let seed = made.oneTimeSeed,
+      let secret = Identity(seed: seed), let key = ChannelKey(secret: made.key),
+      let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
+      case .grant(let grant) = entry.body
+    else { return nil }
+    return SimulatedNode.HeldInvite(
+      ticket: Ticket(grant: bytes, secret: secret), grant: grant,
+      order: RoleChecker.Order(lamport: entry.lamport, author: entry.author),
+      key: EpochKey(number: made.epoch, key: key))
+  }
+
+  /// Only what is to be remembered of what a node asks for.
+  private mutating func record(_ outputs: [Node.Output], at place: Int) {
+    for output in outputs {
+      if case .keep(let entry, let id, in: _) = output { keep(entry, id, at: place) }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import MusterBase
+import MusterMesh
+import MusterWire
+
+/// An ended call never comes back at a node that knew of its end.
+///
+/// An end covers its author's claim of its term and all claims of terms before: a successor on the
+/// other side of a partition, with a higher term, goes on, and so does another claim of that term.
+public struct CallChecker: Sendable {
+  /// Who claimed a call under which term, or ended it.
+  public struct Word: Equatable, Sendable {
+    public var call: CallID
+    public var term: UInt32
+    public var author: NodeID
+
+    public init(call: CallID, term: UInt32, author: NodeID) {
+      self.call = call
+      self.term = term
+      self.author = author
+    }
+  }
+
+  /// What one host remembers.
+  private struct Memory: Sendable {
+    var claims: [Word] = []
+    var ends: [Word] = []
+  }
+
+  private var memories: [Memory]
+  private var started: [CallID] = []
+  private var terms: [Word] = []
+  private var ended: [CallID] = []
+
+  public init(nodes: Int) { memories = Array(repeating: Memory(), count: nodes) }
+
+  /// The totals over all nodes so far.
+  public var totals: CallTotals {
+    CallTotals(
+      started: UInt64(started.count), ended: UInt64(ended.count), handedOver: UInt64(terms.count))
+  }
+
+  // MARK: What nodes learn
+
+  public mutating func learnt(claim: Word, at place: Int) {
+    if claim.term == 1, !started.contains(claim.call) { started.append(claim.call) }
+    if claim.term > 1, !terms.contains(claim) { terms.append(claim) }
+    if !memories[place].claims.contains(claim) { memories[place].claims.append(claim) }
+  }
+
+  public mutating func learnt(end: Word, at place: Int) {
+    if !ended.contains(end.call) { ended.append(end.call) }
+    if !memories[place].ends.contains(end) { memories[place].ends.append(end) }
+  }
+
+  /// The initiator leaves its call by command: whatever it then writes down, it knows that.
+  public mutating func ended(_ call: CallInfo, at place: Int) {
+    let word = Word(call: call.id, term: call.term, author: call.initiator)
+    learnt(claim: word, at: place)
+    learnt(end: word, at: place)
+  }
+
+  /// A host has lost its memory.
+  public mutating func forgot(_ place: Int) { memories[place] = Memory() }
+
+  // MARK: What nodes see
+
+  /// What is wrong with a call that a node takes to be on.
+  public func seen(_ call: CallInfo, at place: Int) -> String? {
+    let memory = memories[place]
+    let end = memory.ends.first { end in
+      end.call == call.id && memory.claims.contains(end)
+        && (call.term < end.term || call.term == end.term && call.initiator == end.author)
+    }
+    return end.map { "call \(call.id) of term \(call.term) is on, ended in term \($0.term)" }
+  }
+}

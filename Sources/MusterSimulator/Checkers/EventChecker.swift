@@ -1,0 +1,109 @@
+import MusterBase
+import MusterCore
+import MusterMesh
+
+/// Events tell the whole story once: members join before they change or leave, a call starts before
+/// it ends, links come up before they go down, and whoever adds all that up has what the node has.
+public struct EventChecker: Sendable {
+  private var members = PeerTable<NodeID, Member>()
+  private var call: ActiveCall?
+  private var links: [NodeID] = []
+  private var state = CallState.disconnected
+  private var epoch: UInt32 = 0
+
+  public init() {}
+
+  /// The node has entered the channel anew; links are of the process.
+  public mutating func entered() {
+    (members, call, epoch) = (PeerTable(), nil, 0)
+    state = .disconnected
+  }
+
+  /// The channel is left, and its links with it.
+  public mutating func left() {
+    entered()
+    links = []
+  }
+
+  /// What is wrong with an event, coming after all the others.
+  public mutating func saw(_ event: NodeEvent) -> String? {
+    switch event {
+    case .channel(let event): return saw(event)
+    case .linkUp(let peer, _):
+      if links.contains(peer) { return "a link comes up twice" }
+      links.append(peer)
+    case .linkDown(let peer, _):
+      guard let index = links.firstIndex(of: peer) else { return "a link goes down twice" }
+      links.remove(at: index)
+    case .callState(let new):
+      if new == state { return "is \(new.rawValue) twice" }
+      state = new
+    case .callRefused, .firstFrame, .layer: break
+    }
+    return nil
+  }
+
+  private mutating func saw(_ event: ChannelEvent) -> String? {
+    switch event {
+    case .memberJoined(let member):
+      if members[member.id] != nil { return "\(member.name) joins twice" }
+      members[member.id] = member
+    case .memberUpdated(let member):
+      guard let known = members[member.id] else { return "\(member.name) changes unjoined" }
+      if known == member { return "\(member.name) changes nothing" }
+      members[member.id] = member
+    case .memberLeft(let member, _):
+      if members[member.id] == nil { return "\(member.name) leaves twice" }
+      members[member.id] = nil
+    case .keyChanged(let number):
+      if number <= epoch { return "key \(number) comes after key \(epoch)" }
+      epoch = number
+    case .message, .refused: break
+    case .callStarted, .callJoined, .callLeft, .callHandedOver, .callEnded:
+      return sawCall(event)
+    }
+    return nil
+  }
+
+  private mutating func sawCall(_ event: ChannelEvent) -> String? {
+    switch event {
+    case .callStarted(let new):
+      if call != nil { return "a call starts within a call" }
+      call = new
+    case .callJoined(let new, let who):
+      guard let known = call, known.info.id == new.info.id else { return "a join without its call" }
+      if known.participants.contains(who) { return "joins the call twice" }
+      if (known.participants + [who]).sorted() != new.participants { return "others join unsaid" }
+      call = new
+    case .callLeft(let new, let who, _):
+      guard let known = call, known.info.id == new.info.id else {
+        return "a leave without its call"
+      }
+      if known.participants.filter({ $0 != who }) != new.participants {
+        return "others leave unsaid"
+      }
+      if new.participants.count == known.participants.count { return "leaves the call twice" }
+      call = new
+    case .callHandedOver(let new):
+      guard let known = call, known.info.id == new.info.id else { return "a hand-over of no call" }
+      if new.info.initiator == known.info.initiator { return "a call handed over to its initiator" }
+      call = new
+    case .callEnded(let info, _):
+      guard call?.info.id == info.id else { return "a call ends twice" }
+      call = nil
+    default: break
+    }
+    return nil
+  }
+
+  /// What the events do not add up to.
+  public func difference(members now: [Member], call nowCall: ActiveCall?) -> String? {
+    if members.map(\.value) != now { return "events do not add up to the \(now.count) members" }
+    guard call?.info.id == nowCall?.info.id else { return "events do not add up to the call" }
+    guard call?.participants == nowCall?.participants else {
+      return "events do not add up to the call's participants"
+    }
+    return call?.info.initiator == nowCall?.info.initiator
+      ? nil : "events do not add up to the call's initiator"
+  }
+}

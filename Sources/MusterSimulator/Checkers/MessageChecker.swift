@@ -1,0 +1,161 @@
+import MusterBase
+import MusterMesh
+
+/// Messages are neither lost nor doubled nor altered, come to those they are for only, and never
+/// before one that their author had seen.
+public struct MessageChecker: Sendable {
+  /// A host, and which of its memories it is: a new one begins with every lost disk.
+  public struct Reader: Equatable, Sendable {
+    public var place: Int
+    public var memory: Int
+
+    public init(place: Int, memory: Int) {
+      self.place = place
+      self.memory = memory
+    }
+  }
+
+  /// One reader's having got a message.
+  private struct Copy: Sendable {
+    var reader: Reader
+    var arrivedAt: Instant
+    var shownAt: Instant?
+    /// It came from somebody of whom the reader did not know yet that it may write.
+    var isUnproven: Bool
+  }
+
+  private struct Said: Sendable {
+    var text: String
+    var from: NodeID
+    var author: Reader
+    var to: NodeID?
+    var at: Instant
+    /// What the author had been shown or had said before, by number.
+    var before: NumberSet
+    var copies: [Copy] = []
+  }
+
+  /// How long a message may at least wait for one that it follows.
+  static let patience = Duration.seconds(3)
+
+  private var messages: [Said] = []
+  private var numbers = PeerTable<EntryID, Int>()
+  private var seen: [NumberSet]
+  private var delays: [Duration] = []
+
+  public init(nodes: Int) { seen = Array(repeating: NumberSet(), count: nodes) }
+
+  public var count: Int { messages.count }
+
+  /// The number of the message that an entry is; nil for any other entry.
+  public func number(of id: EntryID) -> Int? { numbers[id] }
+
+  public var totals: MessageTotals {
+    let sorted = delays.sorted()
+    func part(_ fraction: Double) -> Duration {
+      sorted.isEmpty ? .zero : sorted[Int(Double(sorted.count - 1) * fraction)]
+    }
+    return MessageTotals(
+      said: UInt64(messages.count), shown: UInt64(delays.count), medianDelay: part(0.5),
+      p99Delay: part(0.99))
+  }
+
+  // MARK: What happens
+
+  /// A node says something; its entry is kept at the same moment.
+  public mutating func said(
+    _ text: String, as id: EntryID, by from: NodeID, at author: Reader, to: NodeID?,
+    at now: Instant
+  ) {
+    let number = messages.count
+    numbers[id] = number
+    messages.append(
+      Said(text: text, from: from, author: author, to: to, at: now, before: seen[author.place]))
+    kept(id, at: author, isUnproven: false, at: now)
+    _ = seen[author.place].insert(UInt64(number))
+  }
+
+  /// A message's entry has come to a reader.
+  public mutating func kept(
+    _ id: EntryID, at reader: Reader, isUnproven: Bool, at now: Instant
+  ) {
+    guard let number = numbers[id], index(of: reader, number) == nil else { return }
+    messages[number].copies.append(
+      Copy(reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven))
+  }
+
+  /// A host has lost its memory.
+  public mutating func forgot(_ place: Int) { seen[place] = NumberSet() }
+
+  /// What is wrong with a message that a node, `own`, shows.
+  public mutating func shown(
+    _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant
+  ) -> String? {
+    guard let number = numbers[message.id] else { return "a message that nobody said" }
+    let said = messages[number]
+    guard said.text == message.text, said.from == message.from, said.to == message.to else {
+      return "message \(number) altered"
+    }
+    guard said.to == nil || said.to == own || said.from == own else {
+      return "message \(number) to somebody else"
+    }
+    guard let copy = index(of: reader, number) else { return "message \(number) never came" }
+    guard said.copies[copy].shownAt == nil else { return "message \(number) twice" }
+    if let later = overtaker(of: number, at: reader) {
+      return "message \(number) after \(later), whose author had seen it"
+    }
+    messages[number].copies[copy].shownAt = now
+    _ = seen[reader.place].insert(UInt64(number))
+    if reader.place != said.author.place { delays.append(now - said.at) }
+    return nil
+  }
+
+  /// A message that was shown before `number` and should have been shown after it.
+  private func overtaker(of number: Int, at reader: Reader) -> Int? {
+    guard let place = index(of: reader, number) else { return nil }
+    let copy = messages[number].copies[place]
+    guard !copy.isUnproven else { return nil }
+    return messages.indices.first { later in
+      guard later != number, messages[later].before.contains(UInt64(number)),
+        let place = index(of: reader, later)
+      else { return false }
+      let other = messages[later].copies[place]
+      guard let shownAt = other.shownAt else { return false }
+      // Who has waited long enough need not wait for what has not come.
+      return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience
+    }
+  }
+
+  private func index(of reader: Reader, _ number: Int) -> Int? {
+    messages[number].copies.firstIndex { $0.reader == reader }
+  }
+
+  // MARK: What must have happened
+
+  /// The messages that somebody of `readers` still has, and so all of them must, by number.
+  public func held(by readers: [Reader]) -> [Int] {
+    messages.indices.filter { number in
+      messages[number].copies.contains { readers.contains($0.reader) }
+    }
+  }
+
+  /// What is missing from, or twice in, what a node can read of these messages.
+  public func fault(
+    in history: [EntryID], of own: NodeID, among required: [Int], isAuthor: (NodeID) -> Bool
+  ) -> String? {
+    let sorted = history.sorted()
+    if zip(sorted, sorted.dropFirst()).contains(where: { $0 == $1 }) {
+      return "has a message twice"
+    }
+    var present = NumberSet()
+    for id in history {
+      if let number = numbers[id] { _ = present.insert(UInt64(number)) }
+    }
+    let missing = required.first { number in
+      let said = messages[number]
+      let isForIt = said.to == nil || said.to == own || said.from == own
+      return isForIt && isAuthor(said.from) && !present.contains(UInt64(number))
+    }
+    return missing.map { "lacks message \($0)" }
+  }
+}

@@ -1,0 +1,117 @@
+import MusterBase
+import MusterMesh
+import MusterWire
+
+/// Roles are never exceeded: what a member's role forbids has no effect at any other node.
+///
+/// Knows every word of the owners from the commands that were given, not from what nodes make of
+/// them. While words are on their way a node may go by any that there ever was; once all have
+/// settled only the last one counts.
+public struct RoleChecker: Sendable {
+  /// The order of words: an owner's own are counted up, those of two owners settled by their ids.
+  public struct Order: Comparable, Sendable {
+    public var lamport: UInt64
+    public var author: NodeID
+
+    public init(lamport: UInt64, author: NodeID) {
+      self.lamport = lamport
+      self.author = author
+    }
+
+    public static func < (a: Order, b: Order) -> Bool {
+      a.lamport != b.lamport ? a.lamport < b.lamport : a.author < b.author
+    }
+  }
+
+  private struct Word: Sendable {
+    var role: Role
+    var expiresAt: UInt64
+    var order: Order
+    /// The epoch of the key that an invite is for; nil for a direct grant.
+    var invitedIn: UInt32?
+  }
+
+  private let kind: ChannelKind
+  private let settings: ChannelSettings
+  private let owner: NodeID?
+  private var words = PeerTable<NodeID, [Word]>()
+  /// Those of whom several invites are about: which one counts is for the document to say.
+  private var ambiguous: [NodeID] = []
+  /// The owner's changes of the key so far.
+  public private(set) var epoch: UInt32 = 0
+  public private(set) var removed: [NodeID] = []
+
+  /// `owner` is nil in open channels, where everyone is a presenter.
+  public init(owner: NodeID?, settings: ChannelSettings) {
+    kind = owner == nil ? .open : .created
+    self.owner = owner
+    self.settings = settings
+  }
+
+  // MARK: What owners say
+
+  /// An owner grants a role directly.
+  public mutating func granted(
+    _ role: Role, to member: NodeID, expiresAt: UInt64, order: Order
+  ) {
+    add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: nil), to: member)
+  }
+
+  /// A member comes with an invite.
+  public mutating func invited(
+    _ member: NodeID, as role: Role, expiresAt: UInt64, epoch: UInt32, order: Order
+  ) {
+    let known = words[member] ?? []
+    if known.contains(where: { $0.invitedIn != nil && $0.order == order }) { return }
+    if known.contains(where: { $0.invitedIn != nil }) { ambiguous.append(member) }
+    add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: epoch), to: member)
+  }
+
+  /// The owner changes the key for everyone but `member`.
+  public mutating func changedKey(removing member: NodeID) {
+    epoch += 1
+    removed.append(member)
+  }
+
+  private mutating func add(_ word: Word, to member: NodeID) {
+    var known = words[member] ?? []
+    known.append(word)
+    words[member] = known
+  }
+
+  // MARK: What follows
+
+  /// Whether it cannot be told from the commands alone which role the member has.
+  public func isAmbiguous(_ member: NodeID) -> Bool { ambiguous.contains(member) }
+
+  /// The role that a member has once everyone knows everything.
+  public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
+    guard kind == .created else { return .presenter }
+    if member == owner { return .owner }
+    let all = words[member] ?? []
+    let direct = all.filter { $0.invitedIn == nil }.max { $0.order < $1.order }
+    let invite = all.filter { $0.invitedIn ?? 0 >= epoch && $0.invitedIn != nil }
+      .max { $0.order < $1.order }
+    func role(_ word: Word?) -> Role {
+      guard let word, word.expiresAt == 0 || wallSeconds < word.expiresAt else { return .none }
+      return word.role
+    }
+    guard let direct else { return role(invite) }
+    guard let invite, direct.order < invite.order else { return role(direct) }
+    return max(role(direct), role(invite))
+  }
+
+  /// Whether some node may at some time have believed that the member may do it; `strictly`:
+  /// whether all must believe it.
+  public func may(
+    _ capability: Capability, _ member: NodeID, at wallSeconds: UInt64, strictly: Bool
+  ) -> Bool {
+    if strictly, !isAmbiguous(member) {
+      return capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings)
+    }
+    guard kind == .created, member != owner else {
+      return capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings)
+    }
+    return (words[member] ?? []).contains { capability.isAllowed(to: $0.role, in: settings) }
+  }
+}

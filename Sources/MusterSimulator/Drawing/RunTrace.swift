@@ -1,0 +1,104 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// What of a run is drawn; nothing is kept unless it is to be drawn.
+struct RunTrace: Sendable {
+  /// What a lane shows from one time to another; a lane has one of each row at a time.
+  struct Span: Sendable {
+    enum Kind: Equatable, Sendable {
+      case up, present
+      case call(CallID, term: UInt32, isInitiator: Bool)
+      /// How many links it has.
+      case links(Int)
+    }
+
+    let place: Int
+    let row: Int
+    let kind: Kind
+    let from: Instant
+    var to: Instant?
+  }
+
+  struct Mark: Sendable {
+    enum Kind: Sendable {
+      case said, shown, endsCall, leaves, clock, removed
+      case crash(Simulation.Loss)
+      case granted(Role)
+      case refused(Refusal)
+      case key(UInt32)
+      case blocked(to: Int)
+    }
+
+    let place: Int
+    let at: Instant
+    let kind: Kind
+  }
+
+  /// Some hosts cut off from all others.
+  struct Cut: Sendable {
+    let places: [Int]
+    let from: Instant
+    var to: Instant?
+  }
+
+  private static let rows = 4
+  /// A longer run is drawn in part: a picture of more is of no use to anybody.
+  static let markLimit = 20_000
+
+  let isOn: Bool
+  private(set) var spans: [Span] = []
+  private(set) var marks: [Mark] = []
+  private(set) var cuts: [Cut] = []
+  /// The open span of each row of each lane.
+  private var open: [Int?]
+
+  init(isOn: Bool, nodes: Int) {
+    self.isOn = isOn
+    open = Array(repeating: nil, count: nodes * Self.rows)
+  }
+
+  mutating func mark(_ kind: Mark.Kind, at place: Int, _ now: Instant) {
+    guard isOn, marks.count < Self.markLimit else { return }
+    marks.append(Mark(place: place, at: now, kind: kind))
+  }
+
+  mutating func cut(_ places: [Int], at now: Instant) {
+    guard isOn else { return }
+    cuts.append(Cut(places: places, from: now, to: nil))
+  }
+
+  mutating func healed(at now: Instant) {
+    guard isOn, let last = cuts.indices.last, cuts[last].to == nil else { return }
+    cuts[last].to = now
+  }
+
+  /// Looks at what a node is and has.
+  mutating func sample(_ simulated: SimulatedNode, in channel: ChannelID, at now: Instant) {
+    guard isOn else { return }
+    let place = simulated.place
+    let node = simulated.node
+    set(node == nil ? nil : .up, row: 0, of: place, at: now)
+    set(simulated.isPresent ? .present : nil, row: 1, of: place, at: now)
+    var call: Span.Kind?
+    if let node, node.isInCall(channel), let info = node.call(in: channel)?.info {
+      call = .call(info.id, term: info.term, isInitiator: info.initiator == node.id)
+    }
+    set(call, row: 2, of: place, at: now)
+    set(node.map { .links($0.statistics().count) }, row: 3, of: place, at: now)
+  }
+
+  private mutating func set(_ kind: Span.Kind?, row: Int, of place: Int, at now: Instant) {
+    let slot = place * Self.rows + row
+    if let index = open[slot] {
+      guard spans[index].kind != kind else { return }
+      spans[index].to = now
+      open[slot] = nil
+    }
+    guard let kind, spans.count < Self.markLimit else { return }
+    open[slot] = spans.count
+    spans.append(Span(place: place, row: row, kind: kind, from: now, to: nil))
+  }
+}

@@ -1,0 +1,100 @@
+/// A picture as text: elements one after the other, with everything escaped that is not markup.
+public struct SVG: Sendable {
+  public let width: Int
+  public let height: Int
+  private var body = ""
+
+  public init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+  }
+
+  /// A rectangle, with a text that shows when it is pointed at.
+  public mutating func rectangle(
+    _ x: Double, _ y: Double, width: Double, height: Double, fill: String, opacity: Double = 1,
+    title: String = ""
+  ) {
+    let shape =
+      "<rect x=\"\(number(x))\" y=\"\(number(y))\" width=\"\(number(max(width, 0)))\" "
+      + "height=\"\(number(max(height, 0)))\" fill=\"\(escaped(fill))\""
+    element(shape, "rect", opacity: opacity, title: title)
+  }
+
+  /// A disc, with a text that shows when it is pointed at.
+  public mutating func disc(
+    _ x: Double, _ y: Double, radius: Double, fill: String, title: String = ""
+  ) {
+    let shape =
+      "<circle cx=\"\(number(x))\" cy=\"\(number(y))\" r=\"\(number(radius))\" "
+      + "fill=\"\(escaped(fill))\""
+    element(shape, "circle", opacity: 1, title: title)
+  }
+
+  /// A straight line.
+  public mutating func line(
+    _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, stroke: String, width: Double = 1,
+    dashes: String = ""
+  ) {
+    body +=
+      "<line x1=\"\(number(x1))\" y1=\"\(number(y1))\" x2=\"\(number(x2))\" y2=\"\(number(y2))\" "
+      + "stroke=\"\(escaped(stroke))\" stroke-width=\"\(number(width))\""
+    if !dashes.isEmpty { body += " stroke-dasharray=\"\(escaped(dashes))\"" }
+    body += "/>\n"
+  }
+
+  /// One line of text.
+  public mutating func text(
+    _ x: Double, _ y: Double, _ text: String, size: Double = 11, fill: String = "#24292f",
+    anchor: String = "start", title: String = ""
+  ) {
+    body +=
+      "<text x=\"\(number(x))\" y=\"\(number(y))\" font-size=\"\(number(size))\" "
+      + "fill=\"\(escaped(fill))\" text-anchor=\"\(escaped(anchor))\">"
+    if !title.isEmpty { body += "<title>\(escaped(title))</title>" }
+    body += "\(escaped(text))</text>\n"
+  }
+
+  /// The whole picture, in need of nothing else.
+  public var document: String {
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" "
+      + "viewBox=\"0 0 \(width) \(height)\" font-family=\"sans-serif\">\n"
+      + "<rect width=\"\(width)\" height=\"\(height)\" fill=\"#ffffff\"/>\n" + body + "</svg>\n"
+  }
+
+  private mutating func element(
+    _ start: String, _ name: String, opacity: Double, title: String
+  ) {
+    body += start
+    if opacity < 1 { body += " opacity=\"\(number(opacity))\"" }
+    body += title.isEmpty ? "/>\n" : "><title>\(escaped(title))</title></\(name)>\n"
+  }
+
+  /// With two decimals at most.
+  private func number(_ value: Double) -> String {
+    guard value.isFinite, value.magnitude < 1e12 else { return "0" }
+    let hundredths = Int64((value * 100 + (value < 0 ? -0.5 : 0.5)))
+    let sign = hundredths < 0 ? "-" : ""
+    let (whole, rest) = hundredths.magnitude.quotientAndRemainder(dividingBy: 100)
+    guard rest > 0 else { return "\(sign)\(whole)" }
+    return "\(sign)\(whole)." + (rest < 10 ? "0" : "") + String(rest)
+  }
+
+  private func escaped(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\"": result += "&quot;"
+      case "'": result += "&#39;"
+      // No other control character may stand in XML 1.0, escaped or not (section 2.2).
+      case _ where scalar.value < 0x20 && scalar != "\t" && scalar != "\n": result += " "
+      case _ where (0x7F..<0xA0).contains(scalar.value) || scalar.value & 0xFFFE == 0xFFFE:
+        result += " "
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}

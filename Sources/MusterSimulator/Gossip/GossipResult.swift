@@ -1,0 +1,76 @@
+import MusterBase
+
+/// What a simulation of the gossip alone is to be like.
+public struct GossipOptions: Equatable, Sendable {
+  public static let nodeLimit = 2000
+
+  public var nodes: Int
+  /// Neighbours of each node.
+  public var degree: Int
+  public var seed: UInt64
+  /// The part of datagrams lost.
+  public var loss: Double
+  /// Pieces of news, one after the other.
+  public var updates: Int
+
+  public init(
+    nodes: Int, degree: Int = 6, seed: UInt64 = 1, loss: Double = 0, updates: Int = 10
+  ) {
+    self.nodes = nodes
+    self.degree = degree
+    self.seed = seed
+    self.loss = loss
+    self.updates = updates
+  }
+}
+
+/// How far and how fast news went, and what that cost.
+public struct GossipResult: Equatable, Sendable {
+  public var nodes: Int
+  public var degree: Int
+  public var links: Int
+  public var updates = 0
+  /// Whether all of it reached all nodes.
+  public var reachedAll = true
+  /// From being said to being known, over all nodes and all news.
+  public var median: Duration = .zero
+  public var p99: Duration = .zero
+  /// Until the last node knew, the worst of all.
+  public var longest: Duration = .zero
+  /// Sent by one node on average, IP and UDP headers included, beyond what it sends anyway.
+  public var bytesPerUpdate = 0.0
+  public var datagramsPerUpdate = 0.0
+  /// Sent by one node while there is no news.
+  public var idleBytesPerSecond: Double
+
+  private var delays: [Duration] = []
+
+  init(nodes: Int, degree: Int, links: Int, idleBytesPerSecond: Double) {
+    self.nodes = nodes
+    self.degree = degree
+    self.links = links
+    self.idleBytesPerSecond = idleBytesPerSecond
+  }
+
+  mutating func add(
+    delays new: [Duration], isComplete: Bool, bytesPerNode: Double, datagramsPerNode: Double
+  ) {
+    delays += new
+    reachedAll = reachedAll && isComplete
+    bytesPerUpdate += bytesPerNode
+    datagramsPerUpdate += datagramsPerNode
+    updates += 1
+  }
+
+  mutating func finish() {
+    guard updates > 0 else { return }
+    bytesPerUpdate /= Double(updates)
+    datagramsPerUpdate /= Double(updates)
+    let sorted = delays.sorted()
+    delays = []
+    guard let last = sorted.last else { return }
+    longest = last
+    median = sorted[(sorted.count - 1) / 2]
+    p99 = sorted[Int(Double(sorted.count - 1) * 0.99)]
+  }
+}

@@ -1,0 +1,211 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// The gossip of one channel by itself, among so many nodes that whole ones would be too dear: how
+/// long news takes to be everywhere, and what it costs.
+///
+/// Documents begin equal, with every node's presence and hearing in them. Then one node after the
+/// other changes its presence. Datagrams take as long as their way says, and some may be lost.
+public struct GossipSimulation: Sendable {
+  private struct Arrival: Sendable {
+    let message: Control
+    let from: Int
+    let to: Int
+  }
+
+  private enum Event: Sendable {
+    case arrival(Arrival)
+    case wake(Int)
+  }
+
+  private struct Host: Sendable {
+    let identity: Identity
+    var gossip: Gossip
+    /// The earliest wake that is in the queue.
+    var wakeAt: Instant?
+    /// Delay of the way to each neighbour, as in the graph.
+    let delays: [Duration]
+    var presence: Presence
+    var sequence: UInt64 = 2
+  }
+
+  /// The news that is on its way.
+  private struct News: Sendable {
+    let id: EntryID
+    let at: Instant
+    var reachedAt: [Instant?]
+    var missing: Int
+  }
+
+  /// IPv4 and UDP headers, and the seal of a link.
+  static let overheadBytes = 28 + 13 + 16
+  static let shortestDelay = Duration.milliseconds(5)
+  static let longestDelay = Duration.milliseconds(50)
+  /// Links are up and compared by then.
+  static let warmUp = Duration.seconds(5)
+  static let idleTime = Duration.seconds(10)
+  /// News, and what it costs, is counted for so long.
+  static let window = Duration.seconds(3)
+  static let patience = Duration.seconds(30)
+
+  private let options: GossipOptions
+  private let channel = ChannelKey.fromName("gossip").channelID
+  private let graph: RandomGraph
+  private var prng: PRNG
+  private var hosts: [Host] = []
+  private var places = PeerTable<NodeID, Int>()
+  private var queue = EventQueue<Event>()
+  private var now = Instant.zero
+  private var bytes: UInt64 = 0
+  private var datagrams: UInt64 = 0
+  private var news: News?
+
+  public init(_ options: GossipOptions) {
+    self.options = options
+    prng = PRNG(seed: options.seed)
+    let count = max(options.nodes, 2)
+    graph = RandomGraph(nodes: count, degree: options.degree, &prng)
+    let identities = (0..<count).map { _ in Simulation.newIdentity(&prng) }
+    for (place, identity) in identities.enumerated() { places[identity.id] = place }
+    var entries: [SignedEntry] = []
+    for (place, identity) in identities.enumerated() {
+      let heard = graph.neighbours[place].map { identities[$0].id.key.prefix }.sorted()
+      let bodies: [EntryBody] = [
+        .presence(Self.presence(place)),
+        .hearing(Hearing(bootID: UInt64(place), heard: heard, suspected: [])),
+      ]
+      for (number, body) in bodies.enumerated() {
+        let entry = Entry(
+          author: identity.id, sequence: UInt64(number), lamport: UInt64(place), body: body)
+        entries.append(SignedEntry.sign(entry, by: identity, in: channel))
+      }
+    }
+    for (place, identity) in identities.enumerated() {
+      var gossip = Gossip(
+        channel: channel, own: identity.id, exempt: nil, seed: prng.next())
+      gossip.restore(entries)
+      let delays = graph.neighbours[place].map { _ in
+        prng.duration(Self.shortestDelay, Self.longestDelay)
+      }
+      hosts.append(
+        Host(
+          identity: identity, gossip: gossip, delays: delays, presence: Self.presence(place)))
+    }
+  }
+
+  /// Runs the whole simulation.
+  public static func run(_ options: GossipOptions) -> GossipResult {
+    var simulation = GossipSimulation(options)
+    return simulation.run()
+  }
+
+  /// Runs until every piece of news is everywhere, or has had its time.
+  public mutating func run() -> GossipResult {
+    for place in hosts.indices {
+      for neighbour in graph.neighbours[place] {
+        let peer = hosts[neighbour].identity.id
+        input(place) { $0.linkUp(peer, at: $1) }
+      }
+    }
+    advance(by: Self.warmUp)
+    let beforeIdle = bytes
+    advance(by: Self.idleTime)
+    let idle = Double(bytes - beforeIdle) / Self.idleTime.inSeconds / Double(hosts.count)
+    var result = GossipResult(
+      nodes: hosts.count, degree: options.degree, links: graph.edges, idleBytesPerSecond: idle)
+    for _ in 0..<options.updates { publish(&result) }
+    result.finish()
+    return result
+  }
+
+  // MARK: News
+
+  private mutating func publish(_ result: inout GossipResult) {
+    let (bytesBefore, datagramsBefore, start) = (bytes, datagrams, now)
+    let author = prng.below(hosts.count)
+    hosts[author].presence.flags.formSymmetricDifference(.audioMuted)
+    let entry = Entry(
+      author: hosts[author].identity.id, sequence: hosts[author].sequence,
+      lamport: hosts[author].gossip.document.lamport + 1,
+      body: .presence(hosts[author].presence))
+    hosts[author].sequence += 1
+    let signed = SignedEntry.sign(entry, by: hosts[author].identity, in: channel)
+    news = News(
+      id: signed.id, at: now, reachedAt: Array(repeating: nil, count: hosts.count),
+      missing: hosts.count)
+    input(author) { $0.publish(signed, at: $1) }
+    advance(by: Self.window)
+    while news?.missing ?? 0 > 0, now - start < Self.patience { advance(by: .seconds(1)) }
+    let elapsed = (now - start).inSeconds
+    let spent = Double(bytes - bytesBefore) / Double(hosts.count)
+    result.add(
+      delays: news?.reachedAt.compactMap { $0.map { $0 - start } } ?? [],
+      isComplete: news?.missing == 0,
+      bytesPerNode: max(spent - result.idleBytesPerSecond * elapsed, 0),
+      datagramsPerNode: Double(datagrams - datagramsBefore) / Double(hosts.count))
+  }
+
+  private static func presence(_ place: Int) -> Presence {
+    Presence(bootID: UInt64(place), flags: [], name: "node \(place)", call: nil, layers: [])
+  }
+
+  // MARK: Time
+
+  private mutating func advance(by duration: Duration) {
+    let end = now + duration
+    while let next = queue.deadline, next <= end {
+      now = next
+      while let event = queue.popDue(at: now) { handle(event) }
+    }
+    now = end
+  }
+
+  private mutating func handle(_ event: Event) {
+    switch event {
+    case .arrival(let arrival):
+      let peer = hosts[arrival.from].identity.id
+      input(arrival.to) { $0.receive(arrival.message, from: peer, at: $1) }
+    case .wake(let place):
+      guard hosts[place].wakeAt == now else { return }
+      hosts[place].wakeAt = nil
+      input(place) { $0.tick(at: $1) }
+    }
+  }
+
+  private mutating func input(
+    _ place: Int, _ body: (inout Gossip, Instant) -> [Gossip.Output]
+  ) {
+    for output in body(&hosts[place].gossip, now) {
+      switch output {
+      case .send(let message, let peer): send(message, from: place, to: peer)
+      case .inserted(let entry, removed: _): noteArrival(of: entry.id, at: place)
+      case .fenced: break
+      }
+    }
+    guard let deadline = hosts[place].gossip.deadline else { return }
+    let due = max(deadline, now)
+    if let wakeAt = hosts[place].wakeAt, wakeAt <= due { return }
+    hosts[place].wakeAt = due
+    queue.schedule(.wake(place), at: due)
+  }
+
+  private mutating func send(_ message: Control, from place: Int, to peer: NodeID) {
+    bytes += UInt64(Control.encode([message]).count + Self.overheadBytes)
+    datagrams += 1
+    guard let receiver = places[peer],
+      let way = graph.neighbours[place].firstIndex(of: receiver),
+      !prng.happens(options.loss)
+    else { return }
+    queue.schedule(
+      .arrival(Arrival(message: message, from: place, to: receiver)),
+      at: now + hosts[place].delays[way])
+  }
+
+  private mutating func noteArrival(of id: EntryID, at place: Int) {
+    guard news?.id == id, news?.reachedAt[place] == nil else { return }
+    news?.reachedAt[place] = now
+    news?.missing -= 1
+  }
+}

@@ -1,0 +1,69 @@
+import MusterBase
+
+/// Between which hosts datagrams pass at all, for the whole of a run.
+public enum NetworkShape: String, CaseIterable, Sendable {
+  /// Between any two.
+  case full
+  case chain, star, ring
+  /// A tree and some more ways at random, so that it is connected.
+  case random
+}
+
+/// The pairs of hosts with a way between them.
+struct WayMap: Sendable {
+  let count: Int
+  private var cells: [Bool]
+
+  /// A map of some shape; who stands where in it is drawn.
+  init(_ shape: NetworkShape, count: Int, _ prng: inout PRNG) {
+    self.count = count
+    cells = Array(repeating: shape == .full, count: count * count)
+    let order = prng.permutation(count)
+    switch shape {
+    case .full: break
+    case .chain:
+      for step in 1..<max(count, 1) { connect(order[step - 1], order[step]) }
+    case .star:
+      for step in 1..<max(count, 1) { connect(order[0], order[step]) }
+    case .ring:
+      for step in 0..<count { connect(order[step], order[(step + 1) % count]) }
+    case .random:
+      for step in 1..<max(count, 1) { connect(order[prng.below(step)], order[step]) }
+      for _ in 0..<prng.below(count + 1) { connect(prng.below(count), prng.below(count)) }
+    }
+  }
+
+  func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
+
+  /// Those of `places` that `start`, one of them, reaches without leaving them; in rising order.
+  func reached(from start: Int, within places: [Int]) -> [Int] {
+    var reached = [start]
+    var next = 0
+    while next < reached.count {
+      for place in places where has(reached[next], place) && !reached.contains(place) {
+        reached.append(place)
+      }
+      next += 1
+    }
+    return reached.sorted()
+  }
+
+  private mutating func connect(_ a: Int, _ b: Int) {
+    cells[a * count + b] = true
+    cells[b * count + a] = true
+  }
+}
+
+extension PRNG {
+  /// The numbers below `count` in an order of chance (Fisher and Yates).
+  mutating func permutation(_ count: Int) -> [Int] {
+    var order = Array(0..<count)
+    for place in order.indices.reversed() where place > 0 {
+      order.swapAt(place, below(place + 1))
+    }
+    return order
+  }
+
+  /// One of `values`, which must not be empty.
+  mutating func one<Value>(of values: [Value]) -> Value { values[below(values.count)] }
+}

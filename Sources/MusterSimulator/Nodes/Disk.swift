@@ -1,0 +1,34 @@
+import MusterBase
+import MusterCore
+import MusterMesh
+
+/// What a host remembers of its channel when its process is gone.
+///
+/// Everything is on it at the moment that the node asks for it: what a real disk may lose in a
+/// power cut is for the store's own tests.
+struct Disk: Sendable {
+  /// By id; bounded by what a document holds, since nodes say what they need no more.
+  private var entries = PeerTable<EntryID, [UInt8]>()
+  /// In rising order.
+  private(set) var keys: [EpochKey] = []
+  /// Whether this host's own node has shown its invite.
+  var holdsRedemption = false
+
+  /// The entries in the order of their ids.
+  var signedEntries: [[UInt8]] { entries.map(\.value) }
+
+  var count: Int { entries.count }
+
+  func holds(_ id: EntryID) -> Bool { entries.index(of: id) != nil }
+
+  mutating func keep(_ entry: [UInt8], id: EntryID) { entries[id] = entry }
+
+  mutating func forget(_ ids: [EntryID]) {
+    for id in ids { entries[id] = nil }
+  }
+
+  mutating func keep(_ key: EpochKey) {
+    guard key.number > keys.last?.number ?? 0 else { return }
+    keys.append(key)
+  }
+}

@@ -1,0 +1,90 @@
+import MusterBase
+import MusterWire
+
+/// What kind of channel a run is about.
+public enum ChannelKind: String, CaseIterable, Sendable {
+  /// Whoever knows the name may join and send.
+  case open
+  /// The first node owns it and has given the others their roles.
+  case created
+}
+
+/// What is drawn from the seed before a run begins.
+struct Scenario: Sendable {
+  let count: Int
+  let seconds: Int
+  let shape: NetworkShape
+  let kind: ChannelKind
+  let settings: ChannelSettings
+  /// Whether nodes have pictures and sound; most runs are about the channel alone.
+  let hasMedia: Bool
+  let usesBroadcast: Bool
+  let usesPeers: Bool
+  /// In created channels, by place: the role that each begins with, and whether the owner granted
+  /// it directly; the others come with invites.
+  let roles: [Role]
+  let isGranted: [Bool]
+  /// The place of a second owner; it keeps that role.
+  let coOwner: Int?
+  /// The place of a patched node that does what its role forbids.
+  let lawless: Int?
+  /// Whose first role ends in the midst of the run.
+  let expiring: Int?
+  /// How often the owner removes somebody.
+  let removals: Int
+
+  static let fewestNodes = 3
+  static let mostNodes = 17
+  static let shortRun = 26
+  /// Long enough for a call to be handed over while there are faults.
+  static let longRun = 50
+
+  init(_ options: SimulationOptions, clocksAreRight: Bool, _ prng: inout PRNG) {
+    // Mostly few: the cost grows with the square.
+    let spread = Self.mostNodes - Self.fewestNodes + 1
+    let draws = [prng.below(spread), prng.below(spread), prng.below(spread)]
+    let drawn = Self.fewestNodes + (draws.min() ?? 0)
+    let count = min(max(options.nodes ?? drawn, 1), SimulationOptions.nodeLimit)
+    self.count = count
+    let isLong = prng.chance(0.2)
+    seconds = max(options.seconds ?? (isLong ? Self.longRun : Self.shortRun), 2)
+    let isFull = prng.chance(0.6)
+    let other = prng.one(of: [NetworkShape.chain, .star, .ring, .random])
+    shape = options.shape ?? (isFull ? .full : other)
+    let isCreated = prng.chance(0.5)
+    kind = options.channel ?? (isCreated ? .created : .open)
+    let callEndsWithInitiator = prng.chance(0.25)
+    let onlyPresentersSend = prng.chance(0.2)
+    settings =
+      kind == .open
+      ? ChannelSettings()
+      : ChannelSettings(
+        callEndsWithInitiator: callEndsWithInitiator, onlyPresentersSend: onlyPresentersSend)
+    let drawsMedia = prng.chance(0.25)
+    hasMedia = options.media ?? drawsMedia
+    usesPeers = prng.chance(0.4)
+    let alsoBroadcasts = prng.chance(0.5)
+    usesBroadcast = !usesPeers || alsoBroadcasts
+    let isCreatedChannel = kind == .created
+    let coOwner = prng.chance(0.2) && count > 3 && isCreatedChannel ? 1 : nil
+    var roles: [Role] = []
+    for place in 0..<count {
+      let draw = prng.below(20)
+      let role: Role = draw < 9 ? .presenter : draw < 15 ? .attendee : .consumer
+      roles.append(place == 0 ? .owner : place == coOwner ? .owner : role)
+    }
+    self.roles = isCreatedChannel ? roles : Array(repeating: .presenter, count: count)
+    isGranted = (0..<count).map { prng.chance(0.3) || $0 == coOwner }
+    self.coOwner = coOwner
+    let low = (0..<count).filter { roles[$0] < .presenter }
+    let isLawless = prng.chance(0.4)
+    let lawless = low.isEmpty ? 0 : prng.one(of: low)
+    self.lawless = isLawless && isCreatedChannel && !low.isEmpty ? lawless : nil
+    let removals = prng.chance(0.5) ? 1 + prng.below(2) : 0
+    self.removals = isCreatedChannel && count > 2 ? removals : 0
+    let expires = prng.chance(0.25)
+    let expiring = 1 + prng.below(max(count - 1, 1))
+    let mayExpire = clocksAreRight && isCreatedChannel && expiring < count && expiring != coOwner
+    self.expiring = expires && mayExpire ? expiring : nil
+  }
+}

@@ -1,0 +1,98 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// What the commands given, and the network there is, make of who must be together in the end.
+extension Simulation {
+  /// Whether everyone must take it for a member once all is known.
+  func isSurelyMember(_ id: NodeID) -> Bool {
+    roles.role(of: id, at: WallTime.seconds(now)) > .none && !roles.isAmbiguous(id)
+  }
+
+  /// Whether nobody may.
+  func isSurelyStranger(_ place: Int) -> Bool {
+    let id = nodes[place].identity.id
+    return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
+  }
+
+  /// The places of whom everything is asked: in a created channel those who are with its owner,
+  /// since others, whom a removed member may have parted from it, cannot know what it says.
+  func agreeing(_ views: [AgreementChecker.View]) -> [Int] {
+    let groups = AgreementChecker.groups(views).map { group in
+      group.compactMap { present($0.own.id) }.sorted()
+    }
+    guard scenario.kind == .created else { return groups.flatMap { $0 }.sorted() }
+    return groups.first { $0.contains(0) } ?? []
+  }
+
+  /// What is not as it must be although those who are together agree.
+  func surprise(in views: [AgreementChecker.View]) -> String? {
+    let groups = AgreementChecker.groups(views).map { $0.compactMap { present($0.own.id) } }
+    for expected in expectedGroups {
+      let group = groups.first { $0.contains(expected[0]) } ?? []
+      if let place = expected.first(where: { !group.contains($0) }) {
+        return "\(nodes[place].label) and \(nodes[expected[0]].label) are not together"
+      }
+      if let fault = missingLink(in: expected, views) { return fault }
+    }
+    guard scenario.kind == .created else { return nil }
+    return intruder(in: agreeing(views)) ?? wrongRole(views)
+  }
+
+  /// Who must be together, as far as the network goes and roles allow.
+  private var expectedGroups: [[Int]] {
+    let members = nodes.indices.filter {
+      nodes[$0].isPresent && isSurelyMember(nodes[$0].identity.id)
+    }
+    if scenario.kind == .created {
+      return members.contains(0) ? [ways.reached(from: 0, within: members)] : []
+    }
+    var groups: [[Int]] = []
+    for place in members where !groups.contains(where: { $0.contains(place) }) {
+      groups.append(ways.reached(from: place, within: members))
+    }
+    return groups
+  }
+
+  private func missingLink(in group: [Int], _ views: [AgreementChecker.View]) -> String? {
+    guard group.count <= Topology.meshLimit else { return nil }
+    for view in views {
+      guard let place = present(view.own.id), group.contains(place) else { continue }
+      let missing = group.first {
+        ways.has(place, $0) && !view.linked.contains(nodes[$0].identity.id)
+      }
+      if let missing { return "\(nodes[place].label) has no link to \(nodes[missing].label)" }
+    }
+    return nil
+  }
+
+  private func intruder(in group: [Int]) -> String? {
+    if let place = group.first(where: isSurelyStranger) {
+      return "\(nodes[place].label) is among them without a role"
+    }
+    for (index, member) in roles.removed.enumerated() {
+      guard let place = present(member), isSurelyStranger(place), let node = nodes[place].node,
+        node.epoch(of: channel.id) > index
+      else { continue }
+      return "\(nodes[place].label) has key \(node.epoch(of: channel.id)), from after its removal"
+    }
+    return nil
+  }
+
+  private func wrongRole(_ views: [AgreementChecker.View]) -> String? {
+    let group = agreeing(views)
+    for view in views {
+      guard let place = present(view.own.id), group.contains(place) else { continue }
+      for member in view.members where isSurelyMember(member.id) {
+        let role = roles.role(of: member.id, at: WallTime.seconds(now))
+        if member.role != role {
+          return "\(nodes[place].label) takes \(label(member.id)) for \(member.role.name), who is "
+            + "\(role.name)"
+        }
+      }
+    }
+    return nil
+  }
+}

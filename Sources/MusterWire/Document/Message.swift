@@ -1,0 +1,56 @@
+import MusterBase
+
+/// A text to the channel, or to one member.
+///
+/// Layout: sent at 8, count of predecessors 1 and the first 8 bytes of each one's entry id,
+/// receiver flag 1 (1: receiver 32), content length 2 and content.
+public struct Message: Equatable, Sendable {
+  /// Milliseconds since 1970 by the author's wall clock; for display only.
+  public var sentAt: UInt64
+  /// The newest messages that the author had seen and that no other one it had seen follows: this
+  /// one is shown after them.
+  public var after: [UInt64]
+  /// Nil for everyone.
+  public var to: NodeID?
+  /// UTF-8 text; to one member, sealed for it.
+  public var content: [UInt8]
+
+  public static let predecessorLimit = 4
+  /// What sealing adds: nonce and tag.
+  public static let sealBytes = 24 + 16
+
+  public init(sentAt: UInt64, after: [UInt64], to: NodeID?, content: [UInt8]) {
+    self.sentAt = sentAt
+    self.after = after
+    self.to = to
+    self.content = content
+  }
+
+  func write(to writer: inout Writer) {
+    precondition(after.count <= Self.predecessorLimit)
+    precondition(content.count <= Limits.textBytes + Self.sealBytes)
+    writer.u64(sentAt)
+    writer.u8(UInt8(after.count))
+    for id in after { writer.u64(id) }
+    writer.u8(to == nil ? 0 : 1)
+    if let to { writer.append(to.key) }
+    writer.u16(UInt16(content.count))
+    writer.append(content)
+  }
+
+  init(reading reader: inout Reader) throws(WireError) {
+    sentAt = try reader.u64()
+    let count = Int(try reader.u8())
+    guard count <= Self.predecessorLimit else { throw .tooLong }
+    after = []
+    for _ in 0..<count { after.append(try reader.u64()) }
+    switch try reader.u8() {
+    case 0: to = nil
+    case 1: to = NodeID(try reader.bytes32())
+    default: throw .invalidValue
+    }
+    let length = Int(try reader.u16())
+    guard length <= Limits.textBytes + (to == nil ? 0 : Self.sealBytes) else { throw .tooLong }
+    content = try reader.array(length)
+  }
+}

@@ -1,0 +1,93 @@
+import MusterBase
+
+/// What two nodes compare to learn whether their documents are the same.
+///
+/// Layout: count 4, sum 32.
+public struct DocumentDigest: Equatable, Sendable {
+  public var count: UInt32
+  /// The sum of all entry ids as numbers modulo 2^256.
+  public var sum: Bytes32
+
+  public init(count: UInt32, sum: Bytes32) {
+    self.count = count
+    self.sum = sum
+  }
+
+  func write(to writer: inout Writer) {
+    writer.u32(count)
+    writer.append(sum)
+  }
+
+  init(reading reader: inout Reader) throws(WireError) {
+    count = try reader.u32()
+    sum = try reader.bytes32()
+  }
+}
+
+/// One node's entries whose ids begin with the same bits, as a fingerprint or as a list.
+///
+/// Layout: depth 1, prefix 8; content 1: 0 and fingerprint 16, or 1, count 1 and the first 8 bytes
+/// of each id.
+public struct RangeSummary: Equatable, Sendable {
+  /// How many leading bits of `prefix` count, 0 to 60.
+  public var depth: UInt8
+  public var prefix: UInt64
+  public var content: Content
+
+  public enum Content: Equatable, Sendable {
+    /// The sum of the ids modulo 2^256, cut to its last 16 bytes.
+    case fingerprint([UInt8])
+    /// `Bytes32.prefix` of each id, in rising order: all there are.
+    case ids([UInt64])
+  }
+
+  public static let fingerprintBytes = 16
+  public static let idLimit = 32
+  public static let depthLimit: UInt8 = 60
+
+  public init(depth: UInt8, prefix: UInt64, content: Content) {
+    self.depth = depth
+    self.prefix = prefix
+    self.content = content
+  }
+
+  /// Bytes of the encoding.
+  public var size: Int {
+    switch content {
+    case .fingerprint: 10 + Self.fingerprintBytes
+    case .ids(let ids): 11 + 8 * ids.count
+    }
+  }
+
+  func write(to writer: inout Writer) {
+    writer.u8(depth)
+    writer.u64(prefix)
+    switch content {
+    case .fingerprint(let bytes):
+      precondition(bytes.count == Self.fingerprintBytes)
+      writer.u8(0)
+      writer.append(bytes)
+    case .ids(let ids):
+      precondition(ids.count <= Self.idLimit)
+      writer.u8(1)
+      writer.u8(UInt8(ids.count))
+      for id in ids { writer.u64(id) }
+    }
+  }
+
+  init(reading reader: inout Reader) throws(WireError) {
+    depth = try reader.u8()
+    guard depth <= Self.depthLimit else { throw .invalidValue }
+    prefix = try reader.u64()
+    switch try reader.u8() {
+    case 0: content = .fingerprint(try reader.array(Self.fingerprintBytes))
+    case 1:
+      let count = Int(try reader.u8())
+      guard count <= Self.idLimit else { throw .tooLong }
+      var ids: [UInt64] = []
+      for _ in 0..<count { ids.append(try reader.u64()) }
+      content = .ids(ids)
+    default: throw .invalidValue
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import MusterBase
+
+/// The birth certificate of a created channel; its owner's signature follows, and the hash of both
+/// is the channel's id.
+///
+/// Layout: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their initiator, bit
+/// 1: only presenters send), name length 1 and UTF-8.
+public struct Genesis: Equatable, Sendable {
+  public var owner: NodeID
+  public var nonce: [UInt8]
+  /// Seconds since 1970 by the owner's wall clock; for display only.
+  public var createdAt: UInt64
+  public var settings: ChannelSettings
+  public var name: String
+
+  public static let nonceBytes = 16
+  /// The longest encoding, signature included.
+  public static let signedBytes = 32 + 16 + 8 + 1 + 1 + Limits.channelNameBytes + 64
+
+  public init(
+    owner: NodeID, nonce: [UInt8], createdAt: UInt64, settings: ChannelSettings, name: String
+  ) {
+    self.owner = owner
+    self.nonce = nonce
+    self.createdAt = createdAt
+    self.settings = settings
+    self.name = name
+  }
+
+  public func encoded() -> [UInt8] {
+    precondition(nonce.count == Self.nonceBytes && name.utf8.count <= Limits.channelNameBytes)
+    var writer = Writer(capacity: Self.signedBytes)
+    writer.append(owner.key)
+    writer.append(nonce)
+    writer.u64(createdAt)
+    writer.u8((settings.callEndsWithInitiator ? 1 : 0) | (settings.onlyPresentersSend ? 2 : 0))
+    writer.text(name)
+    return writer.bytes
+  }
+
+  public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
+    var reader = Reader(Array(bytes))
+    owner = NodeID(try reader.bytes32())
+    nonce = try reader.array(Self.nonceBytes)
+    createdAt = try reader.u64()
+    let bits = try reader.u8()
+    settings = ChannelSettings(
+      callEndsWithInitiator: bits & 1 != 0, onlyPresentersSend: bits & 2 != 0)
+    name = try reader.text(limit: Limits.channelNameBytes)
+    try reader.expectEnd()
+  }
+}
+
+/// What holds for every call of a channel; fixed when it is created.
+public struct ChannelSettings: Equatable, Sendable {
+  /// Whether a call ends when its initiator has vanished for the grace time, and is not handed over.
+  public var callEndsWithInitiator: Bool
+  /// Whether attendees, too, only listen.
+  public var onlyPresentersSend: Bool
+
+  public init(callEndsWithInitiator: Bool = false, onlyPresentersSend: Bool = false) {
+    self.callEndsWithInitiator = callEndsWithInitiator
+    self.onlyPresentersSend = onlyPresentersSend
+  }
+}

@@ -1,0 +1,69 @@
+import Muster
+import MusterBase
+
+/// Channels and their members in columns, for people.
+enum ChannelTable {
+  typealias Channel = Administration.ChannelSummary
+  typealias Member = Administration.MemberSummary
+
+  /// One line for each channel.
+  static func lines(_ channels: [Channel]) -> [String] {
+    let width = 2 + channels.reduce(7) { max($0, Style.columns($1.name)) }
+    return channels.map { channel in
+      Style.padded(channel.name, to: width) + Style.padded(kind(channel), to: 16)
+        + members(channel)
+    }
+  }
+
+  private static func kind(_ channel: Channel) -> String {
+    channel.isOwner && channel.isCreated ? "created, yours" : channel.isCreated ? "created" : "open"
+  }
+
+  private static func members(_ channel: Channel) -> String {
+    let count = channel.members.count
+    let here = channel.members.filter(\.isHere).count
+    return "\(count) \(count == 1 ? "member" : "members") known, \(here) here"
+  }
+
+  /// Everything that is known of one channel.
+  static func details(_ channel: Channel) -> [String] {
+    var rows = [("channel", channel.name), ("id", channel.id)]
+    if channel.isCreated {
+      let owner = channel.owner.map { String($0.prefix(16)) } ?? "?"
+      rows += [
+        ("owner", channel.isOwner ? "\(owner) (you)" : owner),
+        ("created", Clocks.date(seconds: Int64(clamping: channel.createdAt))),
+        ("key", channel.epoch == 0 ? "the first" : "changed \(times(channel.epoch))"),
+        ("calls", calls(channel)),
+      ]
+    } else {
+      rows.append(("open", "whoever knows its secret may join, start calls and send"))
+    }
+    var lines = rows.map { Style.padded($0.0, to: 10) + $0.1 }
+    if !channel.members.isEmpty { lines += [""] + table(channel.members) }
+    return lines
+  }
+
+  private static func times(_ count: UInt32) -> String { count == 1 ? "once" : "\(count) times" }
+
+  private static func calls(_ channel: Channel) -> String {
+    let end = channel.callEndsWithInitiator ? "end with" : "go on without"
+    let senders = channel.onlyPresentersSend ? "; only presenters send" : ""
+    return "\(end) an initiator that vanishes\(senders)"
+  }
+
+  private static func table(_ members: [Member]) -> [String] {
+    let title =
+      Style.padded("member", to: 18) + Style.padded("name", to: 20) + Style.padded("role", to: 11)
+      + Style.padded("verified", to: 10) + Style.padded("last seen", to: 18) + "role until"
+    return [Style.bold(title)] + members.map(line)
+  }
+
+  private static func line(_ member: Member) -> String {
+    let seen = member.lastSeen.map { Clocks.date(seconds: Int64(clamping: $0)) } ?? "never"
+    return Style.padded(member.id, to: 18) + Style.padded(member.name ?? "?", to: 20)
+      + Style.padded(member.role, to: 11)
+      + Style.padded(member.isVerified ? "yes" : "no", to: 10)
+      + Style.padded(member.isHere ? "here" : seen, to: 18) + Expiry.text(member.expiresAt)
+  }
+}

@@ -1,0 +1,97 @@
+import ArgumentParser
+import Muster
+import MusterBase
+import MusterWire
+
+/// `muster channel grant`.
+struct ChannelGrantCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "grant", abstract: "Give a member another role, at once and for everyone.",
+    discussion: "For owners. Any other role of the member ends, also one that came by an invite.")
+
+  @Argument(help: "The channel.")
+  var name: String
+
+  @Argument(help: "The member: an id, a full key, or a name.")
+  var member: String
+
+  @Argument(help: "owner, presenter, attendee or consumer.")
+  var role: String
+
+  @Option(help: "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.")
+  var expires = "never"
+
+  @OptionGroup var options: DataOptions
+
+  func run() async throws {
+    var request = Administration.Request(.grant)
+    request.channel = name
+    request.member = member
+    request.role = try Words.role(role)
+    request.expiresAt = try Expiry.parse(expires, now: Clocks.wallSeconds)
+    let reply = try await options.perform(request)
+    if options.json { return print(reply.json.text) }
+    let end = expires == "never" ? "" : " until \(Expiry.text(request.expiresAt ?? Expiry.never))"
+    print("\(Words.shown(member)) is \(role) in \(Words.shown(name))\(end).")
+  }
+}
+
+/// `muster channel revoke`.
+struct ChannelRevokeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "revoke", abstract: "Remove a member: it loses its role and the channel's key.",
+    discussion: """
+      The owner only. Everyone else gets a new key, also those who are away, as soon as they meet \
+      somebody who has it. Invites from before do not work any more; make new ones. In a channel \
+      without an owner nobody can be removed.
+      """)
+
+  @Argument(help: "The channel.")
+  var name: String
+
+  @Argument(help: "The member: an id, a full key, or a name.")
+  var member: String
+
+  @OptionGroup var options: DataOptions
+
+  func run() async throws {
+    var request = Administration.Request(.revoke)
+    request.channel = name
+    request.member = member
+    let reply = try await options.perform(request)
+    if options.json { return print(reply.json.text) }
+    print("\(Words.shown(member)) is removed from \(Words.shown(name)), which has a new key.")
+    print(Style.dim("Invites from before do not work any more: muster invite makes new ones."))
+  }
+}
+
+/// Words from the command line, and words for it.
+enum Words {
+  static func role(_ text: String) throws(MusterError) -> Role {
+    guard let role = Role(name: text), role != .none else {
+      throw MusterError(
+        "there is no role \(shown(text))", hint: "one of presenter, attendee, consumer and owner",
+        kind: .usage)
+    }
+    return role
+  }
+
+  /// What somebody wrote, safe to show.
+  static func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 128) }
+
+  /// A word as a shell wants it.
+  static func quoted(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."),
+        UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+    if isPlain, !text.hasPrefix("-") { return text }
+    let parts = text.split(separator: "'", omittingEmptySubsequences: false)
+    return "'\(parts.joined(separator: "'\\''"))'"
+  }
+}

@@ -1,0 +1,73 @@
+import Glibc
+
+/// The terminal without line editing and echo, put back as it was at the end.
+struct RawTerminal {
+  private let saved: termios
+
+  init() {
+    var state = termios()
+    tcgetattr(STDIN_FILENO, &state)
+    saved = state
+    state.c_lflag &= ~tcflag_t(ICANON | ECHO)
+    tcsetattr(STDIN_FILENO, TCSANOW, &state)
+    // Alternate screen, no cursor, and lines that are too long end at the edge.
+    Self.write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
+  }
+
+  func restore() {
+    Self.write("\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l")
+    var state = saved
+    tcsetattr(STDIN_FILENO, TCSANOW, &state)
+  }
+
+  /// Columns and rows; what terminals have had for fifty years where nothing is known.
+  static var size: (columns: Int, rows: Int) {
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
+    else { return (80, 24) }
+    return (Int(size.ws_col), Int(size.ws_row))
+  }
+
+  static func show(_ lines: [String]) {
+    let text = lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n")
+    write("\u{1B}[H" + text + "\u{1B}[J")
+  }
+
+  /// Key presses: what came at once is one, so that a key of several bytes stays whole.
+  static func keys() -> AsyncStream<[UInt8]> {
+    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(
+      bufferingPolicy: .bufferingNewest(64))
+    let box = Unmanaged.passRetained(Box(continuation))
+    var thread = pthread_t()
+    pthread_create(
+      &thread, nil,
+      { raw in
+        guard let raw else { return nil }
+        let keys = Unmanaged<Box>.fromOpaque(raw).takeRetainedValue().continuation
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+          let count = read(STDIN_FILENO, &buffer, buffer.count)
+          if count > 0 {
+            keys.yield(Array(buffer.prefix(count)))
+          } else if count == 0 || errno != EINTR {
+            break
+          }
+        }
+        keys.finish()
+        return nil
+      }, box.toOpaque())
+    pthread_detach(thread)
+    return stream
+  }
+
+  private final class Box {
+    let continuation: AsyncStream<[UInt8]>.Continuation
+
+    init(_ continuation: AsyncStream<[UInt8]>.Continuation) { self.continuation = continuation }
+  }
+
+  private static func write(_ text: String) {
+    let bytes = Array(text.utf8)
+    _ = Glibc.write(STDOUT_FILENO, bytes, bytes.count)
+  }
+}

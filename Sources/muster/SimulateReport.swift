@@ -1,0 +1,132 @@
+import Muster
+import MusterBase
+import MusterSimulator
+
+/// What `muster simulate` tells of its runs, for people and as JSON.
+enum SimulateReport {
+  static func summary(of result: SimulationResult) -> String {
+    let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"
+    let names = result.faults.map(\.rawValue).joined(separator: ",")
+    return "seed \(result.seed): \(outcome), \(result.nodes) nodes, \(result.shape.rawValue), "
+      + "\(result.channel.rawValue)\(result.hasMedia ? ", media" : ""), "
+      + "\(milliseconds(result.duration) / 1000) s, \(result.network.delivered) datagrams, "
+      + "\(result.messages.said) messages, \(result.calls.started) calls, "
+      + "faults \(names.isEmpty ? "none" : names), digest \(result.digest.prefix(16))"
+  }
+
+  /// Totals of all runs; of a single one, and of one that failed, more.
+  static func json(_ results: [SimulationResult], firstSeed: UInt64) -> JSONValue {
+    let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
+    var fields: [(String, JSONValue)] = [
+      ("seeds", .integer(Int64(results.count))),
+      ("firstSeed", .string(String(firstSeed))),
+      ("ok", .bool(failed == nil)),
+      ("nodesTotal", .integer(sum(results) { UInt64($0.nodes) })),
+      ("simulatedSeconds", .number(results.reduce(0) { $0 + $1.duration.inSeconds })),
+      ("datagrams", .integer(sum(results) { $0.network.delivered })),
+      ("bytes", .integer(sum(results) { $0.bytes })),
+      ("frames", .integer(sum(results) { $0.frames })),
+      ("audioPackets", .integer(sum(results) { $0.audioPackets })),
+      ("links", .integer(sum(results) { $0.linksMade })),
+      ("convergence", convergence(results)),
+      ("messages", messages(results)),
+      ("calls", calls(results)),
+      ("epochs", .integer(sum(results) { $0.epochs })),
+      ("grants", .integer(sum(results) { $0.grants })),
+      ("refusals", .integer(sum(results) { $0.refusals })),
+    ]
+    if results.count == 1, let only = results.first {
+      fields.append(("shape", .string(only.shape.rawValue)))
+      fields.append(("channel", .string(only.channel.rawValue)))
+      fields.append(("media", .bool(only.hasMedia)))
+      fields.append(("faults", .array(only.faults.map { .string($0.rawValue) })))
+      fields.append(("digest", .string(only.digest)))
+    }
+    if let failed, let violation = failed.violation {
+      fields.append(("failedSeed", .string(String(failed.seed))))
+      fields.append(("checker", .string(violation.checker)))
+      fields.append(("violation", .string(violation.what)))
+      fields.append(("atMs", .integer(violation.at.nanoseconds / 1_000_000)))
+    }
+    return .object(fields)
+  }
+
+  /// From the end of the faults on, in milliseconds; null where that never came.
+  private static func convergence(_ results: [SimulationResult]) -> JSONValue {
+    let settled = results.compactMap { $0.settledAfter.map(milliseconds) }.sorted()
+    let pictures = results.compactMap { $0.picturesAfter.map(milliseconds) }.sorted()
+    return .object([
+      ("settledMsMedian", part(settled, 0.5)), ("settledMsP99", part(settled, 0.99)),
+      ("settledMsMax", part(settled, 1)), ("picturesMsMedian", part(pictures, 0.5)),
+      ("picturesMsP99", part(pictures, 0.99)), ("picturesMsMax", part(pictures, 1)),
+    ])
+  }
+
+  private static func messages(_ results: [SimulationResult]) -> JSONValue {
+    let medians = results.filter { $0.messages.shown > 0 }
+      .map { milliseconds($0.messages.medianDelay) }.sorted()
+    let worst = results.map { milliseconds($0.messages.p99Delay) }.sorted()
+    return .object([
+      ("said", .integer(sum(results) { $0.messages.said })),
+      ("shown", .integer(sum(results) { $0.messages.shown })),
+      ("delayMsMedian", part(medians, 0.5)), ("delayMsP99Max", part(worst, 1)),
+    ])
+  }
+
+  private static func calls(_ results: [SimulationResult]) -> JSONValue {
+    .object([
+      ("started", .integer(sum(results) { $0.calls.started })),
+      ("ended", .integer(sum(results) { $0.calls.ended })),
+      ("handedOver", .integer(sum(results) { $0.calls.handedOver })),
+    ])
+  }
+
+  private static func part(_ sorted: [Int64], _ fraction: Double) -> JSONValue {
+    sorted.isEmpty ? .null : .integer(sorted[Int(Double(sorted.count - 1) * fraction)])
+  }
+
+  private static func sum(
+    _ results: [SimulationResult], _ part: (SimulationResult) -> UInt64
+  ) -> Int64 {
+    Int64(clamping: results.reduce(0) { $0 &+ part($1) })
+  }
+
+  private static func milliseconds(_ duration: Duration) -> Int64 {
+    duration.wholeNanoseconds / 1_000_000
+  }
+
+  // MARK: Gossip
+
+  static let gossipHeading =
+    "nodes  links  median ms  p99 ms  all ms  bytes/update  datagrams/update  idle bytes/s"
+
+  static func row(of result: GossipResult) -> String {
+    let cells: [(String, Int)] = [
+      (String(result.nodes), 5), (String(result.links), 7),
+      (String(milliseconds(result.median)), 11), (String(milliseconds(result.p99)), 8),
+      (result.reachedAll ? String(milliseconds(result.longest)) : "never", 8),
+      (String(Int(result.bytesPerUpdate)), 14), (String(Int(result.datagramsPerUpdate)), 18),
+      (String(Int(result.idleBytesPerSecond)), 14),
+    ]
+    return cells.map { text, width in
+      String(repeating: " ", count: max(width - text.count, 0)) + text
+    }.joined()
+  }
+
+  static func json(_ results: [GossipResult]) -> JSONValue {
+    .array(
+      results.map { result in
+        .object([
+          ("nodes", .integer(Int64(result.nodes))), ("degree", .integer(Int64(result.degree))),
+          ("links", .integer(Int64(result.links))),
+          ("updates", .integer(Int64(result.updates))), ("reachedAll", .bool(result.reachedAll)),
+          ("medianMs", .integer(milliseconds(result.median))),
+          ("p99Ms", .integer(milliseconds(result.p99))),
+          ("allMs", .integer(milliseconds(result.longest))),
+          ("bytesPerNodeAndUpdate", .number(result.bytesPerUpdate)),
+          ("datagramsPerNodeAndUpdate", .number(result.datagramsPerUpdate)),
+          ("idleBytesPerNodeAndSecond", .number(result.idleBytesPerSecond)),
+        ])
+      })
+  }
+}

@@ -1,0 +1,236 @@
+"""Created channels: who may do what, who is removed, and what is remembered through everything."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+
+from check import check
+from node import Node, clean_environment
+
+QUIET = {"video": "none", "audio": "none", "passphrase": False}
+
+
+def data(t, name):
+    return os.path.join(t.folder, name + ".data")
+
+
+def run(t, *arguments, code=0):
+    """A command that ends by itself: its standard output; anything but `code` fails the check."""
+    done = subprocess.run([t.muster, *arguments], capture_output=True, text=True, timeout=60,
+                          env=clean_environment(t.folder), stdin=subprocess.DEVNULL)
+    t.expect(done.returncode == code,
+             f"muster {' '.join(arguments[:3])}: {done.returncode}, {done.stderr.strip()[:200]}")
+    return done.stdout if code == 0 else done.stderr
+
+
+def created(t, owner="owner", *more):
+    run(t, "channel", "create", t.channel, "--data", data(t, owner), *more)
+
+
+def invite(t, role, owner="owner", *more):
+    text = run(t, "invite", t.channel, "--role", role, "--data", data(t, owner), *more)
+    return text.splitlines()[0].strip()
+
+
+def guest(t, name, url, **options):
+    options = {**QUIET, **options}
+    return t.node(name, "--invite", url, channels=[t.channel], **options)
+
+
+@check(timed=True)
+def invites_give_roles_and_roles_are_kept_to(t):
+    created(t)
+    urls = {role: invite(t, role) for role in ("presenter", "attendee", "consumer")}
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    picture = {"video": "test:320x180@10", "audio": "tone"}
+    presenter = guest(t, "presenter", urls["presenter"], call=False, **picture)
+    attendee = guest(t, "attendee", urls["attendee"], call=False, **picture)
+    consumer = guest(t, "consumer", urls["consumer"], call=False, **picture)
+    nodes = [owner, presenter, attendee, consumer]
+    for one in nodes:
+        for other in nodes[1:]:
+            if one is not other:
+                seen = one.wait("member.joined", 10, member=other.id)
+                t.expect(seen["role"] == other.name, f"{other.name} is {seen['role']}")
+    # Who may not start a call is told so, and nobody sees one.
+    for one in (attendee, consumer):
+        sent = one.send("start-call")
+        refused = one.wait("error", 5, sent)
+        t.expect("role" in refused["message"], refused["message"])
+    t.pause(0.5)
+    t.expect(not owner.all("call.started"), "a call by someone who may not")
+    sent = presenter.send("start-call")
+    for node in nodes:
+        node.wait("call.started", 5, sent)
+    for node in (owner, attendee, consumer):
+        node.send("join-call")
+    owner.first_frame(presenter)
+    owner.first_frame(attendee)
+    consumer.first_frame(presenter)
+    consumer.first_frame(attendee)
+    t.pause(1)
+    for node in (owner, presenter, attendee):
+        t.expect(not node.all("media.first-frame", member=consumer.id),
+                 f"{node.name} sees a consumer")
+    # Roles change while all are there.
+    run(t, "channel", "grant", t.channel, consumer.id, "presenter", "--data", data(t, "owner"))
+    for node in (owner, presenter, attendee):
+        node.wait("member.updated", 5, member=consumer.id, role="presenter")
+    owner.first_frame(consumer)
+    run(t, "channel", "grant", t.channel, presenter.id, "consumer", "--data", data(t, "owner"))
+    for node in (owner, attendee):
+        node.wait("member.updated", 5, member=presenter.id, role="consumer")
+
+
+@check(timed=True)
+def a_removed_member_is_out_and_stays_out(t):
+    created(t)
+    url = invite(t, "presenter")
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    stays = guest(t, "stays", url, call=False)
+    goes = guest(t, "goes", url, call=False)
+    away = guest(t, "away", url, call=False)
+    for node in (stays, goes, away):
+        owner.wait("member.joined", 10, member=node.id)
+        stays.ready()
+    goes_id, away_id = goes.id, away.id
+    away.send("quit")
+    owner.wait("member.left", 5, member=away_id)
+    removed = time.monotonic()
+    run(t, "channel", "revoke", t.channel, goes_id, "--data", data(t, "owner"))
+    for node in (owner, stays):
+        left = node.wait("member.left", 5, removed, member=goes_id)
+        t.expect(left["reason"] == "removed", left["reason"])
+    told = goes.wait("error", 10, removed)
+    t.expect("removed" in told["message"], told["message"])
+    sent = owner.send("say", text="among ourselves")
+    stays.wait("message", 5, sent, text="among ourselves")
+    t.pause(1)
+    t.expect(not goes.all("message"), "the removed one still reads")
+    # Who was away gets the new key; who was removed and an old invite do not.
+    back = t.node("away", call=False, **QUIET)
+    returned = back.wait("message", 20, text="among ourselves")
+    t.figure("back with the new key after", returned["at"] - back.ready()["at"], "s", at_most=5)
+    goes.send("quit")
+    goes.ended(5)
+    again = t.node("goes", call=False, **QUIET)
+    told = again.wait("error", 20)
+    t.expect("removed" in told["message"], told["message"])
+    late = guest(t, "late", url, call=False)
+    told = late.wait("error", 20)
+    t.expect("invite" in told["message"], told["message"])
+    t.pause(1)
+    for node in (again, late):
+        t.expect(not node.all("message"), f"{node.name} reads")
+        t.expect(not stays.all("member.joined", removed, member=node.id), f"{node.name} is in")
+
+
+@check()
+def what_is_wrong_with_an_invite_is_said(t):
+    created(t)
+    url = invite(t, "attendee")
+    for bad in ("nonsense", url[:-7], url.replace("muster://", "http://")):
+        told = run(t, "join", "--invite", bad, "--json", "--no-view", "--interface", "lo",
+                   "--data", data(t, "nobody"), code=2)
+        t.expect("invite" in told and told.count("\n") <= 1, told)
+    told = run(t, "channel", "revoke", "nowhere", "somebody", "--data", data(t, "owner"), code=1)
+    t.expect("nowhere" in told, told)
+    # Open channels have nobody to remove anyone.
+    node = t.node("open", call=False, video="none", audio="none")
+    node.ready()
+    told = run(t, "channel", "revoke", t.channel, "0123456789abcdef", "--data", data(t, "open"),
+               code=1)
+    t.expect("open" in told, told)
+    # From a file and from standard input.
+    path = os.path.join(t.folder, "invite.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(url + "\n")
+    one = guest(t, "from-file", path, call=False)
+    t.expect(one.ready()["channels"] == [t.channel], "from a file")
+    other = guest(t, "from-input", "-", call=False)
+    other.send((url + "\n").encode())
+    t.expect(other.ready()["channels"] == [t.channel], "from standard input")
+
+
+@check(timed=True)
+def a_patched_node_gets_nowhere(t):
+    lawless = os.path.join(os.path.dirname(t.muster), "muster-lawless")
+    if not os.access(lawless, os.X_OK):
+        t.skip("no muster-lawless beside the command: build with the tests")
+    created(t)
+    url = invite(t, "consumer")
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    honest = guest(t, "honest", invite(t, "presenter"), call=False)
+    honest.wait("member.joined", 10, member=owner.id)
+    rogue = Node(lawless, "rogue", [
+        "--invite", url, "--data", data(t, "rogue"), "--interface", "lo"],
+        os.path.join(t.folder, "rogue"))
+    t.nodes.append(rogue)
+    for node in (owner, honest):
+        node.wait("member.joined", 10, member=rogue.id)
+    # It starts a call and sends pictures and sound as if it might.
+    rogue.wait("call.state", 10, state="connected")
+    t.pause(2)
+    for node in (owner, honest):
+        t.expect(not node.all("call.started"), f"{node.name} sees a consumer's call")
+    sent = honest.send("start-call")
+    owner.wait("call.started", 5, sent)
+    owner.send("join-call")
+    owner.wait("call.joined", 10, member=rogue.id)
+    rogue.wait("stats", 10, where=lambda event: any(
+        peer["out"] and peer["out"]["frames"] > 10 for peer in event["peers"]))
+    t.pause(1)
+    for node in (owner, honest):
+        t.expect(not node.all("media.first-frame", member=rogue.id), f"{node.name} sees it")
+
+
+@check(timed=True)
+def what_was_acknowledged_survives_every_kill(t):
+    kills = 200 if t.is_long else 12
+    generator = random.Random(11)
+    said, acknowledged = 0, set()
+    slowest = 0.0
+    for _ in range(kills):
+        node = t.node("writer", call=False, video="none", audio="none")
+        slowest = max(slowest, node.ready(30)["at"] - node.started_at)
+        for _ in range(generator.randrange(3, 12)):
+            node.send("say", text=f"word {said}")
+            said += 1
+        t.pause(generator.random() * 0.05)
+        node.signal(signal.SIGKILL)
+        node.ended(5)
+        acknowledged |= {event["text"] for event in node.all("message")}
+    reader = t.node("reader", call=False, video="none", audio="none")
+    writer = t.node("writer", call=False, video="none", audio="none")
+    writer.ready()
+    reader.wait("member.joined", 20, member=writer.id)
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        known = [event["text"] for event in reader.all("message")]
+        if acknowledged <= set(known):
+            break
+        time.sleep(0.1)
+    t.figure("kills", kills)
+    t.figure("acknowledged", len(acknowledged), "messages", at_least=kills)
+    t.figure("lost", len(acknowledged - set(known)), at_most=0)
+    t.figure("doubled", len(known) - len(set(known)), at_most=0)
+    t.figure("slowest start", slowest, "s", at_most=5)
+
+
+@check()
+def two_processes_never_share_a_data_directory(t):
+    first = t.node("anna", call=False, video="none", audio="none")
+    first.ready()
+    told = run(t, "join", t.channel, "--json", "--no-view", "--interface", "lo",
+               "--data", data(t, "anna"), code=1)
+    t.expect("in use" in told, told)
+    # But what it knows can be asked for while it runs.
+    shown = json.loads(run(t, "channel", "list", "--json", "--data", data(t, "anna")))
+    t.expect(t.channel in json.dumps(shown), shown)
+    t.expect(first.is_running, "the running node ended")

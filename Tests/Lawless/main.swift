@@ -1,0 +1,40 @@
+import Glibc
+import Muster
+
+// A node that ignores what its role forbids: it starts calls and sends pictures and sound as a
+// consumer. The lab checks run it against honest nodes, none of which may take notice.
+//
+//   muster-lawless join --invite URL --data DIR --interface NAME
+
+func tell(_ value: JSONValue) {
+  print(value.text)
+  fflush(nil)
+}
+
+var configuration = Configuration()
+configuration.name = "rogue"
+configuration.video = "test:320x180@15"
+configuration.audio = "tone"
+configuration.call = true
+configuration.ignoresOwnRole = true
+var arguments = CommandLine.arguments.dropFirst(2)
+while let option = arguments.popFirst(), let value = arguments.popFirst() {
+  switch option {
+  case "--data": configuration.dataDirectory = value
+  case "--interface": configuration.interfaces.append(value)
+  case "--invite":
+    let invite = try Invite(url: value)
+    configuration.channels.append(.init(name: invite.name, source: .invite(invite)))
+  default: fatalError("no option \(option)")
+  }
+}
+
+let node = try await MusterNode.start(configuration)
+tell(node.readyEvent(page: nil))
+Task.detached {
+  while let line = readLine() {
+    if (try? Command(json: Array(line.utf8)))?.verb == .quit { break }
+  }
+  await node.stop()
+}
+for await event in node.events { tell(event.json) }

@@ -38,7 +38,7 @@ enum ChannelOpening {
       try store.save(
         StoredChannel(id: setup.id, name: name, createdAt: WallClock.milliseconds / 1000))
     }
-    setup.entries = try store.entries(of: setup.id)
+    try store.fill(&setup)
     return Result(setup: setup)
   }
 
@@ -71,7 +71,7 @@ enum ChannelOpening {
     of stored: StoredChannel, store: Store?
   ) throws(MusterError) -> Result {
     guard var setup = stored.setup else { throw damaged }
-    setup.entries = try store?.entries(of: stored.id) ?? []
+    try store?.fill(&setup)
     return Result(setup: setup, peers: stored.peers, rendezvous: stored.rendezvous)
   }
 

@@ -58,7 +58,7 @@ extension MusterNode {
     case .callHandedOver(let call): .callHandedOver(channel: name, call)
     case .message(let message): .message(channel: name, message)
     case .refused(let reason): .error(MusterError(reason, channel: name), command: nil)
-    case .keyChanged: nil
+    case .keyChanged, .ownRoleChanged: nil
     }
   }
 }

@@ -289,6 +289,8 @@ public actor MusterNode {
       case .keep(let entry, let id, let channel):
         remembered.changes.append(.keep(entry: entry, id: id, channel: channel))
       case .forget(let ids, let channel): remembered.changes.append(.forget(ids, channel: channel))
+      case .shown(let id, let channel):
+        remembered.changes.append(.shown(id, channel: channel))
       case .keepKey(let key, let channel): remembered.changes.append(.key(key, channel: channel))
       }
     }

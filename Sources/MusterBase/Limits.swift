@@ -44,7 +44,9 @@ public enum Limits {
   /// Claims and ends of calls, and those of one author.
   public static let callEntries = 256
   public static let callEntriesPerAuthor = 64
+  /// Grants of the owner, and those of all others.
   public static let grants = 2048
+  public static let grantsPerAuthor = 128
   public static let epochs = 1024
   /// Entries of kinds unknown to this version, and those of one author.
   public static let unknownEntries = 256

@@ -13,6 +13,8 @@ public struct ChannelSetup: Sendable {
   public var genesis: SignedGenesis?
   /// Signed entries that an earlier process was told to keep.
   public var entries: [[UInt8]]
+  /// Ids of those among them that are messages not shown yet.
+  public var unshown: [EntryID] = []
   /// An invite that this node comes with and has not shown yet.
   public var ticket: Ticket?
 

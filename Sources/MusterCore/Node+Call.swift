@@ -77,6 +77,7 @@ extension Node {
         out.append(.event(.channel(event), in: channel))
       case .keep(let entry): out.append(.keep(entry: entry.bytes, id: entry.id, in: channel))
       case .forget(let ids): out.append(.forget(ids, in: channel))
+      case .shown(let id): out.append(.shown(id, in: channel))
       case .fail(let peer): failed.append(peer)
       }
     }
@@ -93,6 +94,11 @@ extension Node {
     guard let entry = channels[channel], let due = entry.startsCallAt else { return }
     guard entry.state.call != nil || now >= due else { return }
     if let refusal = refusalToEnter(entry) {
+      // After a restart, the grant that makes this node a member may still be on its way.
+      if case .notMember = refusal, now - entry.openedAt < Self.grantPatience {
+        _ = channels.update(channel) { $0.startsCallAt = now + configuration.startGrace }
+        return
+      }
       _ = channels.update(channel) { $0.startsCallAt = nil }
       setCallState(.disconnected, in: channel, &out)
       out.append(.event(.callRefused(refusal), in: channel))

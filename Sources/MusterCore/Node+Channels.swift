@@ -30,6 +30,7 @@ extension Node {
     start.entries = setup.entries.compactMap {
       try? SignedEntry.verified($0, in: setup.id)
     }
+    start.unshown = setup.unshown
     start.flaw = configuration.flaw
     var state = ChannelState(start)
     state.ignoresOwnRole = configuration.ignoresOwnRole

@@ -88,9 +88,11 @@ extension Node {
 
   /// Tells a neighbour whose link is under a former key the one in force, if it may know it.
   mutating func offerKey(over link: LinkID, at now: Instant, _ out: inout [Output]) {
-    guard let index = peers.index(of: link), let entry = channels[link.channel],
-      peers[at: index].key != entry.key.key.channelID
-    else { return }
+    guard let index = peers.index(of: link), let entry = channels[link.channel] else { return }
+    guard peers[at: index].key != entry.key.key.channelID else {
+      peers[at: index].nextKeyAt = nil
+      return
+    }
     peers[at: index].nextKeyAt = now + Self.keyRepeat
     guard entry.state.refusal(of: link.peer) == nil else { return }
     let messages = keyMessages(of: entry)

@@ -48,6 +48,8 @@ public struct Node: Sendable {
     /// Remember this signed entry, or this key, for later processes; forget those entries.
     case keep(entry: [UInt8], id: EntryID, in: ChannelID)
     case forget([EntryID], in: ChannelID)
+    /// A remembered message has been shown: later processes need not show it again.
+    case shown(EntryID, in: ChannelID)
     case keepKey(EpochKey, in: ChannelID)
   }
 

@@ -42,6 +42,7 @@ extension Simulation {
       "message \(messages.number(of: message.id) ?? -1) of \(label(message.from))"
     case .refused(let reason): "is refused: \(reason)"
     case .keyChanged(let epoch): "key \(epoch)"
+    case .ownRoleChanged(let role): "is \(role.name)"
     }
   }
 

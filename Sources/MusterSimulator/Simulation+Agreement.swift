@@ -17,6 +17,15 @@ extension Simulation {
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
   }
 
+  /// What those who are together do not agree about. Whoever is no member may think what it likes:
+  /// its links are not what it takes them for.
+  func disagreement(among views: [AgreementChecker.View]) -> String? {
+    AgreementChecker.disagreement(
+      among: views.filter { view in
+        present(view.own.id).map { !isSurelyStranger($0) } ?? false
+      })
+  }
+
   /// The places of whom everything is asked: in a created channel those who are with its owner,
   /// since others, whom a removed member may have parted from it, cannot know what it says.
   func agreeing(_ views: [AgreementChecker.View]) -> [Int] {

@@ -45,11 +45,12 @@ extension Simulation {
 
   mutating func check() {
     schedule(.check, in: Self.checkInterval)
+    checkTraffic()
     for place in nodes.indices where nodes[place].node != nil { checkStory(of: place) }
     guard isCalm, nodes.allSatisfy(\.isPresent) else { return }
     let calmedAt = max(calmAt, settling.changedAt)
     let views = self.views
-    let dispute = AgreementChecker.disagreement(among: views) ?? surprise(in: views)
+    let dispute = disagreement(among: views) ?? surprise(in: views)
     settling.agreed(dispute == nil, at: now)
     settling.group = agreeing(views)
     if let dispute {
@@ -86,6 +87,14 @@ extension Simulation {
   }
 
   // MARK: At any time
+
+  private mutating func checkTraffic() {
+    guard now - trafficCheckedAt >= .seconds(1) else { return }
+    trafficCheckedAt = now
+    let fault = bounds.secondPassed(
+      sent: network.counters.sent, nodes: nodes.count, hasMedia: scenario.hasMedia)
+    if let fault { violated("bounds", fault) }
+  }
 
   private mutating func checkStory(of place: Int) {
     guard let node = nodes[place].node else { return }

@@ -115,7 +115,6 @@ extension Simulation {
     note(nodes[place].label, "remembers nothing")
     nodes[place].disk = Disk()
     nodes[place].memory += 1
-    messages.forgot(place)
     calls.forgot(place)
   }
 

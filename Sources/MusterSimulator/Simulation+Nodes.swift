@@ -55,6 +55,7 @@ extension Simulation {
       case .mediaEnded(let link): mediaEnded(link, at: place)
       case .keep(let entry, let id, in: _): keep(entry, id, at: place)
       case .forget(let ids, in: _): nodes[place].disk.forget(ids)
+      case .shown(let id, in: _): nodes[place].disk.shown(id)
       case .keepKey(let key, in: _):
         nodes[place].disk.keep(key)
         plaintext.add(key: key.key)

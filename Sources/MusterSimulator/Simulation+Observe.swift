@@ -23,7 +23,7 @@ extension Simulation {
       nodes[place].refusals.append(reason)
       trace.mark(.refused(reason), at: place, now)
     case .keyChanged(let epoch): trace.mark(.key(epoch), at: place, now)
-    case .memberJoined, .memberUpdated, .memberLeft, .callEnded: break
+    case .memberJoined, .memberUpdated, .memberLeft, .callEnded, .ownRoleChanged: break
     }
   }
 

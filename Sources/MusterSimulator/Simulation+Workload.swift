@@ -66,8 +66,8 @@ extension Simulation {
     nodes[place].isInChannel = true
     nodes[place].refusals = []
     settling.changed(at: now)
+    if nodes[place].showsInvite { noteInvite(of: place) }
     let setup = nodes[place].setup(of: channel)
-    if setup.ticket != nil { noteInvite(of: place) }
     let call = nodes[place].wantsCall
     input(place) { $0.join(setup, call: call, at: $1) }
   }
@@ -161,10 +161,12 @@ extension Simulation {
     let own = nodes[place].identity.id
     for case .keep(let bytes, let entryID, in: _) in outputs {
       guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
-        entry.author == own, case .message = entry.body
+        entry.author == own, case .message(let message) = entry.body
       else { continue }
       messages.said(
-        text, as: entryID, by: own, at: nodes[place].reader, to: receiver, at: now)
+        MessageChecker.Word(
+          text: text, id: entryID, from: own, to: receiver, after: message.after),
+        at: nodes[place].reader, now)
       trace.mark(.said, at: place, now)
     }
     perform(outputs, of: place)

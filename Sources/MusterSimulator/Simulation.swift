@@ -71,6 +71,7 @@ public struct Simulation: Sendable {
   /// When the last picture was shown, by receiver and sender.
   var shownAt: [Instant?]
   var settling = Settling()
+  var trafficCheckedAt = Instant.zero
   var totals = Totals()
   var violation: Violation?
   private var isFinished = false
@@ -107,7 +108,7 @@ public struct Simulation: Sendable {
     roles = RoleChecker(
       owner: channel.genesis?.genesis.owner, settings: scenario.settings)
     calls = CallChecker(nodes: count)
-    messages = MessageChecker(nodes: count)
+    messages = MessageChecker()
     shownAt = Array(repeating: nil, count: count * count)
     for (place, address) in addresses.enumerated() {
       addNode(place, address, identities[place])

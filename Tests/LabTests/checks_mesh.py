@@ -1,9 +1,11 @@
 """The mesh: rosters, calls and words that stay true on many nodes, whatever breaks."""
 
+import json
 import os
 import random
 import signal
 import statistics
+import subprocess
 import time
 
 from check import check
@@ -267,10 +269,10 @@ def seventeen_idle_members_cost_little(t):
 
 
 def traffic(host):
-    from netns import ip
-    import json
-    shown = json.loads(ip("-s", "-j", "link", "show", "eth0", namespace=host.namespace))[0]
-    return shown["stats64"]["rx"]["bytes"] + shown["stats64"]["tx"]["bytes"]
+    shown = subprocess.run(["ip", "-n", host.namespace, "-s", "-j", "link", "show", "eth0"],
+                           capture_output=True, check=True).stdout
+    counted = json.loads(shown)[0]["stats64"]
+    return counted["rx"]["bytes"] + counted["tx"]["bytes"]
 
 
 def ticks(node):
@@ -337,6 +339,7 @@ def a_message_waits_for_who_is_away(t):
     carl_id, anna_id = carl.id, anna.id
     carl.send("quit")
     anna.wait("member.left", 5, member=carl_id)
+    carl.ended(5)
     anna.send("say", text="to all")
     anna.send("say", text="only to carl", to=carl_id)
     berta.wait("message", 5, text="to all")

@@ -131,16 +131,18 @@ class Node:
 
     # Commands and ends
 
-    def send(self, text, **fields):
-        """A command by name and fields, or a line as it stands."""
-        line = text if isinstance(text, bytes) else json.dumps({"do": text, **fields}).encode()
+    def send(self, command, **fields):
+        """A command by name and fields, or a line as it stands; returns when it began."""
+        at = time.monotonic()
+        line = command if isinstance(command, bytes) else json.dumps({"do": command, **fields}).encode()
         self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
-        return time.monotonic()
+        return at
 
     def signal(self, number):
+        at = time.monotonic()
         self.process.send_signal(number)
-        return time.monotonic()
+        return at
 
     def stop_reading(self):
         """From now on nobody reads its events, until it is closed."""

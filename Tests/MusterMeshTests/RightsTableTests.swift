@@ -1,3 +1,4 @@
+import MusterCrypto
 import MusterMesh
 import MusterWire
 import Testing

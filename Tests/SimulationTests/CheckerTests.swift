@@ -58,6 +58,14 @@ struct CheckerTests {
     }
   }
 
+  @Test func aKeyInTheClearIsFound() throws {
+    let secret = (0..<32).map { UInt8($0 * 7) }
+    var checker = PlaintextChecker()
+    checker.add(key: try #require(ChannelKey(secret: secret)))
+    #expect(checker.sent([1, 2, 3] + secret) != nil)
+    #expect(checker.sent(Array(secret.dropFirst())) == nil)
+  }
+
   @Test func mediaInTheClearIsFound() {
     let checker = PlaintextChecker()
     let token = FrameToken(
@@ -80,6 +88,17 @@ struct CheckerTests {
     #expect(checker.kept(members: 2, peers: 2, participants: 4) != nil)
     #expect(checker.shown(after: .milliseconds(100)) == nil)
     #expect(checker.shown(after: .seconds(2)) != nil)
+    checker.entries = 10
+    #expect(checker.kept(entries: 16) == nil)
+    #expect(checker.kept(entries: 17) != nil)
+  }
+
+  @Test func newsThatGoesRoundForEverIsFound() {
+    var checker = BoundsChecker()
+    #expect(checker.secondPassed(sent: 800, nodes: 3, hasMedia: false) == nil)
+    #expect(checker.secondPassed(sent: 1600, nodes: 3, hasMedia: false) == nil)
+    #expect(checker.secondPassed(sent: 5000, nodes: 3, hasMedia: true) != nil)
+    #expect(checker.secondPassed(sent: 6000, nodes: 3, hasMedia: false) != nil)
   }
 
   @Test func anAnswerToAStrangerIsFound() {
@@ -117,73 +136,5 @@ struct CheckerTests {
       #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(place)")
     }
     #expect(checker.played(next, from: 1, at: 0) == nil)
-  }
-}
-
-/// The agreement that links, rosters and calls must come to.
-struct AgreementTests {
-  private func member(_ seed: UInt64, call: CallInfo? = nil) -> Member {
-    Member(
-      id: nodeID(seed), name: "m\(seed)", flags: call == nil ? [] : [.inCall], call: call,
-      bootID: seed)
-  }
-
-  private func views(_ members: [Member]) -> [AgreementChecker.View] {
-    let sorted = members.sorted { $0.id < $1.id }
-    let inCall = sorted.filter(\.isInCall)
-    let call = inCall.first?.call.map { ActiveCall(info: $0, participants: inCall.map(\.id)) }
-    return members.map { own in
-      let others = sorted.filter { $0.id != own.id }
-      return AgreementChecker.View(
-        own: own, members: others, linked: others.map(\.id), call: call)
-    }
-  }
-
-  private var call: CallInfo {
-    CallInfo(id: CallID(high: 1, low: 2), initiator: nodeID(1), startedAt: 5)
-  }
-
-  @Test func thoseWhoAgreeDoSo() {
-    #expect(AgreementChecker.disagreement(among: []) == nil)
-    #expect(AgreementChecker.disagreement(among: views([member(1)])) == nil)
-    let three = [member(1, call: call), member(2), member(3, call: call)]
-    #expect(AgreementChecker.disagreement(among: views(three)) == nil)
-  }
-
-  @Test func whoSpeaksMayBeOutOfDate() {
-    var views = views([member(1), member(2)])
-    views[0].own.flags.insert(.speaking)
-    #expect(AgreementChecker.disagreement(among: views) == nil)
-  }
-
-  @Test func aMissingLinkIsFound() {
-    var views = views([member(1), member(2), member(3)])
-    views[1].linked.removeLast()
-    #expect(AgreementChecker.disagreement(among: views) != nil)
-  }
-
-  @Test func aMissingOrLeftoverMemberIsFound() {
-    var views = views([member(1), member(2), member(3)])
-    let removed = views[2].members.removeLast()
-    #expect(AgreementChecker.disagreement(among: views) != nil)
-    views[2].members.append(removed)
-    #expect(AgreementChecker.disagreement(among: views) == nil)
-    views[2].members.append(member(9))
-    #expect(AgreementChecker.disagreement(among: views) != nil)
-  }
-
-  @Test func anOldHelloIsFound() {
-    var views = views([member(1), member(2)])
-    views[0].members[0].flags.insert(.audioMuted)
-    #expect(AgreementChecker.disagreement(among: views) != nil)
-  }
-
-  @Test func twoCallsAreFound() {
-    let other = CallInfo(id: CallID(high: 3, low: 4), initiator: nodeID(2), startedAt: 6)
-    let split = views([member(1, call: call), member(2, call: other)])
-    #expect(AgreementChecker.disagreement(among: split) != nil)
-    var blind = views([member(1, call: call), member(2)])
-    blind[1].call = nil
-    #expect(AgreementChecker.disagreement(among: blind) != nil)
   }
 }

@@ -82,7 +82,7 @@ struct Administrator {
         : MusterError(
           "what is remembered of \(stored.name) is damaged", hint: "ask for a new invite")
     }
-    setup.entries = try store.entries(of: stored.id)
+    try store.fill(&setup)
     setup.ticket = nil
     outputs += node.join(setup, call: false, at: now)
     return stored

@@ -26,6 +26,7 @@ enum Schema {
         table.column("channel", .blob).notNull()
         table.column("id", .blob).notNull()
         table.column("bytes", .blob).notNull()
+        table.column("isShown", .boolean).notNull().defaults(to: false)
         table.primaryKey(["channel", "id"])
       }
       try database.create(table: "identity") { table in

@@ -14,6 +14,8 @@ public final class Store: Sendable {
   public enum Change: Sendable {
     case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
     case forget([EntryID], channel: ChannelID)
+    /// People have been told of this message.
+    case shown(EntryID, channel: ChannelID)
     case key(EpochKey, channel: ChannelID)
     case identity(KnownIdentity, channel: ChannelID)
   }
@@ -172,6 +174,22 @@ public final class Store: Sendable {
 
   // MARK: Entries and identities
 
+  /// Adds what is kept of a channel to what a node joins.
+  func fill(_ setup: inout ChannelSetup) throws(MusterError) {
+    setup.entries = try entries(of: setup.id)
+    setup.unshown = try unshown(in: setup.id)
+  }
+
+  /// The kept entries that people have not been told of; only messages ever are.
+  public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
+    try read { database in
+      try Data.fetchAll(
+        database, sql: "SELECT id FROM entry WHERE channel = ? AND NOT isShown",
+        arguments: [Data(channel.key.bytes)]
+      ).compactMap { EntryID($0) }
+    }
+  }
+
   /// The signed entries kept of a channel.
   public func entries(of channel: ChannelID) throws(MusterError) -> [[UInt8]] {
     try read { database in
@@ -201,6 +219,10 @@ public final class Store: Sendable {
           sql: "DELETE FROM entry WHERE channel = ? AND id = ?",
           arguments: [Data(channel.key.bytes), Data(id.bytes)])
       }
+    case .shown(let id, let channel):
+      try database.execute(
+        sql: "UPDATE entry SET isShown = TRUE WHERE channel = ? AND id = ?",
+        arguments: [Data(channel.key.bytes), Data(id.bytes)])
     case .key(let key, let channel): try insert(key, channel, database)
     case .identity(let identity, let channel):
       try database.execute(

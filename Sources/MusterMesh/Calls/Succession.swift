@@ -42,6 +42,8 @@ public struct Succession: Sendable {
     if absence?.call != call.info.id || absence?.term != call.info.term {
       absence = Absence(call: call.info.id, term: call.info.term, since: now)
     }
+    // Whoever comes in again is asked again.
+    if !isInCall { absence?.hasActed = false }
     guard isInCall, let absence, !absence.hasActed else { return .none }
     var due = absence.since + Self.grace
     if !endsWithInitiator {

@@ -161,6 +161,7 @@ extension ChannelState {
         withheld = (withheld + [entry]).suffix(Limits.messagesPerAuthor)
         continue
       }
+      out.append(.shown(entry.id))
       if let text = text(of: entry) { out.append(.event(.message(text))) }
     }
   }

@@ -6,7 +6,11 @@ import MusterWire
 extension ChannelState {
   /// Enters the channel: says that this node is here.
   public mutating func enter(at now: Instant) -> [Output] {
-    commit(at: now) { state, out in state.publishPresence(at: now, &out) }
+    commit(at: now) { state, out in
+      state.publishPresence(at: now, &out)
+      for entry in state.unshown { state.show(state.messages.insert(entry, at: now), &out) }
+      state.unshown = []
+    }
   }
 
   /// Sets what this node tells of its sound and picture; the flags of the channel stay.

@@ -37,6 +37,11 @@ extension ChannelState {
   private mutating func settleRights(_ out: inout [Output]) {
     let epoch = rights.currentEpoch
     rights.update(from: gossip.document)
+    let role = rights.role(of: identity.id, at: wallSeconds)
+    if role != ownRole {
+      ownRole = role
+      out.append(.event(.ownRoleChanged(role)))
+    }
     if rights.currentEpoch != epoch {
       out.append(.event(.keyChanged(epoch: rights.currentEpoch)))
     }

@@ -14,6 +14,8 @@ public struct ChannelState: Sendable {
     case event(ChannelEvent)
     /// An entry that outlives this process, and those that need not be remembered any more.
     case keep(SignedEntry)
+    /// A kept message has been shown, or is not for this node: it is not to be shown again.
+    case shown(EntryID)
     case forget([EntryID])
     /// The neighbour has not answered for too long: its link is to be ended.
     case fail(NodeID)
@@ -31,6 +33,8 @@ public struct ChannelState: Sendable {
     public var seed: UInt64
     /// What was remembered of an earlier process.
     public var entries: [SignedEntry] = []
+    /// Those messages among them that it had not shown before it ended.
+    public var unshown: [EntryID] = []
     package var flaw: MeshFlaw?
 
     public init(
@@ -65,6 +69,8 @@ public struct ChannelState: Sendable {
   var presenceDueAt: Instant?
   var presenceSentAt: Instant?
   var hearingDueAt: Instant?
+  /// What this node might do when it was last looked at.
+  var ownRole: Role
   /// Nil before the first one.
   var ownHearing: Hearing?
   var sequence: UInt64
@@ -74,6 +80,8 @@ public struct ChannelState: Sendable {
   var rights: Rights
   var succession = Succession()
   var messages = MessageLog()
+  /// Messages that an earlier process was told of and had no time to show.
+  var unshown: [SignedEntry] = []
   /// Messages whose authors have no right to write yet: their grants may still be on their way.
   var withheld: [SignedEntry] = []
 
@@ -123,8 +131,11 @@ public struct ChannelState: Sendable {
     gossip.flaw = setup.flaw
     rights.flaw = setup.flaw
     gossip.restore(setup.entries)
-    messages.restore(setup.entries.filter { $0.entry.body.kind == .message })
+    let known = setup.entries.filter { $0.entry.body.kind == .message }
+    unshown = known.filter { setup.unshown.contains($0.id) }
+    messages.restore(known.filter { !setup.unshown.contains($0.id) })
     rights.update(from: gossip.document)
+    ownRole = rights.role(of: setup.identity.id, at: 0)
   }
 
   // MARK: What is known

@@ -81,6 +81,8 @@ public enum ChannelEvent: Equatable, Sendable {
   case refused(Refusal)
   /// The owner has changed the channel's key.
   case keyChanged(epoch: UInt32)
+  /// This node itself may do more or less than before.
+  case ownRoleChanged(Role)
 }
 
 /// Why a call is over for this node.

@@ -44,13 +44,15 @@ public struct FailureDetector: Sendable {
     var probedAt: Instant?
     var nextPingAt: Instant?
     var hasAskedHelpers = false
+    /// How long an answer may take on this link.
+    var patience = Duration.zero
     var suspectedAt: Instant?
     /// Neighbours that doubt it too, or do not hear it any more: so many at most as there are.
     var confirmedBy: [NodeID] = []
     /// Whom it hears, by their prefixes.
     var heard: [UInt64] = []
-    /// Helpers that were asked about it and have said nothing at all.
-    var silentHelpers = 0
+    /// Others hear it: the way to it is bad, or broken for this node alone.
+    var isHeardByHelpers = false
   }
 
   /// Pings for others that are still to be answered.
@@ -136,10 +138,10 @@ public struct FailureDetector: Sendable {
   public mutating func receiveProbed(
     _ target: NodeID, token: UInt64, answered: Bool, from helper: NodeID, at now: Instant
   ) -> [Output] {
-    guard let place = peers.index(of: target), peers.index(of: helper) != nil,
+    guard answered, let place = peers.index(of: target), peers.index(of: helper) != nil,
       peers[at: place].probedAt != nil
     else { return [] }
-    peers[at: place].silentHelpers = max(peers[at: place].silentHelpers - 1, 0)
+    peers[at: place].isHeardByHelpers = true
     return []
   }
 
@@ -210,8 +212,9 @@ public struct FailureDetector: Sendable {
       peers[at: place].nextPingAt = now + configuration.probeInterval
       out.append(.ping(id))
     }
-    let patience = max(configuration.probeTimeout, (roundTrip(id) ?? .zero) * 2)
-    guard now - since >= patience * (health + 1) else { return }
+    let patience = max(configuration.probeTimeout, (roundTrip(id) ?? .zero) * 2) * (health + 1)
+    peers[at: place].patience = patience
+    guard now - since >= patience else { return }
     if !peers[at: place].hasAskedHelpers { askHelpers(place, &out) }
     guard let suspectedAt = peers[at: place].suspectedAt else {
       peers[at: place].suspectedAt = now
@@ -219,7 +222,6 @@ public struct FailureDetector: Sendable {
       return
     }
     guard now - suspectedAt >= suspicionTimeout(place) else { return }
-    doubtItself(place)
     out.append(.fails(id))
     // The host ends the link; until then the question is not asked again.
     peers[at: place].suspectedAt = now
@@ -232,20 +234,15 @@ public struct FailureDetector: Sendable {
     peers[at: place].nextPingAt = nil
     peers[at: place].suspectedAt = nil
     peers[at: place].hasAskedHelpers = false
-    peers[at: place].silentHelpers = 0
+    peers[at: place].isHeardByHelpers = false
     health = max(health - 1, 0)
     if wasSuspected { out.append(.clears(peers.keys[place])) }
   }
 
-  /// Lifeguard: a helper always says something, so silence of all of them is this node's own.
-  private mutating func doubtItself(_ place: Int) {
-    guard peers[at: place].silentHelpers > 0 else { return }
-    health = min(health + 1, configuration.healthLimit)
-    peers[at: place].silentHelpers = 0
-  }
-
   private func suspicionTimeout(_ place: Int) -> Duration {
-    Suspicion.timeout(
+    // A link may be bad while the member is there: it gets more time, but does not stand for ever.
+    if peers[at: place].isHeardByHelpers { return configuration.suspicionMaximum * (health + 2) }
+    return Suspicion.timeout(
       confirmations: peers[at: place].confirmedBy.count, expected: min(3, peers.count - 2),
       minimum: configuration.suspicionMinimum, maximum: configuration.suspicionMaximum)
       * (health + 1)
@@ -261,7 +258,6 @@ public struct FailureDetector: Sendable {
     for _ in 0..<min(configuration.helpers, helpers.count) {
       tokens &+= 1
       let helper = helpers.remove(at: random.below(helpers.count))
-      peers[at: place].silentHelpers += 1
       out.append(.ask(helper: helper, target: target, token: tokens))
     }
   }
@@ -302,7 +298,7 @@ public struct FailureDetector: Sendable {
       if let suspectedAt = peers[at: place].suspectedAt {
         next = soonest(next, suspectedAt + suspicionTimeout(place))
       } else {
-        next = soonest(next, since + configuration.probeTimeout * (health + 1))
+        next = soonest(next, since + max(peers[at: place].patience, configuration.probeTimeout))
       }
     }
     for errand in errands { next = soonest(next, errand.until) }

@@ -36,15 +36,16 @@ public struct Document: Sendable {
   private var sum = EntryID.zero
   private var authors = PeerTable<NodeID, [SignedEntry]>()
   private var fences = PeerTable<NodeID, Witness>()
-  private var retention = Retention()
+  private var retention: Retention
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
   /// The highest Lamport counter seen.
   public private(set) var lamport: UInt64 = 0
 
-  /// `exempt`, the channel's owner, is never fenced: its word must stand.
+  /// `exempt`, the owner of a created channel, is never fenced: its word must stand.
   public init(channel: ChannelID, exempt: NodeID? = nil) {
     self.channel = channel
     self.exempt = exempt
+    retention = Retention(owner: exempt)
   }
 
   public var count: Int { ids.count }

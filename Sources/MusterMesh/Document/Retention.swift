@@ -3,9 +3,9 @@ import MusterWire
 
 /// Which entries a document keeps: a function of the set of entries alone.
 ///
-/// Of presences, hearings, redemptions and grants, the newest for each author (and subject), and of
-/// these the newest so many. Of messages, call entries, epochs and unknown kinds, each author's
-/// newest so many, and of all those the newest so many. "Newest of each, then newest of all" gives
+/// Of presences, hearings and redemptions, the newest for each author, and of the owner's grants the
+/// newest for each subject; of these the newest so many. Of messages, call entries, grants of others
+/// and unknown kinds, each author's newest so many, and of all those the newest so many. "Newest of each, then newest of all" gives
 /// the same whether entries are left out early or at the end: what is left out has so many newer
 /// ones before it that more entries can only add to them.
 struct Retention: Sendable {
@@ -81,16 +81,6 @@ struct Retention: Sendable {
     }
   }
 
-  /// Who grants to whom.
-  struct Granting: Comparable, Sendable {
-    var author: NodeID
-    var subject: NodeID
-
-    static func < (a: Granting, b: Granting) -> Bool {
-      a.author != b.author ? a.author < b.author : a.subject < b.subject
-    }
-  }
-
   /// Presences, hearings and redemptions, one of each for an author.
   struct PerAuthor: Sendable {
     var presence = Registers<NodeID>(limit: Limits.authors)
@@ -107,14 +97,21 @@ struct Retention: Sendable {
     }
   }
 
+  /// The channel's owner: its grants and key changes are bounded by themselves, so that nobody can
+  /// push them out. Nil in an open channel, where neither means anything.
+  let owner: NodeID?
   private(set) var registers = PerAuthor()
-  private var grants = Registers<Granting>(limit: Limits.grants)
+  private var grants = Registers<NodeID>(limit: Limits.grants)
+  private var grantsOfOthers = Log(
+    limit: Limits.grants, limitPerAuthor: Limits.grantsPerAuthor)
   private var calls = Log(
     limit: Limits.callEntries, limitPerAuthor: Limits.callEntriesPerAuthor)
   private var messages = Log(limit: Limits.messages, limitPerAuthor: Limits.messagesPerAuthor)
   private var epochs = Log(limit: Limits.epochs, limitPerAuthor: Limits.epochs)
   private var unknown = Log(
     limit: Limits.unknownEntries, limitPerAuthor: Limits.unknownEntriesPerAuthor)
+
+  init(owner: NodeID?) { self.owner = owner }
 
   /// What had to go for the entry; nil when the entry itself is not kept.
   mutating func insert(_ entry: SignedEntry, byArrival: Bool) -> [SignedEntry]? {
@@ -125,11 +122,12 @@ struct Retention: Sendable {
     case .hearing: return registers.hearing.insert(entry, under: author, byArrival: false)
     case .redemption: return registers.redemption.insert(entry, under: author, byArrival: false)
     case .grant(let grant):
-      let key = Granting(author: author, subject: grant.subject)
-      return grants.insert(entry, under: key, byArrival: false)
+      guard let owner else { return nil }
+      guard author == owner else { return grantsOfOthers.insert(entry) }
+      return grants.insert(entry, under: grant.subject, byArrival: false)
     case .claim, .end: return calls.insert(entry)
     case .message: return messages.insert(entry)
-    case .epoch: return epochs.insert(entry)
+    case .epoch: return author == owner ? epochs.insert(entry) : nil
     case .unknown: return unknown.insert(entry)
     }
   }
@@ -141,7 +139,11 @@ struct Retention: Sendable {
     case .hearing: registers.hearing.remove(entry, under: author)
     case .redemption: registers.redemption.remove(entry, under: author)
     case .grant(let grant):
-      grants.remove(entry, under: Granting(author: author, subject: grant.subject))
+      if author == owner {
+        grants.remove(entry, under: grant.subject)
+      } else {
+        grantsOfOthers.remove(entry)
+      }
     case .claim, .end: calls.remove(entry)
     case .message: messages.remove(entry)
     case .epoch: epochs.remove(entry)
@@ -152,7 +154,7 @@ struct Retention: Sendable {
   func all(_ kind: EntryBody.Kind) -> [SignedEntry] {
     switch kind {
     case .presence, .hearing, .redemption: registers[kind]?.entries ?? []
-    case .grant: grants.entries.sorted()
+    case .grant: (grants.entries + grantsOfOthers.entries).sorted()
     case .claim, .end: calls.entries.filter { $0.entry.body.kind == kind }
     case .message: messages.entries
     case .epoch: epochs.entries

@@ -77,7 +77,7 @@ public struct MessageLog: Sendable {
   }
 
   /// The newest messages that no other follows, for the next own message: those shown, and those
-  /// that only have to be gathered. Whoever names predecessors that do not exist delays itself alone.
+  /// that only have to be gathered. So whoever names what does not exist delays itself alone.
   public var heads: [UInt64] {
     var front = front
     var coming = RecentIDs(capacity: Limits.messages)

@@ -8,7 +8,22 @@ public struct BoundsChecker: Sendable {
   /// Lasting entries that there have been so far. Each author has a presence and a hearing beside.
   public var entries = 0
 
+  /// Datagrams that a node may send to each other one in a second, with and without media. What is
+  /// usual is a tenth of that; news that goes round for ever is far above it.
+  static let datagramsWithMedia = 400
+  static let datagramsWithoutMedia = 150
+  private var sentBefore: UInt64 = 0
+
   public init() {}
+
+  /// What is wrong with the traffic of the last second, of which `sent` is all that there ever was.
+  public mutating func secondPassed(sent: UInt64, nodes: Int, hasMedia: Bool) -> String? {
+    defer { sentBefore = sent }
+    let limit = hasMedia ? Self.datagramsWithMedia : Self.datagramsWithoutMedia
+    let ways = max(nodes * (nodes - 1), 2)
+    return sent - sentBefore > UInt64(limit * ways)
+      ? "\(sent - sentBefore) datagrams in a second among \(nodes) nodes" : nil
+  }
 
   /// What is wrong with a datagram that a node sends.
   public func sent(_ datagram: [UInt8]) -> String? {

@@ -55,6 +55,7 @@ public struct EventChecker: Sendable {
     case .memberLeft(let member, _):
       if members[member.id] == nil { return "\(member.name) leaves twice" }
       members[member.id] = nil
+    case .ownRoleChanged: break
     case .keyChanged(let number):
       if number <= epoch { return "key \(number) comes after key \(epoch)" }
       epoch = number

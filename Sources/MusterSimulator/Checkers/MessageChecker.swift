@@ -2,7 +2,7 @@ import MusterBase
 import MusterMesh
 
 /// Messages are neither lost nor doubled nor altered, come to those they are for only, and never
-/// before one that their author had seen.
+/// before one that they follow.
 public struct MessageChecker: Sendable {
   /// A host, and which of its memories it is: a new one begins with every lost disk.
   public struct Reader: Equatable, Sendable {
@@ -12,6 +12,24 @@ public struct MessageChecker: Sendable {
     public init(place: Int, memory: Int) {
       self.place = place
       self.memory = memory
+    }
+  }
+
+  /// What somebody says.
+  public struct Word: Equatable, Sendable {
+    public var text: String
+    public var id: EntryID
+    public var from: NodeID
+    public var to: NodeID?
+    /// The messages that it names as those it follows.
+    public var after: [UInt64]
+
+    public init(text: String, id: EntryID, from: NodeID, to: NodeID?, after: [UInt64]) {
+      self.text = text
+      self.id = id
+      self.from = from
+      self.to = to
+      self.after = after
     }
   }
 
@@ -25,13 +43,12 @@ public struct MessageChecker: Sendable {
   }
 
   private struct Said: Sendable {
-    var text: String
-    var from: NodeID
-    var author: Reader
-    var to: NodeID?
-    var at: Instant
-    /// What the author had been shown or had said before, by number.
-    var before: NumberSet
+    let word: Word
+    let author: Reader
+    let at: Instant
+    /// What it follows, by number. What that follows was shown before that, and so on; but for what
+    /// a process of before took in and had no time to show.
+    let before: [Int]
     var copies: [Copy] = []
   }
 
@@ -40,10 +57,9 @@ public struct MessageChecker: Sendable {
 
   private var messages: [Said] = []
   private var numbers = PeerTable<EntryID, Int>()
-  private var seen: [NumberSet]
   private var delays: [Duration] = []
 
-  public init(nodes: Int) { seen = Array(repeating: NumberSet(), count: nodes) }
+  public init() {}
 
   public var count: Int { messages.count }
 
@@ -63,16 +79,12 @@ public struct MessageChecker: Sendable {
   // MARK: What happens
 
   /// A node says something; its entry is kept at the same moment.
-  public mutating func said(
-    _ text: String, as id: EntryID, by from: NodeID, at author: Reader, to: NodeID?,
-    at now: Instant
-  ) {
+  public mutating func said(_ word: Word, at author: Reader, _ now: Instant) {
     let number = messages.count
-    numbers[id] = number
-    messages.append(
-      Said(text: text, from: from, author: author, to: to, at: now, before: seen[author.place]))
-    kept(id, at: author, isUnproven: false, at: now)
-    _ = seen[author.place].insert(UInt64(number))
+    numbers[word.id] = number
+    let before = numbers.filter { word.after.contains($0.key.prefix) }.map(\.value)
+    messages.append(Said(word: word, author: author, at: now, before: before))
+    kept(word.id, at: author, isUnproven: false, at: now)
   }
 
   /// A message's entry has come to a reader.
@@ -84,28 +96,25 @@ public struct MessageChecker: Sendable {
       Copy(reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven))
   }
 
-  /// A host has lost its memory.
-  public mutating func forgot(_ place: Int) { seen[place] = NumberSet() }
-
   /// What is wrong with a message that a node, `own`, shows.
   public mutating func shown(
     _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant
   ) -> String? {
     guard let number = numbers[message.id] else { return "a message that nobody said" }
     let said = messages[number]
-    guard said.text == message.text, said.from == message.from, said.to == message.to else {
+    let word = said.word
+    guard word.text == message.text, word.from == message.from, word.to == message.to else {
       return "message \(number) altered"
     }
-    guard said.to == nil || said.to == own || said.from == own else {
+    guard word.to == nil || word.to == own || word.from == own else {
       return "message \(number) to somebody else"
     }
     guard let copy = index(of: reader, number) else { return "message \(number) never came" }
     guard said.copies[copy].shownAt == nil else { return "message \(number) twice" }
     if let later = overtaker(of: number, at: reader) {
-      return "message \(number) after \(later), whose author had seen it"
+      return "message \(number) after \(later), which follows it"
     }
     messages[number].copies[copy].shownAt = now
-    _ = seen[reader.place].insert(UInt64(number))
     if reader.place != said.author.place { delays.append(now - said.at) }
     return nil
   }
@@ -116,7 +125,7 @@ public struct MessageChecker: Sendable {
     let copy = messages[number].copies[place]
     guard !copy.isUnproven else { return nil }
     return messages.indices.first { later in
-      guard later != number, messages[later].before.contains(UInt64(number)),
+      guard later != number, messages[later].before.contains(number),
         let place = index(of: reader, later)
       else { return false }
       let other = messages[later].copies[place]
@@ -152,9 +161,9 @@ public struct MessageChecker: Sendable {
       if let number = numbers[id] { _ = present.insert(UInt64(number)) }
     }
     let missing = required.first { number in
-      let said = messages[number]
-      let isForIt = said.to == nil || said.to == own || said.from == own
-      return isForIt && isAuthor(said.from) && !present.contains(UInt64(number))
+      let word = messages[number].word
+      let isForIt = word.to == nil || word.to == own || word.from == own
+      return isForIt && isAuthor(word.from) && !present.contains(UInt64(number))
     }
     return missing.map { "lacks message \($0)" }
   }

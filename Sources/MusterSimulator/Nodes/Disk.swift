@@ -9,6 +9,7 @@ import MusterMesh
 struct Disk: Sendable {
   /// By id; bounded by what a document holds, since nodes say what they need no more.
   private var entries = PeerTable<EntryID, [UInt8]>()
+  private var shown: [EntryID] = []
   /// In rising order.
   private(set) var keys: [EpochKey] = []
   /// Whether this host's own node has shown its invite.
@@ -16,6 +17,11 @@ struct Disk: Sendable {
 
   /// The entries in the order of their ids.
   var signedEntries: [[UInt8]] { entries.map(\.value) }
+
+  /// What people have not been told of.
+  var unshown: [EntryID] { entries.keys.filter { !shown.contains($0) } }
+
+  mutating func shown(_ id: EntryID) { shown.append(id) }
 
   var count: Int { entries.count }
 

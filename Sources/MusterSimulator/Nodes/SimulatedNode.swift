@@ -68,6 +68,9 @@ struct SimulatedNode: Sendable {
   /// Whether a process runs and is in the channel.
   var isPresent: Bool { node != nil && isInChannel }
 
+  /// Whether it has an invite that it has not shown yet.
+  var showsInvite: Bool { usesInvite && !disk.holdsRedemption && invite != nil }
+
   /// Who reads messages here.
   var reader: MessageChecker.Reader { MessageChecker.Reader(place: place, memory: memory) }
 
@@ -77,10 +80,12 @@ struct SimulatedNode: Sendable {
   /// What it enters a channel with.
   func setup(of channel: ChannelPlan) -> ChannelSetup {
     let later = disk.keys.filter { $0.number > firstKey.number }
-    return ChannelSetup(
+    var setup = ChannelSetup(
       name: channel.name, keys: [firstKey] + later, genesis: channel.genesis,
       entries: disk.signedEntries,
-      ticket: usesInvite && !disk.holdsRedemption ? invite?.ticket : nil)
+      ticket: showsInvite ? invite?.ticket : nil)
+    setup.unshown = disk.unshown
+    return setup
   }
 
   /// Hands the process an input; nothing happens when there is none.

@@ -30,11 +30,15 @@ extension MusterNode {
     let span = max(seconds, 0.001)
     let cpu = ProcessUsage.cpuNanoseconds
     let sent = sockets.bytesSent
+    let peers = node.statistics()
+    for link in meters.media.keys where !peers.contains(where: { $0.link == link }) {
+      meters.forget(link)
+    }
     let result = Statistics(
       cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
       residentMegabytes: ProcessUsage.residentMegabytes,
       uplinkKilobitsPerSecond: Double(sent - meters.bytesSent) * 8 / 1000 / span,
-      peers: node.statistics().map { peer($0, over: span) })
+      peers: peers.map { peer($0, over: span) })
     meters.at = now
     meters.cpuNanoseconds = cpu
     meters.bytesSent = sent

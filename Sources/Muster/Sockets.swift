@@ -141,6 +141,7 @@ final class Sockets {
         .channelOption(
           .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * 2048)
         )
+        .channelOption(.writeBufferWaterMark, value: .init(low: 1 << 20, high: 4 << 20))
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(handler())
@@ -157,7 +158,8 @@ final class Sockets {
 
   /// Queues one datagram; `flush` sends what is queued.
   func send(_ datagram: [UInt8], to address: Address) {
-    guard let socket = address.isIPv6 ? v6 : v4 else { return }
+    // What the network does not take in time is lost, as on the network: nothing piles up here.
+    guard let socket = address.isIPv6 ? v6 : v4, socket.channel.isWritable else { return }
     bytesSent &+= UInt64(datagram.count)
     let buffer = socket.channel.allocator.buffer(bytes: datagram)
     let envelope = AddressedEnvelope(remoteAddress: socketAddress(address), data: buffer)

@@ -113,15 +113,14 @@ extension Node {
   mutating func receiveKey(
     _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard channels[link.channel]?.genesis != nil, let key = ChannelKey(secret: secret) else {
-      return
-    }
+    guard channels[link.channel]?.genesis != nil else { return }
     out += change(link.channel, at: now) {
       $0.receive(.entry(entry), from: link.peer, at: now)
     }
     guard let state = channels[link.channel]?.state,
-      let change = state.epochs.last?.change, change.keyID == key.channelID,
-      let current = channels[link.channel]?.key, change.number > current.number
+      let change = state.epochs.last?.change,
+      let current = channels[link.channel]?.key, change.number > current.number,
+      let key = ChannelKey(secret: secret), change.keyID == key.channelID
     else { return }
     let next = EpochKey(number: change.number, key: key)
     out.append(.keepKey(next, in: link.channel))

@@ -154,10 +154,31 @@ extension Node {
     case .rtcp: receiveRTCP(payload, over: link, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
-      for message in messages { receive(message, over: link, at: now, &out) }
+      receive(messages, over: link, at: now, &out)
     case .keepalive, .path, nil: break
     }
   }
+
+  /// Of wishes in one payload the last one counts, of pings the first few: nothing makes a node work
+  /// or answer a hundred times for one datagram.
+  private mutating func receive(
+    _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    var wish: VideoWish?
+    var pings = 0
+    for message in messages {
+      switch message {
+      case .wish(let newest): wish = newest
+      case .ping:
+        pings += 1
+        if pings <= Self.pingsAtOnce { receive(message, over: link, at: now, &out) }
+      default: receive(message, over: link, at: now, &out)
+      }
+    }
+    if let wish { receive(.wish(wish), over: link, at: now, &out) }
+  }
+
+  private static let pingsAtOnce = 4
 
   /// A visitor gets answers that keep its link, and nothing of the channel.
   private mutating func receive(
@@ -166,7 +187,9 @@ extension Node {
     guard visitors.index(of: visitor) != nil, PayloadKind(of: payload) == .control,
       let messages = try? Control.decode(payload)
     else { return }
-    for case .ping(let token) in messages { sendRaw([.pong(token)], over: visitor, at: now, &out) }
+    for case .ping(let token) in messages.prefix(Self.pingsAtOnce) {
+      sendRaw([.pong(token)], over: visitor, at: now, &out)
+    }
   }
 
   private mutating func receive(
@@ -178,8 +201,10 @@ extension Node {
     case .wish(let wish):
       let changed =
         peers.update(link) { peer in
-          defer { peer.wish = wish }
-          return peer.wish != wish
+          // Repeated with each ping: one that is left out is one that is late.
+          guard peer.wish != wish, peer.wishes.take(at: now) else { return false }
+          peer.wish = wish
+          return true
         } ?? false
       if changed { publish(at: now, &out) }
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)

@@ -114,7 +114,8 @@ extension Node {
         retransmit(sequences, of: media, toPeerAt: index, at: now, &out)
       case .pictureLoss(_, let media):
         guard let layer = peers[at: index].outgoing?.layer(of: media),
-          peers[at: index].outgoing?.layer == layer
+          peers[at: index].outgoing?.layer == layer,
+          peers[at: index].outgoing?.pictureLosses.take(at: now) ?? false
         else { continue }
         requestKeyframe(layer: layer, at: now, &out)
       }

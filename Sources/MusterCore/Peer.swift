@@ -16,6 +16,8 @@ struct Peer: Sendable {
   var nextCheckAt: Instant?
   /// What the peer wants to see of this node.
   var wish = VideoWish.best
+  /// Changes of that wish: each may begin or end the encoding of a layer.
+  var wishes = TokenBucket(capacity: 8, perSecond: 2)
   var outgoing: OutgoingMedia?
   var incoming: IncomingMedia?
 
@@ -65,6 +67,8 @@ struct OutgoingMedia: Sendable {
   var allowsAudio = true
   var allowsVideo = true
   var nextReport: Instant
+  /// Keyframes that the receiver asks for: six at once, then what one that loses much needs.
+  var pictureLosses = TokenBucket(capacity: 6, perSecond: 1)
   var statistics = MediaStatistics()
 
   init(prng: inout PRNG, at now: Instant) {

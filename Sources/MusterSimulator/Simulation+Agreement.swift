@@ -17,13 +17,13 @@ extension Simulation {
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
   }
 
-  /// What those who are together do not agree about. Whoever is no member may think what it likes:
-  /// its links are not what it takes them for.
+  /// What those who are together do not agree about. Whoever is taken for a member by nobody may
+  /// think what it likes: its links are not what it takes them for.
   func disagreement(among views: [AgreementChecker.View]) -> String? {
-    AgreementChecker.disagreement(
-      among: views.filter { view in
-        present(view.own.id).map { !isSurelyStranger($0) } ?? false
-      })
+    let judged = AgreementChecker.groups(views).flatMap { group in
+      group.filter { group.count > 1 || isSurelyMember($0.own.id) }
+    }
+    return AgreementChecker.disagreement(among: judged)
   }
 
   /// The places of whom everything is asked: in a created channel those who are with its owner,

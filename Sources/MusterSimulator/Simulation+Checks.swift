@@ -32,6 +32,8 @@ extension Simulation {
   /// Links, rosters, calls and documents must have come together this long after the last fault:
   /// an announce every 6 s at the latest, then a handshake and the document.
   static let settleLimit = Duration.seconds(12)
+  /// Where there are roles: whoever was refused and then got an invite is not connected to for 20 s.
+  static let settleLimitWithRoles = Duration.seconds(30)
   /// A hand-over, or a role that ends, may come later, and must then be everywhere within this.
   static let disputeLimit = Duration.seconds(2)
   /// Whatever keeps on changing never settles.
@@ -55,7 +57,9 @@ extension Simulation {
     settling.group = agreeing(views)
     if let dispute {
       settling.completeAt = nil
-      let isLate = now - calmedAt >= Self.settleLimit
+      let limit =
+        scenario.kind == .created ? Self.settleLimitWithRoles : Self.settleLimit
+      let isLate = now - calmedAt >= limit
       let isLasting = settling.disputedSince.map { now - $0 >= Self.disputeLimit } ?? false
       if isLate && isLasting || now - calmedAt >= Self.restlessLimit {
         violated("agreement", dispute)

@@ -60,7 +60,7 @@ extension Simulation {
 
   /// Nobody who is there, and can be heard, is taken for gone.
   private mutating func checkEjection(of member: Member, at place: Int) {
-    guard isUndisturbed, let other = present(member.id), nodes[other].isPresent,
+    guard let other = present(member.id), isUndisturbed([place, other]), nodes[other].isPresent,
       nodes[other].node?.bootID == member.bootID,
       roles.role(of: member.id, at: WallTime.seconds(now)) > .none,
       roles.role(of: nodes[place].identity.id, at: WallTime.seconds(now)) > .none
@@ -69,8 +69,9 @@ extension Simulation {
   }
 
   /// Whether nothing happens, or has happened lately, that could rightly look like a crash.
-  private var isUndisturbed: Bool {
+  private func isUndisturbed(_ places: [Int]) -> Bool {
     let isGentle = plan.isGentle && worstLoss <= 0.1 && scenario.removals == 0
-    return (isGentle && scenario.expiring == nil) || settling.settledAt != nil
+    return (isGentle && scenario.expiring == nil)
+      || (settling.settledAt != nil && places.allSatisfy(settling.group.contains))
   }
 }

@@ -13,17 +13,26 @@ struct SeedTests {
 
   @Test func everySeedKeepsWhatTheCheckersAskFor() {
     var faults: [Fault] = []
-    var quietSeeds: [UInt64] = []
+    var shapes: [NetworkShape] = []
+    var totals = CallTotals()
+    var (epochs, refusals, quiet) = (0 as UInt64, 0 as UInt64, 0)
     for seed in Self.seeds {
       let result = Simulation.run(SimulationOptions(seed: seed))
       let failure = result.violation?.description ?? ""
       #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --seed \(seed)")
       for fault in result.faults where !faults.contains(fault) { faults.append(fault) }
-      if result.frames == 0 { quietSeeds.append(seed) }
+      if !shapes.contains(result.shape) { shapes.append(result.shape) }
+      totals.ended += result.calls.ended
+      totals.handedOver += result.calls.handedOver
+      epochs += result.epochs
+      refusals += result.refusals
+      if result.hasMedia, result.frames == 0 { quiet += 1 }
     }
     #expect(faults.count == Fault.allCases.count, "only \(faults)")
-    // Two nodes of which one stays out of the call have nothing to show each other.
-    #expect(quietSeeds.count < Self.seeds.count / 4, "no pictures in \(quietSeeds)")
+    #expect(shapes.count == NetworkShape.allCases.count, "only \(shapes)")
+    #expect(totals.ended > 0 && totals.handedOver > 0, "\(totals)")
+    #expect(epochs > 0 && refusals > 0)
+    #expect(quiet < Self.seeds.count / 8, "no pictures in \(quiet) seeds")
   }
 
   @Test(arguments: [1, 2, 3, 99] as [UInt64])
@@ -52,15 +61,29 @@ struct SeedTests {
     }
   }
 
-  @Test(arguments: [2, 3, 5, 8])
-  func withoutFaultsEveryoneSeesEveryone(nodes: Int) {
+  @Test(arguments: [2, 3, 5, 8], ChannelKind.allCases)
+  func withoutFaultsEveryoneSeesEveryone(nodes: Int, channel: ChannelKind) {
     for seed in 1...3 as ClosedRange<UInt64> {
-      let options = SimulationOptions(seed: seed, nodes: nodes, seconds: 8, faults: .none)
+      let options = SimulationOptions(
+        seed: seed, nodes: nodes, seconds: 8, faults: .none, shape: .full, channel: channel,
+        media: true)
       let result = Simulation.run(options)
       #expect(result.violation == nil, "seed \(seed): \(String(describing: result.violation))")
       #expect(result.nodes == nodes && result.faults.isEmpty)
-      #expect(result.linksMade == UInt64(nodes * (nodes - 1)), "seed \(seed)")
       #expect(result.network.lost == 0 && result.network.cut == 0)
+      guard channel == .open else { continue }
+      #expect(result.linksMade == UInt64(nodes * (nodes - 1)), "seed \(seed)")
+    }
+  }
+
+  @Test(arguments: NetworkShape.allCases)
+  func overAnyConnectedGraphAllAgree(shape: NetworkShape) {
+    for seed in 1...4 as ClosedRange<UInt64> {
+      let options = SimulationOptions(
+        seed: seed, nodes: 7, seconds: 10, faults: .none, shape: shape, channel: .open)
+      let result = Simulation.run(options)
+      #expect(result.violation == nil, "seed \(seed): \(String(describing: result.violation))")
+      #expect(result.messages.shown > 0)
     }
   }
 
@@ -74,9 +97,27 @@ struct SeedTests {
     }
   }
 
+  /// The ejection checker is at work in these: nobody who is there is taken for gone.
+  @Test func nobodyIsEjectedAtATenthLost() {
+    #if DEBUG
+      let seconds = 120
+    #else
+      let seconds = 7200
+    #endif
+    let options = SimulationOptions(
+      seed: 1, nodes: 8, seconds: seconds, faults: .none, loss: 0.1, shape: .full, channel: .open,
+      media: false)
+    let result = Simulation.run(options)
+    #expect(result.violation == nil, "\(String(describing: result.violation))")
+    #expect(result.duration > .seconds(seconds / 2))
+  }
+
   @Test func oneNodeAloneIsNoTrouble() {
-    let result = Simulation.run(SimulationOptions(seed: 7, nodes: 1, seconds: 4))
-    #expect(result.violation == nil)
-    #expect(result.linksMade == 0)
+    for channel in ChannelKind.allCases {
+      let options = SimulationOptions(seed: 7, nodes: 1, seconds: 4, channel: channel)
+      let result = Simulation.run(options)
+      #expect(result.violation == nil, "\(String(describing: result.violation))")
+      #expect(result.linksMade == 0)
+    }
   }
 }

@@ -238,6 +238,15 @@ public final class Store: Sendable {
           Int64(clamping: identity.firstSeen), Int64(clamping: identity.lastSeen),
           identity.isVerified,
         ])
+      try database.execute(
+        sql: """
+          DELETE FROM identity WHERE channel = ? AND NOT isVerified AND rowid NOT IN (
+            SELECT rowid FROM identity WHERE channel = ? AND NOT isVerified
+            ORDER BY lastSeen DESC LIMIT ?)
+          """,
+        arguments: [
+          Data(channel.key.bytes), Data(channel.key.bytes), TrustBook.limit,
+        ])
     }
   }
 

@@ -16,7 +16,10 @@ public struct TrustBook: Sendable {
   public private(set) var identities: [KnownIdentity]
 
   public init(_ identities: [KnownIdentity]) {
-    self.identities = Array(identities.sorted { $0.lastSeen < $1.lastSeen }.suffix(Self.limit))
+    let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
+    let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)
+    let others = sorted.filter { !$0.isVerified }.suffix(Self.limit / 2)
+    self.identities = (verified + others).sorted { $0.lastSeen < $1.lastSeen }
   }
 
   /// A member with this name and key is there.
@@ -32,7 +35,10 @@ public struct TrustBook: Sendable {
       KnownIdentity(
         name: name, key: key, firstSeen: seconds, lastSeen: seconds,
         isVerified: identities.contains { $0.key == key && $0.isVerified }))
-    if identities.count > Self.limit { identities.removeFirst() }
+    // Whoever comes under ever new names cannot wash out those that were compared by voice.
+    if identities.count > Self.limit {
+      identities.remove(at: identities.firstIndex { !$0.isVerified } ?? 0)
+    }
     return former.map { .changed(from: $0.key) } ?? .new
   }
 

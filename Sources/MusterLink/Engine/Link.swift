@@ -25,6 +25,9 @@ struct Link: Sendable {
   var confirmation: Repeated?
   var probe: Probe?
 
+  /// Answers to challenges from elsewhere than the link's address.
+  var pathAnswers = TokenBucket(capacity: 4, perSecond: 2)
+
   var lastHeard: Instant
   var lastSent: Instant
   var keepaliveInterval: Duration
@@ -155,6 +158,8 @@ struct PendingHandshake: Sendable {
     let localIndex: UInt32
     let handshake: HandshakeState
     let mac1: [UInt8]
+    /// Whether it bore a cookie: another one then waits for the next attempt in time.
+    let hadCookie: Bool
     /// One answer with a cookie is taken: a replay of it asks for nothing.
     var hasCookieReply = false
   }

@@ -68,7 +68,9 @@ extension LinkEngine {
     switch message {
     case .challenge(let token):
       // Back to where it came from: that is the path in question (RFC 9000 8.2.2).
-      guard source.isUnicast else { return [] }
+      guard source.isUnicast,
+        source == links[at: place].address || links[at: place].pathAnswers.take(at: now)
+      else { return [] }
       return send(PathMessage.response(token).encoded(), place, to: source, at: now)
     case .response(let token): return finishChallenge(token, place, from: source)
     case .close:

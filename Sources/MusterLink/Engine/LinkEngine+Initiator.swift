@@ -43,7 +43,8 @@ extension LinkEngine {
       senderIndex: index, noise: noise,
       key: channel.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
     let mac1 = Array(ReceivedMACs(datagram).mac1)
-    pending.attempts.append(.init(localIndex: index, handshake: handshake, mac1: mac1))
+    pending.attempts.append(
+      .init(localIndex: index, handshake: handshake, mac1: mac1, hadCookie: cookie != nil))
     if pending.attempts.count > PendingHandshake.attemptLimit {
       indices[pending.attempts.removeFirst().localIndex] = nil
     }
@@ -114,6 +115,8 @@ extension LinkEngine {
     counters.cookiesReceived += 1
     links[at: place].pending?.attempts[number].hasCookieReply = true
     links[at: place].pending?.cookie = (cookie, PendingHandshake.cookieUses, now)
+    // An answer to a cookie with yet another one gets no new attempt before its time.
+    guard !attempt.hadCookie else { return [] }
     return initiate(place, at: now)
   }
 

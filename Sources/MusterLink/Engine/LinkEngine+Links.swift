@@ -8,7 +8,7 @@ extension LinkEngine {
   /// is not a usable point.
   mutating func place(of id: LinkID, address: Address, at now: Instant) -> Int? {
     if let place = links.index(of: id) { return place }
-    guard links.count < Limits.links, let peerKey = id.peer.x25519PublicKey else {
+    guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.channel) else {
       counters.refused += 1
       return nil
     }
@@ -16,6 +16,29 @@ extension LinkEngine {
       id: id, peerKey: peerKey, address: address, lastHeard: now, lastSent: now,
       keepaliveInterval: configuration.keepalive)
     return links.index(of: id)
+  }
+
+  /// Links of one channel that only the other side has asked for, and links of it in all.
+  static let halfOpenPerKey = 32
+  static let linksPerKey = 96
+
+  /// Links that nobody has confirmed crowd out each other, and no other channel's.
+  private mutating func makeRoom(in channel: ChannelID) -> Bool {
+    var total = 0
+    var halfOpen: [(id: LinkID, at: Instant)] = []
+    for place in 0..<links.count where links.keys[place].channel == channel {
+      total += 1
+      if !links[at: place].isEstablished, links[at: place].pending == nil {
+        halfOpen.append((links.keys[place], links[at: place].lastHeard))
+      }
+    }
+    if halfOpen.count >= Self.halfOpenPerKey || links.count >= Limits.links,
+      let oldest = halfOpen.min(by: { $0.at < $1.at })
+    {
+      _ = remove(oldest.id, reason: .timedOut)  // never established: nobody is told
+      total -= 1
+    }
+    return links.count < Limits.links && total < Self.linksPerKey
   }
 
   /// Forgets a link with its keys and indices.

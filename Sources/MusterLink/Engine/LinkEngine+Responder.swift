@@ -34,13 +34,14 @@ extension LinkEngine {
     } else if !budgetWithoutCookie.take(at: now) {
       return demandCookie(message, channel, from: source, at: now)
     }
+    // Also one for another boot or that leads nowhere: the work is done once.
+    answeredInitiations.insert(message.macs.mac1)
     guard let (handshake, payload) = read(message, channel) else { return [] }
     let id = LinkID(channel: channel.key.channelID, peer: payload.author)
     guard remember(payload, id, at: now) else {
       counters.replayedInitiations += 1
       return []
     }
-    answeredInitiations.insert(message.macs.mac1)
     guard !ownGoesFirst(id, bootID: payload.bootID, at: now) else {
       counters.tieBreaks += 1
       return []

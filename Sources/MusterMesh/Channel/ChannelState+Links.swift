@@ -137,13 +137,14 @@ extension ChannelState {
   private mutating func note(_ entry: SignedEntry, at now: Instant, _ out: inout [Output]) {
     let author = entry.entry.author
     switch entry.entry.body {
-    case .presence(let presence):
+    case .presence:
       changes.reachability = true
-      if author == identity.id, presence.bootID != own.bootID { changes.ownIsOvertaken = true }
+      // Of an earlier process of this node, or of its last time in this channel.
+      if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
     case .hearing(let hearing):
       changes.reachability = true
       if author == identity.id {
-        if hearing.bootID != own.bootID { hearingDueAt = now }
+        if entry.id != ownHearing { hearingDueAt = now }
       } else if neighbours.index(of: author) != nil {
         detector.noted(hearing, of: author, at: now)
       }

@@ -197,7 +197,8 @@ extension ChannelState {
     let hearing = Hearing(
       bootID: own.bootID, heard: neighbours.keys.map(\.key.prefix),
       suspected: detector.suspected.map(\.key.prefix))
-    ownHearing = hearing
-    absorb(gossip.publish(sign(.hearing(hearing)), at: now), at: now, &out)
+    let entry = sign(.hearing(hearing))
+    ownHearing = entry.id
+    absorb(gossip.publish(entry, at: now), at: now, &out)
   }
 }

@@ -71,8 +71,8 @@ public struct ChannelState: Sendable {
   var hearingDueAt: Instant?
   /// What this node might do when it was last looked at.
   var ownRole: Role
-  /// Nil before the first one.
-  var ownHearing: Hearing?
+  /// The entry that last said whom this node hears.
+  var ownHearing: EntryID?
   var sequence: UInt64
 
   var gossip: Gossip

@@ -16,6 +16,7 @@ public struct FailureDetector: Sendable {
     public var perPeerInterval = Duration.seconds(1)
     /// How long an answer may take; longer where the round trip is.
     public var probeTimeout = Duration.milliseconds(300)
+    public var patienceLimit = Duration.seconds(1)
     /// How many others are asked to probe.
     public var helpers = 3
     public var suspicionMinimum = Duration.milliseconds(2800)
@@ -65,6 +66,7 @@ public struct FailureDetector: Sendable {
   }
 
   static let errandLimit = 64
+  static let errandsPerPeer = 8
 
   let configuration: Configuration
   var peers = PeerTable<NodeID, Peer>()
@@ -126,7 +128,8 @@ public struct FailureDetector: Sendable {
     guard peers.index(of: target) != nil, target != requester else {
       return [.answer(to: requester, target: target, token: token, answered: false)]
     }
-    guard errands.count < Self.errandLimit else { return [] }
+    let own = errands.count(where: { $0.requester == requester })
+    guard errands.count < Self.errandLimit, own < Self.errandsPerPeer else { return [] }
     errands.append(
       Errand(
         requester: requester, target: target, token: token, since: now,
@@ -212,9 +215,11 @@ public struct FailureDetector: Sendable {
       peers[at: place].nextPingAt = now + configuration.probeInterval
       out.append(.ping(id))
     }
-    let patience = max(configuration.probeTimeout, (roundTrip(id) ?? .zero) * 2) * (health + 1)
+    // The neighbour itself reports what its round trip follows from: no more than so much of it.
+    let expected = min((roundTrip(id) ?? .zero) * 2, configuration.patienceLimit)
+    let patience = max(configuration.probeTimeout, expected) * (health + 1)
     peers[at: place].patience = patience
-    guard now - since >= patience else { return }
+    guard peers[at: place].suspectedAt != nil || now - since >= patience else { return }
     if !peers[at: place].hasAskedHelpers { askHelpers(place, &out) }
     guard let suspectedAt = peers[at: place].suspectedAt else {
       peers[at: place].suspectedAt = now

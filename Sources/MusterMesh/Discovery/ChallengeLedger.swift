@@ -9,7 +9,7 @@ struct ChallengeLedger: Sendable {
   /// Authors asked about lately; the one asked longest ago is forgotten first.
   static let capacity = 256
   /// Boots of one author told apart.
-  static let bootsPerAuthor = 4
+  static let bootsPerAuthor = 32
   /// Addresses asked about one announce: two families on two interfaces.
   static let sourcesPerAnnounce = 4
 
@@ -35,6 +35,9 @@ struct ChallengeLedger: Sendable {
     var bootID: UInt64
     var counter: UInt64
     var sources: [Address]
+    /// A boot that never answers, as recorded ones do not, is asked ever less, and leaves its author's
+    /// budget to the one that lives.
+    var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 
   /// Whether an unproven announce from `source` may be challenged; `ask` counts as done.
@@ -45,12 +48,16 @@ struct ChallengeLedger: Sendable {
     if Self.isAsked(entry, bootID: bootID, counter: counter, source: source) {
       return .alreadyAsked
     }
-    let isAllowed = entry.budget.take(at: now) && total.take(at: now)
+    var boot =
+      entry.boots.first { $0.bootID == bootID }
+      ?? Boot(bootID: bootID, counter: counter, sources: [])
+    let isAllowed =
+      boot.budget.take(at: now) && entry.budget.take(at: now) && total.take(at: now)
     guard isAllowed else {
       if authors.index(of: author) != nil { authors[author] = entry }
       return .overBudget
     }
-    Self.note(&entry, bootID: bootID, counter: counter, source: source)
+    Self.note(boot, &entry, counter: counter, source: source)
     entry.askedAt = now
     if authors.index(of: author) == nil, authors.count >= Self.capacity { forgetOldest() }
     authors[author] = entry
@@ -70,14 +77,12 @@ struct ChallengeLedger: Sendable {
   }
 
   private static func note(
-    _ entry: inout Author, bootID: UInt64, counter: UInt64, source: Address
+    _ asked: Boot, _ entry: inout Author, counter: UInt64, source: Address
   ) {
-    var boot = Boot(bootID: bootID, counter: counter, sources: [])
-    if let index = entry.boots.firstIndex(where: { $0.bootID == bootID }) {
-      let known = entry.boots.remove(at: index)
-      if known.counter == counter { boot = known }
-    }
+    var boot = asked
+    if boot.counter != counter { (boot.counter, boot.sources) = (counter, []) }
     boot.sources.append(source)
+    entry.boots.removeAll { $0.bootID == boot.bootID }
     entry.boots.append(boot)
     if entry.boots.count > bootsPerAuthor { entry.boots.removeFirst() }
   }

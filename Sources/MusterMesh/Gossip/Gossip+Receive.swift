@@ -39,8 +39,16 @@ extension Gossip {
       if error == .forged { counters.forged &+= 1 } else { counters.malformed &+= 1 }
       return
     }
+    // Nobody is so far ahead by cause alone, and one lie must not use up the counter for all. Who
+    // knows nothing yet believes what it hears.
+    let known = document.lamport
+    guard known == 0 || entry.entry.lamport <= known &+ Self.lamportLead else {
+      counters.tooFarAhead &+= 1
+      return
+    }
     noteReceived(id, from: place, at: now, &out)
-    take(entry, from: neighbours.keys[place], at: now, &out)
+    let isRelayed = neighbours[at: place].relayed.take(at: now)
+    take(entry, from: neighbours.keys[place], pushes: isRelayed, at: now, &out)
   }
 
   private mutating func receiveDigest(

@@ -22,6 +22,9 @@ public struct Gossip: Sendable {
     var acknowledgeAt: Instant?
     /// Entries that it may send: a check of a signature costs 34 µs.
     var entries = TokenBucket(capacity: 2000, perSecond: 1000)
+    /// Entries of it that are pushed on at once; the rest spreads by comparison, so that nobody makes
+    /// all others flood one another.
+    var relayed = TokenBucket(capacity: 200, perSecond: 50)
     /// Comparisons and wishes that are answered.
     var answers = TokenBucket(capacity: 40, perSecond: 40)
   }
@@ -33,6 +36,8 @@ public struct Gossip: Sendable {
   /// How long an entry that one neighbour was asked for is not asked for again.
   static let askedFor = Duration.seconds(1)
   static let askedLimit = 512
+  /// How much higher than all known ones the Lamport counter of an entry may be.
+  static let lamportLead: UInt64 = 1 << 32
 
   public internal(set) var document: Document
   public internal(set) var counters = GossipCounters()
@@ -122,14 +127,15 @@ public struct Gossip: Sendable {
 
   /// Takes an entry into the document and passes it on.
   mutating func take(
-    _ entry: SignedEntry, from source: NodeID?, at now: Instant, _ out: inout [Output]
+    _ entry: SignedEntry, from source: NodeID?, pushes: Bool = true, at now: Instant,
+    _ out: inout [Output]
   ) {
     switch document.insert(entry) {
     case .inserted(let removed):
       counters.entriesTaken &+= 1
       out.append(.inserted(entry, removed: removed))
       for place in 0..<neighbours.count { neighbours[at: place].outbox.drop(removed) }
-      push([entry], exceptTo: source, at: now, &out)
+      if pushes { push([entry], exceptTo: source, at: now, &out) }
     case .fenced(let author, let removed):
       out.append(.fenced(author, removed: removed))
       for place in 0..<neighbours.count { neighbours[at: place].outbox.drop(removed) }

@@ -29,7 +29,15 @@ extension Document {
 
   func compare(_ theirs: [RangeSummary]) -> Comparison {
     var result = Comparison()
-    for range in theirs { compare(range, &result) }
+    var seen: [ClosedRange<UInt64>] = []
+    for range in theirs where range.depth <= RangeSummary.depthLimit {
+      let first = Self.masked(range.prefix, range.depth)
+      let span = first...(first | Self.tail(range.depth))
+      // An honest neighbour's ranges never overlap; others' would cost the whole document each.
+      guard !seen.contains(where: { $0.overlaps(span) }) else { continue }
+      seen.append(span)
+      compare(range, &result)
+    }
     return result
   }
 
@@ -53,7 +61,8 @@ extension Document {
         let place = listed.firstPlace { $0 >= id }
         return place < listed.count && listed[place] == id
       }
-      for place in places where !isListed(ids[place].prefix) {
+      for place in places
+      where result.lacking.count < Limits.outboxEntries && !isListed(ids[place].prefix) {
         result.lacking += entry(ids[place].prefix)
       }
       result.wanted += theirs.filter { !contains($0) }

@@ -43,7 +43,8 @@ public struct EventChecker: Sendable {
     return nil
   }
 
-  private mutating func saw(_ event: ChannelEvent) -> String? {
+  /// What is wrong with an event of the channel.
+  public mutating func saw(_ event: ChannelEvent) -> String? {
     switch event {
     case .memberJoined(let member):
       if members[member.id] != nil { return "\(member.name) joins twice" }

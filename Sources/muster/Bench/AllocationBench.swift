@@ -68,7 +68,8 @@ struct NodePair {
       carry(
         nodes[index].setSources(layers: [layer], isPattern: false, hasAudio: true, at: now),
         from: index)
-      carry(nodes[index].join(ChannelSetup(name: "bench", key: key), call: true, at: now), from: index)
+      carry(
+        nodes[index].join(ChannelSetup(name: "bench", key: key), call: true, at: now), from: index)
     }
     for _ in 0..<200 { step(.milliseconds(20)) }
     guard nodes.allSatisfy({ $0.call(in: channel)?.participants.count == 2 }) else {

@@ -1,0 +1,106 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import MusterSimulator
+import MusterWire
+import Testing
+
+/// The agreement that rosters, calls and documents must come to.
+struct AgreementTests {
+  private func id(_ seed: UInt64) -> NodeID {
+    var entropy = Entropy.seeded(seed)
+    return Identity(generating: &entropy).id
+  }
+
+  private func member(_ seed: UInt64, call: CallInfo? = nil) -> Member {
+    Member(
+      id: id(seed), name: "m\(seed)", flags: call == nil ? [] : [.inCall], call: call?.id,
+      bootID: seed)
+  }
+
+  private func views(_ members: [Member], call: CallInfo? = nil) -> [AgreementChecker.View] {
+    let sorted = members.sorted { $0.id < $1.id }
+    let inCall = sorted.filter(\.isInCall).map(\.id)
+    let active = call.map { ActiveCall(info: $0, participants: inCall, byPresence: inCall) }
+    return members.map { own in
+      let others = sorted.filter { $0.id != own.id }
+      return AgreementChecker.View(
+        own: own, members: others, linked: others.map(\.id), call: active,
+        digest: DocumentDigest(count: 3, sum: .zero))
+    }
+  }
+
+  private func disagree(_ views: [AgreementChecker.View]) -> Bool {
+    AgreementChecker.disagreement(among: views) != nil
+  }
+
+  private var call: CallInfo {
+    CallInfo(id: CallID(high: 1, low: 2), initiator: id(1), startedAt: 5, term: 1, order: 1)
+  }
+
+  @Test func thoseWhoAgreeDoSo() {
+    #expect(!disagree([]))
+    #expect(!disagree(views([member(1)])))
+    #expect(
+      !disagree(views([member(1, call: call), member(2), member(3, call: call)], call: call)))
+  }
+
+  @Test func whoSpeaksMayBeOutOfDate() {
+    var views = views([member(1), member(2)])
+    views[0].own.flags.insert(.speaking)
+    #expect(!disagree(views))
+  }
+
+  @Test func whatIsKnownThroughOthersCounts() {
+    // A chain: the first and the last have no link.
+    var views = views([member(1), member(2), member(3)])
+    views[0].linked = [id(2)]
+    views[2].linked = [id(2)]
+    #expect(AgreementChecker.groups(views).count == 1)
+    #expect(!disagree(views))
+    views[0].members.removeAll { $0.id == id(3) }
+    #expect(disagree(views))
+  }
+
+  @Test func thoseApartNeedNotAgree() {
+    let apart = views([member(1)]) + views([member(2), member(3)])
+    #expect(AgreementChecker.groups(apart).map(\.count) == [1, 2])
+    #expect(!disagree(apart))
+  }
+
+  @Test func aLinkThatOneEndAloneHasIsNone() {
+    var views = views([member(1), member(2)])
+    views[1].linked = []
+    #expect(AgreementChecker.groups(views).count == 2)
+    // Each knows a member that it cannot reach.
+    #expect(disagree(views))
+  }
+
+  @Test func anythingThatDiffersIsFound() {
+    let good = views([member(1, call: call), member(2), member(3, call: call)], call: call)
+    #expect(!disagree(good))
+    let changes: [(inout AgreementChecker.View) -> Void] = [
+      { $0.members[0].flags.insert(.audioMuted) }, { $0.members[0].role = .consumer },
+      { $0.members[0].name = "else" }, { $0.members.append(self.member(9)) },
+      { $0.call = nil }, { $0.call?.info.term = 2 }, { $0.call?.participants.removeLast() },
+      { $0.call?.byPresence = [] }, { $0.digest = DocumentDigest(count: 4, sum: .zero) },
+      { $0.epoch = 1 },
+    ]
+    for (number, change) in changes.enumerated() {
+      for place in good.indices {
+        var changed = good
+        change(&changed[place])
+        #expect(disagree(changed), "change \(number) at \(place)")
+        // What a patched node thinks of the others is its own affair.
+        changed[place].isLawless = true
+        #expect(!disagree(changed), "change \(number) at \(place)")
+      }
+    }
+  }
+
+  @Test func aCallThatNobodyElseSeesIsFound() {
+    var views = views([member(1, call: call), member(2)], call: call)
+    views[0].own.call = CallID(high: 3, low: 4)
+    #expect(disagree(views))
+  }
+}

@@ -1,0 +1,277 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+import MusterSimulator
+import MusterWire
+import Testing
+
+private func nodeID(_ seed: UInt64) -> NodeID {
+  var entropy = Entropy.seeded(seed)
+  return Identity(generating: &entropy).id
+}
+
+private let first = nodeID(1)
+private let second = nodeID(2)
+
+/// Roles as the owners' words make them.
+struct RoleCheckerTests {
+  private let owner = nodeID(9)
+
+  private func order(_ lamport: UInt64) -> RoleChecker.Order {
+    RoleChecker.Order(lamport: lamport, author: owner)
+  }
+
+  private func checker() -> RoleChecker {
+    RoleChecker(owner: owner, settings: ChannelSettings(onlyPresentersSend: true))
+  }
+
+  @Test func inAnOpenChannelEveryoneIsAPresenter() {
+    let checker = RoleChecker(owner: nil, settings: ChannelSettings())
+    #expect(checker.role(of: first, at: 0) == .presenter)
+    #expect(checker.may(.startCall, first, at: 0, strictly: true))
+    #expect(!checker.may(.grant, first, at: 0, strictly: false))
+  }
+
+  @Test func strangersMayNothing() {
+    let checker = checker()
+    #expect(checker.role(of: first, at: 0) == .none)
+    #expect(!checker.may(.receive, first, at: 0, strictly: false))
+    #expect(checker.role(of: owner, at: 0) == .owner)
+  }
+
+  @Test func theNewestWordCountsOnceAllIsKnown() {
+    var checker = checker()
+    checker.granted(.attendee, to: first, expiresAt: 0, order: order(5))
+    checker.granted(.presenter, to: first, expiresAt: 0, order: order(4))
+    #expect(checker.role(of: first, at: 0) == .attendee)
+    // The other word may still be all that somebody knows.
+    #expect(checker.may(.sendVideo, first, at: 0, strictly: false))
+    #expect(!checker.may(.sendVideo, first, at: 0, strictly: true))
+    #expect(!checker.may(.grant, first, at: 0, strictly: false))
+  }
+
+  @Test func rolesEnd() {
+    var checker = checker()
+    checker.granted(.presenter, to: first, expiresAt: 100, order: order(1))
+    #expect(checker.role(of: first, at: 99) == .presenter)
+    #expect(checker.role(of: first, at: 100) == .none)
+  }
+
+  @Test func invitesEndWithTheKey() {
+    var checker = checker()
+    for member in [first, second] {
+      checker.invited(member, as: .presenter, expiresAt: 0, epoch: 0, order: order(1))
+    }
+    #expect(checker.role(of: first, at: 0) == .presenter)
+    checker.changedKey(removing: second)
+    checker.granted(.none, to: second, expiresAt: 0, order: order(2))
+    checker.granted(.attendee, to: first, expiresAt: 0, order: order(3))
+    #expect(checker.epoch == 1 && checker.removed == [second])
+    #expect(checker.role(of: first, at: 0) == .attendee)
+    #expect(checker.role(of: second, at: 0) == .none)
+    checker.invited(second, as: .consumer, expiresAt: 0, epoch: 1, order: order(4))
+    #expect(checker.role(of: second, at: 0) == .consumer)
+    #expect(checker.isAmbiguous(second) && !checker.isAmbiguous(first))
+  }
+}
+
+/// Ends of calls that nodes know of.
+struct CallCheckerTests {
+  private func call(_ term: UInt32, by initiator: NodeID = first) -> CallInfo {
+    CallInfo(
+      id: CallID(high: 1, low: 1), initiator: initiator, startedAt: 0, term: term, order: 1)
+  }
+
+  private func word(_ term: UInt32, _ author: NodeID = first) -> CallChecker.Word {
+    CallChecker.Word(call: CallID(high: 1, low: 1), term: term, author: author)
+  }
+
+  @Test func anEndedCallThatComesBackIsFound() {
+    var checker = CallChecker(nodes: 2)
+    checker.learnt(claim: word(1), at: 0)
+    #expect(checker.seen(call(1), at: 0) == nil)
+    checker.learnt(end: word(1), at: 0)
+    #expect(checker.seen(call(1), at: 0) != nil)
+    // Who has not heard of it may go on, and so may a successor.
+    #expect(checker.seen(call(1), at: 1) == nil)
+    #expect(checker.seen(call(2, by: second), at: 0) == nil)
+    #expect(checker.seen(call(1, by: second), at: 0) == nil)
+    checker.forgot(0)
+    #expect(checker.seen(call(1), at: 0) == nil)
+  }
+
+  @Test func anEndCoversEarlierTerms() {
+    var checker = CallChecker(nodes: 1)
+    checker.learnt(end: word(3), at: 0)
+    // An end of what was never claimed ends nothing.
+    #expect(checker.seen(call(2), at: 0) == nil)
+    checker.learnt(claim: word(3), at: 0)
+    #expect(checker.seen(call(2, by: second), at: 0) != nil)
+    #expect(checker.seen(call(4), at: 0) == nil)
+  }
+
+  @Test func whoeverEndsACallKnowsIt() {
+    var checker = CallChecker(nodes: 1)
+    checker.ended(call(1), at: 0)
+    #expect(checker.seen(call(1), at: 0) != nil)
+    checker.learnt(claim: word(2, second), at: 0)
+    #expect(checker.totals == CallTotals(started: 1, ended: 1, handedOver: 1))
+  }
+}
+
+/// Stories that do not hang together.
+struct EventCheckerTests {
+  private func member(_ id: NodeID, flags: MemberFlags = []) -> Member {
+    Member(id: id, name: "m", flags: flags, bootID: 1)
+  }
+
+  private func call(_ participants: [NodeID], initiator: NodeID = first) -> ActiveCall {
+    let info = CallInfo(
+      id: CallID(high: 1, low: 1), initiator: initiator, startedAt: 0, term: 1, order: 1)
+    return ActiveCall(info: info, participants: participants.sorted(), byPresence: participants)
+  }
+
+  /// The first fault in a story.
+  private func fault(_ events: [ChannelEvent]) -> String? {
+    var checker = EventChecker()
+    for event in events {
+      if let fault = checker.saw(event) { return fault }
+    }
+    return nil
+  }
+
+  @Test func aStoryThatHangsTogetherIsFine() {
+    let quiet = member(first, flags: .audioMuted)
+    let story: [ChannelEvent] = [
+      .memberJoined(member(first)), .memberUpdated(quiet), .memberLeft(quiet, .left),
+      .memberJoined(member(first)), .callStarted(call([first])),
+      .callJoined(call([first, second]), second),
+      .callHandedOver(call([first, second], initiator: second)),
+      .callLeft(call([second], initiator: second), first, .crashed),
+      .callEnded(call([second], initiator: second).info, reason: CallEndReason.ended),
+      .callStarted(call([second])), .keyChanged(epoch: 1), .keyChanged(epoch: 2),
+    ]
+    #expect(fault(story) == nil)
+  }
+
+  @Test func storiesThatDoNotAreFound() {
+    let started = ChannelEvent.callStarted(call([first]))
+    let broken: [[ChannelEvent]] = [
+      [.memberJoined(member(first)), .memberJoined(member(first))],
+      [.memberLeft(member(first), .left)], [.memberUpdated(member(first))],
+      [.memberJoined(member(first)), .memberUpdated(member(first))],
+      [started, started], [.callEnded(call([first]).info, reason: "")],
+      [.callJoined(call([first]), first)], [started, .callJoined(call([first]), first)],
+      [started, .callJoined(call([first, second, nodeID(3)]), second)],
+      [started, .callLeft(call([first]), second, .left)],
+      [started, .callHandedOver(call([first]))],
+      [.keyChanged(epoch: 2), .keyChanged(epoch: 2)],
+    ]
+    for (number, story) in broken.enumerated() {
+      #expect(fault(story) != nil, "story \(number)")
+    }
+  }
+
+  @Test func eventsMustAddUpToWhatIs() {
+    var checker = EventChecker()
+    #expect(checker.saw(.memberJoined(member(first))) == nil)
+    #expect(checker.saw(.callStarted(call([first]))) == nil)
+    #expect(checker.difference(members: [member(first)], call: call([first])) == nil)
+    #expect(checker.difference(members: [], call: call([first])) != nil)
+    #expect(checker.difference(members: [member(first)], call: nil) != nil)
+    #expect(checker.difference(members: [member(first)], call: call([first, second])) != nil)
+    let other = call([first], initiator: second)
+    #expect(checker.difference(members: [member(first)], call: other) != nil)
+    checker.entered()
+    #expect(checker.difference(members: [], call: nil) == nil)
+  }
+}
+
+/// Messages lost, doubled, altered, misplaced or turned round.
+struct MessageCheckerTests {
+  private let here = MessageChecker.Reader(place: 0, memory: 0)
+  private let there = MessageChecker.Reader(place: 1, memory: 0)
+
+  private func entryID(_ number: UInt8) -> EntryID {
+    EntryID([number] + [UInt8](repeating: 0, count: 31)) ?? .zero
+  }
+
+  private func at(_ milliseconds: Int) -> Instant { .zero + .milliseconds(milliseconds) }
+
+  private func word(
+    _ number: UInt8, to: NodeID? = nil, after: [UInt8] = []
+  ) -> MessageChecker.Word {
+    MessageChecker.Word(
+      text: "text \(number)", id: entryID(number), from: first, to: to,
+      after: after.map { entryID($0).prefix })
+  }
+
+  private func message(_ number: UInt8, to: NodeID? = nil, text: String? = nil) -> TextMessage {
+    TextMessage(
+      id: entryID(number), from: first, to: to, text: text ?? "text \(number)", sentAt: 0,
+      lamport: 1)
+  }
+
+  @Test func messagesShownOnceAndInOrderAreFine() {
+    var checker = MessageChecker()
+    checker.said(word(1), at: here, at(0))
+    checker.said(word(2, after: [1]), at: here, at(10))
+    for number in [1, 2] as [UInt8] {
+      checker.kept(entryID(number), at: there, isUnproven: false, at: at(20))
+      let fault = checker.shown(message(number), at: there, own: second, at: at(50))
+      #expect(fault == nil)
+    }
+    #expect(checker.totals.said == 2 && checker.totals.shown == 2)
+    #expect(checker.totals.medianDelay == .milliseconds(40))
+  }
+
+  @Test func doubledAlteredAndMisplacedOnesAreFound() {
+    var checker = MessageChecker()
+    checker.said(word(1), at: here, at(0))
+    checker.said(word(2, to: first), at: here, at(0))
+    #expect(checker.shown(message(1), at: there, own: second, at: at(1)) != nil, "never came")
+    for number in [1, 2] as [UInt8] {
+      checker.kept(entryID(number), at: there, isUnproven: false, at: at(1))
+    }
+    #expect(checker.shown(message(7), at: there, own: second, at: at(2)) != nil)
+    let altered = message(1, text: "other")
+    #expect(checker.shown(altered, at: there, own: second, at: at(2)) != nil)
+    #expect(checker.shown(message(2, to: first), at: there, own: second, at: at(2)) != nil)
+    #expect(checker.shown(message(1), at: there, own: second, at: at(2)) == nil)
+    #expect(checker.shown(message(1), at: there, own: second, at: at(3)) != nil)
+    // Who has lost its memory sees it again.
+    let anew = MessageChecker.Reader(place: 1, memory: 1)
+    checker.kept(entryID(1), at: anew, isUnproven: false, at: at(4))
+    #expect(checker.shown(message(1), at: anew, own: second, at: at(5)) == nil)
+  }
+
+  @Test(arguments: [(100, true), (2900, true), (3100, false)])
+  func aCauseAfterItsEffectIsFound(waited: Int, isFault: Bool) {
+    var checker = MessageChecker()
+    checker.said(word(1), at: here, at(0))
+    checker.said(word(2, after: [1]), at: here, at(10))
+    checker.kept(entryID(2), at: there, isUnproven: false, at: at(100))
+    #expect(checker.shown(message(2), at: there, own: second, at: at(100 + waited)) == nil)
+    checker.kept(entryID(1), at: there, isUnproven: false, at: at(200 + waited))
+    let fault = checker.shown(message(1), at: there, own: second, at: at(300 + waited))
+    #expect((fault != nil) == isFault)
+  }
+
+  @Test func aLostMessageIsFound() {
+    var checker = MessageChecker()
+    checker.said(word(1), at: here, at(0))
+    checker.said(word(2, to: nodeID(7)), at: here, at(0))
+    #expect(checker.held(by: [there]).isEmpty)
+    let required = checker.held(by: [here, there])
+    #expect(required == [0, 1])
+    func fault(_ history: [EntryID]) -> String? {
+      checker.fault(in: history, of: second, among: required, isAuthor: { $0 == first })
+    }
+    #expect(fault([entryID(1)]) == nil)
+    #expect(fault([]) != nil)
+    #expect(fault([entryID(1), entryID(1)]) != nil)
+    let ofStranger = checker.fault(
+      in: [], of: second, among: required, isAuthor: { _ in false })
+    #expect(ofStranger == nil)
+  }
+}

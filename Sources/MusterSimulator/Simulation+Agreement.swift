@@ -56,13 +56,25 @@ extension Simulation {
       nodes[$0].isPresent && isSurelyMember(nodes[$0].identity.id)
     }
     if scenario.kind == .created {
-      return members.contains(0) ? [ways.reached(from: 0, within: members)] : []
+      guard members.contains(0) else { return [] }
+      return [ways.reached(from: 0, within: members, isUsable: canUnderstand)]
     }
     var groups: [[Int]] = []
     for place in members where !groups.contains(where: { $0.contains(place) }) {
-      groups.append(ways.reached(from: place, within: members))
+      groups.append(ways.reached(from: place, within: members) { _, _ in true })
     }
     return groups
+  }
+
+  /// Whether two nodes have a key in common that one of them speaks under. Who has been away since
+  /// before a key change is not understood by those who came after it.
+  private func canUnderstand(_ a: Int, _ b: Int) -> Bool {
+    func keys(_ place: Int) -> [UInt32] {
+      let first = nodes[place].firstKey.number
+      return [first] + nodes[place].disk.keys.map(\.number).filter { $0 > first }
+    }
+    let (own, other) = (keys(a), keys(b))
+    return own.contains(other[other.count - 1]) || other.contains(own[own.count - 1])
   }
 
   private func missingLink(in group: [Int], _ views: [AgreementChecker.View]) -> String? {

@@ -217,7 +217,9 @@ public struct FailureDetector: Sendable {
     }
     // The neighbour itself reports what its round trip follows from: no more than so much of it.
     let expected = min((roundTrip(id) ?? .zero) * 2, configuration.patienceLimit)
-    let patience = max(configuration.probeTimeout, expected) * (health + 1)
+    // In whole nanoseconds, as instants are: a deadline must not come before its time.
+    let patience = Duration.nanoseconds(
+      (max(configuration.probeTimeout, expected) * (health + 1)).wholeNanoseconds)
     peers[at: place].patience = patience
     guard peers[at: place].suspectedAt != nil || now - since >= patience else { return }
     if !peers[at: place].hasAskedHelpers { askHelpers(place, &out) }

@@ -35,13 +35,17 @@ struct WayMap: Sendable {
 
   func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
 
-  /// Those of `places` that `start`, one of them, reaches without leaving them; in rising order.
-  func reached(from start: Int, within places: [Int]) -> [Int] {
+  /// Those of `places` that `start`, one of them, reaches over ways that `isUsable`, without leaving
+  /// them; in rising order.
+  func reached(
+    from start: Int, within places: [Int], isUsable: (Int, Int) -> Bool
+  ) -> [Int] {
     var reached = [start]
     var next = 0
     while next < reached.count {
-      for place in places where has(reached[next], place) && !reached.contains(place) {
-        reached.append(place)
+      let here = reached[next]
+      for place in places where has(here, place) && !reached.contains(place) {
+        if isUsable(here, place) { reached.append(place) }
       }
       next += 1
     }

@@ -74,6 +74,7 @@ extension Node {
         send([message], over: LinkID(channel: channel, peer: peer), at: now, &out)
       case .event(let event):
         if case .message = event {} else { changed = true }
+        if case .ownRoleChanged = event { forgetDenials(in: channel) }
         out.append(.event(.channel(event), in: channel))
       case .keep(let entry): out.append(.keep(entry: entry.bytes, id: entry.id, in: channel))
       case .forget(let ids): out.append(.forget(ids, in: channel))

@@ -17,7 +17,14 @@ extension Node {
     var number: UInt32
   }
 
-  /// A link under a former key.
+  /// Who is not connected to for a while.
+  struct Denial: Sendable {
+    var until: Instant
+    /// The other refused this node, and not this node the other.
+    var isByPeer: Bool
+  }
+
+  /// A link under a former key, or of one who is no member.
   struct Visitor: Sendable {
     let since: Instant
     var nextAt: Instant
@@ -103,10 +110,13 @@ extension Node {
   /// The changes that lead to the key in force, and the key itself. At most as many changes as
   /// there are former keys: who has missed more knows none of them.
   private func keyMessages(of entry: Channel) -> [Control] {
-    let epochs = entry.state.epochs.suffix(Limits.formerKeys + 1)
-    guard let last = epochs.last, last.change.keyID == entry.key.key.channelID else { return [] }
+    guard let last = entry.state.epochs.last, last.change.keyID == entry.key.key.channelID else {
+      return []
+    }
+    let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
     let secret = entry.key.key.withSecret { Array($0) }
-    return epochs.dropLast().map { .entry($0.bytes) } + [.epochKey(secret, entry: last.bytes)]
+    return (grants + changes.dropLast()).map { .entry($0) }
+      + [.epochKey(secret, entry: last.bytes)]
   }
 
   /// A neighbour says that there is a new key: believed when the owner's word names it.
@@ -141,11 +151,11 @@ extension Node {
     }
     visitors[visitor]?.nextAt = now + Self.keyRepeat
     if let reason = entry.state.refusal(of: visitor.peer) {
-      let told: Refusal = reason == .noGrant ? .inviteOutdated : reason
+      let isFormer = owner.number != entry.key.number
+      let told: Refusal = reason == .noGrant && isFormer ? .inviteOutdated : reason
       // With the owner's own word, so that it need not be taken on trust.
-      for epoch in entry.state.epochs.suffix(Limits.formerKeys + 1) {
-        sendRaw([.entry(epoch.bytes)], over: visitor, at: now, &out)
-      }
+      let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
+      for bytes in grants + changes { sendRaw([.entry(bytes)], over: visitor, at: now, &out) }
       sendRaw([.refused(told)], over: visitor, at: now, &out)
     } else {
       for message in keyMessages(of: entry) { sendRaw([message], over: visitor, at: now, &out) }
@@ -157,35 +167,57 @@ extension Node {
     guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
       let reason = entry.state.refusal(of: link.peer)
     else { return }
-    if reason == .noGrant, now - peer.upSince < Self.grantPatience { return }
-    for epoch in entry.state.epochs.suffix(1) {
-      send([.entry(epoch.bytes)], over: link, at: now, &out)
-    }
+    let mayBecomeOne = reason == .noGrant || reason == .inviteOutdated
+    if mayBecomeOne, now - peer.upSince < Self.grantPatience { return }
+    let (grants, changes) = entry.state.keyChanges(newest: 1)
+    for bytes in grants + changes { send([.entry(bytes)], over: link, at: now, &out) }
     send([.refused(reason)], over: link, at: now, &out)
-    deny(link, until: now + Self.denial)
+    deny(link, Denial(until: now + Self.denial, isByPeer: false))
     perform(
       links.close(LinkID(channel: peer.key, peer: link.peer), reason: .local, at: now), at: now,
       &out)
   }
 
-  private mutating func deny(_ link: LinkID, until time: Instant) {
-    if denied.count >= Limits.links, let oldest = denied.keys.first { denied[oldest] = nil }
-    denied[link] = time
+  private mutating func deny(_ link: LinkID, _ denial: Denial) {
+    if denied.count >= Limits.links, denied.index(of: link) == nil,
+      let first = denied.min(by: { $0.value.until < $1.value.until })
+    {
+      denied[first.key] = nil
+    }
+    denied[link] = denial
   }
 
-  /// Whether a node was refused lately and still would be.
+  /// Whether a node was refused lately and still would be, or has refused this one.
   func isDenied(_ link: LinkID, at now: Instant) -> Bool {
-    guard let until = denied[link], now < until else { return false }
-    return channels[link.channel]?.state.refusal(of: link.peer) != nil
+    guard let denial = denied[link], now < denial.until else { return false }
+    return denial.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
+  }
+
+  /// This node may do more or less than before: whoever refused it may think again.
+  mutating func forgetDenials(in channel: ChannelID) {
+    for link in denied.keys where link.channel == channel && denied[link]?.isByPeer ?? false {
+      denied[link] = nil
+    }
+  }
+
+  /// Whether a new link is not to be one of the channel: its other end is known to be no member. Who
+  /// may only have had no time to show its invite is given it.
+  func isStranger(_ peer: NodeID, in channel: ChannelID) -> Bool {
+    guard let entry = channels[channel], entry.genesis != nil,
+      let refusal = entry.state.refusal(of: peer)
+    else { return false }
+    return refusal != .noGrant && refusal != .inviteOutdated
   }
 
   /// Others do not take this node for a member.
   mutating func refused(
     _ reason: Refusal, over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
+    guard channels[link.channel]?.genesis != nil else { return }
+    deny(link, Denial(until: now + Self.denial, isByPeer: true))
     let isNews =
       channels.update(link.channel) { entry in
-        guard entry.genesis != nil, !entry.refusals.contains(reason) else { return false }
+        guard !entry.refusals.contains(reason) else { return false }
         entry.refusals.append(reason)
         return true
       } ?? false

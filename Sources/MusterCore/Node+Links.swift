@@ -58,7 +58,7 @@ extension Node {
       return
     }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
-    guard owner.number == entry.key.number else {
+    guard owner.number == entry.key.number, !isStranger(link.peer, in: link.channel) else {
       guard peers[link] == nil else { return }
       visitors[engineLink] = Visitor(since: now, nextAt: now)
       attend(engineLink, at: now, &out)

@@ -69,7 +69,7 @@ public struct Node: Sendable {
   /// Links under former keys that have one under the key in force beside them; ended when due.
   var retired = PeerTable<LinkID, Instant>()
   /// Who was refused, and until when it is not connected to.
-  var denied = PeerTable<LinkID, Instant>()
+  var denied = PeerTable<LinkID, Denial>()
   var entropy: Entropy
   var publisher: Publisher
   var prng: PRNG

@@ -42,11 +42,11 @@ struct Scenario: Sendable {
   init(_ options: SimulationOptions, clocksAreRight: Bool, _ prng: inout PRNG) {
     // Mostly few: the cost grows with the square.
     let spread = Self.mostNodes - Self.fewestNodes + 1
-    let draws = [prng.below(spread), prng.below(spread), prng.below(spread)]
+    let draws = (0..<4).map { _ in prng.below(spread) }
     let drawn = Self.fewestNodes + (draws.min() ?? 0)
     let count = min(max(options.nodes ?? drawn, 1), SimulationOptions.nodeLimit)
     self.count = count
-    let isLong = prng.chance(0.2)
+    let isLong = prng.chance(0.15)
     seconds = max(options.seconds ?? (isLong ? Self.longRun : Self.shortRun), 2)
     let isFull = prng.chance(0.6)
     let other = prng.one(of: [NetworkShape.chain, .star, .ring, .random])
@@ -60,7 +60,7 @@ struct Scenario: Sendable {
       ? ChannelSettings()
       : ChannelSettings(
         callEndsWithInitiator: callEndsWithInitiator, onlyPresentersSend: onlyPresentersSend)
-    let drawsMedia = prng.chance(0.25)
+    let drawsMedia = prng.chance(0.2)
     hasMedia = options.media ?? drawsMedia
     usesPeers = prng.chance(0.4)
     let alsoBroadcasts = prng.chance(0.5)

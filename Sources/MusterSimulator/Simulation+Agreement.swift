@@ -18,12 +18,17 @@ extension Simulation {
   }
 
   /// What those who are together do not agree about. Whoever is taken for a member by nobody may
-  /// think what it likes: its links are not what it takes them for.
+  /// think what it likes: its links are not what it takes them for. So may those whom a removed
+  /// member has parted from the owner, and who hear of the others through it.
   func disagreement(among views: [AgreementChecker.View]) -> String? {
-    let judged = AgreementChecker.groups(views).flatMap { group in
-      group.filter { group.count > 1 || isSurelyMember($0.own.id) }
+    let judged = AgreementChecker.groups(views).filter { group in
+      let places = group.compactMap { present($0.own.id) }
+      return places.contains(0) || !places.contains(where: isSurelyStranger)
     }
-    return AgreementChecker.disagreement(among: judged)
+    return AgreementChecker.disagreement(
+      among: judged.flatMap { group in
+        group.filter { group.count > 1 || isSurelyMember($0.own.id) }
+      })
   }
 
   /// The places of whom everything is asked: in a created channel those who are with its owner,
@@ -95,7 +100,7 @@ extension Simulation {
     }
     for (index, member) in roles.removed.enumerated() {
       guard let place = present(member), isSurelyStranger(place), let node = nodes[place].node,
-        node.epoch(of: channel.id) > index
+        node.epoch(of: channel.id) > index, nodes[place].firstKey.number <= index
       else { continue }
       return "\(nodes[place].label) has key \(node.epoch(of: channel.id)), from after its removal"
     }

@@ -141,7 +141,7 @@ extension Simulation {
   /// What everyone in `agreeing` must be able to read.
   private var lostMessage: String? {
     let readers = settling.group.map { nodes[$0].reader }
-    let required = messages.held(by: readers)
+    let required = messages.held(by: readers) { nodes[$1.place].disk.holds($0) }
     for place in settling.group {
       guard let node = nodes[place].node else { continue }
       let fault = messages.fault(

@@ -109,4 +109,10 @@ public struct CallTotals: Equatable, Sendable {
   /// Ended by their initiators.
   public var ended: UInt64 = 0
   public var handedOver: UInt64 = 0
+
+  public init(started: UInt64 = 0, ended: UInt64 = 0, handedOver: UInt64 = 0) {
+    self.started = started
+    self.ended = ended
+    self.handedOver = handedOver
+  }
 }

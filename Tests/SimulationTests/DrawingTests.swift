@@ -34,7 +34,7 @@ struct DrawingTests {
     let document = svg.document
     #expect(isWellFormed(document), "\(document)")
     #expect(!document.contains("<script") && !document.contains("\u{1B}"))
-    #expect(document.contains("x2=\"1.5\" y2=\"-0.25\""))
+    #expect(document.contains("x2=\"1.50\" y2=\"-0.25\""))
     #expect(document.contains("width=\"0\" height=\"0\""))
   }
 

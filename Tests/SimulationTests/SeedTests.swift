@@ -105,7 +105,7 @@ struct SeedTests {
       let seconds = 7200
     #endif
     let options = SimulationOptions(
-      seed: 1, nodes: 8, seconds: seconds, faults: .none, loss: 0.1, shape: .full, channel: .open,
+      seed: 1, nodes: 6, seconds: seconds, faults: .none, loss: 0.1, shape: .full, channel: .open,
       media: false)
     let result = Simulation.run(options)
     #expect(result.violation == nil, "\(String(describing: result.violation))")

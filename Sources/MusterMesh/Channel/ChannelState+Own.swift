@@ -129,12 +129,13 @@ extension ChannelState {
     to keyID: ChannelID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
+    // Who came by an invite of the key before would be a stranger under the next one.
+    let kept = rights.grantsBeforeKeyChange(removing: removed, at: wallSeconds)
     let change = EpochChange(
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
-      removed: Array(removed.prefix(EpochChange.removedLimit)))
+      removed: Array(removed.prefix(EpochChange.removedLimit)),
+      kept: kept.prefix(EpochChange.keptLimit).map(\.subject.key.prefix))
     return commit(at: now) { state, out in
-      // Who came by an invite of the key before would be a stranger under the next one.
-      let kept = state.rights.grantsBeforeKeyChange(removing: removed, at: state.wallSeconds)
       for grant in kept { state.publish(.grant(grant), at: now, &out) }
       state.publish(.epoch(change), at: now, &out)
     }

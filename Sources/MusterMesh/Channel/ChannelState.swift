@@ -59,6 +59,7 @@ public struct ChannelState: Sendable {
 
   public let channel: ChannelID
   public let settings: ChannelSettings
+  private let owner: NodeID?
   public internal(set) var call: ActiveCall?
 
   let identity: Identity
@@ -116,6 +117,7 @@ public struct ChannelState: Sendable {
     identity = setup.identity
     channel = setup.channel
     settings = setup.genesis?.genesis.settings ?? ChannelSettings()
+    owner = setup.genesis?.genesis.owner
     entropy = setup.entropy
     var seeds = PRNG(seed: setup.seed)
     gossip = Gossip(
@@ -165,6 +167,20 @@ public struct ChannelState: Sendable {
   public var gossipCounters: GossipCounters { gossip.counters }
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
   public var currentEpoch: UInt32 { rights.currentEpoch }
+
+  /// What it takes to follow the newest `count` key changes: the grants that go with them, and they
+  /// themselves, in this order.
+  public func keyChanges(newest count: Int) -> (grants: [[UInt8]], changes: [[UInt8]]) {
+    let changes = rights.epochs.suffix(count)
+    let kept = changes.flatMap(\.change.kept)
+    let grants = gossip.document.all(.grant).filter { entry in
+      guard case .grant(let grant) = entry.entry.body, entry.entry.author == owner else {
+        return false
+      }
+      return kept.contains(grant.subject.key.prefix)
+    }
+    return (grants.map(\.bytes), changes.map(\.bytes))
+  }
 
   /// Everyone with a role in a created channel, and until when (0: for good).
   public var roles: [(member: NodeID, role: Role, expiresAt: UInt64)] {

@@ -4,8 +4,11 @@ import MusterWire
 /// From the entries of a document to what owners have said of each key.
 extension Rights {
   /// The owner's key changes from the first on, without a gap.
+  ///
+  /// A change counts when the grants that go with it are there: of the members that it keeps none may
+  /// be a stranger until then.
   static func chain(
-    _ entries: [SignedEntry], of owner: NodeID
+    _ entries: [SignedEntry], of owner: NodeID, grants: [SignedEntry]
   ) -> [(change: EpochChange, entry: SignedEntry)] {
     var candidates: [(change: EpochChange, entry: SignedEntry)] = []
     for entry in entries where entry.entry.author == owner {
@@ -15,11 +18,21 @@ extension Rights {
       $0.change.number != $1.change.number
         ? $0.change.number < $1.change.number : $0.entry < $1.entry
     }
+    var granted: [UInt64] = []
+    for entry in grants where entry.entry.author == owner {
+      if case .grant(let grant) = entry.entry.body { granted.append(grant.subject.key.prefix) }
+    }
+    granted.sort()
+    func isGranted(_ member: UInt64) -> Bool {
+      let place = granted.firstPlace { $0 >= member }
+      return place < granted.count && granted[place] == member
+    }
     var chain: [(change: EpochChange, entry: SignedEntry)] = []
     for candidate in candidates where chain.count < Limits.epochs {
       let last = chain.last
       guard candidate.change.number == UInt32(chain.count) + 1,
-        candidate.change.previous == last?.entry.id ?? .zero
+        candidate.change.previous == last?.entry.id ?? .zero,
+        candidate.change.kept.allSatisfy(isGranted)
       else { continue }
       chain.append(candidate)
     }

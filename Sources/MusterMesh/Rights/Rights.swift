@@ -110,9 +110,10 @@ public struct Rights: Sendable {
     guard now != versions || document.fenced != fenced else { return }
     versions = now
     fenced = document.fenced
-    chain = Self.chain(document.all(.epoch), of: owner)
+    let grants = document.all(.grant)
+    chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
     checkRedemptions(document.all(.redemption))
-    collectStandings(document.all(.grant), owner: owner)
+    collectStandings(grants, owner: owner)
   }
 
   // MARK: Judging

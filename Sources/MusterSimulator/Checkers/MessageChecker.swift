@@ -141,10 +141,17 @@ public struct MessageChecker: Sendable {
 
   // MARK: What must have happened
 
-  /// The messages that somebody of `readers` still has, and so all of them must, by number.
-  public func held(by readers: [Reader]) -> [Int] {
-    messages.indices.filter { number in
-      messages[number].copies.contains { readers.contains($0.reader) }
+  /// The messages that somebody of `readers` has got, and so all of them must, by number. Of more
+  /// than a document holds for certain, only those that somebody `stillHolds`.
+  public func held(
+    by readers: [Reader], stillHolds: (EntryID, Reader) -> Bool = { _, _ in true }
+  ) -> [Int] {
+    let mayBeDropped = messages.count > Limits.messagesPerAuthor
+    return messages.indices.filter { number in
+      messages[number].copies.contains { copy in
+        readers.contains(copy.reader)
+          && (!mayBeDropped || stillHolds(messages[number].word.id, copy.reader))
+      }
     }
   }
 

@@ -106,7 +106,8 @@ public struct Redemption: Equatable, Sendable {
 /// A new channel key for everyone but those removed; signed by the channel's owner, one after the
 /// other.
 ///
-/// Layout: number 4, key id 32, previous 32, count 1 and the removed members' keys.
+/// Layout: number 4, key id 32, previous 32, count 1 and the removed members' keys, count 1 and the
+/// first 8 bytes of the keys of those who are granted their roles anew along with it.
 public struct EpochChange: Equatable, Sendable {
   /// From 1 on; the key that a channel was created with is of epoch 0.
   public var number: UInt32
@@ -115,24 +116,34 @@ public struct EpochChange: Equatable, Sendable {
   /// The entry id of the epoch before; zero for the first.
   public var previous: Bytes32
   public var removed: [NodeID]
+  /// Members who came by invites and stay: the change counts once the owner's grants for them are
+  /// known, so that nobody is a stranger for the time between.
+  public var kept: [UInt64]
 
   /// Members removed by one change.
-  public static let removedLimit = 16
+  public static let removedLimit = 4
+  /// More do not fit into one entry; the grants of the rest come as they come.
+  public static let keptLimit = 96
 
-  public init(number: UInt32, keyID: ChannelID, previous: Bytes32, removed: [NodeID]) {
+  public init(
+    number: UInt32, keyID: ChannelID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
+  ) {
     self.number = number
     self.keyID = keyID
     self.previous = previous
     self.removed = removed
+    self.kept = kept
   }
 
   func write(to writer: inout Writer) {
-    precondition(removed.count <= Self.removedLimit)
+    precondition(removed.count <= Self.removedLimit && kept.count <= Self.keptLimit)
     writer.u32(number)
     writer.append(keyID.key)
     writer.append(previous)
     writer.u8(UInt8(removed.count))
     for member in removed { writer.append(member.key) }
+    writer.u8(UInt8(kept.count))
+    for member in kept { writer.u64(member) }
   }
 
   init(reading reader: inout Reader) throws(WireError) {
@@ -144,5 +155,9 @@ public struct EpochChange: Equatable, Sendable {
     guard count <= Self.removedLimit else { throw .tooLong }
     removed = []
     for _ in 0..<count { removed.append(NodeID(try reader.bytes32())) }
+    let keptCount = Int(try reader.u8())
+    guard keptCount <= Self.keptLimit else { throw .tooLong }
+    kept = []
+    for _ in 0..<keptCount { kept.append(try reader.u64()) }
   }
 }

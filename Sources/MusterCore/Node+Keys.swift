@@ -65,7 +65,8 @@ extension Node {
   mutating func install(
     _ key: EpochKey, in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let former = channels[channel]?.key, key.number > former.number else { return }
+    guard let former = channels[channel]?.key else { return }
+    guard key.number > former.number else { return addFormer(key, in: channel, at: now, &out) }
     _ = channels.update(channel) { $0.keys.append(key) }
     discovery.setPassive(former.key.channelID)
     open(key, of: channel, at: now, &out)
@@ -77,6 +78,22 @@ extension Node {
       offerKey(over: link, at: now, &out)
       reconnect(link, under: key, at: now, &out)
     }
+  }
+
+  /// A key that this node had missed: others may still knock under it.
+  private mutating func addFormer(
+    _ key: EpochKey, in channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let entry = channels[channel],
+      entry.key.number - key.number <= UInt32(Limits.formerKeys),
+      entry.keys.count < 1 + Limits.formerKeys,
+      !entry.keys.contains(where: { $0.number == key.number })
+    else { return }
+    _ = channels.update(channel) { entry in
+      entry.keys.append(key)
+      entry.keys.sort { $0.number < $1.number }
+    }
+    open(key, of: channel, at: now, &out)
   }
 
   private mutating func reconnect(
@@ -102,21 +119,26 @@ extension Node {
     }
     peers[at: index].nextKeyAt = now + Self.keyRepeat
     guard entry.state.refusal(of: link.peer) == nil else { return }
-    let messages = keyMessages(of: entry)
+    let number = keyOwners[peers[at: index].key]?.number ?? 0
+    let messages = keyMessages(of: entry, after: number)
     let engineLink = LinkID(channel: peers[at: index].key, peer: link.peer)
     for message in messages { sendRaw([message], over: engineLink, at: now, &out) }
   }
 
-  /// The changes that lead to the key in force, and the key itself. At most as many changes as
-  /// there are former keys: who has missed more knows none of them.
-  private func keyMessages(of entry: Channel) -> [Control] {
-    guard let last = entry.state.epochs.last, last.change.keyID == entry.key.key.channelID else {
-      return []
-    }
+  /// The changes that lead to the key in force, and the keys after the one of `number`. At most as
+  /// many as there are former keys: who has missed more knows none of them.
+  private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {
+    let epochs = entry.state.epochs
+    guard let last = epochs.last, last.change.keyID == entry.key.key.channelID else { return [] }
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
-    let secret = entry.key.key.withSecret { Array($0) }
-    return (grants + changes.dropLast()).map { .entry($0) }
-      + [.epochKey(secret, entry: last.bytes)]
+    // Also the keys between: who has missed one could not hear those who have it still.
+    let keys: [Control] = entry.keys.compactMap { key in
+      guard key.number > number,
+        let change = epochs.first(where: { $0.change.number == key.number })
+      else { return nil }
+      return .epochKey(key.key.withSecret { Array($0) }, entry: change.bytes)
+    }
+    return (grants + changes).map { .entry($0) } + keys
   }
 
   /// A neighbour says that there is a new key: believed when the owner's word names it.
@@ -127,12 +149,13 @@ extension Node {
     out += change(link.channel, at: now) {
       $0.receive(.entry(entry), from: link.peer, at: now)
     }
-    guard let state = channels[link.channel]?.state,
-      let change = state.epochs.last?.change,
-      let current = channels[link.channel]?.key, change.number > current.number,
-      let key = ChannelKey(secret: secret), change.keyID == key.channelID
+    // Of an entry that is known already, too: the key may come again and again.
+    guard let state = channels[link.channel]?.state, let known = channels[link.channel]?.keys,
+      let epoch = state.epochs.first(where: { $0.bytes == entry }),
+      !known.contains(where: { $0.number == epoch.change.number }),
+      let key = ChannelKey(secret: secret), epoch.change.keyID == key.channelID
     else { return }
-    let next = EpochKey(number: change.number, key: key)
+    let next = EpochKey(number: epoch.change.number, key: key)
     out.append(.keepKey(next, in: link.channel))
     install(next, in: link.channel, at: now, &out)
   }
@@ -158,7 +181,9 @@ extension Node {
       for bytes in grants + changes { sendRaw([.entry(bytes)], over: visitor, at: now, &out) }
       sendRaw([.refused(told)], over: visitor, at: now, &out)
     } else {
-      for message in keyMessages(of: entry) { sendRaw([message], over: visitor, at: now, &out) }
+      for message in keyMessages(of: entry, after: owner.number) {
+        sendRaw([message], over: visitor, at: now, &out)
+      }
     }
   }
 

@@ -37,11 +37,12 @@ public struct Document: Sendable {
   private var authors = PeerTable<NodeID, [SignedEntry]>()
   private var fences = PeerTable<NodeID, Witness>()
   private var retention: Retention
+  private var passed = PassedEntries()
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
   /// The highest Lamport counter seen.
   public private(set) var lamport: UInt64 = 0
 
-  /// `exempt`, the owner of a created channel, is never fenced: its word must stand.
+  /// `exempt`, the owner of a created channel, is never fenced: all its word must stand.
   public init(channel: ChannelID, exempt: NodeID? = nil) {
     self.channel = channel
     self.exempt = exempt
@@ -56,12 +57,28 @@ public struct Document: Sendable {
 
   /// The entry whose id begins so; the two witnesses of a fence; nothing for what is not known.
   public func entry(_ prefix: UInt64) -> [SignedEntry] {
-    guard let place = place(of: prefix) else { return [] }
+    var found: [SignedEntry] = []
+    var place = ids.firstPlace { $0.prefix >= prefix }
+    while place < ids.count, ids[place].prefix == prefix {
+      found += entries(at: place)
+      place += 1
+    }
+    return found
+  }
+
+  public func contains(_ prefix: UInt64) -> Bool {
+    let place = ids.firstPlace { $0.prefix >= prefix }
+    return place < ids.count && ids[place].prefix == prefix
+  }
+
+  /// Whether it is kept, by its whole id: two that begin alike can be made with some effort.
+  func contains(_ id: EntryID) -> Bool { place(of: id) != nil }
+
+  /// What stands behind one of `ids`.
+  func entries(at place: Int) -> [SignedEntry] {
     if let entry = items[place] { return [entry] }
     return fences.first { $0.value.id == ids[place] }?.value.entries ?? []
   }
-
-  public func contains(_ prefix: UInt64) -> Bool { place(of: prefix) != nil }
 
   /// The newest presence, hearing or redemption of an author.
   public func newest(_ kind: EntryBody.Kind, of author: NodeID) -> SignedEntry? {
@@ -74,76 +91,90 @@ public struct Document: Sendable {
   /// Counts the changes of one kind, so that readers need not look at what has not changed.
   public func version(of kind: EntryBody.Kind) -> UInt64 { versions[Int(kind.rawValue)] }
 
+  /// What stands in the document for a fenced author.
+  static func fenceID(of author: NodeID) -> EntryID {
+    SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
+  }
+
   // MARK: Inserting
 
   public mutating func insert(_ entry: SignedEntry) -> Insertion {
     let author = entry.entry.author
     guard fences.index(of: author) == nil else { return .refused }
-    if let other = sameSequence(as: entry) {
-      guard other != entry else { return .known }
-      if author != exempt { return fence(author, [other, entry].sorted()) }
-      // The owner's word must stand, and be the same everywhere: the smaller id is it.
-      guard entry.id < other.id else { return .superseded }
-      remove(other)
-      return keep(entry, alsoRemoved: [other])
+    guard !contains(entry.id) else { return .known }
+    if author != exempt, let other = contradicting(entry),
+      let fenced = fence(author, [other, entry].sorted())
+    {
+      return fenced
     }
-    return keep(entry, alsoRemoved: [])
+    return keep(entry)
   }
 
-  private mutating func keep(
-    _ entry: SignedEntry, alsoRemoved: [SignedEntry]
-  ) -> Insertion {
+  private mutating func keep(_ entry: SignedEntry) -> Insertion {
     lamport = max(lamport, entry.entry.lamport)
     if flaw == .forgottenEnd, entry.entry.body.kind == .end { return .superseded }
     guard let removed = retention.insert(entry, byArrival: flaw == .mergeByArrival) else {
+      passed.note(entry)
       return .superseded
     }
     add(entry.id, entry)
-    let sequence = entry.entry.sequence
-    if authors.index(of: entry.entry.author) == nil { authors[entry.entry.author] = [] }
-    _ = authors.update(entry.entry.author) { list in
-      list.insert(entry, at: list.firstPlace { $0.entry.sequence >= sequence })
+    let author = entry.entry.author
+    if authors.index(of: author) == nil { authors[author] = [] }
+    _ = authors.update(author) { list in
+      list.insert(entry, at: list.firstPlace { $0.entry.sequence >= entry.entry.sequence })
     }
-    for old in removed { forget(old) }
     touch(entry)
-    return .inserted(removed: alsoRemoved + removed)
+    for old in removed {
+      forget(old)
+      passed.note(old)
+    }
+    return .inserted(removed: removed)
   }
 
-  private func sameSequence(as entry: SignedEntry) -> SignedEntry? {
-    guard let list = authors[entry.entry.author] else { return nil }
-    let place = list.firstPlace { $0.entry.sequence >= entry.entry.sequence }
-    guard place < list.count, list[place].entry.sequence == entry.entry.sequence else { return nil }
-    return list[place]
+  /// Another entry under the same sequence, kept or lately let pass.
+  private func contradicting(_ entry: SignedEntry) -> SignedEntry? {
+    if let list = authors[entry.entry.author] {
+      let place = list.firstPlace { $0.entry.sequence >= entry.entry.sequence }
+      if place < list.count, list[place].entry.sequence == entry.entry.sequence {
+        return list[place]
+      }
+    }
+    return passed.contradicting(entry)
   }
 
-  private mutating func fence(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion {
+  /// Takes out all of an author's entries. Of more authors than can be fenced, those with the
+  /// smallest fence ids are, for everyone alike; nil for one beyond, whose entries stay.
+  private mutating func fence(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
+    let id = Self.fenceID(of: author)
+    if fences.count >= Limits.fencedAuthors {
+      guard let last = fences.max(by: { $0.value.id < $1.value.id }), id < last.value.id else {
+        return nil
+      }
+      fences[last.key] = nil
+      takeOut(last.value.id)
+    }
     let removed = authors[author] ?? []
-    for entry in removed { remove(entry) }
-    guard fences.count < Limits.fencedAuthors else { return .fenced(author, removed: removed) }
-    let id = SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
+    for entry in removed {
+      retention.remove(entry)
+      takeOut(entry.id)
+    }
+    authors[author] = nil
     fences[author] = Witness(id: id, entries: witnesses)
     add(id, nil)
     for place in versions.indices { versions[place] &+= 1 }
     return .fenced(author, removed: removed)
   }
 
-  /// Takes an entry out of everything.
-  private mutating func remove(_ entry: SignedEntry) {
-    retention.remove(entry)
-    forget(entry)
-    touch(entry)
-  }
-
   /// Takes out what the retention has let go already.
   private mutating func forget(_ entry: SignedEntry) {
     let author = entry.entry.author
-    _ = authors.update(author) { list in list.removeAll { $0.id == entry.id } }
-    if authors[author]?.isEmpty ?? false { authors[author] = nil }
-    let place = ids.firstPlace { $0 >= entry.id }
-    guard place < ids.count, ids[place] == entry.id else { return }
-    ids.remove(at: place)
-    items.remove(at: place)
-    sum = sum &- entry.id
+    let isLast = authors.update(author) { list in
+      list.removeAll { $0 == entry }
+      return list.isEmpty
+    }
+    if isLast ?? false { authors[author] = nil }
+    takeOut(entry.id)
+    touch(entry)
   }
 
   private mutating func add(_ id: EntryID, _ entry: SignedEntry?) {
@@ -153,13 +184,20 @@ public struct Document: Sendable {
     sum = sum &+ id
   }
 
+  private mutating func takeOut(_ id: EntryID) {
+    guard let place = place(of: id) else { return }
+    ids.remove(at: place)
+    items.remove(at: place)
+    sum = sum &- id
+  }
+
   private mutating func touch(_ entry: SignedEntry) {
     if let kind = entry.entry.body.kind { versions[Int(kind.rawValue)] &+= 1 }
   }
 
-  private func place(of prefix: UInt64) -> Int? {
-    let place = ids.firstPlace { $0.prefix >= prefix }
-    return place < ids.count && ids[place].prefix == prefix ? place : nil
+  private func place(of id: EntryID) -> Int? {
+    let place = ids.firstPlace { $0 >= id }
+    return place < ids.count && ids[place] == id ? place : nil
   }
 }
 

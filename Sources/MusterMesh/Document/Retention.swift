@@ -5,9 +5,9 @@ import MusterWire
 ///
 /// Of presences, hearings and redemptions, the newest for each author, and of the owner's grants the
 /// newest for each subject; of these the newest so many. Of messages, call entries, grants of others
-/// and unknown kinds, each author's newest so many, and of all those the newest so many. "Newest of each, then newest of all" gives
-/// the same whether entries are left out early or at the end: what is left out has so many newer
-/// ones before it that more entries can only add to them.
+/// and unknown kinds, each author's newest so many, and of all those the newest so many. "Newest of
+/// each, then newest of all" gives the same whether entries are left out early or at the end: what is
+/// left out has so many newer ones before it that more entries can only add to them.
 struct Retention: Sendable {
   /// One newest entry for each key.
   struct Registers<Key: Comparable & Sendable>: Sendable {
@@ -29,11 +29,12 @@ struct Retention: Sendable {
         return [known]
       }
       table[key] = entry
-      guard table.count > limit, let oldest = table.min(by: { $0.value < $1.value }) else {
-        return []
-      }
-      table[oldest.key] = nil
-      return oldest.value == entry ? nil : [oldest.value]
+      guard table.count > limit else { return [] }
+      var oldest = 0
+      for place in 1..<table.count where table[at: place] < table[at: oldest] { oldest = place }
+      let removed = table[at: oldest]
+      table[table.keys[oldest]] = nil
+      return removed == entry ? nil : [removed]
     }
 
     mutating func remove(_ entry: SignedEntry, under key: Key) {

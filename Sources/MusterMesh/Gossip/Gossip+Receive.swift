@@ -12,7 +12,7 @@ extension Gossip {
     case .entry(let bytes): receiveEntry(bytes, from: place, at: now, &out)
     case .entriesReceived(let ids):
       neighbours[at: place].outbox.acknowledged(ids, at: now)
-      flush(peer, at: now, &out)
+      flush(place, at: now, &out)
     case .digest(let theirs): receiveDigest(theirs, from: place, at: now, &out)
     case .ranges(let ranges): receiveRanges(ranges, from: place, at: now, &out)
     case .want(let ids): receiveWishes(ids, from: place, at: now, &out)
@@ -24,11 +24,13 @@ extension Gossip {
   private mutating func receiveEntry(
     _ bytes: [UInt8], from place: Int, at now: Instant, _ out: inout [Output]
   ) {
-    let id = SignedEntry.id(of: bytes).prefix
+    let id = SignedEntry.id(of: bytes)
     // What is known needs no check of its signature, only an acknowledgement.
     if document.contains(id) {
       counters.entriesRepeated &+= 1
-      return noteReceived(id, from: place, at: now, &out)
+      neighbours[at: place].outbox.drop { $0.id == id }
+      noteReceived(id.prefix, from: place, at: now, &out)
+      return flush(place, at: now, &out)
     }
     guard neighbours[at: place].entries.take(at: now) else {
       counters.overBudget &+= 1
@@ -46,7 +48,8 @@ extension Gossip {
       counters.tooFarAhead &+= 1
       return
     }
-    noteReceived(id, from: place, at: now, &out)
+    neighbours[at: place].asked[id.prefix] = nil
+    noteReceived(id.prefix, from: place, at: now, &out)
     let isRelayed = neighbours[at: place].relayed.take(at: now)
     take(entry, from: neighbours.keys[place], pushes: isRelayed, at: now, &out)
   }
@@ -59,70 +62,90 @@ extension Gossip {
       return
     }
     counters.digestsDifferent &+= 1
-    guard neighbours[at: place].answers.take(at: now) else {
-      counters.overBudget &+= 1
-      return
-    }
-    send(document.rootRanges, to: place, &out)
+    guard maySpend(on: place, at: now) else { return }
+    send(document.rootRanges, to: place, at: now, &out)
   }
 
   private mutating func receiveRanges(
     _ ranges: [RangeSummary], from place: Int, at now: Instant, _ out: inout [Output]
   ) {
-    guard ranges.count <= Control.rangeLimit, neighbours[at: place].answers.take(at: now) else {
-      counters.overBudget &+= 1
-      return
-    }
+    guard ranges.count <= Control.rangeLimit, maySpend(on: place, at: now) else { return }
     let found = document.compare(ranges)
     for entry in found.lacking { neighbours[at: place].outbox.add(entry) }
     ask(found.wanted, of: place, at: now, &out)
-    send(found.ranges, to: place, &out)
-    flush(neighbours.keys[place], at: now, &out)
+    send(found.ranges, to: place, at: now, &out)
+    flush(place, at: now, &out)
   }
 
   private mutating func receiveWishes(
     _ ids: [UInt64], from place: Int, at now: Instant, _ out: inout [Output]
   ) {
-    guard neighbours[at: place].answers.take(at: now) else {
-      counters.overBudget &+= 1
-      return
-    }
     for id in ids.prefix(Control.idLimit) {
+      guard neighbours[at: place].wishes.take(at: now) else {
+        counters.overBudget &+= 1
+        break
+      }
       for entry in document.entry(id) { neighbours[at: place].outbox.add(entry) }
     }
-    flush(neighbours.keys[place], at: now, &out)
+    flush(place, at: now, &out)
   }
 
   /// Asks for entries that nobody was asked for just now.
   private mutating func ask(
     _ ids: [UInt64], of place: Int, at now: Instant, _ out: inout [Output]
   ) {
-    asked.removeAll { $0.until <= now }
+    forgetAsked(place, at: now)
     var wanted: [UInt64] = []
-    for id in ids where asked.count < Self.askedLimit && !asked.contains(where: { $0.id == id }) {
-      asked.append((id, now + Self.askedFor))
+    for id in ids where neighbours[at: place].asked.count < Self.askedLimit {
+      let isAskedFor = (0..<neighbours.count).contains { other in
+        guard let since = neighbours[at: other].asked[id] else { return false }
+        let pause = other == place ? Self.askedAgainAfter : Self.askedElsewhereAfter
+        return now < since + pause
+      }
+      guard !isAskedFor else { continue }
+      neighbours[at: place].asked[id] = now
       wanted.append(id)
     }
-    while !wanted.isEmpty {
-      let part = Array(wanted.prefix(Control.idLimit))
-      wanted.removeFirst(part.count)
+    for start in stride(from: 0, to: wanted.count, by: Control.idLimit) {
+      let part = Array(wanted[start..<min(start + Control.idLimit, wanted.count)])
       out.append(.send(.want(part), to: neighbours.keys[place]))
     }
   }
 
-  /// As many messages as it takes; none is larger than a datagram holds.
-  private mutating func send(_ ranges: [RangeSummary], to place: Int, _ out: inout [Output]) {
+  private mutating func forgetAsked(_ place: Int, at now: Instant) {
+    var recent = PeerTable<UInt64, Instant>()
+    for (id, since) in neighbours[at: place].asked where now < since + Self.askedAgainAfter {
+      recent[id] = since
+    }
+    neighbours[at: place].asked = recent
+  }
+
+  /// Whether a neighbour's part in a comparison is looked at at all.
+  private mutating func maySpend(on place: Int, at now: Instant) -> Bool {
+    let may = neighbours[at: place].answers.take(Self.comparisonCost, at: now)
+    if !may { counters.overBudget &+= 1 }
+    return may
+  }
+
+  /// As many messages as it takes and the budget allows; none is larger than a datagram holds.
+  private mutating func send(
+    _ ranges: [RangeSummary], to place: Int, at now: Instant, _ out: inout [Output]
+  ) {
+    guard !ranges.isEmpty else { return }
+    // What does not fit is compared the next time, and not always the same is left out.
+    let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0
     func flush() {
       if !part.isEmpty { out.append(.send(.ranges(part), to: neighbours.keys[place])) }
+      (part, size) = ([], 0)
     }
-    // What is left out is compared the next time.
-    for range in ranges.prefix(Self.rangesAtOnce) {
-      if size + range.size > Self.rangeBytes || part.count == Control.rangeLimit {
-        flush()
-        (part, size) = ([], 0)
+    for range in ranges[first...] + ranges[..<first] {
+      guard neighbours[at: place].answers.take(Double(range.size), at: now) else {
+        counters.overBudget &+= 1
+        break
       }
+      if size + range.size > Self.rangeBytes || part.count == Control.rangeLimit { flush() }
       part.append(range)
       size += range.size
       counters.rangesSent &+= 1
@@ -131,6 +154,6 @@ extension Gossip {
   }
 
   private static let rangeBytes = 1000
-  /// Four levels down for a document that differs everywhere, and some kilobytes at most.
-  private static let rangesAtOnce = 256
+  /// What looking at a message takes from the budget of its answer.
+  private static let comparisonCost = 100.0
 }

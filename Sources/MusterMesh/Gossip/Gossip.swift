@@ -25,16 +25,24 @@ public struct Gossip: Sendable {
     /// Entries of it that are pushed on at once; the rest spreads by comparison, so that nobody makes
     /// all others flood one another.
     var relayed = TokenBucket(capacity: 200, perSecond: 50)
-    /// Comparisons and wishes that are answered.
-    var answers = TokenBucket(capacity: 40, perSecond: 40)
+    /// Bytes of comparisons with it, which a link of the field carries in seconds; what does
+    /// not fit is compared another time.
+    var answers = TokenBucket(capacity: 24_000, perSecond: 6_000)
+    /// Entries that it may ask for.
+    var wishes = TokenBucket(capacity: 1024, perSecond: 512)
+    /// What it was asked for, and when; at most `askedLimit`.
+    var asked = PeerTable<UInt64, Instant>()
   }
 
   /// How long acknowledgements wait for company.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
   static let comparisonJitter = 0.2
-  /// How long an entry that one neighbour was asked for is not asked for again.
-  static let askedFor = Duration.seconds(1)
+  /// How long nobody else is asked for what one neighbour was asked for.
+  static let askedElsewhereAfter = Duration.seconds(1)
+  /// How long it is not asked itself again: who lists what it never sends must not keep others, who
+  /// would send it, from being asked.
+  static let askedAgainAfter = Duration.seconds(3)
   static let askedLimit = 512
   /// How much higher than all known ones the Lamport counter of an entry may be.
   static let lamportLead: UInt64 = 1 << 32
@@ -44,9 +52,7 @@ public struct Gossip: Sendable {
   let channel: ChannelID
   let own: NodeID
   var neighbours = PeerTable<NodeID, Neighbour>()
-  /// Entries asked for lately, at most `askedLimit`.
-  var asked: [(id: UInt64, until: Instant)] = []
-  private var random: PRNG
+  var random: PRNG
   private var compareAt: Instant?
 
   package var flaw: MeshFlaw? {
@@ -82,7 +88,7 @@ public struct Gossip: Sendable {
     neighbours[peer] = neighbour
     if compareAt == nil { compareAt = now + random.jittered(Self.comparisonInterval, by: 0.5) }
     var out: [Output] = []
-    flush(peer, at: now, &out)
+    if let place = neighbours.index(of: peer) { flush(place, at: now, &out) }
     compare(with: peer, &out)
     return out
   }
@@ -92,7 +98,7 @@ public struct Gossip: Sendable {
   /// Sends again what was lost, acknowledges, and compares; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
-    for peer in neighbours.keys { flush(peer, at: now, &out) }
+    flushAll(at: now, &out)
     if let due = compareAt, due <= now {
       compareAt =
         neighbours.isEmpty
@@ -134,28 +140,27 @@ public struct Gossip: Sendable {
     case .inserted(let removed):
       counters.entriesTaken &+= 1
       out.append(.inserted(entry, removed: removed))
-      for place in 0..<neighbours.count { neighbours[at: place].outbox.drop(removed) }
-      if pushes { push([entry], exceptTo: source, at: now, &out) }
+      if !removed.isEmpty { drop(where: removed.contains) }
+      if pushes { push([entry], exceptTo: source) }
+      flushAll(at: now, &out)
     case .fenced(let author, let removed):
       out.append(.fenced(author, removed: removed))
-      for place in 0..<neighbours.count { neighbours[at: place].outbox.drop(removed) }
-      guard let witnesses = witnesses(of: author) else { return }
-      push(witnesses, exceptTo: nil, at: now, &out)
+      drop { $0.entry.author == author }
+      push(document.entry(Document.fenceID(of: author).prefix), exceptTo: nil)
+      flushAll(at: now, &out)
     case .known: counters.entriesRepeated &+= 1
     case .superseded: counters.entriesSuperseded &+= 1
     case .refused: counters.ofFenced &+= 1
     }
   }
 
-  private func witnesses(of author: NodeID) -> [SignedEntry]? {
-    let id = SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
-    let entries = document.entry(id.prefix)
-    return entries.isEmpty ? nil : entries
+  private mutating func drop(where isNeedless: (SignedEntry) -> Bool) {
+    for place in 0..<neighbours.count { neighbours[at: place].outbox.drop(where: isNeedless) }
   }
 
-  private mutating func push(
-    _ entries: [SignedEntry], exceptTo source: NodeID?, at now: Instant, _ out: inout [Output]
-  ) {
+  /// Puts the entries of one author, a new one or the two witnesses against it, in line for all who
+  /// do not have them.
+  private mutating func push(_ entries: [SignedEntry], exceptTo source: NodeID?) {
     guard let author = entries.first?.entry.author else { return }
     let reached = reached(by: author)
     for place in 0..<neighbours.count {
@@ -163,7 +168,6 @@ public struct Gossip: Sendable {
       guard peer != source, peer != author || entries.count > 1, !reached.contains(peer.key.prefix)
       else { continue }
       for entry in entries { neighbours[at: place].outbox.add(entry) }
-      flush(peer, at: now, &out)
     }
   }
 
@@ -175,9 +179,13 @@ public struct Gossip: Sendable {
     return hearing.heard
   }
 
+  private mutating func flushAll(at now: Instant, _ out: inout [Output]) {
+    for place in 0..<neighbours.count { flush(place, at: now, &out) }
+  }
+
   /// Sends one neighbour what is due.
-  mutating func flush(_ peer: NodeID, at now: Instant, _ out: inout [Output]) {
-    guard let place = neighbours.index(of: peer) else { return }
+  mutating func flush(_ place: Int, at now: Instant, _ out: inout [Output]) {
+    let peer = neighbours.keys[place]
     if let due = neighbours[at: place].acknowledgeAt, due <= now {
       acknowledge(place, &out)
     }

@@ -29,6 +29,8 @@ struct Outbox: Sendable {
   private var urgent: [SignedEntry] = []
   private var bulk: [SignedEntry] = []
   private var flights: [Flight] = []
+  /// Not acknowledged in time; sent again before all else as soon as the window has room.
+  private var lost: [Flight] = []
   private var window = firstWindow
   private var roundTrip: Duration?
   private var shortestRoundTrip: Duration?
@@ -36,39 +38,44 @@ struct Outbox: Sendable {
   /// Something did not fit; the documents are to be compared when the rest is through.
   private(set) var hasOverflowed = false
 
-  var isEmpty: Bool { flights.isEmpty && urgent.isEmpty && bulk.isEmpty }
+  private var count: Int { flights.count + lost.count + urgent.count + bulk.count }
+  var isEmpty: Bool { count == 0 }
   var deadline: Instant? { flights.reduce(nil) { soonest($0, $1.dueAt) } }
 
   func contains(_ id: EntryID) -> Bool {
-    flights.contains { $0.entry.id == id } || urgent.contains { $0.id == id }
-      || bulk.contains { $0.id == id }
+    flights.contains { $0.entry.id == id } || lost.contains { $0.entry.id == id }
+      || urgent.contains { $0.id == id } || bulk.contains { $0.id == id }
   }
 
   /// Puts an entry in line; false when there is no room.
   @discardableResult
   mutating func add(_ entry: SignedEntry) -> Bool {
-    guard !contains(entry.id) else { return true }
-    guard flights.count + urgent.count + bulk.count < Limits.outboxEntries else {
+    guard count < Limits.outboxEntries else {
       hasOverflowed = true
       return false
     }
+    guard !contains(entry.id) else { return true }
     if entry.entry.body.kind == .message { bulk.append(entry) } else { urgent.append(entry) }
     return true
   }
 
-  /// Leaves out what nobody needs any more.
-  mutating func drop(_ entries: [SignedEntry]) {
-    for entry in entries {
-      urgent.removeAll { $0.id == entry.id }
-      bulk.removeAll { $0.id == entry.id }
-      flights.removeAll { $0.entry.id == entry.id }
-    }
+  /// Leaves out what nobody needs any more, or what the neighbour turns out to have.
+  mutating func drop(where isNeedless: (SignedEntry) -> Bool) {
+    guard !isEmpty else { return }
+    urgent.removeAll(where: isNeedless)
+    bulk.removeAll(where: isNeedless)
+    flights.removeAll { isNeedless($0.entry) }
+    lost.removeAll { isNeedless($0.entry) }
   }
 
   /// The neighbour has these.
   mutating func acknowledged(_ ids: [UInt64], at now: Instant) {
     for id in ids {
-      guard let place = flights.firstIndex(where: { $0.entry.id.prefix == id }) else { continue }
+      guard let place = flights.firstIndex(where: { $0.entry.id.prefix == id }) else {
+        // Late, but not in vain.
+        lost.removeAll { $0.entry.id.prefix == id }
+        continue
+      }
       let flight = flights.remove(at: place)
       // Only of what was sent once is it known which sending was answered (Karn).
       if flight.attempts == 1 { measured(now - flight.sentAt, at: now) }
@@ -76,23 +83,34 @@ struct Outbox: Sendable {
     }
   }
 
-  /// What is to be sent now: what was lost, then what fits into the window.
+  /// What is to be sent now: what was lost, then what is new, as far as it fits into the window.
   mutating func due(at now: Instant) -> [SignedEntry] {
+    collectLost(at: now)
     var due: [SignedEntry] = []
-    for place in flights.indices where flights[place].dueAt <= now {
-      halve(at: now)
-      flights[place].attempts += 1
-      flights[place].timeout = min(flights[place].timeout * 2, Self.longestTimeout)
-      flights[place].dueAt = now + flights[place].timeout
-      if flights[place].attempts <= Self.attempts { due.append(flights[place].entry) }
-    }
-    flights.removeAll { $0.attempts > Self.attempts }
-    while flights.count < Int(window), let entry = next() {
-      let timeout = self.timeout
-      flights.append(Flight(entry: entry, sentAt: now, dueAt: now + timeout, timeout: timeout))
-      due.append(entry)
+    while flights.count < Int(window) {
+      if !lost.isEmpty {
+        var flight = lost.removeFirst()
+        flight.attempts += 1
+        flight.timeout = min(flight.timeout * 2, Self.longestTimeout)
+        flight.dueAt = now + flight.timeout
+        flights.append(flight)
+        due.append(flight.entry)
+      } else if let entry = next() {
+        let timeout = self.timeout
+        flights.append(Flight(entry: entry, sentAt: now, dueAt: now + timeout, timeout: timeout))
+        due.append(entry)
+      } else {
+        break
+      }
     }
     return due
+  }
+
+  private mutating func collectLost(at now: Instant) {
+    guard flights.contains(where: { $0.dueAt <= now }) else { return }
+    halve(at: now)
+    lost += flights.filter { $0.dueAt <= now && $0.attempts < Self.attempts }
+    flights.removeAll { $0.dueAt <= now }
   }
 
   /// Whether what had to be left out may be looked for now; asked once.

@@ -63,7 +63,7 @@ extension Document {
       }
       for place in places
       where result.lacking.count < Limits.outboxEntries && !isListed(ids[place].prefix) {
-        result.lacking += entry(ids[place].prefix)
+        result.lacking += entries(at: place)
       }
       result.wanted += theirs.filter { !contains($0) }
     }

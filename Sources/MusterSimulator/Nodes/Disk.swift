@@ -34,7 +34,8 @@ struct Disk: Sendable {
   }
 
   mutating func keep(_ key: EpochKey) {
-    guard key.number > keys.last?.number ?? 0 else { return }
+    guard !keys.contains(where: { $0.number == key.number }) else { return }
     keys.append(key)
+    keys.sort { $0.number < $1.number }
   }
 }

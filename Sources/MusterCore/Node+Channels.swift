@@ -165,22 +165,26 @@ extension Node {
   public mutating func makeInvite(
     role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
     at now: Instant
-  ) throws(CommandRefusal) -> Invite {
+  ) throws(CommandRefusal) -> (invite: Invite, outputs: [Output]) {
     guard let entry = channels[channel] else { throw .unknownChannel }
     let secret = entry.key.key.withSecret { Array($0) }
     var invite = Invite(
       name: entry.name, genesis: entry.genesis?.bytes, epoch: entry.key.number, key: secret,
       oneTimeSeed: nil, grant: nil, peers: peers, rendezvous: rendezvous)
-    guard entry.genesis != nil else { return invite }
+    guard entry.genesis != nil else { return (invite, []) }
     try check(.grant, in: channel)
     let seed = entropy.bytes(32)
     guard let oneTime = Identity(seed: seed) else { throw .unknownMember }
-    let grant = channels.update(channel) {
-      $0.state.bearerGrant(role, for: oneTime.id, expiresAt: expiresAt)
+    // Owners are made by name, not by a link that passes from hand to hand.
+    guard role < .owner else { throw .notAllowed(.grant, role) }
+    let made = channels.update(channel) {
+      $0.state.bearerGrant(role, for: oneTime.id, expiresAt: expiresAt, at: now)
     }
+    var out: [Output] = []
+    perform(made?.outputs ?? [], in: channel, at: now, &out)
     invite.oneTimeSeed = seed
-    invite.grant = grant?.bytes
-    return invite
+    invite.grant = made?.grant.bytes
+    return (invite, out)
   }
 
   private func checkOwnership(

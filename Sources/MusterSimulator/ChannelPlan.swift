@@ -65,27 +65,33 @@ extension Simulation {
         scenario.roles[other.place] == role && other.place != scenario.expiring
       }?.invite
       let isShared = expiresAt == 0 && prng.chance(0.5)
-      nodes[place].invite =
-        isShared && shared != nil
-        ? shared : invite(to: min(role, .presenter), expiresAt: expiresAt, from: &office)
+      if isShared, let shared {
+        nodes[place].invite = shared
+      } else if let made = invite(
+        to: min(role, .presenter), expiresAt: expiresAt, from: &office)
+      {
+        nodes[place].invite = made.invite
+        record(made.outputs, at: 0)
+      }
     }
   }
 
   /// A new invite by an owner's node.
   func invite(
     to role: Role, expiresAt: UInt64, from node: inout Node
-  ) -> SimulatedNode.HeldInvite? {
-    let made = try? node.makeInvite(
+  ) -> (invite: SimulatedNode.HeldInvite, outputs: [Node.Output])? {
+    let written = try? node.makeInvite(
       role: role, expiresAt: expiresAt, peers: [], rendezvous: [], in: channel.id, at: now)
-    guard let made, let bytes = made.grant, let seed = made.oneTimeSeed,
+    guard let (made, outputs) = written, let bytes = made.grant, let seed = made.oneTimeSeed,
       let secret = Identity(seed: seed), let key = ChannelKey(secret: made.key),
       let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
       case .grant(let grant) = entry.body
     else { return nil }
-    return SimulatedNode.HeldInvite(
+    let invite = SimulatedNode.HeldInvite(
       ticket: Ticket(grant: bytes, secret: secret), grant: grant,
       order: RoleChecker.Order(lamport: entry.lamport, author: entry.author),
       key: EpochKey(number: made.epoch, key: key))
+    return (invite, outputs)
   }
 
   /// Only what is to be remembered of what a node asks for.

@@ -73,7 +73,7 @@ extension Simulation {
 
   /// Whether two nodes have a key in common that one of them speaks under. Who has been away since
   /// before a key change is not understood by those who came after it.
-  private func canUnderstand(_ a: Int, _ b: Int) -> Bool {
+  func canUnderstand(_ a: Int, _ b: Int) -> Bool {
     func keys(_ place: Int) -> [UInt32] {
       let first = nodes[place].firstKey.number
       return [first] + nodes[place].disk.keys.map(\.number).filter { $0 > first }

@@ -75,7 +75,7 @@ extension Simulation {
     let isComplete =
       isDone("messages", lostMessage, within: Self.messageLimit, since: max(spokeAt, calmedAt))
       && isDone("pictures", missingPicture, within: Self.pictureLimit, since: calmedAt)
-      && isDone("refusal", missingRefusal(views), within: Self.refusalLimit, since: calmedAt)
+      && isDone("refusal", missingRefusal, within: Self.refusalLimit, since: calmedAt)
     settling.completeAt = isComplete ? settling.completeAt ?? now : nil
     if let completeAt = settling.completeAt, now - completeAt >= Self.settledTime { finish() }
   }
@@ -172,10 +172,10 @@ extension Simulation {
     return nil
   }
 
-  /// Somebody who is no member and was not told so, or has learnt a key that is not for it.
-  private func missingRefusal(_ views: [AgreementChecker.View]) -> String? {
+  /// Somebody who is no member and was not told so.
+  private var missingRefusal: String? {
     for place in nodes.indices where !settling.group.contains(place) && isSurelyStranger(place) {
-      let isNear = settling.group.contains { ways.has(place, $0) }
+      let isNear = settling.group.contains { ways.has(place, $0) && canUnderstand(place, $0) }
       if isNear, nodes[place].refusals.isEmpty { return "\(nodes[place].label) was not told why" }
     }
     return nil

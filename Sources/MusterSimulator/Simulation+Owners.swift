@@ -48,8 +48,9 @@ extension Simulation {
   @discardableResult
   private mutating func giveInvite(to subject: Int, as role: Role, by place: Int) -> Bool {
     guard var node = nodes[place].node else { return false }
-    guard let invite = invite(to: role, expiresAt: 0, from: &node) else { return false }
+    guard let (invite, outputs) = invite(to: role, expiresAt: 0, from: &node) else { return false }
     nodes[place].node = node
+    perform(outputs, of: place)
     note(nodes[place].label, "invites \(nodes[subject].label) as \(role.name)")
     nodes[subject].invite = invite
     nodes[subject].usesInvite = true

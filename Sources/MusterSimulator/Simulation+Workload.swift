@@ -166,7 +166,8 @@ extension Simulation {
       messages.said(
         MessageChecker.Word(
           text: text, id: entryID, from: own, to: receiver, after: message.after),
-        at: nodes[place].reader, now)
+        at: nodes[place].reader,
+        isUnproven: !(nodes[place].node?.may(.sendText, own, in: id) ?? true), now)
       trace.mark(.said, at: place, now)
     }
     perform(outputs, of: place)

@@ -115,10 +115,11 @@ struct Administrator {
   ) throws(MusterError) -> String {
     let stored = try entered(request, &node, at: now)
     do {
-      return try node.makeInvite(
+      let made = try node.makeInvite(
         role: request.role ?? .attendee, expiresAt: request.expiresAt ?? 0,
-        peers: request.peers, rendezvous: request.rendezvous, in: stored.id, at: now
-      ).url
+        peers: request.peers, rendezvous: request.rendezvous, in: stored.id, at: now)
+      outputs += made.outputs
+      return made.invite.url
     } catch { throw MusterError(error) }
   }
 

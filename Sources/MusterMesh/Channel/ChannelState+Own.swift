@@ -141,14 +141,19 @@ extension ChannelState {
     }
   }
 
-  /// A bearer grant for an invite, signed by this node and told to nobody yet.
+  /// A bearer grant for an invite. It is told like any other, so that what is granted later comes
+  /// later, whichever process of the owner does it.
   public mutating func bearerGrant(
-    _ role: Role, for subject: NodeID, expiresAt: UInt64
-  ) -> SignedEntry {
-    sign(
+    _ role: Role, for subject: NodeID, expiresAt: UInt64, at now: Instant
+  ) -> (grant: SignedEntry, outputs: [Output]) {
+    let grant = sign(
       .grant(
         Grant(
           subject: subject, role: role, expiresAt: expiresAt, epoch: currentEpoch, isBearer: true)))
+    let outputs = commit(at: now) { state, out in
+      state.absorb(state.gossip.publish(grant, at: now), at: now, &out)
+    }
+    return (grant, outputs)
   }
 
   /// Shows the invite that this node came with.
@@ -170,7 +175,12 @@ extension ChannelState {
 
   private mutating func sign(_ body: EntryBody) -> SignedEntry {
     sequence &+= 1
-    let lamport = min(gossip.document.lamport &+ 1, Entry.lamportLimit)
+    var known = gossip.document.lamport
+    // An invite's grant is in nobody's document by itself; what is granted after it comes after it.
+    if case .grant(let grant) = body, !grant.isBearer {
+      known = max(known, rights.newestWord(about: grant.subject))
+    }
+    let lamport = min(known &+ 1, Entry.lamportLimit)
     return SignedEntry.sign(
       Entry(author: identity.id, sequence: sequence, lamport: lamport, body: body),
       by: identity, in: channel)

@@ -70,6 +70,13 @@ public struct Rights: Sendable {
     }
   }
 
+  /// The highest Lamport counter of what owners have said of a member; 0 when they have not.
+  public func newestWord(about member: NodeID) -> UInt64 {
+    guard let standing = standings[member] else { return 0 }
+    let words = standing.direct + (standing.invite.map { [$0] } ?? [])
+    return words.map(\.entry.entry.lamport).max() ?? 0
+  }
+
   /// When the next role ends: rights are to be looked at anew then.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?

@@ -78,13 +78,16 @@ public struct MessageChecker: Sendable {
 
   // MARK: What happens
 
-  /// A node says something; its entry is kept at the same moment.
-  public mutating func said(_ word: Word, at author: Reader, _ now: Instant) {
+  /// A node says something; its entry is kept at the same moment. `isUnproven`: it does not know
+  /// itself that it may.
+  public mutating func said(
+    _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
+  ) {
     let number = messages.count
     numbers[word.id] = number
     let before = numbers.filter { word.after.contains($0.key.prefix) }.map(\.value)
     messages.append(Said(word: word, author: author, at: now, before: before))
-    kept(word.id, at: author, isUnproven: false, at: now)
+    kept(word.id, at: author, isUnproven: isUnproven, at: now)
   }
 
   /// A message's entry has come to a reader.

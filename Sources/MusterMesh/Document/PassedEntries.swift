@@ -1,0 +1,49 @@
+import MusterBase
+import MusterWire
+
+/// The last entries that came and are not kept, so that an author who contradicts one is found out.
+///
+/// Without them a node that has an author's newer word already would let both witnesses of a fence
+/// pass as outdated, and never agree with the others about the author.
+struct PassedEntries: Sendable {
+  /// Witnesses are sent one right after the other; this is what may come in between.
+  static let limit = 256
+
+  /// Author and sequence in short, for a quick search.
+  private var marks: [UInt64] = []
+  private var entries: [SignedEntry] = []
+  private var oldest = 0
+
+  mutating func note(_ entry: SignedEntry) {
+    let mark = Self.mark(entry)
+    guard !marks.indices.contains(where: { marks[$0] == mark && entries[$0] == entry }) else {
+      return
+    }
+    if marks.count < Self.limit {
+      marks.append(mark)
+      entries.append(entry)
+    } else {
+      marks[oldest] = mark
+      entries[oldest] = entry
+      oldest = (oldest + 1) % Self.limit
+    }
+  }
+
+  /// Another entry under the same sequence of the same author.
+  func contradicting(_ entry: SignedEntry) -> SignedEntry? {
+    let mark = Self.mark(entry)
+    for place in marks.indices where marks[place] == mark {
+      let other = entries[place]
+      if other.entry.author == entry.entry.author, other.entry.sequence == entry.entry.sequence,
+        other != entry
+      {
+        return other
+      }
+    }
+    return nil
+  }
+
+  private static func mark(_ entry: SignedEntry) -> UInt64 {
+    entry.entry.author.key.prefix ^ entry.entry.sequence
+  }
+}

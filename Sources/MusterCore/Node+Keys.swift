@@ -27,7 +27,10 @@ extension Node {
   /// A link under a former key, or of one who is no member.
   struct Visitor: Sendable {
     let since: Instant
+    let bootID: UInt64
     var nextAt: Instant
+    /// Credentials that it may show.
+    var credentials = TokenBucket(capacity: 16, perSecond: 2)
   }
 
   static let keyRepeat = Duration.seconds(1)
@@ -185,6 +188,23 @@ extension Node {
         sendRaw([message], over: visitor, at: now, &out)
       }
     }
+  }
+
+  /// A visitor under the key in force shows why it is a member after all.
+  mutating func receiveCredential(
+    _ bytes: [UInt8], from visitor: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let owner = keyOwners[visitor.channel],
+      owner.number == channels[owner.channel]?.key.number,
+      visitors.update(visitor, { $0.credentials.take(at: now) }) ?? false
+    else { return }
+    out += change(owner.channel, at: now) {
+      $0.receiveCredential(bytes, from: visitor.peer, at: now)
+    }
+    guard let visit = visitors[visitor], let address = links.address(of: visitor),
+      channels[owner.channel]?.state.refusal(of: visitor.peer) == nil
+    else { return }
+    established(visitor, at: address, bootID: visit.bootID, now, &out)
   }
 
   /// Parts with neighbours that are no members, and says why.

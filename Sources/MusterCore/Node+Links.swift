@@ -50,7 +50,7 @@ extension Node {
 
   // MARK: Up and down
 
-  private mutating func established(
+  mutating func established(
     _ engineLink: LinkID, at address: Address, bootID: UInt64, _ now: Instant,
     _ out: inout [Output]
   ) {
@@ -60,7 +60,7 @@ extension Node {
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
     guard owner.number == entry.key.number, !isStranger(link.peer, in: link.channel) else {
       guard peers[link] == nil else { return }
-      visitors[engineLink] = Visitor(since: now, nextAt: now)
+      visitors[engineLink] = Visitor(since: now, bootID: bootID, nextAt: now)
       attend(engineLink, at: now, &out)
       return
     }
@@ -187,8 +187,12 @@ extension Node {
     guard visitors.index(of: visitor) != nil, PayloadKind(of: payload) == .control,
       let messages = try? Control.decode(payload)
     else { return }
-    for case .ping(let token) in messages.prefix(Self.pingsAtOnce) {
-      sendRaw([.pong(token)], over: visitor, at: now, &out)
+    for message in messages.prefix(Self.pingsAtOnce) {
+      switch message {
+      case .ping(let token): sendRaw([.pong(token)], over: visitor, at: now, &out)
+      case .entry(let bytes): receiveCredential(bytes, from: visitor, at: now, &out)
+      default: break
+      }
     }
   }
 

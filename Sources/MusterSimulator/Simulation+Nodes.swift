@@ -13,8 +13,11 @@ extension Simulation {
     totals.bytes += UInt64(arrived.datagram.count)
     guard nodes[receiver].node != nil else { return }
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
-    // Only what its receiver could have acted on can be a replay.
-    guard plan.isOn(.attack), sender != nil, nodes[receiver].isInChannel else { return }
+    // Only what its receiver could have acted on, with the key that it was sent under, can be a
+    // replay.
+    guard plan.isOn(.attack), sender != nil, nodes[receiver].isInChannel,
+      nodes[receiver].node?.epoch(of: channel.id) ?? 0 >= roles.epoch
+    else { return }
     attacker.hear(
       .init(datagram: arrived.datagram, from: arrived.from, to: arrived.to))
   }

@@ -68,6 +68,22 @@ extension ChannelState {
     }
   }
 
+  /// Takes in what a node that is no member shows to become one: its redemption of an invite, or a
+  /// grant of its role. The rights say whether either is worth anything.
+  public mutating func receiveCredential(
+    _ bytes: [UInt8], from peer: NodeID, at now: Instant
+  ) -> [Output] {
+    guard let entry = try? SignedEntry.verified(bytes, in: channel) else { return [] }
+    switch entry.entry.body {
+    case .redemption where entry.entry.author == peer: break
+    case .grant(let grant) where grant.subject == peer: break
+    default: return []
+    }
+    return commit(at: now) { state, out in
+      state.absorb(state.gossip.publish(entry, at: now), at: now, &out)
+    }
+  }
+
   /// Does what is due; harmless before `deadline`. `lastHeard` and `roundTrip` are of links.
   public mutating func tick(
     at now: Instant, lastHeard: (NodeID) -> Instant?, roundTrip: (NodeID) -> Duration?

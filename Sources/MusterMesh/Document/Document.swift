@@ -4,8 +4,9 @@ import MusterWire
 
 /// The signed entries of one channel that are kept, and nothing but a function of all that came.
 ///
-/// What is kept of a set of entries does not depend on the order in which they came nor on how often
-/// (`Retention`). So two documents that have seen the same are the same, which their digests show.
+/// What is kept of a set of entries does not depend on the order in which they came nor on how
+/// often (`Retention`). So two documents that have seen the same are the same, which their digests
+/// show.
 public struct Document: Sendable {
   public enum Insertion: Equatable, Sendable {
     /// Kept; those removed made room for it.

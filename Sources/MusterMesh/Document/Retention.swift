@@ -3,11 +3,11 @@ import MusterWire
 
 /// Which entries a document keeps: a function of the set of entries alone.
 ///
-/// Of presences, hearings and redemptions, the newest for each author, and of the owner's grants the
-/// newest for each subject; of these the newest so many. Of messages, call entries, grants of others
-/// and unknown kinds, each author's newest so many, and of all those the newest so many. "Newest of
-/// each, then newest of all" gives the same whether entries are left out early or at the end: what is
-/// left out has so many newer ones before it that more entries can only add to them.
+/// Of presences, hearings and redemptions, the newest for each author, and of the owner's grants
+/// the newest for each subject; of these the newest so many. Of messages, call entries, grants of
+/// others and unknown kinds, each author's newest so many, and of all those the newest so many.
+/// "Newest of each, then newest of all" gives the same whether entries are left out early or at the
+/// end: what is left out has so many newer ones before it that more entries can only add to them.
 struct Retention: Sendable {
   /// One newest entry for each key.
   struct Registers<Key: Comparable & Sendable>: Sendable {

@@ -4,8 +4,8 @@ import MusterWire
 /// A channel's document, and how it spreads over this node's links.
 ///
 /// News is pushed at once to every neighbour that does not have it from its author anyway. Whatever
-/// that misses is found by comparing documents with one random neighbour about every second, so that
-/// it works over any connected graph of links.
+/// that misses is found by comparing documents with one random neighbour about every second, so
+/// that it works over any connected graph of links.
 public struct Gossip: Sendable {
   public enum Output: Equatable, Sendable {
     case send(Control, to: NodeID)
@@ -22,8 +22,8 @@ public struct Gossip: Sendable {
     var acknowledgeAt: Instant?
     /// Entries that it may send: a check of a signature costs 34 µs.
     var entries = TokenBucket(capacity: 2000, perSecond: 1000)
-    /// Entries of it that are pushed on at once; the rest spreads by comparison, so that nobody makes
-    /// all others flood one another.
+    /// Entries of it that are pushed on at once; the rest spreads by comparison, so that nobody
+    /// makes all others flood one another.
     var relayed = TokenBucket(capacity: 200, perSecond: 50)
     /// Bytes of comparisons with it, which a link of the field carries in seconds; what does
     /// not fit is compared another time.

@@ -1,11 +1,13 @@
 import MusterBase
 import MusterWire
 
-/// What is on its way to one neighbour: sent again until acknowledged, no faster than it gets there.
+/// What is on its way to one neighbour: sent again until acknowledged, no faster than it gets
+/// there.
 ///
 /// The window is in entries and follows the ways of TCP (RFC 5681): it grows with what is
 /// acknowledged, halves when something is lost, and also when the round trip shows that a queue
-/// builds up. A link of the field, some tens of kbit/s for everything, is thus never filled by news.
+/// builds up. A link of the field, some tens of kbit/s for everything, is thus never filled by
+/// news.
 struct Outbox: Sendable {
   static let firstWindow = 4.0
   static let windowLimit = 64.0

@@ -3,8 +3,9 @@ import MusterWire
 
 /// Finding what one of two documents has and the other has not, in a few messages.
 ///
-/// The ids of entries are hashes, so they spread evenly over a tree of 16 branches a level. Two nodes
-/// compare sums of ids, and go down where they differ until a branch is small enough to be listed.
+/// The ids of entries are hashes, so they spread evenly over a tree of 16 branches a level. Two
+/// nodes compare sums of ids, and go down where they differ until a branch is small enough to be
+/// listed.
 extension Document {
   /// Bits from one level to the next.
   private static let branchBits: UInt8 = 4

@@ -26,10 +26,24 @@ private let decoders = [
       return value.encoded() == bytes
     }),
   Decoder(
-    name: "hello", valid: { $0.hello().encoded() },
+    name: "entry", valid: { $0.entry().encoded() },
     accepts: { bytes in
-      guard let value = try? Hello(decoding: bytes) else { return false }
-      return (try? Hello(decoding: value.encoded())) == value
+      guard let value = try? Entry(decoding: bytes) else { return false }
+      return (try? Entry(decoding: value.encoded())) == value
+    }),
+  Decoder(
+    name: "genesis", valid: { $0.genesis().encoded() },
+    accepts: { bytes in
+      guard let value = try? Genesis(decoding: bytes) else { return false }
+      return (try? Genesis(decoding: value.encoded())) == value
+    }),
+  Decoder(
+    name: "invite", valid: { Array($0.invite().url.utf8) },
+    accepts: { bytes in
+      guard let value = try? Invite(url: String(decoding: bytes, as: UTF8.self)) else {
+        return false
+      }
+      return (try? Invite(url: value.url)) == value
     }),
   Decoder(
     name: "control",

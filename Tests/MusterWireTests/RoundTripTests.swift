@@ -26,28 +26,6 @@ private let rounds = 5_000
   }
 }
 
-@Test func hellosComeBackAsTheyWere() throws {
-  var samples = Samples(seed: 3)
-  for _ in 0..<rounds {
-    let hello = samples.hello()
-    #expect(try Hello(decoding: hello.encoded()) == hello)
-    #expect(try Hello(decoding: hello.encoded()).encoded() == hello.encoded())
-  }
-}
-
-@Test func fieldsOfLaterVersionsAreLeftAlone() throws {
-  var samples = Samples(seed: 4)
-  let hello = samples.hello()
-  #expect(try Hello(decoding: hello.encoded() + [1, 2, 3]) == hello)
-}
-
-@Test func unknownFlagsOfAHelloAreNotKept() throws {
-  var samples = Samples(seed: 5)
-  var hello = samples.hello()
-  hello.flags = MemberFlags(rawValue: 0x3F00 | MemberFlags.speaking.rawValue)
-  #expect(try Hello(decoding: hello.encoded()).flags == .speaking)
-}
-
 @Test func controlMessagesComeBackInOrder() throws {
   var samples = Samples(seed: 6)
   for _ in 0..<rounds {

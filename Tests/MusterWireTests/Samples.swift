@@ -48,26 +48,31 @@ struct Samples {
 
   mutating func call() -> CallID { CallID(high: u64(), low: u64()) }
 
-  mutating func hello() -> Hello {
-    Hello(
-      author: node(), bootID: u64(), sequence: u64(), name: name(),
-      flags: MemberFlags(rawValue: u16() & 0xFF),
-      call: bit() ? CallInfo(id: call(), initiator: node(), startedAt: u64()) : nil,
-      endedCall: bit() ? call() : nil,
-      layers: (0..<random.below(Limits.spatialLayers + 1)).map { _ in
-        VideoLayer(
-          size: VideoSize(width: Int(u16()), height: Int(u16())), framesPerSecond: Int(u8()))
-      })
-  }
-
   mutating func control() -> Control {
-    switch random.below(5) {
-    case 0: .hello(bytes(upTo: 300))
-    case 1: .helloReceived(bootID: u64(), sequence: u64())
+    switch random.below(12) {
+    case 0: .entry(bytes(upTo: 300))
+    case 1: .entriesReceived(ids(Control.idLimit))
     case 2: .wish(VideoWish(width: u16(), height: u16()))
     case 3: .ping(u64())
-    default: .pong(u64())
+    case 4: .pong(u64())
+    case 5: .digest(DocumentDigest(count: u32(), sum: key()))
+    case 6: .ranges((0..<random.below(5)).map { _ in range() })
+    case 7: .want(ids(Control.idLimit))
+    case 8: .probe(node(), token: u64())
+    case 9: .probed(node(), token: u64(), answered: bit())
+    case 10: .epochKey(random.bytes(32), entry: bytes(upTo: 300))
+    default: .refused(Refusal(rawValue: u8() % 6) ?? .unknown)
     }
+  }
+
+  mutating func ids(_ limit: Int) -> [UInt64] { (0..<random.below(limit + 1)).map { _ in u64() } }
+
+  mutating func range() -> RangeSummary {
+    RangeSummary(
+      depth: UInt8(random.below(61)), prefix: u64(),
+      content: bit()
+        ? .fingerprint(random.bytes(RangeSummary.fingerprintBytes))
+        : .ids(ids(RangeSummary.idLimit)))
   }
 
   mutating func path() -> PathMessage {

@@ -6,33 +6,13 @@ import MusterWire
 import Testing
 
 @Test func controlPayloadsAreAsWritten() throws {
-  let cast = try Cast()
   let messages: [Control] = [
     .wish(VideoWish(width: 640, height: 360)), .ping(0x3132_3334_3536_3738),
   ]
   try expect("control-wish-ping", is: Control.encode(messages))
   #expect(try Control.decode(try Document.bytes("control-wish-ping")) == messages)
-  let receipt = Control.helloReceived(bootID: cast.annaBoot, sequence: 1_000_001)
+  let receipt = Control.entriesReceived([0x0102_0304_0506_0708, 0x1112_1314_1516_1718])
   try expect("control-received", is: Control.encode([receipt]))
-}
-
-@Test func hellosAreLaidOutAndSignedAsWritten() throws {
-  let cast = try Cast()
-  let call = CallInfo(
-    id: CallID(high: 0xE0E1_E2E3_E4E5_E6E7, low: 0xE8E9_EAEB_ECED_EEEF),
-    initiator: cast.bert.id, startedAt: 1_735_689_600_000)
-  let hello = Hello(
-    author: cast.anna.id, bootID: cast.annaBoot, sequence: 1_000_001, name: "Anna",
-    flags: [.inCall, .audioMuted, .audio], call: call, endedCall: nil,
-    layers: [
-      VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: 30),
-      VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30),
-    ])
-  let signed = SignedHello.encode(hello, by: cast.anna, in: cast.channel.channelID)
-  try expect("hello", is: Array(signed.dropLast(SignedHello.signatureBytes)))
-  try expect("hello-signature", is: Array(signed.suffix(SignedHello.signatureBytes)))
-  let written = try Document.bytes("hello") + Document.bytes("hello-signature")
-  #expect(try SignedHello.verified(written, in: cast.channel.channelID) == hello)
 }
 
 /// Of the examples: the base of Anna's SSRCs, and when both packets were captured.

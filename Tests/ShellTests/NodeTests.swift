@@ -9,7 +9,7 @@ struct NodeTests {
   private func configuration(_ name: String, key: ChannelKey) -> Configuration {
     var configuration = Configuration()
     configuration.name = name
-    configuration.channels = [Configuration.Channel(name: "test", key: key)]
+    configuration.channels = [Configuration.Channel(name: "test", source: .open(key))]
     configuration.call = true
     configuration.video = "test:320x180@15"
     configuration.audio = "tone"

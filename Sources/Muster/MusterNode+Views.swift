@@ -16,6 +16,7 @@ extension MusterNode {
     public var isCreated: Bool
   }
 
+  /// Every channel that this node is in, in the order of their ids.
   public func channelViews() -> [ChannelView] {
     node.channelIDs.compactMap { channel in
       guard let own = node.ownMember(in: channel), let name = node.name(of: channel) else {

@@ -80,12 +80,19 @@ extension Node {
   // MARK: What is known
 
   public var channelIDs: [ChannelID] { channels.keys }
+  /// What the channel is called here.
   public func name(of channel: ChannelID) -> String? { channels[channel]?.name }
+  /// Nil for an open channel.
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
+  /// Everyone who can be reached, without this node, in the order of their ids.
   public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
+  /// This node as the others see it.
   public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
+  /// The call that is on, whether this node is in it or not.
   public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
+  /// Whether this node is in the call.
   public func isInCall(_ channel: ChannelID) -> Bool { channels[channel]?.state.isInCall ?? false }
+  /// The messages that this node may read, in the order that all see.
   public func history(of channel: ChannelID) -> [TextMessage] {
     channels[channel]?.state.history ?? []
   }
@@ -99,6 +106,7 @@ extension Node {
 
   /// The number of the key in force; 0 is the one that the channel began with.
   public func epoch(of channel: ChannelID) -> UInt32 { channels[channel]?.key.number ?? 0 }
+  /// The document in short: equal digests are equal channels.
   public func digest(of channel: ChannelID) -> DocumentDigest? { channels[channel]?.state.digest }
 
   /// Whether a capability is anyone's here.

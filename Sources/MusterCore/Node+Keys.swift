@@ -245,8 +245,8 @@ extension Node {
     }
   }
 
-  /// Whether a new link is not to be one of the channel: its other end is known to be no member. Who
-  /// may only have had no time to show its invite is given it.
+  /// Whether a new link is not to be one of the channel: its other end is known to be no member.
+  /// Who may only have had no time to show its invite is given it.
   func isStranger(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)

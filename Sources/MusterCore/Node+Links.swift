@@ -159,8 +159,8 @@ extension Node {
     }
   }
 
-  /// Of wishes in one payload the last one counts, of pings the first few: nothing makes a node work
-  /// or answer a hundred times for one datagram.
+  /// Of wishes in one payload the last one counts, of pings the first few: nothing makes a node
+  /// work or answer a hundred times for one datagram.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {

@@ -32,7 +32,8 @@ extension Simulation {
   /// Links, rosters, calls and documents must have come together this long after the last fault:
   /// an announce every 6 s at the latest, then a handshake and the document.
   static let settleLimit = Duration.seconds(12)
-  /// Where there are roles: whoever was refused and then got an invite is not connected to for 20 s.
+  /// Where there are roles: whoever was refused and then got an invite is not connected to for 20
+  /// s.
   static let settleLimitWithRoles = Duration.seconds(30)
   /// A hand-over, or a role that ends, may come later, and must then be everywhere within this.
   static let disputeLimit = Duration.seconds(2)

@@ -53,7 +53,8 @@ public struct Genesis: Equatable, Sendable {
 
 /// What holds for every call of a channel; fixed when it is created.
 public struct ChannelSettings: Equatable, Sendable {
-  /// Whether a call ends when its initiator has vanished for the grace time, and is not handed over.
+  /// Whether a call ends when its initiator has vanished for the grace time, and is not handed
+  /// over.
   public var callEndsWithInitiator: Bool
   /// Whether attendees, too, only listen.
   public var onlyPresentersSend: Bool

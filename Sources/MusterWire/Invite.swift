@@ -11,8 +11,9 @@ public enum InviteFault: Error, Equatable, Sendable {
 /// Everything that it takes to join a channel, as one address to be handed over in any way.
 ///
 /// `muster://NAME/#` and base64url of: version 1, flags 1 (bit 0: created), epoch 4, key 32; if
-/// created: genesis length 2 and bytes, one-time seed 32, grant length 2 and bytes; then name length
-/// 1 and UTF-8, count of peers 1 and each one's length 1 and text, the same of rendezvous; CRC-32 4.
+/// created: genesis length 2 and bytes, one-time seed 32, grant length 2 and bytes; then name
+/// length 1 and UTF-8, count of peers 1 and each one's length 1 and text, the same of rendezvous;
+/// CRC-32 4.
 public struct Invite: Equatable, Sendable {
   public var name: String
   /// With its signature; nil for an open channel.

@@ -193,12 +193,13 @@ func linksComeUpThroughLoss(seed: Int) {
 @Test func linksAreBounded() {
   let world = LinkWorld()
   var engine = world.nodes[0].engine
-  for number in 0..<(Limits.links + 20) {
+  // No one key's links keep those of others out.
+  for number in 0..<(LinkEngine.linksPerKey + 20) {
     let peer = LinkWorld.identity(UInt64(50_000 + number))
     _ = engine.connect(
       to: peer.id, bootID: 1, in: LinkWorld.key.channelID, at: LinkWorld.address(9),
       now: world.now)
   }
-  #expect(engine.counters.initiationsSent == UInt64(Limits.links))
+  #expect(engine.counters.initiationsSent == UInt64(LinkEngine.linksPerKey))
   #expect(engine.counters.refused == 20)
 }

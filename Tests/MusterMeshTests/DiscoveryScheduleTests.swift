@@ -129,7 +129,7 @@ struct DiscoveryScheduleTests {
 
   @Test func openChannelsAreBounded() {
     var a = testDiscovery(1)
-    for number in 0..<Limits.channels {
+    for number in 0..<Limits.channelKeys {
       #expect(!a.open(ChannelKey.fromName("channel \(number)"), at: .zero).isEmpty)
     }
     #expect(a.open(testKey, at: .zero).isEmpty)

@@ -11,7 +11,7 @@ extension Samples {
   mutating func body(_ kind: Int) -> EntryBody {
     switch kind {
     case 0: .presence(presence())
-    case 1: .hearing(Hearing(bootID: u64(), heard: ids(64), suspected: ids(64)))
+    case 1: .hearing(Hearing(bootID: u64(), heard: ids(64), suspected: ids(Hearing.suspectedLimit)))
     case 2:
       .claim(
         CallClaim(call: call(), term: max(u32(), 1), startedAt: u64(), order: u64()))

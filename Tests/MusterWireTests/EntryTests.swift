@@ -21,7 +21,7 @@ private let rounds = 3_000
     .hearing(
       Hearing(
         bootID: 1, heard: Array(repeating: 1, count: Limits.peersPerChannel),
-        suspected: [])),
+        suspected: Array(repeating: 1, count: Hearing.suspectedLimit))),
     .message(
       Message(
         sentAt: 1, after: [1, 2, 3, 4], to: NodeID(key),

@@ -30,6 +30,7 @@ enum Layering {
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
       "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "NIOCore", "NIOPosix",
       "Logging", "Glibc", "Synchronization", "FoundationEssentials", "GRDB", "Foundation",
+      "Dispatch",
     ],
     "MusterView": [
       "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "Muster",

@@ -46,6 +46,7 @@ public final class ControlSocket: Sendable {
     }
   }
 
+  /// Takes no more requests and removes the socket.
   public func close() async {
     try? await channel.close()
     unlink(path)
@@ -82,8 +83,8 @@ public final class ControlSocket: Sendable {
   }
 }
 
-/// A short path to the socket, whatever the directory's: a socket's address holds 107 bytes only, so
-/// it goes by way of the directory's descriptor.
+/// A short path to the socket, whatever the directory's: a socket's address holds 107 bytes only,
+/// so it goes by way of the directory's descriptor.
 private struct SocketPath {
   let path: String
   private let descriptor: Int32

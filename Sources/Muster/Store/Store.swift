@@ -5,7 +5,8 @@ import MusterCore
 import MusterCrypto
 import MusterMesh
 
-/// What a node must remember: channels with their keys, signed entries, and whose name has which key.
+/// What a node must remember: channels with their keys, signed entries, and whose name has which
+/// key.
 ///
 /// SQLite in the data directory. A transaction is there or it is not, also after `kill -9`, a full
 /// disk or a power cut: write-ahead log, synchronous mode FULL.
@@ -107,6 +108,7 @@ public final class Store: Sendable {
     }
   }
 
+  /// The channel of this id; nil for one that is not known.
   public func channel(_ id: ChannelID) throws(MusterError) -> StoredChannel? {
     try read { database in
       let row = try Row.fetchOne(
@@ -121,6 +123,7 @@ public final class Store: Sendable {
     return named.last { !$0.keys.isEmpty } ?? named.last
   }
 
+  /// Puts a channel and its keys in, or in the place of what was known of it; keys are only added.
   public func save(_ channel: StoredChannel) throws(MusterError) {
     try write { database in
       try database.execute(

@@ -1,7 +1,7 @@
 import Dispatch
 
-/// Writes to a store beside the event loop: what is submitted together, or waits together, goes into
-/// one transaction, since a transaction waits for the disk.
+/// Writes to a store beside the event loop: what is submitted together, or waits together, goes
+/// into one transaction, since a transaction waits for the disk.
 public final class StoreWriter: Sendable {
   private struct Job: Sendable {
     var changes: [Store.Change]

@@ -42,6 +42,7 @@ public struct TrustBook: Sendable {
     return former.map { .changed(from: $0.key) } ?? .new
   }
 
+  /// What is known of a key under this name.
   public func identity(of key: NodeID, name: String) -> KnownIdentity? {
     identities.last { $0.key == key && $0.name == name }
   }

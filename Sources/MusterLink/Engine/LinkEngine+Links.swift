@@ -20,7 +20,7 @@ extension LinkEngine {
 
   /// Links of one channel that only the other side has asked for, and links of it in all.
   static let halfOpenPerKey = 32
-  static let linksPerKey = 96
+  public static let linksPerKey = 96
 
   /// Links that nobody has confirmed crowd out each other, and no other channel's.
   private mutating func makeRoom(in channel: ChannelID) -> Bool {

@@ -115,7 +115,8 @@ extension ChannelState {
 
   // MARK: Rights
 
-  /// Gives a member a role until `expiresAt` (seconds since 1970; 0 for good), `none` takes it away.
+  /// Gives a member a role until `expiresAt` (seconds since 1970; 0 for good), `none` takes it
+  /// away.
   public mutating func grant(
     _ role: Role, to member: NodeID, expiresAt: UInt64, at now: Instant
   ) -> [Output] {

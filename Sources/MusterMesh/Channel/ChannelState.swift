@@ -149,6 +149,7 @@ public struct ChannelState: Sendable {
     Member(own, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds))
   }
 
+  /// A member that can be reached.
   public func member(_ id: NodeID) -> Member? { roster[id] }
 
   public var isInCall: Bool { own.call != nil }
@@ -187,8 +188,10 @@ public struct ChannelState: Sendable {
     rights.members(at: wallSeconds)
   }
 
+  /// What a member may do, as the document says by now.
   public func role(of member: NodeID) -> Role { rights.role(of: member, at: wallSeconds) }
 
+  /// Whether a member may do something, as the document says by now.
   public func may(_ capability: Capability, _ member: NodeID) -> Bool {
     rights.may(capability, member, at: wallSeconds)
   }

@@ -6,8 +6,8 @@ import MusterWire
 ///
 /// Anything that comes over a link is a sign of life, so probes go only where it is quiet. Who does
 /// not answer is probed through others as well, then suspected, and failed when the suspicion has
-/// lasted. What other neighbours report of whom they hear makes suspicions shorter, and has this node
-/// look at once. A node that was stopped or starved doubts itself before it doubts others.
+/// lasted. What other neighbours report of whom they hear makes suspicions shorter, and has this
+/// node look at once. A node that was stopped or starved doubts itself before it doubts others.
 public struct FailureDetector: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// One neighbour is probed this often, all of them in turn.
@@ -88,11 +88,13 @@ public struct FailureDetector: Sendable {
   /// Neighbours under suspicion, in the order of their ids.
   public var suspected: [NodeID] { peers.filter { $0.value.suspectedAt != nil }.map { $0.key } }
 
+  /// A link to a neighbour can be used: it is watched from now on.
   public mutating func linkUp(_ peer: NodeID, at now: Instant) {
     peers[peer] = Peer(upSince: now)
     if nextProbeAt == nil { nextProbeAt = now + configuration.probeInterval }
   }
 
+  /// The link is gone, and the neighbour is watched no more.
   public mutating func linkDown(_ peer: NodeID) {
     peers[peer] = nil
     errands.removeAll { $0.target == peer || $0.requester == peer }

@@ -4,8 +4,9 @@ import MusterBase
 public enum Reachability {
   /// Everyone that a path of links leads to from `own`, in rising order, without `own`.
   ///
-  /// This node's own links count by themselves. A link between two others counts when each says that
-  /// it hears the other: a node that can send but not receive is not there (memberlist issue 45).
+  /// This node's own links count by themselves. A link between two others counts when each says
+  /// that it hears the other: a node that can send but not receive is not there (memberlist issue
+  /// 45).
   public static func reachable(
     from own: NodeID, links: [NodeID], hearing: [(member: NodeID, heard: [UInt64])]
   ) -> [NodeID] {

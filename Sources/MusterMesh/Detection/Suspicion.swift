@@ -2,8 +2,8 @@ import MusterBase
 
 /// How long a suspicion lasts before it counts as certain: the shorter, the more others share it.
 ///
-/// Lifeguard's dynamic suspicion timeout (Dadgar, Phillips, Currey, arXiv 1707.00788, section IV.B):
-/// from the maximum to the minimum with the logarithm of the confirmations.
+/// Lifeguard's dynamic suspicion timeout (Dadgar, Phillips, Currey, arXiv 1707.00788, section
+/// IV.B): from the maximum to the minimum with the logarithm of the confirmations.
 public enum Suspicion {
   /// What is left of the suspicion after `elapsed`; negative when it is over. `expected` is the
   /// number of confirmations that brings it down to the minimum; none are to be had below 1.
@@ -15,6 +15,7 @@ public enum Suspicion {
       - elapsed
   }
 
+  /// How long a suspicion lasts with so many confirmations.
   public static func timeout(
     confirmations: Int, expected: Int, minimum: Duration, maximum: Duration
   ) -> Duration {

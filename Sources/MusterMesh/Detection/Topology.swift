@@ -4,8 +4,8 @@ import MusterBase
 public enum Topology {
   /// Up to so many members everyone is linked to everyone.
   public static let meshLimit = 24
-  /// Beyond, each is linked to so many on either side in a ring by id: the graph is connected, stays
-  /// so when any five neighbours vanish at once, and both ends of a link agree on it.
+  /// Beyond, each is linked to so many on either side in a ring by id: the graph is connected,
+  /// stays so when any five neighbours vanish at once, and both ends of a link agree on it.
   public static let reach = 3
 
   /// Whether `a` and `b`, both among the sorted `members`, are to be linked. Participants of one

@@ -35,8 +35,8 @@ struct ChallengeLedger: Sendable {
     var bootID: UInt64
     var counter: UInt64
     var sources: [Address]
-    /// A boot that never answers, as recorded ones do not, is asked ever less, and leaves its author's
-    /// budget to the one that lives.
+    /// A boot that never answers, as recorded ones do not, is asked ever less, and leaves its
+    /// author's budget to the one that lives.
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 
@@ -62,6 +62,14 @@ struct ChallengeLedger: Sendable {
     if authors.index(of: author) == nil, authors.count >= Self.capacity { forgetOldest() }
     authors[author] = entry
     return .ask
+  }
+
+  /// The author answered: this boot lives, wherever it goes next.
+  mutating func answered(_ author: LinkID, bootID: UInt64) {
+    _ = authors.update(author) { entry in
+      guard let place = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }
+      entry.boots[place].budget = Boot(bootID: bootID, counter: 0, sources: []).budget
+    }
   }
 
   mutating func forget(_ channel: ChannelID) {

@@ -84,6 +84,8 @@ extension Discovery {
     _ announce: Announce, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
     counters.found += 1
+    challenges.answered(
+      LinkID(channel: channels[index].id, peer: announce.author), bootID: announce.bootID)
     channels[index].proven.record(
       announce.author, bootID: announce.bootID, counter: announce.counter, at: source, now: now)
     return [

@@ -67,6 +67,7 @@ public struct Document: Sendable {
     return found
   }
 
+  /// Whether there is an item whose id begins so.
   public func contains(_ prefix: UInt64) -> Bool {
     let place = ids.firstPlace { $0.prefix >= prefix }
     return place < ids.count && ids[place].prefix == prefix
@@ -99,6 +100,7 @@ public struct Document: Sendable {
 
   // MARK: Inserting
 
+  /// Takes an entry in, if the rules keep it, and says what became of it.
   public mutating func insert(_ entry: SignedEntry) -> Insertion {
     let author = entry.entry.author
     guard fences.index(of: author) == nil else { return .refused }

@@ -93,6 +93,7 @@ public struct Gossip: Sendable {
     return out
   }
 
+  /// The link is gone: what was on its way to the neighbour is left to a later comparison.
   public mutating func linkDown(_ peer: NodeID) { neighbours[peer] = nil }
 
   /// Sends again what was lost, acknowledges, and compares; harmless before `deadline`.

@@ -5,8 +5,8 @@ import MusterWire
 extension Rights {
   /// The owner's key changes from the first on, without a gap.
   ///
-  /// A change counts when the grants that go with it are there: of the members that it keeps none may
-  /// be a stranger until then.
+  /// A change counts when the grants that go with it are there: of the members that it keeps none
+  /// may be a stranger until then.
   static func chain(
     _ entries: [SignedEntry], of owner: NodeID, grants: [SignedEntry]
   ) -> [(change: EpochChange, entry: SignedEntry)] {

@@ -42,10 +42,12 @@ public struct Rights: Sendable {
   /// The epoch of the channel's key: 0 for the one that it was created with.
   public var currentEpoch: UInt32 { chain.last?.change.number ?? 0 }
 
+  /// What a member may do at a time, in seconds since 1970.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     judgement(of: member, at: wallSeconds).role
   }
 
+  /// Whether a member may do something at a time, in seconds since 1970.
   public func may(
     _ capability: Capability, _ member: NodeID, at wallSeconds: UInt64
   ) -> Bool {

@@ -41,12 +41,14 @@ public struct CallChecker: Sendable {
 
   // MARK: What nodes learn
 
+  /// A node has a claim in its document now.
   public mutating func learnt(claim: Word, at place: Int) {
     if claim.term == 1, !started.contains(claim.call) { started.append(claim.call) }
     if claim.term > 1, !terms.contains(claim) { terms.append(claim) }
     if !memories[place].claims.contains(claim) { memories[place].claims.append(claim) }
   }
 
+  /// A node has an end in its document now.
   public mutating func learnt(end: Word, at place: Int) {
     if !ended.contains(end.call) { ended.append(end.call) }
     if !memories[place].ends.contains(end) { memories[place].ends.append(end) }

@@ -35,8 +35,8 @@ struct WayMap: Sendable {
 
   func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
 
-  /// Those of `places` that `start`, one of them, reaches over ways that `isUsable`, without leaving
-  /// them; in rising order.
+  /// Those of `places` that `start`, one of them, reaches over ways that `isUsable`, without
+  /// leaving them; in rising order.
   func reached(
     from start: Int, within places: [Int], isUsable: (Int, Int) -> Bool
   ) -> [Int] {

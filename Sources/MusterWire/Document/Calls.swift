@@ -36,7 +36,8 @@ public struct CallClaim: Equatable, Sendable {
   }
 }
 
-/// "This call is over": covers the author's own claim of that term, and every claim of a term before.
+/// "This call is over": covers the author's own claim of that term, and every claim of a term
+/// before.
 ///
 /// Layout: call id 16, term 4.
 public struct CallEnd: Equatable, Sendable {

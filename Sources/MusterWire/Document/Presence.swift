@@ -2,8 +2,8 @@ import MusterBase
 
 /// A member's state as it tells it to the channel; of an author's presences the newest counts.
 ///
-/// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; last the
-/// count of video layers and width 2, height 2, frames per second 1 of each, smallest first.
+/// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; last
+/// the count of video layers and width 2, height 2, frames per second 1 of each, smallest first.
 public struct Presence: Equatable, Sendable {
   /// The process that speaks: drawn anew at every start.
   public var bootID: UInt64
@@ -121,6 +121,9 @@ public struct Hearing: Equatable, Sendable {
   public var heard: [UInt64]
   public var suspected: [UInt64]
 
+  /// More than these are not told, so that the largest hearing fits into an entry.
+  public static let suspectedLimit = 32
+
   public init(bootID: UInt64, heard: [UInt64], suspected: [UInt64]) {
     self.bootID = bootID
     self.heard = heard
@@ -129,8 +132,8 @@ public struct Hearing: Equatable, Sendable {
 
   func write(to writer: inout Writer) {
     writer.u64(bootID)
-    for list in [heard, suspected] {
-      precondition(list.count <= Limits.peersPerChannel)
+    precondition(heard.count <= Limits.peersPerChannel)
+    for list in [heard, Array(suspected.prefix(Self.suspectedLimit))] {
       writer.u8(UInt8(list.count))
       for id in list { writer.u64(id) }
     }
@@ -140,6 +143,7 @@ public struct Hearing: Equatable, Sendable {
     bootID = try reader.u64()
     heard = try reader.prefixes()
     suspected = try reader.prefixes()
+    guard suspected.count <= Self.suspectedLimit else { throw .tooLong }
   }
 }
 

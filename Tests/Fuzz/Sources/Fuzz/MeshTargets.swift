@@ -71,58 +71,75 @@ enum DiscoveryTarget {
   }
 }
 
-/// The roster and call of a channel fed with hellos that a member signed.
+/// A created channel fed with entries that a member signed, and with control messages of any kind.
 ///
-/// Promises: whatever one member says, there is at most that one other member and one call.
+/// Promises: whatever one member says, there is at most that one other member and one call, it does
+/// no more than its role allows, and the document stays within its bounds.
 enum ChannelTarget {
+  private static let genesis = SignedGenesis.sign(
+    Genesis(
+      owner: own.id, nonce: [UInt8](repeating: 7, count: Genesis.nonceBytes), createdAt: 1,
+      settings: ChannelSettings(), name: "fuzz"), by: own)
+
   static func run(_ bytes: [UInt8]) {
     var program = Program(bytes)
     var now = Instant(nanoseconds: 1_000_000_000)
+    let isCreated = program.bit()
+    let channel = isCreated ? genesis.channelID : key.channelID
     var state = ChannelState(
-      identity: own, channel: key.channelID, name: "fuzz", bootID: 1)
-    _ = state.linkUp(other.id, at: now)
+      ChannelState.Setup(
+        identity: own, channel: channel, genesis: isCreated ? genesis : nil, name: "fuzz",
+        bootID: 1, entropy: .seeded(3), seed: 4))
+    _ = state.enter(at: now)
+    _ = state.linkUp(other.id, bootID: 2, at: now)
     while !program.isAtEnd {
-      switch program.u8() % 8 {
+      switch program.u8() % 10 {
       case 0:
         now = now + program.duration()
-        _ = state.tick(at: now)
-      case 1: _ = state.receiveHello(program.bytes(), from: other.id, at: now)
+        _ = state.tick(at: now, lastHeard: { _ in now }, roundTrip: { _ in .seconds(1) })
+      case 1:
+        for message in (try? Control.decode([1] + program.bytes())) ?? [] {
+          _ = state.receive(message, from: other.id, at: now)
+        }
       case 2:
         let id = CallID(high: program.u64(), low: program.u64())
         _ = state.startOrJoinCall(proposing: id, startedAt: program.u64(), at: now)
       case 3: _ = state.leaveCall(at: now)
-      case 4: _ = state.linkUp(other.id, at: now)
-      case 5:
-        _ = state.receiveAcknowledgement(
-          bootID: UInt64(program.u8()), sequence: program.u64(), from: other.id, at: now)
-      default: _ = state.receiveHello(hello(&program), from: other.id, at: now)
+      case 4: _ = state.linkDown(other.id, reason: .crashed, at: now)
+      case 5: _ = state.linkUp(other.id, bootID: UInt64(program.u8() & 3), at: now)
+      case 6: _ = state.say("word", to: program.bit() ? other.id : nil, at: now)
+      case 7:
+        let role = Role(rawValue: program.u8() % 5) ?? .none
+        _ = state.grant(role, to: other.id, expiresAt: program.u64(), at: now)
+      default:
+        let bytes = entry(&program, in: channel)
+        _ = state.receive(.entry(bytes), from: other.id, at: now)
       }
-      check(state.members.count <= 1, "one link brings one member")
-      if let call = state.call {
-        check(!call.participants.isEmpty, "a call has someone in it")
-        check(call.participants == call.participants.sorted(), "participants are sorted")
-      }
-      check(!state.isInCall || state.call != nil, "who is in a call knows of it")
+      promise(state)
     }
   }
 
-  private static func hello(_ program: inout Program) -> [UInt8] {
-    func call(_ program: inout Program) -> CallID {
-      CallID(high: UInt64(program.u8() & 3), low: UInt64(program.u8() & 3))
+  private static func promise(_ state: ChannelState) {
+    check(state.members.count <= 1, "one link brings one member")
+    if let call = state.call {
+      check(!call.participants.isEmpty, "a call has someone in it")
+      check(call.participants == call.participants.sorted(), "participants are sorted")
     }
-    let bytes = Hello(
-      author: program.u8() == 0 ? own.id : other.id, bootID: UInt64(program.u8() & 3),
-      sequence: UInt64(program.u16()),
-      name: DisplayText.sanitized(
-        String(decoding: program.bytes(), as: UTF8.self), limit: Limits.nameBytes),
-      flags: MemberFlags(rawValue: program.u16()),
-      call: program.bit()
-        ? CallInfo(
-          id: call(&program), initiator: program.bit() ? own.id : other.id,
-          startedAt: UInt64(program.u8())) : nil,
-      endedCall: program.bit() ? call(&program) : nil, layers: []
-    ).encoded()
-    let signed = Array("muster/1 hello".utf8) + key.channelID.key.bytes + bytes
-    return bytes + other.sign(signed)
+    check(!state.isInCall || state.call != nil, "who is in a call knows of it")
+    check(state.digest.count < 20_000, "the document is bounded")
+  }
+
+  /// A signed entry of any kind with fields of the program's choice.
+  private static func entry(_ program: inout Program, in channel: ChannelID) -> [UInt8] {
+    var bytes = (program.u8() == 0 ? own.id : other.id).key.bytes
+    bytes += big(UInt64(program.u8()))
+    bytes += big(program.bit() ? UInt64(program.u16()) : program.u64())
+    bytes += [program.u8() % 10] + program.bytes() + program.bytes()
+    return bytes
+      + other.sign(Array("muster/1 entry".utf8) + channel.key.bytes + bytes)
+  }
+
+  private static func big(_ word: UInt64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
   }
 }

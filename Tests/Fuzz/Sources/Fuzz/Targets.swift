@@ -9,7 +9,8 @@ struct FuzzTarget: Sendable {
   static let all: [FuzzTarget] = [
     FuzzTarget(name: "datagram", run: datagram),
     FuzzTarget(name: "announce", run: announce),
-    FuzzTarget(name: "hello", run: hello),
+    FuzzTarget(name: "entry", run: entry),
+    FuzzTarget(name: "invite", run: invite),
     FuzzTarget(name: "control", run: control),
     FuzzTarget(name: "rtp", run: rtp),
     FuzzTarget(name: "rtcp", run: rtcp),
@@ -39,11 +40,21 @@ private func announce(_ bytes: [UInt8]) {
   }
 }
 
-private func hello(_ bytes: [UInt8]) {
-  guard let hello = try? Hello(decoding: bytes) else { return }
-  check((try? Hello(decoding: hello.encoded())) == hello, "a hello comes back")
-  let shown = DisplayText.sanitized(hello.name, limit: Limits.nameBytes)
+private func entry(_ bytes: [UInt8]) {
+  if let genesis = try? Genesis(decoding: bytes) {
+    check((try? Genesis(decoding: genesis.encoded())) == genesis, "a genesis comes back")
+  }
+  guard let entry = try? Entry(decoding: bytes) else { return }
+  check((try? Entry(decoding: entry.encoded())) == entry, "an entry comes back")
+  guard case .presence(let presence) = entry.body else { return }
+  let shown = DisplayText.sanitized(presence.name, limit: Limits.nameBytes)
   check(shown.utf8.count <= Limits.nameBytes, "a shown name is bounded")
+}
+
+private func invite(_ bytes: [UInt8]) {
+  let text = "muster://lab/#" + String(decoding: bytes, as: UTF8.self)
+  guard let invite = try? Invite(url: text) else { return }
+  check((try? Invite(url: invite.url)) == invite, "an invite comes back")
 }
 
 private func control(_ bytes: [UInt8]) {

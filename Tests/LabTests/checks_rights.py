@@ -175,13 +175,17 @@ def a_patched_node_gets_nowhere(t):
     for node in (owner, honest):
         node.wait("member.joined", 10, member=rogue.id)
     # It starts a call and sends pictures and sound as if it might.
+    rogue.send("start-call")
     rogue.wait("call.state", 10, state="connected")
-    t.pause(2)
+    t.pause(1)
     for node in (owner, honest):
         t.expect(not node.all("call.started"), f"{node.name} sees a consumer's call")
+    rogue.send("leave-call")
     sent = honest.send("start-call")
     owner.wait("call.started", 5, sent)
+    rogue.wait("call.started", 5, sent)
     owner.send("join-call")
+    rogue.send("join-call")
     owner.wait("call.joined", 10, member=rogue.id)
     rogue.wait("stats", 10, where=lambda event: any(
         peer["out"] and peer["out"]["frames"] > 10 for peer in event["peers"]))

@@ -15,7 +15,6 @@ var configuration = Configuration()
 configuration.name = "rogue"
 configuration.video = "test:320x180@15"
 configuration.audio = "tone"
-configuration.call = true
 configuration.ignoresOwnRole = true
 var arguments = CommandLine.arguments.dropFirst(2)
 while let option = arguments.popFirst(), let value = arguments.popFirst() {
@@ -33,7 +32,9 @@ let node = try await MusterNode.start(configuration)
 tell(node.readyEvent(page: nil))
 Task.detached {
   while let line = readLine() {
-    if (try? Command(json: Array(line.utf8)))?.verb == .quit { break }
+    guard let command = try? Command(json: Array(line.utf8)) else { continue }
+    if command.verb == .quit { break }
+    try? await node.perform(command)
   }
   await node.stop()
 }

@@ -70,6 +70,16 @@ struct Entries {
           isBearer: true)), in: genesis.channelID)
   }
 
+  /// Anna's, with Bert's key in the place of a one-time key.
+  var redemption: SignedEntry {
+    sign(
+      7,
+      .redemption(
+        Invites.redemption(
+          of: grant.bytes, secret: cast.bert, by: cast.anna.id, in: genesis.channelID)),
+      in: genesis.channelID)
+  }
+
   var epoch: SignedEntry {
     sign(
       6,
@@ -117,6 +127,7 @@ private func unsigned(_ entry: SignedEntry) -> [UInt8] {
   try expect("genesis", is: entries.genesis.bytes)
   try expect("genesis-channel-id", is: entries.genesis.channelID.key.bytes)
   try expect("entry-grant", is: unsigned(entries.grant))
+  try expect("entry-redemption", is: unsigned(entries.redemption))
   try expect("entry-epoch", is: unsigned(entries.epoch))
   let verified = SignedGenesis.verified(try Document.bytes("genesis"))
   #expect(verified?.channelID == entries.genesis.channelID)

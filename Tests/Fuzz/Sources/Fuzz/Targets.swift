@@ -17,6 +17,8 @@ struct FuzzTarget: Sendable {
     FuzzTarget(name: "text", run: text),
     FuzzTarget(name: "link", run: LinkTarget.run),
     FuzzTarget(name: "discovery", run: DiscoveryTarget.run),
+    FuzzTarget(name: "document", run: DocumentTarget.run),
+    FuzzTarget(name: "gossip", run: GossipTarget.run),
     FuzzTarget(name: "channel", run: ChannelTarget.run),
     FuzzTarget(name: "video", run: VideoTarget.run),
     FuzzTarget(name: "audio", run: AudioTarget.run),

@@ -7,8 +7,8 @@ import Muster
 //   muster-lawless join --invite URL --data DIR --interface NAME
 
 func tell(_ value: JSONValue) {
-  print(value.text)
-  fflush(nil)
+  let line = Array((value.text + "\n").utf8)
+  _ = write(STDOUT_FILENO, line, line.count)
 }
 
 var configuration = Configuration()

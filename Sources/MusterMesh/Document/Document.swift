@@ -40,7 +40,11 @@ public struct Document: Sendable {
   private var retention: Retention
   private var passed = PassedEntries()
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
-  /// The highest Lamport counter seen.
+  /// How far one entry may raise the counter.
+  static let lamportStep: UInt64 = 1 << 32
+
+  /// What this node's own entries are counted on from: the highest Lamport counter seen, but for
+  /// those that no cause explains.
   public private(set) var lamport: UInt64 = 0
 
   /// `exempt`, the owner of a created channel, is never fenced: all its word must stand.
@@ -114,7 +118,8 @@ public struct Document: Sendable {
   }
 
   private mutating func keep(_ entry: SignedEntry) -> Insertion {
-    lamport = max(lamport, entry.entry.lamport)
+    // One lie must not use up the counter for all: it is followed only so far at a time.
+    lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
     if flaw == .forgottenEnd, entry.entry.body.kind == .end { return .superseded }
     guard let removed = retention.insert(entry, byArrival: flaw == .mergeByArrival) else {
       passed.note(entry)

@@ -41,13 +41,6 @@ extension Gossip {
       if error == .forged { counters.forged &+= 1 } else { counters.malformed &+= 1 }
       return
     }
-    // Nobody is so far ahead by cause alone, and one lie must not use up the counter for all. Who
-    // knows nothing yet believes what it hears.
-    let known = document.lamport
-    guard known == 0 || entry.entry.lamport <= known &+ Self.lamportLead else {
-      counters.tooFarAhead &+= 1
-      return
-    }
     neighbours[at: place].asked[id.prefix] = nil
     noteReceived(id.prefix, from: place, at: now, &out)
     let isRelayed = neighbours[at: place].relayed.take(at: now)

@@ -44,8 +44,6 @@ public struct Gossip: Sendable {
   /// would send it, from being asked.
   static let askedAgainAfter = Duration.seconds(3)
   static let askedLimit = 512
-  /// How much higher than all known ones the Lamport counter of an entry may be.
-  static let lamportLead: UInt64 = 1 << 32
 
   public internal(set) var document: Document
   public internal(set) var counters = GossipCounters()

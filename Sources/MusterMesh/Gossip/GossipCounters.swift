@@ -16,8 +16,6 @@ public struct GossipCounters: Equatable, Sendable {
   public var malformed: UInt64 = 0
   /// Not signed by the author that it names, or for another channel.
   public var forged: UInt64 = 0
-  /// With a Lamport counter that no cause explains.
-  public var tooFarAhead: UInt64 = 0
   /// Of an author who contradicted itself.
   public var ofFenced: UInt64 = 0
 

@@ -14,6 +14,8 @@ extension MusterNode {
     public var isInCall: Bool
     /// Whether it has an owner and roles.
     public var isCreated: Bool
+    /// What holds for every call of the channel.
+    public var settings: ChannelSettings
   }
 
   /// Every channel that this node is in, in the order of their ids.
@@ -24,7 +26,8 @@ extension MusterNode {
       }
       return ChannelView(
         name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
-        isInCall: node.isInCall(channel), isCreated: node.genesis(of: channel) != nil)
+        isInCall: node.isInCall(channel), isCreated: node.genesis(of: channel) != nil,
+        settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())
     }
   }
 

@@ -163,8 +163,9 @@ private actor PageSource {
     let role = channel?.own.role ?? Role.none
     return ViewSnapshot.Own(
       id: node.id.short, name: channel?.own.name ?? "", role: role.name,
-      mayStart: Capability.startCall.isAllowed(to: role, in: ChannelSettings()),
-      maySend: Capability.sendAudio.isAllowed(to: role, in: ChannelSettings()),
+      mayStart: Capability.startCall.isAllowed(
+        to: role, in: channel?.settings ?? ChannelSettings()),
+      maySend: Capability.sendAudio.isAllowed(to: role, in: channel?.settings ?? ChannelSettings()),
       inCall: channel?.isInCall ?? false,
       audioMuted: flags.contains(.audioMuted), videoMuted: flags.contains(.videoMuted),
       speaking: flags.contains(.speaking), hasVideo: sources.video, hasAudio: sources.audio)

@@ -197,10 +197,7 @@ extension ChannelState {
       may: mayIn)
   }
 
-  /// By everyone's right; a patched node takes its own word for it.
-  private var mayIn: (Capability, NodeID) -> Bool {
-    { ignoresOwnRole && $1 == identity.id || may($0, $1) }
-  }
+  private var mayIn: (Capability, NodeID) -> Bool { { may($0, $1) } }
 
   // MARK: Telling
 

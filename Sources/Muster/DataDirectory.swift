@@ -113,7 +113,16 @@ public final class DataDirectory: Sendable {
     }
     close(descriptor)
     guard rename(temporary, file) == 0 else { return lastError() }
-    return nil
+    return syncFolder(of: file)
+  }
+
+  /// A power cut must not take the new name away again.
+  private static func syncFolder(of file: String) -> String? {
+    let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
+    let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return lastError() }
+    defer { close(descriptor) }
+    return fsync(descriptor) == 0 || errno == EINVAL ? nil : lastError()
   }
 }
 

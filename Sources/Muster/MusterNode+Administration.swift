@@ -15,9 +15,10 @@ extension MusterNode {
     } catch { emit(.warning(error)) }
   }
 
+  /// What is answered is on the disk; only then do others learn of it.
   func administer(
     _ request: Administration.Request
-  ) -> Result<Administration.Reply, MusterError> {
+  ) async -> Result<Administration.Reply, MusterError> {
     guard let store else {
       return .failure(MusterError("this node keeps nothing", hint: "start it with --data"))
     }
@@ -25,15 +26,16 @@ extension MusterNode {
     let before = node.channelIDs
     do {
       let reply = try administrator.perform(request, &node, at: now)
-      perform(administrator.outputs)
       // A channel that was looked into only is not one that people have joined.
       for channel in node.channelIDs where !before.contains(channel) {
-        perform(node.finishLeaving(channel, at: now))
+        administrator.outputs += node.finishLeaving(channel, at: now)
       }
+      let failure = await write(administrator.changes)
+      perform(administrator.otherOutputs)
       if request.verb == .verify {
         for channel in before { loadTrust(of: channel) }
       }
-      return .success(reply)
+      return failure.map { .failure($0) } ?? .success(reply)
     } catch { return .failure(error) }
   }
 }

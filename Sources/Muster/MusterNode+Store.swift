@@ -27,6 +27,14 @@ extension MusterNode {
     }
   }
 
+  /// Returns once `changes` are on the disk, or with what went wrong.
+  func write(_ changes: [Store.Change]) async -> MusterError? {
+    guard let writer, !changes.isEmpty else { return nil }
+    return await withCheckedContinuation { continuation in
+      writer.submit(changes) { continuation.resume(returning: $0) }
+    }
+  }
+
   func loadTrust(of channel: ChannelID) {
     trust[channel] = TrustBook((try? store?.identities(of: channel)) ?? [])
   }
@@ -54,6 +62,20 @@ extension MusterNode {
     }
     if let identity = book.identity(of: member.id, name: member.name) {
       remembered.changes.append(.identity(identity, channel: channel))
+    }
+  }
+}
+
+extension Store.Change {
+  /// What an output of the node asks to be remembered, if it is such a one.
+  init?(_ output: Node.Output) {
+    switch output {
+    case .keep(let entry, let id, let channel):
+      self = .keep(entry: entry, id: id, channel: channel)
+    case .forget(let ids, let channel): self = .forget(ids, channel: channel)
+    case .shown(let id, let channel): self = .shown(id, channel: channel)
+    case .keepKey(let key, let channel): self = .key(key, channel: channel)
+    case .send, .broadcast, .event, .encode, .encodeKeyframe, .show, .play, .mediaEnded: return nil
     }
   }
 }

@@ -286,12 +286,8 @@ public actor MusterNode {
       case .show(let frame, let link, let delay): show(frame, from: link, after: delay)
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link): endMedia(of: link)
-      case .keep(let entry, let id, let channel):
-        remembered.changes.append(.keep(entry: entry, id: id, channel: channel))
-      case .forget(let ids, let channel): remembered.changes.append(.forget(ids, channel: channel))
-      case .shown(let id, let channel):
-        remembered.changes.append(.shown(id, channel: channel))
-      case .keepKey(let key, let channel): remembered.changes.append(.key(key, channel: channel))
+      case .keep, .forget, .shown, .keepKey:
+        if let change = Store.Change(output) { remembered.changes.append(change) }
       }
     }
     if sends { sockets.flush() }

@@ -33,6 +33,13 @@ extension Node {
     var credentials = TokenBucket(capacity: 16, perSecond: 2)
   }
 
+  /// A link whose peer was given up, and the run of the peer that it stands with.
+  struct Lapse: Sendable {
+    let since: Instant
+    let bootID: UInt64
+    let address: Address
+  }
+
   static let keyRepeat = Duration.seconds(1)
   static let visitLimit = Duration.seconds(8)
   /// How long both links of a pair stand after the key has changed.

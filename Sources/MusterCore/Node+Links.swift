@@ -27,7 +27,7 @@ extension Node {
     guard !isDenied(link, at: now), let entry = channels[owner.channel] else { return false }
     // Who has a link under the key in force has not been away.
     if owner.number != entry.key.number, peers[link] != nil { return false }
-    return peers[link] != nil || entry.state.wantsLink(to: peer)
+    return peers[link] != nil || (entry.state.hasRoom(for: peer) && entry.state.wantsLink(to: peer))
   }
 
   /// Carries out what the links ask for.
@@ -72,7 +72,12 @@ extension Node {
       if former != engineLink { retired[former] = now + Self.retirement }
       return
     }
+    lapsed[engineLink] = nil
     linkDown(link, .replaced, at: now, &out)
+    guard entry.state.hasRoom(for: link.peer) else {
+      perform(links.close(engineLink, reason: .local, at: now), at: now, &out)
+      return
+    }
     linkUp(link, key: engineLink.channel, bootID: bootID, at: address, now, &out)
   }
 
@@ -94,7 +99,16 @@ extension Node {
   ) {
     visitors[engineLink] = nil
     retired[engineLink] = nil
+    let lapse = lapsed[engineLink]
+    lapsed[engineLink] = nil
     guard let owner = keyOwners[engineLink.channel] else { return }
+    if let lapse, reason == .timedOut, let key = channels[owner.channel]?.key.key.channelID {
+      // The session is given up as well; whether the peer is there is asked a while longer.
+      perform(
+        links.connect(
+          to: engineLink.peer, bootID: lapse.bootID, in: key, at: lapse.address, now: now),
+        at: now, &out)
+    }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
     guard peers[link]?.key == engineLink.channel else { return }
     linkDown(link, reason, at: now, &out)
@@ -125,16 +139,27 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// A neighbour has not answered: the link ends, and is made anew if the peer is there after all.
+  /// A neighbour has not answered: it counts as gone, for the call and for everyone who is told.
+  /// Its session stays as long as the link engine keeps it: a peer that only moved or slept is back
+  /// with its first datagram, without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link] else { return }
     let engineLink = LinkID(channel: peer.key, peer: link.peer)
-    let address = links.address(of: engineLink)
-    perform(links.drop(engineLink), at: now, &out)
-    guard let address, let key = channels[link.channel]?.key.key.channelID else { return }
-    perform(
-      links.connect(to: link.peer, bootID: peer.bootID, in: key, at: address, now: now), at: now,
-      &out)
+    if let address = links.address(of: engineLink) {
+      lapsed[engineLink] = Lapse(since: now, bootID: peer.bootID, address: address)
+    }
+    linkDown(link, .timedOut, at: now, &out)
+  }
+
+  /// Takes back those given up that have been heard since.
+  mutating func revive(at now: Instant, _ out: inout [Output]) {
+    for link in lapsed.keys {
+      guard let lapse = lapsed[link], let heard = links.lastHeard(link), heard > lapse.since,
+        let address = links.address(of: link)
+      else { continue }
+      lapsed[link] = nil
+      established(link, at: address, bootID: lapse.bootID, now, &out)
+    }
   }
 
   // MARK: Payloads

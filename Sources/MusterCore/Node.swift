@@ -68,6 +68,8 @@ public struct Node: Sendable {
   var visitors = PeerTable<LinkID, Visitor>()
   /// Links under former keys that have one under the key in force beside them; ended when due.
   var retired = PeerTable<LinkID, Instant>()
+  /// Links whose peers were given up and may be heard again, by the engine's own ids.
+  var lapsed = PeerTable<LinkID, Lapse>()
   /// Who was refused, and until when it is not connected to.
   var denied = PeerTable<LinkID, Denial>()
   var entropy: Entropy
@@ -148,6 +150,7 @@ public struct Node: Sendable {
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
       perform(links.receive(datagram, from: source, at: now), at: now, &out)
+      if lapsed.count > 0 { revive(at: now, &out) }
     case nil: break
     }
     return out

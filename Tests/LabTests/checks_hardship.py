@@ -55,7 +55,7 @@ def a_node_whose_address_changes_stays_in_the_call(t):
     moved = lan.hosts[1].namespace
     ip("addr", "del", "10.77.0.2/24", "dev", "eth0", namespace=moved)
     ip("addr", "add", "10.77.0.22/24", "broadcast", "10.77.0.255", "dev", "eth0", namespace=moved)
-    t.figure("pictures", t.pictures_go_on(*nodes, within=15), "s later")
+    t.figure("pictures", t.pictures_go_on(*nodes), "s later")
     left = [event for node in nodes for event in node.all("member.left")]
     t.figure("leaves", len(left), at_most=0)
 

@@ -57,7 +57,7 @@ private let reporter: UInt32 = 0x6A6B_6C00
   #expect(VP8FrameHeader.isKeyframe(data))
 }
 
-/// Section 10 says how a picture is cut.
+/// Section 13 says how a picture is cut.
 @Test(arguments: [1, 1094, 1095, 2188, 2189, 20_000])
 func picturesAreCutIntoEqualParts(count: Int) throws {
   var packetizer = VideoPacketizer(layer: 0, seed: 1)

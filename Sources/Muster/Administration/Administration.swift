@@ -97,16 +97,26 @@ public enum Administration {
       throw MusterError(
         "neither XDG_DATA_HOME nor HOME is set", hint: "use --data DIR", kind: .usage)
     }
-    if let directory = try DataDirectory.open(path) {
-      return try OfflineAdministration(directory).perform(request)
+    for _ in 0..<attempts {
+      if let directory = try DataDirectory.open(path) {
+        return try OfflineAdministration(directory).perform(request)
+      }
+      if let reply = try await ControlSocket.ask(request, in: path) {
+        guard let failure = reply.failure else { return reply }
+        throw MusterError(
+          failure.message, hint: failure.hint, kind: failure.isUsage ? .usage : .failure)
+      }
+      // Another command, done in a moment, or a node that is about to listen or to end.
+      do { try await Task.sleep(for: pause) } catch {
+        throw MusterError("the command was cancelled", hint: "nothing was changed")
+      }
     }
-    let reply = try await ControlSocket.ask(request, in: path)
-    if let failure = reply.failure {
-      throw MusterError(
-        failure.message, hint: failure.hint, kind: failure.isUsage ? .usage : .failure)
-    }
-    return reply
+    throw ControlSocket.noAnswer(in: path)
   }
+
+  /// Three seconds together: a command takes some milliseconds, an end a second at most.
+  private static let attempts = 150
+  private static let pause = Duration.milliseconds(20)
 }
 
 extension Administration.Reply {

@@ -12,6 +12,12 @@ struct Administrator {
 
   init(_ store: Store) { self.store = store }
 
+  /// What of `outputs` is to be on the disk before the request counts as done.
+  var changes: [Store.Change] { outputs.compactMap { Store.Change($0) } }
+
+  /// The rest of `outputs`.
+  var otherOutputs: [Node.Output] { outputs.filter { Store.Change($0) == nil } }
+
   mutating func perform(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) -> Administration.Reply {

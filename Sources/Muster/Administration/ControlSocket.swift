@@ -13,7 +13,10 @@ public final class ControlSocket: Sendable {
     @Sendable (Administration.Request) async -> Result<Administration.Reply, MusterError>
 
   static let lineLimit = 65_536
-  private static let connectionLimit = 8
+  /// Connections that wait for the node to take them; who finds no room tries again.
+  private static let backlog: Int32 = 64
+  /// How long somebody may take to say what is wanted.
+  static let patience = TimeAmount.seconds(5)
 
   private let channel: any Channel
   private let path: String
@@ -27,23 +30,41 @@ public final class ControlSocket: Sendable {
   public static func open(
     in directory: DataDirectory, on loop: any EventLoop, handler: @escaping Handler
   ) async throws(MusterError) -> ControlSocket {
-    let address = try SocketPath(directory.path)
-    defer { address.close() }
-    unlink(directory.path + "/control.sock")
+    let path = directory.path + "/control.sock"
+    unlink(path)
     do {
+      let descriptor = try bind(in: directory.path)
       let channel = try await ServerBootstrap(group: loop)
-        .serverChannelOption(.backlog, value: Int32(connectionLimit))
+        .serverChannelOption(.backlog, value: backlog)
         .childChannelInitializer { channel in
           channel.pipeline.addHandler(Connection(handler: handler))
         }
-        .bind(unixDomainSocketPath: address.path).get()
-      chmod(directory.path + "/control.sock", 0o600)
-      return ControlSocket(channel: channel, path: directory.path + "/control.sock")
+        .withBoundSocket(descriptor).get()
+      return ControlSocket(channel: channel, path: path)
     } catch {
       throw MusterError(
         "cannot listen for commands in \(directory.path) (\(error))",
         hint: "muster channel and invite work only while this node is not running")
     }
+  }
+
+  /// A socket at its place, with its mode from the first moment. Bound here, since swift-nio would
+  /// at the end remove the path that it bound, which by then leads to who knows where.
+  private static func bind(in directory: String) throws -> Int32 {
+    let address = try SocketPath(directory)
+    defer { address.close() }
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(AF_UNIX, type, 0)
+    guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
+    let isBound = try SocketAddress(unixDomainSocketPath: address.path).withSockAddr {
+      fchmod(descriptor, 0o600) == 0 && Glibc.bind(descriptor, $0, socklen_t($1)) == 0
+    }
+    guard isBound else {
+      let code = errno
+      Glibc.close(descriptor)
+      throw IOError(errnoCode: code, reason: "bind")
+    }
+    return descriptor
   }
 
   /// Takes no more requests and removes the socket.
@@ -52,19 +73,25 @@ public final class ControlSocket: Sendable {
     unlink(path)
   }
 
-  /// Asks the node that uses a data directory.
+  /// Asks the node that uses a data directory; nil when nobody listens there.
   static func ask(
     _ request: Administration.Request, in directory: String
-  ) async throws(MusterError) -> Administration.Reply {
+  ) async throws(MusterError) -> Administration.Reply? {
     let address = try SocketPath(directory)
     defer { address.close() }
     let group = MultiThreadedEventLoopGroup.singleton
     let answer = group.next().makePromise(of: [UInt8].self)
+    let channel: any Channel
     do {
-      let channel = try await ClientBootstrap(group: group)
+      channel = try await ClientBootstrap(group: group)
         .connectTimeout(.seconds(5))
         .channelInitializer { $0.pipeline.addHandler(Client(answer: answer)) }
         .connect(unixDomainSocketPath: address.path).get()
+    } catch {
+      answer.fail(error)
+      return nil
+    }
+    do {
       var line = try Array(JSONEncoder().encode(request))
       line.append(0x0A)
       let deadline = channel.eventLoop.scheduleTask(in: .seconds(10)) {
@@ -76,10 +103,14 @@ public final class ControlSocket: Sendable {
       return try JSONDecoder().decode(Administration.Reply.self, from: Data(bytes))
     } catch {
       answer.fail(error)
-      throw MusterError(
-        "the data directory \(directory) is in use by a node that does not answer",
-        hint: "end that node, or use --data with another directory")
+      throw noAnswer(in: directory)
     }
+  }
+
+  static func noAnswer(in directory: String) -> MusterError {
+    MusterError(
+      "the data directory \(directory) is in use by a node that does not answer",
+      hint: "end that node, or use --data with another directory")
   }
 }
 
@@ -111,8 +142,22 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
   private let handler: ControlSocket.Handler
   private var line: [UInt8] = []
   private var isAsked = false
+  private var deadline: Scheduled<Void>?
 
   init(handler: @escaping ControlSocket.Handler) { self.handler = handler }
+
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    deadline = context.eventLoop.scheduleTask(in: ControlSocket.patience) {
+      channel.close(promise: nil)
+    }
+    context.fireChannelActive()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    context.fireChannelInactive()
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard !isAsked else { return }
@@ -123,6 +168,7 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
     }
     guard let end = line.firstIndex(of: 0x0A) else { return }
     isAsked = true
+    deadline?.cancel()
     let request = try? JSONDecoder().decode(
       Administration.Request.self, from: Data(line[..<end]))
     guard let request else {

@@ -21,17 +21,7 @@ struct OfflineAdministration {
     node.setWallClock(millisecondsSince1970: WallClock.milliseconds, at: now)
     var administrator = Administrator(store)
     let reply = try administrator.perform(request, &node, at: now)
-    var changes: [Store.Change] = []
-    for output in administrator.outputs {
-      switch output {
-      case .keep(let entry, let id, let channel):
-        changes.append(.keep(entry: entry, id: id, channel: channel))
-      case .forget(let ids, let channel): changes.append(.forget(ids, channel: channel))
-      case .keepKey(let key, let channel): changes.append(.key(key, channel: channel))
-      default: break
-      }
-    }
-    try store.apply(changes)
+    try store.apply(administrator.changes)
     return reply
   }
 }

@@ -44,9 +44,11 @@ public final class Store: Sendable {
     close(descriptor)
     do {
       var configuration = GRDB.Configuration()
-      configuration.journalMode = .wal
       configuration.busyMode = .timeout(5)
       configuration.prepareDatabase { database in
+        // Not by `configuration.journalMode`: after this, it would set synchronous to NORMAL, and
+        // write to the file, also to one of a newer version.
+        try database.execute(sql: "PRAGMA journal_mode = WAL")
         try database.execute(sql: "PRAGMA synchronous = FULL")
       }
       let queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -64,6 +66,7 @@ public final class Store: Sendable {
 
   private static func explained(_ error: any Error, _ path: String) -> MusterError {
     if let error = error as? MusterError { return error }
+    if error is RowDecodingError { return damaged(path) }
     guard let error = error as? DatabaseError else {
       return MusterError("cannot use \(path) (\(error))", hint: "check the disk")
     }
@@ -71,10 +74,7 @@ public final class Store: Sendable {
     case .SQLITE_FULL:
       return MusterError(
         "the disk is full: \(path) cannot be written", hint: "make room; nothing was lost")
-    case .SQLITE_NOTADB, .SQLITE_CORRUPT:
-      return MusterError(
-        "\(path) is damaged",
-        hint: "restore it from a copy, or move it away: channels then need new invites")
+    case .SQLITE_NOTADB, .SQLITE_CORRUPT: return damaged(path)
     case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
       return MusterError(
         "\(path) cannot be written", hint: "check its owner and permissions")
@@ -87,6 +87,17 @@ public final class Store: Sendable {
         "cannot use \(path) (\(error.message ?? error.resultCode.description))",
         hint: "check the disk, or use --data with another directory")
     }
+  }
+
+  private static func damaged(_ path: String) -> MusterError {
+    MusterError(
+      "\(path) is damaged",
+      hint: "restore it from a copy, or move it away: channels then need new invites")
+  }
+
+  /// SQLite's own word for when it waits for the disk, for tests; 2 is FULL.
+  package var synchronous: Int? {
+    try? queue.read { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
   }
 
   private func read<T>(_ body: (Database) throws -> T) throws(MusterError) -> T {
@@ -143,26 +154,37 @@ public final class Store: Sendable {
   }
 
   private static func channel(_ row: Row, _ database: Database) throws -> StoredChannel? {
-    let bytes: Data = row["id"]
+    // `decode` throws where a subscript would trap: a damaged file may hold anything anywhere.
+    let bytes = try row.decode(Data.self, forColumn: "id")
     guard let key = Bytes32(bytes) else { return nil }
-    let createdAt: Int64 = row["createdAt"]
     var channel = StoredChannel(
-      id: ChannelID(key), name: row["name"], createdAt: UInt64(clamping: createdAt))
-    channel.genesis = (row["genesis"] as Data?).map { Array($0) }
-    if let grant = row["ticketGrant"] as Data?, let seed = row["ticketSeed"] as Data? {
+      id: ChannelID(key), name: try row.decode(forColumn: "name"),
+      createdAt: try seconds(row, "createdAt"))
+    channel.genesis = try row.decode(Data?.self, forColumn: "genesis").map { Array($0) }
+    if let grant = try row.decode(Data?.self, forColumn: "ticketGrant"),
+      let seed = try row.decode(Data?.self, forColumn: "ticketSeed")
+    {
       channel.ticket = StoredChannel.Ticket(grant: Array(grant), seed: Array(seed))
     }
-    channel.peers = (row["peers"] as String).split(separator: "\n").map { String($0) }
-    channel.rendezvous = (row["rendezvous"] as String).split(separator: "\n").map { String($0) }
+    channel.peers = try lines(row, "peers")
+    channel.rendezvous = try lines(row, "rendezvous")
     let keys = try Row.fetchAll(
       database, sql: "SELECT number, secret FROM epochKey WHERE channel = ? ORDER BY number",
       arguments: [bytes])
-    channel.keys = keys.compactMap { row in
-      ChannelKey(secret: Array(row["secret"] as Data)).map {
-        EpochKey(number: UInt32(clamping: row["number"] as Int64), key: $0)
-      }
+    channel.keys = try keys.compactMap { row in
+      let number = UInt32(clamping: try row.decode(Int64.self, forColumn: "number"))
+      return ChannelKey(secret: Array(try row.decode(Data.self, forColumn: "secret")))
+        .map { EpochKey(number: number, key: $0) }
     }
     return channel
+  }
+
+  private static func seconds(_ row: Row, _ column: String) throws -> UInt64 {
+    UInt64(clamping: try row.decode(Int64.self, forColumn: column))
+  }
+
+  private static func lines(_ row: Row, _ column: String) throws -> [String] {
+    try row.decode(String.self, forColumn: column).split(separator: "\n").map { String($0) }
   }
 
   private static func insert(
@@ -227,30 +249,37 @@ public final class Store: Sendable {
         sql: "UPDATE entry SET isShown = TRUE WHERE channel = ? AND id = ?",
         arguments: [Data(channel.key.bytes), Data(id.bytes)])
     case .key(let key, let channel): try insert(key, channel, database)
-    case .identity(let identity, let channel):
-      try database.execute(
-        sql: """
-          INSERT INTO identity (channel, name, key, firstSeen, lastSeen, isVerified)
-          VALUES (?, ?, ?, ?, ?, ?)
-          ON CONFLICT (channel, name, key) DO UPDATE SET
-            lastSeen = max(lastSeen, excluded.lastSeen),
-            isVerified = isVerified OR excluded.isVerified
-          """,
-        arguments: [
-          Data(channel.key.bytes), identity.name, Data(identity.key.key.bytes),
-          Int64(clamping: identity.firstSeen), Int64(clamping: identity.lastSeen),
-          identity.isVerified,
-        ])
-      try database.execute(
-        sql: """
-          DELETE FROM identity WHERE channel = ? AND NOT isVerified AND rowid NOT IN (
-            SELECT rowid FROM identity WHERE channel = ? AND NOT isVerified
-            ORDER BY lastSeen DESC LIMIT ?)
-          """,
-        arguments: [
-          Data(channel.key.bytes), Data(channel.key.bytes), TrustBook.limit,
-        ])
+    case .identity(let identity, let channel): try insert(identity, channel, database)
     }
+  }
+
+  private static func insert(
+    _ identity: KnownIdentity, _ channel: ChannelID, _ database: Database
+  ) throws {
+    let id = Data(channel.key.bytes)
+    try database.execute(
+      sql: """
+        INSERT INTO identity (channel, name, key, firstSeen, lastSeen, isVerified)
+        VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (channel, name, key) DO UPDATE SET
+          lastSeen = max(lastSeen, excluded.lastSeen),
+          isVerified = isVerified OR excluded.isVerified
+        """,
+      arguments: [
+        id, identity.name, Data(identity.key.key.bytes), Int64(clamping: identity.firstSeen),
+        Int64(clamping: identity.lastSeen), identity.isVerified,
+      ])
+    let count = try Int.fetchOne(
+      database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
+    // With room for as many again, so that what takes milliseconds is not done every time.
+    guard let count, count > 2 * TrustBook.limit else { return }
+    try database.execute(
+      sql: """
+        DELETE FROM identity WHERE channel = ? AND NOT isVerified AND rowid NOT IN (
+          SELECT rowid FROM identity WHERE channel = ? AND NOT isVerified
+          ORDER BY lastSeen DESC LIMIT ?)
+        """,
+      arguments: [id, id, TrustBook.limit])
   }
 
   /// Who is known in a channel, those seen last at the end.
@@ -260,11 +289,12 @@ public final class Store: Sendable {
         database, sql: "SELECT * FROM identity WHERE channel = ? ORDER BY lastSeen",
         arguments: [Data(channel.key.bytes)]
       ).compactMap { row in
-        guard let key = Bytes32(row["key"] as Data) else { return nil }
+        guard let key = Bytes32(try row.decode(Data.self, forColumn: "key")) else { return nil }
         return KnownIdentity(
-          name: row["name"], key: NodeID(key),
-          firstSeen: UInt64(clamping: row["firstSeen"] as Int64),
-          lastSeen: UInt64(clamping: row["lastSeen"] as Int64), isVerified: row["isVerified"])
+          name: try row.decode(forColumn: "name"), key: NodeID(key),
+          firstSeen: try Self.seconds(row, "firstSeen"),
+          lastSeen: try Self.seconds(row, "lastSeen"),
+          isVerified: try row.decode(forColumn: "isVerified"))
       }
     }
   }

@@ -27,9 +27,10 @@ extension LinkEngine {
     /// Something is sent at least this often, give or take `keepaliveJitter` of it.
     public var keepalive: Duration = .seconds(15)
     public var keepaliveJitter = 0.2
-    /// A link on which nothing has been heard, though a keepalive was due, asks the peer again and
-    /// again to answer: on a bad network keepalives alone would let idle links die.
-    public var silenceProbeAfter: Duration = .seconds(20)
+    /// A link on which nothing has been heard asks the peer again and again to answer. Members ping
+    /// each other more often than this, so that it tells of a bad or broken way, and finds the
+    /// moment when it is whole again.
+    public var silenceProbeAfter: Duration = .seconds(5)
     /// A link on which nothing has been heard is closed.
     public var silenceLimit: Duration = .seconds(45)
     /// Initiations without a cookie that are worked on; more are answered with a cookie.

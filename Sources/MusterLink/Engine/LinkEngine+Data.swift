@@ -103,12 +103,10 @@ extension LinkEngine {
     return move(place, to: source)
   }
 
-  /// Discovery saw the peer elsewhere while its link is quiet: both may have moved, so that neither
-  /// hears the other.
+  /// Discovery saw the peer while its link is quiet: both may have moved, so that neither hears the
+  /// other, or the way between them is whole again.
   mutating func probeIfQuiet(_ place: Int, _ address: Address, at now: Instant) -> [Output] {
-    guard links[at: place].address != address,
-      now - links[at: place].lastHeard >= configuration.quietBeforeProbe
-    else { return [] }
+    guard now - links[at: place].lastHeard >= configuration.quietBeforeProbe else { return [] }
     links[at: place].pending?.address = address
     return challenge(place, address, at: now)
   }

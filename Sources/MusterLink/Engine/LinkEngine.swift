@@ -153,10 +153,6 @@ public struct LinkEngine: Sendable {
     return outputs
   }
 
-  /// Ends a link without a word: the peer has not answered, and if it is there after all, nothing
-  /// should tell it that this node went away.
-  public mutating func drop(_ link: LinkID) -> [Output] { remove(link, reason: .timedOut) }
-
   /// When anything authentic last arrived on the link.
   public func lastHeard(_ link: LinkID) -> Instant? {
     links.index(of: link).map { links[at: $0].lastHeard }

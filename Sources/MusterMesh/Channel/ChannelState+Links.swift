@@ -9,9 +9,14 @@ extension ChannelState {
   /// Who speaks changes often, and nobody needs to know within less.
   static let speakingInterval = Duration.milliseconds(250)
 
-  /// A link to this run of `peer` can be used.
+  /// Whether `peer` is a neighbour, or there is room for it as one more.
+  public func hasRoom(for peer: NodeID) -> Bool {
+    neighbours.index(of: peer) != nil || neighbours.count < Limits.peersPerChannel
+  }
+
+  /// A link to this run of `peer` can be used; nothing happens where there is no room for it.
   public mutating func linkUp(_ peer: NodeID, bootID: UInt64, at now: Instant) -> [Output] {
-    guard peer != identity.id, neighbours.count < Limits.peersPerChannel else { return [] }
+    guard peer != identity.id, hasRoom(for: peer) else { return [] }
     return commit(at: now) { state, out in
       state.goodbyes.removeAll { $0 == peer }
       state.neighbours[peer] = Neighbour(bootID: bootID)

@@ -176,7 +176,10 @@ extension ChannelState {
 
   private mutating func sign(_ body: EntryBody) -> SignedEntry {
     sequence &+= 1
-    var known = gossip.document.lamport
+    // This node's own word of an earlier process may lie further ahead than one entry may raise
+    // the counter (`Document.lamportStep`): what it says now must count nonetheless.
+    var known = max(
+      gossip.document.lamport, gossip.document.newestLamport(of: identity.id))
     // An invite's grant is in nobody's document by itself; what is granted after it comes after it.
     if case .grant(let grant) = body, !grant.isBearer {
       known = max(known, rights.newestWord(about: grant.subject))

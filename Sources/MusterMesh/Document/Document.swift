@@ -91,6 +91,11 @@ public struct Document: Sendable {
     retention.registers[kind]?[author]
   }
 
+  /// The highest Lamport counter of what is kept of an author; 0 when nothing is.
+  public func newestLamport(of author: NodeID) -> UInt64 {
+    (authors[author] ?? []).reduce(0) { max($0, $1.entry.lamport) }
+  }
+
   /// Everything of one kind: presences, hearings and redemptions by author, the rest in the order.
   public func all(_ kind: EntryBody.Kind) -> [SignedEntry] { retention.all(kind) }
 

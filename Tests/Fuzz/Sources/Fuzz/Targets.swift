@@ -10,7 +10,7 @@ struct FuzzTarget: Sendable {
     FuzzTarget(name: "datagram", run: datagram),
     FuzzTarget(name: "announce", run: announce),
     FuzzTarget(name: "entry", run: entry),
-    FuzzTarget(name: "invite", run: invite),
+    FuzzTarget(name: "invite", run: InviteTarget.run),
     FuzzTarget(name: "control", run: control),
     FuzzTarget(name: "rtp", run: rtp),
     FuzzTarget(name: "rtcp", run: rtcp),
@@ -51,12 +51,6 @@ private func entry(_ bytes: [UInt8]) {
   guard case .presence(let presence) = entry.body else { return }
   let shown = DisplayText.sanitized(presence.name, limit: Limits.nameBytes)
   check(shown.utf8.count <= Limits.nameBytes, "a shown name is bounded")
-}
-
-private func invite(_ bytes: [UInt8]) {
-  let text = "muster://lab/#" + String(decoding: bytes, as: UTF8.self)
-  guard let invite = try? Invite(url: text) else { return }
-  check((try? Invite(url: invite.url)) == invite, "an invite comes back")
 }
 
 private func control(_ bytes: [UInt8]) {

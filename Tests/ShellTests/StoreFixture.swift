@@ -1,0 +1,65 @@
+import Foundation
+import Muster
+import MusterBase
+import MusterCrypto
+import Testing
+
+/// A data directory of a test's own, removed with the value.
+final class StoreFixture: Sendable {
+  /// Not made yet; whoever uses it first makes it.
+  let path: String
+  private let top: String
+
+  /// `depth` folders more make the path longer than a socket's address may be.
+  init(depth: Int = 0) {
+    let folders = String(repeating: "/a-folder-with-a-long-name", count: depth)
+    top = FileManager.default.temporaryDirectory.path + "/muster-test-\(UUID())"
+    path = top + folders + "/data"
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: top) }
+
+  /// The store, opened anew: as after a restart, once the former one is gone.
+  func store() throws -> Store {
+    let directory = try #require(try DataDirectory.open(path))
+    return try Store.open(directory)
+  }
+
+  var database: String { path + "/muster.sqlite" }
+
+  func read(_ file: String) throws -> [UInt8] {
+    try Array(Data(contentsOf: URL(filePath: file)))
+  }
+
+  func write(_ bytes: [UInt8], to file: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try Data(bytes).write(to: URL(filePath: file))
+  }
+
+  /// Whether the text of an error, and not of a trap, says what to do.
+  static func isClear(_ error: any Error) -> Bool {
+    guard let error = error as? MusterError else { return false }
+    return !error.message.isEmpty && !error.hint.isEmpty
+  }
+}
+
+/// 32 bytes that tell two numbers from any others.
+func bytes32(_ first: Int, _ second: Int = 0) -> Bytes32 {
+  let bytes = [first, second].flatMap { number in
+    stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) }
+  }
+  return Bytes32(bytes + [UInt8](repeating: 0, count: 16)) ?? .zero
+}
+
+func epochKey(_ number: UInt32) -> EpochKey? {
+  ChannelKey(secret: bytes32(Int(number), 7).bytes).map { EpochKey(number: number, key: $0) }
+}
+
+func known(
+  _ name: String, _ key: Int, seen: ClosedRange<UInt64> = 100...100, verified: Bool = false
+) -> KnownIdentity {
+  KnownIdentity(
+    name: name, key: NodeID(bytes32(key)), firstSeen: seen.lowerBound, lastSeen: seen.upperBound,
+    isVerified: verified)
+}

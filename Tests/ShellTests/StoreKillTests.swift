@@ -1,0 +1,114 @@
+import Dispatch
+import Foundation
+import Glibc
+import Muster
+import MusterBase
+import Testing
+
+/// Processes that write to a store and are killed at any moment, at their start as well.
+struct StoreKillTests {
+  /// `MUSTER_KILLS=200` for the number that was promised.
+  private static let kills =
+    ProcessInfo.processInfo.environment["MUSTER_KILLS"].flatMap { Int($0) } ?? 25
+  private static let channel = ChannelID(bytes32(1))
+  /// Each transaction keeps this many entries, and forgets those of the one `window` before it.
+  private static let width = 3
+  private static let window = 4
+
+  @Test(.timeLimit(.minutes(10)))
+  func whatWasAcknowledgedSurvivesEveryKill() async throws {
+    let fixture = StoreFixture()
+    let path = fixture.path
+    let acknowledged = path + ".acknowledged"
+    var prng = PRNG(seed: 9)
+    var last = 0
+    var identity: String?
+    for kill in 1...Self.kills {
+      let delay = UInt32(prng.below(60_000))
+      let first = last + 1
+      await #expect(processExitsWith: .signal(SIGKILL)) {
+        [
+          path = path as String, acknowledged = acknowledged as String, first = first as Int,
+          delay = delay as UInt32
+        ] in
+        try Self.write(to: path, from: first, telling: acknowledged, killedAfter: delay)
+      }
+      let lines = try? String(contentsOfFile: acknowledged, encoding: .utf8)
+      let told = (lines ?? "").split(separator: "\n")
+      let promised = told.compactMap { Int($0) }.last ?? last
+      let store = try fixture.store()
+      last = try Self.lastTransaction(in: store)
+      #expect(last >= promised, "kill \(kill) after \(delay) µs lost what was acknowledged")
+      if let known = identity ?? told.first(where: { Int($0) == nil }).map(String.init) {
+        identity = known
+        let directory = try #require(try DataDirectory.open(path))
+        #expect(try directory.identity().id.key.hex == "\(known)", "kill \(kill)")
+      }
+    }
+    try? FileManager.default.removeItem(atPath: acknowledged)
+    #expect(last > Self.kills)
+  }
+
+  /// Checks that every transaction is there as a whole or not at all.
+  private static func lastTransaction(in store: Store) throws -> Int {
+    let entries = try store.entries(of: channel)
+    let last = try Int(store.channel(channel)?.keys.last?.number ?? 0)
+    let kept = max(1, last - window + 1)..<(last + 1)
+    let wanted = kept.flatMap { transaction in
+      (0..<width).map { entry(transaction, $0) }
+    }
+    #expect(Set(entries) == Set(wanted), "transaction \(last) is there in part")
+    #expect(entries.count == wanted.count)
+    let identities = try store.identities(of: channel)
+    #expect(identities.first?.lastSeen ?? 0 == UInt64(last))
+    return last
+  }
+
+  /// Of very different sizes, so that the log is often written back.
+  private static func entry(_ transaction: Int, _ place: Int) -> [UInt8] {
+    bytes32(transaction, place).bytes
+      + [UInt8](repeating: UInt8(transaction & 0xFF), count: (transaction * 7919) % 9000)
+  }
+
+  private static func changes(_ transaction: Int) throws -> [Store.Change] {
+    var changes: [Store.Change] = (0..<width).map {
+      .keep(entry: entry(transaction, $0), id: bytes32(transaction, $0), channel: channel)
+    }
+    changes.append(
+      .forget((0..<width).map { bytes32(transaction - window, $0) }, channel: channel))
+    changes.append(.key(try #require(epochKey(UInt32(transaction))), channel: channel))
+    let seen = UInt64(transaction)
+    changes.append(.identity(known("anna", 1, seen: 0...seen), channel: channel))
+    return changes
+  }
+
+  /// Writes until it is killed; what is told of has been acknowledged before.
+  private static func write(
+    to path: String, from first: Int, telling acknowledged: String, killedAfter delay: UInt32
+  ) throws {
+    Thread.detachNewThread {
+      usleep(delay)
+      kill(getpid(), SIGKILL)
+    }
+    let log = open(acknowledged, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    let tell: @Sendable (String) -> Void = { text in
+      let line = Array((text + "\n").utf8)
+      _ = Glibc.write(log, line, line.count)
+    }
+    let directory = try #require(try DataDirectory.open(path))
+    tell(try directory.identity().id.key.hex)
+    let store = try Store.open(directory)
+    if first == 1 {
+      try store.save(StoredChannel(id: channel, name: "lab", createdAt: 1))
+    }
+    let writer = StoreWriter(store)
+    let waiting = DispatchSemaphore(value: 12)
+    for transaction in first...Int.max {
+      waiting.wait()
+      writer.submit(try changes(transaction)) { error in
+        if error == nil { tell("\(transaction)") }
+        waiting.signal()
+      }
+    }
+  }
+}

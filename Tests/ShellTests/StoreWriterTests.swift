@@ -1,0 +1,69 @@
+import Muster
+import MusterBase
+import Synchronization
+import Testing
+
+/// Numbers that callbacks leave behind.
+private final class Notes: Sendable {
+  private let notes = Mutex<[Int]>([])
+
+  var all: [Int] { notes.withLock { $0 } }
+
+  func add(_ number: Int) { notes.withLock { $0.append(number) } }
+}
+
+private let channel = ChannelID(bytes32(1))
+
+private func keep(_ number: Int) -> Store.Change {
+  .keep(entry: [UInt8(number & 0xFF)], id: bytes32(number), channel: channel)
+}
+
+struct StoreWriterTests {
+  private let fixture = StoreFixture()
+
+  @Test func whatIsAcknowledgedIsThereAlready() async throws {
+    let store = try fixture.store()
+    let writer = StoreWriter(store)
+    let error = await withCheckedContinuation { continuation in
+      writer.submit([keep(1)]) { error in
+        #expect((try? store.entries(of: channel)) == [[1]])
+        continuation.resume(returning: error)
+      }
+    }
+    #expect(error == nil)
+  }
+
+  @Test func theOrderIsKept() async throws {
+    let writer = StoreWriter(try fixture.store())
+    let order = Notes()
+    // More than may wait: who submits waits then.
+    for number in 0..<3000 {
+      writer.submit([number % 2 == 0 ? keep(7) : .forget([bytes32(7)], channel: channel)]) { _ in
+        order.add(number)
+      }
+    }
+    await writer.close()
+    #expect(order.all == Array(0..<3000))
+    #expect(try fixture.store().entries(of: channel).isEmpty)
+  }
+
+  @Test func manyMaySubmitAtOnce() async throws {
+    let store = try fixture.store()
+    let writer = StoreWriter(store)
+    let done = Notes()
+    await withTaskGroup(of: Void.self) { group in
+      for task in 0..<4 {
+        group.addTask {
+          for number in 0..<200 {
+            writer.submit([keep(task * 1000 + number)]) { error in
+              if error == nil { done.add(number) }
+            }
+          }
+        }
+      }
+    }
+    await writer.close()
+    #expect(done.all.count == 800)
+    #expect(try store.entries(of: channel).count == 800)
+  }
+}

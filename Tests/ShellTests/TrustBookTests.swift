@@ -1,0 +1,65 @@
+import Muster
+import MusterBase
+import Testing
+
+struct TrustBookTests {
+  private let anna = NodeID(bytes32(1))
+  private let other = NodeID(bytes32(2))
+
+  @Test func theFirstKeyOfANameIsNewAndThenKnown() {
+    var book = TrustBook([])
+    #expect(book.noted("anna", anna, at: 10) == .new)
+    #expect(book.noted("anna", anna, at: 20) == .known)
+    let identity = book.identity(of: anna, name: "anna")
+    #expect(identity == known("anna", 1, seen: 10...20))
+  }
+
+  @Test func anotherKeyForANameIsToldOnce() {
+    var book = TrustBook([known("anna", 1)])
+    #expect(book.noted("anna", other, at: 200) == .changed(from: anna))
+    #expect(book.noted("anna", other, at: 201) == .known)
+    // Two who share a name are told apart by now.
+    #expect(book.noted("anna", anna, at: 202) == .known)
+  }
+
+  @Test func oneMemberMayHaveSeveralNames() {
+    var book = TrustBook([known("anna", 1, verified: true)])
+    #expect(book.noted("Anna K.", anna, at: 200) == .new)
+    // The codes were compared for the key, not for the name.
+    #expect(book.identity(of: anna, name: "Anna K.")?.isVerified == true)
+    #expect(book.noted("berta", other, at: 200) == .new)
+    #expect(book.identity(of: other, name: "berta")?.isVerified == false)
+  }
+
+  @Test func aClockThatWentBackMakesNobodyOlder() {
+    var book = TrustBook([known("anna", 1, seen: 100...500)])
+    #expect(book.noted("anna", anna, at: 50) == .known)
+    #expect(book.identity(of: anna, name: "anna") == known("anna", 1, seen: 100...500))
+  }
+
+  @Test func idsKeysAndNamesAreUnderstood() {
+    let book = TrustBook([known("anna", 1), known("berta", 2), known("anna", 3)])
+    #expect(book.keys(matching: "berta") == [other])
+    #expect(book.keys(matching: anna.short) == [anna])
+    #expect(book.keys(matching: anna.key.hex) == [anna])
+    #expect(book.keys(matching: "anna") == [anna, NodeID(bytes32(3))])
+    #expect(book.keys(matching: "").isEmpty)
+    #expect(book.keys(matching: "ann").isEmpty)
+  }
+
+  @Test func aNameThatLooksLikeAnIdOfAnotherIsAmbiguous() {
+    let book = TrustBook([known("anna", 1), known(anna.short, 2)])
+    #expect(book.keys(matching: anna.short) == [anna, other])
+  }
+
+  @Test func everNewNamesAreBoundedAndSpareTheVerified() {
+    var book = TrustBook([known("anna", 1, seen: 1...1, verified: true)])
+    for number in 0..<5000 {
+      #expect(book.noted("guest \(number)", NodeID(bytes32(number + 10)), at: 5) == .new)
+    }
+    #expect(book.identities.count == 4096)
+    #expect(book.identity(of: anna, name: "anna")?.isVerified == true)
+    #expect(book.keys(matching: "guest 0").isEmpty)
+    #expect(!book.keys(matching: "guest 4999").isEmpty)
+  }
+}

@@ -264,13 +264,11 @@ public actor MusterNode {
 
   /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
   func perform(_ outputs: [Node.Output]) {
-    var sends = false
     var remembered = Remembered()
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
         sockets.send(datagram, to: address)
-        sends = true
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
@@ -290,7 +288,6 @@ public actor MusterNode {
         if let change = Store.Change(output) { remembered.changes.append(change) }
       }
     }
-    if sends { sockets.flush() }
     remember(remembered)
     armTimer()
   }

@@ -46,14 +46,16 @@ extension Address {
     }
   }
 
-  /// 4 or 16 bytes in network order.
-  var hostBytes: [UInt8] {
+  /// The 4 or 16 bytes of the host in network order, without an array.
+  func withHostBytes<R>(_ body: (UnsafeRawPointer) -> R) -> R {
+    var words: (UInt64, UInt64)
     switch host {
-    case .v4(let ip): withUnsafeBytes(of: ip.bigEndian) { Array($0) }
-    case .v6(let high, let low, _):
-      withUnsafeBytes(of: high.bigEndian) { Array($0) }
-        + withUnsafeBytes(of: low.bigEndian) { Array($0) }
+    case .v4(let ip):
+      words = (0, 0)
+      withUnsafeMutableBytes(of: &words) { $0.storeBytes(of: ip.bigEndian, as: UInt32.self) }
+    case .v6(let high, let low, _): words = (high.bigEndian, low.bigEndian)
     }
+    return withUnsafePointer(to: words) { body(UnsafeRawPointer($0)) }
   }
 
   /// The address of 4 or 16 bytes in network order.

@@ -19,8 +19,6 @@ final class Sockets {
 
   /// 2 MiB: a second of a busy call; the kernel may grant less.
   private static let bufferBytes: Int32 = 2 << 20
-  /// Socket addresses kept ready; more than the peers of a node.
-  private static let cachedAddresses = 1024
 
   private struct Socket {
     let descriptor: Int32
@@ -31,7 +29,6 @@ final class Sockets {
   private var v6: Socket?
   private var discoveryV4: Socket?
   private var discoveryV6: Socket?
-  private var cache: [Address: SocketAddress] = [:]
   /// Datagram bytes handed to the kernel.
   private(set) var bytesSent: UInt64 = 0
   private(set) var port: UInt16 = 0
@@ -141,7 +138,6 @@ final class Sockets {
         .channelOption(
           .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * 2048)
         )
-        .channelOption(.writeBufferWaterMark, value: .init(low: 1 << 20, high: 4 << 20))
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(handler())
@@ -156,27 +152,12 @@ final class Sockets {
 
   // MARK: Sending
 
-  /// Queues one datagram; `flush` sends what is queued.
+  /// Sends one datagram at once. What the network does not take is lost, as on the network: nothing
+  /// piles up here. Not by way of swift-nio, which closes the socket for good when there is no route
+  /// for a moment.
   func send(_ datagram: [UInt8], to address: Address) {
-    // What the network does not take in time is lost, as on the network: nothing piles up here.
-    guard let socket = address.isIPv6 ? v6 : v4, socket.channel.isWritable else { return }
-    bytesSent &+= UInt64(datagram.count)
-    let buffer = socket.channel.allocator.buffer(bytes: datagram)
-    let envelope = AddressedEnvelope(remoteAddress: socketAddress(address), data: buffer)
-    socket.channel.write(envelope, promise: nil)
-  }
-
-  func flush() {
-    v4?.channel.flush()
-    v6?.channel.flush()
-  }
-
-  private func socketAddress(_ address: Address) -> SocketAddress {
-    if let known = cache[address] { return known }
-    if cache.count >= Self.cachedAddresses { cache.removeAll() }
-    let made = address.socketAddress
-    cache[address] = made
-    return made
+    guard let socket = address.isIPv6 ? v6 : v4 else { return }
+    transmit(datagram, socket, address, interface: address.zone, source: nil)
   }
 
   /// Sends by multicast and broadcast out of every given interface. One that refuses is passed
@@ -189,35 +170,39 @@ final class Sockets {
           continue
         }
         hasMulticastV6.append(interface.index)
-        transmit(datagram, v6, Discovery.groupV6, interface, source: nil)
+        transmit(datagram, v6, Discovery.groupV6, interface: interface.index, source: nil)
       } else if let v4 {
-        let source = interface.address.hostBytes
+        let source = interface.address
         // Loopback serves multicast although it does not say so.
         if interface.supportsMulticast || interface.isLoopback {
-          transmit(datagram, v4, Discovery.groupV4, interface, source: source)
+          transmit(
+            datagram, v4, Discovery.groupV4, interface: interface.index, source: source)
         }
         if let broadcast = interface.broadcast {
-          transmit(datagram, v4, broadcast, interface, source: source)
+          transmit(datagram, v4, broadcast, interface: interface.index, source: source)
         }
       }
     }
   }
 
   private func transmit(
-    _ datagram: [UInt8], _ socket: Socket, _ destination: Address, _ interface: NetworkInterface,
-    source: [UInt8]?
+    _ datagram: [UInt8], _ socket: Socket, _ destination: Address, interface: UInt32,
+    source: Address?
   ) {
     bytesSent &+= UInt64(datagram.count)
-    let host = destination.hostBytes
     let family = destination.isIPv6 ? AF_INET6 : AF_INET
-    if let source {
-      _ = muster_send_via(
-        socket.descriptor, family, host, Discovery.port, interface.index, source, datagram,
-        UInt32(datagram.count))
-    } else {
-      _ = muster_send_via(
-        socket.descriptor, family, host, Discovery.port, interface.index, nil, datagram,
-        UInt32(datagram.count))
+    destination.withHostBytes { host in
+      guard let source else {
+        _ = muster_send_via(
+          socket.descriptor, family, host, destination.port, interface, nil, datagram,
+          UInt32(datagram.count))
+        return
+      }
+      source.withHostBytes { own in
+        _ = muster_send_via(
+          socket.descriptor, family, host, destination.port, interface, own, datagram,
+          UInt32(datagram.count))
+      }
     }
   }
 
@@ -226,11 +211,13 @@ final class Sockets {
     for interface in interfaces {
       if interface.address.isIPv6 {
         guard let discoveryV6 else { continue }
-        _ = muster_join_group(
-          discoveryV6.descriptor, AF_INET6, Discovery.groupV6.hostBytes, interface.index)
+        Discovery.groupV6.withHostBytes {
+          _ = muster_join_group(discoveryV6.descriptor, AF_INET6, $0, interface.index)
+        }
       } else if let discoveryV4 {
-        _ = muster_join_group(
-          discoveryV4.descriptor, AF_INET, Discovery.groupV4.hostBytes, interface.index)
+        Discovery.groupV4.withHostBytes {
+          _ = muster_join_group(discoveryV4.descriptor, AF_INET, $0, interface.index)
+        }
       }
     }
   }

@@ -44,6 +44,11 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// The interface that scopes a link-local address, else 0.
+  public var zone: UInt32 {
+    if case .v6(_, _, let zone) = host { zone } else { 0 }
+  }
+
   /// The same address without its zone, as it is told to other hosts, where the zone means nothing.
   public var withoutZone: Address {
     guard case .v6(let high, let low, _) = host else { return self }

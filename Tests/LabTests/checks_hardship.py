@@ -46,6 +46,18 @@ def an_interface_that_comes_later_is_used(t):
 
 
 @check(needs="namespaces")
+def a_node_without_any_route_for_a_while_comes_back(t):
+    lan = t.lan(2)
+    nodes = _pair_on(t, lan)
+    t.meet(*nodes)
+    lost = lan.hosts[1].namespace
+    ip("link", "set", "eth0", "down", namespace=lost)
+    nodes[0].wait("member.left", 10)
+    ip("link", "set", "eth0", "up", namespace=lost)
+    t.figure("pictures", t.pictures_go_on(*nodes), "s later")
+
+
+@check(needs="namespaces")
 def a_node_whose_address_changes_stays_in_the_call(t):
     lan = t.lan(2)
     for host in lan.hosts:

@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import check  # noqa: E402
 import checks_call  # noqa: E402, F401
 import checks_command  # noqa: E402, F401
+import checks_detection  # noqa: E402, F401
 import checks_endings  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401

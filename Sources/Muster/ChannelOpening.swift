@@ -58,13 +58,26 @@ enum ChannelOpening {
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
     if let known = try store?.channel(stored.id) {
-      // An older invite brings no older key back.
-      let newer = known.keys.filter { $0.number != invite.epoch }
-      stored.keys = (stored.keys + newer).sorted { $0.number < $1.number }
+      // What is known came from the owner; an invite, from anyone who could write one.
+      let new = stored.keys.filter { key in
+        !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
+      }
+      stored.keys = (known.keys + new).sorted { $0.number < $1.number }
       stored.createdAt = known.createdAt
     }
     try store?.save(stored)
     return try result(of: stored, store: store)
+  }
+
+  /// Whether an owner signed the invite's grant for just this epoch; whether it was an owner, the
+  /// channel's document says, once it is there.
+  private static func isVouchedFor(_ invite: Invite, _ channel: ChannelID) -> Bool {
+    guard let bytes = invite.grant, let entry = try? SignedEntry.verified(bytes, in: channel),
+      case .grant(let grant) = entry.entry.body, grant.isBearer, grant.epoch == invite.epoch,
+      let seed = invite.oneTimeSeed, Identity(seed: seed)?.id == grant.subject,
+      let genesis = invite.genesis.flatMap({ SignedGenesis.verified($0) })
+    else { return false }
+    return entry.entry.author == genesis.genesis.owner
   }
 
   private static func result(

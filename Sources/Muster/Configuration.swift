@@ -42,6 +42,10 @@ public struct Configuration: Sendable {
   public var maxVideo: VideoSize?
   /// `HOST:PORT` of nodes to look for besides the LAN.
   public var peers: [String] = []
+  /// `HOST:PORT` of rendezvous where members beyond the LAN are looked for.
+  public var rendezvous: [String] = []
+  /// Be a rendezvous for others, too.
+  public var offersRendezvous = false
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
   /// `HOST:PORT` to bind; nil for every address and any free port.

@@ -24,18 +24,22 @@ extension MusterNode {
     }
     var administrator = Administrator(store)
     let before = node.channelIDs
-    do {
-      let reply = try administrator.perform(request, &node, at: now)
-      // A channel that was looked into only is not one that people have joined.
-      for channel in node.channelIDs where !before.contains(channel) {
-        administrator.outputs += node.finishLeaving(channel, at: now)
-      }
-      let failure = await write(administrator.changes)
-      perform(administrator.otherOutputs)
-      if request.verb == .verify {
-        for channel in before { loadTrust(of: channel) }
-      }
-      return failure.map { .failure($0) } ?? .success(reply)
-    } catch { return .failure(error) }
+    let result = Result<Administration.Reply, MusterError> { () throws(MusterError) in
+      try administrator.perform(request, &node, at: now)
+    }
+    // A channel that was looked into only is not one that people have joined.
+    for channel in node.channelIDs where !before.contains(channel) {
+      administrator.outputs += node.finishLeaving(channel, at: now)
+    }
+    perform(administrator.localOutputs)
+    let failure = await write(administrator.changes)
+    perform(administrator.datagrams)
+    if request.verb == .verify {
+      for channel in before { loadTrust(of: channel) }
+    }
+    guard case .success = result, let failure else { return result }
+    return .failure(
+      MusterError(
+        "\(failure.message); it is done, but forgotten when this node ends", hint: failure.hint))
   }
 }

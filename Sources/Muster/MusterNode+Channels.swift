@@ -10,6 +10,7 @@ extension MusterNode {
   public func join(
     _ channel: Configuration.Channel, call: Bool = false
   ) throws(MusterError) {
+    guard !isStopping else { throw MusterError("the node is about to end", hint: "start another") }
     guard node.channelIDs.count < Limits.channels else {
       throw MusterError(
         "this node is in \(Limits.channels) channels", hint: "leave one with leave-channel")
@@ -27,7 +28,7 @@ extension MusterNode {
   func enter(_ opened: ChannelOpening.Result, call: Bool) {
     loadTrust(of: opened.setup.id)
     perform(node.join(opened.setup, call: call, at: now))
-    addPeers(opened.peers)
+    add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
 
   /// Leaves a channel so that its members see it.

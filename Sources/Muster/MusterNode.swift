@@ -9,8 +9,8 @@ import NIOPosix
 
 /// A running node: sockets, clocks, devices and codecs around one `Node` value.
 ///
-/// An actor on one NIO event loop. Datagrams, timers, media and commands all come in on that loop;
-/// no method that touches the node awaits, so what it read is still true when it acts.
+/// An actor on one NIO event loop. Datagrams, timers, media and commands all come in on that loop.
+/// Methods that await have done with the node before, so that what they read was still true.
 public actor MusterNode {
   /// This node's identity.
   public nonisolated let id: NodeID
@@ -45,7 +45,8 @@ public actor MusterNode {
 
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
-  private var resolver = PeerResolver(endpoints: [])
+  var peerNames = PeerResolver(endpoints: [])
+  var rendezvousNames = PeerResolver(endpoints: [])
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
   var isStopping = false
@@ -87,10 +88,13 @@ public actor MusterNode {
       try ChannelOpening.open(channel, store: opened.store)
     }
     let listen = try configuration.listen.map { text throws(MusterError) in
-      try listenAddress(text)
+      try Sockets.listenAddress(text)
     }
-    let endpoints = try configuration.peers.map { text throws(MusterError) in
+    let peers = try configuration.peers.map { text throws(MusterError) in
       try PeerResolver.Endpoint(text, option: "--peer")
+    }
+    let rendezvous = try configuration.rendezvous.map { text throws(MusterError) in
+      try PeerResolver.Endpoint(text, option: "--rendezvous")
     }
     let known = Set(NetworkInterface.list().map(\.name))
     for name in configuration.interfaces where !known.contains(name) {
@@ -103,10 +107,13 @@ public actor MusterNode {
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let reference = NodeReference()
     let sockets = try await Sockets.open(listen: listen, lan: configuration.lan, on: loop) {
-      DatagramHandler { reference.node }
+      DatagramHandler { datagram, source in
+        reference.node?.assumeIsolated { $0.received(datagram, from: source) }
+      }
     }
     var coreConfiguration = Node.Configuration()
     coreConfiguration.ignoresOwnRole = configuration.ignoresOwnRole
+    coreConfiguration.offersRendezvous = configuration.offersRendezvous
     coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if let size = configuration.maxVideo {
       coreConfiguration.wish = VideoWish(
@@ -119,22 +126,13 @@ public actor MusterNode {
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
       opened: opened, channelNames: channels.map(\.setup.name))
-    reference.node = shell
+    // On the loop: a datagram may have come already.
+    try? await loop.submit { reference.node = shell }.get()
     await shell.begin(
-      channels, resolver: PeerResolver(endpoints: endpoints), warnings: opened.warnings)
+      channels, peers: PeerResolver(endpoints: peers),
+      rendezvous: PeerResolver(endpoints: rendezvous), warnings: opened.warnings)
     await shell.openControl()
     return shell
-  }
-
-  private static func listenAddress(_ text: String) throws(MusterError) -> Address {
-    let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
-    let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
-    guard let address = Address("\(host):\(endpoint.port)") else {
-      throw MusterError(
-        "\"\(text)\" is not an address of this machine",
-        hint: "--listen takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)
-    }
-    return address
   }
 
   private typealias OpenedIdentity = (
@@ -171,7 +169,8 @@ public actor MusterNode {
   }
 
   private func begin(
-    _ channels: [ChannelOpening.Result], resolver: PeerResolver, warnings: [MusterError]
+    _ channels: [ChannelOpening.Result], peers: PeerResolver, rendezvous: PeerResolver,
+    warnings: [MusterError]
   ) {
     for warning in warnings { emit(.warning(warning)) }
     if configuration.lan, !sockets.hearsTheLAN {
@@ -188,7 +187,8 @@ public actor MusterNode {
       node.setSources(
         layers: media.video?.layers ?? [], isPattern: media.video?.isPattern ?? false,
         hasAudio: media.hasAudioSource, at: now))
-    self.resolver = resolver
+    peerNames = peers
+    rendezvousNames = rendezvous
     for channel in channels { enter(channel, call: configuration.call) }
     every(Self.interfacePollSeconds) { $0.updateInterfaces() }
     every(Self.wallClockSeconds) { $0.setWallClock() }
@@ -204,25 +204,6 @@ public actor MusterNode {
       self?.assumeIsolated { body($0) }
     }
     repeated.append(task)
-  }
-
-  /// The only task a node starts: name look-ups block, and their results come back on the loop.
-  private func resolve() {
-    guard !resolver.endpoints.isEmpty else { return }
-    let resolver = resolver
-    Task {
-      let addresses = await resolver.resolve()
-      perform(node.setPeers(addresses, at: now))
-    }
-  }
-
-  /// Looks for others at these places, too; those that make no sense are left out.
-  func addPeers(_ hints: [String]) {
-    let new = hints.compactMap { try? PeerResolver.Endpoint($0, option: "the invite") }
-    guard !new.isEmpty else { return }
-    let all = (resolver.endpoints + new).prefix(Limits.configuredPeers)
-    resolver = PeerResolver(endpoints: Array(all))
-    resolve()
   }
 
   private func setWallClock() {
@@ -327,14 +308,14 @@ public actor MusterNode {
     await control?.close()
     await media.stop()
     await writer?.close()
-    for channel in sockets.channels { try? await channel.close() }
+    for channel in sockets.takeChannels() { try? await channel.close() }
     eventSink.finish()
   }
 }
 
 /// Breaks the circle of a node that needs its sockets and sockets that need their node.
 private final class NodeReference: @unchecked Sendable {
-  // Written once, before the first datagram is handled; read on the event loop.
+  // Written once and read on the event loop.
   weak var node: MusterNode?
 }
 

@@ -30,7 +30,17 @@ struct PeerResolver: Sendable {
     }
   }
 
-  let endpoints: [Endpoint]
+  private(set) var endpoints: [Endpoint]
+
+  /// Takes in more of them, each once; those that are no addresses are left out.
+  mutating func add(_ hints: [String], limit: Int) {
+    for hint in hints where endpoints.count < limit {
+      guard let new = try? Endpoint(hint, option: "the invite"), !endpoints.contains(new) else {
+        continue
+      }
+      endpoints.append(new)
+    }
+  }
 
   /// Addresses of one name that are used.
   private static let addressesPerName = 4

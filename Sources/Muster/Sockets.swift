@@ -36,13 +36,13 @@ final class Sockets {
   /// The addresses bound, as `ready` lists them.
   private(set) var bound: [Address] = []
 
-  /// Binds the node's port on the given address, or on all of them when it is nil.
+  /// Binds the given address, or all of them when it is nil: then to `port`, any free one for 0.
   static func open(
-    listen: Address?, lan: Bool, on loop: any EventLoop,
+    listen: Address?, port: UInt16 = 0, lan: Bool, on loop: any EventLoop,
     handler: @Sendable @escaping () -> DatagramHandler
   ) async throws(MusterError) -> Sockets {
     let sockets = Sockets()
-    let (v4, v6, port) = try bindPair(listen)
+    let (v4, v6, port) = try bindPair(listen, port: port)
     sockets.port = port
     let any: [(Int32, Bool)] = [(v4, false), (v6, true)]
     for (descriptor, isV6) in any where descriptor >= 0 {
@@ -66,10 +66,24 @@ final class Sockets {
     return sockets
   }
 
+  /// What `--listen` says; names are not looked up, since it is this machine that is meant.
+  static func listenAddress(_ text: String) throws(MusterError) -> Address {
+    let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
+    let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
+    guard let address = Address("\(host):\(endpoint.port)") else {
+      throw MusterError(
+        "\"\(text)\" is not an address of this machine",
+        hint: "--listen takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)
+    }
+    return address
+  }
+
   /// Whether the discovery port could be had.
   var hearsTheLAN: Bool { discoveryV4 != nil || discoveryV6 != nil }
 
-  private static func bindPair(_ listen: Address?) throws(MusterError) -> (Int32, Int32, UInt16) {
+  private static func bindPair(
+    _ listen: Address?, port wanted: UInt16
+  ) throws(MusterError) -> (Int32, Int32, UInt16) {
     if let listen {
       let descriptor = udp(listen, reuse: false)
       guard descriptor >= 0 else { throw bindFailure(listen, -descriptor) }
@@ -79,12 +93,17 @@ final class Sockets {
     // The same port on both families: the first bind chooses it, and another may hold it on the
     // second.
     for _ in 0..<16 {
-      let v4 = udp(Address(host: .v4(0), port: 0), reuse: false)
-      guard v4 >= 0 else { continue }
+      let any = Address(host: .v4(0), port: wanted)
+      let v4 = udp(any, reuse: false)
+      guard v4 >= 0 else {
+        if wanted != 0 { throw bindFailure(any, -v4) }
+        continue
+      }
       let port = localPort(v4)
       let v6 = udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: port), reuse: false)
       if v6 == -EADDRINUSE {
         Glibc.close(v4)
+        if wanted != 0 { throw bindFailure(any, EADDRINUSE) }
         continue
       }
       return (v4, v6, port)  // v6 is negative on hosts without IPv6: IPv4 alone will do
@@ -153,8 +172,8 @@ final class Sockets {
   // MARK: Sending
 
   /// Sends one datagram at once. What the network does not take is lost, as on the network: nothing
-  /// piles up here. Not by way of swift-nio, which closes the socket for good when there is no route
-  /// for a moment.
+  /// piles up here. Not by way of swift-nio, which closes the socket for good when there is no
+  /// route for a moment.
   func send(_ datagram: [UInt8], to address: Address) {
     guard let socket = address.isIPv6 ? v6 : v4 else { return }
     transmit(datagram, socket, address, interface: address.zone, source: nil)
@@ -222,25 +241,25 @@ final class Sockets {
     }
   }
 
-  /// NIO's channels of all sockets, for closing.
-  var channels: [any NIOCore.Channel] {
-    [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
+  /// NIO's channels of all sockets, for closing: nothing is sent any more.
+  func takeChannels() -> [any NIOCore.Channel] {
+    defer { (v4, v6, discoveryV4, discoveryV6) = (nil, nil, nil, nil) }
+    return [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
   }
 }
 
-/// Hands each datagram to the node, on its event loop.
+/// Hands each datagram on, on the event loop.
 final class DatagramHandler: ChannelInboundHandler, Sendable {
   typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
-  private let node: @Sendable () -> MusterNode?
+  private let receive: @Sendable ([UInt8], Address) -> Void
 
-  init(node: @escaping @Sendable () -> MusterNode?) { self.node = node }
+  init(receive: @escaping @Sendable ([UInt8], Address) -> Void) { self.receive = receive }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let envelope = unwrapInboundIn(data)
     guard let source = Address(envelope.remoteAddress) else { return }
-    let bytes = envelope.data.withUnsafeReadableBytes { Array($0) }
-    node()?.assumeIsolated { $0.received(bytes, from: source) }
+    receive(envelope.data.withUnsafeReadableBytes { Array($0) }, source)
   }
 
   /// Errors of single datagrams (ICMP refusals, full buffers) concern nobody: the engines ask

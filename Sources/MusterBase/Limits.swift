@@ -16,7 +16,9 @@ public enum Limits {
   public static let nameBytes = 64
   public static let channelNameBytes = 64
   public static let configuredPeers = 64
-  /// Encoded sessions a link keeps: the one in use, the one before, the one being confirmed.
+  /// Rendezvous at which one node registers.
+  public static let rendezvous = 8
+  /// Answered handshakes of a link that wait for the initiator to use one.
   public static let sessionsPerLink = 3
 
   public static let spatialLayers = 3

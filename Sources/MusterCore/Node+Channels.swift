@@ -155,11 +155,12 @@ extension Node {
     guard owner == identity.id else {
       return change(channel, at: now) { $0.grant(.none, to: member, expiresAt: 0, at: now) }
     }
-    guard entry.key.number < UInt32(Limits.epochs),
+    let number = entry.state.currentEpoch
+    guard number < UInt32(Limits.epochs),
       let key = ChannelKey(secret: entropy.bytes(32))
     else { throw .tooManyEpochs }
     // Kept before anyone hears of it: nobody may be left with a key that its owner has lost.
-    let next = EpochKey(number: entry.key.number + 1, key: key)
+    let next = EpochKey(number: number + 1, key: key)
     out.append(.keepKey(next, in: channel))
     out += change(channel, at: now) { state in
       state.grant(.none, to: member, expiresAt: 0, at: now)

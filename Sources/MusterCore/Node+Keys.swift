@@ -65,7 +65,7 @@ extension Node {
 
   mutating func close(_ key: EpochKey, at now: Instant, _ out: inout [Output]) {
     let id = key.key.channelID
-    discovery.close(channel: id)
+    perform(discovery.close(channel: id, at: now), at: now, &out)
     perform(links.close(channel: id, at: now), at: now, &out)
     for visitor in visitors.keys where visitor.channel == id { visitors[visitor] = nil }
     keyOwners[id] = nil
@@ -135,11 +135,11 @@ extension Node {
     for message in messages { sendRaw([message], over: engineLink, at: now, &out) }
   }
 
-  /// The changes that lead to the key in force, and the keys after the one of `number`. At most as
-  /// many as there are former keys: who has missed more knows none of them.
+  /// The newest changes, and the keys after the one of `number` that this node has. At most as many
+  /// as there are former keys: who has missed more knows none of them. A removed member has not the
+  /// key that it was removed by, but tells of the change: the other must not take it for a member.
   private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {
     let epochs = entry.state.epochs
-    guard let last = epochs.last, last.change.keyID == entry.key.key.channelID else { return [] }
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
     // Also the keys between: who has missed one could not hear those who have it still.
     let keys: [Control] = entry.keys.compactMap { key in
@@ -267,6 +267,10 @@ extension Node {
   ) {
     guard channels[link.channel]?.genesis != nil else { return }
     deny(link, Denial(until: now + Self.denial, isByPeer: true))
+    // The other may not have heard yet why this node is one.
+    if let state = channels[link.channel]?.state, state.refusal(of: id) == nil {
+      for bytes in state.credentials { send([.entry(bytes)], over: link, at: now, &out) }
+    }
     let isNews =
       channels.update(link.channel) { entry in
         guard !entry.refusals.contains(reason) else { return false }

@@ -37,15 +37,18 @@ extension Node {
       case .send(let datagram, let address): out.append(.send(datagram, to: address))
       case .established(let link, let address, let bootID):
         established(link, at: address, bootID: bootID, now, &out)
-      case .moved: discovery.setLinked(linkedAddresses)
+      case .moved: discovery.setLinked(linkedPeers)
       case .delivered(let link, let payload): receive(payload, over: link, at: now, &out)
       case .closed(let link, let reason): closed(link, reason, at: now, &out)
       }
     }
   }
 
-  private var linkedAddresses: [Address] {
-    peers.compactMap { links.address(of: LinkID(channel: $0.value.key, peer: $0.key.peer)) }
+  private var linkedPeers: [(peer: LinkID, address: Address)] {
+    peers.compactMap { link, peer in
+      let engineLink = LinkID(channel: peer.key, peer: link.peer)
+      return links.address(of: engineLink).map { (engineLink, $0) }
+    }
   }
 
   // MARK: Up and down
@@ -86,7 +89,7 @@ extension Node {
     _ out: inout [Output]
   ) {
     peers[link] = Peer(key: key, bootID: bootID, upSince: now)
-    discovery.setLinked(linkedAddresses)
+    discovery.setLinked(linkedPeers)
     _ = channels.update(link.channel) { $0.refusals = [] }
     out.append(.event(.linkUp(link.peer, address), in: link.channel))
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
@@ -124,7 +127,7 @@ extension Node {
     }
     endMedia(with: link, at: now, &out)
     peers[link] = nil
-    discovery.setLinked(linkedAddresses)
+    discovery.setLinked(linkedPeers)
     out.append(.event(.linkDown(link.peer, reason), in: link.channel))
     let leaveReason: LeaveReason =
       switch reason {

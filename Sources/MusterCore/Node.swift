@@ -18,6 +18,8 @@ public struct Node: Sendable {
     /// Between the pings that measure the way to a participant of the same call, and to others.
     public var pingInterval = Duration.seconds(1)
     public var idlePingInterval = Duration.seconds(15)
+    /// Whether this node keeps announces for others who look for each other.
+    public var offersRendezvous = false
     /// A participant whose others have all gone missing says for so long that it reconnects.
     public var reconnectLimit = Duration.seconds(10)
     /// How long a start waits for members who may already have a call.
@@ -70,6 +72,8 @@ public struct Node: Sendable {
   var retired = PeerTable<LinkID, Instant>()
   /// Links whose peers were given up and may be heard again, by the engine's own ids.
   var lapsed = PeerTable<LinkID, Lapse>()
+  /// While this node keeps announces for others.
+  var server: RendezvousServer?
   /// Who was refused, and until when it is not connected to.
   var denied = PeerTable<LinkID, Denial>()
   var entropy: Entropy
@@ -93,15 +97,15 @@ public struct Node: Sendable {
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     publisher = Publisher(prng: &prng)
+    if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()
   }
 
   public var id: NodeID { identity.id }
-  public var linkCounters: LinkCounters { links.counters }
 
   /// The next time `tick` has work, and so the host must call it.
   public var deadline: Instant? {
-    var next = soonest(discovery.deadline, links.deadline)
+    var next = soonest(discovery.deadline, soonest(links.deadline, server?.deadline))
     next = soonest(next, publisher.deadline)
     for index in 0..<channels.count {
       let grace = configuration.reconnectLimit
@@ -119,6 +123,7 @@ public struct Node: Sendable {
     noticeSleep(at: now, &out)
     perform(discovery.tick(at: now), at: now, &out)
     perform(links.tick(at: now), at: now, &out)
+    server?.tick(at: now)
     for layer in publisher.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
     for channel in channels.keys { tick(channel: channel, at: now, &out) }
     for link in peers.keys { tick(peer: link, at: now, &out) }
@@ -148,6 +153,10 @@ public struct Node: Sendable {
     switch DatagramKind(of: datagram) {
     case .announce, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
+    case .rendezvousCookie, .rendezvousRecords:
+      perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
+    case .rendezvousHello, .rendezvousRegistration:
+      out += serve(datagram, from: source, at: now)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
       perform(links.receive(datagram, from: source, at: now), at: now, &out)
       if lapsed.count > 0 { revive(at: now, &out) }
@@ -164,6 +173,29 @@ public struct Node: Sendable {
     let bounded = Array(addresses.prefix(Limits.addresses))
     perform(discovery.setOwnAddresses(bounded, at: now), at: now, &out)
     return out
+  }
+
+  /// The addresses that rendezvous have at the moment.
+  public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
+    var out: [Output] = []
+    perform(discovery.setRendezvous(addresses, at: now), at: now, &out)
+    return out
+  }
+
+  /// Where rendezvous see this node.
+  public var outsideAddresses: [Address] { discovery.outsideAddresses }
+
+  /// A question to this node as a rendezvous.
+  private mutating func serve(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    let seconds = UInt64(clamping: wallOffset &+ now.nanoseconds / 1_000_000) / 1000
+    let answers = server?.receive(datagram, from: source, seconds: seconds, at: now) ?? []
+    return answers.map { answer in
+      switch answer {
+      case .send(let datagram, let address): .send(datagram, to: address)
+      }
+    }
   }
 
   /// The addresses that configured peers have at the moment.

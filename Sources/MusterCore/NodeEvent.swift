@@ -35,8 +35,6 @@ public enum LayerReason: String, Sendable {
   case started = "call started"
   /// The receiver asked for another size, or for none.
   case wish = "receiver's wish"
-  /// The source offers other layers than before.
-  case source = "source changed"
   case muted = "video muted"
   case ended = "left the call"
 }

@@ -58,6 +58,14 @@ public struct ChannelKey: Sendable {
     case cookie = "muster/1 cookie reply"
   }
 
+  /// The key pair whose public half is the channel's tag at rendezvous in one period: who signs
+  /// with it knows the channel's key, and tags of two periods have nothing in common.
+  public func rendezvousTag(period: UInt64) -> Identity {
+    let number = (0..<8).map { UInt8(truncatingIfNeeded: period >> (56 - 8 * $0)) }
+    return Identity(
+      seed: Blake2b.derive("muster/1 rendezvous tag", number, from: secret, in: .guarded))
+  }
+
   /// The key of one kind of handshake MAC (or of cookie replies) towards one responder: it proves
   /// that the sender knows both the channel key and whom it speaks to.
   public func handshakeKey(_ use: HandshakeMAC, responder: Bytes32) -> SecretBytes {

@@ -20,7 +20,7 @@ public struct Identity: Sendable {
     self.init(seed: SecretBytes(seed))
   }
 
-  private init(seed: SecretBytes) {
+  init(seed: SecretBytes) {
     var publicKey = [UInt8](repeating: 0, count: 32)
     let secret = SecretBytes(64, in: .guarded) { output in
       let code = seed.withUnsafeBytes {

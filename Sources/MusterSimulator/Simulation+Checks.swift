@@ -145,9 +145,15 @@ extension Simulation {
     let required = messages.held(by: readers) { nodes[$1.place].disk.holds($0) }
     for place in settling.group {
       guard let node = nodes[place].node else { continue }
+      // An invite of somebody who is not among them may be known to others only.
+      let together = settling.group.map { nodes[$0].identity.id }
       let fault = messages.fault(
         in: node.history(of: channel.id).map(\.id), of: nodes[place].identity.id,
-        among: required, isAuthor: { isSurelyMember($0) })
+        among: required,
+        isAuthor: { author in
+          isSurelyMember(author)
+            && (together.contains(author) || node.may(.sendText, author, in: channel.id))
+        })
       if let fault { return "\(nodes[place].label) \(fault)" }
     }
     return nil

@@ -121,7 +121,11 @@ extension Simulation {
         grant.role, to: grant.subject, expiresAt: grant.expiresAt,
         order: RoleChecker.Order(lamport: entry.lamport, author: author))
     case .presence, .hearing: violated("disk", "\(nodes[place].label) keeps what does not last")
-    case .epoch, .unknown: break
+    case .epoch(let change):
+      guard isOwn, place == 0 else { break }
+      roles.shutOut(
+        change.removed, order: RoleChecker.Order(lamport: entry.lamport, author: author))
+    case .unknown: break
     }
   }
 

@@ -8,6 +8,10 @@ public enum DatagramKind: UInt8, Sendable, CaseIterable {
   case handshakeResponse = 0x11
   case cookieReply = 0x12
   case data = 0x20
+  case rendezvousHello = 0x30
+  case rendezvousCookie = 0x31
+  case rendezvousRegistration = 0x32
+  case rendezvousRecords = 0x33
 
   /// The kind of a datagram, or nil when it is empty or of no kind known here.
   public init?(of datagram: [UInt8]) {

@@ -66,6 +66,12 @@ struct JoinCommand: AsyncParsableCommand {
   @Option(help: "HOST:PORT of a node to look for; may be repeated.")
   var peer: [String] = []
 
+  @Option(help: "HOST:PORT of a rendezvous where members meet; may be repeated.")
+  var rendezvous: [String] = []
+
+  @Flag(name: .customLong("offer-rendezvous"), help: "Be a rendezvous for others, too.")
+  var offerRendezvous = false
+
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
   var noLan = false
 
@@ -154,6 +160,8 @@ struct JoinCommand: AsyncParsableCommand {
       channels, passphrase: passphrase, keyFile: keyFile, invite: invite)
     result.call = call
     result.peers = peer
+    result.rendezvous = rendezvous
+    result.offersRendezvous = offerRendezvous
     result.lan = !noLan
     result.listen = listen
     result.interfaces = interface

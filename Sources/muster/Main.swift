@@ -17,7 +17,7 @@ struct MusterCommand: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       JoinCommand.self, ChannelCommand.self, InviteCommand.self, VerifyCommand.self,
-      DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
+      RendezvousCommand.self, DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
       SimulateCommand.self, BenchCommand.self,
     ])
 

@@ -8,6 +8,7 @@ import time
 from capture import Capture
 from lab import Lan
 from media import Footage
+from nat import Internet, reason_against_nat
 from node import Node, Unexpected
 
 _all = []
@@ -105,6 +106,14 @@ class Context:
         lan = Lan.switched(count) if faulty else Lan.bridged(count)
         self._closers.append(lan.close)
         return lan
+
+    def internet(self, delay=0):
+        reason = reason_against_nat()
+        if reason:
+            self.skip(reason)
+        internet = Internet(delay)
+        self._closers.append(internet.close)
+        return internet
 
     def later(self, close):
         """Calls `close` at the end, whatever happens."""

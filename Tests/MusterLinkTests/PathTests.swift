@@ -75,3 +75,35 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   world.run(for: .milliseconds(100))
   #expect(world.heard(0) == ["back"])
 }
+
+@Test func aPeerThatLostItsSessionGetsANewOne() {
+  let world = LinkWorld.linked()
+  // It leaves and comes back in one process; nobody hears its farewell.
+  world.passes = { _ in false }
+  world.perform(
+    1, world.nodes[1].engine.close(channel: LinkWorld.key.channelID, at: world.now))
+  world.nodes[1].engine.open(LinkWorld.key)
+  world.passes = { _ in true }
+  world.run(for: .seconds(6))
+  #expect(world.isUp(0, 1) && !world.isUp(1, 0))
+  // Only one of them finds the other; it has asked in vain already.
+  world.connect(0, to: 1)
+  world.run(for: .milliseconds(200))
+  #expect(world.isUp(1, 0))
+  world.say("again", from: 0, to: 1)
+  world.run(for: .milliseconds(100))
+  #expect(world.heard(1) == ["again"])
+}
+
+@Test func aWayThatIsWholeAgainIsUsedAtOnce() {
+  let world = LinkWorld.linked()
+  world.passes = { _ in false }
+  world.run(for: .seconds(15))
+  world.passes = { _ in true }
+  world.run(for: .milliseconds(2100))
+  for (node, peer) in [(0, 1), (1, 0)] {
+    let heard = world.nodes[node].engine.lastHeard(world.link(to: peer))
+    #expect(heard.map { world.now - $0 < .seconds(3) } ?? false)
+  }
+  #expect(world.nodes[0].engine.counters.sessionsMade == 1)
+}

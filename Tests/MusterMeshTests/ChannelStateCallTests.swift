@@ -177,4 +177,41 @@ struct ChannelStateCallTests {
     #expect(world.nodes[0].events.left.map(\.reason) == [.removed])
     #expect(world.nodes[0].state.refusal(of: stranger) == .removed)
   }
+
+  @Test func keysThatNobodySpokeOfPushNothingOut() {
+    var world = club(3, .presenter, endsWithInitiator: false)
+    joinAll(&world)
+    world.say(1, "stays")
+    world.run(for: .seconds(1))
+    world.forgetEvents()
+    let (neighbour, lamport) = (world.ids[1], Entry.lamportLimit)
+    for number in 0..<20 {
+      let stranger = testIdentity(UInt64(900 + number))
+      var bodies: [EntryBody] = (0..<30).map {
+        .claim(CallClaim(call: callID(UInt64(500 + $0)), term: 1, startedAt: 0, order: 0))
+      }
+      bodies += (0..<30).map { _ in
+        .message(Message(sentAt: 0, after: [], to: nil, content: [0x78]))
+      }
+      bodies.append(
+        .presence(Presence(bootID: 1, flags: [], name: "x", call: nil, layers: [])))
+      bodies.append(
+        .grant(
+          Grant(
+            subject: stranger.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)))
+      for (place, body) in bodies.enumerated() {
+        let entry = SignedEntry.sign(
+          Entry(author: stranger.id, sequence: UInt64(place), lamport: lamport, body: body),
+          by: stranger, in: world.channel)
+        world.act(0) { $0.receive(.entry(entry.bytes), from: neighbour, at: $1) }
+      }
+    }
+    world.run(for: .seconds(2))
+    #expect(world.agree)
+    for node in world.nodes {
+      #expect(node.state.call?.info.id == callID(1) && node.state.members.count == 2)
+      #expect(node.state.history.map(\.text) == ["stays"])
+      #expect(node.events.isEmpty)
+    }
+  }
 }

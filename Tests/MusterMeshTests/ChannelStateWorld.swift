@@ -23,7 +23,7 @@ struct ChannelStateWorld {
   private(set) var nodes: [Node] = []
   private(set) var now = seconds(1)
   private let genesis: SignedGenesis?
-  private var channel: ChannelID { genesis?.channelID ?? testKey.channelID }
+  var channel: ChannelID { genesis?.channelID ?? testKey.channelID }
   private var flights: [(from: Int, to: Int, message: Control)] = []
   /// While it is, nothing arrives.
   private var isHeld = false

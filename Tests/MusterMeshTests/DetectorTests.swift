@@ -131,9 +131,9 @@ struct DetectorTests {
   /// The rows of memberlist's `suspicion_test.go`.
   @Test(arguments: [(0, 0, 30_000), (1, 2, 14_000), (2, 3, 4810), (3, 4, -2000)])
   func suspicionsShortenAsLifeguardSays(_ confirmations: Int, _ elapsed: Int, _ expected: Int) {
-    let remaining = Suspicion.remaining(
-      confirmations: confirmations, expected: 3, elapsed: .seconds(elapsed),
-      minimum: .seconds(2), maximum: .seconds(30))
+    let timeout = Suspicion.timeout(
+      confirmations: confirmations, expected: 3, minimum: .seconds(2), maximum: .seconds(30))
+    let remaining = timeout - .seconds(elapsed)
     #expect(abs(remaining.wholeNanoseconds / 1_000_000 - Int64(expected)) <= 5)
   }
 }

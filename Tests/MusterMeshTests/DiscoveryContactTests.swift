@@ -151,7 +151,7 @@ struct DiscoveryContactTests {
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
     _ = try author.prove(to: &b, from: testAddress(1), at: .zero)
-    b.close(channel: testKey.channelID)
+    #expect(b.close(channel: testKey.channelID, at: .zero).isEmpty)
     #expect(b.receive(author.announce(), from: testAddress(1), at: .zero).isEmpty)
     #expect(b.deadline == nil)
     _ = b.open(testKey, at: .zero)

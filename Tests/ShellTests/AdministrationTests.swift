@@ -179,6 +179,32 @@ struct AdministrationTests {
     #expect(error.message.contains("never seen"))
   }
 
+  private func run(_ configuration: Configuration) async throws {
+    let node = try await MusterNode.start(configuration)
+    await node.stop()
+  }
+
+  /// A crafted invite to a known channel must not take its keys away.
+  @Test func anInviteDoesNotReplaceWhatTheOwnerSaid() async throws {
+    try await perform(.create)
+    let reply = try await perform(.invite)
+    var invite = try Invite(url: try #require(reply.invite))
+    let known = try #require(try fixture.store().channel(named: "lab")).keys
+    for epoch in [UInt32(0), 7] {
+      invite.key = [UInt8](repeating: 9, count: 32)
+      invite.epoch = epoch
+      var configuration = Configuration()
+      configuration.dataDirectory = fixture.path
+      configuration.channels = [.init(name: "lab", source: .invite(invite))]
+      configuration.interfaces = ["lo"]
+      configuration.lan = false
+      try await run(configuration)
+      let kept = try #require(try fixture.storeOnceFree().channel(named: "lab")).keys
+      #expect(kept.map(\.number) == known.map(\.number))
+      #expect(kept.map(\.key.channelID) == known.map(\.key.channelID))
+    }
+  }
+
   @Test(.timeLimit(.minutes(1))) func manyCommandsAtOnceAreAllDone() async throws {
     let path = fixture.path
     let names = (0..<8).map { "channel \($0)" }

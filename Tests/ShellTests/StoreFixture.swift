@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
@@ -23,6 +24,15 @@ final class StoreFixture: Sendable {
   func store() throws -> Store {
     let directory = try #require(try DataDirectory.open(path))
     return try Store.open(directory)
+  }
+
+  /// The store, when a node that has ended has let go of it.
+  func storeOnceFree() throws -> Store {
+    for _ in 0..<500 {
+      if let directory = try DataDirectory.open(path) { return try Store.open(directory) }
+      usleep(10_000)
+    }
+    return try store()
   }
 
   var database: String { path + "/muster.sqlite" }

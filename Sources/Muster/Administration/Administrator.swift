@@ -15,8 +15,13 @@ struct Administrator {
   /// What of `outputs` is to be on the disk before the request counts as done.
   var changes: [Store.Change] { outputs.compactMap { Store.Change($0) } }
 
-  /// The rest of `outputs`.
-  var otherOutputs: [Node.Output] { outputs.filter { Store.Change($0) == nil } }
+  /// What others are told: after that.
+  var datagrams: [Node.Output] { outputs.filter(\.isDatagram) }
+
+  /// The rest of `outputs`, which is of the moment.
+  var localOutputs: [Node.Output] {
+    outputs.filter { Store.Change($0) == nil && !$0.isDatagram }
+  }
 
   mutating func perform(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
@@ -225,5 +230,14 @@ struct Administrator {
     var rights = Rights(channel: stored.id, genesis: genesis)
     rights.update(from: document)
     return rights.members(at: WallClock.milliseconds / 1000)
+  }
+}
+
+extension Node.Output {
+  fileprivate var isDatagram: Bool {
+    switch self {
+    case .send, .broadcast: true
+    default: false
+    }
   }
 }

@@ -205,7 +205,7 @@ public final class Store: Sendable {
     setup.unshown = try unshown(in: setup.id)
   }
 
-  /// The kept entries that people have not been told of; only messages ever are.
+  /// The kept entries that people have not been told of, which they only ever are of messages.
   public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
     try read { database in
       try Data.fetchAll(

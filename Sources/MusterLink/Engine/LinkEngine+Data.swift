@@ -104,10 +104,18 @@ extension LinkEngine {
   }
 
   /// Discovery saw the peer while its link is quiet: both may have moved, so that neither hears the
-  /// other, or the way between them is whole again.
-  mutating func probeIfQuiet(_ place: Int, _ address: Address, at now: Instant) -> [Output] {
-    guard now - links[at: place].lastHeard >= configuration.quietBeforeProbe else { return [] }
+  /// other, or the way between them is whole again. A peer that does not answer may have lost the
+  /// session, as one does that left the channel and came back: it is offered a new one.
+  mutating func probeIfQuiet(
+    _ place: Int, _ address: Address, bootID: UInt64, at now: Instant
+  ) -> [Output] {
+    let link = links[at: place]
+    guard now - link.lastHeard >= configuration.quietBeforeProbe else { return [] }
     links[at: place].pending?.address = address
-    return challenge(place, address, at: now)
+    let isUnanswered =
+      link.probe.map { now - $0.sentAt >= configuration.challengeInterval } ?? false
+    let challenges = challenge(place, address, at: now)
+    guard isUnanswered, link.pending == nil else { return challenges }
+    return challenges + startHandshake(place, bootID: bootID, address: address, at: now)
   }
 }

@@ -104,7 +104,7 @@ public struct LinkEngine: Sendable {
     }
     guard let place = place(of: id, address: address, at: now) else { return [] }
     if links[at: place].bootID == bootID {
-      return probeIfQuiet(place, address, at: now)
+      return probeIfQuiet(place, address, bootID: bootID, at: now)
     }
     if links[at: place].pending?.bootID == bootID {
       links[at: place].pending?.address = address
@@ -128,7 +128,8 @@ public struct LinkEngine: Sendable {
     case .handshakeInitiation: return receiveInitiation(datagram, from: source, at: now)
     case .handshakeResponse: return receiveResponse(datagram, at: now)
     case .cookieReply: return receiveCookie(datagram, at: now)
-    case .announce, .challenge, nil:
+    case .announce, .challenge, .rendezvousHello, .rendezvousCookie, .rendezvousRegistration,
+      .rendezvousRecords, nil:
       counters.malformed += 1
       return []
     }

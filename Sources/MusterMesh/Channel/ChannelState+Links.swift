@@ -60,7 +60,9 @@ extension ChannelState {
     return commit(at: now) { state, out in
       switch message {
       case .entry, .entriesReceived, .digest, .ranges, .want:
-        state.absorb(state.gossip.receive(message, from: peer, at: now), at: now, &out)
+        let rights = state.rights
+        let outputs = state.gossip.receive(message, from: peer, at: now) { rights.admits($0) }
+        state.absorb(outputs, at: now, &out)
       case .probe(let target, let token):
         state.obey(
           state.detector.receiveProbe(target, token: token, from: peer, at: now), at: now, &out)
@@ -78,7 +80,8 @@ extension ChannelState {
   public mutating func receiveCredential(
     _ bytes: [UInt8], from peer: NodeID, at now: Instant
   ) -> [Output] {
-    guard let entry = try? SignedEntry.verified(bytes, in: channel) else { return [] }
+    guard let entry = try? SignedEntry.verified(bytes, in: channel), rights.admits(entry.entry)
+    else { return [] }
     switch entry.entry.body {
     case .redemption where entry.entry.author == peer: break
     case .grant(let grant) where grant.subject == peer: break

@@ -27,14 +27,14 @@ extension ChannelState {
     let pending = changes
     changes = Changes(rights: false, reachability: false, call: false)
     if pending.ownIsOvertaken { publishPresence(at: now, &out) }
-    if pending.rights { settleRights(&out) }
+    if pending.rights { settleRights(at: now, &out) }
     if pending.rights || pending.reachability { settleRoster(&out) }
     settleCall(at: now, &out)
   }
 
   // MARK: Rights
 
-  private mutating func settleRights(_ out: inout [Output]) {
+  private mutating func settleRights(at now: Instant, _ out: inout [Output]) {
     let epoch = rights.currentEpoch
     rights.update(from: gossip.document)
     let role = rights.role(of: identity.id, at: wallSeconds)
@@ -45,6 +45,8 @@ extension ChannelState {
     if rights.currentEpoch != epoch {
       out.append(.event(.keyChanged(epoch: rights.currentEpoch)))
     }
+    let rights = rights
+    absorb(gossip.reconsider(at: now) { rights.admits($0) }, at: now, &out)
     let held = withheld
     withheld = []
     show(held, &out)
@@ -65,6 +67,8 @@ extension ChannelState {
     }
     for member in departed { farewell(to: member, reason(of: member), &out) }
     for member in present { welcome(member, &out) }
+    // Who is heard by way of others has not gone with its link.
+    goodbyes.removeAll { roster.index(of: $0) != nil }
   }
 
   /// Everyone who can be reached, has said so in the run that can be reached, and may be here.

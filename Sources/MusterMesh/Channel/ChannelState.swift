@@ -17,7 +17,7 @@ public struct ChannelState: Sendable {
     /// A kept message has been shown, or is not for this node: it is not to be shown again.
     case shown(EntryID)
     case forget([EntryID])
-    /// The neighbour has not answered for too long: its link is to be ended.
+    /// The neighbour has not answered for too long: its link counts as down.
     case fail(NodeID)
   }
 
@@ -134,8 +134,13 @@ public struct ChannelState: Sendable {
     rights.flaw = setup.flaw
     gossip.restore(setup.entries)
     let known = setup.entries.filter { $0.entry.body.kind == .message }
-    unshown = known.filter { setup.unshown.contains($0.id) }
-    messages.restore(known.filter { !setup.unshown.contains($0.id) })
+    let waiting = setup.unshown.sorted()
+    let isUnshown = known.map { entry in
+      let place = waiting.firstPlace { $0 >= entry.id }
+      return place < waiting.count && waiting[place] == entry.id
+    }
+    unshown = zip(known, isUnshown).filter(\.1).map(\.0)
+    messages.restore(zip(known, isUnshown).filter { !$0.1 }.map(\.0))
     rights.update(from: gossip.document)
     ownRole = rights.role(of: setup.identity.id, at: 0)
   }
@@ -165,7 +170,6 @@ public struct ChannelState: Sendable {
   /// Neighbours that have not answered for a while.
   public var suspected: [NodeID] { detector.suspected }
   public var digest: DocumentDigest { gossip.document.digest }
-  public var gossipCounters: GossipCounters { gossip.counters }
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
   public var currentEpoch: UInt32 { rights.currentEpoch }
 
@@ -181,6 +185,17 @@ public struct ChannelState: Sendable {
       return kept.contains(grant.subject.key.prefix)
     }
     return (grants.map(\.bytes), changes.map(\.bytes))
+  }
+
+  /// What shows others that this node is a member: its redemption of an invite, and the newest
+  /// grants of its role.
+  public var credentials: [[UInt8]] {
+    let grants = gossip.document.all(.grant).filter { entry in
+      guard case .grant(let grant) = entry.entry.body else { return false }
+      return grant.subject == identity.id && !grant.isBearer
+    }
+    let redemption = gossip.document.newest(.redemption, of: identity.id)
+    return ([redemption].compactMap { $0 } + grants.suffix(2)).map(\.bytes)
   }
 
   /// Everyone with a role in a created channel, and until when (0: for good).

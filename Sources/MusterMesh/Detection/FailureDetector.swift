@@ -232,7 +232,7 @@ public struct FailureDetector: Sendable {
     }
     guard now - suspectedAt >= suspicionTimeout(place) else { return }
     out.append(.fails(id))
-    // The host ends the link; until then the question is not asked again.
+    // The host takes the link down; until then the question is not asked again.
     peers[at: place].suspectedAt = now
   }
 

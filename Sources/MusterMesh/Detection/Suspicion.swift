@@ -5,17 +5,8 @@ import MusterBase
 /// Lifeguard's dynamic suspicion timeout (Dadgar, Phillips, Currey, arXiv 1707.00788, section
 /// IV.B): from the maximum to the minimum with the logarithm of the confirmations.
 public enum Suspicion {
-  /// What is left of the suspicion after `elapsed`; negative when it is over. `expected` is the
-  /// number of confirmations that brings it down to the minimum; none are to be had below 1.
-  public static func remaining(
-    confirmations: Int, expected: Int, elapsed: Duration, minimum: Duration, maximum: Duration
-  ) -> Duration {
-    timeout(
-      confirmations: confirmations, expected: expected, minimum: minimum, maximum: maximum)
-      - elapsed
-  }
-
-  /// How long a suspicion lasts with so many confirmations.
+  /// How long a suspicion lasts with so many confirmations, of which `expected` bring it down to
+  /// the minimum; none are to be had below 1.
   public static func timeout(
     confirmations: Int, expected: Int, minimum: Duration, maximum: Duration
   ) -> Duration {

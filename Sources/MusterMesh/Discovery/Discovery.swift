@@ -19,6 +19,8 @@ public struct Discovery: Sendable {
   struct Channel: Sendable {
     let key: ChannelKey
     let id: ChannelID
+    /// Tells this run's records at rendezvous from others', and answers about them from forgeries.
+    let slot: UInt64
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
     var answers = AnswerLedger()
@@ -33,11 +35,14 @@ public struct Discovery: Sendable {
   var entropy: Entropy
   var channels: [Channel] = []
   var challenges = ChallengeLedger()
+  var rendezvous = RendezvousClient()
+  var contacts = Contacts()
   private var jitter: PRNG
   private var lastCounter: UInt64 = 0
-  private var ownAddresses: [Address] = []
+  var ownAddresses: [Address] = []
   private var peers = ConfiguredPeers()
   private var linked: [Address] = []
+  private(set) var linkedPeers: [LinkID] = []
 
   public internal(set) var counters = DiscoveryCounters()
 
@@ -61,8 +66,12 @@ public struct Discovery: Sendable {
     }
     channels.append(
       Channel(
-        key: key, id: id, schedule: BroadcastSchedule(startingAt: now), isPassive: isPassive))
-    if !isPassive { peers.restart(at: now) }
+        key: key, id: id, slot: entropy.u64(), schedule: BroadcastSchedule(startingAt: now),
+        isPassive: isPassive))
+    if !isPassive {
+      peers.restart(at: now)
+      rendezvous.restart(at: now)
+    }
     return tick(at: now)
   }
 
@@ -77,13 +86,18 @@ public struct Discovery: Sendable {
   public mutating func restart(at now: Instant) -> [Output] {
     for index in channels.indices { channels[index].schedule.restart(at: now) }
     peers.restart(at: now)
+    rendezvous.restart(at: now)
     return tick(at: now)
   }
 
-  /// Forgets a channel and everyone in it.
-  public mutating func close(channel: ChannelID) {
+  /// Forgets a channel and everyone in it, and has rendezvous forget this node in it.
+  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
+    let outputs = channels.filter { $0.id == channel && !$0.isPassive }
+      .flatMap { farewell($0, at: now) }
     channels.removeAll { $0.id == channel }
     challenges.forget(channel)
+    contacts.end(channel: channel)
+    return outputs
   }
 
   /// Says where this node may be reached, best first; a change is announced at once.
@@ -104,10 +118,14 @@ public struct Discovery: Sendable {
     return tick(at: now)
   }
 
-  /// Says at which addresses peers are linked: configured ones among them are rarely announced to.
-  public mutating func setLinked(_ addresses: [Address]) {
-    linked = Array(addresses.prefix(Limits.links))
+  /// Says who is linked, and where: configured peers among them are rarely announced to, and nobody
+  /// among them is knocked at.
+  public mutating func setLinked(_ links: [(peer: LinkID, address: Address)]) {
+    let links = links.prefix(Limits.links)
+    linked = links.map(\.address)
+    linkedPeers = links.map(\.peer)
     peers.setLinked(linked)
+    for peer in linkedPeers { contacts.end(peer) }
   }
 
   /// Takes in one datagram; what proves nothing gets no answer.
@@ -121,6 +139,8 @@ public struct Discovery: Sendable {
     switch DatagramKind(of: datagram) {
     case .announce: return receiveAnnounce(datagram, from: source, at: now)
     case .challenge: return receiveChallenge(datagram, from: source, at: now)
+    case .rendezvousCookie: return receiveCookie(datagram, from: source, at: now)
+    case .rendezvousRecords: return receiveRecords(datagram, from: source, at: now)
     default:
       counters.otherKind += 1
       return []
@@ -139,18 +159,30 @@ public struct Discovery: Sendable {
       if isDue { outputs.append(.broadcast(datagram)) }
       outputs += duePeers.map { .send(datagram, to: $0) }
     }
+    for (channel, addresses) in contacts.takeDue(at: now, jitter: &jitter) {
+      guard let index = channels.firstIndex(where: { $0.id == channel }) else { continue }
+      let datagram = nextAnnounce(in: index, at: now)
+      outputs += addresses.map { .send(datagram, to: $0) }
+    }
+    for step in rendezvous.takeDue(at: now, jitter: &jitter) {
+      outputs += perform(step, at: now)
+    }
     return outputs
   }
 
   public var deadline: Instant? {
     guard !channels.isEmpty else { return nil }
-    return soonest(channels.filter { !$0.isPassive }.map(\.schedule.nextAt).min(), peers.deadline)
+    return soonest(
+      soonest(channels.filter { !$0.isPassive }.map(\.schedule.nextAt).min(), peers.deadline),
+      soonest(contacts.deadline, rendezvous.deadline))
   }
 
   /// One announce with a counter of its own, for any number of receivers.
-  private mutating func nextAnnounce(in index: Int, at now: Instant) -> [UInt8] {
+  mutating func nextAnnounce(
+    in index: Int, _ addresses: [Address]? = nil, at now: Instant
+  ) -> [UInt8] {
     counters.announced += 1
-    let datagram = sealAnnounce(in: index, echo: nil, addresses: ownAddresses)
+    let datagram = sealAnnounce(in: index, echo: nil, addresses: addresses ?? ownAddresses)
     channels[index].answers.announced(lastCounter, at: now)
     return datagram
   }

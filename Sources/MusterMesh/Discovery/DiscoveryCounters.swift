@@ -34,5 +34,10 @@ public struct DiscoveryCounters: Equatable, Sendable {
   /// A challenge answered before, or beyond the budget for answers.
   public var repeatedChallenge: UInt64 = 0
 
+  /// Records of a rendezvous that were not asked for.
+  public var foreignRecords: UInt64 = 0
+  /// Members of whom a rendezvous told.
+  public var told: UInt64 = 0
+
   public init() {}
 }

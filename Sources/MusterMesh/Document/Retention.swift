@@ -124,7 +124,11 @@ struct Retention: Sendable {
     case .redemption: return registers.redemption.insert(entry, under: author, byArrival: false)
     case .grant(let grant):
       guard let owner else { return nil }
-      guard author == owner else { return grantsOfOthers.insert(entry) }
+      guard author == owner else {
+        // The channel's owner always has room above what other owners say.
+        guard entry.entry.lamport <= Entry.lamportLimit / 2 else { return nil }
+        return grantsOfOthers.insert(entry)
+      }
       return grants.insert(entry, under: grant.subject, byArrival: false)
     case .claim, .end: return calls.insert(entry)
     case .message: return messages.insert(entry)

@@ -2,14 +2,16 @@ import MusterBase
 import MusterWire
 
 extension Gossip {
-  /// Takes in what a neighbour sent: entries, acknowledgements, digests, ranges and wishes.
+  /// Takes in what a neighbour sent: entries, acknowledgements, digests, ranges and wishes. Entries
+  /// that do not belong here, or not yet, wait for `reconsider`.
   public mutating func receive(
-    _ message: Control, from peer: NodeID, at now: Instant
+    _ message: Control, from peer: NodeID, at now: Instant,
+    admits: (Entry) -> Bool = { _ in true }
   ) -> [Output] {
     guard let place = neighbours.index(of: peer) else { return [] }
     var out: [Output] = []
     switch message {
-    case .entry(let bytes): receiveEntry(bytes, from: place, at: now, &out)
+    case .entry(let bytes): receiveEntry(bytes, from: place, at: now, admits, &out)
     case .entriesReceived(let ids):
       neighbours[at: place].outbox.acknowledged(ids, at: now)
       flush(place, at: now, &out)
@@ -22,7 +24,8 @@ extension Gossip {
   }
 
   private mutating func receiveEntry(
-    _ bytes: [UInt8], from place: Int, at now: Instant, _ out: inout [Output]
+    _ bytes: [UInt8], from place: Int, at now: Instant, _ admits: (Entry) -> Bool,
+    _ out: inout [Output]
   ) {
     let id = SignedEntry.id(of: bytes)
     // What is known needs no check of its signature, only an acknowledgement.
@@ -43,8 +46,29 @@ extension Gossip {
     }
     neighbours[at: place].asked[id.prefix] = nil
     noteReceived(id.prefix, from: place, at: now, &out)
+    guard admits(entry.entry) else {
+      counters.notAdmitted &+= 1
+      // An invite that nobody honours is not looked at again and again.
+      if entry.entry.body.kind != .redemption, !waiting.contains(where: { $0.entry.id == id }) {
+        let one = Waiting(entry: entry, source: neighbours.keys[place])
+        waiting = (waiting + [one]).suffix(Self.waitingLimit)
+      }
+      return flush(place, at: now, &out)
+    }
     let isRelayed = neighbours[at: place].relayed.take(at: now)
     take(entry, from: neighbours.keys[place], pushes: isRelayed, at: now, &out)
+  }
+
+  /// Takes in what waited and belongs here by now; what does not goes on waiting.
+  mutating func reconsider(at now: Instant, admits: (Entry) -> Bool) -> [Output] {
+    var out: [Output] = []
+    let before = waiting
+    waiting = before.filter { !admits($0.entry.entry) }
+    guard waiting.count < before.count else { return out }
+    for one in before where !waiting.contains(where: { $0.entry.id == one.entry.id }) {
+      take(one.entry, from: one.source, at: now, &out)
+    }
+    return out
   }
 
   private mutating func receiveDigest(

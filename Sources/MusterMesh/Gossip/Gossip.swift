@@ -34,6 +34,16 @@ public struct Gossip: Sendable {
     var asked = PeerTable<UInt64, Instant>()
   }
 
+  /// An entry of an author that nobody here has heard of yet.
+  struct Waiting: Sendable {
+    var entry: SignedEntry
+    var source: NodeID
+  }
+
+  /// What a newcomer learns of a full channel before it learns whose it is; of more, the oldest go,
+  /// and come again when documents are compared.
+  static let waitingLimit = 256
+
   /// How long acknowledgements wait for company.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
@@ -50,6 +60,7 @@ public struct Gossip: Sendable {
   let channel: ChannelID
   let own: NodeID
   var neighbours = PeerTable<NodeID, Neighbour>()
+  var waiting: [Waiting] = []
   var random: PRNG
   private var compareAt: Instant?
 
@@ -92,7 +103,10 @@ public struct Gossip: Sendable {
   }
 
   /// The link is gone: what was on its way to the neighbour is left to a later comparison.
-  public mutating func linkDown(_ peer: NodeID) { neighbours[peer] = nil }
+  public mutating func linkDown(_ peer: NodeID) {
+    neighbours[peer] = nil
+    if neighbours.isEmpty { compareAt = nil }
+  }
 
   /// Sends again what was lost, acknowledges, and compares; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {

@@ -16,6 +16,8 @@ public struct GossipCounters: Equatable, Sendable {
   public var malformed: UInt64 = 0
   /// Not signed by the author that it names, or for another channel.
   public var forged: UInt64 = 0
+  /// Of an author of whom no owner has spoken.
+  public var notAdmitted: UInt64 = 0
   /// Of an author who contradicted itself.
   public var ofFenced: UInt64 = 0
 

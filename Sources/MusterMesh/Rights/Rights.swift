@@ -79,6 +79,29 @@ public struct Rights: Sendable {
     return words.map(\.entry.entry.lamport).max() ?? 0
   }
 
+  /// Whether an entry belongs into the document of a created channel: keys cost nothing, and those
+  /// that no owner ever spoke of must not push out what members say. Whoever had a role keeps its
+  /// place, so that the answer, once yes, does not change with time.
+  func admits(_ entry: Entry) -> Bool {
+    guard let owner, entry.author != owner else { return true }
+    switch entry.body {
+    case .epoch: return false
+    case .grant: return wasOwner(entry.author)
+    case .redemption(let redemption):
+      let grant = Invites.verified(redemption, by: entry.author, in: channel)
+      return grant.map { $0.entry.author == owner || wasOwner($0.entry.author) } ?? false
+    case .presence, .hearing, .claim, .end, .message, .unknown:
+      return standings.index(of: entry.author) != nil
+    }
+  }
+
+  /// Whether the channel's owner has at any time made `member` an owner too.
+  private func wasOwner(_ member: NodeID) -> Bool {
+    guard let standing = standings[member] else { return false }
+    return (standing.direct + [standing.invite].compactMap { $0 })
+      .contains { $0.author == owner && $0.grant.role == .owner }
+  }
+
   /// When the next role ends: rights are to be looked at anew then.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?

@@ -35,6 +35,8 @@ public struct RoleChecker: Sendable {
   private let settings: ChannelSettings
   private let owner: NodeID?
   private var words = PeerTable<NodeID, [Word]>()
+  /// The newest change of the key that shut a member out.
+  private var removals = PeerTable<NodeID, Order>()
   /// Those of whom several invites are about: which one counts is for the document to say.
   private var ambiguous: [NodeID] = []
   /// The owner's changes of the key so far.
@@ -73,6 +75,11 @@ public struct RoleChecker: Sendable {
     removed.append(member)
   }
 
+  /// Grants of these members from before this change of the key are void.
+  public mutating func shutOut(_ members: [NodeID], order: Order) {
+    for member in members { removals[member] = max(removals[member] ?? order, order) }
+  }
+
   private mutating func add(_ word: Word, to member: NodeID) {
     var known = words[member] ?? []
     known.append(word)
@@ -89,7 +96,9 @@ public struct RoleChecker: Sendable {
     guard kind == .created else { return .presenter }
     if member == owner { return .owner }
     let all = words[member] ?? []
-    let direct = all.filter { $0.invitedIn == nil }.max { $0.order < $1.order }
+    let removal = removals[member]
+    let direct = all.filter { $0.invitedIn == nil && removal ?? $0.order <= $0.order }
+      .max { $0.order < $1.order }
     let invite = all.filter { $0.invitedIn ?? 0 >= epoch && $0.invitedIn != nil }
       .max { $0.order < $1.order }
     func role(_ word: Word?) -> Role {

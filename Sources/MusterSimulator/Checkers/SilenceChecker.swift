@@ -3,28 +3,42 @@ import MusterWire
 
 /// Silence to strangers: whatever they send or send again, nodes answer member addresses only.
 ///
-/// With one exception: an announce that a node has not heard before may come from a new address of
-/// its author. It is asked to prove that, once, in fewer bytes than it took.
+/// With two exceptions. An announce that a node has not heard before may come from a new address of
+/// its author: it is asked to prove that, once, in fewer bytes than it took. And a challenge that a
+/// stranger caught, and that never reached its target otherwise, is answered, once.
 public struct SilenceChecker: Sendable {
   private let members: [Address]
   private var announces = 0
   private var announceBytes = 0
   private var challenges = 0
   private var challengeBytes = 0
+  /// Challenges that strangers have sent on, each once.
+  private var caught: [[UInt8]] = []
+  private var answers = 0
 
   public init(members: [Address]) { self.members = members }
 
   /// A stranger sends something; `source` may be the forged address of a member.
   public mutating func injected(_ datagram: [UInt8], from source: Address) {
-    guard DatagramKind(of: datagram) == .announce, !members.contains(source) else { return }
-    announces += 1
-    announceBytes += datagram.count
+    guard !members.contains(source) else { return }
+    switch DatagramKind(of: datagram) {
+    case .announce:
+      announces += 1
+      announceBytes += datagram.count
+    case .challenge: if !caught.contains(datagram) { caught.append(datagram) }
+    default: break
+    }
   }
 
   /// What is wrong with a datagram that a node sends.
   public mutating func sent(_ datagram: [UInt8], to address: Address) -> String? {
     if members.contains(address) { return nil }
-    guard let kind = DatagramKind(of: datagram), kind == .challenge else {
+    let kind = DatagramKind(of: datagram)
+    if kind == .announce, answers < caught.count {
+      answers += 1
+      return nil
+    }
+    guard kind == .challenge else {
       return "\(datagram.count) bytes that begin with \(datagram.first ?? 0) sent to \(address)"
     }
     challenges += 1

@@ -17,6 +17,7 @@ struct FuzzTarget: Sendable {
     FuzzTarget(name: "text", run: text),
     FuzzTarget(name: "link", run: LinkTarget.run),
     FuzzTarget(name: "discovery", run: DiscoveryTarget.run),
+    FuzzTarget(name: "rendezvous", run: RendezvousTarget.run),
     FuzzTarget(name: "document", run: DocumentTarget.run),
     FuzzTarget(name: "gossip", run: GossipTarget.run),
     FuzzTarget(name: "channel", run: ChannelTarget.run),

@@ -1,0 +1,74 @@
+import MusterBase
+import MusterCrypto
+
+/// Members whose addresses somebody told, and who are knocked at for a while: both ends do so at
+/// once, and so open the way through their NATs (RFC 5389 calls it hole punching in section 1).
+struct Contacts: Sendable {
+  private struct Contact: Sendable {
+    var addresses: [Address]
+    var step = 0
+    var nextAt: Instant
+    var startedAt: Instant
+  }
+
+  static let capacity = 64
+  /// Beside those of its announce, the addresses that rendezvous see.
+  static let addressLimit = Limits.addresses + 4
+  /// Knocks at 0, 0.25, 0.75, 1.75, 3.75 and 7.75 s.
+  private static let steps = 6
+  /// A member in vain knocked at is left alone for so long, unless it has moved.
+  private static let rest = Duration.seconds(12)
+  /// Whoever tells wrong addresses cannot make this node fire at them: announces in all.
+  private var budget = TokenBucket(capacity: 256, perSecond: 64)
+  private var contacts = PeerTable<LinkID, Contact>()
+
+  var deadline: Instant? {
+    contacts.map(\.value).filter { $0.step < Self.steps }.map(\.nextAt).min()
+  }
+
+  /// Somebody tells that `peer` may be found at `addresses`, best first.
+  mutating func told(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
+    var known = contacts[peer]?.addresses ?? []
+    let new = addresses.filter { $0.isUnicast && !known.contains($0) }
+    let isDone = contacts[peer].map { $0.step >= Self.steps } ?? true
+    let isRested = contacts[peer].map { now - $0.startedAt >= Self.rest } ?? true
+    guard !new.isEmpty || (isDone && isRested) else { return }
+    if contacts.index(of: peer) == nil, contacts.count >= Self.capacity { forgetOldest() }
+    known = Array((new + known).prefix(Self.addressLimit))
+    contacts[peer] = Contact(addresses: known, nextAt: now, startedAt: now)
+  }
+
+  /// A link stands, or nobody wants one any more.
+  mutating func end(_ peer: LinkID) { contacts[peer] = nil }
+
+  mutating func end(channel: ChannelID) {
+    for peer in contacts.keys where peer.channel == channel { contacts[peer] = nil }
+  }
+
+  /// Where to knock now, by channel; one announce does for all of them.
+  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(ChannelID, [Address])] {
+    var due: [(ChannelID, [Address])] = []
+    for index in 0..<contacts.count {
+      let contact = contacts[at: index]
+      guard contact.step < Self.steps, contact.nextAt <= now + ConfiguredPeers.coalescing else {
+        continue
+      }
+      let wait = Backoff.interval(step: contact.step)
+      contacts[at: index].step += 1
+      contacts[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
+      let addresses = contact.addresses.filter { _ in budget.take(at: now) }
+      let channel = contacts.keys[index].channel
+      if let place = due.firstIndex(where: { $0.0 == channel }) {
+        due[place].1 += addresses.filter { !due[place].1.contains($0) }
+      } else {
+        due.append((channel, addresses))
+      }
+    }
+    return due
+  }
+
+  private mutating func forgetOldest() {
+    let oldest = contacts.min { $0.value.startedAt < $1.value.startedAt }
+    if let oldest { contacts[oldest.key] = nil }
+  }
+}

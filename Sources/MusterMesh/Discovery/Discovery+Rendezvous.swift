@@ -1,0 +1,114 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// Finding members beyond the local network, by way of rendezvous.
+extension Discovery {
+  /// Sets the rendezvous, as resolved last; new ones are asked at once.
+  public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
+    rendezvous.set(addresses, entropy: &entropy, at: now)
+    return tick(at: now)
+  }
+
+  /// Where rendezvous see this node.
+  public var outsideAddresses: [Address] { rendezvous.outside }
+
+  mutating func receiveCookie(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    guard let cookie = try? RendezvousCookie(decoding: datagram) else {
+      counters.malformed += 1
+      return []
+    }
+    let active = channels.filter { !$0.isPassive }.map(\.id)
+    let step = rendezvous.receive(cookie, from: source, channels: active, at: now)
+    return step.map { perform($0, at: now) } ?? []
+  }
+
+  /// Others' announces that a rendezvous kept; what they say is true only once they answer.
+  mutating func receiveRecords(
+    _ datagram: [UInt8], from source: Address, at now: Instant
+  ) -> [Output] {
+    guard let records = try? RendezvousRecords(decoding: datagram) else {
+      counters.malformed += 1
+      return []
+    }
+    guard let index = channels.firstIndex(where: { $0.slot == records.token }),
+      rendezvous.acknowledge(channels[index].id, from: source, at: now)
+    else {
+      counters.foreignRecords += 1
+      return []
+    }
+    for record in records.records { note(record, channel: index, at: now) }
+    return tick(at: now)
+  }
+
+  private mutating func note(
+    _ record: RendezvousRecords.Record, channel index: Int, at now: Instant
+  ) {
+    guard let plaintext = DiscoveryDatagram.open(record.announce, with: channels[index].key),
+      let signed = try? SignedAnnounce(decoding: plaintext),
+      signed.announce.author != identity.id
+    else { return }
+    let peer = LinkID(channel: channels[index].id, peer: signed.announce.author)
+    guard !linkedPeers.contains(peer) else { return }
+    guard signed.isGenuine(in: channels[index].id) else {
+      counters.forged += 1
+      return
+    }
+    counters.told += 1
+    contacts.told(peer, [record.seen] + signed.announce.addresses, at: now)
+  }
+
+  mutating func perform(_ step: RendezvousClient.Step, at now: Instant) -> [Output] {
+    switch step {
+    case .hello(let token, let address):
+      return [.send(RendezvousHello(token: token).encoded(), to: address)]
+    case .register(let ids, let cookie, let wantsRecords, let address):
+      return ids.flatMap { id in
+        register(id, cookie, wantsRecords: wantsRecords, at: address, now)
+      }
+    }
+  }
+
+  /// A registration in the period of the rendezvous, and in the one before while others may still
+  /// have theirs there.
+  private mutating func register(
+    _ id: ChannelID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
+    _ now: Instant
+  ) -> [Output] {
+    guard let index = channels.firstIndex(where: { $0.id == id }) else { return [] }
+    let addresses = (ownAddresses + rendezvous.outside.filter { !ownAddresses.contains($0) })
+      .prefix(Limits.addresses)
+    let announce = nextAnnounce(in: index, Array(addresses), at: now)
+    let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
+    let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
+    return periods.map { period in
+      let registration = registration(
+        channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
+      return .send(registration, to: address)
+    }
+  }
+
+  private func registration(
+    _ channel: Channel, _ cookie: RendezvousCookie, period: UInt64, wantsRecords: Bool,
+    announce: [UInt8]
+  ) -> [UInt8] {
+    let tag = channel.key.rendezvousTag(period: period)
+    return RendezvousTag.sign(
+      RendezvousRegistration(
+        token: channel.slot, cookie: cookie.cookie, period: period, tag: tag.id.key,
+        slot: channel.slot, wantsRecords: wantsRecords, announce: announce),
+      by: tag)
+  }
+
+  /// Takes this node's records of a channel away, where that costs no question.
+  mutating func farewell(_ channel: Channel, at now: Instant) -> [Output] {
+    rendezvous.farewells(at: now).map { cookie, address in
+      .send(
+        registration(
+          channel, cookie, period: cookie.period, wantsRecords: false, announce: []),
+        to: address)
+    }
+  }
+}

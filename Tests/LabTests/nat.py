@@ -1,0 +1,307 @@
+"""A small internet: hosts on a public segment, and homes behind routers that translate addresses.
+
+Every home has the same private addresses on purpose, as homes do: what a member announces of its
+own network leads others to themselves, or nowhere.
+"""
+
+import itertools
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+
+from netns import inside, ip
+
+KINDS = ("full", "preserving", "random", "blocked")
+
+_numbers = itertools.count(1)
+_here = os.path.dirname(os.path.abspath(__file__))
+
+# RFC 5737: for documentation, so nobody's; here they exist in these namespaces only.
+_PUBLIC = "198.51.100"
+_PRIVATE = "192.168.1"
+
+# linux/netlink.h, linux/netfilter/nfnetlink.h and nfnetlink_conntrack.h.
+_NETLINK_NETFILTER = 12
+_DELETE_CONNECTIONS = 1 << 8 | 2
+_REQUEST_WITH_ANSWER = 1 | 4
+
+
+def reason_against_nat():
+    """Why routers cannot be made here; None where they can."""
+    return None if shutil.which("nft") else "no nft: install nftables"
+
+
+class Host:
+    """A namespace with `eth0` at `address`; others on the internet see it at `outside`."""
+
+    def __init__(self, namespace, address, outside):
+        self.namespace = namespace
+        self.address = address
+        self.outside = outside
+
+
+class Home:
+    """A router at `outside` and the hosts behind it, from 192.168.1.2 on; nothing hairpins.
+
+    - `full`: one port outside for all that a host sends from one port, open to everyone. All UDP
+      that nobody asked for goes to the first host.
+    - `preserving`: the port outside is the one inside, open to those that were sent to.
+    - `random`: another port outside for each destination, open to that one.
+    - `blocked`: no UDP either way; the rest passes.
+    """
+
+    def __init__(self, namespace, outside, kind):
+        self.namespace = namespace
+        self.outside = outside
+        self.hosts = []
+        self.kind = None
+        self.become(kind)
+
+    def become(self, kind):
+        """Another router from now on: it knows nothing of what went through the one before."""
+        nft(self.namespace, _rules(kind))
+        forget_connections(self.namespace)
+        self.kind = kind
+
+
+class Internet:
+    """Hosts and homes are added as they are asked for; `close` removes all of it. `delay` is what
+    each way over the public segment takes, in ms."""
+
+    def __init__(self, delay=0):
+        # The process id keeps concurrent runs apart, the number this run's internets.
+        self.prefix = f"mnat{os.getpid()}x{next(_numbers)}"
+        self._delay = delay
+        self._free = itertools.count(2)
+        self._middle = f"{self.prefix}-sw"
+        self._namespaces = []
+        self._cables = []
+        try:
+            self._make_middle()
+        except OSError:
+            self.close()
+            raise
+
+    def host(self, name):
+        """A host on the public segment itself."""
+        number = next(self._free)
+        address = f"{_PUBLIC}.{number}"
+        namespace = self._add(name)
+        self._plug(number, namespace, "eth0")
+        return Host(namespace, address, address)
+
+    def home(self, kind, hosts=1):
+        """A home of one of the KINDS."""
+        number = next(self._free)
+        namespace = self._add(f"r{number}")
+        self._plug(number, namespace, "wan")
+        ip(namespace=namespace, lines=[
+            "link add lan type bridge mcast_snooping 0",
+            f"addr add {_PRIVATE}.1/24 dev lan",
+            "link set lan up",
+        ])
+        # With its rules first: not a moment of a router that lets everything through.
+        home = Home(namespace, f"{_PUBLIC}.{number}", kind)
+        _forward(namespace, True)
+        for place in range(hosts):
+            home.hosts.append(self._move_in(home, f"r{number}h{place + 1}", place + 2))
+        return home
+
+    def cut(self, one, other):
+        """From now on no UDP gets from one home or public host to the other, without a word."""
+        lines = ["add table netdev wire",
+                 "add set netdev wire severed { type ipv4_addr . ipv4_addr; }"]
+        for end in (one, other):
+            chain = f"netdev wire {_port(end)}"
+            lines += [
+                f"add chain {chain} {{ type filter hook ingress device {_port(end)} priority 0; }}",
+                f"flush chain {chain}",
+                f"add rule {chain} ip protocol udp ip saddr . ip daddr @severed drop",
+            ]
+        nft(self._middle, "\n".join([*lines, f"add element {_severed(one, other)}"]))
+
+    def mend(self, one, other):
+        """Ends `cut`."""
+        nft(self._middle, f"delete element {_severed(one, other)}")
+
+    def close(self):
+        for cable in self._cables:
+            cable.stdin.close()
+            try:
+                cable.wait(5)
+            except subprocess.TimeoutExpired:
+                cable.kill()
+                cable.wait()
+            cable.stdout.close()
+        self._cables = []
+        for namespace in self._namespaces:
+            try:
+                ip("netns", "del", namespace)
+            except OSError as error:
+                print(f"      left behind: {error}", file=sys.stderr)
+        self._namespaces = []
+
+    def _add(self, name):
+        namespace = f"{self.prefix}-{name}"
+        ip("netns", "add", namespace)
+        self._namespaces.append(namespace)
+        return namespace
+
+    def _make_middle(self):
+        self._add("sw")
+        # Everyone's way out, a provider that forwards nothing: what goes to an address that is not
+        # here is lost without a word, as on the internet.
+        _forward(self._middle, False)
+        ip(namespace=self._middle, lines=[
+            "link add br0 type bridge mcast_snooping 0",
+            f"addr add {_PUBLIC}.1/24 dev br0",
+            "link set br0 up",
+        ])
+
+    def _plug(self, number, namespace, interface):
+        """An interface on the public segment, with its address and the way out."""
+        port = f"p{number}"
+        if self._delay and not self._has_netem():
+            self._lay_slow_cable(port, namespace, interface)
+        else:
+            ip(namespace=self._middle, lines=[
+                f"link add {port} type veth peer name {interface} netns {namespace}"])
+            if self._delay:
+                _tc(self._middle, port, "netem", "delay", f"{self._delay}ms", "limit", "20000")
+        ip("link", "set", port, "master", "br0", "up", namespace=self._middle)
+        ip(namespace=namespace, lines=[
+            "link set lo up",
+            f"addr add {_PUBLIC}.{number}/24 broadcast {_PUBLIC}.255 dev {interface}",
+            f"link set {interface} up",
+            f"route add default via {_PUBLIC}.1 dev {interface}",
+        ])
+
+    def _has_netem(self):
+        try:
+            _tc(self._middle, "lo", "netem", "delay", "1ms")
+        except OSError:
+            return False
+        return True
+
+    def _lay_slow_cable(self, port, namespace, interface):
+        """A switch of two ports as the cable; frames are held back on their way to the host."""
+        cable = subprocess.Popen(
+            [sys.executable, "-B", os.path.join(_here, "switch.py"), "1",
+             f"{namespace}:{interface}", f"{self._middle}:{port}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._cables.append(cable)
+        if cable.stdout.readline().strip() != "ready":
+            raise OSError("the switch does not start: is /dev/net/tun there?")
+        cable.stdin.write(json.dumps({"port": 1, "way": "up", "delay": self._delay}) + "\n")
+        cable.stdin.flush()
+        if cable.stdout.readline().strip() != "ok":
+            raise OSError("the switch has ended")
+
+    def _move_in(self, home, name, number):
+        namespace = self._add(name)
+        ip(namespace=home.namespace, lines=[
+            f"link add h{number} type veth peer name eth0 netns {namespace}",
+            f"link set h{number} master lan up",
+        ])
+        address = f"{_PRIVATE}.{number}"
+        ip(namespace=namespace, lines=[
+            "link set lo up",
+            f"addr add {address}/24 broadcast {_PRIVATE}.255 dev eth0",
+            "link set eth0 up",
+            f"route add default via {_PRIVATE}.1 dev eth0",
+        ])
+        return Host(namespace, address, home.outside)
+
+
+def nft(namespace, text):
+    """Hands rules to nft(8), which takes all of them or none."""
+    with inside(namespace):
+        done = subprocess.run(["nft", "-f", "-"], input=text + "\n", capture_output=True, text=True)
+    if done.returncode != 0:
+        raise OSError(f"nft: {done.stderr.strip()}")
+
+
+def forget_connections(namespace):
+    """Empties the table of known connections: what `conntrack -F` does, which few have installed.
+    Without this, flows keep the translation they began with, whatever the rules say now."""
+    # struct nlmsghdr, then struct nfgenmsg for every family; no attribute means every connection.
+    request = struct.pack("=IHHIIBBH", 20, _DELETE_CONNECTIONS, _REQUEST_WITH_ANSWER, 1, 0, 0, 0, 0)
+    with inside(namespace):
+        kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+    with kernel:
+        kernel.settimeout(5)
+        kernel.send(request)
+        code = -struct.unpack_from("=i", kernel.recv(4096), 16)[0]
+    if code != 0:
+        raise OSError(code, f"conntrack: {os.strerror(code)}")
+
+
+def _rules(kind):
+    if kind not in KINDS:
+        raise ValueError(f"no kind of router: {kind}")
+    random = " random,fully-random" if kind == "random" else ""
+    to_first = f'iifname "wan" meta l4proto udp dnat to {_PRIVATE}.2' if kind == "full" else ""
+    from_anyone = 'iifname "wan" meta l4proto udp accept' if kind == "full" else ""
+    none = 'meta l4proto udp iifname "wan" drop\nmeta l4proto udp oifname "wan" drop'
+    # A table is named before it is deleted, so that this also holds where there is none.
+    return f"""
+        table ip nat
+        delete table ip nat
+        table ip nat {{
+            chain leaving {{
+                type nat hook postrouting priority 100;
+                oifname "wan" masquerade{random}
+            }}
+            chain arriving {{
+                type nat hook prerouting priority -100;
+                {to_first}
+            }}
+        }}
+        table ip filter
+        delete table ip filter
+        table ip filter {{
+            chain passing {{
+                type filter hook forward priority 0; policy drop;
+                {none if kind == "blocked" else ""}
+                iifname "lan" accept
+                ct state established,related accept
+                {from_anyone}
+            }}
+            # The router must not know a stranger's datagram as a connection of its own: the host
+            # behind it that uses this port would then get another one towards that stranger.
+            chain own {{
+                type filter hook input priority 0; policy accept;
+                iifname "wan" meta l4proto udp drop
+            }}
+        }}"""
+
+
+def _port(end):
+    """The interface of the public segment that a home or a public host is plugged into."""
+    return f"p{end.outside.rsplit('.', 1)[1]}"
+
+
+def _severed(one, other):
+    pairs = f"{one.outside} . {other.outside}, {other.outside} . {one.outside}"
+    return f"netdev wire severed {{ {pairs} }}"
+
+
+def _forward(namespace, does):
+    # Set either way: a new namespace may have it from the machine's own.
+    with inside(namespace):
+        with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
+            file.write(str(int(does)))
+
+
+def _tc(namespace, interface, *discipline):
+    if not shutil.which("tc"):
+        raise OSError("no tc")
+    done = subprocess.run(
+        ["tc", "-n", namespace, "qdisc", "replace", "dev", interface, "root", *discipline],
+        capture_output=True, text=True)
+    if done.returncode != 0:
+        raise OSError(f"tc: {done.stderr.strip()}")

@@ -62,7 +62,11 @@ extension Node {
     }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
     guard owner.number == entry.key.number, !isStranger(link.peer, in: link.channel) else {
-      guard peers[link] == nil else { return }
+      guard peers[link] == nil else {
+        // One link at a time: the other would stand after this one is gone, and tell nothing.
+        if peers[link]?.key != engineLink.channel { retired[engineLink] = now + Self.retirement }
+        return
+      }
       visitors[engineLink] = Visitor(since: now, bootID: bootID, nextAt: now)
       attend(engineLink, at: now, &out)
       return

@@ -18,13 +18,9 @@ PORT = 47_400
 # and at the other end a port that is known or a router that lets anyone in.
 PUNCHABLE = [("full", "full"), ("full", "preserving"), ("full", "random"),
              ("preserving", "preserving")]
-HOPELESS = [("preserving", "random"), ("random", "random")]
 
 # One way, in ms: without any, the first datagrams of a punch never pass each other.
 AWAY = 20
-
-# Turn this on once members relay.
-RELAYS_EXIST = False
 
 # The sizes of real datagrams: of a hello, of a cookie, of a registration.
 _HELLO, _LIKELY = 64, (42, 64, 350)
@@ -44,29 +40,6 @@ def pairs_that_can_punch_are_linked_in_three_seconds(t):
         for link, home in zip(links, reversed(homes)):
             t.expect(link["address"].startswith(f"{home.outside}:"), f"linked to {link['address']}")
         _quit(nodes)
-
-
-@check(needs="namespaces", timed=True)
-def pairs_that_cannot_punch_are_relayed(t):
-    if not RELAYS_EXIST:
-        t.skip("members do not relay yet")
-    internet = t.internet(delay=AWAY)
-    public = internet.host("public")
-    _rendezvous(t, public)
-    between = internet.host("between")
-    for kinds in HOPELESS:
-        mark = "-".join(kinds)
-        third = t.node(f"carl-{mark}", *_through(public), host=between, video="none", audio="none",
-                       channels=[f"{t.channel}-{mark}"])
-        third.ready()
-        homes = [internet.home(kind) for kind in kinds]
-        nodes = _pair(t, homes, mark, _through(public))
-        _report(t, "/".join(kinds), nodes, via=third.id)
-        for one, other in (nodes, nodes[::-1]):
-            told = one.peer_statistics(other)["via"]
-            t.expect(told == third.id, f"{one.name}'s statistics: via {told}")
-            t.expect(not one.all("link.up", member=other.id, via=None), f"{one.name}: a hole")
-        _quit([*nodes, third])
 
 
 @check(needs="namespaces")

@@ -27,7 +27,7 @@ public enum Event: Sendable {
   case callHandedOver(channel: String, ActiveCall)
   case message(channel: String, TextMessage)
   case callState(channel: String, CallState)
-  case linkUp(channel: String, NodeID, address: Address)
+  case linkUp(channel: String, NodeID, address: Address?, via: NodeID?)
   case linkDown(channel: String, NodeID, reason: String)
   case firstFrame(channel: String, NodeID, after: Duration, size: VideoSize)
   case layer(
@@ -50,6 +50,8 @@ public struct Statistics: Sendable {
   public struct Peer: Sendable {
     public var channel: String
     public var member: NodeID
+    /// The member through whom the link leads; nil for a direct one.
+    public var via: NodeID?
     public var roundTrip: Duration?
     public var lossPercent: Double
     public var sent: Direction?

@@ -26,12 +26,13 @@ extension Event {
       ("member.left", channel, Self.fields(member) + [("reason", .string(reason.rawValue))])
     case .callStarted, .callJoined, .callLeft, .callEnded, .callHandedOver, .callState: callParts
     case .message(let channel, let message): ("message", channel, Self.fields(message))
-    case .linkUp(let channel, let member, let address):
+    case .linkUp(let channel, let member, let address, let via):
       (
         "link.up", channel,
         [
-          ("member", .string(member.short)), ("address", .string(address.description)),
-          ("via", .null), ("reason", .null),
+          ("member", .string(member.short)),
+          ("address", address.map { .string($0.description) } ?? .null),
+          ("via", via.map { .string($0.short) } ?? .null), ("reason", .null),
         ]
       )
     case .linkDown(let channel, let member, let reason):
@@ -154,6 +155,7 @@ extension Statistics.Peer {
       ("channel", .string(channel)), ("member", .string(member.short)),
       ("rttMs", roundTrip.map { .number($0.inMilliseconds) } ?? .null),
       ("lossPercent", .number(lossPercent)), ("estimateKbps", .null),
+      ("via", via.map { .string($0.short) } ?? .null),
       ("out", sent?.json ?? .null), ("in", received?.json ?? .null),
       (
         "latencyMs",

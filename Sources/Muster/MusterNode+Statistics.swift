@@ -55,7 +55,7 @@ extension MusterNode {
     }
     return Statistics.Peer(
       channel: node.name(of: peer.link.channel) ?? "", member: peer.link.peer,
-      roundTrip: peer.roundTrip, lossPercent: peer.lossPercent,
+      via: peer.via, roundTrip: peer.roundTrip, lossPercent: peer.lossPercent,
       sent: peer.sent.map { direction($0, rate(sent, before.sent), audioLost: 0) },
       received: peer.received.map {
         direction($0, rate(received, before.received), audioLost: meters.audioLost[peer.link] ?? 0)

@@ -36,7 +36,8 @@ extension MusterNode {
     guard let name = node.name(of: channel) else { return nil }
     switch event {
     case .channel(let event): return hostEvent(event, named: name)
-    case .linkUp(let member, let address): return .linkUp(channel: name, member, address: address)
+    case .linkUp(let member, let address, let via):
+      return .linkUp(channel: name, member, address: address, via: via)
     case .linkDown(let member, let reason):
       return .linkDown(channel: name, member, reason: reason.rawValue)
     case .callState(let state):

@@ -12,6 +12,8 @@ struct Channel: Sendable {
   let openedAt: Instant
   /// Set while the node wants to be in the call and waits to hear of one.
   var startsCallAt: Instant?
+  /// When it is next looked at whether somebody in the call is missing.
+  var seekAt: Instant?
   var callState = CallState.disconnected
   /// What is switched off in this channel only.
   var muted: MemberFlags = []
@@ -33,6 +35,7 @@ struct Channel: Sendable {
   }
 
   func deadline(graceAfterLoss: Duration) -> Instant? {
-    soonest(soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + graceAfterLoss })
+    let next = soonest(soonest(state.deadline, startsCallAt), seekAt)
+    return soonest(next, lostOthersAt.map { $0 + graceAfterLoss })
   }
 }

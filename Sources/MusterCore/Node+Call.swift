@@ -58,6 +58,10 @@ extension Node {
       updateCallState(in: channel, at: now, &out)
     }
     enterCallIfDue(channel, at: now, &out)
+    if let due = channels[channel]?.seekAt, due > now { return }
+    let isInCall = channels[channel]?.state.isInCall ?? false
+    _ = channels.update(channel) { $0.seekAt = isInCall ? now + Self.relayInterval : nil }
+    seekDetours(in: channel, at: now, &out)
   }
 
   /// Carries out what a channel asks for, then follows what it changed.

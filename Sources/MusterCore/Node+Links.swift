@@ -34,7 +34,7 @@ extension Node {
   mutating func perform(_ outputs: [LinkEngine.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
-      case .send(let datagram, let address): out.append(.send(datagram, to: address))
+      case .send(let datagram, let address): send(datagram, to: address, at: now, &out)
       case .established(let link, let address, let bootID):
         established(link, at: address, bootID: bootID, now, &out)
       case .moved: discovery.setLinked(linkedPeers)
@@ -47,7 +47,8 @@ extension Node {
   private var linkedPeers: [(peer: LinkID, address: Address)] {
     peers.compactMap { link, peer in
       let engineLink = LinkID(channel: peer.key, peer: link.peer)
-      return links.address(of: engineLink).map { (engineLink, $0) }
+      // Who is reached through somebody is looked for still.
+      return links.address(of: engineLink).flatMap { $0.detour == nil ? (engineLink, $0) : nil }
     }
   }
 
@@ -95,7 +96,10 @@ extension Node {
     peers[link] = Peer(key: key, bootID: bootID, upSince: now)
     discovery.setLinked(linkedPeers)
     _ = channels.update(link.channel) { $0.refusals = [] }
-    out.append(.event(.linkUp(link.peer, address), in: link.channel))
+    let relay = detours[address]?.relay
+    out.append(
+      .event(
+        .linkUp(link.peer, relay == nil ? address : nil, via: relay), in: link.channel))
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
     updateMedia(in: link.channel, at: now, &out)
     tick(peer: link, at: now, &out)
@@ -184,6 +188,7 @@ extension Node {
     switch PayloadKind(of: payload) {
     case .rtp: receiveRTP(payload, over: link, at: now, &out)
     case .rtcp: receiveRTCP(payload, over: link, at: now, &out)
+    case .relay: receiveRelayed(payload, over: link, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
       receive(messages, over: link, at: now, &out)
@@ -271,7 +276,7 @@ extension Node {
     guard let index = peers.index(of: link) else { return false }
     let engineLink = LinkID(channel: peers[at: index].key, peer: link.peer)
     guard let sealed = links.seal(header, body, on: engineLink, at: now) else { return false }
-    out.append(.send(sealed.datagram, to: sealed.to))
+    send(sealed.datagram, to: sealed.to, at: now, &out)
     return true
   }
 
@@ -281,7 +286,7 @@ extension Node {
   ) {
     let payload = Control.encode(messages)
     guard let sealed = links.seal(payload, [], on: engineLink, at: now) else { return }
-    out.append(.send(sealed.datagram, to: sealed.to))
+    send(sealed.datagram, to: sealed.to, at: now, &out)
   }
 
   // MARK: Time

@@ -251,8 +251,10 @@ extension Node {
         media.layer.map { media.video[$0].lossPercent } ?? media.audio.lossPercent
       }
       return PeerStatistics(
-        link: link, address: links.address(of: LinkID(channel: peer.key, peer: link.peer)),
-        roundTrip: peer.roundTrip,
+        link: link,
+        address: links.address(of: LinkID(channel: peer.key, peer: link.peer))
+          .flatMap { $0.detour == nil ? $0 : nil },
+        via: relay(of: link), roundTrip: peer.roundTrip,
         lossPercent: loss ?? 0, sent: sent, received: received)
     }
   }

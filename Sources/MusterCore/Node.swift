@@ -72,6 +72,10 @@ public struct Node: Sendable {
   var retired = PeerTable<LinkID, Instant>()
   /// Links whose peers were given up and may be heard again, by the engine's own ids.
   var lapsed = PeerTable<LinkID, Lapse>()
+  var detours = Detours()
+  /// Members of calls to whom nothing gets through.
+  var missing = PeerTable<LinkID, Missing>()
+  var relayBudget = RelayBudget()
   /// While this node keeps announces for others.
   var server: RendezvousServer?
   /// Who was refused, and until when it is not connected to.
@@ -150,6 +154,8 @@ public struct Node: Sendable {
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
+    // Nobody is at such an address: it is made up.
+    guard source.detour == nil else { return out }
     switch DatagramKind(of: datagram) {
     case .announce, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)

@@ -7,7 +7,8 @@ import MusterWire
 /// Something that happened in a channel and that people or scripts may want to know.
 public enum NodeEvent: Equatable, Sendable {
   case channel(ChannelEvent)
-  case linkUp(NodeID, Address)
+  /// A link stands, at an address or through another member.
+  case linkUp(NodeID, Address?, via: NodeID?)
   case linkDown(NodeID, LinkCloseReason)
   /// This node wanted into the call, and may not.
   case callRefused(CommandRefusal)
@@ -63,7 +64,10 @@ public struct ReceivedAudio: Equatable, Sendable {
 /// What a member's connection is like right now.
 public struct PeerStatistics: Equatable, Sendable {
   public var link: LinkID
+  /// Where it leads; nil through another member.
   public var address: Address?
+  /// The member through whom it leads.
+  public var via: NodeID?
   public var roundTrip: Duration?
   /// Of what this node sends, as the member reports it.
   public var lossPercent: Double

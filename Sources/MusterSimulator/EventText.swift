@@ -9,7 +9,8 @@ extension Simulation {
   func text(of event: NodeEvent) -> String {
     switch event {
     case .channel(let event): text(of: event)
-    case .linkUp(let peer, _): "link \(label(peer))"
+    case .linkUp(let peer, _, let via):
+      "link \(label(peer))" + (via.map { " via \(label($0))" } ?? "")
     case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
     case .callRefused(let refusal): "may not into a call: \(refusal)"
     case .callState(let state): "call \(state.rawValue)"

@@ -29,12 +29,15 @@ public enum PayloadKind: Equatable, Sendable {
   case control
   /// Path messages that the link itself handles: see `PathMessage`.
   case path
+  /// A datagram of another link: see `RelayEnvelope`.
+  case relay
   case rtp
   case rtcp
 
   public static let keepaliveByte: UInt8 = 0x00
   public static let controlByte: UInt8 = 0x01
   public static let pathByte: UInt8 = 0x02
+  public static let relayByte: UInt8 = 0x03
 
   /// Nil for anything unknown.
   public init?(of payload: [UInt8]) {
@@ -46,6 +49,7 @@ public enum PayloadKind: Equatable, Sendable {
     case Self.keepaliveByte: self = .keepalive
     case Self.controlByte: self = .control
     case Self.pathByte: self = .path
+    case Self.relayByte: self = .relay
     case 0x80...0xBF:
       guard payload.count >= 2 else { return nil }
       // RFC 5761 section 4: RTCP packet types 192 to 223.

@@ -18,6 +18,7 @@ PORT = 47_400
 # and at the other end a port that is known or a router that lets anyone in.
 PUNCHABLE = [("full", "full"), ("full", "preserving"), ("full", "random"),
              ("preserving", "preserving")]
+HOPELESS = [("preserving", "random"), ("random", "random")]
 
 # One way, in ms: without any, the first datagrams of a punch never pass each other.
 AWAY = 20
@@ -40,6 +41,70 @@ def pairs_that_can_punch_are_linked_in_three_seconds(t):
         for link, home in zip(links, reversed(homes)):
             t.expect(link["address"].startswith(f"{home.outside}:"), f"linked to {link['address']}")
         _quit(nodes)
+
+
+@check(needs="namespaces", timed=True)
+def pairs_that_cannot_punch_are_relayed(t):
+    internet = t.internet(delay=AWAY)
+    public = internet.host("public")
+    _rendezvous(t, public)
+    between = internet.host("between")
+    for kinds in HOPELESS:
+        mark = "-".join(kinds)
+        third = t.node(f"carl-{mark}", *_through(public), host=between, video="none", audio="none",
+                       channels=[f"{t.channel}-{mark}"])
+        third.ready()
+        homes = [internet.home(kind) for kind in kinds]
+        nodes = _pair(t, homes, mark, _through(public))
+        _report(t, "/".join(kinds), nodes, via=third.id)
+        for one, other in (nodes, nodes[::-1]):
+            told = one.peer_statistics(other)["via"]
+            t.expect(told == third.id, f"{one.name}'s statistics: via {told}")
+            t.expect(not one.all("link.up", member=other.id, via=None), f"{one.name}: a hole")
+        _quit([*nodes, third])
+
+
+@check(needs="namespaces", timed=True)
+def a_relay_that_dies_is_followed_by_another_and_a_way_of_its_own_is_taken(t):
+    internet = t.internet(delay=AWAY)
+    public = internet.host("public")
+    _rendezvous(t, public)
+    third, fourth = [
+        t.node(name, *_through(public), host=internet.host(name), video="none", audio="none")
+        for name in ("carl", "dora")]
+    third.ready()
+    fourth.ready()
+    homes = [internet.home("preserving") for _ in range(2)]
+    internet.cut(*homes)
+    nodes = [t.node(name, *_through(public), host=home.hosts[0], video="test:320x180@15")
+             for name, home in zip(("anna", "berta"), homes)]
+    first, second = nodes
+    up = [one.wait("link.up", 10, member=other.id) for one, other in (nodes, nodes[::-1])]
+    relay = next(one for one in (third, fourth) if one.id == up[0]["via"])
+    t.expect(relay is not None, f"no relay: {up}")
+    t.pictures_go_on(*nodes)
+
+    killed = relay.signal(signal.SIGKILL)
+    t.figure("pictures by another relay", t.pictures_go_on(*nodes, since=killed, within=10),
+             "s after the first one died", at_most=5)
+    left = [event for one in nodes for event in one.all("member.left", killed)
+            if event["member"] in (first.id, second.id)]
+    t.expect(not left, "they lost each other")
+
+    internet.mend(*homes)
+    mended = t.now()
+    end = mended + 60
+    while time.monotonic() < end:
+        told = [one.peer_statistics(other)["via"] for one, other in (nodes, nodes[::-1])]
+        if told == [None, None]:
+            break
+        time.sleep(0.2)
+    t.expect(told == [None, None], f"still by way of {told}")
+    t.figure("a way of its own", time.monotonic() - mended, "s after it opened", at_most=45)
+    t.pictures_go_on(*nodes)
+    frozen = [one.peer_statistics(other)["in"]["freezes"]
+              for one, other in (nodes, nodes[::-1])]
+    t.figure("freezes", sum(frozen))
 
 
 @check(needs="namespaces")

@@ -200,3 +200,25 @@ private func expectSilence(
   let genuine = copy.receive(flight.datagram, from: flight.from, at: flight.arrivesAt)
   #expect(!genuine.isEmpty, "\(String(describing: flight.kind)) after \(what)")
 }
+
+/// A neighbour that passes datagrams on knows the channel's key and both ends, and nothing more.
+@Test func aRelayCanOpenNothing() {
+  let world = LinkWorld(3)
+  for (node, peer) in [(0, 1), (0, 2), (1, 2)] { world.connect(node, to: peer) }
+  world.run(for: .seconds(1))
+  let before = world.nodes[0].sent.count
+  for number in 0..<20 { world.say("secret \(number)", from: 0, to: 2) }
+  world.run(for: .seconds(1))
+  #expect(world.heard(2).count == 20)
+  let passed = world.nodes[0].sent[before...].filter { $0.to == LinkWorld.address(2) }
+  #expect(passed.count >= 20)
+  for flight in passed {
+    let outputs = world.nodes[1].engine.receive(flight.datagram, from: flight.from, at: world.now)
+    #expect(outputs.isEmpty)
+    let text = String(decoding: flight.datagram, as: UTF8.self)
+    #expect(!text.contains("secret"))
+    let id = LinkWorld.key.channelID.key.bytes
+    #expect(!flight.datagram.indices.contains { flight.datagram[$0...].starts(with: id) })
+  }
+  #expect(world.heard(1).isEmpty)
+}

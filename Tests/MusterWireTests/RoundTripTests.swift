@@ -120,5 +120,5 @@ private let rounds = 5_000
   #expect(PayloadKind(of: []) == .keepalive)
   #expect(PayloadKind(of: [0, 9]) == .keepalive)
   #expect(PayloadKind(of: [0x80]) == nil)
-  #expect(PayloadKind(of: [3]) == nil && PayloadKind(of: [0xC0, 0]) == nil)
+  #expect(PayloadKind(of: [4]) == nil && PayloadKind(of: [0xC0, 0]) == nil)
 }

@@ -153,3 +153,12 @@ private func data(_ payload: [UInt8], to index: UInt32, counter: UInt64, key: Se
 private func bigEndian(_ value: some FixedWidthInteger) -> [UInt8] {
   withUnsafeBytes(of: value.bigEndian) { [UInt8]($0) }
 }
+
+@Test func relayedDatagramsAreLaidOutAsWritten() throws {
+  let cast = try Cast()
+  let bytes = try Document.bytes("relay-forward")
+  let envelope = try RelayEnvelope(decoding: bytes)
+  #expect(envelope.direction == .forward && envelope.member == cast.bert.id.key.prefix)
+  #expect(RelayEnvelope.header(.forward, cast.bert.id.key.prefix) + envelope.datagram == bytes)
+  #expect(RelayEnvelope.datagramLimit == 1161)
+}

@@ -39,7 +39,7 @@ extension LinkEngine {
     if case .unconfirmed(let number) = slot { outputs = confirm(number, place, at: now) }
     switch PayloadKind(of: payload) {
     case .keepalive: break
-    case .control, .rtp, .rtcp: outputs.append(.delivered(id, payload))
+    case .control, .relay, .rtp, .rtcp: outputs.append(.delivered(id, payload))
     case .path: outputs += handlePath(payload, place, slot, from: source, at: now)
     case nil: counters.unknownPayloads += 1
     }
@@ -103,6 +103,12 @@ extension LinkEngine {
     return move(place, to: source)
   }
 
+  /// Asks the peer to answer from another address, or by another way, to which the link then moves.
+  public mutating func probe(_ link: LinkID, at address: Address, now: Instant) -> [Output] {
+    guard let place = links.index(of: link) else { return [] }
+    return challenge(place, address, at: now)
+  }
+
   /// Discovery saw the peer while its link is quiet: both may have moved, so that neither hears the
   /// other, or the way between them is whole again. A peer that does not answer may have lost the
   /// session, as one does that left the channel and came back: it is offered a new one.
@@ -110,6 +116,10 @@ extension LinkEngine {
     _ place: Int, _ address: Address, bootID: UInt64, at now: Instant
   ) -> [Output] {
     let link = links[at: place]
+    // A way of its own is better than one through somebody.
+    if link.address.detour != nil, address.detour == nil {
+      return challenge(place, address, at: now)
+    }
     guard now - link.lastHeard >= configuration.quietBeforeProbe else { return [] }
     links[at: place].pending?.address = address
     let isUnanswered =

@@ -106,9 +106,11 @@ public struct LinkEngine: Sendable {
     if links[at: place].bootID == bootID {
       return probeIfQuiet(place, address, bootID: bootID, at: now)
     }
-    if links[at: place].pending?.bootID == bootID {
+    if let pending = links[at: place].pending, pending.bootID == bootID {
+      let isOtherWay = pending.address.detour != address.detour
       links[at: place].pending?.address = address
-      return []
+      // A way through somebody, or away from it, need not wait until it is the next attempt's turn.
+      return isOtherWay ? initiate(place, at: now) : []
     }
     // The peer was first, and is expected to use the session that it was given.
     let patience = configuration.tieBreakPatience

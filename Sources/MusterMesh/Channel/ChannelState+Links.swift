@@ -31,6 +31,17 @@ extension ChannelState {
     }
   }
 
+  /// Neighbours that say of themselves that they hear `member`.
+  public func neighbours(hearing member: NodeID) -> [NodeID] {
+    neighbours.keys.filter { neighbour in
+      guard
+        case .hearing(let hearing)? = gossip.document.newest(.hearing, of: neighbour)?.entry.body
+      else { return false }
+      return hearing.bootID == neighbours[neighbour]?.bootID
+        && hearing.heard.contains(member.key.prefix)
+    }
+  }
+
   /// The link to `peer` is gone; the member, perhaps not: others may still hear it.
   public mutating func linkDown(
     _ peer: NodeID, reason: LeaveReason, at now: Instant

@@ -22,6 +22,8 @@ struct Contacts: Sendable {
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
   private var contacts = PeerTable<LinkID, Contact>()
 
+  var isEmpty: Bool { contacts.isEmpty }
+
   var deadline: Instant? {
     contacts.map(\.value).filter { $0.step < Self.steps }.map(\.nextAt).min()
   }

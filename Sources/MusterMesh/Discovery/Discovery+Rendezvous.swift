@@ -20,6 +20,7 @@ extension Discovery {
       counters.malformed += 1
       return []
     }
+    rendezvous.isSeeking = !contacts.isEmpty
     let active = channels.filter { !$0.isPassive }.map(\.id)
     let step = rendezvous.receive(cookie, from: source, channels: active, at: now)
     return step.map { perform($0, at: now) } ?? []

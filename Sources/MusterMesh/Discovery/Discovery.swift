@@ -164,6 +164,7 @@ public struct Discovery: Sendable {
       let datagram = nextAnnounce(in: index, at: now)
       outputs += addresses.map { .send(datagram, to: $0) }
     }
+    rendezvous.isSeeking = !contacts.isEmpty
     for step in rendezvous.takeDue(at: now, jitter: &jitter) {
       outputs += perform(step, at: now)
     }

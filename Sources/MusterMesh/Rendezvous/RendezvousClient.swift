@@ -44,6 +44,8 @@ struct RendezvousClient: Sendable {
   private static let cookieLifetime = Duration.seconds(25)
 
   private var servers: [Server] = []
+  /// While somebody is known who cannot be reached directly: every round asks for all records.
+  var isSeeking = false
 
   var addresses: [Address] { servers.map(\.address) }
   var deadline: Instant? { servers.map(\.nextAt).min() }
@@ -98,7 +100,7 @@ struct RendezvousClient: Sendable {
   }
 
   private func wantsRecords(_ server: Server) -> Bool {
-    server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
+    isSeeking || server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
   }
 
   /// A cookie has come: all of `channels` are to be registered with it.

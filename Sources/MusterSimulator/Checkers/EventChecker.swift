@@ -29,7 +29,7 @@ public struct EventChecker: Sendable {
   public mutating func saw(_ event: NodeEvent) -> String? {
     switch event {
     case .channel(let event): return saw(event)
-    case .linkUp(let peer, _):
+    case .linkUp(let peer, _, _):
       if links.contains(peer) { return "a link comes up twice" }
       links.append(peer)
     case .linkDown(let peer, _):

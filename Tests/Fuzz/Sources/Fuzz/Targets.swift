@@ -28,6 +28,11 @@ struct FuzzTarget: Sendable {
 
 private func datagram(_ bytes: [UInt8]) {
   _ = DatagramKind(of: bytes)
+  if let envelope = try? RelayEnvelope(decoding: bytes) {
+    check(
+      RelayEnvelope.header(envelope.direction, envelope.member) + envelope.datagram == bytes,
+      "an envelope comes back")
+  }
   guard PayloadKind(of: bytes) == .path else { return }
   if let message = try? PathMessage(decoding: bytes) {
     check(message.encoded() == bytes, "a path message comes back")

@@ -34,12 +34,13 @@ enum ChannelOpening {
     var setup = ChannelSetup(name: name, key: key)
     guard let store else { return Result(setup: setup) }
     // The key of an open channel follows from what its members know, and is kept nowhere.
-    if try store.channel(setup.id) == nil {
+    let known = try store.channel(setup.id)
+    if known == nil {
       try store.save(
         StoredChannel(id: setup.id, name: name, createdAt: WallClock.milliseconds / 1000))
     }
     try store.fill(&setup)
-    return Result(setup: setup)
+    return Result(setup: setup, peers: known?.peers ?? [], rendezvous: known?.rendezvous ?? [])
   }
 
   private static func open(_ invite: Invite, store: Store?) throws(MusterError) -> Result {
@@ -64,9 +65,15 @@ enum ChannelOpening {
       }
       stored.keys = (known.keys + new).sorted { $0.number < $1.number }
       stored.createdAt = known.createdAt
+      stored.peers = merged(invite.peers, known.peers)
+      stored.rendezvous = merged(invite.rendezvous, known.rendezvous)
     }
     try store?.save(stored)
     return try result(of: stored, store: store)
+  }
+
+  private static func merged(_ new: [String], _ known: [String]) -> [String] {
+    Array((new + known.filter { !new.contains($0) }).prefix(Limits.inviteHints))
   }
 
   /// Whether an owner signed the invite's grant for just this epoch; whether it was an owner, the

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCore
 
-/// Where to look for others: names and addresses given by the user or an invite.
+/// Where to look for others: names and addresses given by the user, an invite, or the last time.
 extension MusterNode {
   /// Asks for the addresses of all names again: they may have changed.
   func resolve() {
@@ -10,14 +10,15 @@ extension MusterNode {
     // server that does not answer must not keep the others waiting.
     if !peers.endpoints.isEmpty {
       Task {
-        let addresses = await peers.resolve()
-        perform(node.setPeers(addresses, at: now))
+        let found = await peers.resolve()
+        perform(node.setPeers(found.flatMap(\.addresses), at: now))
       }
     }
     if !rendezvous.endpoints.isEmpty {
       Task {
-        let addresses = await rendezvous.resolve()
-        perform(node.setRendezvous(addresses, at: now))
+        let found = await rendezvous.resolve()
+        perform(node.setRendezvous(found.flatMap(\.addresses), at: now))
+        rememberRendezvous(found)
       }
     }
   }
@@ -28,5 +29,19 @@ extension MusterNode {
     peerNames.add(peers, limit: Limits.configuredPeers)
     rendezvousNames.add(rendezvous, limit: Limits.rendezvous)
     if before != (peerNames.endpoints, rendezvousNames.endpoints) { resolve() }
+  }
+
+  /// Keeps for the next time which rendezvous answer, those first.
+  private func rememberRendezvous(
+    _ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]
+  ) {
+    let answering = node.answeringRendezvous
+    let good = found.filter { $0.addresses.contains(where: answering.contains) }
+    guard let writer, !good.isEmpty else { return }
+    let rest = found.filter { one in !good.contains { $0.endpoint == one.endpoint } }
+    let texts = (good + rest).map(\.endpoint.text)
+    guard texts != rememberedRendezvous else { return }
+    rememberedRendezvous = texts
+    writer.submit(node.channelIDs.map { .rendezvous(texts, channel: $0) }) { _ in }
   }
 }

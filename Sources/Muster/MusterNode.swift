@@ -47,6 +47,8 @@ public actor MusterNode {
   private var timerDue: Instant?
   var peerNames = PeerResolver(endpoints: [])
   var rendezvousNames = PeerResolver(endpoints: [])
+  /// What the store has of them.
+  var rememberedRendezvous: [String] = []
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
   var isStopping = false

@@ -28,6 +28,9 @@ struct PeerResolver: Sendable {
       self.host = host
       self.port = port
     }
+
+    /// `HOST:PORT`, to be read again.
+    var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
   private(set) var endpoints: [Endpoint]
@@ -45,19 +48,18 @@ struct PeerResolver: Sendable {
   /// Addresses of one name that are used.
   private static let addressesPerName = 4
 
-  /// What the endpoints stand for now; names that do not resolve are left out.
-  func resolve() async -> [Address] {
-    var addresses: [Address] = []
+  /// What each endpoint stands for now: nothing, if it is a name that does not resolve.
+  func resolve() async -> [(endpoint: Endpoint, addresses: [Address])] {
+    var found: [(endpoint: Endpoint, addresses: [Address])] = []
     for endpoint in endpoints {
-      let found = await Self.lookUp(endpoint)
-      addresses += found.prefix(Self.addressesPerName).filter { !addresses.contains($0) }
+      let addresses = await Self.lookUp(endpoint)
+      found.append((endpoint, Array(addresses.prefix(Self.addressesPerName))))
     }
-    return addresses
+    return found
   }
 
   private static func lookUp(_ endpoint: Endpoint) async -> [Address] {
-    let literal = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
-    if let address = Address("\(literal):\(endpoint.port)") { return [address] }
+    if let address = Address(endpoint.text) { return [address] }
     let found = try? await NIOThreadPool.singleton.runIfActive {
       try SocketAddress.makeAddressResolvingHost(endpoint.host, port: Int(endpoint.port))
     }

@@ -69,8 +69,7 @@ final class Sockets {
   /// What `--listen` says; names are not looked up, since it is this machine that is meant.
   static func listenAddress(_ text: String) throws(MusterError) -> Address {
     let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
-    let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
-    guard let address = Address("\(host):\(endpoint.port)") else {
+    guard let address = Address(endpoint.text) else {
       throw MusterError(
         "\"\(text)\" is not an address of this machine",
         hint: "--listen takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)

@@ -188,8 +188,8 @@ public struct Node: Sendable {
     return out
   }
 
-  /// Where rendezvous see this node.
-  public var outsideAddresses: [Address] { discovery.outsideAddresses }
+  /// The rendezvous that have answered.
+  public var answeringRendezvous: [Address] { discovery.answeringRendezvous }
 
   /// A question to this node as a rendezvous.
   private mutating func serve(

@@ -54,6 +54,17 @@ struct StoreTests {
     #expect(try store.channel(named: "lab")?.id == own.id)
   }
 
+  @Test func theRendezvousThatWorkedAreRemembered() throws {
+    let store = try fixture.store()
+    try store.save(stored(1, "lab", at: 1))
+    try store.apply([
+      .rendezvous(["a.example:1", "[2001:db8::1]:2"], channel: channel),
+      .rendezvous(["b.example:1"], channel: ChannelID(bytes32(2))),
+    ])
+    #expect(try fixture.store().channel(channel)?.rendezvous == ["a.example:1", "[2001:db8::1]:2"])
+    #expect(try store.channels().count == 1)
+  }
+
   @Test func savingAgainKeepsTheKeysThatCameMeanwhile() throws {
     let store = try fixture.store()
     var made = stored(1, "lab", at: 1)

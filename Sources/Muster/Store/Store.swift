@@ -19,6 +19,8 @@ public final class Store: Sendable {
     case shown(EntryID, channel: ChannelID)
     case key(EpochKey, channel: ChannelID)
     case identity(KnownIdentity, channel: ChannelID)
+    /// Where members of a channel that is kept have met, as `HOST:PORT`, best first.
+    case rendezvous([String], channel: ChannelID)
   }
 
   private let queue: DatabaseQueue
@@ -250,6 +252,10 @@ public final class Store: Sendable {
         arguments: [Data(channel.key.bytes), Data(id.bytes)])
     case .key(let key, let channel): try insert(key, channel, database)
     case .identity(let identity, let channel): try insert(identity, channel, database)
+    case .rendezvous(let texts, let channel):
+      try database.execute(
+        sql: "UPDATE channel SET rendezvous = ? WHERE id = ?",
+        arguments: [texts.joined(separator: "\n"), Data(channel.key.bytes)])
     }
   }
 

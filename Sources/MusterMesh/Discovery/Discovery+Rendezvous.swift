@@ -10,6 +10,9 @@ extension Discovery {
     return tick(at: now)
   }
 
+  /// The rendezvous that have answered.
+  public var answeringRendezvous: [Address] { rendezvous.answering }
+
   /// Where rendezvous see this node.
   public var outsideAddresses: [Address] { rendezvous.outside }
 

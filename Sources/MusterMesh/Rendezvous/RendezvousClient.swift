@@ -54,6 +54,9 @@ struct RendezvousClient: Sendable {
     servers.compactMap(\.seen).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
+  /// Those that have answered.
+  var answering: [Address] { servers.filter { $0.seen != nil }.map(\.address) }
+
   /// Replaces the list; those that were in it before go on as they are.
   mutating func set(_ addresses: [Address], entropy: inout Entropy, at now: Instant) {
     var next: [Server] = []

@@ -127,7 +127,7 @@ struct TerminalScreen {
       let peer = statistics?.peers.first {
         $0.member == member.id && $0.channel == channel.name
       }
-      lines.append(line(for: member, in: channel, quality: quality(peer)))
+      lines.append(line(for: member, in: channel, quality: quality(peer, in: channel)))
     }
     if channel.members.isEmpty { lines.append(Style.dim("  nobody else yet")) }
     return lines
@@ -152,9 +152,12 @@ struct TerminalScreen {
     return "  \(mark) \(name)\(rank)\(state)\(camera)\(voice)  \(Style.dim(quality))"
   }
 
-  private func quality(_ peer: Statistics.Peer?) -> String {
+  private func quality(_ peer: Statistics.Peer?, in channel: MusterNode.ChannelView) -> String {
     guard let peer else { return "" }
     var parts: [String] = []
+    if let relay = peer.via {
+      parts.append("via \(channel.members.first { $0.id == relay }?.name ?? relay.short)")
+    }
     if let layer = peer.received?.layer { parts.append("\(layer)") }
     if let received = peer.received { parts.append("\(Int(received.kilobitsPerSecond)) kbit/s") }
     if let roundTrip = peer.roundTrip {

@@ -125,6 +125,24 @@ def a_rendezvous_that_worked_is_remembered(t):
 
 
 @check(needs="namespaces")
+def a_member_may_be_the_rendezvous(t):
+    internet = t.internet()
+    public = internet.host("public")
+    quiet = {"video": "none", "audio": "none", "call": False}
+    host = t.node("carl", "--no-lan", "--offer-rendezvous", "--listen", f"0.0.0.0:{PORT}",
+                  host=public, **quiet)
+    host.ready()
+    homes = [internet.home("preserving") for _ in range(2)]
+    others = [t.node(name, *_through(public), host=home.hosts[0], **quiet)
+              for name, home in zip(("anna", "berta"), homes)]
+    everyone = [host, *others]
+    for one in everyone:
+        for other in everyone:
+            if one is not other:
+                one.wait("link.up", 10, member=other.id, via=None)
+
+
+@check(needs="namespaces")
 def a_rendezvous_that_dies_is_missed_by_newcomers_only(t):
     internet = t.internet()
     public = internet.host("public")

@@ -87,7 +87,9 @@ extension Discovery {
     let announce = nextAnnounce(in: index, Array(addresses), at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
-    return periods.map { period in
+    // A rendezvous may be a member as well, and hear of this one directly.
+    let direct: [Output] = linked.contains(address) ? [] : [.send(announce, to: address)]
+    return direct + periods.map { period in
       let registration = registration(
         channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
       return .send(registration, to: address)

@@ -41,7 +41,7 @@ public struct Discovery: Sendable {
   private var lastCounter: UInt64 = 0
   var ownAddresses: [Address] = []
   private var peers = ConfiguredPeers()
-  private var linked: [Address] = []
+  private(set) var linked: [Address] = []
   private(set) var linkedPeers: [LinkID] = []
 
   public internal(set) var counters = DiscoveryCounters()

@@ -58,11 +58,7 @@ public actor RendezvousHost {
     for case .send(let answer, let address) in outputs { sockets.send(answer, to: address) }
   }
 
-  /// How many announces it keeps, and what came so far.
-  public var state: (records: Int, counters: RendezvousCounters) {
-    (server.count, server.counters)
-  }
-
+  /// Lets go of the port.
   public func stop() async {
     sweep?.cancel()
     for channel in sockets.takeChannels() { try? await channel.close() }

@@ -8,9 +8,6 @@ import MusterWire
 /// first rounds follow each other quickly, so that a lost word costs seconds at most; later ones
 /// keep the records, and the way through a NAT, alive.
 struct RendezvousClient: Sendable {
-  /// Records that others have left: where they seem to be, and what they announce.
-  typealias Record = RendezvousRecords.Record
-
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
     /// Registers these channels with the cookie got there.
@@ -47,7 +44,6 @@ struct RendezvousClient: Sendable {
   /// While somebody is known who cannot be reached directly: every round asks for all records.
   var isSeeking = false
 
-  var addresses: [Address] { servers.map(\.address) }
   var deadline: Instant? { servers.map(\.nextAt).min() }
   /// Where this node is seen from outside, as the rendezvous say.
   var outside: [Address] {

@@ -89,11 +89,12 @@ extension Discovery {
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
     // A rendezvous may be a member as well, and hear of this one directly.
     let direct: [Output] = linked.contains(address) ? [] : [.send(announce, to: address)]
-    return direct + periods.map { period in
-      let registration = registration(
-        channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
-      return .send(registration, to: address)
-    }
+    return direct
+      + periods.map { period in
+        let registration = registration(
+          channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
+        return .send(registration, to: address)
+      }
   }
 
   private func registration(

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -183,6 +184,18 @@ static void fill_v6(muster_interface *out, const struct ifaddrs *entry) {
     out->prefix_length = prefix_length(
         (const uint8_t *)&((const struct sockaddr_in6 *)entry->ifa_netmask)->sin6_addr, 16);
   fill_v6_flags(out);
+}
+
+int muster_network_changes_open(void) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd < 0) return -errno;
+  struct sockaddr_nl own = {.nl_family = AF_NETLINK,
+                            .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
+                                         RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
+  if (bind(fd, (struct sockaddr *)&own, sizeof own) == 0) return fd;
+  int failure = -errno;
+  close(fd);
+  return failure;
 }
 
 int muster_list_interfaces(muster_interface *out, int capacity) {

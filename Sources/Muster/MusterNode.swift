@@ -45,6 +45,10 @@ public actor MusterNode {
 
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
+  var networkChanges: NetworkChanges?
+  var isLookingAgain = false
+  /// Each look costs a ping to everybody: some at once, then not many.
+  var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
   var rendezvousNames = PeerResolver(endpoints: [])
   /// What the store has of them.
@@ -134,6 +138,7 @@ public actor MusterNode {
       channels, peers: PeerResolver(endpoints: peers),
       rendezvous: PeerResolver(endpoints: rendezvous), warnings: opened.warnings)
     await shell.openControl()
+    await shell.watchNetwork()
     return shell
   }
 
@@ -220,29 +225,6 @@ public actor MusterNode {
     perform(node.receive(datagram, from: source, at: now))
   }
 
-  private func updateInterfaces() {
-    let all = NetworkInterface.list()
-    let chosen = configuration.interfaces
-    let usable = chosen.isEmpty ? all : all.filter { chosen.contains($0.name) }
-    guard usable != interfaces else { return }
-    interfaces = usable
-    sockets.joinGroups(on: usable)
-    perform(node.setOwnAddresses(announcedAddresses, at: now))
-  }
-
-  /// Lasting addresses first, loopback only where nothing else is used.
-  private var announcedAddresses: [Address] {
-    let bound = sockets.bound
-    let own = interfaces.filter { interface in
-      bound.contains { $0.isIPv6 == interface.address.isIPv6 }
-    }
-    let outside = own.filter { !$0.isLoopback && !$0.address.isLinkLocal }
-    let ranked = outside.filter { !$0.isTemporary } + outside.filter(\.isTemporary)
-    return (ranked.isEmpty ? own : ranked).map {
-      Address(host: $0.address.host, port: sockets.port).withoutZone
-    }
-  }
-
   // MARK: Outputs
 
   /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
@@ -308,6 +290,7 @@ public actor MusterNode {
     await farewell(to: channels)
     timer?.cancel()
     await control?.close()
+    await networkChanges?.close()
     await media.stop()
     await writer?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }

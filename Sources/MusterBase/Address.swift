@@ -31,6 +31,26 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// How far around its host the address is known.
+  public enum Reach: UInt8, Comparable, Sendable {
+    /// The host itself, or one network segment.
+    case link
+    /// A site: RFC 1918, RFC 4193.
+    case site
+    case global
+
+    public static func < (a: Reach, b: Reach) -> Bool { a.rawValue < b.rawValue }
+  }
+
+  public var reach: Reach {
+    if isLoopback || isLinkLocal { return .link }
+    switch host {
+    case .v4(let ip):
+      return ip >> 24 == 10 || ip >> 20 == 0xAC1 || ip >> 16 == 0xC0A8 ? .site : .global
+    case .v6(let high, _, _): return high >> 57 == 0x7E ? .site : .global
+    }
+  }
+
   /// Whether a datagram may be sent there as to one host: not multicast, broadcast, "any" or port
   /// 0.
   public var isUnicast: Bool {

@@ -31,7 +31,7 @@ struct Detours: Sendable {
 struct Missing: Sendable {
   /// When the next relay is tried.
   var nextAt: Instant
-  var tried: [NodeID] = []
+  var tried: [NodeID]
 }
 
 /// What this node passes on for others: bytes a second in all, and for each pair.

@@ -59,9 +59,8 @@ extension Node {
     }
     enterCallIfDue(channel, at: now, &out)
     if let due = channels[channel]?.seekAt, due > now { return }
-    let isInCall = channels[channel]?.state.isInCall ?? false
-    _ = channels.update(channel) { $0.seekAt = isInCall ? now + Self.relayInterval : nil }
-    seekDetours(in: channel, at: now, &out)
+    let next = seekDetours(in: channel, at: now, &out)
+    _ = channels.update(channel) { $0.seekAt = next }
   }
 
   /// Carries out what a channel asks for, then follows what it changed.

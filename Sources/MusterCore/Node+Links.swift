@@ -37,19 +37,30 @@ extension Node {
       case .send(let datagram, let address): send(datagram, to: address, at: now, &out)
       case .established(let link, let address, let bootID):
         established(link, at: address, bootID: bootID, now, &out)
-      case .moved: discovery.setLinked(linkedPeers)
+      case .moved(let link, let address): moved(link, to: address, at: now, &out)
       case .delivered(let link, let payload): receive(payload, over: link, at: now, &out)
       case .closed(let link, let reason): closed(link, reason, at: now, &out)
       }
     }
   }
 
-  private var linkedPeers: [(peer: LinkID, address: Address)] {
+  /// The links that need no other way: those that lead through somebody, or nowhere, do.
+  var linkedPeers: [(peer: LinkID, address: Address)] {
     peers.compactMap { link, peer in
+      guard missing.index(of: link) == nil else { return nil }
       let engineLink = LinkID(channel: peer.key, peer: link.peer)
-      // Who is reached through somebody is looked for still.
       return links.address(of: engineLink).flatMap { $0.detour == nil ? (engineLink, $0) : nil }
     }
+  }
+
+  private mutating func moved(
+    _ engineLink: LinkID, to address: Address, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let owner = keyOwners[engineLink.channel] else { return }
+    let link = LinkID(channel: owner.channel, peer: engineLink.peer)
+    guard peers[link]?.key == engineLink.channel else { return }
+    discovery.setLinked(linkedPeers)
+    pathChanged(of: link, to: address, at: now, &out)
   }
 
   // MARK: Up and down
@@ -100,6 +111,7 @@ extension Node {
     out.append(
       .event(
         .linkUp(link.peer, relay == nil ? address : nil, via: relay), in: link.channel))
+    pathChanged(of: link, to: address, at: now, &out)
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }
     updateMedia(in: link.channel, at: now, &out)
     tick(peer: link, at: now, &out)
@@ -136,6 +148,8 @@ extension Node {
     endMedia(with: link, at: now, &out)
     peers[link] = nil
     discovery.setLinked(linkedPeers)
+    // Others may have been reached through this one.
+    _ = channels.update(link.channel) { $0.seekAt = now }
     out.append(.event(.linkDown(link.peer, reason), in: link.channel))
     let leaveReason: LeaveReason =
       switch reason {
@@ -257,6 +271,8 @@ extension Node {
     case .epochKey(let secret, let entry):
       receiveKey(secret, entry: entry, over: link, at: now, &out)
     case .refused(let reason): refused(reason, over: link, at: now, &out)
+    case .seen(let address): receiveSeen(address, over: link, at: now)
+    case .candidates(let addresses): receiveCandidates(addresses, over: link, at: now, &out)
     }
   }
 

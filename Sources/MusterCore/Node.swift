@@ -181,6 +181,17 @@ public struct Node: Sendable {
     return out
   }
 
+  /// This machine's routes have changed: everyone linked hears at once from where datagrams come
+  /// now, and so does everyone who may look for this node.
+  public mutating func pathsChanged(at now: Instant) -> [Output] {
+    var out: [Output] = []
+    for link in peers.keys {
+      send([.ping(UInt64(bitPattern: now.nanoseconds))], over: link, at: now, &out)
+    }
+    perform(discovery.seek(at: now), at: now, &out)
+    return out
+  }
+
   /// The addresses that rendezvous have at the moment.
   public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
     var out: [Output] = []

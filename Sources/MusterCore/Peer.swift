@@ -14,6 +14,15 @@ struct Peer: Sendable {
   var nextKeyAt: Instant?
   /// When it is next looked at whether the peer belongs here.
   var nextCheckAt: Instant?
+  /// When it was last asked to answer because it had become quiet.
+  var askedAt = Instant.zero
+  /// Where it was last reached without help.
+  var directAddress: Address?
+  /// Where it sees this node.
+  var seesThisNodeAt: Address?
+  /// While it is reached through somebody: when a way of one's own is tried again.
+  var nextTryAt = Instant.zero
+  var tryInterval = Peer.firstTryInterval
   /// What the peer wants to see of this node.
   var wish = VideoWish.best
   /// Changes of that wish: each may begin or end the encoding of a layer.
@@ -22,6 +31,8 @@ struct Peer: Sendable {
   var incoming: IncomingMedia?
 
   static let checkInterval = Duration.seconds(1)
+  static let firstTryInterval = Duration.milliseconds(500)
+  static let longestTryInterval = Duration.seconds(4)
 
   init(key: ChannelID, bootID: UInt64, upSince: Instant) {
     self.key = key

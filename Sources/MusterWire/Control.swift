@@ -27,6 +27,10 @@ public enum Control: Equatable, Sendable {
   case epochKey([UInt8], entry: [UInt8])
   /// The sender does not take the receiver for a member, for this reason.
   case refused(Refusal)
+  /// The address at which the sender sees the receiver.
+  case seen(Address)
+  /// Where the sender may be reached without help, best first.
+  case candidates([Address])
 
   private enum Kind: UInt8 {
     case entry = 1
@@ -41,6 +45,8 @@ public enum Control: Equatable, Sendable {
     case probed = 10
     case epochKey = 11
     case refused = 12
+    case seen = 13
+    case candidates = 14
   }
 
   static let criticalBit: UInt8 = 0x80
@@ -105,6 +111,13 @@ public enum Control: Equatable, Sendable {
     case .refused(let reason):
       writer.u8(reason.rawValue)
       return (.refused, writer.bytes)
+    case .seen(let address):
+      writer.address(address)
+      return (.seen, writer.bytes)
+    case .candidates(let addresses):
+      precondition(addresses.count <= Limits.addresses)
+      for address in addresses { writer.address(address) }
+      return (.candidates, writer.bytes)
     }
   }
 
@@ -151,6 +164,14 @@ public enum Control: Equatable, Sendable {
         NodeID(try body.bytes32()), token: try body.u64(), answered: try body.u8() & 1 == 1)
     case .epochKey: message = .epochKey(try body.array(32), entry: Array(body.rest()))
     case .refused: message = .refused(Refusal(rawValue: try body.u8()) ?? .unknown)
+    case .seen: message = .seen(try body.address())
+    case .candidates:
+      var addresses: [Address] = []
+      while !body.isAtEnd {
+        guard addresses.count < Limits.addresses else { throw .tooLong }
+        addresses.append(try body.address())
+      }
+      message = .candidates(addresses)
     }
     try body.expectEnd()
     return message

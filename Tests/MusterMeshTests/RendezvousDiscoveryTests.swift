@@ -94,7 +94,7 @@ struct RendezvousDiscoveryTests {
   @Test func everyoneLearnsItsOutsideAddress() {
     var apart = Apart(1)
     apart.begin(0)
-    #expect(apart.nodes[0].outsideAddresses == [testAddress(1)])
+    #expect(apart.nodes[0].reachableAddresses == [testAddress(1)])
   }
 
   @Test func aRendezvousThatComesLaterIsFoundLater() {

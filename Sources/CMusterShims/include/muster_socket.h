@@ -44,5 +44,9 @@ int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned sh
                     unsigned interface_index, const void *source_addr_bytes_or_null,
                     const void *data, unsigned length);
 
+/// A socket that becomes readable when interfaces, addresses or routes change (rtnetlink(7));
+/// negative errno where there is none to be had.
+int muster_network_changes_open(void);
+
 /// Fills `out` with the addresses of interfaces that are up, ordered as the kernel lists them.
 int muster_list_interfaces(muster_interface *out, int capacity);

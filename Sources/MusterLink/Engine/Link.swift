@@ -23,12 +23,18 @@ struct Link: Sendable {
   var pending: PendingHandshake?
   /// While the peer may not know that the current session stands.
   var confirmation: Repeated?
-  var probe: Probe?
+  /// Challenges that are not answered yet, oldest first, one for each address.
+  private(set) var probes: [Probe] = []
+  /// The path in use against another one that was found.
+  var race: PathRace?
 
   /// Answers to challenges from elsewhere than the link's address.
   var pathAnswers = TokenBucket(capacity: 4, perSecond: 2)
 
+  /// When anything authentic last came, wherever from.
   var lastHeard: Instant
+  /// What comes over the path in use.
+  var pulse: Pulse
   var lastSent: Instant
   var keepaliveInterval: Duration
 
@@ -38,6 +44,29 @@ struct Link: Sendable {
     let token: UInt64
     let sentAt: Instant
   }
+
+  /// An old and a new address, and one more way through somebody.
+  private static let probeLimit = 3
+
+  /// When a challenge that is not answered yet was last sent.
+  var probedAt: Instant? { probes.last?.sentAt }
+
+  mutating func begin(_ probe: Probe) {
+    probes.removeAll { $0.address == probe.address }
+    if probes.count >= Self.probeLimit { probes.removeFirst() }
+    probes.append(probe)
+  }
+
+  /// The challenge that an answer is to; an answer ends all of them.
+  mutating func takeProbe(_ token: UInt64, from source: Address) -> Probe? {
+    guard let probe = probes.first(where: { $0.token == token && $0.address == source }) else {
+      return nil
+    }
+    probes = []
+    return probe
+  }
+
+  mutating func endProbes() { probes = [] }
 
   /// Something that is done again and again, after ever longer times.
   struct Repeated: Sendable {
@@ -89,6 +118,7 @@ struct Link: Sendable {
     case .replayed: return .replayed
     case .payload(let payload, let isNewest):
       lastHeard = now
+      if source == address { pulse.beat(at: now) }
       if slot == .current { confirmation = nil }
       // An old datagram that comes late by another way says nothing of the path (RFC 9000 9.3).
       let isElsewhere = isNewest && slot != .previous && source != address
@@ -116,7 +146,7 @@ struct Link: Sendable {
     let first = lastHeard + configuration.silenceProbeAfter
     // Every other turn is left for an address that discovery names.
     let interval = configuration.challengeInterval + configuration.challengeInterval
-    return probe.map { max(first, $0.sentAt + interval) } ?? first
+    return probedAt.map { max(first, $0 + interval) } ?? first
   }
 
   /// When `tick` next has something to do for this link.

@@ -42,6 +42,10 @@ extension LinkEngine {
     public var challengeInterval: Duration = .seconds(1)
     /// A link heard within this time is not looked for elsewhere when discovery names an address.
     public var quietBeforeProbe: Duration = .seconds(3)
+    /// A peer heard within this time directly is not followed to a way through a neighbour.
+    public var quietBeforeDetour: Duration = .milliseconds(100)
+    /// Two ways to a peer are compared no more often than this.
+    public var raceInterval: Duration = .seconds(5)
 
     public init() {}
   }

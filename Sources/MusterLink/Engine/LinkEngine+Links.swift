@@ -13,8 +13,8 @@ extension LinkEngine {
       return nil
     }
     links[id] = Link(
-      id: id, peerKey: peerKey, address: address, lastHeard: now, lastSent: now,
-      keepaliveInterval: configuration.keepalive)
+      id: id, peerKey: peerKey, address: address, lastHeard: now, pulse: Pulse(at: now),
+      lastSent: now, keepaliveInterval: configuration.keepalive)
     return links.index(of: id)
   }
 
@@ -89,17 +89,18 @@ extension LinkEngine {
     forget(links[at: place].previous)
     links[at: place].previous = links[at: place].current
     links[at: place].current = session
-    links[at: place].probe = nil
+    links[at: place].endProbes()
     links[at: place].confirmation = nil
     links[at: place].lastHeard = now
     dropPending(place)
     if links[at: place].bootID == nil {
       links[at: place].bootID = session.bootID
       links[at: place].address = session.address
+      links[at: place].pulse.restart(at: now)
       outputs.append(.established(id, address: session.address, bootID: session.bootID))
     } else {
       // A round trip went through that address: as good as an answered challenge.
-      outputs += move(place, to: session.address)
+      outputs += move(place, to: session.address, at: now)
     }
     outputs += sendKeepalive(place, at: now)
     if session.isInitiator {
@@ -108,15 +109,6 @@ extension LinkEngine {
     }
     schedule(place)
     return outputs
-  }
-
-  mutating func move(_ place: Int, to address: Address) -> [Output] {
-    guard links[at: place].address != address else { return [] }
-    links[at: place].address = address
-    if links[at: place].pending?.bootID == links[at: place].bootID {
-      links[at: place].pending?.address = address
-    }
-    return [.moved(links[at: place].id, to: address)]
   }
 
   /// Seals a payload of the link's own towards its address, or another.

@@ -161,6 +161,11 @@ public struct LinkEngine: Sendable {
     links.index(of: link).map { links[at: $0].lastHeard }
   }
 
+  /// What is heard over the path in use; nil before there is a session.
+  public func pulse(of link: LinkID) -> Pulse? {
+    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].pulse : nil }
+  }
+
   public func address(of link: LinkID) -> Address? {
     links.index(of: link).map { links[at: $0].address }
   }

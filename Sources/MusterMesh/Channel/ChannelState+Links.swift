@@ -81,7 +81,7 @@ extension ChannelState {
         state.obey(
           state.detector.receiveProbed(
             target, token: token, answered: answered, from: peer, at: now), at: now, &out)
-      case .wish, .ping, .pong, .epochKey, .refused: break
+      case .wish, .ping, .pong, .epochKey, .refused, .seen, .candidates: break
       }
     }
   }

@@ -31,7 +31,9 @@ struct Contacts: Sendable {
   /// Somebody tells that `peer` may be found at `addresses`, best first.
   mutating func told(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
     var known = contacts[peer]?.addresses ?? []
-    let new = addresses.filter { $0.isUnicast && !known.contains($0) }
+    let new = addresses.filter {
+      $0.isUnicast && $0.detour == nil && !known.contains($0)
+    }
     let isDone = contacts[peer].map { $0.step >= Self.steps } ?? true
     let isRested = contacts[peer].map { now - $0.startedAt >= Self.rest } ?? true
     guard !new.isEmpty || (isDone && isRested) else { return }

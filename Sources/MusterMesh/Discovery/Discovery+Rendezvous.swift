@@ -13,8 +13,49 @@ extension Discovery {
   /// The rendezvous that have answered.
   public var answeringRendezvous: [Address] { rendezvous.answering }
 
-  /// Where rendezvous see this node.
-  public var outsideAddresses: [Address] { rendezvous.outside }
+  /// Where this node may be reached: at its own addresses, where rendezvous see it, and where
+  /// neighbours do.
+  public var reachableAddresses: [Address] {
+    let outside = (rendezvous.outside + seen).prefix(Self.outsideLimit)
+    var all = Array(ownAddresses.prefix(Limits.addresses - outside.count))
+    for address in outside where !all.contains(address) { all.append(address) }
+    return all
+  }
+
+  /// Outside addresses that are told: behind most NATs they are all the same, behind others each is
+  /// good for one peer only.
+  private static let outsideLimit = 3
+
+  /// Sets where neighbours see this node; what most of them say counts, since any of them may lie.
+  public mutating func setSeen(_ addresses: [Address]) {
+    var votes: [(address: Address, count: Int)] = []
+    for address in addresses where !ownAddresses.contains(address) {
+      if let place = votes.firstIndex(where: { $0.address == address }) {
+        votes[place].count += 1
+      } else {
+        votes.append((address, 1))
+      }
+    }
+    votes.sort { $0.count == $1.count ? $0.address < $1.address : $0.count > $1.count }
+    seen = votes.prefix(Self.outsideLimit).map(\.address)
+  }
+
+  /// A member says itself, by way of somebody else, where it may be reached.
+  public mutating func told(
+    _ peer: LinkID, of addresses: [Address], at now: Instant
+  ) -> [Output] {
+    guard channels.contains(where: { $0.id == peer.channel }), !linkedPeers.contains(peer) else {
+      return []
+    }
+    contacts.told(peer, addresses, at: now)
+    return tick(at: now)
+  }
+
+  /// Somebody has gone missing: rendezvous may know where to.
+  public mutating func seek(at now: Instant) -> [Output] {
+    rendezvous.hasten(at: now)
+    return tick(at: now)
+  }
 
   mutating func receiveCookie(
     _ datagram: [UInt8], from source: Address, at now: Instant
@@ -82,9 +123,7 @@ extension Discovery {
     _ now: Instant
   ) -> [Output] {
     guard let index = channels.firstIndex(where: { $0.id == id }) else { return [] }
-    let addresses = (ownAddresses + rendezvous.outside.filter { !ownAddresses.contains($0) })
-      .prefix(Limits.addresses)
-    let announce = nextAnnounce(in: index, Array(addresses), at: now)
+    let announce = nextAnnounce(in: index, reachableAddresses, at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
     // A rendezvous may be a member as well, and hear of this one directly.

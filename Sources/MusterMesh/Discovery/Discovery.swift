@@ -40,6 +40,8 @@ public struct Discovery: Sendable {
   private var jitter: PRNG
   private var lastCounter: UInt64 = 0
   var ownAddresses: [Address] = []
+  /// Where neighbours see this node, most of them first.
+  var seen: [Address] = []
   private var peers = ConfiguredPeers()
   private(set) var linked: [Address] = []
   private(set) var linkedPeers: [LinkID] = []

@@ -18,7 +18,7 @@ extension Gossip {
     case .digest(let theirs): receiveDigest(theirs, from: place, at: now, &out)
     case .ranges(let ranges): receiveRanges(ranges, from: place, at: now, &out)
     case .want(let ids): receiveWishes(ids, from: place, at: now, &out)
-    case .wish, .ping, .pong, .probe, .probed, .epochKey, .refused: break
+    case .wish, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
     }
     return out
   }

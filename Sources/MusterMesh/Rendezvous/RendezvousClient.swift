@@ -35,6 +35,7 @@ struct RendezvousClient: Sendable {
   /// Until the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
   private static let longestBackoff = Duration.seconds(30)
+  private static let hasteInterval = Duration.seconds(3)
   /// Every so many rounds all records are asked for again.
   private static let listingInterval = 3
   /// How long a cookie is used; the rendezvous takes it for 30 s at least.
@@ -70,6 +71,16 @@ struct RendezvousClient: Sendable {
       servers[index].rounds = 0
       servers[index].failures = 0
       servers[index].pending = []
+      servers[index].cookie = nil
+      servers[index].nextAt = now
+    }
+  }
+
+  /// Asks soon, unless that was done a moment ago: somebody has gone missing.
+  mutating func hasten(at now: Instant) {
+    for index in servers.indices
+    where servers[index].pending.isEmpty && now - servers[index].cookieAt >= Self.hasteInterval {
+      servers[index].rounds = 0
       servers[index].cookie = nil
       servers[index].nextAt = now
     }

@@ -1,0 +1,54 @@
+import MusterBase
+import MusterCore
+import NIOCore
+
+/// The interfaces of this machine, as they come and go.
+extension MusterNode {
+  /// The kernel tells of a new address and of its routes one by one.
+  private static let changesBelongTogether = TimeAmount.milliseconds(10)
+  private static let changesWait = TimeAmount.milliseconds(500)
+
+  func updateInterfaces() {
+    let all = NetworkInterface.list()
+    let chosen = configuration.interfaces
+    let usable = chosen.isEmpty ? all : all.filter { chosen.contains($0.name) }
+    guard usable != interfaces else { return }
+    interfaces = usable
+    sockets.joinGroups(on: usable)
+    perform(node.setOwnAddresses(announcedAddresses, at: now))
+  }
+
+  func watchNetwork() async {
+    networkChanges = await NetworkChanges.watch(on: loop) { [weak self] in
+      self?.assumeIsolated { $0.networkChanged() }
+    }
+  }
+
+  private func networkChanged() {
+    guard !isLookingAgain, !isStopping else { return }
+    isLookingAgain = true
+    let delay = looks.take(at: now) ? Self.changesBelongTogether : Self.changesWait
+    loop.scheduleTask(in: delay) { [weak self] in
+      self?.assumeIsolated { shell in
+        shell.isLookingAgain = false
+        guard !shell.isStopping else { return }
+        shell.updateInterfaces()
+        // Routes may have changed although addresses have not.
+        shell.perform(shell.node.pathsChanged(at: shell.now))
+      }
+    }
+  }
+
+  /// Lasting addresses first, loopback only where nothing else is used.
+  private var announcedAddresses: [Address] {
+    let bound = sockets.bound
+    let own = interfaces.filter { interface in
+      bound.contains { $0.isIPv6 == interface.address.isIPv6 }
+    }
+    let outside = own.filter { !$0.isLoopback && !$0.address.isLinkLocal }
+    let ranked = outside.filter { !$0.isTemporary } + outside.filter(\.isTemporary)
+    return (ranked.isEmpty ? own : ranked).map {
+      Address(host: $0.address.host, port: sockets.port).withoutZone
+    }
+  }
+}

@@ -1,0 +1,216 @@
+import MusterBase
+import MusterCrypto
+import MusterLink
+import MusterMesh
+import MusterWire
+
+/// Ways through a neighbour to members of a call who cannot be reached, and back to a way of one's
+/// own.
+///
+/// The one that misses the other asks for an answer through a neighbour of both; the other's path
+/// follows. Of two, the one with the smaller id is first, so that both do not pull in different
+/// directions.
+extension Node {
+  /// How often it is looked at who is missing.
+  private static let lookInterval = Duration.milliseconds(250)
+  private static let longestLookInterval = Duration.seconds(1)
+  /// How long a first, direct way is given to come about.
+  private static let directPatience = Duration.milliseconds(750)
+  /// By how much the one with the larger id is more patient.
+  private static let secondPatience = Duration.milliseconds(150)
+  /// A relay is given a round trip, and this, before the next one is tried.
+  private static let relayPatience = Duration.milliseconds(250)
+  /// All have been tried in vain: they are left alone for so long.
+  private static let relayRest = Duration.seconds(1)
+
+  /// Looks for ways to members of the call to whom nothing gets through, and says when to look
+  /// again; nil outside of a call.
+  mutating func seekDetours(
+    in channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) -> Instant? {
+    guard let entry = channels[channel], let call = entry.state.ownMember.call else {
+      for link in missing.keys where link.channel == channel { missing[link] = nil }
+      return nil
+    }
+    for link in missing.keys where link.channel == channel {
+      if entry.state.member(link.peer) == nil { missing[link] = nil }
+    }
+    var next = now + Self.longestLookInterval
+    for member in entry.state.members {
+      let link = LinkID(channel: channel, peer: member.id)
+      guard member.call == call else {
+        missing[link] = nil
+        continue
+      }
+      next = min(next, seek(member, over: link, at: now, &out))
+    }
+    return max(next, now + .milliseconds(1))
+  }
+
+  /// Does what is due for one member, and says when to come back to it.
+  private mutating func seek(
+    _ member: Member, over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) -> Instant {
+    guard let peer = peers[link] else {
+      guard id < member.id, !isDenied(link, at: now) else {
+        missing[link] = nil
+        return now + Self.lookInterval
+      }
+      return seekDetour(to: member, over: link, from: now + Self.directPatience, at: now, &out)
+    }
+    guard let pulse = links.pulse(of: LinkID(channel: peer.key, peer: link.peer)) else {
+      return now + Self.lookInterval
+    }
+    // What leads through somebody who is gone leads nowhere.
+    let isCutOff = relay(of: link).map { peers[LinkID(channel: link.channel, peer: $0)] == nil }
+    if !(isCutOff ?? false) {
+      let lostAt = lostAt(link, peer, pulse)
+      if pulse.lateAt > now || lostAt > now {
+        if pulse.lateAt <= now { ask(link, since: pulse.lastAt, at: now, &out) }
+        found(link, at: now, &out)
+        let next = seekOwnWay(around: link, at: now, &out)
+        return min(next, pulse.lateAt > now ? pulse.lateAt : lostAt)
+      }
+    }
+    return seekDetour(to: member, over: link, from: now, at: now, &out)
+  }
+
+  private func lostAt(_ link: LinkID, _ peer: Peer, _ pulse: Pulse) -> Instant {
+    pulse.lostAt(roundTrip: peer.roundTrip ?? .zero)
+      + (id < link.peer ? .zero : Self.secondPatience)
+  }
+
+  /// Whether nothing has come over a link for longer than usual.
+  private func isLost(_ link: LinkID, at now: Instant) -> Bool {
+    guard let peer = peers[link],
+      let pulse = links.pulse(of: LinkID(channel: peer.key, peer: link.peer))
+    else { return true }
+    return pulse.lostAt(roundTrip: peer.roundTrip ?? .zero) <= now
+  }
+
+  /// A peer that has become quiet may have nothing to say, which its answer shows.
+  private mutating func ask(
+    _ link: LinkID, since: Instant, at now: Instant, _ out: inout [Output]
+  ) {
+    guard peers[link].map({ $0.askedAt < since }) ?? false else { return }
+    _ = peers.update(link) { $0.askedAt = now }
+    send([.ping(UInt64(bitPattern: now.nanoseconds))], over: link, at: now, &out)
+  }
+
+  private mutating func found(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
+    guard missing.index(of: link) != nil else { return }
+    missing[link] = nil
+    discovery.setLinked(linkedPeers)
+  }
+
+  // MARK: Relays
+
+  private mutating func seekDetour(
+    to member: Member, over link: LinkID, from start: Instant, at now: Instant,
+    _ out: inout [Output]
+  ) -> Instant {
+    var one: Missing
+    if let known = missing[link] {
+      one = known
+    } else {
+      // The one that was lost just now is no candidate.
+      one = Missing(nextAt: start, tried: relay(of: link).map { [$0] } ?? [])
+      missing[link] = one
+      discovery.setLinked(linkedPeers)
+      // It may have moved, and say so at a rendezvous.
+      perform(discovery.seek(at: now), at: now, &out)
+    }
+    guard one.nextAt <= now, let key = channels[link.channel]?.key.key.channelID else {
+      return one.nextAt
+    }
+    let relays = relays(to: member.id, in: link.channel, at: now)
+    one.nextAt = now + (relays.isEmpty ? Self.lookInterval : Self.relayRest)
+    if let relay = relays.first(where: { !one.tried.contains($0) }) {
+      one.tried.append(relay)
+      one.nextAt = now + Self.relayPatience + roundTrip(relay, link.channel) * 2
+      let address = detours.address(
+        of: Detour(channel: link.channel, relay: relay, target: member.id))
+      let outputs =
+        if let peer = peers[link] {
+          links.probe(LinkID(channel: peer.key, peer: link.peer), at: address, now: now)
+        } else {
+          links.connect(to: member.id, bootID: member.bootID, in: key, at: address, now: now)
+        }
+      perform(outputs, at: now, &out)
+    } else {
+      one.tried = []
+    }
+    missing[link] = one
+    return one.nextAt
+  }
+
+  /// Neighbours of both who are heard themselves and relay, the least laden and nearest first.
+  private func relays(to member: NodeID, in channel: ChannelID, at now: Instant) -> [NodeID] {
+    let hearers = channels[channel]?.state.neighbours(hearing: member) ?? []
+    let usable = hearers.filter {
+      let link = LinkID(channel: channel, peer: $0)
+      return peers[link] != nil && !isDetoured(link) && !isLost(link, at: now)
+    }
+    return usable.sorted { a, b in
+      let (first, second) = (roundTrip(a, channel), roundTrip(b, channel))
+      return first == second ? a < b : first < second
+    }
+  }
+
+  private func roundTrip(_ member: NodeID, _ channel: ChannelID) -> Duration {
+    peers[LinkID(channel: channel, peer: member)]?.roundTrip ?? .seconds(1)
+  }
+
+  // MARK: A way of one's own
+
+  /// While a link leads through somebody, both ends tell each other where they may be reached, and
+  /// try the address that was good before: so the direct way is found when it opens, with no
+  /// rendezvous either.
+  private mutating func seekOwnWay(
+    around link: LinkID, at now: Instant, _ out: inout [Output]
+  ) -> Instant {
+    guard let peer = peers[link], isDetoured(link) else { return now + Self.longestLookInterval }
+    guard peer.nextTryAt <= now else { return peer.nextTryAt }
+    let interval = min(peer.tryInterval * 1.5, Peer.longestTryInterval)
+    _ = peers.update(link) {
+      $0.tryInterval = interval
+      $0.nextTryAt = now + interval
+    }
+    send([.candidates(discovery.reachableAddresses)], over: link, at: now, &out)
+    if let address = peer.directAddress {
+      let engineLink = LinkID(channel: peer.key, peer: link.peer)
+      perform(links.probe(engineLink, at: address, now: now), at: now, &out)
+    }
+    return now + interval
+  }
+
+  /// The path of a link leads elsewhere, or the link is new.
+  mutating func pathChanged(
+    of link: LinkID, to address: Address, at now: Instant, _ out: inout [Output]
+  ) {
+    let isDirect = address.detour == nil
+    _ = peers.update(link) { peer in
+      if isDirect { peer.directAddress = address }
+      peer.tryInterval = Peer.firstTryInterval
+      peer.nextTryAt = now
+    }
+    if isDirect { send([.seen(address)], over: link, at: now, &out) }
+    _ = channels.update(link.channel) { $0.seekAt = now }
+  }
+
+  /// A neighbour says where it sees this node: the outside address, behind a NAT.
+  mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
+    guard !isDetoured(link), address.isUnicast, address.detour == nil else { return }
+    _ = peers.update(link) { $0.seesThisNodeAt = address.withoutZone }
+    discovery.setSeen(peers.compactMap { $0.value.seesThisNodeAt })
+  }
+
+  /// A member who is reached through somebody says where it may be reached itself.
+  mutating func receiveCandidates(
+    _ addresses: [Address], over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let peer = peers[link], isDetoured(link) else { return }
+    let engineLink = LinkID(channel: peer.key, peer: link.peer)
+    perform(discovery.told(engineLink, of: addresses, at: now), at: now, &out)
+  }
+}

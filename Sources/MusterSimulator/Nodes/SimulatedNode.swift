@@ -14,7 +14,7 @@ struct SimulatedNode: Sendable {
   }
 
   let place: Int
-  let address: Address
+  var address: Address
   let name: String
   /// Every host has booted at another time: nodes may not compare their clocks.
   let clockOffset: Duration

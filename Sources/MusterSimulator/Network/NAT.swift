@@ -1,0 +1,139 @@
+import MusterBase
+
+/// What stands between a home and the internet, as far as UDP is concerned. The kinds are those of
+/// `docs/NAT.md`; the words "mapping" and "filtering" are those of RFC 4787.
+public enum NATKind: String, CaseIterable, Sendable {
+  /// Nothing: every host here has an address of the internet.
+  case none
+  /// One port outside for each port inside, whoever it talks to, and open to everyone.
+  case full
+  /// The port outside is the one inside, where nobody else has it, and open only to those that were
+  /// sent to.
+  case preserving
+  /// Another port outside for each destination, and open to that one only.
+  case random
+  /// No UDP either way.
+  case blocked
+}
+
+/// A router that translates addresses: a state machine without I/O.
+///
+/// Lifetimes are those of Linux (`nf_conntrack_proto_udp.c`). What comes from inside and is meant
+/// for this router's own outside address is not its business: nothing hairpins.
+public struct NAT: Sendable {
+  /// A flow in which nobody has answered is forgotten after this, another one after `assured`.
+  public static let unreplied = Duration.seconds(30)
+  public static let assured = Duration.seconds(120)
+  private static let firstPort: UInt16 = 1024
+
+  /// Somebody outside that something was sent to, or that sent something to an open port.
+  private struct Flow: Sendable {
+    let remote: Address
+    var isAnswered = false
+    var until: Instant
+  }
+
+  private struct Mapping: Sendable {
+    let inside: Address
+    /// The only destination that it is for; nil for one that is the same for all.
+    let destination: Address?
+    let port: UInt16
+    /// Never empty while the mapping lives.
+    var flows: [Flow]
+
+    /// A datagram passes, in one direction or the other.
+    mutating func pass(_ remote: Address, isAnswer: Bool, at now: Instant) {
+      let place = flows.firstIndex { $0.remote == remote }
+      var flow = place.map { flows[$0] } ?? Flow(remote: remote, until: now)
+      flow.isAnswered = flow.isAnswered || isAnswer && place != nil
+      flow.until = now + (flow.isAnswered ? NAT.assured : NAT.unreplied)
+      if let place { flows[place] = flow } else { flows.append(flow) }
+    }
+  }
+
+  public private(set) var kind: NATKind
+  /// The address that everyone behind this router has outside.
+  public private(set) var outside: Address.Host
+  private var mappings: [Mapping] = []
+  private var prng: PRNG
+
+  public init(_ kind: NATKind, outside: Address.Host, seed: UInt64) {
+    self.kind = kind
+    self.outside = outside
+    prng = PRNG(seed: seed)
+  }
+
+  /// Mappings that something still goes through.
+  public func mappingCount(at now: Instant) -> Int {
+    mappings.filter { $0.flows.contains { $0.until > now } }.count
+  }
+
+  /// As what a datagram from `inside` leaves towards `remote`; nil when it does not.
+  public mutating func leave(
+    from inside: Address, to remote: Address, at now: Instant
+  ) -> Address? {
+    switch kind {
+    case .none: return inside
+    case .blocked: return nil
+    case .full, .preserving, .random: break
+    }
+    expire(at: now)
+    let destination = kind == .random ? remote : nil
+    let known = mappings.firstIndex { $0.inside == inside && $0.destination == destination }
+    let place = known ?? mappings.count
+    if known == nil {
+      mappings.append(
+        Mapping(inside: inside, destination: destination, port: newPort(for: inside), flows: []))
+    }
+    mappings[place].pass(remote, isAnswer: false, at: now)
+    return Address(host: outside, port: mappings[place].port)
+  }
+
+  /// To whom inside a datagram goes that has come to `address`; nil when it is dropped.
+  public mutating func enter(
+    from remote: Address, to address: Address, at now: Instant
+  ) -> Address? {
+    switch kind {
+    case .none: return address
+    case .blocked: return nil
+    case .full, .preserving, .random: break
+    }
+    expire(at: now)
+    guard address.host == outside,
+      let place = mappings.firstIndex(where: { $0.port == address.port }),
+      kind == .full || mappings[place].flows.contains(where: { $0.remote == remote })
+    else { return nil }
+    mappings[place].pass(remote, isAnswer: true, at: now)
+    return mappings[place].inside
+  }
+
+  /// Forgets every mapping: all ports outside are new, unless it is a port of one inside.
+  public mutating func rebind() { mappings = [] }
+
+  /// The provider has given it another address; every mapping went with the former one.
+  public mutating func renumber(_ host: Address.Host) {
+    outside = host
+    rebind()
+  }
+
+  /// Another router stands in its place, which knows nothing of what went through this one.
+  public mutating func become(_ other: NATKind) {
+    kind = other
+    rebind()
+  }
+
+  private mutating func expire(at now: Instant) {
+    for place in mappings.indices { mappings[place].flows.removeAll { $0.until <= now } }
+    mappings.removeAll { $0.flows.isEmpty }
+  }
+
+  private mutating func newPort(for inside: Address) -> UInt16 {
+    func isFree(_ port: UInt16) -> Bool { !mappings.contains { $0.port == port } }
+    if kind == .preserving, isFree(inside.port) { return inside.port }
+    // Far more ports than flows: one is found at once.
+    while true {
+      let port = Self.firstPort + UInt16(prng.below(Int(UInt16.max - Self.firstPort)))
+      if isFree(port) { return port }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import MusterBase
+
+/// What is drawn from the seed before a run begins.
+struct ReachScenario: Sendable {
+  static let fewestNodes = 2
+  static let mostNodes = 9
+
+  let count: Int
+  /// Homes of members, and behind them one for each rendezvous that is no member.
+  let kinds: [NATKind]
+  /// The homes of rendezvous that are no members.
+  let rendezvousHomes: [Int]
+  /// The member that keeps announces for others, too; it stays where it is.
+  let offering: Int?
+  /// Where members begin.
+  let places: [Int]
+  /// The changes that there may be.
+  let changes: [ReachChange]
+  /// When they come, the last one first of the time in which all must come together.
+  let changeTimes: [Duration]
+  /// Whether it is watched for long that nothing falls apart again.
+  let isLong: Bool
+  let conditions: Conditions
+
+  /// How good the ways are.
+  struct Conditions: Sendable {
+    var longestDelay: Duration
+    var loss: Double
+    /// Once nothing changes any more.
+    var lossAfterwards: Double
+  }
+
+  init(_ options: ReachOptions, _ prng: inout PRNG) {
+    // Mostly few: the cost grows with the square.
+    let spread = Self.mostNodes - Self.fewestNodes + 1
+    let drawn = Self.fewestNodes + min(prng.below(spread), prng.below(spread))
+    let count = min(max(options.nodes ?? drawn, 2), ReachOptions.nodeLimit)
+    self.count = count
+    let homes = 2 + prng.below(count + 1)
+    var kinds = (0..<homes).map { _ in Self.kind(&prng) }
+    let servers = 1 + prng.below(2)
+    let isOffered = prng.chance(0.3)
+    let open = kinds.indices.filter { kinds[$0] == .none }
+    offering = isOffered && !open.isEmpty ? prng.below(count) : nil
+    rendezvousHomes = (0..<servers).map { homes + $0 }
+    kinds += rendezvousHomes.map { _ in .none }
+    self.kinds = kinds
+    var places = (0..<count).map { _ in prng.below(homes) }
+    if let offering { places[offering] = prng.one(of: open) }
+    self.places = places
+    let some = ReachChange.allCases.filter { _ in prng.chance(0.6) }
+    let one = prng.one(of: ReachChange.allCases)
+    changes = some.isEmpty ? [one] : some
+    let isSlow = prng.chance(0.08)
+    let first = Duration.seconds(3)
+    let span = prng.duration(.seconds(2), isSlow ? .seconds(150) : .seconds(20))
+    let times = (0..<(1 + prng.below(10))).map { _ in first + prng.duration(.zero, span) }
+    changeTimes = times.sorted()
+    isLong = prng.chance(0.1)
+    let loss = prng.chance(0.5) ? 0.1 * prng.unit() : 0
+    conditions = Conditions(
+      longestDelay: prng.duration(.milliseconds(1), .milliseconds(100)),
+      loss: options.loss ?? loss, lossAfterwards: min(options.loss ?? loss, 0.01))
+  }
+
+  private static func kind(_ prng: inout PRNG) -> NATKind {
+    prng.one(
+      of: [
+        .none, .none, .full, .full, .preserving, .preserving, .preserving, .random, .random,
+        .blocked,
+      ])
+  }
+
+  /// A kind for a router that is replaced.
+  static func otherKind(than kind: NATKind, _ prng: inout PRNG) -> NATKind {
+    prng.one(of: NATKind.allCases.filter { $0 != .none && $0 != kind })
+  }
+}

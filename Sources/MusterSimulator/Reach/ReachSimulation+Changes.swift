@@ -1,0 +1,124 @@
+import MusterBase
+import MusterCrypto
+import MusterMesh
+
+/// How the network changes, and who comes and goes.
+extension ReachSimulation {
+  /// One change of those that this run has.
+  mutating func change() {
+    let kind = prng.one(of: scenario.changes)
+    let isDone =
+      switch kind {
+      case .move: move()
+      case .router: replaceRouter()
+      case .rebind: rebind()
+      case .renumber: renumber()
+      case .cut: cut()
+      case .rendezvous: killRendezvous()
+      case .crash: crash()
+      }
+    if isDone, let place = ReachChange.allCases.firstIndex(of: kind) { changeCounts[place] += 1 }
+  }
+
+  /// The last change. Some of those who are away come back with it, and one rendezvous at least.
+  mutating func calm() {
+    change()
+    for place in nodes.indices where nodes[place].node == nil {
+      let isBack = prng.chance(0.7) || place == scenario.offering
+      if isBack { start(place) } else { note(nodes[place].label, "stays away") }
+    }
+    if !rendezvous.contains(where: { $0.server != nil }) {
+      revive(prng.below(rendezvous.count))
+    }
+    isCalm = true
+    setConditions()
+    note("--", "calm")
+  }
+
+  // MARK: Homes
+
+  private mutating func move() -> Bool {
+    let place = prng.below(nodes.count)
+    let homes = (0..<scenario.rendezvousHomes[0]).filter { $0 != internet.home(of: place) }
+    guard place != scenario.offering, !homes.isEmpty else { return false }
+    let home = prng.one(of: homes)
+    internet.move(place, to: home)
+    nodes[place].address = internet.address(of: place)
+    note(
+      nodes[place].label,
+      "moves to home \(home), \(internet.kind(of: home).rawValue), at \(nodes[place].address)")
+    schedule(.notice(place), in: prng.duration(.zero, .seconds(2)))
+    return true
+  }
+
+  /// A home with a router; nil where there is none.
+  private mutating func routedHome() -> Int? {
+    let homes = (0..<internet.homeCount).filter { internet.kind(of: $0) != .none }
+    return homes.isEmpty ? nil : prng.one(of: homes)
+  }
+
+  private mutating func replaceRouter() -> Bool {
+    guard let home = routedHome() else { return false }
+    let kind = ReachScenario.otherKind(than: internet.kind(of: home), &prng)
+    note("--", "home \(home) has another router: \(kind.rawValue)")
+    internet.become(kind, at: home)
+    return true
+  }
+
+  private mutating func rebind() -> Bool {
+    guard let home = routedHome() else { return false }
+    note("--", "the router of home \(home) forgets all")
+    internet.rebind(home)
+    return true
+  }
+
+  private mutating func renumber() -> Bool {
+    guard let home = routedHome() else { return false }
+    note("--", "home \(home) has another address")
+    internet.renumber(home)
+    return true
+  }
+
+  private mutating func cut() -> Bool {
+    let one = prng.below(internet.homeCount)
+    let other = prng.below(internet.homeCount)
+    guard one != other, !internet.isCut(one, other) else { return false }
+    note("--", "nothing passes between homes \(one) and \(other)")
+    internet.setCut(true, between: one, and: other)
+    cuts.append([min(one, other), max(one, other)])
+    schedule(.mend(one, other), in: prng.duration(.seconds(1), .seconds(20)))
+    return true
+  }
+
+  mutating func mend(_ one: Int, _ other: Int) {
+    note("--", "homes \(one) and \(other) have a way again")
+    internet.setCut(false, between: one, and: other)
+    cuts.removeAll { $0 == [min(one, other), max(one, other)] }
+  }
+
+  // MARK: Processes
+
+  private mutating func killRendezvous() -> Bool {
+    let number = prng.below(rendezvous.count)
+    guard rendezvous[number].server != nil else { return false }
+    note("--", "rendezvous \(number) dies")
+    rendezvous[number].server = nil
+    schedule(.revive(number), in: prng.duration(.milliseconds(500), .seconds(20)))
+    return true
+  }
+
+  mutating func revive(_ number: Int) {
+    guard rendezvous[number].server == nil else { return }
+    note("--", "rendezvous \(number) is back")
+    rendezvous[number].server = RendezvousServer(entropy: .seeded(prng.next()))
+  }
+
+  private mutating func crash() -> Bool {
+    let place = prng.below(nodes.count)
+    guard nodes[place].node != nil else { return false }
+    note(nodes[place].label, "crashes")
+    nodes[place].stop()
+    schedule(.restart(place), in: prng.duration(.milliseconds(100), .seconds(7)))
+    return true
+  }
+}

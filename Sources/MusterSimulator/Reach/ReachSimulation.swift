@@ -1,0 +1,196 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterMesh
+import MusterWire
+
+/// Members of one call, at homes behind routers that translate addresses, with rendezvous between
+/// them: the same `Node` as in the shell, while the network changes under it.
+///
+/// Everyone sends a packet of sound every so often. Who is linked is judged by whether it arrives:
+/// nodes may believe for seconds that a link stands over which nothing comes.
+public struct ReachSimulation: Sendable {
+  /// Something planned. `run` tells a process from its successors.
+  enum Event: Sendable {
+    case start(Int)
+    case change
+    case restart(Int)
+    case mend(Int, Int)
+    case revive(Int)
+    case notice(Int)
+    case sound(Int, run: Int)
+    case check
+    case calm
+  }
+
+  /// A rendezvous that is no member, on a host of its own.
+  struct Rendezvous: Sendable {
+    let host: Int
+    let home: Int
+    let address: Address
+    /// Nil while it is down.
+    var server: RendezvousServer?
+  }
+
+  static let checkInterval = Duration.milliseconds(200)
+  static let soundInterval = Duration.milliseconds(250)
+  static let port: UInt16 = 4000
+  static let rendezvousPort: UInt16 = 47_475
+
+  let options: ReachOptions
+  let scenario: ReachScenario
+  let key: ChannelKey
+  var channel: ChannelID { key.channelID }
+  let calmAt: Instant
+
+  var now = Instant.zero
+  var prng: PRNG
+  var queue = EventQueue<Event>()
+  var internet: Internet
+  /// Hosts have the numbers of their nodes; those of rendezvous follow.
+  var nodes: [SimulatedNode] = []
+  var rendezvous: [Rendezvous] = []
+  /// Whose identity it is.
+  var owners = PeerTable<NodeID, Int>()
+  var cuts: [[Int]] = []
+  var timeline: Timeline
+  var isCalm = false
+
+  var nonces = NonceChecker()
+  var plaintext = PlaintextChecker()
+  var bounds = BoundsChecker()
+  var delivery = DeliveryChecker()
+  /// When sound last arrived, by receiver and sender.
+  var heardAt: [Instant?]
+  /// Since when all is well, and since when it is not; one of them is nil.
+  var settledAt: Instant?
+  var disputedSince: Instant?
+  var changeCounts: [Int]
+  var linksMade: UInt64 = 0
+  var audioPackets: UInt64 = 0
+  var violation: Violation?
+  private var isFinished = false
+
+  public init(_ options: ReachOptions) {
+    self.options = options
+    prng = PRNG(seed: options.seed)
+    let scenario = ReachScenario(options, &prng)
+    self.scenario = scenario
+    key = ChannelKey.fromName("\(Marker.text)-reach-\(options.seed)")
+    calmAt = .zero + (scenario.changeTimes.last ?? .zero)
+    internet = Internet(homes: scenario.kinds, seed: prng.next())
+    timeline = Timeline(keepsLines: options.keepsTimeline)
+    heardAt = Array(repeating: nil, count: scenario.count * scenario.count)
+    changeCounts = ReachChange.allCases.map { _ in 0 }
+    for place in 0..<scenario.count { addNode(place) }
+    for home in scenario.rendezvousHomes { addRendezvous(in: home) }
+    setConditions()
+    schedule()
+  }
+
+  /// Runs the whole simulation.
+  public static func run(_ options: ReachOptions) -> ReachResult {
+    var simulation = ReachSimulation(options)
+    return simulation.run()
+  }
+
+  /// Runs until the end, or until something happened that may not.
+  public mutating func run() -> ReachResult {
+    while !isFinished, violation == nil, let next = nextTime() {
+      now = max(now, next)
+      for delivery in internet.tick(at: now) { deliver(delivery) }
+      while violation == nil, let event = queue.popDue(at: now) { handle(event) }
+      for place in nodes.indices {
+        guard let wake = nodes[place].wakeAt, wake <= now else { continue }
+        perform(nodes[place].tick(at: now), of: place)
+        if nodes[place].ticksInPlace > Simulation.ticksInPlace {
+          violated("progress", "\(nodes[place].label) wants to be called for ever")
+        }
+      }
+      for number in rendezvous.indices { rendezvous[number].server?.tick(at: now) }
+    }
+    return result
+  }
+
+  mutating func finish() { isFinished = true }
+
+  mutating func violated(_ checker: String, _ what: String) {
+    guard violation == nil else { return }
+    let found = Violation(checker: checker, what: what, at: now)
+    violation = found
+    note("!!", found.description)
+  }
+
+  mutating func note(_ label: String, _ text: String) { timeline.note(label, text, at: now) }
+
+  mutating func schedule(_ event: Event, in delay: Duration) {
+    queue.schedule(event, at: now + delay)
+  }
+
+  private func nextTime() -> Instant? {
+    var next = soonest(internet.deadline, queue.deadline)
+    for place in nodes.indices { next = soonest(next, nodes[place].wakeAt) }
+    for one in rendezvous { next = soonest(next, one.server?.deadline) }
+    return next
+  }
+
+  // MARK: The beginning
+
+  private mutating func addNode(_ place: Int) {
+    // Ports are mostly drawn by the system; some are given, and the same in every home.
+    let port = prng.chance(0.5) ? Self.port : 32_768 + UInt16(prng.below(28_000))
+    let host = internet.addHost(port: port, in: scenario.places[place])
+    let identity = Simulation.newIdentity(&prng)
+    nodes.append(
+      SimulatedNode(
+        place: place, address: internet.address(of: host), name: "\(Marker.text)-\(place)",
+        clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
+        firstKey: EpochKey(number: 0, key: key), wantsCall: true))
+    owners[identity.id] = place
+    plaintext.add(identity.id)
+    bounds.identities += 1
+    schedule(.start(place), in: prng.duration(.zero, .seconds(2)))
+  }
+
+  private mutating func addRendezvous(in home: Int) {
+    let host = internet.addHost(port: Self.rendezvousPort, in: home)
+    rendezvous.append(
+      Rendezvous(
+        host: host, home: home, address: internet.address(of: host),
+        server: RendezvousServer(entropy: .seeded(prng.next()))))
+  }
+
+  /// What the ways between homes do to datagrams from now on; within a home they do nothing.
+  mutating func setConditions() {
+    let loss = isCalm ? scenario.conditions.lossAfterwards : scenario.conditions.loss
+    for sender in 0..<internet.homeCount {
+      for receiver in 0..<internet.homeCount where sender != receiver {
+        var conditions = PathConditions()
+        conditions.delay = prng.duration(
+          .milliseconds(1), max(scenario.conditions.longestDelay, .milliseconds(1)))
+        conditions.jitter = .milliseconds(2)
+        conditions.loss = loss
+        internet.setConditions(conditions, from: sender, to: receiver)
+      }
+    }
+  }
+
+  private mutating func schedule() {
+    let kinds = scenario.kinds.map(\.rawValue).joined(separator: " ")
+    note("--", "homes: \(kinds)")
+    for place in nodes.indices { note(nodes[place].label, "is at home \(scenario.places[place])") }
+    for time in scenario.changeTimes.dropLast() { queue.schedule(.change, at: .zero + time) }
+    queue.schedule(.calm, at: calmAt)
+    schedule(.check, in: Self.checkInterval)
+  }
+
+  private var result: ReachResult {
+    let pairs = linkedPairs
+    return ReachResult(
+      seed: options.seed, nodes: nodes.count, homes: scenario.kinds.count, changes: changeCounts,
+      duration: now - .zero, settledAfter: settledAt.map { $0 - calmAt }, direct: pairs.direct,
+      relayed: pairs.relayed, apart: pairs.apart, network: internet.counters,
+      linksMade: linksMade, audioPackets: audioPackets, violation: violation,
+      digest: timeline.digest, timeline: timeline.lines)
+  }
+}

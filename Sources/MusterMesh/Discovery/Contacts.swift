@@ -8,16 +8,14 @@ struct Contacts: Sendable {
     var addresses: [Address]
     var step = 0
     var nextAt: Instant
-    var startedAt: Instant
+    var toldAt: Instant
   }
 
   static let capacity = 64
   /// Beside those of its announce, the addresses that rendezvous see.
   static let addressLimit = Limits.addresses + 4
-  /// Knocks at 0, 0.25, 0.75, 1.75, 3.75 and 7.75 s.
-  private static let steps = 6
-  /// A member in vain knocked at is left alone for so long, unless it has moved.
-  private static let rest = Duration.seconds(12)
+  /// Of whom nothing is told any more is not knocked at any more: three rounds of the rendezvous.
+  private static let lifetime = Duration.seconds(15)
   /// Whoever tells wrong addresses cannot make this node fire at them: announces in all.
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
   private var contacts = PeerTable<LinkID, Contact>()
@@ -25,7 +23,7 @@ struct Contacts: Sendable {
   var isEmpty: Bool { contacts.isEmpty }
 
   var deadline: Instant? {
-    contacts.map(\.value).filter { $0.step < Self.steps }.map(\.nextAt).min()
+    contacts.map(\.value.nextAt).min()
   }
 
   /// Somebody tells that `peer` may be found at `addresses`, best first.
@@ -34,12 +32,13 @@ struct Contacts: Sendable {
     let new = addresses.filter {
       $0.isUnicast && $0.detour == nil && !known.contains($0)
     }
-    let isDone = contacts[peer].map { $0.step >= Self.steps } ?? true
-    let isRested = contacts[peer].map { now - $0.startedAt >= Self.rest } ?? true
-    guard !new.isEmpty || (isDone && isRested) else { return }
+    if new.isEmpty, let place = contacts.index(of: peer) {
+      contacts[at: place].toldAt = now
+      return
+    }
     if contacts.index(of: peer) == nil, contacts.count >= Self.capacity { forgetOldest() }
     known = Array((new + known).prefix(Self.addressLimit))
-    contacts[peer] = Contact(addresses: known, nextAt: now, startedAt: now)
+    contacts[peer] = Contact(addresses: known, nextAt: now, toldAt: now)
   }
 
   /// A link stands, or nobody wants one any more.
@@ -51,12 +50,15 @@ struct Contacts: Sendable {
 
   /// Where to knock now, by channel; one announce does for all of them.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(ChannelID, [Address])] {
+    for peer in contacts.keys {
+      if let contact = contacts[peer], now - contact.toldAt >= Self.lifetime {
+        contacts[peer] = nil
+      }
+    }
     var due: [(ChannelID, [Address])] = []
     for index in 0..<contacts.count {
       let contact = contacts[at: index]
-      guard contact.step < Self.steps, contact.nextAt <= now + ConfiguredPeers.coalescing else {
-        continue
-      }
+      guard contact.nextAt <= now + ConfiguredPeers.coalescing else { continue }
       let wait = Backoff.interval(step: contact.step)
       contacts[at: index].step += 1
       contacts[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
@@ -72,7 +74,7 @@ struct Contacts: Sendable {
   }
 
   private mutating func forgetOldest() {
-    let oldest = contacts.min { $0.value.startedAt < $1.value.startedAt }
+    let oldest = contacts.min { $0.value.toldAt < $1.value.toldAt }
     if let oldest { contacts[oldest.key] = nil }
   }
 }

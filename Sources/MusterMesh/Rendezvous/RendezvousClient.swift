@@ -30,14 +30,14 @@ struct RendezvousClient: Sendable {
     var seen: Address?
   }
 
-  /// Three in the lifetime of a record.
-  private static let interval = RendezvousServer.lifetime / 3
+  /// Twelve in the lifetime of a record. A rendezvous that has forgotten all, and a router that has
+  /// forgotten this node, say nothing of it: only the next round mends that.
+  private static let interval = RendezvousServer.lifetime / 12
   /// Until the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
-  private static let longestBackoff = Duration.seconds(30)
-  private static let hasteInterval = Duration.seconds(3)
+  private static let longestBackoff = Duration.seconds(5)
   /// Every so many rounds all records are asked for again.
-  private static let listingInterval = 3
+  private static let listingInterval = 12
   /// How long a cookie is used; the rendezvous takes it for 30 s at least.
   private static let cookieLifetime = Duration.seconds(25)
 

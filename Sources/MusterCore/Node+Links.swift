@@ -150,6 +150,7 @@ extension Node {
     discovery.setLinked(linkedPeers)
     // Others may have been reached through this one.
     _ = channels.update(link.channel) { $0.seekAt = now }
+    if reason == .timedOut { perform(discovery.seek(at: now), at: now, &out) }
     out.append(.event(.linkDown(link.peer, reason), in: link.channel))
     let leaveReason: LeaveReason =
       switch reason {

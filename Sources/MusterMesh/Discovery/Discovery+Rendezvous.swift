@@ -51,9 +51,9 @@ extension Discovery {
     return tick(at: now)
   }
 
-  /// Somebody has gone missing: rendezvous may know where to.
+  /// A link has fallen silent: rendezvous are asked where its peer is, and told where this node is.
   public mutating func seek(at now: Instant) -> [Output] {
-    rendezvous.hasten(at: now)
+    rendezvous.hurry(at: now)
     return tick(at: now)
   }
 

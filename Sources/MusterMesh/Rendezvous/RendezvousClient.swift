@@ -76,12 +76,11 @@ struct RendezvousClient: Sendable {
     }
   }
 
-  /// Asks soon, unless that was done a moment ago: somebody has gone missing.
-  mutating func hasten(at now: Instant) {
-    for index in servers.indices
-    where servers[index].pending.isEmpty && now - servers[index].cookieAt >= Self.hasteInterval {
+  /// Somebody has fallen silent, who may be elsewhere, as this node may: rounds follow each other
+  /// quickly again, unless they still do.
+  mutating func hurry(at now: Instant) {
+    for index in servers.indices where servers[index].rounds > Self.eager.count {
       servers[index].rounds = 0
-      servers[index].cookie = nil
       servers[index].nextAt = now
     }
   }

@@ -20,6 +20,8 @@ struct RendezvousClient: Sendable {
     let token: UInt64
     var cookie: RendezvousCookie?
     var cookieAt = Instant.zero
+    /// Registrations that were sent with it.
+    var cookieUses = 0
     /// Channels whose registration has not been acknowledged in this round.
     var pending: [ChannelID] = []
     var rounds = 0
@@ -40,6 +42,9 @@ struct RendezvousClient: Sendable {
   private static let listingInterval = 12
   /// How long a cookie is used; the rendezvous takes it for 30 s at least.
   private static let cookieLifetime = Duration.seconds(25)
+  /// A registration that often unanswered may be from another address by now, or the rendezvous
+  /// another one.
+  private static let cookieUses = 3
 
   private var servers: [Server] = []
   /// While somebody is known who cannot be reached directly: every round asks for all records.
@@ -100,7 +105,10 @@ struct RendezvousClient: Sendable {
     servers[index].failures += 1
     let server = servers[index]
     let isFresh = now - server.cookieAt < Self.cookieLifetime
-    if let cookie = server.cookie, !server.pending.isEmpty, isFresh {
+    if let cookie = server.cookie, !server.pending.isEmpty, isFresh,
+      server.cookieUses < Self.cookieUses
+    {
+      servers[index].cookieUses += 1
       return .register(
         server.pending, cookie, wantsRecords: wantsRecords(server), to: server.address)
     }
@@ -119,8 +127,8 @@ struct RendezvousClient: Sendable {
     guard let index = place(source, cookie.token), servers[index].cookie == nil else { return nil }
     servers[index].cookie = cookie
     servers[index].cookieAt = now
+    servers[index].cookieUses = 1
     servers[index].pending = channels
-    servers[index].failures = 0
     servers[index].seen = cookie.seen.isUnicast ? cookie.seen.withoutZone : nil
     servers[index].nextAt = now + Backoff.first
     guard !channels.isEmpty else {

@@ -78,12 +78,21 @@ extension ChannelState {
         state.obey(
           state.detector.receiveProbe(target, token: token, from: peer, at: now), at: now, &out)
       case .probed(let target, let token, let answered):
+        let isThere = answered && state.isInSameRun(target)
         state.obey(
           state.detector.receiveProbed(
-            target, token: token, answered: answered, from: peer, at: now), at: now, &out)
+            target, token: token, answered: isThere, from: peer, at: now), at: now, &out)
       case .wish, .ping, .pong, .epochKey, .refused, .seen, .candidates: break
       }
     }
+  }
+
+  /// Whether a neighbour's newest word is from the run that its link stands with: that others hear
+  /// it says nothing of that run otherwise.
+  private func isInSameRun(_ peer: NodeID) -> Bool {
+    guard case .presence(let presence)? = gossip.document.newest(.presence, of: peer)?.entry.body
+    else { return false }
+    return presence.bootID == neighbours[peer]?.bootID
   }
 
   /// Takes in what a node that is no member shows to become one: its redemption of an invite, or a

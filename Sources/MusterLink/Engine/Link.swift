@@ -25,6 +25,8 @@ struct Link: Sendable {
   var confirmation: Repeated?
   /// Challenges that are not answered yet, oldest first, one for each address.
   private(set) var probes: [Probe] = []
+  /// When somebody else last brought about a challenge that is not answered yet.
+  var inducedProbeAt: Instant?
   /// The path in use against another one that was found.
   var race: PathRace?
 
@@ -62,11 +64,14 @@ struct Link: Sendable {
     guard let probe = probes.first(where: { $0.token == token && $0.address == source }) else {
       return nil
     }
-    probes = []
+    endProbes()
     return probe
   }
 
-  mutating func endProbes() { probes = [] }
+  mutating func endProbes() {
+    probes = []
+    inducedProbeAt = nil
+  }
 
   /// Something that is done again and again, after ever longer times.
   struct Repeated: Sendable {

@@ -30,10 +30,7 @@ extension LinkEngine {
   /// The newest datagram came from elsewhere. An address is challenged first; a neighbour that
   /// passed it on is known, so that whoever hears nothing of the peer itself just follows.
   mutating func follow(_ place: Int, to source: Address, at now: Instant) -> [Output] {
-    guard source.detour != nil else {
-      guard mayChallenge(place, at: now) else { return [] }
-      return challenge(place, source, at: now)
-    }
+    guard source.detour != nil else { return inducedChallenge(place, source, at: now) }
     let link = links[at: place]
     let isHeard = now - link.pulse.lastAt < configuration.quietBeforeDetour
     guard link.address.detour != nil || !isHeard else { return [] }
@@ -54,8 +51,13 @@ extension LinkEngine {
   // MARK: Challenges
 
   /// Others can bring about so many challenges of a link and no more.
-  private func mayChallenge(_ place: Int, at now: Instant) -> Bool {
-    links[at: place].probedAt.map { now - $0 >= configuration.challengeInterval } ?? true
+  private mutating func inducedChallenge(
+    _ place: Int, _ address: Address, at now: Instant
+  ) -> [Output] {
+    let last = links[at: place].inducedProbeAt
+    guard last.map({ now - $0 >= configuration.challengeInterval }) ?? true else { return [] }
+    links[at: place].inducedProbeAt = now
+    return challenge(place, address, at: now)
   }
 
   /// Asks the peer whether it is really at an address; the old one stays in use meanwhile.
@@ -99,14 +101,14 @@ extension LinkEngine {
     let link = links[at: place]
     // A way of its own is better than one through somebody.
     if link.address.detour != nil, address.detour == nil {
-      return mayChallenge(place, at: now) ? challenge(place, address, at: now) : []
+      return inducedChallenge(place, address, at: now)
     }
     guard now - link.pulse.lastAt >= configuration.quietBeforeProbe else {
       return race(place, address, at: now)
     }
     links[at: place].pending?.address = address
     let isUnanswered = link.probedAt.map { now - $0 >= configuration.challengeInterval } ?? false
-    let challenges = mayChallenge(place, at: now) ? challenge(place, address, at: now) : []
+    let challenges = inducedChallenge(place, address, at: now)
     guard isUnanswered, link.pending == nil else { return challenges }
     return challenges + startHandshake(place, bootID: bootID, address: address, at: now)
   }

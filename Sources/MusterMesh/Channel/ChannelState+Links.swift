@@ -185,6 +185,9 @@ extension ChannelState {
       changes.reachability = true
       // Of an earlier process of this node, or of its last time in this channel.
       if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
+      if neighbours.index(of: author) != nil, !isInSameRun(author) {
+        detector.heardInAnotherRun(author, at: now)
+      }
     case .hearing(let hearing):
       changes.reachability = true
       if author == identity.id {

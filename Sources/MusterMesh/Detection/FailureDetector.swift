@@ -150,6 +150,14 @@ public struct FailureDetector: Sendable {
     return []
   }
 
+  /// A neighbour has said something in another run than the one that its link stands with: what
+  /// others hear of it is no reason for patience any more, and it is time to look.
+  public mutating func heardInAnotherRun(_ peer: NodeID, at now: Instant) {
+    guard let place = peers.index(of: peer) else { return }
+    peers[at: place].isHeardByHelpers = false
+    if peers[at: place].probedAt == nil { beginProbe(place, at: now) }
+  }
+
   private mutating func beginProbe(_ place: Int, at now: Instant) {
     peers[at: place].probedAt = now
     peers[at: place].nextPingAt = now

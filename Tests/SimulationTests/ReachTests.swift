@@ -1,0 +1,53 @@
+import MusterBase
+import MusterSimulator
+import Testing
+
+/// Members of a call behind routers, while all of it changes.
+struct ReachTests {
+  #if DEBUG
+    static let seeds: ClosedRange<UInt64> = 1...5
+  #else
+    static let seeds: ClosedRange<UInt64> = 1...200
+  #endif
+
+  @Test func whoCanBeLinkedIsLinkedWithinTenSecondsOfTheLastChange() {
+    var changes = ReachChange.allCases.map { _ in 0 }
+    var (direct, relayed, apart) = (0, 0, 0)
+    for seed in Self.seeds {
+      let result = ReachSimulation.run(ReachOptions(seed: seed))
+      let failure = result.violation?.description ?? ""
+      #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --reach --seed \(seed)")
+      for (place, count) in result.changes.enumerated() { changes[place] += count }
+      direct += result.direct
+      relayed += result.relayed
+      apart += result.apart
+    }
+    #expect(!changes.contains(0), "\(changes)")
+    #expect(direct > relayed && relayed > 0 && apart > 0, "\(direct), \(relayed), \(apart)")
+  }
+
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func theSameSeedIsTheSameRunToTheByte(seed: UInt64) {
+    let first = ReachSimulation.run(ReachOptions(seed: seed, keepsTimeline: true))
+    var second = ReachSimulation.run(ReachOptions(seed: seed))
+    #expect(first.timeline.count > first.nodes && second.timeline.isEmpty)
+    second.timeline = first.timeline
+    #expect(first == second, "seed \(seed)")
+    #expect(first.digest != ReachSimulation.run(ReachOptions(seed: seed + 1)).digest)
+  }
+
+  @Test(arguments: ReachFlaw.allCases)
+  func aPlantedBugIsFoundWithin200Seeds(flaw: ReachFlaw) {
+    let found = (1...200 as ClosedRange<UInt64>).first { seed in
+      var options = ReachOptions(seed: seed)
+      options.flaw = flaw
+      return ReachSimulation.run(options).violation != nil
+    }
+    #expect(found != nil, "\(flaw) is not found")
+  }
+
+  @Test(arguments: [(-5, 2), (1, 2), (3, 3), (1000, ReachOptions.nodeLimit)])
+  func theNumberOfNodesIsBounded(asked: Int, nodes: Int) {
+    #expect(ReachSimulation.run(ReachOptions(seed: 1, nodes: asked)).nodes == nodes)
+  }
+}

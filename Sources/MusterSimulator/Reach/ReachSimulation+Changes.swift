@@ -47,7 +47,7 @@ extension ReachSimulation {
     note(
       nodes[place].label,
       "moves to home \(home), \(internet.kind(of: home).rawValue), at \(nodes[place].address)")
-    schedule(.notice(place), in: prng.duration(.zero, .seconds(2)))
+    schedule(.notice(place), in: prng.duration(.milliseconds(10), .milliseconds(500)))
     return true
   }
 

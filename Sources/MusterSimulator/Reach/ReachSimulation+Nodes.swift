@@ -160,11 +160,12 @@ extension ReachSimulation {
     return rendezvous.map(\.address) + [member].compactMap { $0 }
   }
 
-  /// The shell looks every other second whether its addresses have changed.
+  /// The kernel has told the shell, which says so even where the address looks the same.
   private mutating func notice(_ place: Int) {
     guard nodes[place].node != nil, options.flaw != .movesGoUnnoticed else { return }
     let own = nodes[place].address
     input(place) { $0.setOwnAddresses([own], at: $1) }
+    input(place) { $0.pathsChanged(at: $1) }
   }
 
   // MARK: What is seen and heard

@@ -29,8 +29,9 @@ struct Contacts: Sendable {
   /// Somebody tells that `peer` may be found at `addresses`, best first.
   mutating func told(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
     var known = contacts[peer]?.addresses ?? []
-    let new = addresses.filter {
-      $0.isUnicast && $0.detour == nil && !known.contains($0)
+    let new = addresses.reduce(into: [Address]()) { new, address in
+      guard address.isUnicast, address.detour == nil else { return }
+      if !known.contains(address), !new.contains(address) { new.append(address) }
     }
     if new.isEmpty, let place = contacts.index(of: peer) {
       contacts[at: place].toldAt = now

@@ -163,6 +163,9 @@ extension Node {
 
   // MARK: A way of one's own
 
+  /// How long it takes at most to notice that a path is lost, and to find another.
+  private static let repeatedTime = Duration.milliseconds(400)
+
   /// While a link leads through somebody, both ends tell each other where they may be reached, and
   /// try the address that was good before: so the direct way is found when it opens, with no
   /// rendezvous either.
@@ -195,6 +198,9 @@ extension Node {
       peer.nextTryAt = now
     }
     if isDirect { send([.seen(address)], over: link, at: now, &out) }
+    if !isDirect || missing.index(of: link) != nil {
+      repeatPictures(over: link, since: now + (.zero - Self.repeatedTime), at: now, &out)
+    }
     _ = channels.update(link.channel) { $0.seekAt = now }
   }
 

@@ -145,6 +145,18 @@ extension Node {
     }
   }
 
+  /// What was sent lately went into the void: the peer need not ask for it.
+  mutating func repeatPictures(
+    over link: LinkID, since start: Instant, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let index = peers.index(of: link), let outgoing = peers[at: index].outgoing,
+      let layer = outgoing.layer
+    else { return }
+    let sender = outgoing.video[layer]
+    retransmit(
+      sender.sequences(since: start), of: sender.ssrc, toPeerAt: index, at: now, &out)
+  }
+
   private mutating func retransmit(
     _ sequences: [UInt16], of ssrc: UInt32, toPeerAt index: Int, at now: Instant,
     _ out: inout [Output]

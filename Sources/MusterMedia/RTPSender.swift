@@ -81,6 +81,12 @@ public struct RTPSender: Sendable {
     return result
   }
 
+  /// What was sent from `start` on and is still remembered, oldest first.
+  public func sequences(since start: Instant) -> [UInt16] {
+    (0..<history.count).filter { history[$0].sentAt >= start }
+      .map { history[$0].header.sequence }
+  }
+
   /// RFC 3550 6.4.1; `timestamp` is `now` on the stream's clock.
   public func report(at now: Instant, timestamp: UInt32) -> SenderReport {
     SenderReport(

@@ -49,6 +49,8 @@ public actor MusterNode {
   var rendezvousNames = PeerResolver(endpoints: [])
   /// What the store has of them.
   var rememberedRendezvous: [String] = []
+  var portKeeping = PortKeeping()
+  var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
   var isStopping = false
@@ -197,6 +199,7 @@ public actor MusterNode {
     every(1) { $0.emitStatistics() }
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
+    every(Self.interfacePollSeconds) { $0.tendPort() }
   }
 
   private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
@@ -227,11 +230,12 @@ public actor MusterNode {
     guard usable != interfaces else { return }
     interfaces = usable
     sockets.joinGroups(on: usable)
-    perform(node.setOwnAddresses(announcedAddresses, at: now))
+    portKeeping.addressesChanged(at: now)
+    announceOwnAddresses()
   }
 
   /// Lasting addresses first, loopback only where nothing else is used.
-  private var announcedAddresses: [Address] {
+  var ownAddresses: [Address] {
     let bound = sockets.bound
     let own = interfaces.filter { interface in
       bound.contains { $0.isIPv6 == interface.address.isIPv6 }
@@ -306,11 +310,13 @@ public actor MusterNode {
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
     await farewell(to: channels)
+    async let portClosed: Void = closePort()
     timer?.cancel()
     await control?.close()
     await media.stop()
     await writer?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
+    await portClosed
     eventSink.finish()
   }
 }

@@ -52,9 +52,9 @@ package struct DefaultRoute: Equatable, Sendable {
 }
 
 extension Address {
-  /// Whether hosts elsewhere can get there: not private (RFC 1918), shared by a provider's customers
-  /// (RFC 6598), link-local, loopback, multicast or none at all. Addresses for documentation, which
-  /// nobody has, pass: networks of namespaces are made of them.
+  /// Whether hosts elsewhere can get there: not private (RFC 1918), shared by a provider's
+  /// customers (RFC 6598), link-local, loopback, multicast or none at all. Addresses for
+  /// documentation, which nobody has, pass: networks of namespaces are made of them.
   package var isOutside: Bool {
     guard case .v4(let ip) = host else { return !isLoopback && !isLinkLocal }
     let isPrivate =

@@ -30,8 +30,8 @@ public struct PortMapping: Equatable, Sendable {
 
 /// Has the gateway let others in at a UDP port of this machine, where it offers that.
 ///
-/// One `PortMapper` remembers where it found the gateway's service, so that renewing and taking back
-/// are quick: use the same one for all three.
+/// One `PortMapper` remembers where it found the gateway's service, so that renewing and taking
+/// back are quick: use the same one for all three.
 public struct PortMapper: Sendable {
   private let port: UInt16
   private let interfaces: [String]
@@ -50,8 +50,8 @@ public struct PortMapper: Sendable {
 
   /// Asks the gateway for a mapping, or renews it: NAT-PMP first, then UPnP.
   ///
-  /// nil where no gateway offers one. Sends nothing at all where there is no default route through a
-  /// permitted interface, or where this machine's address there is not a private one: then nobody
+  /// nil where no gateway offers one. Sends nothing at all where there is no default route through
+  /// a permitted interface, or where this machine's address there is not a private one: then nobody
   /// translates it. Blocks a thread of NIO's pool, never the caller; takes 3 s at most.
   public func map() async -> PortMapping? {
     let deadline = BootClock.now + Self.mapLimit

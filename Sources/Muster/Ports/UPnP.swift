@@ -6,7 +6,7 @@ import MusterDevices
 /// Asks a gateway by UPnP (Internet Gateway Device 1 and 2). Every function blocks.
 ///
 /// Anyone on the network may answer the search, and the library reads what it is led to. So only
-/// addresses at the gateway itself are followed: whoever is there has this machine's packets anyway.
+/// addresses at the gateway itself are followed: whoever is there has all packets anyway.
 package enum UPnP {
   /// Where a gateway takes orders.
   struct Service: Equatable, Sendable {

@@ -99,12 +99,22 @@ private func wait(after answer: PortMapping?) -> Int64? {
 
 @Test func onlyWhatLeadsOutsideIsAnnounced() {
   var keeping = PortKeeping()
-  let answers = ["10.0.0.7:4711", "192.0.2.1:4711", "192.0.2.1:4711", nil].map { outside in
-    let isNews = keeping.answered(
-      outside.map { mapping($0, .seconds(7200)) }, at: start)
+  let answers = ["10.0.0.7:4711", "192.0.2.1:4711", "192.0.2.1:4711"].map { outside in
+    let isNews = keeping.answered(mapping(outside, .seconds(7200)), at: start)
     return (isNews, keeping.announced)
   }
-  #expect(answers.map(\.0) == [false, true, false, true])
-  let announced = Address("192.0.2.1:4711")
-  #expect(answers.map(\.1) == [nil, announced, announced, nil])
+  #expect(answers.map(\.0) == [false, true, false])
+  #expect(answers.map(\.1) == [nil, Address("192.0.2.1:4711"), Address("192.0.2.1:4711")])
+}
+
+@Test func aMappingStaysUntilItRunsOutOrTheNetworkIsAnother() {
+  var keeping = PortKeeping()
+  _ = keeping.answered(mapping("192.0.2.1:4711", .seconds(7200)), at: start)
+  var moved = keeping
+  moved.addressesChanged(at: start + .seconds(10))
+  let news = [3600, 7199, 7200].map { keeping.answered(nil, at: start + .seconds($0)) }
+  #expect(news == [false, false, true])
+  #expect(keeping.mapping == nil)
+  let isLost = moved.answered(nil, at: start + .seconds(11))
+  #expect(isLost)
 }

@@ -5,6 +5,8 @@ import MusterBase
 package struct PortKeeping: Sendable {
   /// What the gateway gave last.
   package private(set) var mapping: PortMapping?
+  /// Until when that one holds, even if the gateway says nothing more.
+  private var goodUntil = Instant.zero
   private var isAsking = false
   private var dueAt = Instant.zero
 
@@ -30,18 +32,27 @@ package struct PortKeeping: Sendable {
     return true
   }
 
-  /// Takes in what was answered; true if the announced address is another now.
+  /// Takes in what was answered; true if the announced address is another now. Where nothing was,
+  /// the mapping of before stays until it runs out: questions get lost, too.
   package mutating func answered(_ answer: PortMapping?, at now: Instant) -> Bool {
     let before = announced
-    mapping = answer
+    if let answer {
+      mapping = answer
+      goodUntil = answer.lifetime > .zero ? now + answer.lifetime : Instant(nanoseconds: .max)
+    } else if now >= goodUntil {
+      mapping = nil
+    }
     isAsking = false
     // Addresses that changed meanwhile have it asked at once.
     dueAt = min(dueAt, now + Self.wait(after: answer))
     return announced != before
   }
 
-  /// This machine's addresses changed: there may be another gateway.
-  package mutating func addressesChanged(at now: Instant) { dueAt = now }
+  /// This machine's addresses changed: there may be another gateway, that knows nothing of before.
+  package mutating func addressesChanged(at now: Instant) {
+    dueAt = now
+    goodUntil = now
+  }
 
   /// RFC 6886 3.3: renewed at half of the lifetime.
   private static func wait(after answer: PortMapping?) -> Duration {

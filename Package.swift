@@ -56,6 +56,8 @@ let package = Package(
     system("CSpeexDSP", "speexdsp", "libspeexdsp-dev"),
     system("CYUV", nil, "libyuv-dev"),
     system("CQREncode", "libqrencode", "libqrencode-dev"),
+    system("CNATPMP", nil, "libnatpmp-dev"),
+    system("CMiniUPnPc", "miniupnpc", "libminiupnpc-dev"),
     .target(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
@@ -84,7 +86,7 @@ let package = Package(
       name: "Muster",
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-        "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims",
+        "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"),

@@ -46,6 +46,8 @@ public struct Configuration: Sendable {
   public var rendezvous: [String] = []
   /// Be a rendezvous for others, too.
   public var offersRendezvous = false
+  /// Have the gateway let others in, if this node looks for them beyond its LAN.
+  public var mapsPorts = true
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
   /// `HOST:PORT` to bind; nil for every address and any free port.

@@ -6,8 +6,8 @@ extension MusterNode {
   /// Asks for the addresses of all names again: they may have changed.
   func resolve() {
     let (peers, rendezvous) = (peerNames, rendezvousNames)
-    // The only tasks that a node starts: name look-ups block, and come back on the loop. One name
-    // server that does not answer must not keep the others waiting.
+    // Name look-ups block, and come back on the loop. One name server that does not answer must not
+    // keep the others waiting.
     if !peers.endpoints.isEmpty {
       Task {
         let found = await peers.resolve()
@@ -21,6 +21,7 @@ extension MusterNode {
         rememberRendezvous(found)
       }
     }
+    tendPort()
   }
 
   /// Looks for others at these places, too; those that make no sense are left out.

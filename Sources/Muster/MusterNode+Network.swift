@@ -15,7 +15,8 @@ extension MusterNode {
     guard usable != interfaces else { return }
     interfaces = usable
     sockets.joinGroups(on: usable)
-    perform(node.setOwnAddresses(announcedAddresses, at: now))
+    portKeeping.addressesChanged(at: now)
+    announceOwnAddresses()
   }
 
   func watchNetwork() async {
@@ -40,7 +41,7 @@ extension MusterNode {
   }
 
   /// Lasting addresses first, loopback only where nothing else is used.
-  private var announcedAddresses: [Address] {
+  var ownAddresses: [Address] {
     let bound = sockets.bound
     let own = interfaces.filter { interface in
       bound.contains { $0.isIPv6 == interface.address.isIPv6 }

@@ -53,6 +53,8 @@ public actor MusterNode {
   var rendezvousNames = PeerResolver(endpoints: [])
   /// What the store has of them.
   var rememberedRendezvous: [String] = []
+  var portKeeping = PortKeeping()
+  var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
   var isStopping = false
@@ -202,6 +204,7 @@ public actor MusterNode {
     every(1) { $0.emitStatistics() }
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
+    every(Self.interfacePollSeconds) { $0.tendPort() }
   }
 
   private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
@@ -288,12 +291,14 @@ public actor MusterNode {
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
     await farewell(to: channels)
+    async let portClosed: Void = closePort()
     timer?.cancel()
     await control?.close()
     await networkChanges?.close()
     await media.stop()
     await writer?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
+    await portClosed
     eventSink.finish()
   }
 }

@@ -14,6 +14,11 @@ public actor RendezvousHost {
   private let sockets: Sockets
   private var server = RendezvousServer(entropy: .system)
   private var sweep: RepeatedTask?
+  private var portKeeping = PortKeeping()
+  /// nil until the port is to be mapped.
+  private var portMapper: PortMapper?
+  private var tellMapping: @Sendable (PortMapping) -> Void = { _ in }
+  private var isStopping = false
 
   /// The port without `--listen`; any other does as well.
   public static let port: UInt16 = 47_475
@@ -48,8 +53,35 @@ public actor RendezvousHost {
   private func begin() {
     sweep = loop.scheduleRepeatedTask(initialDelay: .seconds(5), delay: .seconds(5)) {
       [weak self] _ in
-      self?.assumeIsolated { $0.server.tick(at: BootClock.now) }
+      self?.assumeIsolated {
+        $0.server.tick(at: BootClock.now)
+        $0.tendPort()
+      }
     }
+  }
+
+  /// From now on has the gateway let others in, where one offers that. `tell` hears of the first
+  /// mapping that leads outside, and of every other one.
+  public func mapPort(tell: @escaping @Sendable (PortMapping) -> Void) {
+    guard listening.contains(where: { !$0.isIPv6 && !$0.isLoopback }) else { return }
+    portMapper = PortMapper(port: sockets.port, interfaces: [])
+    tellMapping = tell
+    tendPort()
+  }
+
+  private func tendPort() {
+    guard let portMapper, !isStopping, portKeeping.begin(at: BootClock.now) else { return }
+    Task {
+      let mapping = await portMapper.map()
+      let isNews = portKeeping.answered(mapping, at: BootClock.now)
+      if isStopping { return await closePort() }
+      if isNews, let mapping { tellMapping(mapping) }
+    }
+  }
+
+  private func closePort() async {
+    guard let portMapper, let mapping = portKeeping.mapping else { return }
+    await portMapper.unmap(mapping)
   }
 
   private func received(_ datagram: [UInt8], from source: Address) {
@@ -58,9 +90,11 @@ public actor RendezvousHost {
     for case .send(let answer, let address) in outputs { sockets.send(answer, to: address) }
   }
 
-  /// Lets go of the port.
+  /// Lets go of the port, here and at the gateway.
   public func stop() async {
+    isStopping = true
     sweep?.cancel()
+    await closePort()
     for channel in sockets.takeChannels() { try? await channel.close() }
   }
 }

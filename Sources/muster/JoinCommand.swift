@@ -72,6 +72,11 @@ struct JoinCommand: AsyncParsableCommand {
   @Flag(name: .customLong("offer-rendezvous"), help: "Be a rendezvous for others, too.")
   var offerRendezvous = false
 
+  @Flag(
+    name: .customLong("no-port-mapping"),
+    help: "Do not have the router let others in, even where --rendezvous looks beyond it.")
+  var noPortMapping = false
+
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
   var noLan = false
 
@@ -162,6 +167,7 @@ struct JoinCommand: AsyncParsableCommand {
     result.peers = peer
     result.rendezvous = rendezvous
     result.offersRendezvous = offerRendezvous
+    result.mapsPorts = !noPortMapping
     result.lan = !noLan
     result.listen = listen
     result.interfaces = interface

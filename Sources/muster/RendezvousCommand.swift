@@ -19,6 +19,10 @@ struct RendezvousCommand: AsyncParsableCommand {
   @Option(help: "HOST:PORT to listen on (default: every address, port 47475).")
   var listen: String?
 
+  @Flag(
+    name: .customLong("no-port-mapping"), help: "Do not have a router before it let others in.")
+  var noPortMapping = false
+
   @Flag(help: "Say what happens as JSON lines.")
   var json = false
 
@@ -41,8 +45,25 @@ struct RendezvousCommand: AsyncParsableCommand {
       print("A rendezvous on \(addresses.joined(separator: ", ")); end it with Ctrl-C.")
     }
     fflush(nil)
+    if !noPortMapping {
+      let json = json
+      await host.mapPort { Self.tell($0, json: json) }
+    }
     await waitForTheEnd()
     await host.stop()
+  }
+
+  private static func tell(_ mapping: PortMapping, json: Bool) {
+    if json {
+      let mapped = JSONValue.object([
+        ("event", .string("mapped")), ("address", .string("\(mapping.outside)")),
+        ("way", .string(mapping.way.rawValue)),
+      ])
+      print(mapped.text)
+    } else {
+      print("The router lets others in at \(mapping.outside) (by \(mapping.way.rawValue)).")
+    }
+    fflush(nil)
   }
 
   /// Until a signal asks for it, or the time is over.

@@ -245,7 +245,6 @@ def _rules(kind):
         raise ValueError(f"no kind of router: {kind}")
     random = " random,fully-random" if kind == "random" else ""
     to_first = f'iifname "wan" meta l4proto udp dnat to {_PRIVATE}.2' if kind == "full" else ""
-    from_anyone = 'iifname "wan" meta l4proto udp accept' if kind == "full" else ""
     none = 'meta l4proto udp iifname "wan" drop\nmeta l4proto udp oifname "wan" drop'
     # A table is named before it is deleted, so that this also holds where there is none.
     return f"""
@@ -269,7 +268,8 @@ def _rules(kind):
                 {none if kind == "blocked" else ""}
                 iifname "lan" accept
                 ct state established,related accept
-                {from_anyone}
+                # To the first host of a full one, and to whom a gateway.py has mapped a port.
+                ct status dnat accept
             }}
             # The router must not know a stranger's datagram as a connection of its own: the host
             # behind it that uses this port would then get another one towards that stranger.

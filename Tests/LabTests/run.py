@@ -23,6 +23,7 @@ import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
+import checks_ports  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
 from media import Footage  # noqa: E402

@@ -1,0 +1,46 @@
+import MusterBase
+import MusterCore
+
+/// The way in through the gateway: asked for by nodes that look for others beyond their network,
+/// and by no others. Who stays on its LAN opens no door to the world.
+extension MusterNode {
+  private var looksBeyond: Bool {
+    configuration.offersRendezvous || !rendezvousNames.endpoints.isEmpty
+  }
+
+  /// Gateways map to IPv4 addresses other than loopback.
+  private var canBeMapped: Bool {
+    sockets.bound.contains { !$0.isIPv6 && !$0.isLoopback }
+  }
+
+  /// Asks for the mapping, or renews it, when it is time; called every few seconds.
+  func tendPort() {
+    guard configuration.mapsPorts, looksBeyond, canBeMapped, !isStopping,
+      portKeeping.begin(at: now)
+    else { return }
+    let mapper =
+      portMapper ?? PortMapper(port: sockets.port, interfaces: configuration.interfaces)
+    portMapper = mapper
+    Task {
+      let mapping = await mapper.map()
+      let isNews = portKeeping.answered(mapping, at: now)
+      if isStopping { return await closePort() }
+      if isNews { announceOwnAddresses() }
+    }
+  }
+
+  /// Takes the mapping back: within half a second or not at all.
+  func closePort() async {
+    guard let portMapper, let mapping = portKeeping.mapping else { return }
+    await portMapper.unmap(mapping)
+  }
+
+  /// Tells others where this node can be reached: the mapped address last, but never left out.
+  func announceOwnAddresses() {
+    var addresses = ownAddresses
+    if let outside = portKeeping.announced {
+      addresses = addresses.prefix(Limits.addresses - 1) + [outside]
+    }
+    perform(node.setOwnAddresses(addresses, at: now))
+  }
+}

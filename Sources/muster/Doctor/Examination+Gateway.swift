@@ -3,10 +3,12 @@ import MusterBase
 import MusterMesh
 
 extension Examination {
-  /// Whether the gateway opens a port when it is asked. It opens one, at which nobody listens, and
-  /// closes it at once. `mapping` is how rendezvous see this host on IPv4.
-  static func gateway(interfaces: [String], seenAt mapping: NATMapping) async -> [Finding] {
-    let mapper = PortMapper(port: RendezvousHost.port, interfaces: interfaces)
+  /// Whether the gateway opens a port when it is asked: it opens `port`, which nobody may be using,
+  /// and closes it at once. `mapping` is how rendezvous see this host on IPv4.
+  static func gateway(
+    port: UInt16, interfaces: [String], seenAt mapping: NATMapping
+  ) async -> [Finding] {
+    let mapper = PortMapper(port: port, interfaces: interfaces)
     guard let opened = await mapper.map() else {
       return [
         Finding(
@@ -20,7 +22,8 @@ extension Examination {
     return [
       Finding(
         subject: "gateway", verdict: isLast ? .good : .note,
-        fact: "opens ports by \(opened.way.rawValue), at \(host)",
+        fact: "opens a port when asked (\(opened.way.rawValue)), at \(host)"
+          + (isLast ? ": a node has it do so, and everyone can reach it" : ""),
         advice: isLast ? "" : "others see another address: a second NAT, which this does not open")
     ]
   }

@@ -41,8 +41,11 @@ struct Outlook: Sendable {
         mapping: probe.mapping(ipv6: isIPv6))
     }.filter { !$0.reports.isEmpty }
     var gateway: [Finding] = []
-    if let mapping = probe.mapping(ipv6: false), mapping.kind != .none {
-      gateway = await Examination.gateway(interfaces: interfaces, seenAt: mapping)
+    if let mapping = probe.mapping(ipv6: false), mapping.kind != .none,
+      // The one that just asked: free again, and no node's on this machine.
+      let port = probe.observations.first(where: { !$0.local.isIPv6 })?.local.port
+    {
+      gateway = await Examination.gateway(port: port, interfaces: interfaces, seenAt: mapping)
     }
     return Outlook(
       reports: probe.reports, isAskedFor: !given.isEmpty, families: families, gateway: gateway)

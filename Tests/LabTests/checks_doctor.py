@@ -7,6 +7,7 @@ import sys
 import time
 
 from check import check
+from gateway import Gateway, reason_against_gateways
 from netns import inside
 from node import clean_environment
 from rendezvous import Rendezvous
@@ -108,6 +109,30 @@ def the_doctor_says_which_rendezvous_is_dead_and_why(t):
     told = _doctor(t, host, [_NO_NAME])
     t.expect(_verdicts(told, "UDP") == ["bad"], f"nothing resolves: {told}")
     t.expect(told["code"] == FAILURE, f"exit code {told['code']}")
+
+
+@check(needs="namespaces")
+def the_doctor_says_that_the_gateway_opens_ports_and_leaves_none_open(t):
+    reason = reason_against_gateways()
+    if reason:
+        t.skip(reason)
+    internet = t.internet()
+    meeting = _meeting_places(t, internet, 1)
+    for way, natpmp in (("NAT-PMP", True), ("UPnP", False)):
+        home = internet.home("random")
+        gateway = Gateway(home, os.path.join(t.folder, way), natpmp=natpmp, upnp=not natpmp)
+        # There is never more than one on a machine.
+        try:
+            told = _doctor(t, home.hosts[0], meeting)
+            left = gateway.mappings()
+        finally:
+            gateway.close()
+        t.expect(_verdicts(told, "gateway") == ["good"], f"{way}: {told}")
+        fact = "".join(one["fact"] for one in _findings(told, "gateway"))
+        t.expect(way in fact and home.outside in fact, f"{way}: {fact}")
+        t.expect(not left, f"{way}: left open: {left}")
+        _expect_kind(t, told, way, "unknown", False, [home.outside])
+        t.figure(f"{way}: took", told["took"], "s")
 
 
 @check(needs="namespaces")

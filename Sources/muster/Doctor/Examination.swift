@@ -59,7 +59,8 @@ enum Examination {
     ]
   }
 
-  /// The rendezvous that earlier runs left in the data directory, and what kept them from being read.
+  /// The rendezvous that earlier runs left in the data directory, and what kept them from being
+  /// read.
   static func rememberedRendezvous(_ given: String?) -> ([String], [Finding]) {
     guard let path = given ?? DataDirectory.defaultPath else { return ([], []) }
     do {

@@ -48,7 +48,7 @@ private let cases = [
     kind: .none, isCertain: true, outside: ["2001:db8::9"]),
   Case(
     name: "IPv6 on one segment", seen: ["[fe80::1%2]:4000 [fe80::2%2]:1 [fe80::1]:4000"],
-    kind: .none, isCertain: true, outside: ["fe80::1"], isLocal: true),
+    kind: .none, isCertain: false, outside: ["fe80::1"], isLocal: true),
   Case(
     name: "the port is kept, says one",
     seen: [
@@ -137,7 +137,7 @@ private let cases = [
   Case(
     name: "a rendezvous of the own network only",
     seen: ["192.168.1.2:4000 192.168.1.7:1 192.168.1.2:4000"],
-    kind: .none, isCertain: true, outside: ["192.168.1.2"], isLocal: true),
+    kind: .none, isCertain: false, outside: ["192.168.1.2"], isLocal: true),
   Case(
     name: "one of the own network, one beyond",
     seen: [
@@ -147,7 +147,7 @@ private let cases = [
     kind: .portKept, isCertain: false, outside: ["203.0.113.9"]),
   Case(
     name: "loopback", seen: ["127.0.0.1:4000 127.0.0.1:1 127.0.0.1:4000"],
-    kind: .none, isCertain: true, outside: ["127.0.0.1"], isLocal: true),
+    kind: .none, isCertain: false, outside: ["127.0.0.1"], isLocal: true),
   Case(
     name: "a modem's address of shared space",
     seen: ["100.64.0.7:4000 198.51.100.2:1 203.0.113.9:5000"],
@@ -157,9 +157,16 @@ private let cases = [
     seen: ["192.168.1.2:4000 100.64.0.1:1 100.127.255.7:4000"],
     kind: .portKept, isCertain: false, outside: ["100.127.255.7"], isShared: true, isLocal: true),
   Case(
+    name: "two of the provider's network",
+    seen: [
+      "192.168.1.2:4000 100.64.0.1:1 100.127.255.7:4000",
+      "192.168.1.2:4000 100.64.0.2:1 100.127.255.7:4000",
+    ],
+    kind: .portKept, isCertain: false, outside: ["100.127.255.7"], isShared: true, isLocal: true),
+  Case(
     name: "a private network over the internet, with addresses of shared space",
     seen: ["100.64.0.7:4000 100.64.0.1:1 100.64.0.7:4000"],
-    kind: .none, isCertain: true, outside: ["100.64.0.7"], isLocal: true),
+    kind: .none, isCertain: false, outside: ["100.64.0.7"], isLocal: true),
   Case(
     name: "just beside the shared space",
     seen: [

@@ -39,7 +39,8 @@ public struct NATMapping: Equatable, Sendable {
   }
 
   public let kind: Kind
-  /// Whether it was seen with destinations on two hosts, so that it is the same for others.
+  /// Whether it is the same for others: seen from beyond the own network and, where something is
+  /// translated, from two hosts.
   public let isCertain: Bool
   /// The hosts as which this one is seen, in order; port 0. More than one: several ways out.
   public let outside: [Address]
@@ -64,11 +65,12 @@ public struct NATMapping: Equatable, Sendable {
     isShared = mapped.contains { $0.local.isOfSharedSpace || $0.seen.isOfSharedSpace }
     guard !mapped.isEmpty else {
       kind = .none
-      isCertain = true
+      isCertain = !far.isEmpty
       return
     }
     let pairs = Self.pairs(of: mapped)
-    let isSameElsewhere = pairs.contains { $0.destination.bare != $1.destination.bare }
+    let isSameElsewhere =
+      !far.isEmpty && pairs.contains { $0.destination.bare != $1.destination.bare }
     if pairs.contains(where: { $0.seen.port != $1.seen.port }) {
       kind = .portPerDestination
       isCertain = true

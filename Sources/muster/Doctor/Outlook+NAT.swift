@@ -31,10 +31,10 @@ extension Outlook.Family {
 
   private func nat(_ mapping: NATMapping) -> Finding {
     let outside = mapping.outside.map(\.hostText).joined(separator: " and ")
-    let isNoted = mapping.isLocal || !mapping.isCertain
     func finding(_ fact: String, _ advice: String = "") -> Finding {
       Finding(
-        subject: "NAT (\(name))", verdict: isNoted ? .note : .good, fact: fact, advice: advice)
+        subject: "NAT (\(name))", verdict: mapping.isCertain ? .good : .note, fact: fact,
+        advice: advice)
     }
     let same = mapping.isCertain ? "the same for everyone" : "probably the same for everyone"
     let advice = mapping.isCertain ? "" : Self.secondOne

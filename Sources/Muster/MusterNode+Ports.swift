@@ -35,11 +35,12 @@ extension MusterNode {
     await portMapper.unmap(mapping)
   }
 
-  /// Tells others where this node can be reached: the mapped address last, but never left out.
+  /// Tells others where this node can be reached: the mapped address early, so that it is never left
+  /// out.
   func announceOwnAddresses() {
     var addresses = ownAddresses
     if let outside = portKeeping.announced {
-      addresses = addresses.prefix(Limits.addresses - 1) + [outside]
+      addresses.insert(outside, at: min(2, addresses.count))
     }
     perform(node.setOwnAddresses(addresses, at: now))
   }

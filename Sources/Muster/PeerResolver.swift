@@ -1,5 +1,5 @@
+import Glibc
 import MusterBase
-import NIOCore
 import NIOPosix
 
 /// Turns `HOST:PORT` into addresses, off the event loop, again and again: names may change.
@@ -52,17 +52,55 @@ struct PeerResolver: Sendable {
   func resolve() async -> [(endpoint: Endpoint, addresses: [Address])] {
     var found: [(endpoint: Endpoint, addresses: [Address])] = []
     for endpoint in endpoints {
-      let addresses = await Self.lookUp(endpoint)
-      found.append((endpoint, Array(addresses.prefix(Self.addressesPerName))))
+      found.append((endpoint, await Self.lookUp(endpoint)))
     }
     return found
   }
 
+  /// The same, but a name whose look-up takes longer counts as one that does not resolve. Each has
+  /// a thread: one name server that does not answer keeps nobody waiting.
+  func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])] {
+    let timers = endpoints.map { endpoint in
+      let (found, arrival) = AsyncStream<[Address]>.makeStream(bufferingPolicy: .bufferingOldest(1))
+      _ = MediaThread("muster-lookup") { arrival.yield(Self.addresses(of: endpoint)) }
+      let timer = Task {
+        try await Task.sleep(for: limit)
+        arrival.yield([])
+      }
+      return (endpoint, found, timer)
+    }
+    var result: [(endpoint: Endpoint, addresses: [Address])] = []
+    for (endpoint, found, timer) in timers {
+      let addresses = await found.first { _ in true } ?? []
+      timer.cancel()
+      result.append((endpoint, addresses))
+    }
+    return result
+  }
+
   private static func lookUp(_ endpoint: Endpoint) async -> [Address] {
     if let address = Address(endpoint.text) { return [address] }
-    let found = try? await NIOThreadPool.singleton.runIfActive {
-      try SocketAddress.makeAddressResolvingHost(endpoint.host, port: Int(endpoint.port))
+    return (try? await NIOThreadPool.singleton.runIfActive { addresses(of: endpoint) }) ?? []
+  }
+
+  /// All addresses of a name, those first that the system prefers (RFC 6724). Blocks.
+  private static func addresses(of endpoint: Endpoint) -> [Address] {
+    if let address = Address(endpoint.text) { return [address] }
+    var hints = addrinfo()
+    hints.ai_family = AF_UNSPEC
+    hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(endpoint.host, nil, &hints, &list) == 0 else { return [] }
+    defer { freeaddrinfo(list) }
+    var addresses: [Address] = []
+    var entry = list
+    while let one = entry, addresses.count < addressesPerName {
+      if let raw = one.pointee.ai_addr, var address = Address(raw) {
+        address.port = endpoint.port
+        if !addresses.contains(address) { addresses.append(address) }
+      }
+      entry = one.pointee.ai_next
     }
-    return found.flatMap { Address($0) }.map { [$0] } ?? []
+    return addresses
   }
 }

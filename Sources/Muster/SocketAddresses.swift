@@ -24,6 +24,19 @@ extension Address {
     }
   }
 
+  /// The address that a system call filled in; nil for anything but IPv4 and IPv6.
+  init?(_ raw: UnsafePointer<sockaddr>) {
+    switch Int32(raw.pointee.sa_family) {
+    case AF_INET:
+      self.init(
+        raw.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee) })
+    case AF_INET6:
+      self.init(
+        raw.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee) })
+    default: return nil
+    }
+  }
+
   /// The address as NIO sends to it.
   var socketAddress: SocketAddress {
     switch host {

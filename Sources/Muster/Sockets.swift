@@ -128,7 +128,8 @@ final class Sockets {
     }
   }
 
-  private static func udp(_ address: Address, reuse: Bool) -> Int32 {
+  /// A non-blocking socket; negative for an error number.
+  static func udp(_ address: Address, reuse: Bool) -> Int32 {
     address.socketAddress.withSockAddr { pointer, length in
       muster_udp_open(
         address.isIPv6 ? AF_INET6 : AF_INET, pointer, UInt32(length), reuse ? 1 : 0, 1, bufferBytes)
@@ -136,13 +137,17 @@ final class Sockets {
   }
 
   private static func localPort(_ descriptor: Int32) -> UInt16 {
+    localAddress(descriptor)?.port ?? 0
+  }
+
+  /// What a socket is bound to; of a connected one, the address that its datagrams leave from.
+  static func localAddress(_ descriptor: Int32) -> Address? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    return withUnsafeMutableBytes(of: &storage) { bytes -> UInt16 in
-      guard let base = bytes.baseAddress else { return 0 }
-      _ = getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &length)
-      // sin_port and sin6_port lie at the same place.
-      return UInt16(bigEndian: bytes.load(fromByteOffset: 2, as: UInt16.self))
+    return withUnsafeMutablePointer(to: &storage) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
+        getsockname(descriptor, raw, &length) == 0 ? Address(raw) : nil
+      }
     }
   }
 

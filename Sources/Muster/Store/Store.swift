@@ -66,7 +66,7 @@ public final class Store: Sendable {
     } catch { throw explained(error, path) }
   }
 
-  private static func explained(_ error: any Error, _ path: String) -> MusterError {
+  static func explained(_ error: any Error, _ path: String) -> MusterError {
     if let error = error as? MusterError { return error }
     if error is RowDecodingError { return damaged(path) }
     guard let error = error as? DatabaseError else {
@@ -185,7 +185,7 @@ public final class Store: Sendable {
     UInt64(clamping: try row.decode(Int64.self, forColumn: column))
   }
 
-  private static func lines(_ row: Row, _ column: String) throws -> [String] {
+  static func lines(_ row: Row, _ column: String) throws -> [String] {
     try row.decode(String.self, forColumn: column).split(separator: "\n").map { String($0) }
   }
 

@@ -1,84 +1,7 @@
-import ArgumentParser
 import Glibc
 import Muster
 import MusterBase
 import MusterDevices
-
-/// `muster doctor`: does this machine have what a call needs, and what to do where it does not.
-struct DoctorCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "doctor",
-    abstract: "Check the network, the devices and the permissions, and say what to do.")
-
-  @Flag(help: "As one JSON object.")
-  var json = false
-
-  @Option(help: "An interface to check; may be repeated (default: all).")
-  var interface: [String] = []
-
-  @Option(help: "The data directory to check (default: the XDG data directory).")
-  var data: String?
-
-  func run() async throws {
-    let chosen = interface
-    let known = NetworkInterface.list()
-    for name in chosen where !known.contains(where: { $0.name == name }) {
-      throw MusterError(
-        "there is no interface \(name)", hint: "see the list of muster doctor without --interface",
-        kind: .usage)
-    }
-    let interfaces = chosen.isEmpty ? known : known.filter { chosen.contains($0.name) }
-    var findings = Examination.interfaces(interfaces)
-    findings += await Examination.multicast(interfaces)
-    findings += Examination.clock()
-    findings += Examination.dataDirectory(data)
-    findings += Examination.devices()
-    if json { print(Self.json(findings).text) } else { Self.show(findings) }
-    if findings.contains(where: { $0.verdict == .bad }) { throw ExitCode(1) }
-  }
-
-  private static func show(_ findings: [Finding]) {
-    for finding in findings {
-      print("\(finding.verdict.mark)  \(Style.padded(finding.subject, to: 22))\(finding.fact)")
-      if !finding.advice.isEmpty { print("      \(Style.padded("", to: 20))-> \(finding.advice)") }
-    }
-  }
-
-  private static func json(_ findings: [Finding]) -> JSONValue {
-    .object([
-      (
-        "findings",
-        .array(
-          findings.map { finding in
-            .object([
-              ("subject", .string(finding.subject)), ("verdict", .string(finding.verdict.rawValue)),
-              ("fact", .string(finding.fact)), ("advice", .string(finding.advice)),
-            ])
-          })
-      )
-    ])
-  }
-}
-
-/// One thing that was checked.
-struct Finding: Sendable {
-  enum Verdict: String, Sendable {
-    case good, note, bad
-
-    var mark: String {
-      switch self {
-      case .good: "ok  "
-      case .note: "note"
-      case .bad: "BAD "
-      }
-    }
-  }
-
-  var subject: String
-  var verdict: Verdict
-  var fact: String
-  var advice = ""
-}
 
 /// The checks of `muster doctor`, each giving findings.
 enum Examination {
@@ -136,6 +59,24 @@ enum Examination {
     ]
   }
 
+  /// The rendezvous that earlier runs left in the data directory, and what kept them from being
+  /// read.
+  static func rememberedRendezvous(_ given: String?) -> ([String], [Finding]) {
+    guard let path = given ?? DataDirectory.defaultPath else { return ([], []) }
+    do {
+      return (try Store.rendezvous(in: path), [])
+    } catch {
+      return (
+        [],
+        [
+          Finding(
+            subject: "rendezvous", verdict: .note,
+            fact: "those remembered cannot be read: \(error.message)", advice: error.hint)
+        ]
+      )
+    }
+  }
+
   static func dataDirectory(_ given: String?) -> [Finding] {
     guard let path = given ?? DataDirectory.defaultPath else {
       return [
@@ -157,6 +98,31 @@ enum Examination {
         Finding(subject: "data directory", verdict: .bad, fact: error.message, advice: error.hint)
       ]
     }
+  }
+
+  /// What other ways of finding each other need; nothing is asked of anyone.
+  static func services() -> [Finding] {
+    let missing = [
+      (path: "/run/avahi-daemon/socket", name: "avahi-daemon"),
+      (path: "/run/dbus/system_bus_socket", name: "dbus"),
+    ].filter { access($0.path, F_OK) != 0 }.map(\.name)
+    let hasAvahi = missing.isEmpty
+    #if DHT
+      let hasDHT = true
+    #else
+      let hasDHT = false
+    #endif
+    return [
+      Finding(
+        subject: "DNS-SD", verdict: hasAvahi ? .good : .note,
+        fact: hasAvahi
+          ? "avahi-daemon is there" : "\(missing.joined(separator: " and ")) not running",
+        advice: hasAvahi ? "" : "start that for --dns-sd; all else works without"),
+      Finding(
+        subject: "DHT", verdict: hasDHT ? .good : .note,
+        fact: hasDHT ? "this muster can use OpenDHT" : "this muster was built without OpenDHT",
+        advice: hasDHT ? "" : "--dht needs a build with it; all else works without"),
+    ]
   }
 
   static func devices() -> [Finding] {

@@ -56,6 +56,7 @@ let package = Package(
     system("CSpeexDSP", "speexdsp", "libspeexdsp-dev"),
     system("CYUV", nil, "libyuv-dev"),
     system("CQREncode", "libqrencode", "libqrencode-dev"),
+    system("CAvahi", "avahi-client", "libavahi-client-dev"),
     .target(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
@@ -84,7 +85,7 @@ let package = Package(
       name: "Muster",
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-        "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims",
+        "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CAvahi",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"),

@@ -46,6 +46,7 @@ public actor MusterNode {
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
   var peerNames = PeerResolver(endpoints: [])
+  var places = PeerPlaces()
   var rendezvousNames = PeerResolver(endpoints: [])
   /// What the store has of them.
   var rememberedRendezvous: [String] = []
@@ -197,6 +198,7 @@ public actor MusterNode {
     every(1) { $0.emitStatistics() }
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
+    discoverServices()
   }
 
   private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
@@ -306,6 +308,7 @@ public actor MusterNode {
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
     await farewell(to: channels)
+    await stopDiscoveringServices()
     timer?.cancel()
     await control?.close()
     await media.stop()

@@ -28,9 +28,9 @@ enum Layering {
     ],
     "Muster": [
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-      "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "NIOCore", "NIOPosix",
-      "Logging", "Glibc", "Synchronization", "FoundationEssentials", "GRDB", "Foundation",
-      "Dispatch",
+      "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CAvahi", "NIOCore",
+      "NIOPosix", "Logging", "Glibc", "Synchronization", "FoundationEssentials", "GRDB",
+      "Foundation", "Dispatch",
     ],
     "MusterView": [
       "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "Muster",
@@ -57,6 +57,6 @@ enum Layering {
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
-    "CQREncode": "muster",
+    "CQREncode": "muster", "CAvahi": "Muster",
   ]
 }

@@ -2,8 +2,9 @@
 
     python3 zeroconf_peer.py TYPE
 
-Says what it finds as JSON lines: {"event": "found", "name", "addresses", "port", "text"} and
-{"event": "gone", "name"}. Each line of standard input is a service to register: NAME ADDRESS PORT.
+Says what it finds as JSON lines: {"event": "found", "service", "addresses", "port", "text"},
+where the text is in hex, and {"event": "gone", "service"}. Each line of standard input is a
+service to register: NAME ADDRESS PORT.
 """
 
 import ipaddress
@@ -23,16 +24,16 @@ class Listener(ServiceListener):
         self.add_service(zeroconf, kind, name)
 
     def remove_service(self, zeroconf, kind, name):
-        say(event="gone", name=name)
+        say(event="gone", service=name)
 
     def _ask(self, zeroconf, kind, name):
         info = zeroconf.get_service_info(kind, name, timeout=5000)
         if info is None:
-            say(event="silent", name=name)
+            say(event="silent", service=name)
             return
         # The bytes of the record, not what a dictionary makes of them.
-        say(event="found", name=name, addresses=info.parsed_addresses(), port=info.port,
-            host=info.server, text=info.text.hex())
+        say(event="found", service=name, addresses=info.parsed_addresses(), port=info.port,
+            text=info.text.hex())
 
 
 def say(**fields):
@@ -51,7 +52,7 @@ def main():
         zeroconf.register_service(ServiceInfo(
             kind, f"{name}.{kind}", port=int(port), properties={"v": "1"},
             addresses=[ipaddress.ip_address(address).packed], server=f"{name}.local."))
-        say(event="registered", name=name)
+        say(event="registered", service=name)
     zeroconf.close()
 
 

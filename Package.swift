@@ -58,6 +58,7 @@ let package = Package(
     system("CQREncode", "libqrencode", "libqrencode-dev"),
     system("CNATPMP", nil, "libnatpmp-dev"),
     system("CMiniUPnPc", "miniupnpc", "libminiupnpc-dev"),
+    system("CAvahi", "avahi-client", "libavahi-client-dev"),
     .target(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
@@ -87,6 +88,7 @@ let package = Package(
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
         "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
+        "CAvahi",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"),

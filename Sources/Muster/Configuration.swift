@@ -50,6 +50,8 @@ public struct Configuration: Sendable {
   public var mapsPorts = true
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
+  /// Tell everyone on the network, through Avahi, that a node is here, and look for those who do.
+  public var dnsServiceDiscovery = false
   /// `HOST:PORT` to bind; nil for every address and any free port.
   public var listen: String?
   /// Interfaces to announce on; empty for all.

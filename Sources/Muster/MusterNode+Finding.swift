@@ -11,7 +11,8 @@ extension MusterNode {
     if !peers.endpoints.isEmpty {
       Task {
         let found = await peers.resolve()
-        perform(node.setPeers(found.flatMap(\.addresses), at: now))
+        places.named = found.flatMap(\.addresses)
+        perform(node.setPeers(places.all, at: now))
       }
     }
     if !rendezvous.endpoints.isEmpty {

@@ -50,6 +50,7 @@ public actor MusterNode {
   /// Each look costs a ping to everybody: some at once, then not many.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
+  var places = PeerPlaces()
   var rendezvousNames = PeerResolver(endpoints: [])
   /// What the store has of them.
   var rememberedRendezvous: [String] = []
@@ -205,6 +206,7 @@ public actor MusterNode {
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
     every(Self.interfacePollSeconds) { $0.tendPort() }
+    discoverServices()
   }
 
   private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
@@ -292,6 +294,7 @@ public actor MusterNode {
     for channel in channels { perform(node.leave(channel, at: now)) }
     await farewell(to: channels)
     async let portClosed: Void = closePort()
+    await stopDiscoveringServices()
     timer?.cancel()
     await control?.close()
     await networkChanges?.close()

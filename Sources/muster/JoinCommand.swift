@@ -80,6 +80,11 @@ struct JoinCommand: AsyncParsableCommand {
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
   var noLan = false
 
+  @Flag(
+    name: .customLong("dns-sd"),
+    help: "Find others by DNS-SD, too: tells everyone on the network that a node is here.")
+  var dnsServiceDiscovery = false
+
   @Option(help: "HOST:PORT to listen on (default: every address, any free port).")
   var listen: String?
 
@@ -169,6 +174,7 @@ struct JoinCommand: AsyncParsableCommand {
     result.offersRendezvous = offerRendezvous
     result.mapsPorts = !noPortMapping
     result.lan = !noLan
+    result.dnsServiceDiscovery = dnsServiceDiscovery
     result.listen = listen
     result.interfaces = interface
     result.recordDirectory = record

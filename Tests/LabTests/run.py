@@ -18,6 +18,7 @@ import check  # noqa: E402
 import checks_call  # noqa: E402, F401
 import checks_command  # noqa: E402, F401
 import checks_detection  # noqa: E402, F401
+import checks_dnssd  # noqa: E402, F401
 import checks_doctor  # noqa: E402, F401
 import checks_endings  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401

@@ -29,8 +29,8 @@ enum Layering {
     "Muster": [
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
       "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
-      "NIOCore", "NIOPosix", "Logging", "Glibc", "Synchronization", "FoundationEssentials",
-      "GRDB", "Foundation", "Dispatch",
+      "CAvahi", "NIOCore", "NIOPosix", "Logging", "Glibc", "Synchronization",
+      "FoundationEssentials", "GRDB", "Foundation", "Dispatch",
     ],
     "MusterView": [
       "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "Muster",
@@ -57,6 +57,6 @@ enum Layering {
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
-    "CQREncode": "muster", "CNATPMP": "Muster", "CMiniUPnPc": "Muster",
+    "CQREncode": "muster", "CNATPMP": "Muster", "CMiniUPnPc": "Muster", "CAvahi": "Muster",
   ]
 }

@@ -1,0 +1,55 @@
+import MusterBase
+import NIOCore
+
+/// Where others may be, by who says so.
+struct PeerPlaces {
+  /// What the names given by the user, or by an invite, stand for now.
+  var named: [Address] = []
+  /// What DNS-SD names.
+  var services: [Address] = []
+  var discovery: ServiceDiscovery?
+
+  /// Those given by the user first: what strangers say does not push them out.
+  var all: [Address] { named + services }
+}
+
+/// DNS-SD: places that it names are announced to like any others, and so, whoever named them, lead
+/// to members only.
+extension MusterNode {
+  /// A hung daemon must not hold up a node that leaves; that it goes is noticed there anyway.
+  private static let withdrawal = TimeAmount.milliseconds(300)
+
+  func discoverServices() {
+    guard configuration.dnsServiceDiscovery else { return }
+    let loop = loop
+    places.discovery = ServiceDiscovery(
+      port: sockets.port, interfaces: configuration.interfaces,
+      onChange: { [weak self] addresses in
+        loop.execute { [weak self] in self?.assumeIsolated { $0.found(services: addresses) } }
+      },
+      onWarning: { [weak self] warning in
+        loop.execute { [weak self] in self?.assumeIsolated { $0.emit(.warning(warning)) } }
+      })
+  }
+
+  private func found(services: [Address]) {
+    guard !isStopping else { return }
+    places.services = services
+    perform(node.setPeers(places.all, at: now))
+  }
+
+  /// Takes the service from the network.
+  func stopDiscoveringServices() async {
+    guard let discovery = places.discovery else { return }
+    places.discovery = nil
+    let done = loop.makePromise(of: Void.self)
+    // Ending it may block, so it happens on a thread of its own.
+    _ = MediaThread("muster-dns-sd") {
+      discovery.stop()
+      done.succeed()
+    }
+    let limit = loop.scheduleTask(in: Self.withdrawal) { done.succeed() }
+    try? await done.futureResult.get()
+    limit.cancel()
+  }
+}

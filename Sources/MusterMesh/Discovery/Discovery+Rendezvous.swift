@@ -50,18 +50,34 @@ extension Discovery {
   private mutating func note(
     _ record: RendezvousRecords.Record, channel index: Int, at now: Instant
   ) {
-    guard let plaintext = DiscoveryDatagram.open(record.announce, with: channels[index].key),
-      let signed = try? SignedAnnounce(decoding: plaintext),
-      signed.announce.author != identity.id
-    else { return }
+    guard let announce = secondHand(record.announce, channel: index) else { return }
+    counters.told += 1
+    let peer = LinkID(channel: channels[index].id, peer: announce.author)
+    contacts.told(peer, [record.seen] + announce.addresses, at: now)
+  }
+
+  /// What an announce says that did not come from its author itself; nil for one that nobody of the
+  /// channel signed, for this node's own, and for those of members who are linked.
+  mutating func secondHand(_ datagram: [UInt8], channel index: Int) -> Announce? {
+    guard let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) else {
+      counters.unreadable += 1
+      return nil
+    }
+    guard let signed = try? SignedAnnounce(decoding: plaintext) else {
+      counters.malformed += 1
+      return nil
+    }
+    guard signed.announce.author != identity.id else {
+      counters.ownAnnounce += 1
+      return nil
+    }
     let peer = LinkID(channel: channels[index].id, peer: signed.announce.author)
-    guard !linkedPeers.contains(peer) else { return }
+    guard !linkedPeers.contains(peer) else { return nil }
     guard signed.isGenuine(in: channels[index].id) else {
       counters.forged += 1
-      return
+      return nil
     }
-    counters.told += 1
-    contacts.told(peer, [record.seen] + signed.announce.addresses, at: now)
+    return signed.announce
   }
 
   mutating func perform(_ step: RendezvousClient.Step, at now: Instant) -> [Output] {
@@ -82,9 +98,7 @@ extension Discovery {
     _ now: Instant
   ) -> [Output] {
     guard let index = channels.firstIndex(where: { $0.id == id }) else { return [] }
-    let addresses = (ownAddresses + rendezvous.outside.filter { !ownAddresses.contains($0) })
-      .prefix(Limits.addresses)
-    let announce = nextAnnounce(in: index, Array(addresses), at: now)
+    let announce = nextAnnounce(in: index, reachable(rendezvous.outside), at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
     // A rendezvous may be a member as well, and hear of this one directly.
@@ -95,6 +109,14 @@ extension Discovery {
           channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
         return .send(registration, to: address)
       }
+  }
+
+  /// This node's own addresses and those at which others see it.
+  func reachable(_ outside: [Address]) -> [Address] {
+    let all = (ownAddresses + outside).reduce(into: [Address]()) {
+      if !$0.contains($1) { $0.append($1) }
+    }
+    return Array(all.prefix(Limits.addresses))
   }
 
   private func registration(

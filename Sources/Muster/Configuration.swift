@@ -46,6 +46,9 @@ public struct Configuration: Sendable {
   public var rendezvous: [String] = []
   /// Be a rendezvous for others, too.
   public var offersRendezvous = false
+  /// `HOST:PORT` of nodes of an OpenDHT network in which members are looked for, by which this node
+  /// becomes one of it; an error in a build without the trait DHT.
+  public var dht: [String] = []
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
   /// `HOST:PORT` to bind; nil for every address and any free port.

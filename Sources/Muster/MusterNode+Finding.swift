@@ -21,6 +21,7 @@ extension MusterNode {
         rememberRendezvous(found)
       }
     }
+    resolveDHT()
   }
 
   /// Looks for others at these places, too; those that make no sense are left out.

@@ -18,6 +18,8 @@ public enum Limits {
   public static let configuredPeers = 64
   /// Rendezvous at which one node registers.
   public static let rendezvous = 8
+  /// Nodes of a DHT that are given to begin with.
+  public static let dhtNodes = 8
   /// Answered handshakes of a link that wait for the initiator to use one.
   public static let sessionsPerLink = 3
 

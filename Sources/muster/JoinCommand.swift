@@ -72,6 +72,12 @@ struct JoinCommand: AsyncParsableCommand {
   @Flag(name: .customLong("offer-rendezvous"), help: "Be a rendezvous for others, too.")
   var offerRendezvous = false
 
+  @Option(
+    help:
+      "HOST:PORT of a node of an OpenDHT network where members meet; may be repeated (builds with DHT only)."
+  )
+  var dht: [String] = []
+
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
   var noLan = false
 
@@ -162,6 +168,7 @@ struct JoinCommand: AsyncParsableCommand {
     result.peers = peer
     result.rendezvous = rendezvous
     result.offersRendezvous = offerRendezvous
+    result.dht = dht
     result.lan = !noLan
     result.listen = listen
     result.interfaces = interface

@@ -28,8 +28,9 @@ enum Layering {
     ],
     "Muster": [
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-      "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "NIOCore", "NIOPosix",
-      "Logging", "Glibc", "Synchronization", "FoundationEssentials", "GRDB", "Foundation",
+      "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "COpenDHT", "NIOCore",
+      "NIOPosix", "Logging", "Glibc", "Synchronization", "FoundationEssentials", "GRDB",
+      "Foundation",
       "Dispatch",
     ],
     "MusterView": [
@@ -57,6 +58,6 @@ enum Layering {
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
-    "CQREncode": "muster",
+    "CQREncode": "muster", "COpenDHT": "Muster",
   ]
 }

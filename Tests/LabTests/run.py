@@ -18,6 +18,7 @@ import check  # noqa: E402
 import checks_call  # noqa: E402, F401
 import checks_command  # noqa: E402, F401
 import checks_detection  # noqa: E402, F401
+import checks_dht  # noqa: E402, F401
 import checks_endings  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
@@ -25,6 +26,7 @@ import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
+from dht import reason_against_dht  # noqa: E402
 from media import Footage  # noqa: E402
 from netns import reason_against_namespaces  # noqa: E402
 from node import Unexpected  # noqa: E402
@@ -72,6 +74,7 @@ class Runner:
         self.lacking = {
             "namespaces": reason_against_namespaces(),
             "ffmpeg": None if shutil.which("ffmpeg") else "no ffmpeg",
+            "dht": reason_against_dht(muster, folder),
         }
 
     def run(self, chosen):

@@ -1,26 +1,35 @@
 # Muster's commands. `make` alone lists them.
 
 PREFIX ?= /usr/local
+# DHT: with OpenDHT, in directories of its own; the command is then under the GPL's terms.
+TRAITS ?=
 # Of `make fuzz`: how long each target runs.
 SECONDS ?= 60
 
 SWIFT_FLAGS = -c release --explicit-target-dependency-import-check error
-MUSTER = .build/release/muster
+BUILD = .build
+PACKAGES = build
+ifeq ($(TRAITS),DHT)
+SWIFT_FLAGS += --traits DHT
+BUILD = .build-dht
+PACKAGES = dht
+endif
+MUSTER = $(BUILD)/release/muster
 # The installed command carries the Swift runtime, so that it runs where no Swift is.
-STATIC = .build-static/release/muster
+STATIC = $(BUILD)-static/release/muster
 SOURCES = Package.swift $(shell find Sources -type f)
 
-.PHONY: help setup build demo test fuzz lint bench docs install uninstall clean
+.PHONY: help setup build demo test test-dht fuzz lint bench docs install uninstall clean
 .DEFAULT_GOAL := help
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install the Debian packages that building needs and this machine lacks
-	@.ci/setup build
+	@.ci/setup $(PACKAGES)
 
-build: setup ## Build the command in release configuration
-	swift build $(SWIFT_FLAGS)
+build: setup ## Build the command in release configuration; TRAITS=DHT: with OpenDHT
+	swift build $(SWIFT_FLAGS) --scratch-path $(BUILD)
 
 demo: build ## Run a call of three nodes on this machine
 	$(MUSTER) demo --video Tests/Vectors/media/bunny_320x180.ivf \
@@ -34,6 +43,11 @@ test: ## Build and run every test, a brief fuzz run included
 	Tests/PageTests/run
 	Tests/DeviceTests/run
 	Tests/Fuzz/run 5
+
+test-dht: ## Build the command with OpenDHT, and run the checks that need it
+	@.ci/setup test-dht
+	$(MAKE) build TRAITS=DHT
+	Tests/LabTests/run --muster .build-dht/release/muster --only dht --only midnight
 
 fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each
 	Tests/Fuzz/run $(SECONDS)
@@ -51,8 +65,8 @@ docs: setup ## Write the library's reference to .build-docs
 	  --target Muster --output-path .build-docs --transform-for-static-hosting
 
 $(STATIC): $(SOURCES)
-	@.ci/setup build
-	swift build $(SWIFT_FLAGS) --static-swift-stdlib --scratch-path .build-static --product muster
+	@.ci/setup $(PACKAGES)
+	swift build $(SWIFT_FLAGS) --static-swift-stdlib --scratch-path $(BUILD)-static --product muster
 
 install: $(STATIC) ## Install the command under PREFIX=/usr/local
 	install -D -m 755 $(STATIC) $(DESTDIR)$(PREFIX)/bin/muster

@@ -39,6 +39,11 @@ let package = Package(
       ]),
     .executable(name: "muster", targets: ["muster"]),
   ],
+  traits: [
+    .trait(
+      name: "DHT",
+      description: "Finding members through OpenDHT, a library under the GPL, version 3 or later.")
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -58,7 +63,8 @@ let package = Package(
     system("CQREncode", "libqrencode", "libqrencode-dev"),
     system("CNATPMP", nil, "libnatpmp-dev"),
     system("CMiniUPnPc", "miniupnpc", "libminiupnpc-dev"),
-    system("CAvahi", "avahi-client", "libavahi-client-dev"),
+    system("CAvahi", nil, "libavahi-client-dev"),
+    system("COpenDHT", "opendht-c", "libopendht-c-dev"),
     .target(
       name: "CMusterShims", dependencies: ["CVPX", "COpus", "CV4L2"],
       cSettings: [.define("_GNU_SOURCE")]),
@@ -88,7 +94,7 @@ let package = Package(
       dependencies: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
         "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
-        "CAvahi",
+        "CAvahi", .target(name: "COpenDHT", condition: .when(traits: ["DHT"])),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "GRDB", package: "GRDB.swift"),

@@ -48,6 +48,9 @@ public struct Configuration: Sendable {
   public var offersRendezvous = false
   /// Have the gateway let others in, if this node looks for them beyond its LAN.
   public var mapsPorts = true
+  /// `HOST:PORT` of nodes of an OpenDHT network in which members are looked for, by which this node
+  /// becomes one of it; an error in a build without the trait DHT.
+  public var dht: [String] = []
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
   /// Tell everyone on the network, through Avahi, that a node is here, and look for those who do.

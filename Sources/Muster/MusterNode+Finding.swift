@@ -23,6 +23,7 @@ extension MusterNode {
       }
     }
     tendPort()
+    resolveDHT()
   }
 
   /// Looks for others at these places, too; those that make no sense are left out.

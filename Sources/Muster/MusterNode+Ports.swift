@@ -5,7 +5,7 @@ import MusterCore
 /// and by no others. Who stays on its LAN opens no door to the world.
 extension MusterNode {
   private var looksBeyond: Bool {
-    configuration.offersRendezvous || !rendezvousNames.endpoints.isEmpty
+    configuration.offersRendezvous || !rendezvousNames.endpoints.isEmpty || dht != nil
   }
 
   /// Gateways map to IPv4 addresses other than loopback.

@@ -52,7 +52,10 @@ public actor MusterNode {
   var peerNames = PeerResolver(endpoints: [])
   var places = PeerPlaces()
   var rendezvousNames = PeerResolver(endpoints: [])
-  /// What the store has of them.
+  /// Nil where no DHT is configured.
+  var dht: DHTState?
+  nonisolated let dhtInbox = DHTInbox()
+  /// What the store has of the rendezvous.
   var rememberedRendezvous: [String] = []
   var portKeeping = PortKeeping()
   var portMapper: PortMapper?
@@ -105,6 +108,7 @@ public actor MusterNode {
     let rendezvous = try configuration.rendezvous.map { text throws(MusterError) in
       try PeerResolver.Endpoint(text, option: "--rendezvous")
     }
+    let dht = try DHTState(configuration.dht)
     let known = Set(NetworkInterface.list().map(\.name))
     for name in configuration.interfaces where !known.contains(name) {
       throw MusterError(
@@ -139,7 +143,7 @@ public actor MusterNode {
     try? await loop.submit { reference.node = shell }.get()
     await shell.begin(
       channels, peers: PeerResolver(endpoints: peers),
-      rendezvous: PeerResolver(endpoints: rendezvous), warnings: opened.warnings)
+      rendezvous: PeerResolver(endpoints: rendezvous), dht: dht, warnings: opened.warnings)
     await shell.openControl()
     await shell.watchNetwork()
     return shell
@@ -180,7 +184,7 @@ public actor MusterNode {
 
   private func begin(
     _ channels: [ChannelOpening.Result], peers: PeerResolver, rendezvous: PeerResolver,
-    warnings: [MusterError]
+    dht: DHTState?, warnings: [MusterError]
   ) {
     for warning in warnings { emit(.warning(warning)) }
     if configuration.lan, !sockets.hearsTheLAN {
@@ -199,6 +203,7 @@ public actor MusterNode {
         hasAudio: media.hasAudioSource, at: now))
     peerNames = peers
     rendezvousNames = rendezvous
+    self.dht = dht
     for channel in channels { enter(channel, call: configuration.call) }
     every(Self.interfacePollSeconds) { $0.updateInterfaces() }
     every(Self.wallClockSeconds) { $0.setWallClock() }
@@ -207,9 +212,10 @@ public actor MusterNode {
     every(Self.resolveSeconds) { $0.resolve() }
     every(Self.interfacePollSeconds) { $0.tendPort() }
     discoverServices()
+    beginDHT()
   }
 
-  private func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
+  func every(_ seconds: Int64, _ body: @escaping @Sendable (isolated MusterNode) -> Void) {
     let task = loop.scheduleRepeatedTask(initialDelay: .seconds(seconds), delay: .seconds(seconds))
     {
       [weak self] _ in
@@ -299,6 +305,7 @@ public actor MusterNode {
     await control?.close()
     await networkChanges?.close()
     await media.stop()
+    await dht?.table.stop()
     await writer?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
     await portClosed

@@ -20,6 +20,8 @@ public enum Limits {
   public static let rendezvous = 8
   /// Services of others that DNS-SD names and one node looks up.
   public static let services = 16
+  /// Nodes of a DHT that are given to begin with.
+  public static let dhtNodes = 8
   /// Answered handshakes of a link that wait for the initiator to use one.
   public static let sessionsPerLink = 3
 

@@ -208,7 +208,7 @@ extension Node {
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
     guard !isDetoured(link), address.isUnicast, address.detour == nil else { return }
     _ = peers.update(link) { $0.seesThisNodeAt = address.withoutZone }
-    discovery.setSeen(peers.compactMap { $0.value.seesThisNodeAt })
+    discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
   }
 
   /// A member who is reached through somebody says where it may be reached itself.

@@ -61,9 +61,23 @@ public struct ChannelKey: Sendable {
   /// The key pair whose public half is the channel's tag at rendezvous in one period: who signs
   /// with it knows the channel's key, and tags of two periods have nothing in common.
   public func rendezvousTag(period: UInt64) -> Identity {
-    let number = (0..<8).map { UInt8(truncatingIfNeeded: period >> (56 - 8 * $0)) }
-    return Identity(
-      seed: Blake2b.derive("muster/1 rendezvous tag", number, from: secret, in: .guarded))
+    Identity(
+      seed: Blake2b.derive(
+        "muster/1 rendezvous tag", Self.bigEndian(period), from: secret, in: .guarded))
+  }
+
+  /// Bytes of a tag in the DHT: an OpenDHT InfoHash.
+  public static let dhtTagBytes = 20
+
+  /// Where in the DHT the channel's members leave their announces on one day since 1970: who does
+  /// not know the key can neither find the place nor link those of two days.
+  public func dhtTag(day: UInt64) -> [UInt8] {
+    let message = Array("muster/1 dht tag".utf8) + Self.bigEndian(day)
+    return Blake2b.mac(message[...], key: secret, count: Self.dhtTagBytes)
+  }
+
+  private static func bigEndian(_ number: UInt64) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
   }
 
   /// The key of one kind of handshake MAC (or of cookie replies) towards one responder: it proves

@@ -76,6 +76,11 @@ struct JoinCommand: AsyncParsableCommand {
     name: .customLong("no-port-mapping"),
     help: "Do not have the router let others in, even where --rendezvous looks beyond it.")
   var noPortMapping = false
+  @Option(
+    help:
+      "HOST:PORT of a node of an OpenDHT network where members meet; may be repeated (builds with DHT only)."
+  )
+  var dht: [String] = []
 
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
   var noLan = false
@@ -173,6 +178,7 @@ struct JoinCommand: AsyncParsableCommand {
     result.rendezvous = rendezvous
     result.offersRendezvous = offerRendezvous
     result.mapsPorts = !noPortMapping
+    result.dht = dht
     result.lan = !noLan
     result.dnsServiceDiscovery = dnsServiceDiscovery
     result.listen = listen

@@ -27,7 +27,7 @@ class Check:
 
 
 def check(needs=(), timed=False):
-    """Registers a check. `needs`: "namespaces", "ffmpeg", "numpy"; `timed`: holds a stopwatch,
+    """Registers a check. `needs`: "namespaces", "ffmpeg", "dht"; `timed`: holds a stopwatch,
     so one more try is fair where the machine was busy."""
     def register(function):
         _all.append(Check(function, (needs,) if isinstance(needs, str) else needs, timed))

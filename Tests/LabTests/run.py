@@ -20,6 +20,7 @@ import checks_command  # noqa: E402, F401
 import checks_detection  # noqa: E402, F401
 import checks_dnssd  # noqa: E402, F401
 import checks_doctor  # noqa: E402, F401
+import checks_dht  # noqa: E402, F401
 import checks_endings  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
@@ -28,6 +29,7 @@ import checks_nat  # noqa: E402, F401
 import checks_ports  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
+from dht import reason_against_dht  # noqa: E402
 from media import Footage  # noqa: E402
 from netns import reason_against_namespaces  # noqa: E402
 from node import Unexpected  # noqa: E402
@@ -75,6 +77,7 @@ class Runner:
         self.lacking = {
             "namespaces": reason_against_namespaces(),
             "ffmpeg": None if shutil.which("ffmpeg") else "no ffmpeg",
+            "dht": reason_against_dht(muster, folder),
         }
 
     def run(self, chosen):

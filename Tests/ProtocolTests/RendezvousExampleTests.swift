@@ -12,6 +12,10 @@ private let period: UInt64 = 472_222
   try expect("rendezvous-tag", is: tag.id.key.bytes)
 }
 
+@Test func tagsInADHTFollowFromTheChannelsSecret() throws {
+  try expect("dht-tag", is: Cast().channel.dhtTag(day: 19_675))
+}
+
 @Test func theWordsWithARendezvousAreLaidOutAsWritten() throws {
   let cast = try Cast()
   let hello = RendezvousHello(token: token)

@@ -44,6 +44,24 @@ struct NodeTests {
     await first.stop()
   }
 
+  @Test func aDHTNeedsABuildWithOne() async throws {
+    var configuration = configuration("first", key: .fromName("no DHT"))
+    // No address at all, so that a build with a DHT refuses it, too.
+    configuration.dht = ["nowhere"]
+    do {
+      _ = try await MusterNode.start(configuration)
+      Issue.record("a node started with it")
+    } catch {
+      #expect(error.kind == .usage)
+      #if DHT
+        #expect(error.message.contains("not an address"))
+      #else
+        #expect(error.message == "this build has no DHT")
+        #expect(error.hint.contains("swift build --traits DHT"))
+      #endif
+    }
+  }
+
   @Test func aBusyPortIsAClearError() async throws {
     let key = ChannelKey.fromName("busy")
     let first = try await MusterNode.start(configuration("first", key: key))

@@ -29,7 +29,7 @@ enum Layering {
     "Muster": [
       "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
       "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
-      "CAvahi", "NIOCore", "NIOPosix", "Logging", "Glibc", "Synchronization",
+      "CAvahi", "COpenDHT", "NIOCore", "NIOPosix", "Logging", "Glibc", "Synchronization",
       "FoundationEssentials", "GRDB", "Foundation", "Dispatch",
     ],
     "MusterView": [
@@ -58,5 +58,6 @@ enum Layering {
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
     "CQREncode": "muster", "CNATPMP": "Muster", "CMiniUPnPc": "Muster", "CAvahi": "Muster",
+    "COpenDHT": "Muster",
   ]
 }

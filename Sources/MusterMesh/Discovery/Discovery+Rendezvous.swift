@@ -15,19 +15,14 @@ extension Discovery {
 
   /// Where this node may be reached: at its own addresses, where rendezvous see it, and where
   /// neighbours do.
-  public var reachableAddresses: [Address] {
-    let outside = (rendezvous.outside + seen).prefix(Self.outsideLimit)
-    var all = Array(ownAddresses.prefix(Limits.addresses - outside.count))
-    for address in outside where !all.contains(address) { all.append(address) }
-    return all
-  }
+  public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
   /// Outside addresses that are told: behind most NATs they are all the same, behind others each is
   /// good for one peer only.
   private static let outsideLimit = 3
 
   /// Sets where neighbours see this node; what most of them say counts, since any of them may lie.
-  public mutating func setSeen(_ addresses: [Address]) {
+  public mutating func setSeenByNeighbours(_ addresses: [Address]) {
     var votes: [(address: Address, count: Int)] = []
     for address in addresses where !ownAddresses.contains(address) {
       if let place = votes.firstIndex(where: { $0.address == address }) {
@@ -37,7 +32,7 @@ extension Discovery {
       }
     }
     votes.sort { $0.count == $1.count ? $0.address < $1.address : $0.count > $1.count }
-    seen = votes.prefix(Self.outsideLimit).map(\.address)
+    seenByNeighbours = votes.prefix(Self.outsideLimit).map(\.address)
   }
 
   /// A member says itself, by way of somebody else, where it may be reached.
@@ -91,18 +86,34 @@ extension Discovery {
   private mutating func note(
     _ record: RendezvousRecords.Record, channel index: Int, at now: Instant
   ) {
-    guard let plaintext = DiscoveryDatagram.open(record.announce, with: channels[index].key),
-      let signed = try? SignedAnnounce(decoding: plaintext),
-      signed.announce.author != identity.id
-    else { return }
+    guard let announce = secondHand(record.announce, channel: index) else { return }
+    counters.told += 1
+    let peer = LinkID(channel: channels[index].id, peer: announce.author)
+    contacts.told(peer, [record.seen] + announce.addresses, at: now)
+  }
+
+  /// What an announce says that did not come from its author itself; nil for one that nobody of the
+  /// channel signed, for this node's own, and for those of members who are linked.
+  mutating func secondHand(_ datagram: [UInt8], channel index: Int) -> Announce? {
+    guard let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) else {
+      counters.unreadable += 1
+      return nil
+    }
+    guard let signed = try? SignedAnnounce(decoding: plaintext) else {
+      counters.malformed += 1
+      return nil
+    }
+    guard signed.announce.author != identity.id else {
+      counters.ownAnnounce += 1
+      return nil
+    }
     let peer = LinkID(channel: channels[index].id, peer: signed.announce.author)
-    guard !linkedPeers.contains(peer) else { return }
+    guard !linkedPeers.contains(peer) else { return nil }
     guard signed.isGenuine(in: channels[index].id) else {
       counters.forged += 1
-      return
+      return nil
     }
-    counters.told += 1
-    contacts.told(peer, [record.seen] + signed.announce.addresses, at: now)
+    return signed.announce
   }
 
   mutating func perform(_ step: RendezvousClient.Step, at now: Instant) -> [Output] {
@@ -134,6 +145,16 @@ extension Discovery {
           channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
         return .send(registration, to: address)
       }
+  }
+
+  /// This node's own addresses and some of those at which others see it, as many as an announce has
+  /// room for.
+  func reachable(_ outside: [Address]) -> [Address] {
+    var chosen: [Address] = []
+    for address in outside where chosen.count < Self.outsideLimit {
+      if !chosen.contains(address), !ownAddresses.contains(address) { chosen.append(address) }
+    }
+    return ownAddresses.prefix(Limits.addresses - chosen.count) + chosen
   }
 
   private func registration(

@@ -24,6 +24,8 @@ public struct Discovery: Sendable {
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
     var answers = AnswerLedger()
+    var postings = PostingSchedule()
+    var posted = PostedAnnounces()
     /// Whether this node only hears others under this key, as under a former one, and is silent
     /// unless asked.
     var isPassive = false
@@ -37,11 +39,15 @@ public struct Discovery: Sendable {
   var challenges = ChallengeLedger()
   var rendezvous = RendezvousClient()
   var contacts = Contacts()
-  private var jitter: PRNG
+  /// Where a DHT sees this node.
+  var seenAddresses: [Address] = []
+  /// For announces that were found in a DHT: anyone who learns a tag can leave junk there.
+  var postedBudget = PostedAnnounces.newBudget
+  var jitter: PRNG
   private var lastCounter: UInt64 = 0
   var ownAddresses: [Address] = []
   /// Where neighbours see this node, most of them first.
-  var seen: [Address] = []
+  var seenByNeighbours: [Address] = []
   private var peers = ConfiguredPeers()
   private(set) var linked: [Address] = []
   private(set) var linkedPeers: [LinkID] = []
@@ -86,7 +92,10 @@ public struct Discovery: Sendable {
 
   /// Announces every channel at once, as after a time in which nothing was heard.
   public mutating func restart(at now: Instant) -> [Output] {
-    for index in channels.indices { channels[index].schedule.restart(at: now) }
+    for index in channels.indices {
+      channels[index].schedule.restart(at: now)
+      channels[index].postings.restart()
+    }
     peers.restart(at: now)
     rendezvous.restart(at: now)
     return tick(at: now)

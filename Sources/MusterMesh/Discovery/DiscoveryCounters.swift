@@ -36,8 +36,10 @@ public struct DiscoveryCounters: Equatable, Sendable {
 
   /// Records of a rendezvous that were not asked for.
   public var foreignRecords: UInt64 = 0
-  /// Members of whom a rendezvous told.
+  /// Members of whom a rendezvous or a DHT told.
   public var told: UInt64 = 0
+  /// Announces from a DHT that were not looked at: the budget for them was used up.
+  public var unread: UInt64 = 0
 
   public init() {}
 }

@@ -107,11 +107,7 @@ enum Examination {
       (path: "/run/dbus/system_bus_socket", name: "dbus"),
     ].filter { access($0.path, F_OK) != 0 }.map(\.name)
     let hasAvahi = missing.isEmpty
-    #if DHT
-      let hasDHT = true
-    #else
-      let hasDHT = false
-    #endif
+    let hasDHT = DHT.isBuiltIn
     return [
       Finding(
         subject: "DNS-SD", verdict: hasAvahi ? .good : .note,

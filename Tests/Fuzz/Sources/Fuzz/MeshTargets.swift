@@ -38,11 +38,17 @@ enum DiscoveryTarget {
         let sealed = key.sealAnnounce(program.bytes(), kind: 2, entropy: &sealing)
         received += 1
         count(discovery.receive([0x02] + sealed, from: source, at: now), in: &sent)
-      default:
+      case 3:
         let announce = announce(&program)
         let sealed = key.sealAnnounce(announce, kind: 1, entropy: &sealing)
         received += 1
         count(discovery.receive([0x01] + sealed, from: source, at: now), in: &sent)
+      default:
+        let isSealed = program.bit()
+        let left = isSealed ? announce(&program) : program.bytes()
+        let sealed = [0x01] + key.sealAnnounce(left, kind: 1, entropy: &sealing)
+        count(discovery.found(isSealed ? sealed : left, in: key.channelID, at: now), in: &sent)
+        check(discovery.takePostings(day: program.u64(), at: now).count <= 1, "one at a time")
       }
     }
   }

@@ -1,0 +1,119 @@
+import MusterBase
+import MusterCore
+import MusterMesh
+
+/// Leaving announces in a DHT, and looking there for those of others.
+extension MusterNode {
+  /// What a node has of a DHT, where one is configured.
+  struct DHTState {
+    var table: any HashTable
+    var names: PeerResolver
+    /// The nodes of the DHT that were given to it.
+    var bootstraps: [Address] = []
+    var listening: [PostingPlace] = []
+    var isAskingWhereSeen = false
+
+    /// Takes part in the DHT that has these nodes, as `HOST:PORT`; nil where there are none.
+    init?(_ nodes: [String]) throws(MusterError) {
+      guard !nodes.isEmpty else { return nil }
+      table = try DHT.open()
+      names = PeerResolver(
+        endpoints: try nodes.prefix(Limits.dhtNodes).map { text throws(MusterError) in
+          try PeerResolver.Endpoint(text, option: "--dht")
+        })
+    }
+  }
+
+  /// Nodes of the DHT to begin with; names may come to mean others.
+  private static let bootstrapLimit = 32
+  private static let millisecondsPerDay: UInt64 = 86_400_000
+
+  /// Looks at what is due every second, and for where this node is seen.
+  func beginDHT() {
+    guard dht != nil else { return }
+    every(1) { $0.tendDHT() }
+    every(2) { $0.askWhereSeen() }
+  }
+
+  /// Asks for the addresses of the DHT's nodes again, and begins with those that are new.
+  func resolveDHT() {
+    guard let names = dht?.names else { return }
+    Task {
+      let found = await names.resolve().flatMap(\.addresses)
+      guard let known = dht?.bootstraps, !isStopping else { return }
+      let new = found.filter { !known.contains($0) }.prefix(Self.bootstrapLimit - known.count)
+      dht?.bootstraps += new
+      dht?.table.bootstrap(Array(new))
+      tendDHT()
+    }
+  }
+
+  /// Leaves the announces that are due and listens under the tags of the day.
+  private func tendDHT() {
+    guard let dht, !dht.bootstraps.isEmpty, !isStopping else { return }
+    let day = WallClock.milliseconds / Self.millisecondsPerDay
+    let places = node.postingPlaces(day: day)
+    for place in dht.listening where !places.contains(place) {
+      dht.table.stopListening(under: place.tag)
+    }
+    for place in places where !dht.listening.contains(place) { listen(at: place, dht.table) }
+    self.dht?.listening = places
+    for posting in node.takePostings(day: day, at: now) { put(posting, dht.table) }
+  }
+
+  private func listen(at place: PostingPlace, _ table: any HashTable) {
+    let (loop, inbox) = (loop, dhtInbox)
+    table.listen(under: place.tag) { [weak self] value in
+      guard inbox.admits() else { return }
+      loop.execute { [weak self] in
+        inbox.taken()
+        self?.assumeIsolated { $0.found(value, at: place) }
+      }
+    }
+  }
+
+  private func found(_ value: [UInt8], at place: PostingPlace) {
+    guard !isStopping else { return }
+    perform(node.found(value, in: place.channel, at: now))
+  }
+
+  private func put(_ posting: Posting, _ table: any HashTable) {
+    let (loop, channel) = (loop, posting.channel)
+    table.put(posting.announce, under: posting.tag) { [weak self] in
+      loop.execute { [weak self] in
+        self?.assumeIsolated { $0.node.postingFailed(channel, at: $0.now) }
+      }
+    }
+  }
+
+  /// Routers that keep a port's number for one destination mostly do so for all: where the DHT
+  /// sees this host, this node's own port may be found, too.
+  private func askWhereSeen() {
+    guard let dht, !dht.isAskingWhereSeen, !isStopping else { return }
+    self.dht?.isAskingWhereSeen = true
+    Task {
+      let hosts = await dht.table.seenAddresses().map(\.host)
+      self.dht?.isAskingWhereSeen = false
+      node.setSeenAddresses(hosts.map { Address(host: $0, port: sockets.port) })
+    }
+  }
+}
+
+/// Counts the values on their way from a DHT's thread to the node's loop, and says whether one more
+/// may go: the loop has other things to do than reading junk.
+final class DHTInbox: Sendable {
+  /// A second's budget of the node for them, with room for what a full channel has left there.
+  private static let limit = 640
+
+  private let count = Monitor(0)
+
+  func admits() -> Bool {
+    count.withLock { count in
+      guard count < Self.limit else { return false }
+      count += 1
+      return true
+    }
+  }
+
+  func taken() { count.withLock { $0 -= 1 } }
+}

@@ -23,7 +23,9 @@ import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
+import checks_relay  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
+import checks_roaming  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
 from media import Footage  # noqa: E402
 from netns import reason_against_namespaces  # noqa: E402

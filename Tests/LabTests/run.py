@@ -115,11 +115,12 @@ class Runner:
         finally:
             taken = time.monotonic() - started
             if context.wrong:
+                words += context.tables
                 words += [line for node in context.nodes for line in node.last_words()]
             context.close(keep=bool(context.wrong) and self.options.keep)
         if context.wrong:
             return "FAIL", context.wrong + ["figures: " + ", ".join(context.figures)], words, taken
-        return "pass", context.figures, [], taken
+        return "pass", context.figures, context.tables, taken
 
     def report(self, outcome, one, told, words, taken):
         self.counts[outcome] += 1

@@ -24,6 +24,7 @@ import checks_media  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
 import checks_relay  # noqa: E402, F401
+import checks_rendezvous  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_roaming  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401

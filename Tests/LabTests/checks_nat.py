@@ -1,12 +1,14 @@
 """Members behind routers meet through a rendezvous, which they need only to meet."""
 
+import os
 import signal
 
 from check import check
 from meeting import (
     AWAY, PORT, QUIET, after_ready, each_way, end, links, member, pair, pictures_after, rendezvous,
     report, through)
-from nat import KINDS
+from nat import KINDS, Host
+from netns import ip
 
 # What nat.py's own kinds allow: a hole needs one end whose port outside is the same for everyone,
 # and at the other end a port that is known or a router that lets anyone in.
@@ -168,3 +170,48 @@ def a_dead_rendezvous_beside_a_live_one_costs_a_second_at_most(t):
         end(nodes)
     t.figure("one live: linked after", times[0], "s", at_most=3)
     t.figure("one dead besides", times[1], "s", at_most=times[0] + 1)
+
+
+@check(needs="namespaces", timed=True)
+def members_meet_where_there_is_ipv6_only(t):
+    lan = t.lan(3)
+    for host in lan.hosts:
+        ip("addr", "flush", "dev", "eth0", "scope", "global", namespace=host.namespace)
+        ip("addr", "add", f"{host.address6}/64", "dev", "eth0", "nodad", namespace=host.namespace)
+    *hosts, public = [Host(host.namespace, host.address6, host.address6) for host in lan.hosts]
+    rendezvous(t, public)
+    nodes = [member(t, name, host, "six", through(public))
+             for name, host in zip(("anna", "berta"), hosts)]
+    for link, host in zip(report(t, "IPv6", nodes), reversed(hosts)):
+        t.expect(link["address"].startswith(f"[{host.address}]:"), f"linked to {link['address']}")
+
+
+@check(needs="namespaces", timed=True)
+def a_rendezvous_with_two_addresses_is_reached_at_the_one_that_works(t):
+    lan = t.lan(3)
+    *hosts, public = lan.hosts
+    # Farther away than one that nobody has, by the rules after which addresses are tried
+    # (RFC 6724, rule 9). Silence is harder than the ICMP error of an unused port.
+    serving, silent = "10.77.0.200", "10.77.0.99"
+    ip("addr", "add", f"{serving}/24", "dev", "eth0", namespace=public.namespace)
+    rendezvous(t, Host(public.namespace, serving, serving))
+    more = ["--no-lan", "--rendezvous", f"meet.lab.example:{PORT}"]
+    # The IPv6 address is the rendezvous's, too, which serves at the other one only.
+    for what, addresses in (("one silent", [silent, serving]),
+                            ("two families", [public.address6, serving])):
+        wrap = _knowing(t, addresses)
+        mark = what.replace(" ", "-")
+        nodes = [member(t, name, host, mark, more, wrap=wrap, **QUIET)
+                 for name, host in zip(("anna", "berta"), hosts)]
+        t.figure(f"{what}: linked after", after_ready(nodes, links(nodes)), "s", at_most=3)
+        end(nodes)
+
+
+def _knowing(t, addresses):
+    """Runs a command that has a name for these addresses, as from a name server."""
+    path = os.path.join(t.folder, "hosts")
+    with open(path, "w", encoding="ascii") as file:
+        file.writelines(f"{address} meet.lab.example\n" for address in addresses)
+    # In a mount namespace of its own, gone with the process.
+    script = f"mount --bind {path} /etc/hosts && exec \"$@\""
+    return ["unshare", "--mount", "sh", "-c", script, "sh"]

@@ -6,11 +6,14 @@ import time
 from check import check
 from meeting import AWAY, each_way, links, rendezvous, through
 from screens import Screens
+from wire import DATA, judge_wire
 
 # Long enough for what comes late of a change to be seen.
 AFTERWARDS = 4
 # The last picture before a change is no older than this.
 BEFORE = 0.1
+# Of a data datagram: kind and receiver index.
+_INDEX_END = 5
 
 
 @check(needs="namespaces", timed=True)
@@ -57,6 +60,26 @@ def a_relay_that_dies_is_followed_by_another(t):
     _expect_together(t, everyone, since=killed)
 
 
+@check(needs="namespaces")
+def the_wire_beside_a_relay_shows_no_names_channels_keys_or_media(t):
+    internet, nodes, (third,), homes = _severed_pair(t, ["carl-between-them"])
+    capture = t.capture(third.host)
+    t.pause(4)
+    passed = [one.peer_statistics(other)["via"] for one, other in each_way(nodes)]
+    t.expect(passed == [third.id] * 2, f"by way of {passed}")
+    judge_wire(t, capture, [*nodes, third], [(320, 180), (160, 90)],
+               (third.host, homes[0].outside))
+    # What comes from one home leaves for the other, and nothing says so but times and sizes.
+    came, went = [
+        [one for one in capture.datagrams if one.payload[:1] == bytes([DATA])
+         and place(one) in {home.outside for home in homes}]
+        for place in (lambda one: one.source, lambda one: one.target)]
+    payloads = {one.payload[_INDEX_END:] for one in came}
+    same = sum(one.payload[_INDEX_END:] in payloads for one in went)
+    t.figure("passed on", len(went), at_least=100)
+    t.figure("that can be known again", same, at_most=0)
+
+
 def _severed_pair(t, names, with_pictures=False):
     """Two members of a call who cannot reach each other and others who reach both; all are linked
     when this returns."""
@@ -71,7 +94,7 @@ def _severed_pair(t, names, with_pictures=False):
     homes = [internet.home("preserving") for _ in range(2)]
     internet.cut(*homes)
     nodes = [t.node(name, *through(public), host=home.hosts[0], record=True)
-             for name, home in zip(("anna", "berta"), homes)]
+             for name, home in zip(("anna-of-the-hill", "berta-by-the-sea"), homes)]
     found = [one.wait("link.up", 10, member=other.id) for one, other in each_way(nodes)]
     relays = {link["via"] for link in found}
     t.require(len(relays) == 1 and relays <= {third.id for third in thirds}, f"by way of {found}")

@@ -48,6 +48,7 @@ class Context:
         self.is_long = is_long
         self.footage: Footage = footage
         self.figures = []
+        self.tables = []
         self.wrong = []
         self.nodes = []
         self._closers = []
@@ -148,6 +149,11 @@ class Context:
         low = at_least is not None and value < at_least
         if high or low:
             self.wrong.append(told)
+
+    def table(self, head, rows):
+        """Reports a table in the form of the docs."""
+        for row in (head, ["---"] * len(head), *rows):
+            self.tables.append(f"| {' | '.join(row)} |".replace("|  |", "| |"))
 
     def expect(self, holds, what):
         """Notes what is wrong, and goes on."""

@@ -57,21 +57,6 @@ def a_node_without_any_route_for_a_while_comes_back(t):
     t.figure("pictures", t.pictures_go_on(*nodes), "s later")
 
 
-@check(needs="namespaces")
-def a_node_whose_address_changes_stays_in_the_call(t):
-    lan = t.lan(2)
-    for host in lan.hosts:
-        _in(host, "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")
-    nodes = _pair_on(t, lan)
-    t.meet(*nodes)
-    moved = lan.hosts[1].namespace
-    ip("addr", "del", "10.77.0.2/24", "dev", "eth0", namespace=moved)
-    ip("addr", "add", "10.77.0.22/24", "broadcast", "10.77.0.255", "dev", "eth0", namespace=moved)
-    t.figure("pictures", t.pictures_go_on(*nodes), "s later")
-    left = [event for node in nodes for event in node.all("member.left")]
-    t.figure("leaves", len(left), at_most=0)
-
-
 def _pair_on(t, lan):
     return t.node("anna", host=lan.hosts[0]), t.node("berta", host=lan.hosts[1])
 

@@ -4,15 +4,13 @@ import random
 import socket
 import time
 
-from capture import BROADCAST, MULTICAST, TO_US, Capture, Forger
+from capture import BROADCAST, MULTICAST, TO_US, Forger
 from check import check
 from netns import inside
+from wire import DATA, judge_wire
 
 # The protocol's discovery port.
 DISCOVERY_PORT = 47_474
-DATA = 0x20
-# Of a data datagram: kind, receiver index, counter.
-DATA_HEADER = 13
 
 
 @check(needs="namespaces")
@@ -186,8 +184,7 @@ def _expect_untouched(t, first, second):
 @check(needs="namespaces")
 def the_wire_shows_no_names_channels_keys_or_media(t):
     lan = t.lan(2, faulty=True)
-    capture = Capture(lan.hosts[0].namespace)
-    t.later(capture.stop)
+    capture = t.capture(lan.hosts[0])
     first = t.node("anna-of-the-hill", host=lan.hosts[0])
     first.ready()
     second = t.node("berta-by-the-sea", host=lan.hosts[1])
@@ -198,37 +195,5 @@ def the_wire_shows_no_names_channels_keys_or_media(t):
     for node in (second, first):
         node.send("quit")
         node.ended(3)
-    # What is looked for would be found, were it there.
-    proof = f"proof of {t.channel[::-1]}".encode()
-    with inside(lan.hosts[0].namespace):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            sender.sendto(proof, (lan.hosts[1].address, 9))
-    t.pause(0.3)
-    capture.stop()
-    everything = b"\n".join(frame for _, _, frame in capture.frames)
-    secrets = {
-        "a name": [first.name, second.name], "the channel": [t.channel],
-        "the passphrase": [t.passphrase, t.passphrase[:13]], "Opus": ["OpusHead", "OpusTags"],
-    }
-    found = [what for what, texts in secrets.items() for text in texts
-             for form in (text.encode(), text.encode("utf-16-le")) if form in everything]
-    found += ["a public key" for node in (first, second)
-              if bytes.fromhex(node.ready()["key"])[:12] in everything]
-    # RFC 6386 9.1: the start code and the size; three bytes alone come about by chance.
-    for width, height in ((320, 180), (160, 90)):
-        code = b"\x9d\x01\x2a" + width.to_bytes(2, "little") + height.to_bytes(2, "little")
-        found += ["a VP8 keyframe"] if code in everything else []
-    t.expect(not found, f"the wire shows {found}")
-    t.require(proof in everything, "the capture is blind")
-    data = [one.payload for one in capture.datagrams if one.payload[:1] == bytes([DATA])]
-    t.figure("captured", len(everything) // 1000, f"kB, {len(data)} of media", at_least=50)
-    t.figure("chi-square of sealed bytes", _chi_square(b"".join(
-        payload[DATA_HEADER:] for payload in data)), "(255 expected)", at_most=400)
-    longest = max(len(one.payload) for one in capture.datagrams)
-    t.figure("longest datagram", longest, "bytes", at_most=1200)
-
-
-def _chi_square(data):
-    """How uneven bytes are: about 255 when random, above 400 less than once in 10^7."""
-    expected = len(data) / 256
-    return sum((data.count(bytes([value])) - expected) ** 2 / expected for value in range(256))
+    judge_wire(t, capture, [first, second], [(320, 180), (160, 90)],
+               (lan.hosts[0], lan.hosts[1].address))

@@ -22,7 +22,7 @@ _here = os.path.dirname(os.path.abspath(__file__))
 
 # RFC 5737: for documentation, so nobody's; here they exist in these namespaces only.
 _PUBLIC = "198.51.100"
-_PRIVATE = "192.168.1"
+_NETWORK = "192.168.1"
 
 # linux/netlink.h, linux/netfilter/nfnetlink.h and nfnetlink_conntrack.h.
 _NETLINK_NETFILTER = 12
@@ -45,7 +45,7 @@ class Host:
 
 
 class Home:
-    """A router at `outside` and the hosts behind it, from 192.168.1.2 on; nothing hairpins.
+    """A router at `outside` and the hosts behind it, from `network`.2 on; nothing hairpins.
 
     - `full`: one port outside for all that a host sends from one port, open to everyone. All UDP
       that nobody asked for goes to the first host.
@@ -54,16 +54,18 @@ class Home:
     - `blocked`: no UDP either way; the rest passes.
     """
 
-    def __init__(self, namespace, outside, kind):
+    def __init__(self, namespace, outside, kind, network):
         self.namespace = namespace
         self.outside = outside
+        self.network = network
+        self.free = itertools.count(2)
         self.hosts = []
         self.kind = None
         self.become(kind)
 
     def become(self, kind):
         """Another router from now on: it knows nothing of what went through the one before."""
-        nft(self.namespace, _rules(kind))
+        nft(self.namespace, _rules(kind, self.network))
         forget_connections(self.namespace)
         self.kind = kind
 
@@ -94,22 +96,37 @@ class Internet:
         self._plug(number, namespace, "eth0")
         return Host(namespace, address, address)
 
-    def home(self, kind, hosts=1):
+    def home(self, kind, hosts=1, network=_NETWORK):
         """A home of one of the KINDS."""
         number = next(self._free)
         namespace = self._add(f"r{number}")
         self._plug(number, namespace, "wan")
         ip(namespace=namespace, lines=[
             "link add lan type bridge mcast_snooping 0",
-            f"addr add {_PRIVATE}.1/24 dev lan",
+            f"addr add {network}.1/24 dev lan",
             "link set lan up",
         ])
         # With its rules first: not a moment of a router that lets everything through.
-        home = Home(namespace, f"{_PUBLIC}.{number}", kind)
+        home = Home(namespace, f"{_PUBLIC}.{number}", kind, network)
         _forward(namespace, True)
         for place in range(hosts):
-            home.hosts.append(self._move_in(home, f"r{number}h{place + 1}", place + 2))
+            home.hosts.append(self._move_in(home, f"r{number}h{place + 1}"))
         return home
+
+    def lay_cable(self, host, home, interface):
+        """One more interface of a host, towards a home: returns the address that it is to have, and
+        the commands for ip(8), to be run in the host, that make it the host's way out."""
+        number = next(home.free)
+        ip(namespace=home.namespace, lines=[
+            f"link add h{number} type veth peer name {interface} netns {host.namespace}",
+            f"link set h{number} master lan up",
+        ])
+        address = f"{home.network}.{number}"
+        return address, [
+            f"addr add {address}/24 broadcast {home.network}.255 dev {interface}",
+            f"link set {interface} up",
+            f"route replace default via {home.network}.1 dev {interface}",
+        ]
 
     def cut(self, one, other):
         """From now on no UDP gets from one home or public host to the other, without a word."""
@@ -201,20 +218,12 @@ class Internet:
         if cable.stdout.readline().strip() != "ok":
             raise OSError("the switch has ended")
 
-    def _move_in(self, home, name, number):
+    def _move_in(self, home, name):
         namespace = self._add(name)
-        ip(namespace=home.namespace, lines=[
-            f"link add h{number} type veth peer name eth0 netns {namespace}",
-            f"link set h{number} master lan up",
-        ])
-        address = f"{_PRIVATE}.{number}"
-        ip(namespace=namespace, lines=[
-            "link set lo up",
-            f"addr add {address}/24 broadcast {_PRIVATE}.255 dev eth0",
-            "link set eth0 up",
-            f"route add default via {_PRIVATE}.1 dev eth0",
-        ])
-        return Host(namespace, address, home.outside)
+        host = Host(namespace, None, home.outside)
+        host.address, lines = self.lay_cable(host, home, "eth0")
+        ip(namespace=namespace, lines=["link set lo up", *lines])
+        return host
 
 
 def nft(namespace, text):
@@ -240,11 +249,11 @@ def forget_connections(namespace):
         raise OSError(code, f"conntrack: {os.strerror(code)}")
 
 
-def _rules(kind):
+def _rules(kind, network):
     if kind not in KINDS:
         raise ValueError(f"no kind of router: {kind}")
     random = " random,fully-random" if kind == "random" else ""
-    to_first = f'iifname "wan" meta l4proto udp dnat to {_PRIVATE}.2' if kind == "full" else ""
+    to_first = f'iifname "wan" meta l4proto udp dnat to {network}.2' if kind == "full" else ""
     none = 'meta l4proto udp iifname "wan" drop\nmeta l4proto udp oifname "wan" drop'
     # A table is named before it is deleted, so that this also holds where there is none.
     return f"""

@@ -27,7 +27,10 @@ import checks_media  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
 import checks_ports  # noqa: E402, F401
+import checks_relay  # noqa: E402, F401
+import checks_rendezvous  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
+import checks_roaming  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
 from dht import reason_against_dht  # noqa: E402
 from media import Footage  # noqa: E402
@@ -119,11 +122,12 @@ class Runner:
         finally:
             taken = time.monotonic() - started
             if context.wrong:
+                words += context.tables
                 words += [line for node in context.nodes for line in node.last_words()]
             context.close(keep=bool(context.wrong) and self.options.keep)
         if context.wrong:
             return "FAIL", context.wrong + ["figures: " + ", ".join(context.figures)], words, taken
-        return "pass", context.figures, [], taken
+        return "pass", context.figures, context.tables, taken
 
     def report(self, outcome, one, told, words, taken):
         self.counts[outcome] += 1

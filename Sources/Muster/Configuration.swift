@@ -51,6 +51,8 @@ public struct Configuration: Sendable {
   /// `HOST:PORT` of nodes of an OpenDHT network in which members are looked for, by which this node
   /// becomes one of it; an error in a build without the trait DHT.
   public var dht: [String] = []
+  /// Pass on, within a budget, what members of a call send who cannot reach each other.
+  public var relays = true
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
   /// Tell everyone on the network, through Avahi, that a node is here, and look for those who do.

@@ -45,6 +45,16 @@ public struct Statistics: Sendable {
   public var residentMegabytes: Double
   public var uplinkKilobitsPerSecond: Double
   public var peers: [Peer]
+  /// Members who cannot reach each other and whose packets this node passes on.
+  public var relayed: [Relayed]
+
+  /// One such pair.
+  public struct Relayed: Sendable {
+    public var channel: String
+    public var members: [NodeID]
+    /// In both directions together.
+    public var kilobitsPerSecond: Double
+  }
 
   /// One peer, in one channel.
   public struct Peer: Sendable {

@@ -143,9 +143,19 @@ extension Statistics {
         .object([
           ("cpu", .number(cpu)), ("rssMB", .number(residentMegabytes)),
           ("uplinkKbps", .number(uplinkKilobitsPerSecond)),
+          ("relays", .array(relayed.map(\.json))),
         ])
       ), ("peers", .array(peers.map(\.json))),
     ]
+  }
+}
+
+extension Statistics.Relayed {
+  fileprivate var json: JSONValue {
+    .object([
+      ("channel", .string(channel)), ("members", .array(members.map { .string($0.short) })),
+      ("kbps", .number(kilobitsPerSecond)),
+    ])
   }
 }
 

@@ -20,6 +20,7 @@ extension MusterNode {
         let found = await rendezvous.resolve()
         perform(node.setRendezvous(found.flatMap(\.addresses), at: now))
         rememberRendezvous(found)
+        warnOfSilence(found)
       }
     }
     tendPort()
@@ -32,6 +33,31 @@ extension MusterNode {
     peerNames.add(peers, limit: Limits.configuredPeers)
     rendezvousNames.add(rendezvous, limit: Limits.rendezvous)
     if before != (peerNames.endpoints, rendezvousNames.endpoints) { resolve() }
+  }
+
+  /// Says once that rendezvous were named and none of them answers: nobody beyond the LAN is found.
+  private func warnOfSilence(_ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]) {
+    guard node.answeringRendezvous.isEmpty, !isStopping else {
+      rendezvousAskedAt = nil
+      return
+    }
+    guard let askedAt = rendezvousAskedAt else {
+      rendezvousAskedAt = now
+      return
+    }
+    guard !hasWarnedOfSilence, now - askedAt >= .seconds(Self.resolveSeconds - 1) else { return }
+    hasWarnedOfSilence = true
+    // Some may be from an invite: from others, that is.
+    func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 80) }
+    let names = found.map { shown($0.endpoint.text) }
+    let unknown = found.filter(\.addresses.isEmpty).map { shown($0.endpoint.host) }
+    emit(
+      .warning(
+        MusterError(
+          unknown.count == found.count
+            ? "no addresses are known of \(unknown.joined(separator: ", "))"
+            : "no rendezvous answers: \(names.joined(separator: ", "))",
+          hint: "muster doctor\(names.map { " --rendezvous \($0)" }.joined()) tells why")))
   }
 
   /// Keeps for the next time which rendezvous answer, those first.

@@ -10,6 +10,8 @@ struct Meters {
   var cpuNanoseconds: Int64 = 0
   var bytesSent: UInt64 = 0
   var media: PeerTable<LinkID, (sent: UInt64, received: UInt64)> = PeerTable()
+  /// Bytes passed on for pairs of members.
+  var relayed: [RelayedPair] = []
   /// When the last picture that waits for its sound will be shown.
   var shownUntil: [LinkID: Instant] = [:]
   /// Percent, as the playout last told.
@@ -38,11 +40,25 @@ extension MusterNode {
       cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
       residentMegabytes: ProcessUsage.residentMegabytes,
       uplinkKilobitsPerSecond: Double(sent - meters.bytesSent) * 8 / 1000 / span,
-      peers: peers.map { peer($0, over: span) })
+      peers: peers.map { peer($0, over: span) }, relayed: relayed(over: span))
     meters.at = now
     meters.cpuNanoseconds = cpu
     meters.bytesSent = sent
     return result
+  }
+
+  private func relayed(over seconds: Double) -> [Statistics.Relayed] {
+    let before = meters.relayed
+    meters.relayed = node.relayedPairs(at: now)
+    return meters.relayed.map { pair in
+      let then = before.first {
+        $0.channel == pair.channel && $0.first == pair.first && $0.second == pair.second
+      }
+      let bytes = pair.bytes >= then?.bytes ?? 0 ? pair.bytes - (then?.bytes ?? 0) : pair.bytes
+      return Statistics.Relayed(
+        channel: node.name(of: pair.channel) ?? "", members: [pair.first, pair.second],
+        kilobitsPerSecond: Double(bytes) * 8 / 1000 / seconds)
+    }
   }
 
   private func peer(_ peer: PeerStatistics, over seconds: Double) -> Statistics.Peer {

@@ -57,6 +57,9 @@ public actor MusterNode {
   nonisolated let dhtInbox = DHTInbox()
   /// What the store has of the rendezvous.
   var rememberedRendezvous: [String] = []
+  /// Since when rendezvous have been asked and none has answered.
+  var rendezvousAskedAt: Instant?
+  var hasWarnedOfSilence = false
   var portKeeping = PortKeeping()
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
@@ -70,7 +73,7 @@ public actor MusterNode {
   /// Events waiting for the host; a second of the busiest call has far fewer.
   private static let eventCapacity = 4096
   private static let interfacePollSeconds: Int64 = 2
-  private static let resolveSeconds: Int64 = 10
+  static let resolveSeconds: Int64 = 10
   private static let wallClockSeconds: Int64 = 30
 
   private init(
@@ -127,6 +130,7 @@ public actor MusterNode {
     var coreConfiguration = Node.Configuration()
     coreConfiguration.ignoresOwnRole = configuration.ignoresOwnRole
     coreConfiguration.offersRendezvous = configuration.offersRendezvous
+    coreConfiguration.relays = configuration.relays
     coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if let size = configuration.maxVideo {
       coreConfiguration.wish = VideoWish(

@@ -12,6 +12,12 @@ public struct TokenBucket: Sendable {
     tokens = capacity
   }
 
+  /// How full it is, from 0 to 1.
+  public func fill(at now: Instant) -> Double {
+    let since = updatedAt.map { max(now - $0, .zero) } ?? .zero
+    return min(capacity, tokens + since.inSeconds * perSecond) / capacity
+  }
+
   /// Takes `amount` if there is that much; false leaves the bucket as it was.
   public mutating func take(_ amount: Double = 1, at now: Instant) -> Bool {
     if let updatedAt, now > updatedAt {

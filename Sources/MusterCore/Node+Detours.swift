@@ -147,14 +147,20 @@ extension Node {
   /// Neighbours of both who are heard themselves and relay, the least laden and nearest first.
   private func relays(to member: NodeID, in channel: ChannelID, at now: Instant) -> [NodeID] {
     let hearers = channels[channel]?.state.neighbours(hearing: member) ?? []
-    let usable = hearers.filter {
-      let link = LinkID(channel: channel, peer: $0)
-      return peers[link] != nil && !isDetoured(link) && !isLost(link, at: now)
+    var usable: [(id: NodeID, isLaden: Bool, roundTrip: Duration)] = []
+    for hearer in hearers {
+      let link = LinkID(channel: channel, peer: hearer)
+      let flags = channels[channel]?.state.member(hearer)?.flags ?? []
+      guard peers[link] != nil, !isDetoured(link), !isLost(link, at: now),
+        !flags.contains(.declinesRelaying)
+      else { continue }
+      usable.append((hearer, flags.contains(.relaysMuch), roundTrip(hearer, channel)))
     }
-    return usable.sorted { a, b in
-      let (first, second) = (roundTrip(a, channel), roundTrip(b, channel))
-      return first == second ? a < b : first < second
+    usable.sort { a, b in
+      if a.isLaden != b.isLaden { return b.isLaden }
+      return a.roundTrip == b.roundTrip ? a.id < b.id : a.roundTrip < b.roundTrip
     }
+    return usable.map(\.id)
   }
 
   private func roundTrip(_ member: NodeID, _ channel: ChannelID) -> Duration {

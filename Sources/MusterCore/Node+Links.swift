@@ -332,6 +332,7 @@ extension Node {
     of link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     _ = peers.update(link) { $0.nextCheckAt = now + Peer.checkInterval }
+    tellRelayLoad(at: now, &out)
     dismissStranger(link, at: now, &out)
     guard let peer = peers[link], let state = channels[link.channel]?.state,
       now - peer.upSince > Self.trimPatience, !state.wantsLink(to: link.peer)

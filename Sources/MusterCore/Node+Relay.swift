@@ -34,8 +34,9 @@ extension Node {
     switch envelope.direction {
     case .forward:
       guard let target = neighbour(envelope.member, in: link.channel), target != link,
-        !isDetoured(target),
-        relayBudget.take(payload.count, from: link.peer, to: target.peer, at: now)
+        !isDetoured(target), configuration.relays,
+        relayBudget.take(
+          payload.count, from: link.peer, to: target.peer, in: link.channel, at: now)
       else { return }
       send(
         RelayEnvelope.header(.forwarded, link.peer.key.prefix), envelope.datagram, over: target,
@@ -55,6 +56,16 @@ extension Node {
       }
     }
   }
+
+  /// Tells others when this node has its hands full, and when it has not any more.
+  mutating func tellRelayLoad(at now: Instant, _ out: inout [Output]) {
+    let isMuch = relayBudget.isMuch(at: now)
+    guard isMuch != publisher.flags.contains(.relaysMuch) else { return }
+    out += change(at: now) { $0.set(.relaysMuch, to: isMuch) }
+  }
+
+  /// Whose packets this node passes on.
+  public func relayedPairs(at now: Instant) -> [RelayedPair] { relayBudget.carried(at: now) }
 
   private func neighbour(_ prefix: UInt64, in channel: ChannelID) -> LinkID? {
     peers.keys.first { $0.channel == channel && $0.peer.key.prefix == prefix }

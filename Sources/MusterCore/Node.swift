@@ -20,6 +20,8 @@ public struct Node: Sendable {
     public var idlePingInterval = Duration.seconds(15)
     /// Whether this node keeps announces for others who look for each other.
     public var offersRendezvous = false
+    /// Whether this node passes on what members send who cannot reach each other.
+    public var relays = true
     /// A participant whose others have all gone missing says for so long that it reconnects.
     public var reconnectLimit = Duration.seconds(10)
     /// How long a start waits for members who may already have a call.
@@ -101,6 +103,7 @@ public struct Node: Sendable {
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     publisher = Publisher(prng: &prng)
+    publisher.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()
   }

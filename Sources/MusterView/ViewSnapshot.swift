@@ -105,12 +105,14 @@ extension ViewSnapshot {
     public var layer: String?
     /// Why that layer and no better one.
     public var why: String?
+    /// The name of the member through whom it is reached; nil where it is reached directly.
+    public var via: String?
 
     public init(
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
       speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
       fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil, lossPercent: Double? = nil,
-      layer: String? = nil, why: String? = nil
+      layer: String? = nil, why: String? = nil, via: String? = nil
     ) {
       self.id = id
       self.name = name
@@ -128,6 +130,7 @@ extension ViewSnapshot {
       self.lossPercent = lossPercent
       self.layer = layer
       self.why = why
+      self.via = via
     }
   }
   /// A message as the events of `muster join --json` have it, with the time in milliseconds.

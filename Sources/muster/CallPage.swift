@@ -183,7 +183,8 @@ private actor PageSource {
       width: received?.layer?.size.width, height: received?.layer?.size.height,
       fps: (received?.layer?.framesPerSecond).map(Double.init),
       kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
-      lossPercent: peer?.lossPercent, layer: received?.layer?.description, why: received?.why)
+      lossPercent: peer?.lossPercent, layer: received?.layer?.description, why: received?.why,
+      via: peer?.via.map { messages.name(of: $0) })
   }
 }
 

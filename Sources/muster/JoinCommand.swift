@@ -76,6 +76,12 @@ struct JoinCommand: AsyncParsableCommand {
     name: .customLong("no-port-mapping"),
     help: "Do not have the router let others in, even where --rendezvous looks beyond it.")
   var noPortMapping = false
+
+  @Flag(
+    name: .customLong("no-relay"),
+    help: "Do not pass on packets of members who cannot reach each other.")
+  var noRelay = false
+
   @Option(
     help:
       "HOST:PORT of a node of an OpenDHT network where members meet; may be repeated (builds with DHT only)."
@@ -178,6 +184,7 @@ struct JoinCommand: AsyncParsableCommand {
     result.rendezvous = rendezvous
     result.offersRendezvous = offerRendezvous
     result.mapsPorts = !noPortMapping
+    result.relays = !noRelay
     result.dht = dht
     result.lan = !noLan
     result.dnsServiceDiscovery = dnsServiceDiscovery

@@ -130,6 +130,12 @@ struct TerminalScreen {
       lines.append(line(for: member, in: channel, quality: quality(peer, in: channel)))
     }
     if channel.members.isEmpty { lines.append(Style.dim("  nobody else yet")) }
+    for pair in statistics?.relayed ?? [] where pair.channel == channel.name {
+      let names = pair.members.map { name(of: $0, in: channel) }
+      let rate = Int(pair.kilobitsPerSecond)
+      lines.append(
+        Style.dim("  passing on for \(names.joined(separator: " and ")): \(rate) kbit/s"))
+    }
     return lines
   }
 
@@ -152,11 +158,15 @@ struct TerminalScreen {
     return "  \(mark) \(name)\(rank)\(state)\(camera)\(voice)  \(Style.dim(quality))"
   }
 
+  private func name(of member: NodeID, in channel: MusterNode.ChannelView) -> String {
+    channel.members.first { $0.id == member }?.name ?? member.short
+  }
+
   private func quality(_ peer: Statistics.Peer?, in channel: MusterNode.ChannelView) -> String {
     guard let peer else { return "" }
     var parts: [String] = []
     if let relay = peer.via {
-      parts.append("via \(channel.members.first { $0.id == relay }?.name ?? relay.short)")
+      parts.append("via \(name(of: relay, in: channel))")
     }
     if let layer = peer.received?.layer { parts.append("\(layer)") }
     if let received = peer.received { parts.append("\(Int(received.kilobitsPerSecond)) kbit/s") }

@@ -151,7 +151,7 @@ function quality({ rttMs, lossPercent }) {
 }
 
 function factsOf(member) {
-  const { width, height, fps, kbps, rttMs, lossPercent, layer, why } = member;
+  const { width, height, fps, kbps, rttMs, lossPercent, layer, why, via } = member;
   const parts = [];
   const rate = fps != null ? ` at ${Math.round(fps)}` : '';
   if (width && height) parts.push(`${width}×${height}${rate}`);
@@ -160,5 +160,6 @@ function factsOf(member) {
   if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
   if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
   if (why) parts.push(why);
+  if (via) parts.push(`by way of ${via}`);
   return parts.join(' · ');
 }

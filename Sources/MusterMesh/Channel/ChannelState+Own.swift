@@ -22,7 +22,7 @@ extension ChannelState {
   }
 
   private static let settableFlags: MemberFlags = [
-    .audioMuted, .videoMuted, .speaking, .sharing, .pattern, .audio,
+    .audioMuted, .videoMuted, .speaking, .sharing, .pattern, .audio, .declinesRelaying, .relaysMuch,
   ]
 
   /// Sets the simulcast layers that this node offers, smallest first.

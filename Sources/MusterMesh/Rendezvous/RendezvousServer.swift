@@ -22,8 +22,9 @@ public struct RendezvousServer: Sendable {
   /// Records of one address, or of one IPv6 network of 64 bits: a household, a hotel.
   static let recordsPerSource = 64
   public static let recordLimit = 4096
-  /// Sources whose rates are remembered; more share one budget.
-  static let sourceLimit = 1024
+  /// Sources whose rates are remembered. When more speak, one that has spoken longest ago is
+  /// forgotten: an attacker with thousands of addresses keeps nobody out who has one.
+  static let sourceLimit = 4096
 
   struct Key: Comparable, Hashable, Sendable {
     var tag: Bytes32
@@ -45,8 +46,8 @@ public struct RendezvousServer: Sendable {
   private let cookieKey: SecretBytes
   private var records = PeerTable<Key, Record>()
   private var perSource = PeerTable<Source, Int>()
-  private var budgets = PeerTable<Source, TokenBucket>()
-  private var commonBudget = Self.newBudget
+  private var budgets = PeerTable<Source, Budget>()
+  private var commonBudget = TokenBucket(capacity: 2000, perSecond: 2000)
   private var sweepAt: Instant?
   public private(set) var counters = RendezvousCounters()
 
@@ -58,8 +59,11 @@ public struct RendezvousServer: Sendable {
   public var count: Int { records.count }
   public var deadline: Instant? { sweepAt }
 
-  /// A household that comes home at once, then a registration a second; each costs a signature.
-  private static let newBudget = TokenBucket(capacity: 64, perSecond: 8)
+  /// A household that comes home at once, then a registration a second.
+  private struct Budget: Sendable {
+    var bucket = TokenBucket(capacity: 64, perSecond: 8)
+    var askedAt: Instant
+  }
 
   // MARK: Inputs
 
@@ -82,7 +86,11 @@ public struct RendezvousServer: Sendable {
       guard let record = records[key], now - record.renewedAt >= Self.lifetime else { continue }
       remove(key)
     }
-    budgets = PeerTable()
+    for source in budgets.keys {
+      if let asked = budgets[source]?.askedAt, now - asked >= Self.lifetime {
+        budgets[source] = nil
+      }
+    }
     self.sweepAt = records.isEmpty ? nil : now + Self.lifetime / 4
   }
 
@@ -140,12 +148,23 @@ public struct RendezvousServer: Sendable {
   }
 
   private mutating func takeBudget(_ source: Source, at now: Instant) -> Bool {
-    if let place = budgets.index(of: source) { return budgets[at: place].take(at: now) }
-    guard budgets.count < Self.sourceLimit else { return commonBudget.take(at: now) }
-    var budget = Self.newBudget
-    let isAllowed = budget.take(at: now)
-    budgets[source] = budget
-    return isAllowed
+    if budgets.index(of: source) == nil {
+      if budgets.count >= Self.sourceLimit { forgetBudget() }
+      budgets[source] = Budget(askedAt: now)
+    }
+    let isAllowed =
+      budgets.update(source) { budget in
+        budget.askedAt = now
+        return budget.bucket.take(at: now)
+      } ?? false
+    // A signature is checked in some 60 us: all of them together take an eighth of a core at most.
+    return isAllowed && commonBudget.take(at: now)
+  }
+
+  private mutating func forgetBudget() {
+    if let oldest = budgets.min(by: { $0.value.askedAt < $1.value.askedAt }) {
+      budgets[oldest.key] = nil
+    }
   }
 
   // MARK: Records
@@ -206,16 +225,19 @@ public struct RendezvousServer: Sendable {
     return Array(keys[low...].prefix { $0.tag == tag })
   }
 
-  /// Whether one more record from `source` is kept; in a full house those who hold most give way.
+  /// Whether one more record from `source` is kept; in a full house those who hold most give way,
+  /// and where all hold little, what was renewed longest ago.
   private mutating func makeRoom(for source: Address, beside others: [Key]) -> Bool {
     guard others.count < Self.recordsPerTag else { return false }
     let own = perSource[Source(source)] ?? 0
     guard own < Self.recordsPerSource else { return false }
     guard records.count >= Self.recordLimit else { return true }
-    guard let greedy = perSource.max(by: { $0.value < $1.value }), greedy.value > own + 1,
-      let oldest = records.filter({ Source($0.value.seen) == greedy.key })
-        .min(by: { $0.value.renewedAt < $1.value.renewedAt })
-    else { return false }
+    guard let greedy = perSource.max(by: { $0.value < $1.value }) else { return false }
+    let isGreedy = greedy.value > own + 1
+    let candidates = records.filter { !isGreedy || Source($0.value.seen) == greedy.key }
+    guard let oldest = candidates.min(by: { $0.value.renewedAt < $1.value.renewedAt }) else {
+      return false
+    }
     remove(oldest.key)
     return true
   }

@@ -95,6 +95,10 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
   public static let pattern = MemberFlags(rawValue: 1 << 6)
   /// The member has a source of sound.
   public static let audio = MemberFlags(rawValue: 1 << 7)
+  /// The member passes on nothing for others.
+  public static let declinesRelaying = MemberFlags(rawValue: 1 << 8)
+  /// The member passes on so much already that others are to be preferred.
+  public static let relaysMuch = MemberFlags(rawValue: 1 << 9)
 }
 
 /// One simulcast layer on offer.

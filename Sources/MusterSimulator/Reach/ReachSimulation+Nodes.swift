@@ -182,6 +182,12 @@ extension ReachSimulation {
     case .channel(.memberJoined(let member)): note(label, "member \(self.label(member.id))")
     case .channel(.memberLeft(let member, let reason)):
       note(label, "member \(self.label(member.id)) \(reason.rawValue)")
+    case .channel(.callStarted(let call)), .channel(.callHandedOver(let call)):
+      note(label, "call of \(self.label(call.info.initiator)), term \(call.info.term)")
+    case .channel(.callJoined(_, let who)): note(label, "\(self.label(who)) joins the call")
+    case .channel(.callLeft(_, let who, let reason)):
+      note(label, "\(self.label(who)) out of the call: \(reason.rawValue)")
+    case .channel(.callEnded): note(label, "call over")
     default: break
     }
   }

@@ -72,6 +72,7 @@ extension ReachSimulation {
       case .send(let datagram, let address): send(datagram, from: place, to: address)
       case .broadcast(let datagram):
         check(datagram, from: place)
+        if options.flaw == .broadcastsAreLost { continue }
         internet.broadcast(datagram, from: place, at: now)
       case .event(let event, in: _): observe(event, of: place)
       case .play(let audio, let link): play(audio, of: link, at: place)
@@ -162,7 +163,7 @@ extension ReachSimulation {
 
   /// The kernel has told the shell, which says so even where the address looks the same.
   private mutating func notice(_ place: Int) {
-    guard nodes[place].node != nil, options.flaw != .movesGoUnnoticed else { return }
+    guard nodes[place].node != nil else { return }
     let own = nodes[place].address
     input(place) { $0.setOwnAddresses([own], at: $1) }
     input(place) { $0.pathsChanged(at: $1) }

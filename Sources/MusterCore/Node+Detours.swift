@@ -127,7 +127,8 @@ extension Node {
     one.nextAt = now + (relays.isEmpty ? Self.lookInterval : Self.relayRest)
     if let relay = relays.first(where: { !one.tried.contains($0) }) {
       one.tried.append(relay)
-      one.nextAt = now + Self.relayPatience + roundTrip(relay, link.channel) * 2
+      let roundTrip = peers[LinkID(channel: link.channel, peer: relay)]?.roundTrip
+      one.nextAt = now + Self.relayPatience + (roundTrip ?? Self.relayPatience) * 2
       let address = detours.address(
         of: Detour(channel: link.channel, relay: relay, target: member.id))
       let outputs =

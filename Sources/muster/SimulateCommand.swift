@@ -12,7 +12,9 @@ struct SimulateCommand: ParsableCommand {
     discussion: """
       The same seed gives the same run, to the byte. One seed prints a line per event; several \
       print a line each and stop at the first that fails. With --gossip only the spreading of \
-      news is simulated, among far more nodes.
+      news is simulated, among far more nodes. With --reach members of a call move about between \
+      homes behind routers that translate addresses, and must be linked within 10 s of the last \
+      change; of the other options --nodes, --loss, --seed, --seeds and --json count then.
       """)
 
   @Option(help: "How many nodes (default: 3 to 17, as the seed says).")
@@ -54,8 +56,15 @@ struct SimulateCommand: ParsableCommand {
   @Option(help: "With --gossip: neighbours of each node.")
   var degree = 6
 
+  @Flag(help: "Members behind routers, who meet through rendezvous, while all of it changes.")
+  var reach = false
+
   func run() throws {
+    if gossip && reach {
+      throw MusterError("--gossip and --reach", hint: "choose one of them", kind: .usage)
+    }
     if gossip { return try runGossip() }
+    if reach { return try runReach() }
     try checkRanges()
     var results: [SimulationResult] = []
     for number in 0..<seeds {
@@ -127,14 +136,18 @@ struct SimulateCommand: ParsableCommand {
       throw MusterError("--seconds \(seconds)", hint: "use 2 to 86400", kind: .usage)
     }
     try checkLoss()
-    guard (1...10_000_000).contains(seeds) else {
-      throw MusterError("--seeds \(seeds)", hint: "use 1 or more", kind: .usage)
-    }
+    try checkSeeds()
   }
 
   private func checkLoss() throws {
     if let loss, !(0...100).contains(loss) {
       throw MusterError("--loss \(loss)", hint: "use 0 to 100", kind: .usage)
+    }
+  }
+
+  private func checkSeeds() throws {
+    guard (1...10_000_000).contains(seeds) else {
+      throw MusterError("--seeds \(seeds)", hint: "use 1 or more", kind: .usage)
     }
   }
 
@@ -183,6 +196,36 @@ struct SimulateCommand: ParsableCommand {
     if let failed = results.first(where: { !$0.reachedAll }) {
       throw MusterError(
         "news did not reach all of \(failed.nodes) nodes", hint: "seed \(seed), degree \(degree)")
+    }
+  }
+
+  // MARK: Reach
+
+  private func runReach() throws {
+    let limit = ReachOptions.nodeLimit
+    if let nodes, !(2...limit).contains(nodes) {
+      throw MusterError("--nodes \(nodes)", hint: "use 2 to \(limit)", kind: .usage)
+    }
+    try checkLoss()
+    try checkSeeds()
+    var results: [ReachResult] = []
+    for number in 0..<seeds {
+      let options = ReachOptions(
+        seed: seed &+ UInt64(number), nodes: nodes, loss: loss.map { $0 / 100 },
+        keepsTimeline: seeds == 1)
+      let result = ReachSimulation.run(options)
+      for line in result.timeline { print(line) }
+      if !json || seeds == 1 { print(SimulateReport.summary(of: result)) }
+      results.append(result)
+      if result.violation != nil { break }
+    }
+    if json { print(SimulateReport.json(results, firstSeed: seed).text) }
+    if let failed = results.last, let violation = failed.violation {
+      var words = ["muster simulate --reach --seed \(failed.seed)"]
+      if let nodes { words.append("--nodes \(nodes)") }
+      if let loss { words.append("--loss \(loss)") }
+      throw MusterError(
+        "seed \(failed.seed) fails: \(violation)", hint: "see \(words.joined(separator: " "))")
     }
   }
 

@@ -81,17 +81,17 @@ enum SimulateReport {
     ])
   }
 
-  private static func part(_ sorted: [Int64], _ fraction: Double) -> JSONValue {
+  static func part(_ sorted: [Int64], _ fraction: Double) -> JSONValue {
     sorted.isEmpty ? .null : .integer(sorted[Int(Double(sorted.count - 1) * fraction)])
   }
 
-  private static func sum(
+  static func sum(
     _ results: [SimulationResult], _ part: (SimulationResult) -> UInt64
   ) -> Int64 {
     Int64(clamping: results.reduce(0) { $0 &+ part($1) })
   }
 
-  private static func milliseconds(_ duration: Duration) -> Int64 {
+  static func milliseconds(_ duration: Duration) -> Int64 {
     duration.wholeNanoseconds / 1_000_000
   }
 

@@ -26,6 +26,22 @@ struct DiscoverySilenceTests {
     #expect(a.counters.repeatedChallenge == 1)
   }
 
+  @Test func anAnswerThatIsLostIsGivenAgainForTheNextAnnounce() throws {
+    var (a, b) = (testDiscovery(1), testDiscovery(2))
+    _ = b.open(testKey, at: .zero)
+    var echoes: [[UInt8]] = []
+    for now in [Instant.zero, seconds(1)] {
+      let announces = now == .zero ? a.open(testKey, at: now) : a.restart(at: now)
+      let announce = try #require(announces.broadcasts.first)
+      let challenge = try #require(b.receive(announce, from: testAddress(1), at: now).sends.first)
+      echoes.append(try #require(challenge.challenge).echo)
+      let answers = a.receive(challenge.datagram, from: testAddress(2), at: now)
+      #expect(answers.sends.count == 1)
+    }
+    // Both within one slot of the challenger's.
+    #expect(echoes[0] == echoes[1])
+  }
+
   @Test func afterARestartAReplayGetsAtMostOneChallengeSmallerThanItself() throws {
     var a = testDiscovery(1)
     let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)

@@ -16,12 +16,19 @@ private func nat(_ kind: NATKind) -> NAT { NAT(kind, outside: outside, seed: 1) 
 
 private func at(_ seconds: Int) -> Instant { .zero + .seconds(seconds) }
 
+private func leave(
+  _ nat: inout NAT, from inside: Address, to remote: Address, at now: Instant
+) throws -> Address {
+  let seen = nat.leave(from: inside, to: remote, at: now)
+  return try #require(seen)
+}
+
 /// A router of each kind, by what RFC 4787 asks of one.
 struct NATTests {
   @Test(arguments: routers)
   func whatLeavesBearsTheAddressOutside(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: first, at: .zero))
+    let seen = try leave(&nat, from: anna, to: first, at: .zero)
     #expect(seen.host == outside)
     #expect((seen.port == anna.port) == (kind == .preserving))
     #expect(nat.leave(from: anna, to: first, at: at(1)) == seen)
@@ -39,14 +46,14 @@ struct NATTests {
   @Test(arguments: routers)
   func answersComeIn(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: second, at: .zero))
+    let seen = try leave(&nat, from: anna, to: second, at: .zero)
     #expect(nat.enter(from: second, to: seen, at: at(1)) == anna)
   }
 
   @Test(arguments: routers)
   func onlyAFullOneLetsStrangersIn(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: second, at: .zero))
+    let seen = try leave(&nat, from: anna, to: second, at: .zero)
     for stranger in [first, third] {
       #expect((nat.enter(from: stranger, to: seen, at: at(1)) == anna) == (kind == .full))
     }
@@ -56,7 +63,7 @@ struct NATTests {
   func nobodyIsAtAPortThatNobodyUses(kind: NATKind) throws {
     var nat = nat(kind)
     #expect(nat.enter(from: first, to: Address(host: outside, port: 9), at: .zero) == nil)
-    let seen = try #require(nat.leave(from: anna, to: first, at: .zero))
+    let seen = try leave(&nat, from: anna, to: first, at: .zero)
     // Another home has the same port.
     let elsewhere = Address(host: .v4(0xC612_0301), port: seen.port)
     #expect(nat.enter(from: first, to: elsewhere, at: .zero) == nil)
@@ -65,8 +72,8 @@ struct NATTests {
   @Test(arguments: routers)
   func twoBehindOneRouterHavePortsOfTheirOwn(kind: NATKind) throws {
     var nat = nat(kind)
-    let one = try #require(nat.leave(from: anna, to: first, at: .zero))
-    let other = try #require(nat.leave(from: bert, to: first, at: .zero))
+    let one = try leave(&nat, from: anna, to: first, at: .zero)
+    let other = try leave(&nat, from: bert, to: first, at: .zero)
     #expect(one.host == other.host && one.port != other.port)
     #expect(nat.enter(from: first, to: one, at: at(1)) == anna)
     #expect(nat.enter(from: first, to: other, at: at(1)) == bert)
@@ -80,17 +87,17 @@ struct NATTests {
   @Test(arguments: routers)
   func whatNobodyAnswersIsForgottenSoon(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: first, at: .zero))
+    let seen = try leave(&nat, from: anna, to: first, at: .zero)
     #expect(nat.enter(from: first, to: seen, at: at(30)) == nil)
     #expect(nat.mappingCount(at: at(30)) == 0)
-    let next = try #require(nat.leave(from: anna, to: first, at: at(30)))
+    let next = try leave(&nat, from: anna, to: first, at: at(30))
     #expect((next.port == seen.port) == (kind == .preserving))
   }
 
   @Test(arguments: routers)
   func whatWasAnsweredLastsFourTimesAsLong(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: first, at: .zero))
+    let seen = try leave(&nat, from: anna, to: first, at: .zero)
     #expect(nat.enter(from: first, to: seen, at: at(1)) == anna)
     #expect(nat.enter(from: first, to: seen, at: at(120)) == anna)
     #expect(nat.leave(from: anna, to: first, at: at(239)) == seen)
@@ -100,17 +107,17 @@ struct NATTests {
   @Test(arguments: routers)
   func aRebindingForgetsAll(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: first, at: .zero))
+    let seen = try leave(&nat, from: anna, to: first, at: .zero)
     nat.rebind()
     #expect(nat.enter(from: first, to: seen, at: at(1)) == nil)
-    let next = try #require(nat.leave(from: anna, to: first, at: at(1)))
+    let next = try leave(&nat, from: anna, to: first, at: at(1))
     #expect((next == seen) == (kind == .preserving))
   }
 
   @Test(arguments: routers)
   func aNewAddressOutsideMakesTheFormerOneNobodys(kind: NATKind) throws {
     var nat = nat(kind)
-    let seen = try #require(nat.leave(from: anna, to: first, at: .zero))
+    let seen = try leave(&nat, from: anna, to: first, at: .zero)
     nat.renumber(.v4(0xC612_0003))
     #expect(nat.enter(from: first, to: seen, at: .zero) == nil)
     #expect(nat.leave(from: anna, to: first, at: .zero)?.host == .v4(0xC612_0003))

@@ -108,7 +108,10 @@ extension LinkEngine {
     }
     links[at: place].pending?.address = address
     let isUnanswered = link.probedAt.map { now - $0 >= configuration.challengeInterval } ?? false
-    let challenges = inducedChallenge(place, address, at: now)
+    // Nobody else brings it about that a neighbour is asked.
+    let challenges =
+      address.detour != nil
+      ? challenge(place, address, at: now) : inducedChallenge(place, address, at: now)
     guard isUnanswered, link.pending == nil else { return challenges }
     return challenges + startHandshake(place, bootID: bootID, address: address, at: now)
   }

@@ -26,7 +26,10 @@ struct AnswerLedger: Sendable {
     var at: Instant
   }
 
+  /// An echo is the same for a while: the answer to a challenge may be lost, and the next announce
+  /// is then asked about with the same one.
   private struct Answered: Sendable {
+    var counter: UInt64
     var echo: [UInt8]
     var at: Instant
   }
@@ -42,9 +45,11 @@ struct AnswerLedger: Sendable {
       announces[$0].counter == counter && now - announces[$0].at <= Self.memory
     }
     guard isRecent else { return .notAsked }
-    let isRepeated = (0..<answered.count).contains { answered[$0].echo == echo }
+    let isRepeated = (0..<answered.count).contains {
+      answered[$0].counter == counter && answered[$0].echo == echo
+    }
     guard !isRepeated, !answered.isFull, budget.take(at: now) else { return .repeated }
-    answered.append(Answered(echo: echo, at: now))
+    answered.append(Answered(counter: counter, echo: echo, at: now))
     return .answer
   }
 }

@@ -33,8 +33,8 @@ package enum ReachFlaw: String, CaseIterable, Sendable {
   case recordsAreLost
   /// What a node passes on for others never leaves its host.
   case forwardsAreLost
-  /// Nodes are not told that they are on another network.
-  case movesGoUnnoticed
+  /// At home, too, nobody hears anybody's announces to all.
+  case broadcastsAreLost
 }
 
 /// A change of the network, or of who is there.

@@ -72,6 +72,7 @@ extension ReachSimulation {
       case .send(let datagram, let address): send(datagram, from: place, to: address)
       case .broadcast(let datagram):
         check(datagram, from: place)
+        if options.flaw == .broadcastsAreLost { continue }
         internet.broadcast(datagram, from: place, at: now)
       case .event(let event, in: _): observe(event, of: place)
       case .play(let audio, let link): play(audio, of: link, at: place)
@@ -162,7 +163,7 @@ extension ReachSimulation {
 
   /// The kernel has told the shell, which says so even where the address looks the same.
   private mutating func notice(_ place: Int) {
-    guard nodes[place].node != nil, options.flaw != .movesGoUnnoticed else { return }
+    guard nodes[place].node != nil else { return }
     let own = nodes[place].address
     input(place) { $0.setOwnAddresses([own], at: $1) }
     input(place) { $0.pathsChanged(at: $1) }
@@ -182,6 +183,12 @@ extension ReachSimulation {
     case .channel(.memberJoined(let member)): note(label, "member \(self.label(member.id))")
     case .channel(.memberLeft(let member, let reason)):
       note(label, "member \(self.label(member.id)) \(reason.rawValue)")
+    case .channel(.callStarted(let call)), .channel(.callHandedOver(let call)):
+      note(label, "call of \(self.label(call.info.initiator)), term \(call.info.term)")
+    case .channel(.callJoined(_, let who)): note(label, "\(self.label(who)) joins the call")
+    case .channel(.callLeft(_, let who, let reason)):
+      note(label, "\(self.label(who)) out of the call: \(reason.rawValue)")
+    case .channel(.callEnded): note(label, "call over")
     default: break
     }
   }

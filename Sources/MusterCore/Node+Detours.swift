@@ -11,15 +11,16 @@ import MusterWire
 /// follows. Of two, the one with the smaller id is first, so that both do not pull in different
 /// directions.
 extension Node {
-  /// How often it is looked at who is missing.
+  /// At least so often it is looked at who is missing: somebody may have joined the call.
   private static let lookInterval = Duration.milliseconds(250)
-  private static let longestLookInterval = Duration.seconds(1)
   /// How long a first, direct way is given to come about.
   private static let directPatience = Duration.milliseconds(750)
   /// By how much the one with the larger id is more patient.
   private static let secondPatience = Duration.milliseconds(150)
   /// A relay is given a round trip, and this, before the next one is tried.
   private static let relayPatience = Duration.milliseconds(250)
+  /// For a round trip that is not known yet.
+  private static let unmeasured = Duration.milliseconds(100)
   /// All have been tried in vain: they are left alone for so long.
   private static let relayRest = Duration.seconds(1)
 
@@ -35,7 +36,7 @@ extension Node {
     for link in missing.keys where link.channel == channel {
       if entry.state.member(link.peer) == nil { missing[link] = nil }
     }
-    var next = now + Self.longestLookInterval
+    var next = now + Self.lookInterval
     for member in entry.state.members {
       let link = LinkID(channel: channel, peer: member.id)
       guard member.call == call else {
@@ -76,7 +77,7 @@ extension Node {
   }
 
   private func lostAt(_ link: LinkID, _ peer: Peer, _ pulse: Pulse) -> Instant {
-    pulse.lostAt(roundTrip: peer.roundTrip ?? .zero)
+    pulse.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured)
       + (id < link.peer ? .zero : Self.secondPatience)
   }
 
@@ -85,7 +86,7 @@ extension Node {
     guard let peer = peers[link],
       let pulse = links.pulse(of: LinkID(channel: peer.key, peer: link.peer))
     else { return true }
-    return pulse.lostAt(roundTrip: peer.roundTrip ?? .zero) <= now
+    return pulse.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured) <= now
   }
 
   /// A peer that has become quiet may have nothing to say, which its answer shows.
@@ -145,20 +146,22 @@ extension Node {
     return one.nextAt
   }
 
-  /// Neighbours of both who are heard themselves and relay, the least laden and nearest first.
+  /// Neighbours of both who relay; those first who are heard themselves, then the least laden, then
+  /// the nearest.
   private func relays(to member: NodeID, in channel: ChannelID, at now: Instant) -> [NodeID] {
     let hearers = channels[channel]?.state.neighbours(hearing: member) ?? []
-    var usable: [(id: NodeID, isLaden: Bool, roundTrip: Duration)] = []
+    var usable: [(id: NodeID, rank: Int, roundTrip: Duration)] = []
     for hearer in hearers {
       let link = LinkID(channel: channel, peer: hearer)
       let flags = channels[channel]?.state.member(hearer)?.flags ?? []
-      guard peers[link] != nil, !isDetoured(link), !isLost(link, at: now),
-        !flags.contains(.declinesRelaying)
-      else { continue }
-      usable.append((hearer, flags.contains(.relaysMuch), roundTrip(hearer, channel)))
+      guard peers[link] != nil, !isDetoured(link), !flags.contains(.declinesRelaying) else {
+        continue
+      }
+      let rank = (isLost(link, at: now) ? 2 : 0) + (flags.contains(.relaysMuch) ? 1 : 0)
+      usable.append((hearer, rank, roundTrip(hearer, channel)))
     }
     usable.sort { a, b in
-      if a.isLaden != b.isLaden { return b.isLaden }
+      if a.rank != b.rank { return a.rank < b.rank }
       return a.roundTrip == b.roundTrip ? a.id < b.id : a.roundTrip < b.roundTrip
     }
     return usable.map(\.id)
@@ -179,7 +182,7 @@ extension Node {
   private mutating func seekOwnWay(
     around link: LinkID, at now: Instant, _ out: inout [Output]
   ) -> Instant {
-    guard let peer = peers[link], isDetoured(link) else { return now + Self.longestLookInterval }
+    guard let peer = peers[link], isDetoured(link) else { return now + Self.lookInterval }
     guard peer.nextTryAt <= now else { return peer.nextTryAt }
     let interval = min(peer.tryInterval * 1.5, Peer.longestTryInterval)
     _ = peers.update(link) {

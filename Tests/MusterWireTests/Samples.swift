@@ -49,7 +49,7 @@ struct Samples {
   mutating func call() -> CallID { CallID(high: u64(), low: u64()) }
 
   mutating func control() -> Control {
-    switch random.below(12) {
+    switch random.below(14) {
     case 0: .entry(bytes(upTo: 300))
     case 1: .entriesReceived(ids(Control.idLimit))
     case 2: .wish(VideoWish(width: u16(), height: u16()))
@@ -61,6 +61,8 @@ struct Samples {
     case 8: .probe(node(), token: u64())
     case 9: .probed(node(), token: u64(), answered: bit())
     case 10: .epochKey(random.bytes(32), entry: bytes(upTo: 300))
+    case 11: .seen(address())
+    case 12: .candidates((0..<random.below(Limits.addresses + 1)).map { _ in address() })
     default: .refused(Refusal(rawValue: u8() % 6) ?? .unknown)
     }
   }

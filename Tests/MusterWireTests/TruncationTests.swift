@@ -15,6 +15,7 @@ private func messages(_ samples: inout Samples) -> [Control] {
     .digest(DocumentDigest(count: 3, sum: samples.key())), .ranges(lists), .want([4]),
     .probe(samples.node(), token: 5), .probed(samples.node(), token: 6, answered: true),
     .epochKey(samples.random.bytes(32), entry: [7]), .refused(.removed),
+    .seen(samples.address()), .candidates([samples.address()]),
   ]
 }
 
@@ -38,7 +39,7 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
 @Test func valuesOfOtherLengthsAreRefused() throws {
   var samples = Samples(seed: 52)
   let mayEnd: [UInt8: [Int]] = [
-    1: [0, 1, 2], 2: [0, 8], 7: [0, 26], 8: [0], 11: [32],
+    1: [0, 1, 2], 2: [0, 8], 7: [0, 26], 8: [0], 11: [32], 14: [0],
   ]
   for message in messages(&samples) {
     let bytes = Control.encode([message])
@@ -60,6 +61,8 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
   for type: UInt8 in [2, 8] {
     #expect(throws: WireError.tooLong) { try Control.decode(payload(type, ids)) }
   }
+  let addresses = Array(repeatElement([4, 1, 2, 3, 4, 5, 6] as [UInt8], count: 9).joined())
+  #expect(throws: WireError.tooLong) { try Control.decode(payload(14, addresses)) }
   let range = [UInt8](repeating: 0, count: 10 + RangeSummary.fingerprintBytes)
   let ranges = Array(repeatElement(range, count: Control.rangeLimit + 1).joined())
   #expect(throws: WireError.tooLong) { try Control.decode(payload(7, ranges)) }

@@ -13,6 +13,8 @@ import Testing
   #expect(try Control.decode(try Document.bytes("control-wish-ping")) == messages)
   let receipt = Control.entriesReceived([0x0102_0304_0506_0708, 0x1112_1314_1516_1718])
   try expect("control-received", is: Control.encode([receipt]))
+  let seen = Control.seen(Address(host: .v4(0xC000_0207), port: 40_000))
+  try expect("control-seen", is: Control.encode([seen]))
 }
 
 /// Of the examples: the base of Anna's SSRCs, and when both packets were captured.

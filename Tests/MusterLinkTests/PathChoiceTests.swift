@@ -1,0 +1,225 @@
+import MusterBase
+import MusterCrypto
+import MusterLink
+import MusterWire
+import Testing
+
+private func pulse(every gap: Duration, count: Int = 200) -> (Pulse, Instant) {
+  let world = LinkWorld.linked()
+  world.delay = .zero
+  let link = world.link(to: 0)
+  for _ in 0..<count {
+    world.say("beat", from: 0, to: 1)
+    world.run(for: gap)
+  }
+  world.say("last", from: 0, to: 1)
+  world.run(for: .zero)
+  guard let pulse = world.nodes[1].engine.pulse(of: link) else {
+    preconditionFailure("there is a link")
+  }
+  return (pulse, world.now)
+}
+
+/// When a path is late, and when it is lost.
+struct PulseTests {
+  @Test(arguments: [
+    (20, 120), (50, 150), (66, 198), (200, 600), (900, 1000), (3, 750),
+  ])
+  func threeUsualGapsMakeAPathLate(gap: Int, late: Int) {
+    let (pulse, last) = pulse(every: .milliseconds(Int64(gap)))
+    #expect(pulse.lastAt == last)
+    let patience = (pulse.lateAt - last).inMilliseconds
+    #expect(abs(patience - Double(late)) < 5, "after \(patience) ms")
+  }
+
+  @Test func whoIsAskedHasARoundTripAndAHalfToAnswerIn() {
+    let (pulse, _) = pulse(every: .milliseconds(20))
+    #expect(pulse.lostAt(roundTrip: .zero) - pulse.lateAt == .milliseconds(60))
+    #expect(pulse.lostAt(roundTrip: .milliseconds(100)) - pulse.lateAt == .milliseconds(150))
+    #expect(pulse.lostAt(roundTrip: .seconds(100)) - pulse.lateAt == .seconds(1))
+  }
+
+  @Test func aPathTakenAnewHasItsTime() {
+    let world = LinkWorld.linked()
+    world.run(for: .seconds(4))
+    let before = world.nodes[1].engine.pulse(of: world.link(to: 0))
+    #expect(before.map { $0.lateAt < world.now } ?? false)
+    world.nodes[0].address = Address(host: .v4(0x0A00_0063), port: 2000)
+    world.nodes[0].reachableAt.append(world.nodes[0].address)
+    world.say("from elsewhere", from: 0, to: 1)
+    world.run(for: .milliseconds(50))
+    let after = world.nodes[1].engine.pulse(of: world.link(to: 0))
+    #expect(after.map { $0.lateAt > world.now } ?? false)
+  }
+}
+
+/// Two ways to a peer, of which the better one is taken.
+struct RaceTests {
+  private static let near = Address(host: .v4(0xC0A8_0105), port: 1000)
+
+  /// A link whose peer may also be reached at another address, one way to which takes `delay`;
+  /// where the link leads after that was found.
+  private func address(
+    after delay: Duration, at other: Address, from first: Address
+  ) -> Address? {
+    let world = LinkWorld(2)
+    world.delay = .zero
+    world.nodes[1].address = first
+    world.nodes[1].reachableAt = [first, other]
+    world.connect(0, to: 1)
+    world.run(for: .milliseconds(200))
+    let link = world.link(to: 1)
+    let found = world.nodes[0].engine.connect(
+      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: other,
+      now: world.now)
+    var challenges: [(to: Address, datagram: [UInt8])] = []
+    for case .send(let datagram, let to) in found { challenges.append((to, datagram)) }
+    #expect(challenges.map(\.to) == [first, other])
+    let begun = world.now
+    // 20 ms to the first address and back, by hand.
+    let waits = [(first, Duration.milliseconds(20)), (other, delay)].sorted { $0.1 < $1.1 }
+    for (address, wait) in waits {
+      guard let challenge = challenges.first(where: { $0.to == address }) else { return nil }
+      let answers = world.nodes[1].engine.receive(
+        challenge.datagram, from: world.nodes[0].address, at: begun)
+      for case .send(let datagram, _) in answers {
+        world.perform(
+          0, world.nodes[0].engine.receive(datagram, from: address, at: begun + wait))
+      }
+    }
+    return world.nodes[0].engine.address(of: link)
+  }
+
+  @Test(arguments: [
+    (2, true), (10, true), (12, false), (20, false), (23, false), (40, false),
+  ])
+  func theFasterOfTwoPublicAddressesWins(milliseconds: Int, wins: Bool) {
+    let (first, other) = (
+      Address(host: .v4(0xC633_6407), port: 1000), Address(host: .v4(0xC633_6408), port: 1000)
+    )
+    let result = address(after: .milliseconds(Int64(milliseconds)), at: other, from: first)
+    #expect(result == (wins ? other : first))
+  }
+
+  @Test(arguments: [(2, true), (20, true), (22, true), (24, false), (60, false)])
+  func aNearerAddressWinsUnlessItIsSlower(milliseconds: Int, wins: Bool) {
+    let first = Address(host: .v4(0xC633_6407), port: 1000)
+    let result = address(after: .milliseconds(Int64(milliseconds)), at: Self.near, from: first)
+    #expect(result == (wins ? Self.near : first))
+  }
+
+  @Test func aFartherAddressDoesNotWinByBeingThere() {
+    let other = Address(host: .v4(0xC633_6407), port: 1000)
+    #expect(address(after: .milliseconds(18), at: other, from: Self.near) == Self.near)
+  }
+
+  @Test func racesAreRare() {
+    let world = LinkWorld.linked()
+    let link = world.link(to: 1)
+    let sent = world.nodes[0].engine.counters.challengesSent
+    for _ in 0..<40 {
+      world.say("I am here", from: 1, to: 0)
+      world.run(for: .milliseconds(250))
+      world.perform(
+        0,
+        world.nodes[0].engine.connect(
+          to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: Self.near,
+          now: world.now))
+    }
+    // Ten seconds, two challenges every five.
+    #expect((4...6).contains(world.nodes[0].engine.counters.challengesSent - sent))
+  }
+}
+
+/// Ways through a neighbour, which the engine takes for addresses.
+struct DetourPathTests {
+  private let detour = Address.detour(1)
+  private let other = Address.detour(2)
+
+  /// Node 0 speaks by way of a neighbour from now on.
+  private func speakThrough(_ way: Address, _ world: LinkWorld) {
+    world.nodes[0].address = way
+    world.nodes[0].reachableAt.append(way)
+  }
+
+  private func path(_ world: LinkWorld) -> Address? {
+    world.nodes[1].engine.address(of: world.link(to: 0))
+  }
+
+  @Test func whoHearsNothingDirectlyFollowsAtOnce() {
+    let world = LinkWorld.linked()
+    world.run(for: .seconds(1))
+    speakThrough(detour, world)
+    world.say("by way of somebody", from: 0, to: 1)
+    world.run(for: .milliseconds(10))
+    #expect(path(world) == detour)
+    #expect(world.nodes[1].engine.counters.challengesSent == 0)
+  }
+
+  @Test func whoHearsThePeerDirectlyStays() {
+    let world = LinkWorld.linked()
+    world.say("directly", from: 0, to: 1)
+    world.run(for: .milliseconds(50))
+    speakThrough(detour, world)
+    world.say("by way of somebody", from: 0, to: 1)
+    world.run(for: .milliseconds(20))
+    #expect(path(world) == LinkWorld.address(0))
+    #expect(world.heard(1).count == 2)
+  }
+
+  @Test func fromOneNeighbourToAnother() {
+    let world = LinkWorld.linked()
+    world.run(for: .seconds(1))
+    speakThrough(detour, world)
+    world.say("by way of somebody", from: 0, to: 1)
+    world.run(for: .milliseconds(20))
+    speakThrough(other, world)
+    world.say("by way of somebody else", from: 0, to: 1)
+    world.run(for: .milliseconds(20))
+    #expect(path(world) == other)
+  }
+
+  @Test func aWayOfOnesOwnIsChallengedAndTaken() {
+    let world = LinkWorld.linked()
+    world.run(for: .seconds(1))
+    speakThrough(detour, world)
+    world.say("by way of somebody", from: 0, to: 1)
+    world.run(for: .milliseconds(20))
+    world.nodes[0].address = LinkWorld.address(0)
+    world.say("directly", from: 0, to: 1)
+    world.run(for: .milliseconds(15))
+    #expect(path(world) == detour)
+    world.run(for: .milliseconds(20))
+    #expect(path(world) == LinkWorld.address(0))
+  }
+
+  @Test(arguments: [true, false])
+  func anAnswerByWayOfSomebodyMovesNothingOnceThePeerIsHeard(isHeard: Bool) {
+    let world = LinkWorld.linked()
+    let link = world.link(to: 0)
+    world.run(for: .seconds(1))
+    world.nodes[0].reachableAt.append(detour)
+    world.perform(1, world.nodes[1].engine.probe(link, at: detour, now: world.now))
+    if isHeard {
+      world.say("directly", from: 0, to: 1)
+      world.run(for: .milliseconds(10))
+    }
+    world.nodes[0].address = detour
+    world.run(for: .milliseconds(30))
+    #expect(path(world) == (isHeard ? LinkWorld.address(0) : detour))
+  }
+
+  @Test func ownChallengesLeaveRoomForThoseThatOthersBringAbout() {
+    let world = LinkWorld.linked()
+    let link = world.link(to: 0)
+    world.run(for: .seconds(1))
+    // Nobody answers there.
+    world.perform(1, world.nodes[1].engine.probe(link, at: detour, now: world.now))
+    let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
+    world.nodes[0].address = elsewhere
+    world.nodes[0].reachableAt.append(elsewhere)
+    world.say("from elsewhere", from: 0, to: 1)
+    world.run(for: .milliseconds(60))
+    #expect(path(world) == elsewhere)
+  }
+}

@@ -2,7 +2,7 @@ import MusterBase
 
 /// Who can reach whom: worked out from where everybody is and what the routers are, never from what
 /// nodes say.
-public struct Reachability: Equatable, Sendable {
+public struct ReachChecker: Equatable, Sendable {
   /// What counts of the network.
   public struct Layout: Equatable, Sendable {
     public var kinds: [NATKind]

@@ -193,8 +193,8 @@ public struct RendezvousServer: Sendable {
     sweepAt = sweepAt ?? now + Self.lifetime / 4
     let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []
     var outputs = acknowledge(registration, wanted, to: source)
-    // Who is there already is told, so that both knock at the same time; also of who still looks for
-    // somebody, since the first word may have gone to where a router no longer lets it in.
+    // Who is there already is told, so that both knock at the same time; also of who still looks
+    // for somebody, since the first word may have gone to where a router no longer lets it in.
     if isNews || registration.wantsRecords {
       for other in others.compactMap({ records[$0] }) {
         let news = RendezvousRecords(

@@ -20,8 +20,8 @@ extension ReachSimulation {
     schedule(.check, in: Self.checkInterval)
     for place in nodes.indices { checkBounds(of: place) }
     guard isCalm, violation == nil else { return }
-    let reachability = Reachability(layout)
-    let fault = gap(reachability) ?? surplus(reachability)
+    let checker = ReachChecker(layout)
+    let fault = gap(checker) ?? surplus(checker)
     let dispute = AgreementChecker.disagreement(among: views)
     if fault == nil, dispute == nil {
       settledAt = settledAt ?? now
@@ -48,14 +48,14 @@ extension ReachSimulation {
   }
 
   /// The network as it is.
-  private var layout: Reachability.Layout {
+  private var layout: ReachChecker.Layout {
     var servers = rendezvous.filter { $0.server != nil }.map(\.home)
     if let offering = scenario.offering, nodes[offering].node != nil,
       let home = internet.home(of: offering)
     {
       servers.append(home)
     }
-    return Reachability.Layout(
+    return ReachChecker.Layout(
       kinds: (0..<internet.homeCount).map { internet.kind(of: $0) }, cuts: cuts,
       members: nodes.indices.map { nodes[$0].node == nil ? nil : internet.home(of: $0) },
       rendezvous: servers)
@@ -64,13 +64,13 @@ extension ReachSimulation {
   // MARK: Links
 
   /// Two who could be linked, and are not.
-  private func gap(_ reachability: Reachability) -> String? {
+  private func gap(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
-      for other in nodes.indices where reachability.mustBeLinked(one, other) {
+      for other in nodes.indices where checker.mustBeLinked(one, other) {
         let (a, b) = (nodes[one].label, nodes[other].label)
-        let relays = reachability.relays(one, other).map { nodes[$0].label }
+        let relays = checker.relays(one, other).map { nodes[$0].label }
         let way =
-          reachability.isDirect(one, other)
+          checker.isDirect(one, other)
           ? "directly" : "through \(relays.joined(separator: " "))"
         guard link(one, other) != nil else { return "\(a) has no link to \(b), \(way)" }
         let heard = heardAt[one * nodes.count + other]
@@ -83,7 +83,7 @@ extension ReachSimulation {
   }
 
   /// Two who are linked, or think so, and cannot be; or not in the way that they think.
-  private func surplus(_ reachability: Reachability) -> String? {
+  private func surplus(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for statistics in nodes[one].node?.statistics() ?? [] {
         let a = nodes[one].label
@@ -91,12 +91,12 @@ extension ReachSimulation {
           return "\(a) is linked to a stranger"
         }
         let b = nodes[other].label
-        guard reachability.mayBeLinked(one, other) else { return "\(a) believes in a link to \(b)" }
+        guard checker.mayBeLinked(one, other) else { return "\(a) believes in a link to \(b)" }
         guard let relay = statistics.via else {
-          if reachability.hasWay(one, other) { continue }
+          if checker.hasWay(one, other) { continue }
           return "\(a) believes in a way of its own to \(b)"
         }
-        guard let place = owners[relay], reachability.mayRelay(place, between: one, and: other)
+        guard let place = owners[relay], checker.mayRelay(place, between: one, and: other)
         else { return "\(a) believes in a way to \(b) through \(label(relay))" }
       }
     }

@@ -2,7 +2,7 @@ import MusterBase
 
 /// Who can reach whom: worked out from where everybody is and what the routers are, never from what
 /// nodes say.
-public struct Reachability: Equatable, Sendable {
+public struct ReachChecker: Equatable, Sendable {
   /// What counts of the network.
   public struct Layout: Equatable, Sendable {
     public var kinds: [NATKind]
@@ -44,8 +44,8 @@ public struct Reachability: Equatable, Sendable {
     return a == b || isOpen(a, b)
   }
 
-  /// Whether there is a way of their own, and they can hear of each other: on one network, or from a
-  /// rendezvous that both reach.
+  /// Whether there is a way of their own, and they can hear of each other: on one network, or from
+  /// a rendezvous that both reach.
   public func isDirect(_ one: Int, _ other: Int) -> Bool {
     guard hasWay(one, other), let a = layout.members[one], let b = layout.members[other] else {
       return false

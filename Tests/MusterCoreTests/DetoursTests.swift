@@ -5,8 +5,6 @@ import Testing
 
 /// Ways through neighbours, by the addresses that stand for them.
 struct DetoursTests {
-  private let channel = ChannelKey.fromName("detours").channelID
-
   private func detour(_ relay: Int, _ target: Int = 1) -> Detour {
     Detour(channel: channel, relay: node(relay), target: node(target))
   }
@@ -71,7 +69,9 @@ struct RelayBudgetTests {
       for (place, rate) in rates.enumerated() {
         let due = { $0 * rate.perSecond / bytes / 1000 }
         for _ in due(millisecond)..<due(millisecond + 1)
-        where budget.take(bytes, from: node(rate.from), to: node(rate.to), at: now) {
+        where budget.take(
+          bytes, from: node(rate.from), to: node(rate.to), in: channel, at: now)
+        {
           taken[place] += Double(bytes)
         }
       }
@@ -112,15 +112,54 @@ struct RelayBudgetTests {
   @Test func aClockThatStandsOrGoesBackGivesNothing() {
     var budget = RelayBudget()
     let now = Instant.zero + .seconds(100)
-    let pair = (node(1), node(2))
-    let taken = (0..<1000).map { _ in budget.take(1000, from: pair.0, to: pair.1, at: now) }
+    func take(_ at: Instant) -> Bool {
+      budget.take(1000, from: node(1), to: node(2), in: channel, at: at)
+    }
+    let taken = (0..<1000).map { _ in take(now) }
     #expect(taken == (0..<1000).map { $0 < 125 })
-    let earlier = budget.take(1000, from: pair.0, to: pair.1, at: .zero)
+    let (earlier, later) = (take(.zero), take(now + .milliseconds(4)))
     #expect(!earlier)
-    let later = budget.take(1000, from: pair.0, to: pair.1, at: now + .milliseconds(4))
     #expect(later)
   }
+
+  @Test func itIsMuchFromHalfOfItUntilNearlyAllIsThereAgain() {
+    var budget = RelayBudget()
+    let now = Instant.zero + .seconds(100)
+    let atFirst = budget.isMuch(at: now)
+    #expect(!atFirst)
+    // Of 250,000 bytes 100,000 are gone, then 130,000, over two pairs.
+    _ = budget.take(100_000, from: node(1), to: node(2), in: channel, at: now)
+    let withLess = budget.isMuch(at: now)
+    #expect(!withLess)
+    _ = budget.take(30_000, from: node(3), to: node(4), in: channel, at: now)
+    let withMore = budget.isMuch(at: now)
+    #expect(withMore)
+    // 500 bytes a millisecond come back; at 225,000 there is room for others.
+    let soon = budget.isMuch(at: now + .milliseconds(200))
+    #expect(soon)
+    let later = budget.isMuch(at: now + .milliseconds(220))
+    #expect(!later)
+  }
+
+  @Test func whatIsCarriedIsToldForAsLongAsItGoesOn() throws {
+    var budget = RelayBudget()
+    let now = Instant.zero + .seconds(100)
+    #expect(budget.carried(at: now).isEmpty)
+    _ = budget.take(700, from: node(2), to: node(1), in: channel, at: now)
+    _ = budget.take(300, from: node(1), to: node(2), in: channel, at: now + .seconds(1))
+    // What was refused is not carried.
+    let refused = budget.take(200_000, from: node(1), to: node(2), in: channel, at: now)
+    #expect(!refused)
+    let carried = budget.carried(at: now + .seconds(2))
+    let pair = try #require(carried.first)
+    #expect(carried.count == 1)
+    #expect((pair.channel, pair.first, pair.second) == (channel, node(1), node(2)))
+    #expect(pair.bytes == 1000)
+    #expect(budget.carried(at: now + .seconds(5)).isEmpty)
+  }
 }
+
+private let channel = ChannelKey.fromName("detours").channelID
 
 private func node(_ number: Int) -> NodeID {
   var bytes = [UInt8](repeating: 7, count: 32)

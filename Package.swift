@@ -141,6 +141,11 @@ let package = Package(
     tests("MusterMeshTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh"]),
     tests("MusterMediaTests", ["MusterBase", "MusterWire", "MusterMedia"]),
     tests("MusterCodecsTests", ["MusterBase", "MusterCodecs"]),
+    tests(
+      "MusterCoreTests",
+      [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterCore", "MusterSimulator",
+      ]),
     .testTarget(
       name: "MusterDevicesTests", dependencies: ["MusterBase", "MusterCodecs", "MusterDevices"],
       exclude: ["VirtualRoom"], swiftSettings: common),

@@ -4,7 +4,7 @@ import signal
 import time
 
 from check import check
-from meeting import AWAY, each_way, links, rendezvous, through
+from meeting import AWAY, each_way, rendezvous, through
 from screens import Screens
 from wire import DATA, judge_wire
 

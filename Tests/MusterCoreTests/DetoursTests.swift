@@ -1,0 +1,169 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import Testing
+
+/// Ways through neighbours, by the addresses that stand for them.
+struct DetoursTests {
+  private func detour(_ relay: Int, _ target: Int = 1) -> Detour {
+    Detour(channel: channel, relay: node(relay), target: node(target))
+  }
+
+  @Test func aWayHasOneAddressForAsLongAsItIsKnown() {
+    var detours = Detours()
+    let first = detours.address(of: detour(1))
+    let second = detours.address(of: detour(2))
+    let back = detours.address(of: detour(1, 2))
+    #expect(first != second && second != back && first != back)
+    #expect(detours.address(of: detour(1)) == first)
+    #expect(detours[first] == detour(1))
+    #expect(detours[second] == detour(2))
+    #expect(detours[back] == detour(1, 2))
+  }
+
+  @Test func noOtherAddressIsAWay() {
+    var detours = Detours()
+    let known = detours.address(of: detour(1))
+    #expect(known.detour != nil)
+    #expect(detours[Address(host: .v4(0xC000_0201), port: 1)] == nil)
+    #expect(detours[.detour(0)] == nil)
+    #expect(detours[.detour(.max)] == nil)
+    #expect(Detours()[known] == nil)
+  }
+
+  @Test func theOldestIsForgottenAndMadeAnewWhenItIsUsedAgain() {
+    var detours = Detours()
+    let addresses = (0...Detours.limit).map { detours.address(of: detour($0)) }
+    #expect(detours[addresses[0]] == nil)
+    for (number, address) in addresses.enumerated().dropFirst() {
+      #expect(detours[address] == detour(number))
+    }
+    // Not under its old number: what is still on its way back would be taken for something else.
+    let again = detours.address(of: detour(0))
+    #expect(!addresses.contains(again))
+    #expect(detours[again] == detour(0))
+    #expect(detours[addresses[1]] == nil)
+  }
+
+  @Test func itHoldsNoMoreThanItsLimitWhateverIsAsked() {
+    var detours = Detours()
+    let asked = 5 * Detours.limit
+    let addresses = (0..<asked).map { detours.address(of: detour($0, $0 / 7)) }
+    #expect(addresses.count { detours[$0] != nil } == Detours.limit)
+  }
+}
+
+struct RelayBudgetTests {
+  private static let (total, share) = (500_000.0, 250_000.0)
+  private static let (totalAtOnce, shareAtOnce) = (250_000.0, 125_000.0)
+
+  /// Offers packets for some seconds, each pair's as often; returns the bytes taken of each.
+  private func offer(
+    _ rates: [(from: Int, to: Int, perSecond: Int)], seconds: Int = 10, _ budget: inout RelayBudget
+  ) -> [Double] {
+    let bytes = 1000
+    var taken = rates.map { _ in 0.0 }
+    // In the order in which they would come, a millisecond apart at least.
+    for millisecond in 0..<(seconds * 1000) {
+      let now = Instant.zero + .seconds(100) + .milliseconds(millisecond)
+      for (place, rate) in rates.enumerated() {
+        let due = { $0 * rate.perSecond / bytes / 1000 }
+        for _ in due(millisecond)..<due(millisecond + 1)
+        where budget.take(
+          bytes, from: node(rate.from), to: node(rate.to), in: channel, at: now)
+        {
+          taken[place] += Double(bytes)
+        }
+      }
+    }
+    return taken
+  }
+
+  @Test func aPairGetsHalfOfItAndBothDirectionsShareThat() {
+    var budget = RelayBudget()
+    let alone = offer([(1, 2, 1_000_000)], &budget)[0]
+    #expect(alone <= Self.shareAtOnce + 10 * Self.share)
+    #expect(alone >= 0.98 * (Self.shareAtOnce + 10 * Self.share))
+    budget = RelayBudget()
+    let both = offer([(1, 2, 1_000_000), (2, 1, 1_000_000)], &budget)
+    #expect(both[0] + both[1] <= Self.shareAtOnce + 10 * Self.share)
+    #expect(both.allSatisfy { $0 > 0 })
+  }
+
+  @Test func anotherPairHasItsShareBesideAGreedyOne() {
+    var budget = RelayBudget()
+    let taken = offer([(1, 2, 10_000_000), (3, 4, 240_000)], &budget)
+    #expect(taken[1] == 2_400_000)
+    #expect(taken[0] <= Self.shareAtOnce + 10 * Self.share)
+  }
+
+  @Test func thereIsATotalHoweverManyPairsThereAre() {
+    for count in [3, 20, 300] {
+      var budget = RelayBudget()
+      // More pairs than are remembered, too: forgetting them gives nobody more.
+      let taken = offer(
+        (0..<count).map { (2 * $0 + 1, 2 * $0 + 2, 3_000_000 / count) }, seconds: 5, &budget)
+      let sum = taken.reduce(0, +)
+      #expect(sum <= Self.totalAtOnce + 5 * Self.total, "\(count) pairs")
+      #expect(sum >= 0.95 * (Self.totalAtOnce + 5 * Self.total), "\(count) pairs")
+    }
+  }
+
+  @Test func aClockThatStandsOrGoesBackGivesNothing() {
+    var budget = RelayBudget()
+    let now = Instant.zero + .seconds(100)
+    func take(_ at: Instant) -> Bool {
+      budget.take(1000, from: node(1), to: node(2), in: channel, at: at)
+    }
+    let taken = (0..<1000).map { _ in take(now) }
+    #expect(taken == (0..<1000).map { $0 < 125 })
+    let (earlier, later) = (take(.zero), take(now + .milliseconds(4)))
+    #expect(!earlier)
+    #expect(later)
+  }
+
+  @Test func itIsMuchFromHalfOfItUntilNearlyAllIsThereAgain() {
+    var budget = RelayBudget()
+    let now = Instant.zero + .seconds(100)
+    let atFirst = budget.isMuch(at: now)
+    #expect(!atFirst)
+    // Of 250,000 bytes 100,000 are gone, then 130,000, over two pairs.
+    _ = budget.take(100_000, from: node(1), to: node(2), in: channel, at: now)
+    let withLess = budget.isMuch(at: now)
+    #expect(!withLess)
+    _ = budget.take(30_000, from: node(3), to: node(4), in: channel, at: now)
+    let withMore = budget.isMuch(at: now)
+    #expect(withMore)
+    // 500 bytes a millisecond come back; at 225,000 there is room for others.
+    let soon = budget.isMuch(at: now + .milliseconds(200))
+    #expect(soon)
+    let later = budget.isMuch(at: now + .milliseconds(220))
+    #expect(!later)
+  }
+
+  @Test func whatIsCarriedIsToldForAsLongAsItGoesOn() throws {
+    var budget = RelayBudget()
+    let now = Instant.zero + .seconds(100)
+    #expect(budget.carried(at: now).isEmpty)
+    _ = budget.take(700, from: node(2), to: node(1), in: channel, at: now)
+    _ = budget.take(300, from: node(1), to: node(2), in: channel, at: now + .seconds(1))
+    // What was refused is not carried.
+    let refused = budget.take(200_000, from: node(1), to: node(2), in: channel, at: now)
+    #expect(!refused)
+    let carried = budget.carried(at: now + .seconds(2))
+    let pair = try #require(carried.first)
+    #expect(carried.count == 1)
+    #expect((pair.channel, pair.first, pair.second) == (channel, node(1), node(2)))
+    #expect(pair.bytes == 1000)
+    #expect(budget.carried(at: now + .seconds(5)).isEmpty)
+  }
+}
+
+private let channel = ChannelKey.fromName("detours").channelID
+
+private func node(_ number: Int) -> NodeID {
+  var bytes = [UInt8](repeating: 7, count: 32)
+  for place in 0..<4 { bytes[place] = UInt8(truncatingIfNeeded: number >> (24 - 8 * place)) }
+  guard let key = Bytes32(bytes) else { preconditionFailure("32 bytes by argument") }
+  return NodeID(key)
+}

@@ -1,0 +1,88 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import Testing
+
+/// How much a member passes on for others: PROTOCOL.md, section 7.
+private struct Laden {
+  static let key = ChannelKey.fromName("laden")
+  /// All that is passed on in a second, of which one pair may have half.
+  static let total = 500_000.0
+  static let share = 250_000.0
+
+  var world: CoreWorld
+  let relay: Int
+  private var since: Instant
+
+  /// Nodes of which these pairs hear nothing of each other, with pictures of these weights, after
+  /// their first ten seconds.
+  init(_ count: Int, relay: Int, cut: [[Int]], weight: @escaping (Int) -> Int) {
+    self.relay = relay
+    world = CoreWorld(count)
+    world.passes = { from, to, _ in !cut.contains([from, to]) && !cut.contains([to, from]) }
+    world.join("laden", Self.key)
+    // Linked first: what has no room leaves none for handshakes either.
+    world.run(for: .seconds(5))
+    world.weight = weight
+    world.run(for: .seconds(5))
+    since = world.now
+  }
+
+  mutating func run(for duration: Duration) {
+    since = world.now
+    world.run(for: duration)
+  }
+
+  /// Bytes a second passed on between two, or in all.
+  func rate(_ pair: [Int]? = nil) -> Double {
+    let ends = pair.map { pair in pair.map { world.places[$0].address } }
+    let passed = world.places[relay].passedOn.filter { one in
+      one.at > since && (ends.map { $0.contains(one.from) && $0.contains(one.to) } ?? true)
+    }
+    return Double(passed.reduce(0) { $0 + $1.bytes }) / (world.now - since).inSeconds
+  }
+
+  func pictures(at place: Int, of other: Int) -> Int {
+    let link = world.places[place].shown.keys.first { $0.peer == world.id(other) }
+    return link.flatMap { world.places[place].shown[$0] } ?? 0
+  }
+}
+
+struct RelayLimitTests {
+  @Test func aPairGetsItsShareAndNoMore() {
+    // 1 MB/s is wanted, in both directions together.
+    var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
+    laden.run(for: .seconds(10))
+    let rate = laden.rate([0, 2])
+    // With what the relaying link adds, and a bucket that was not empty.
+    #expect(rate < Laden.share * 1.1, "\(Int(rate)) bytes/s")
+    #expect(rate > Laden.share * 0.85, "\(Int(rate)) bytes/s")
+  }
+
+  @Test func aGreedyPairTakesNothingFromAnother() {
+    var laden = Laden(5, relay: 2, cut: [[0, 1], [3, 4]]) { $0 < 2 ? 100_000 : 0 }
+    let before = [laden.pictures(at: 3, of: 4), laden.pictures(at: 4, of: 3)]
+    laden.run(for: .seconds(10))
+    #expect(laden.rate([0, 1]) > Laden.share * 0.8)
+    // Five pictures a second, all of them.
+    #expect(laden.pictures(at: 3, of: 4) - before[0] >= 48)
+    #expect(laden.pictures(at: 4, of: 3) - before[1] >= 48)
+  }
+
+  @Test func allPairsTogetherStayBelowTheTotal() {
+    var pairs: [[Int]] = []
+    for one in 1..<6 { for other in (one + 1)..<6 { pairs.append([one, other]) } }
+    var laden = Laden(6, relay: 0, cut: pairs) { $0 == 0 ? 0 : 40_000 }
+    laden.run(for: .seconds(10))
+    let rate = laden.rate()
+    #expect(rate < Laden.total * 1.1, "\(Int(rate)) bytes/s")
+    #expect(rate > Laden.total * 0.8, "\(Int(rate)) bytes/s")
+  }
+
+  @Test func whoPassesOnMuchIsSeenAsBefore() {
+    var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
+    let before = laden.pictures(at: 0, of: 1)
+    laden.run(for: .seconds(10))
+    #expect(laden.pictures(at: 0, of: 1) - before >= 48)
+  }
+}

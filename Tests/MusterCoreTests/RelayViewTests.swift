@@ -1,0 +1,215 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterLink
+import MusterSimulator
+import MusterWire
+import Testing
+
+/// Two members who are cut apart, in two channels and the calls of both, and all that the third one
+/// gets to see of what it passes on.
+private struct Passing {
+  static let names = ["\(Marker.text) north", "\(Marker.text) south"]
+  let keys = names.map { ChannelKey.fromName($0) }
+  /// The two ends have the smallest and the largest id.
+  static let (first, relay, last) = (0, 1, 2)
+
+  let world: CoreWorld
+  /// The relay's own link engine, as it is at the end.
+  let engine: LinkEngine
+  /// What it was asked to pass on, by the channel of the link that it came over.
+  let datagrams: [[[UInt8]]]
+
+  init(seed: UInt64 = 1) throws {
+    var world = CoreWorld(3, seed: seed)
+    world.passes = { from, to, kind in
+      // The relay is found by the others and finds nobody, so that all its handshakes are answers.
+      if to == Self.relay, kind == .announce { return false }
+      return from == Self.relay || to == Self.relay
+    }
+    for (name, key) in zip(Self.names, keys) { world.join(name, key) }
+    world.run(for: .seconds(15))
+    let (engine, seen, isSame) = world.eyes(of: Self.relay, keys)
+    try #require(isSame, "the copy of the relay's engine has other keys than the relay")
+    datagrams = try keys.map { key in
+      let passed = seen.filter {
+        $0.link.channel == key.channelID && $0.payload.first == PayloadKind.relayByte
+      }
+      return try passed.map { Array(try RelayEnvelope(decoding: $0.payload).datagram) }
+    }
+    self.world = world
+    self.engine = engine
+  }
+
+  var all: [[UInt8]] { datagrams.flatMap { $0 } }
+}
+
+struct RelayViewTests {
+  @Test func pictureAndSoundGoThroughTheRelay() throws {
+    let passing = try Passing()
+    let (first, last) = (Passing.first, Passing.last)
+    for key in passing.keys {
+      for (one, other) in [(first, last), (last, first)] {
+        let relay = passing.world.relay(from: one, to: other, in: key.channelID)
+        #expect(relay == passing.world.id(Passing.relay))
+        let link = LinkID(channel: key.channelID, peer: passing.world.id(other))
+        #expect(passing.world.places[one].shown[link] ?? 0 > 40)
+      }
+    }
+    for datagrams in passing.datagrams {
+      #expect(datagrams.filter { DatagramKind(of: $0) == .data }.count > 1000)
+      #expect(datagrams.contains { DatagramKind(of: $0) == .handshakeInitiation })
+    }
+  }
+
+  @Test func whatIsPassedOnShowsNeitherNamesNorKeysNorMedia() throws {
+    let passing = try Passing()
+    var plaintext = PlaintextChecker()
+    for place in passing.world.places { plaintext.add(place.node.id) }
+    for key in passing.keys { plaintext.add(key: key) }
+    let found = passing.all.compactMap { plaintext.sent($0) }
+    #expect(found.isEmpty, "\(found.prefix(3))")
+    // What follows from a channel's key, and ids of channels, as wholes and in pieces.
+    let derived = passing.keys.flatMap { key in
+      [key.channelID.key.bytes, key.rendezvousTag(period: 1).id.key.bytes]
+        + [key.noisePSK.withUnsafeBytes { Array($0) }]
+    }
+    let windows = Set(passing.all.flatMap { words($0[...]) })
+    for secret in derived { #expect(words(secret[...]).allSatisfy { !windows.contains($0) }) }
+    for datagrams in passing.datagrams {
+      #expect(chiSquare(datagrams.flatMap { sealedPart($0) }) < 400)
+    }
+  }
+
+  @Test func noKeyOfTheRelayOpensWhatItPassesOn() throws {
+    let passing = try Passing()
+    var engine = passing.engine
+    let (world, now) = (passing.world, passing.world.now)
+    let before = engine.counters
+    for datagram in passing.all {
+      for place in [Passing.first, Passing.last] {
+        let source = world.places[place].address
+        #expect(engine.receive(datagram, from: source, at: now).isEmpty)
+      }
+    }
+    #expect(engine.counters.unknownIndex > before.unknownIndex)
+    // The same for the node as a whole: it sends nothing and tells nothing.
+    var node = world.places[Passing.relay].node
+    for datagram in passing.all.prefix(300) {
+      let outputs = node.receive(datagram, from: world.places[Passing.first].address, at: now)
+      #expect(outputs.isEmpty)
+    }
+    let keys = try relayKeys(passing)
+    #expect(keys.count == 21)
+    // Every key with every form of sealing that the protocol has.
+    let sample = passing.all.filter { DatagramKind(of: $0) == .data }.prefix(500)
+    for datagram in sample {
+      let header = Array(datagram.prefix(13))
+      let counter = Array(header.suffix(8).reversed())
+      for key in keys {
+        let opened = AEAD.open(
+          datagram.dropFirst(13), nonce: [0, 0, 0, 0] + counter, associatedData: header, key: key,
+          with: .chaChaPoly)
+        #expect(opened == nil)
+      }
+      for key in passing.keys {
+        #expect(key.openAnnounce(datagram.dropFirst(1), kind: header[0]) == nil)
+        #expect(key.openAnnounce(datagram.dropFirst(13), kind: header[0]) == nil)
+      }
+    }
+  }
+
+  @Test func flowsOfTwoChannelsDifferInNothingButChance() throws {
+    let passing = try Passing()
+    let flows = passing.datagrams.map { $0.filter { DatagramKind(of: $0) == .data } }
+    // The form is the same: a kind, an index for each direction, counters that grow by one.
+    for flow in flows {
+      let indices = Set(flow.map { Array($0[1..<5]) })
+      #expect(indices.count == 2, "\(indices.count) indices")
+      for index in indices {
+        let counters = flow.filter { Array($0[1..<5]) == index }.map { number($0[5..<13]) }
+        let isGapless = counters.sorted() == Array(0..<UInt64(counters.count))
+        #expect(isGapless, "\(counters.count) datagrams")
+      }
+    }
+    // Side by side they have nothing in common: one laid over the other is as random as each.
+    let sealed = flows.map { $0.flatMap { $0.dropFirst(13) } }
+    #expect(chiSquare(zip(sealed[0], sealed[1]).map { $0 ^ $1 }) < 400)
+    let common = Set(flows[0].flatMap { words($0.dropFirst(13)) })
+      .intersection(flows[1].flatMap { words($0.dropFirst(13)) })
+    #expect(common.isEmpty)
+  }
+
+  /// The same members, names and keys on another day: had anything that a relay sees to do with
+  /// them, it would be seen again.
+  @Test func nothingOfAFlowComesBackInAnotherRun() throws {
+    let runs = try [Passing(seed: 1), Passing(seed: 2)]
+    for place in runs[0].world.places.indices {
+      #expect(runs[0].world.id(place) == runs[1].world.id(place))
+    }
+    let seen = runs.map { run in Set(run.all.flatMap { words(unsteadyPart($0)) }) }
+    #expect(seen[0].count > 100_000)
+    let common = seen[0].intersection(seen[1])
+    #expect(common.isEmpty, "\(common.count) of \(seen[0].count)")
+  }
+
+  /// All that the relay has as a member of both channels, and from its identity.
+  private func relayKeys(_ passing: Passing) throws -> [SecretBytes] {
+    let own = passing.world.places[Passing.relay].node.identity
+    var keys = [own.linkKeys.secret]
+    let ends = try [Passing.first, Passing.last].map {
+      try #require(passing.world.id($0).x25519PublicKey)
+    }
+    for end in ends {
+      let shared = try #require(X25519.shared(own.linkKeys.secret, end))
+      keys += [shared, Blake2b.derive("muster/1 noise psk", from: shared, in: .heap)]
+    }
+    for key in passing.keys {
+      let secret = SecretBytes(key.withSecret { Array($0) })
+      keys += [secret, key.noisePSK]
+      keys += ["muster/1 announce key", "muster/1 channel id"].map {
+        Blake2b.derive($0, from: secret, in: .heap)
+      }
+      for end in ends {
+        keys += [.initiation, .response].map { key.handshakeKey($0, responder: end) }
+      }
+    }
+    return keys
+  }
+}
+
+/// Without what the protocol sets: kind, indices, counters, and a second MAC of zeros.
+private func unsteadyPart(_ datagram: [UInt8]) -> ArraySlice<UInt8> {
+  switch DatagramKind(of: datagram) {
+  case .handshakeInitiation: datagram[5...].dropLast(16)
+  case .handshakeResponse: datagram[9...].dropLast(16)
+  default: datagram.dropFirst(13)
+  }
+}
+
+private func sealedPart(_ datagram: [UInt8]) -> ArraySlice<UInt8> {
+  DatagramKind(of: datagram) == .data ? datagram.dropFirst(13) : []
+}
+
+/// Every eight bytes that follow each other.
+private func words(_ bytes: ArraySlice<UInt8>) -> [UInt64] {
+  var word: UInt64 = 0
+  var words: [UInt64] = []
+  for (place, byte) in bytes.enumerated() {
+    word = word << 8 | UInt64(byte)
+    if place >= 7 { words.append(word) }
+  }
+  return words
+}
+
+private func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+  bytes.reduce(0) { $0 << 8 | UInt64($1) }
+}
+
+/// How uneven bytes are: about 255 when random, above 400 less than once in 10^7.
+private func chiSquare(_ bytes: [UInt8]) -> Double {
+  var counts = [Double](repeating: 0, count: 256)
+  for byte in bytes { counts[Int(byte)] += 1 }
+  let expected = Double(bytes.count) / 256
+  return counts.reduce(0) { $0 + ($1 - expected) * ($1 - expected) / expected }
+}

@@ -75,8 +75,12 @@ def _judge_blocked(t, kinds, homes, public, between):
     open_ones = [third, *(node for node, kind in zip(nodes, kinds) if kind != "blocked")]
     for node in open_ones[1:]:
         node.wait("link.up", 10, member=third.id)
-    # Twice what the others take, and a blocked one would have been told of by then.
-    t.pause(6)
+    # Far more than the others take, and whoever is blocked is told so.
+    for node, kind in zip(nodes, kinds):
+        if kind == "blocked":
+            node.wait("warning", 20, where=_is_of_silence)
+        else:
+            t.expect(not any(map(_is_of_silence, node.all("warning"))), f"{node.name} is warned")
     for node, kind in zip(nodes, kinds):
         wanted = 0 if kind == "blocked" else len(open_ones) - 1
         t.expect(len(node.roster()) == wanted, f"{node.name} in {mark}: {node.roster()}")
@@ -89,6 +93,10 @@ def _judge_blocked(t, kinds, homes, public, between):
     end([*nodes, third])
     t.figure(f"{'/'.join(kinds)}: no link; all ended after", t.now() - asked, "s", at_most=2)
     return "no"
+
+
+def _is_of_silence(warning):
+    return "no rendezvous answers" in warning["message"]
 
 
 def _cell(how, nodes, found):

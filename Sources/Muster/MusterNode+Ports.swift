@@ -35,8 +35,8 @@ extension MusterNode {
     await portMapper.unmap(mapping)
   }
 
-  /// Tells others where this node can be reached: the mapped address early, so that it is never left
-  /// out.
+  /// Tells others where this node can be reached: the mapped address early, so that it is never
+  /// left out.
   func announceOwnAddresses() {
     var addresses = ownAddresses
     if let outside = portKeeping.announced {

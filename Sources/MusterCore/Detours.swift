@@ -2,23 +2,31 @@ import MusterBase
 import MusterWire
 
 /// A way to a member through a neighbour of both.
-struct Detour: Equatable, Sendable {
+package struct Detour: Equatable, Sendable {
   let channel: ChannelID
   let relay: NodeID
   let target: NodeID
+
+  package init(channel: ChannelID, relay: NodeID, target: NodeID) {
+    self.channel = channel
+    self.relay = relay
+    self.target = target
+  }
 }
 
 /// The ways through others that this node has used, each with a number that stands for it where an
 /// address is asked for: so a link's path leads over a relay, or away from it, like over any other.
-struct Detours: Sendable {
+package struct Detours: Sendable {
   private var known = PeerTable<UInt64, Detour>()
   private var last: UInt64 = 0
   /// Two for each link; the oldest are forgotten, and made anew when they are used again.
-  static let limit = 2 * Limits.links
+  package static let limit = 2 * Limits.links
 
-  subscript(address: Address) -> Detour? { address.detour.flatMap { known[$0] } }
+  package init() {}
 
-  mutating func address(of detour: Detour) -> Address {
+  package subscript(address: Address) -> Detour? { address.detour.flatMap { known[$0] } }
+
+  package mutating func address(of detour: Detour) -> Address {
     if let place = known.first(where: { $0.value == detour }) { return .detour(place.key) }
     last += 1
     known[last] = detour

@@ -3,7 +3,7 @@ import MusterWire
 
 /// What this node passes on for others: bytes a second in all, the same for each pair of those that
 /// have something to say at the moment.
-struct RelayBudget: Sendable {
+package struct RelayBudget: Sendable {
   private struct Pair: Comparable, Sendable {
     let channel: ChannelID
     let first: NodeID
@@ -30,11 +30,11 @@ struct RelayBudget: Sendable {
   }
 
   /// 4 Mbit/s: two pairs that see each other in both directions at the middle layer.
-  static let bytesPerSecond = 500_000.0
+  private static let bytesPerSecond = 500_000.0
   private static let burst = 250_000.0
   /// No pair has more than half of it, so that another that begins finds room.
   private static let largestShare = 0.5
-  static let pairLimit = 256
+  private static let pairLimit = 256
   /// A pair that has been silent for longer leaves its share to the others.
   private static let activeFor = Duration.seconds(1)
   private static let countInterval = Duration.milliseconds(100)
@@ -45,8 +45,10 @@ struct RelayBudget: Sendable {
   private var countedAt: Instant?
   private var saidThatItIsMuch = false
 
+  package init() {}
+
   /// Whether so many bytes from one to the other are passed on.
-  mutating func take(
+  package mutating func take(
     _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
   ) -> Bool {
     let pair = Pair(a, b, in: channel)
@@ -88,16 +90,16 @@ struct RelayBudget: Sendable {
     if let quietest { pairs[quietest.key] = nil }
   }
 
-  /// Whether others are to be preferred: from when half of the budget is gone until nearly all of it
-  /// is there again.
-  mutating func isMuch(at now: Instant) -> Bool {
+  /// Whether others are to be preferred: from when half of the budget is gone until nearly all of
+  /// it is there again.
+  package mutating func isMuch(at now: Instant) -> Bool {
     let fill = total.fill(at: now)
     saidThatItIsMuch = saidThatItIsMuch ? fill < 0.9 : fill < 0.5
     return saidThatItIsMuch
   }
 
   /// The pairs for which something was passed on within the last seconds.
-  func carried(at now: Instant) -> [RelayedPair] {
+  package func carried(at now: Instant) -> [RelayedPair] {
     pairs.compactMap { pair, carried in
       guard carried.bytes > 0, now - carried.lastAt < Self.recent else { return nil }
       return RelayedPair(

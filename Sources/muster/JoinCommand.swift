@@ -47,8 +47,7 @@ struct JoinCommand: AsyncParsableCommand {
   var watch = false
 
   @Option(
-    help:
-      "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera if there is one)."
+    help: "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera, if any)."
   )
   var video: String?
 
@@ -83,9 +82,7 @@ struct JoinCommand: AsyncParsableCommand {
   var noRelay = false
 
   @Option(
-    help:
-      "HOST:PORT of a node of an OpenDHT network where members meet; may be repeated (builds with DHT only)."
-  )
+    help: "HOST:PORT of a node of an OpenDHT network (builds with DHT only); may be repeated.")
   var dht: [String] = []
 
   @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
@@ -250,7 +247,8 @@ struct JoinCommand: AsyncParsableCommand {
     return (
       choose(
         video, hasCamera, "camera",
-        MusterError("no camera found: others will not see you", hint: "use --video test or a file")),
+        MusterError(
+          "no camera found: others will not see you", hint: "use --video test or a file")),
       choose(
         audio, hasMicrophone, "mic",
         MusterError(

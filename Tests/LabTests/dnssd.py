@@ -88,7 +88,7 @@ class Avahi:
                   f'-f {self._folder}/avahi.conf')
         self._daemon = self._run("unshare", "-m", "sh", "-c", script)
         # Its own sign of being there is in its /run.
-        run = f"/proc/{self._daemon.pid}/root/run/avahi-daemon/socket"
+        run = os.path.join("/proc", str(self._daemon.pid), "root", "run/avahi-daemon/socket")
         self._until(lambda: os.path.exists(run), self._daemon, "avahi-daemon")
 
     def stop(self):

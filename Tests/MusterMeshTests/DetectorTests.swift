@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCrypto
 import MusterMesh
 import MusterWire
 import Testing
@@ -129,6 +130,36 @@ struct DetectorTests {
   }
 
   /// The rows of memberlist's `suspicion_test.go`.
+  /// When a silent peer fails whom a helper hears.
+  private func failure(isHeardInAnotherRun: Bool) throws -> Duration {
+    let (peer, helper) = (testIdentity(1).id, testIdentity(2).id)
+    var detector = FailureDetector(seed: 1)
+    for id in [peer, helper] { detector.linkUp(id, at: .zero) }
+    let hearing = Hearing(bootID: 1, heard: [peer.key.prefix], suspected: [])
+    detector.noted(hearing, of: helper, at: .zero)
+    var now = Instant.zero
+    while now < seconds(20) {
+      now = now + .milliseconds(5)
+      let current = now
+      let outputs = detector.tick(
+        at: now, lastHeard: { $0 == helper ? current : .zero }, roundTrip: { _ in nil })
+      for output in outputs {
+        if case .ask(_, let target, let token) = output {
+          _ = detector.receiveProbed(target, token: token, answered: true, from: helper, at: now)
+          if isHeardInAnotherRun { detector.heardInAnotherRun(peer, at: now) }
+        }
+        if output == .fails(peer) { return now - .zero }
+      }
+    }
+    throw CancellationError()
+  }
+
+  @Test func anotherRunOfThePeerIsNoReasonForPatience() throws {
+    let patient = try failure(isHeardInAnotherRun: false)
+    #expect(patient > .seconds(8))
+    #expect(try failure(isHeardInAnotherRun: true) < .seconds(6))
+  }
+
   @Test(arguments: [(0, 0, 30_000), (1, 2, 14_000), (2, 3, 4810), (3, 4, -2000)])
   func suspicionsShortenAsLifeguardSays(_ confirmations: Int, _ elapsed: Int, _ expected: Int) {
     let timeout = Suspicion.timeout(

@@ -13,11 +13,16 @@ private struct Apart {
   let place = testAddress(99)
   /// Nothing reaches the rendezvous or comes from it while it is off.
   var isServing = true
+  /// Another process answers whatever comes after a hello.
+  var renewsAfterHello = false
+  /// Nothing passes from node to node.
+  var isCut = false
   /// Whom each node has sent to: only they come in (a NAT that filters by address and port).
   private var holes: [Set<Int>]
   private(set) var found: [Set<Int>]
   /// Announces from node to node, let through or not.
   private(set) var knocks = 0
+  private var renewals: UInt64 = 0
 
   init(_ count: Int) {
     nodes = (0..<count).map { testDiscovery(UInt64($0) + 1) }
@@ -60,12 +65,17 @@ private struct Apart {
     if address == place {
       guard isServing else { return }
       let answers = server.receive(datagram, from: source, seconds: 1_700_000_000, at: now)
+      if renewsAfterHello, DatagramKind(of: datagram) == .rendezvousHello {
+        renewals += 1
+        server = RendezvousServer(entropy: .seeded(100 + renewals))
+      }
       for case .send(let answer, let receiver) in answers {
         guard let other = node(at: receiver) else { continue }
         perform(nodes[other].receive(answer, from: place, at: now), of: other)
       }
     } else if let other = node(at: address) {
       knocks += 1
+      guard !isCut else { return }
       holes[number].insert(other)
       guard holes[other].contains(number) else { return }
       perform(nodes[other].receive(datagram, from: source, at: now), of: other)
@@ -104,8 +114,42 @@ struct RendezvousDiscoveryTests {
     apart.run(for: .seconds(60))
     #expect(apart.found == [[], []])
     apart.isServing = true
-    apart.run(for: .seconds(40))
+    apart.run(for: .seconds(7))
     #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func aRendezvousThatHasForgottenAllIsToldAgain() {
+    var apart = Apart(2)
+    apart.begin(0)
+    apart.run(for: .seconds(30))
+    apart.server = RendezvousServer(entropy: .seeded(10))
+    apart.begin(1)
+    apart.run(for: .seconds(7))
+    #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func aCookieThatIsWorthNothingIsNotUsedForLong() {
+    var apart = Apart(2)
+    apart.begin(1)
+    // Started anew after the hello of each: the registration's cookie is of the former one.
+    apart.renewsAfterHello = true
+    apart.begin(0)
+    apart.run(for: .seconds(1))
+    apart.renewsAfterHello = false
+    apart.run(for: .seconds(7))
+    #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func aWayThatOpensLateIsFoundSoon() {
+    var apart = Apart(2)
+    apart.isCut = true
+    for number in 0...1 { apart.begin(number) }
+    apart.run(for: .seconds(60))
+    #expect(apart.found == [[], []])
+    apart.isCut = false
+    apart.run(for: .seconds(7))
+    // One of them is enough: it opens the link.
+    #expect(apart.found != [[], []])
   }
 
   @Test func aDeadRendezvousDelaysNobody() {

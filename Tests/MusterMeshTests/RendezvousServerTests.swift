@@ -64,8 +64,9 @@ struct RendezvousServerTests {
     #expect(second.map(\.address) == [b, a])
     #expect(try records(second[0]) == [.init(seen: a, announce: [1])])
     #expect(try records(second[1]) == [.init(seen: b, announce: [2])])
-    // Renewing is no news to anyone.
+    // Renewing is no news to anyone, but who still looks for somebody is told of again.
     #expect(try meeting.register(2, from: b, announce: [3], wants: false).map(\.address) == [b])
+    #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b, a])
   }
 
   @Test func aTagIsOfNoUseWithoutItsKey() throws {

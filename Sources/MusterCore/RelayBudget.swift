@@ -34,6 +34,10 @@ package struct RelayBudget: Sendable {
   private static let burst = 250_000.0
   /// No pair has more than half of it, so that another that begins finds room.
   private static let largestShare = 0.5
+  /// Of all of it the part that is shared out: the rest makes up for pairs that come and go.
+  private static let shared = 0.98
+  /// However many pairs there are, a picture's worth of datagrams gets through now and then.
+  private static let smallestBurst = 4.0 * 1200
   private static let pairLimit = 256
   /// A pair that has been silent for longer leaves its share to the others.
   private static let activeFor = Duration.seconds(1)
@@ -59,12 +63,12 @@ package struct RelayBudget: Sendable {
     }
     count(at: now)
     let amount = Double(bytes)
-    let share = min(Self.largestShare, 1 / Double(active))
+    let share = min(Self.largestShare, Self.shared / Double(active))
     let hasCredit =
       pairs.update(pair) { carried in
         let elapsed = max(now - carried.refilledAt, .zero).inSeconds
         let credit = carried.credit + elapsed * share * Self.bytesPerSecond
-        carried.credit = min(Self.burst * share, credit)
+        carried.credit = min(max(Self.burst * share, Self.smallestBurst), credit)
         carried.refilledAt = max(now, carried.refilledAt)
         carried.askedAt = carried.refilledAt
         return carried.credit >= amount

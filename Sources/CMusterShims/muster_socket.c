@@ -86,9 +86,11 @@ static int send_via_v4(int fd, const void *destination, unsigned short port, uns
   struct msghdr message = {.msg_name = &to,
                            .msg_namelen = sizeof to,
                            .msg_iov = data,
-                           .msg_iovlen = 1,
-                           .msg_control = control,
-                           .msg_controllen = sizeof control};
+                           .msg_iovlen = 1};
+  // An address of 0 in the packet information would stand above the one that the socket is bound to.
+  if (!source && interface == 0) return send_message(fd, &message);
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = IPPROTO_IP;
   header->cmsg_type = IP_PKTINFO;

@@ -55,7 +55,11 @@ struct Link: Sendable {
 
   mutating func begin(_ probe: Probe) {
     probes.removeAll { $0.address == probe.address }
-    if probes.count >= Self.probeLimit { probes.removeFirst() }
+    if probes.count >= Self.probeLimit,
+      let oldest = probes.firstIndex(where: { $0.address != address })
+    {
+      probes.remove(at: oldest)
+    }
     probes.append(probe)
   }
 
@@ -149,9 +153,9 @@ struct Link: Sendable {
   /// When a peer that is not heard is next asked to answer.
   func silenceProbeAt(_ configuration: LinkEngine.Configuration) -> Instant {
     let first = lastHeard + configuration.silenceProbeAfter
-    // Every other turn is left for an address that discovery names.
-    let interval = configuration.challengeInterval + configuration.challengeInterval
-    return probedAt.map { max(first, $0 + interval) } ?? first
+    // Whatever other ways are tried meanwhile: the one in use may be whole again.
+    let last = probes.first { $0.address == address }?.sentAt
+    return last.map { max(first, $0 + configuration.silenceProbeInterval) } ?? first
   }
 
   /// When `tick` next has something to do for this link.

@@ -31,6 +31,7 @@ extension LinkEngine {
     /// each other more often than this, so that it tells of a bad or broken way, and finds the
     /// moment when it is whole again.
     public var silenceProbeAfter: Duration = .seconds(5)
+    public var silenceProbeInterval: Duration = .seconds(2)
     /// A link on which nothing has been heard is closed.
     public var silenceLimit: Duration = .seconds(45)
     /// Initiations without a cookie that are worked on; more are answered with a cookie.

@@ -87,7 +87,7 @@ static int send_via_v4(int fd, const void *destination, unsigned short port, uns
                            .msg_namelen = sizeof to,
                            .msg_iov = data,
                            .msg_iovlen = 1};
-  // An address of 0 in the packet information would stand above the one that the socket is bound to.
+  // An address of 0 in the packet information would stand above the one the socket is bound to.
   if (!source && interface == 0) return send_message(fd, &message);
   message.msg_control = control;
   message.msg_controllen = sizeof control;

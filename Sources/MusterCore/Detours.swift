@@ -17,20 +17,29 @@ package struct Detour: Equatable, Sendable {
 /// The ways through others that this node has used, each with a number that stands for it where an
 /// address is asked for: so a link's path leads over a relay, or away from it, like over any other.
 package struct Detours: Sendable {
-  private var known = PeerTable<UInt64, Detour>()
+  private var known = PeerTable<UInt64, (way: Detour, usedAt: UInt64)>()
   private var last: UInt64 = 0
-  /// Two for each link; the oldest are forgotten, and made anew when they are used again.
+  /// Counts uses: the order in which they were is all that matters.
+  private var uses: UInt64 = 0
+  /// Two for each link; the one that was not used for longest is forgotten, and made anew when it
+  /// is used again.
   package static let limit = 2 * Limits.links
 
   package init() {}
 
-  package subscript(address: Address) -> Detour? { address.detour.flatMap { known[$0] } }
+  package subscript(address: Address) -> Detour? { address.detour.flatMap { known[$0]?.way } }
 
   package mutating func address(of detour: Detour) -> Address {
-    if let place = known.first(where: { $0.value == detour }) { return .detour(place.key) }
+    uses += 1
+    if let place = known.first(where: { $0.value.way == detour }) {
+      known[place.key] = (detour, uses)
+      return .detour(place.key)
+    }
     last += 1
-    known[last] = detour
-    if known.count > Self.limit { known[known.keys[0]] = nil }
+    known[last] = (detour, uses)
+    if known.count > Self.limit, let oldest = known.min(by: { $0.value.usedAt < $1.value.usedAt }) {
+      known[oldest.key] = nil
+    }
     return .detour(last)
   }
 }

@@ -69,6 +69,7 @@ extension Node {
     var out: [Output] = []
     for key in channels[channel]?.keys ?? [] { close(key, at: now, &out) }
     channels[channel] = nil
+    forgetMissing(in: channel)
     return out
   }
 

@@ -19,6 +19,8 @@ extension Node {
   private static let secondPatience = Duration.milliseconds(150)
   /// A relay is given a round trip, and this, before the next one is tried.
   private static let relayPatience = Duration.milliseconds(250)
+  /// What a neighbour says of its round trip is its own word.
+  private static let longestRelayRoundTrip = Duration.milliseconds(500)
   /// For a round trip that is not known yet.
   private static let unmeasured = Duration.milliseconds(100)
   /// All have been tried in vain: they are left alone for so long.
@@ -30,17 +32,17 @@ extension Node {
     in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) -> Instant? {
     guard let entry = channels[channel], let call = entry.state.ownMember.call else {
-      for link in missing.keys where link.channel == channel { missing[link] = nil }
+      forgetMissing(in: channel)
       return nil
     }
     for link in missing.keys where link.channel == channel {
-      if entry.state.member(link.peer) == nil { missing[link] = nil }
+      if entry.state.member(link.peer) == nil { found(link) }
     }
     var next = now + Self.lookInterval
     for member in entry.state.members {
       let link = LinkID(channel: channel, peer: member.id)
       guard member.call == call else {
-        missing[link] = nil
+        found(link)
         continue
       }
       next = min(next, seek(member, over: link, at: now, &out))
@@ -54,7 +56,7 @@ extension Node {
   ) -> Instant {
     guard let peer = peers[link] else {
       guard id < member.id, !isDenied(link, at: now) else {
-        missing[link] = nil
+        found(link)
         return now + Self.lookInterval
       }
       return seekDetour(to: member, over: link, from: now + Self.directPatience, at: now, &out)
@@ -68,7 +70,7 @@ extension Node {
       let lostAt = lostAt(link, peer, pulse)
       if pulse.lateAt > now || lostAt > now {
         if pulse.lateAt <= now { ask(link, since: pulse.lastAt, at: now, &out) }
-        found(link, at: now, &out)
+        found(link)
         let next = seekOwnWay(around: link, at: now, &out)
         return min(next, pulse.lateAt > now ? pulse.lateAt : lostAt)
       }
@@ -98,10 +100,16 @@ extension Node {
     send([.ping(UInt64(bitPattern: now.nanoseconds))], over: link, at: now, &out)
   }
 
-  private mutating func found(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
+  /// Nobody is missed there any more.
+  private mutating func found(_ link: LinkID) {
     guard missing.index(of: link) != nil else { return }
     missing[link] = nil
     discovery.setLinked(linkedPeers)
+  }
+
+  /// Outside of a call, or of the channel, nobody is missed.
+  mutating func forgetMissing(in channel: ChannelID) {
+    for link in missing.keys where link.channel == channel { found(link) }
   }
 
   // MARK: Relays
@@ -129,7 +137,9 @@ extension Node {
     if let relay = relays.first(where: { !one.tried.contains($0) }) {
       one.tried.append(relay)
       let roundTrip = peers[LinkID(channel: link.channel, peer: relay)]?.roundTrip
-      one.nextAt = now + Self.relayPatience + (roundTrip ?? Self.relayPatience) * 2
+      one.nextAt =
+        now + Self.relayPatience + min(roundTrip ?? Self.relayPatience, Self.longestRelayRoundTrip)
+        * 2
       let address = detours.address(
         of: Detour(channel: link.channel, relay: relay, target: member.id))
       let outputs =
@@ -184,7 +194,7 @@ extension Node {
   ) -> Instant {
     guard let peer = peers[link], isDetoured(link) else { return now + Self.lookInterval }
     guard peer.nextTryAt <= now else { return peer.nextTryAt }
-    let interval = min(peer.tryInterval * 1.5, Peer.longestTryInterval)
+    let interval = max(peer.tryInterval, min(peer.tryInterval * 1.5, Peer.longestTryInterval))
     _ = peers.update(link) {
       $0.tryInterval = interval
       $0.nextTryAt = now + interval
@@ -203,29 +213,53 @@ extension Node {
   ) {
     let isDirect = address.detour == nil
     _ = peers.update(link) { peer in
-      if isDirect { peer.directAddress = address }
-      peer.tryInterval = Peer.firstTryInterval
-      peer.nextTryAt = now
+      if isDirect {
+        peer.directAddress = address
+        peer.directSince = peer.directSince ?? now
+      } else {
+        peer.seesThisNodeAt = nil
+        if let since = peer.directSince {
+          let isSteady = now - since >= Peer.steadyAfter
+          peer.tryInterval =
+            isSteady
+            ? Peer.firstTryInterval : min(peer.tryInterval * 2, Peer.unsteadyTryInterval)
+          peer.nextTryAt = now + peer.tryInterval
+        }
+        peer.directSince = nil
+      }
     }
-    if isDirect { send([.seen(address)], over: link, at: now, &out) }
+    if isDirect {
+      send([.seen(address)], over: link, at: now, &out)
+    } else {
+      seenChanged()
+    }
     if !isDirect || missing.index(of: link) != nil {
       repeatPictures(over: link, since: now + (.zero - Self.repeatedTime), at: now, &out)
     }
     _ = channels.update(link.channel) { $0.seekAt = now }
   }
 
+  /// Takes up what neighbours say of where this node is, as it stands now.
+  mutating func seenChanged() {
+    discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
+  }
+
   /// A neighbour says where it sees this node: the outside address, behind a NAT.
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
-    guard !isDetoured(link), address.isUnicast, address.detour == nil else { return }
-    _ = peers.update(link) { $0.seesThisNodeAt = address.withoutZone }
-    discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
+    // On its own network a neighbour knows no more than this node does.
+    guard !isDetoured(link), address.isUnicast, address.detour == nil, address.reach != .link
+    else { return }
+    _ = peers.update(link) { $0.seesThisNodeAt = address }
+    seenChanged()
   }
 
   /// A member who is reached through somebody says where it may be reached itself.
   mutating func receiveCandidates(
     _ addresses: [Address], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let peer = peers[link], isDetoured(link) else { return }
+    guard isDetoured(link), peers.update(link, { $0.candidates.take(at: now) }) ?? false,
+      let peer = peers[link]
+    else { return }
     let engineLink = LinkID(channel: peer.key, peer: link.peer)
     perform(discovery.told(engineLink, of: addresses, at: now), at: now, &out)
   }

@@ -148,6 +148,7 @@ extension Node {
     endMedia(with: link, at: now, &out)
     peers[link] = nil
     discovery.setLinked(linkedPeers)
+    seenChanged()
     // Others may have been reached through this one.
     _ = channels.update(link.channel) { $0.seekAt = now }
     if reason == .timedOut { perform(discovery.seek(at: now), at: now, &out) }

@@ -20,6 +20,10 @@ struct Peer: Sendable {
   var directAddress: Address?
   /// Where it sees this node.
   var seesThisNodeAt: Address?
+  /// Addresses that it tells while it is reached through somebody: each is knocked at.
+  var candidates = TokenBucket(capacity: 4, perSecond: 0.5)
+  /// Since when it is reached directly; nil while it is not.
+  var directSince: Instant?
   /// While it is reached through somebody: when a way of one's own is tried again.
   var nextTryAt = Instant.zero
   var tryInterval = Peer.firstTryInterval
@@ -33,6 +37,9 @@ struct Peer: Sendable {
   static let checkInterval = Duration.seconds(1)
   static let firstTryInterval = Duration.milliseconds(500)
   static let longestTryInterval = Duration.seconds(4)
+  /// A direct way that lasts for less was none: it is tried ever more rarely.
+  static let steadyAfter = Duration.seconds(10)
+  static let unsteadyTryInterval = Duration.seconds(30)
 
   init(key: ChannelID, bootID: UInt64, upSince: Instant) {
     self.key = key

@@ -21,10 +21,13 @@ package struct RelayBudget: Sendable {
   }
 
   private struct Carried: Sendable {
-    /// What the pair may send at once.
-    var credit = RelayBudget.burst * RelayBudget.largestShare
+    /// What the pair may send at once; not all of it before it is known who else wants how much.
+    var credit = RelayBudget.firstCredit
     var refilledAt: Instant
     var askedAt: Instant
+    /// Bytes that it wanted to send since the last count, and bytes a second before that.
+    var asked = 0.0
+    var demand = 0.0
     var bytes: UInt64 = 0
     var lastAt = Instant.zero
   }
@@ -39,14 +42,14 @@ package struct RelayBudget: Sendable {
   /// However many pairs there are, a picture's worth of datagrams gets through now and then.
   private static let smallestBurst = 4.0 * 1200
   private static let pairLimit = 256
-  /// A pair that has been silent for longer leaves its share to the others.
-  private static let activeFor = Duration.seconds(1)
-  private static let countInterval = Duration.milliseconds(100)
+  private static let firstCredit = 25_000.0
+  private static let countInterval = Duration.milliseconds(250)
 
   private var total = TokenBucket(capacity: burst, perSecond: bytesPerSecond)
   private var pairs = PeerTable<Pair, Carried>()
-  private var active = 1
-  private var countedAt: Instant?
+  /// The part of all that a pair may have.
+  private var share = RelayBudget.largestShare
+  private var countedAt = Instant.zero
   private var saidThatItIsMuch = false
 
   package init() {}
@@ -59,11 +62,10 @@ package struct RelayBudget: Sendable {
     if pairs.index(of: pair) == nil {
       if pairs.count >= Self.pairLimit { forgetQuietest() }
       pairs[pair] = Carried(refilledAt: now, askedAt: now)
-      countedAt = nil
     }
-    count(at: now)
+    if now - countedAt >= Self.countInterval { divide(at: now) }
     let amount = Double(bytes)
-    let share = min(Self.largestShare, Self.shared / Double(active))
+    let share = share
     let hasCredit =
       pairs.update(pair) { carried in
         let elapsed = max(now - carried.refilledAt, .zero).inSeconds
@@ -71,6 +73,7 @@ package struct RelayBudget: Sendable {
         carried.credit = min(max(Self.burst * share, Self.smallestBurst), credit)
         carried.refilledAt = max(now, carried.refilledAt)
         carried.askedAt = carried.refilledAt
+        carried.asked += amount
         return carried.credit >= amount
       } ?? false
     guard hasCredit, total.take(amount, at: now) else { return false }
@@ -82,11 +85,27 @@ package struct RelayBudget: Sendable {
     return true
   }
 
-  /// How many pairs share the budget at the moment.
-  private mutating func count(at now: Instant) {
-    if let countedAt, now - countedAt < Self.countInterval { return }
+  /// Divides the budget so that nobody who wants little gets less, and those who want more get the
+  /// same (max-min fairness: Bertsekas and Gallager, Data Networks, 6.5.2).
+  private mutating func divide(at now: Instant) {
+    let seconds = max((now - countedAt).inSeconds, 0.001)
     countedAt = now
-    active = max(1, pairs.count { now - $0.value.askedAt < Self.activeFor })
+    var demands: [Double] = []
+    for place in 0..<pairs.count {
+      // What one wanted before counts for half, so that bursts are no surprise.
+      let latest = pairs[at: place].asked / seconds
+      pairs[at: place].demand = (pairs[at: place].demand + latest) / 2
+      pairs[at: place].asked = 0
+      demands.append(pairs[at: place].demand)
+    }
+    var rest = Self.bytesPerSecond * Self.shared
+    var level = rest
+    for (place, demand) in demands.sorted().enumerated() {
+      level = rest / Double(demands.count - place)
+      if demand >= level { break }
+      rest -= demand
+    }
+    share = min(Self.largestShare, level / Self.bytesPerSecond)
   }
 
   private mutating func forgetQuietest() {

@@ -81,10 +81,11 @@ public struct RTPSender: Sendable {
     return result
   }
 
-  /// What was sent from `start` on and is still remembered, oldest first.
+  /// What was sent from `start` on and is still remembered, oldest first; of very much the newest,
+  /// as many as may be repeated at once.
   public func sequences(since start: Instant) -> [UInt16] {
     (0..<history.count).filter { history[$0].sentAt >= start }
-      .map { history[$0].header.sequence }
+      .map { history[$0].header.sequence }.suffix(Int(Self.repeatBurst))
   }
 
   /// RFC 3550 6.4.1; `timestamp` is `now` on the stream's clock.

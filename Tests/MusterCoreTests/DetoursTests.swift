@@ -83,7 +83,7 @@ struct RelayBudgetTests {
     var budget = RelayBudget()
     let alone = offer([(1, 2, 1_000_000)], &budget)[0]
     #expect(alone <= Self.shareAtOnce + 10 * Self.share)
-    #expect(alone >= 0.98 * (Self.shareAtOnce + 10 * Self.share))
+    #expect(alone >= 10 * Self.share)
     budget = RelayBudget()
     let both = offer([(1, 2, 1_000_000), (2, 1, 1_000_000)], &budget)
     #expect(both[0] + both[1] <= Self.shareAtOnce + 10 * Self.share)
@@ -106,6 +106,13 @@ struct RelayBudgetTests {
     }
   }
 
+  @Test func manyWhoWantLittleTakeNothingFromOneWhoWantsMuch() {
+    var budget = RelayBudget()
+    let many = (1...60).map { (2 * $0 + 1, 2 * $0 + 2, 1000) }
+    let taken = offer([(1, 2, 240_000)] + many, &budget)
+    #expect(taken[0] >= 0.99 * 2_400_000)
+  }
+
   @Test func thereIsATotalHoweverManyPairsThereAre() {
     for count in [3, 20, 300] {
       var budget = RelayBudget()
@@ -114,7 +121,7 @@ struct RelayBudgetTests {
         (0..<count).map { (2 * $0 + 1, 2 * $0 + 2, 3_000_000 / count) }, seconds: 5, &budget)
       let sum = taken.reduce(0, +)
       #expect(sum <= Self.totalAtOnce + 5 * Self.total, "\(count) pairs")
-      #expect(sum >= 0.95 * (Self.totalAtOnce + 5 * Self.total), "\(count) pairs")
+      #expect(sum >= 0.9 * 5 * Self.total, "\(count) pairs")
     }
   }
 
@@ -125,7 +132,7 @@ struct RelayBudgetTests {
       budget.take(1000, from: node(1), to: node(2), in: channel, at: at)
     }
     let taken = (0..<1000).map { _ in take(now) }
-    #expect(taken == (0..<1000).map { $0 < 125 })
+    #expect(taken == (0..<1000).map { $0 < 25 })
     let (earlier, later) = (take(.zero), take(now + .milliseconds(4)))
     #expect(!earlier)
     #expect(later)
@@ -136,17 +143,23 @@ struct RelayBudgetTests {
     let now = Instant.zero + .seconds(100)
     let atFirst = budget.isMuch(at: now)
     #expect(!atFirst)
-    // Of 250,000 bytes 100,000 are gone, then 130,000, over two pairs.
-    _ = budget.take(100_000, from: node(1), to: node(2), in: channel, at: now)
+    func take(_ pairs: ClosedRange<Int>) {
+      for pair in pairs {
+        _ = budget.take(
+          25_000, from: node(2 * pair), to: node(2 * pair + 1), in: channel, at: now)
+      }
+    }
+    // Of 250,000 bytes 100,000 are gone, then 150,000.
+    take(1...4)
     let withLess = budget.isMuch(at: now)
     #expect(!withLess)
-    _ = budget.take(30_000, from: node(3), to: node(4), in: channel, at: now)
+    take(5...6)
     let withMore = budget.isMuch(at: now)
     #expect(withMore)
     // 500 bytes a millisecond come back; at 225,000 there is room for others.
-    let soon = budget.isMuch(at: now + .milliseconds(200))
+    let soon = budget.isMuch(at: now + .milliseconds(240))
     #expect(soon)
-    let later = budget.isMuch(at: now + .milliseconds(220))
+    let later = budget.isMuch(at: now + .milliseconds(260))
     #expect(!later)
   }
 

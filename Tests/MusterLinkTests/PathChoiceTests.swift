@@ -225,3 +225,80 @@ struct DetourPathTests {
     #expect(path(world) == elsewhere)
   }
 }
+
+/// What both ends make of several ways between them, over time.
+struct SteadyPathTests {
+  /// Two nodes with two addresses each, talking all the time; one finds the other at both again
+  /// and again. How often paths changed.
+  private func moves(seconds: Int, over far: Duration) -> Int {
+    let world = LinkWorld(2)
+    world.delay = far
+    let second = Address(host: .v4(0x0A00_0101), port: 1000)
+    world.nodes[1].reachableAt.append(second)
+    world.connect(0, to: 1)
+    world.run(for: .seconds(1))
+    let link = world.link(to: 1)
+    for step in 0..<(seconds * 50) {
+      world.say("I", from: 0, to: 1)
+      world.say("and I", from: 1, to: 0)
+      world.run(for: .milliseconds(20))
+      guard step % 50 == 0 else { continue }
+      for address in [LinkWorld.address(1), second] {
+        world.perform(
+          0,
+          world.nodes[0].engine.connect(
+            to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: address,
+            now: world.now))
+      }
+    }
+    return [0, 1].flatMap { world.states($0) }.count {
+      if case .moved = $0 { true } else { false }
+    }
+  }
+
+  @Test(arguments: [1, 60])
+  func waysThatAreEquallyGoodAreNotChanged(delay: Int) {
+    #expect(moves(seconds: 30, over: .milliseconds(Int64(delay))) == 0)
+  }
+
+  @Test func aChallengeFromElsewhereIsNoMove() {
+    let world = LinkWorld.linked()
+    let other = Address(host: .v4(0x0A00_0063), port: 2000)
+    // Node 0 asks from another address, which it has not moved to.
+    world.nodes[0].address = other
+    world.nodes[0].reachableAt.append(other)
+    world.perform(
+      0,
+      world.nodes[0].engine.probe(world.link(to: 1), at: LinkWorld.address(1), now: world.now))
+    world.nodes[0].address = LinkWorld.address(0)
+    world.run(for: .seconds(2))
+    #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+    #expect(world.nodes[1].engine.counters.challengesSent == 0)
+  }
+
+  @Test func aDirectWayIsKeptWhileRelayedDatagramsStillArrive() {
+    let world = LinkWorld.linked()
+    world.delay = .milliseconds(60)
+    let detour = Address.detour(1)
+    world.run(for: .seconds(1))
+    world.nodes[0].address = detour
+    world.nodes[0].reachableAt.append(detour)
+    world.say("by way of somebody", from: 0, to: 1)
+    world.run(for: .milliseconds(100))
+    let link = world.link(to: 0)
+    #expect(world.nodes[1].engine.address(of: link) == detour)
+    // The way of its own opens: node 1 asks, and node 0 answers directly but still speaks
+    // through its neighbour for a while.
+    world.perform(1, world.nodes[1].engine.probe(link, at: LinkWorld.address(0), now: world.now))
+    world.run(for: .milliseconds(50))
+    world.nodes[0].address = LinkWorld.address(0)
+    world.run(for: .milliseconds(100))
+    #expect(world.nodes[1].engine.address(of: link) == LinkWorld.address(0))
+    world.nodes[0].address = detour
+    for _ in 0..<10 {
+      world.say("still by way of somebody", from: 0, to: 1)
+      world.run(for: .milliseconds(20))
+    }
+    #expect(world.nodes[1].engine.address(of: link) == LinkWorld.address(0))
+  }
+}

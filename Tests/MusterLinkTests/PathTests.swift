@@ -38,8 +38,8 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   #expect(world.heard(1).count == 20)
   #expect(world.states(1).count == 1)
   #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
-  // Six seconds: one challenge a second.
-  #expect((5...7).contains(world.nodes[1].engine.counters.challengesSent))
+  // Six seconds: two challenges at once, then one a second.
+  #expect((7...8).contains(world.nodes[1].engine.counters.challengesSent))
 }
 
 @Test func aLateDatagramByAnotherWayAsksNothing() {

@@ -66,7 +66,11 @@ struct RendezvousServerTests {
     #expect(try records(second[1]) == [.init(seen: b, announce: [2])])
     // Renewing is no news to anyone, but who still looks for somebody is told of again.
     #expect(try meeting.register(2, from: b, announce: [3], wants: false).map(\.address) == [b])
+    #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b])
+    meeting.now = meeting.now + .seconds(4)
     #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b, a])
+    // Not twice for the same price.
+    #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b])
   }
 
   @Test func aTagIsOfNoUseWithoutItsKey() throws {

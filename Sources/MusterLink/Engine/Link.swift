@@ -25,8 +25,8 @@ struct Link: Sendable {
   var confirmation: Repeated?
   /// Challenges that are not answered yet, oldest first, one for each address.
   private(set) var probes: [Probe] = []
-  /// When somebody else last brought about a challenge that is not answered yet.
-  var inducedProbeAt: Instant?
+  /// Challenges that others bring about.
+  var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
   /// The path in use against another one that was found.
   var race: PathRace?
 
@@ -63,19 +63,17 @@ struct Link: Sendable {
     probes.append(probe)
   }
 
-  /// The challenge that an answer is to; an answer ends all of them.
+  /// The challenge that an answer is to. A direct answer ends all of them; one that came through
+  /// somebody leaves those that may bring a better one.
   mutating func takeProbe(_ token: UInt64, from source: Address) -> Probe? {
     guard let probe = probes.first(where: { $0.token == token && $0.address == source }) else {
       return nil
     }
-    endProbes()
+    probes.removeAll { source.detour == nil || $0.address.detour != nil }
     return probe
   }
 
-  mutating func endProbes() {
-    probes = []
-    inducedProbeAt = nil
-  }
+  mutating func endProbes() { probes = [] }
 
   /// Something that is done again and again, after ever longer times.
   struct Repeated: Sendable {

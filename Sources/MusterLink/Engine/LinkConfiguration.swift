@@ -39,7 +39,7 @@ extension LinkEngine {
     /// Initiations with a valid cookie that are worked on: about a tenth of a core.
     public var handshakesPerSecondWithCookies = 200.0
     public var cookieLifetime: Duration = .seconds(120)
-    /// At most one challenge per link in this time.
+    /// A challenge without an answer for so long may be for a session that the peer has lost.
     public var challengeInterval: Duration = .seconds(1)
     /// A link heard within this time is not looked for elsewhere when discovery names an address.
     public var quietBeforeProbe: Duration = .seconds(3)

@@ -43,8 +43,12 @@ extension LinkEngine {
     case .path: outputs += handlePath(payload, place, slot, from: source, at: now)
     case nil: counters.unknownPayloads += 1
     }
-    // What it carried may have closed the link or moved its path.
-    guard isElsewhere, links.index(of: id) == place, links[at: place].address != source else {
+    // A challenge or its answer is not yet a peer that has moved (RFC 9000 9.1), but what comes
+    // through a neighbour comes for a reason. What it carried may have closed the link or moved its
+    // path.
+    guard isElsewhere, source.detour != nil || PayloadKind(of: payload) != .path,
+      links.index(of: id) == place, links[at: place].address != source
+    else {
       return outputs
     }
     return outputs + follow(place, to: source, at: now)

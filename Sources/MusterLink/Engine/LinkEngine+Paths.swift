@@ -32,16 +32,25 @@ extension LinkEngine {
   mutating func follow(_ place: Int, to source: Address, at now: Instant) -> [Output] {
     guard source.detour != nil else { return inducedChallenge(place, source, at: now) }
     let link = links[at: place]
-    let isHeard = now - link.pulse.lastAt < configuration.quietBeforeDetour
-    guard link.address.detour != nil || !isHeard else { return [] }
-    return move(place, to: source, at: now)
+    let mayFollow =
+      if link.address.detour == nil {
+        now - link.pulse.lastAt >= configuration.quietBeforeDetour
+      } else {
+        // Of two that choose at once, one has its way: else they would change places again and
+        // again.
+        identity.id > link.id.peer || link.pulse.lateAt <= now
+      }
+    return mayFollow ? move(place, to: source, at: now) : []
   }
 
-  mutating func move(_ place: Int, to address: Address, at now: Instant) -> [Output] {
+  /// `roundTrip` of the new path, where it is known: nothing can come over it sooner than after
+  /// two, since the other end has to follow first.
+  mutating func move(
+    _ place: Int, to address: Address, roundTrip: Duration = .zero, at now: Instant
+  ) -> [Output] {
     guard links[at: place].address != address else { return [] }
     links[at: place].address = address
-    links[at: place].race = nil
-    links[at: place].pulse.restart(at: now)
+    links[at: place].pulse.restart(at: now + roundTrip + roundTrip)
     if links[at: place].pending?.bootID == links[at: place].bootID {
       links[at: place].pending?.address = address
     }
@@ -54,10 +63,16 @@ extension LinkEngine {
   private mutating func inducedChallenge(
     _ place: Int, _ address: Address, at now: Instant
   ) -> [Output] {
-    let last = links[at: place].inducedProbeAt
-    guard last.map({ now - $0 >= configuration.challengeInterval }) ?? true else { return [] }
-    links[at: place].inducedProbeAt = now
+    guard links[at: place].inducedProbes.take(at: now) else { return [] }
     return challenge(place, address, at: now)
+  }
+
+  /// Goes over to an address from which an answer came, and has the other end follow.
+  private mutating func moveDirectly(
+    _ place: Int, to address: Address, roundTrip: Duration, at now: Instant
+  ) -> [Output] {
+    let moved = move(place, to: address, roundTrip: roundTrip, at: now)
+    return moved.isEmpty ? [] : moved + sendKeepalive(place, at: now)
   }
 
   /// Asks the peer whether it is really at an address; the old one stays in use meanwhile.
@@ -82,8 +97,10 @@ extension LinkEngine {
     let link = links[at: place]
     // The way through somebody was asked for while nothing was heard, which has changed.
     let isWhole = link.address.detour == nil && link.pulse.lastAt > probe.sentAt
-    guard source.detour == nil || !isWhole else { return [] }
-    return move(place, to: source, at: now)
+    guard source.detour != nil else {
+      return moveDirectly(place, to: source, roundTrip: now - probe.sentAt, at: now)
+    }
+    return isWhole ? [] : move(place, to: source, at: now)
   }
 
   /// Asks the peer to answer from another address, or by another way, to which the link then moves.
@@ -141,7 +158,8 @@ extension LinkEngine {
     guard links[at: place].race?.take(token, from: source, current: current, at: now) ?? false
     else { return nil }
     guard let race = links[at: place].race, race.isWon(against: current) else { return [] }
-    return move(place, to: race.address, at: now)
+    return moveDirectly(
+      place, to: race.address, roundTrip: race.newRoundTrip ?? .zero, at: now)
   }
 }
 
@@ -151,7 +169,7 @@ struct PathRace: Equatable, Sendable {
   let newToken: UInt64
   let oldToken: UInt64
   let startedAt: Instant
-  private var new: Duration?
+  private(set) var newRoundTrip: Duration?
   private var old: Duration?
 
   /// Less than this is chance.
@@ -169,7 +187,7 @@ struct PathRace: Equatable, Sendable {
     _ token: UInt64, from source: Address, current: Address, at now: Instant
   ) -> Bool {
     if token == newToken, source == address {
-      new = new ?? now - startedAt
+      newRoundTrip = newRoundTrip ?? now - startedAt
     } else if token == oldToken, source == current {
       old = old ?? now - startedAt
     } else {
@@ -181,7 +199,7 @@ struct PathRace: Equatable, Sendable {
   /// Whether the new way is better: by a good part faster, or nearer and no slower. The two rules
   /// leave no pair of ways of which each is better than the other.
   func isWon(against current: Address) -> Bool {
-    guard let new, let old else { return false }
+    guard let new = newRoundTrip, let old else { return false }
     let isNearer = address.reach < current.reach
     return new * 1.5 + Self.margin < old || isNearer && new <= old + Self.margin
   }

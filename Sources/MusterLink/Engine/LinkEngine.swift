@@ -12,9 +12,10 @@ public struct LinkEngine: Sendable {
     case send([UInt8], to: Address)
     /// The link may be used in both directions.
     case established(LinkID, address: Address, bootID: UInt64)
-    /// The path leads elsewhere, after the peer answered a challenge from there.
+    /// The path leads elsewhere: the peer answered a challenge from there, or came through a
+    /// neighbour.
     case moved(LinkID, to: Address)
-    /// An opened payload of kind control, RTP or RTCP.
+    /// An opened payload of kind control, relay, RTP or RTCP.
     case delivered(LinkID, [UInt8])
     case closed(LinkID, LinkCloseReason)
   }

@@ -18,6 +18,12 @@ struct Contacts: Sendable {
   private static let lifetime = Duration.seconds(15)
   /// Whoever tells wrong addresses cannot make this node fire at them: announces in all.
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
+  /// And to one host, or one IPv6 network of 64 bits: more than a household of members needs.
+  private static let hostBudget = TokenBucket(capacity: 32, perSecond: 8)
+  private static let hostLimit = 256
+  private var hosts = PeerTable<Source, TokenBucket>()
+  /// Who is told of again is not knocked at as quickly as the first time.
+  private static let laterStep = 2
   private var contacts = PeerTable<LinkID, Contact>()
 
   var isEmpty: Bool { contacts.isEmpty }
@@ -39,7 +45,8 @@ struct Contacts: Sendable {
     }
     if contacts.index(of: peer) == nil, contacts.count >= Self.capacity { forgetOldest() }
     known = Array((new + known).prefix(Self.addressLimit))
-    contacts[peer] = Contact(addresses: known, nextAt: now, toldAt: now)
+    let step = contacts[peer].map { min($0.step, Self.laterStep) } ?? 0
+    contacts[peer] = Contact(addresses: known, step: step, nextAt: now, toldAt: now)
   }
 
   /// A link stands, or nobody wants one any more.
@@ -63,7 +70,7 @@ struct Contacts: Sendable {
       let wait = Backoff.interval(step: contact.step)
       contacts[at: index].step += 1
       contacts[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
-      let addresses = contact.addresses.filter { _ in budget.take(at: now) }
+      let addresses = contact.addresses.filter { mayKnock(at: $0, now) && budget.take(at: now) }
       let channel = contacts.keys[index].channel
       if let place = due.firstIndex(where: { $0.0 == channel }) {
         due[place].1 += addresses.filter { !due[place].1.contains($0) }
@@ -72,6 +79,15 @@ struct Contacts: Sendable {
       }
     }
     return due
+  }
+
+  private mutating func mayKnock(at address: Address, _ now: Instant) -> Bool {
+    let host = Source(address)
+    if hosts.index(of: host) == nil {
+      if hosts.count >= Self.hostLimit { hosts = PeerTable() }
+      hosts[host] = Self.hostBudget
+    }
+    return hosts.update(host) { $0.take(at: now) } ?? false
   }
 
   private mutating func forgetOldest() {

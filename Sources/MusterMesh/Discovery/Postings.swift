@@ -20,8 +20,8 @@ public struct PostingPlace: Equatable, Sendable {
 
 /// When a channel's announce is left again: what was left is forgotten after ten minutes.
 struct PostingSchedule: Sendable {
-  /// Until the second and the third time, longer than a member is left alone after it was knocked
-  /// at in vain: the first announce may have reached few nodes of the DHT, or none.
+  /// Until the second and the third time: the first announce may have reached few nodes of the
+  /// DHT, or none.
   private static let eager = [Duration.seconds(20), .seconds(40)]
   /// Twice in the lifetime of a value.
   private static let interval = Duration.seconds(300)

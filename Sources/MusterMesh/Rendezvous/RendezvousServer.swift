@@ -16,14 +16,14 @@ public struct RendezvousServer: Sendable {
   /// How long tags stay the same: long enough for members whose clocks nobody asks about, since the
   /// rendezvous's own clock counts.
   public static let period: UInt64 = 3600
-  /// A record that is not renewed is gone after this; nodes renew theirs three times as often.
+  /// A record that is not renewed is gone after this; nodes renew theirs twelve times as often.
   public static let lifetime = Duration.seconds(60)
   static let recordsPerTag = 128
   /// Records of one address, or of one IPv6 network of 64 bits: a household, a hotel.
   static let recordsPerSource = 64
   public static let recordLimit = 4096
   /// Sources whose rates are remembered. When more speak, one that has spoken longest ago is
-  /// forgotten: an attacker with thousands of addresses keeps nobody out who has one.
+  /// forgotten: an attacker with thousands of addresses does not use up what others have.
   static let sourceLimit = 4096
 
   struct Key: Comparable, Hashable, Sendable {
@@ -41,6 +41,8 @@ public struct RendezvousServer: Sendable {
     /// Of the registration: what it is told later bears this.
     var token: UInt64
     var renewedAt: Instant
+    /// When the others under the tag were last told of it.
+    var toldAt: Instant
   }
 
   private let cookieKey: SecretBytes
@@ -59,9 +61,9 @@ public struct RendezvousServer: Sendable {
   public var count: Int { records.count }
   public var deadline: Instant? { sweepAt }
 
-  /// A household that comes home at once, then a registration a second.
+  /// A household that comes home at once, then each of its members every 5 s.
   private struct Budget: Sendable {
-    var bucket = TokenBucket(capacity: 64, perSecond: 8)
+    var bucket = TokenBucket(capacity: 64, perSecond: 16)
     var askedAt: Instant
   }
 
@@ -169,6 +171,10 @@ public struct RendezvousServer: Sendable {
 
   // MARK: Records
 
+  /// The others under a tag are told of a record that is no news this often at most: one question
+  /// is many answers.
+  private static let tellInterval = Duration.seconds(4)
+
   private mutating func register(
     _ registration: RendezvousRegistration, from source: Address, at now: Instant
   ) -> [Output] {
@@ -187,15 +193,19 @@ public struct RendezvousServer: Sendable {
         return []
       }
     }
+    let toldAt = records[key]?.toldAt
+    let isTold =
+      isNews || registration.wantsRecords && toldAt.map { now - $0 >= Self.tellInterval } ?? true
     records[key] = Record(
-      announce: registration.announce, seen: source, token: registration.token, renewedAt: now)
+      announce: registration.announce, seen: source, token: registration.token, renewedAt: now,
+      toldAt: isTold ? now : toldAt ?? now)
     if isNews { perSource[Source(source)] = (perSource[Source(source)] ?? 0) + 1 }
     sweepAt = sweepAt ?? now + Self.lifetime / 4
     let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []
     var outputs = acknowledge(registration, wanted, to: source)
     // Who is there already is told, so that both knock at the same time; also of who still looks
     // for somebody, since the first word may have gone to where a router no longer lets it in.
-    if isNews || registration.wantsRecords {
+    if isTold {
       for other in others.compactMap({ records[$0] }) {
         let news = RendezvousRecords(
           token: other.token,

@@ -116,6 +116,9 @@ final class MediaThread: @unchecked Sendable {
   /// Waits for the thread's end; call once.
   func join() { pthread_join(handle, nil) }
 
+  /// Has the system clear up at the thread's end; call once, instead of `join`.
+  func detach() { pthread_detach(handle) }
+
   private final class Start {
     let name: String
     let body: @Sendable () -> Void

@@ -19,21 +19,19 @@ extension MusterNode {
       portKeeping.begin(at: now)
     else { return }
     let mapper =
-      portMapper ?? PortMapper(port: sockets.port, interfaces: configuration.interfaces)
+      portMapper
+      ?? PortMapper(
+        port: sockets.port, interfaces: configuration.interfaces, bound: sockets.bound)
     portMapper = mapper
     Task {
       let mapping = await mapper.map()
       let isNews = portKeeping.answered(mapping, at: now)
-      if isStopping { return await closePort() }
-      if isNews { announceOwnAddresses() }
+      if isNews, !isStopping { announceOwnAddresses() }
     }
   }
 
-  /// Takes the mapping back: within half a second or not at all.
-  func closePort() async {
-    guard let portMapper, let mapping = portKeeping.mapping else { return }
-    await portMapper.unmap(mapping)
-  }
+  /// Takes the mapping back, also one that is being asked for: within a second or not at all.
+  func closePort() async { await portMapper?.close() }
 
   /// Tells others where this node can be reached: the mapped address early, so that it is never
   /// left out.

@@ -64,7 +64,7 @@ public actor RendezvousHost {
   /// mapping that leads outside, and of every other one.
   public func mapPort(tell: @escaping @Sendable (PortMapping) -> Void) {
     guard listening.contains(where: { !$0.isIPv6 && !$0.isLoopback }) else { return }
-    portMapper = PortMapper(port: sockets.port, interfaces: [])
+    portMapper = PortMapper(port: sockets.port, interfaces: [], bound: listening)
     tellMapping = tell
     tendPort()
   }
@@ -74,14 +74,8 @@ public actor RendezvousHost {
     Task {
       let mapping = await portMapper.map()
       let isNews = portKeeping.answered(mapping, at: BootClock.now)
-      if isStopping { return await closePort() }
-      if isNews, let mapping { tellMapping(mapping) }
+      if isNews, !isStopping, let mapping, mapping.leadsOutside { tellMapping(mapping) }
     }
-  }
-
-  private func closePort() async {
-    guard let portMapper, let mapping = portKeeping.mapping else { return }
-    await portMapper.unmap(mapping)
   }
 
   private func received(_ datagram: [UInt8], from source: Address) {
@@ -94,7 +88,7 @@ public actor RendezvousHost {
   public func stop() async {
     isStopping = true
     sweep?.cancel()
-    await closePort()
+    await portMapper?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
   }
 }

@@ -53,6 +53,16 @@ func whatIsElsewhereIsNotFollowed(url: String) throws {
   #expect(!UPnP.isAt(try #require(Address("192.168.1.1:0")), url))
 }
 
+@Test(arguments: [
+  (["0.0.0.0:4711", "[::]:4711"], true), (["192.168.1.5:4711"], true),
+  (["10.8.0.2:4711"], false), (["192.168.1.6:4711"], false), (["[::]:4711"], false), ([], false),
+])
+func aPortIsMappedOnlyToWhereASocketIs(bound: [String], isMapped: Bool) throws {
+  let inside = try #require(Address("192.168.1.5:50000"))
+  let bound = try bound.map { try #require(Address($0)) }
+  #expect(PortMapper.reaches(bound, inside) == isMapped)
+}
+
 private let start = Instant.zero + .seconds(1000)
 
 private func mapping(_ outside: String, _ lifetime: Duration) -> PortMapping {

@@ -43,11 +43,18 @@ package struct DefaultRoute: Equatable, Sendable {
     return best?.route
   }
 
-  /// Whether somebody translates addresses on this way: this machine's own is a private one.
-  var isTranslated: Bool {
-    NetworkInterface.list().contains {
-      $0.name == interface && !$0.address.isIPv6 && !$0.address.isOutside
+  /// This machine's address on this way, which the gateway sees and maps to.
+  var ownAddress: Address? {
+    let descriptor = Sockets.udp(Address(host: .v4(0), port: 0), reuse: false)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    // Connecting sends nothing. The port could be any but 0; this one is NAT-PMP's.
+    var there = gateway
+    there.port = 5351
+    let isConnected = there.socketAddress.withSockAddr {
+      connect(descriptor, $0, socklen_t($1)) == 0
     }
+    return isConnected ? Sockets.localAddress(descriptor) : nil
   }
 }
 

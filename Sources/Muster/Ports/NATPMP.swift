@@ -11,24 +11,29 @@ enum NATPMP {
   private static let patience = Duration.milliseconds(750)
 
   /// A mapping for this host's UDP port `port`, at port `wish` outside if that is free, else at one
-  /// that the gateway chooses.
+  /// that the gateway chooses. Takes back one that is asked for and not heard of, if it is new or
+  /// the node is ending; not so where an earlier one is in use.
   static func map(
     _ port: UInt16, to wish: UInt16, through gateway: Address, lease: UInt32,
-    until deadline: Instant
+    isNew: Bool, _ question: PortQuestion
   ) -> PortMapping? {
     guard var session = Session(gateway) else { return nil }
     defer { session.close() }
-    let isOld = min(deadline, BootClock.now + patience)
-    guard session.ask({ sendpublicaddressrequest($0) }),
-      let first = session.answer(until: isOld), first.type == NATPMP_RESPTYPE_PUBLICADDRESS
+    let first = question.until(BootClock.now + patience)
+    guard !first.isOver, session.ask({ sendpublicaddressrequest($0) }),
+      let first = session.answer(NATPMP_RESPTYPE_PUBLICADDRESS, to: first)
     else { return nil }
     let host = UInt32(bigEndian: first.pnu.publicaddress.addr.s_addr)
-    guard host != 0,
-      session.ask({ sendnewportmappingrequest($0, NATPMP_PROTOCOL_UDP, port, wish, lease) }),
-      let second = session.answer(until: deadline), second.type == NATPMP_RESPTYPE_UDPPORTMAPPING
+    guard host != 0, !question.isOver,
+      session.ask({ sendnewportmappingrequest($0, NATPMP_PROTOCOL_UDP, port, wish, lease) })
     else { return nil }
-    let mapped = second.pnu.newportmapping
-    guard mapped.privateport == port, mapped.mappedpublicport != 0, mapped.lifetime != 0 else {
+    let second = session.answer(NATPMP_RESPTYPE_UDPPORTMAPPING, to: question)
+    guard let mapped = second?.pnu.newportmapping, mapped.privateport == port,
+      mapped.mappedpublicport != 0, mapped.lifetime != 0
+    else {
+      if isNew || question.isCancelled() {
+        _ = session.ask { sendnewportmappingrequest($0, NATPMP_PROTOCOL_UDP, port, 0, 0) }
+      }
       return nil
     }
     return PortMapping(
@@ -43,12 +48,15 @@ enum NATPMP {
     guard session.ask({ sendnewportmappingrequest($0, NATPMP_PROTOCOL_UDP, port, 0, 0) }) else {
       return
     }
-    _ = session.answer(until: deadline)
+    _ = session.answer(
+      NATPMP_RESPTYPE_UDPPORTMAPPING, to: PortQuestion(deadline: deadline) { false })
   }
 
   /// A socket connected to the gateway: the kernel lets no one else's answers in.
   private struct Session {
     private var raw = natpmp_t()
+    /// How soon a node that is ending is noticed.
+    private static let glance = Duration.milliseconds(50)
 
     init?(_ gateway: Address) {
       guard case .v4(let host) = gateway.host, initnatpmp(&raw, 1, host.bigEndian) == 0 else {
@@ -61,23 +69,26 @@ enum NATPMP {
     mutating func ask(_ send: (UnsafeMutablePointer<natpmp_t>) -> Int32) -> Bool { send(&raw) > 0 }
 
     /// What the gateway answers; the library asks again meanwhile. nil when it refuses, or says
-    /// nothing until then.
-    mutating func answer(until deadline: Instant) -> natpmpresp_t? {
+    /// nothing until then. Of a question that was asked again, a slow gateway's second answer comes
+    /// when the next one is asked: answers of other types are read past.
+    mutating func answer(_ type: Int32, to question: PortQuestion) -> natpmpresp_t? {
       var response = natpmpresp_t()
-      while true {
-        let left = deadline - BootClock.now
-        guard left > .zero else { return nil }
+      while !question.isOver {
+        let left = min(question.deadline - BootClock.now, Self.glance)
         var wait = timeval()
         guard getnatpmprequesttimeout(&raw, &wait) == 0 else { return nil }
         let untilRetry = Duration.seconds(wait.tv_sec) + .microseconds(wait.tv_usec)
         var ready = pollfd(fd: raw.s, events: Int16(POLLIN), revents: 0)
-        poll(&ready, 1, Int32(clamping: min(left, max(untilRetry, .zero)).wholeMilliseconds))
+        poll(&ready, 1, Int32(clamping: max(min(left, untilRetry), .zero).wholeMilliseconds))
         switch readnatpmpresponseorretry(&raw, &response) {
-        case 0: return response
+        case 0 where Int32(response.type) == type: return response
+        // The library takes any answer for the one to its question.
+        case 0: raw.has_pending_request = 1
         case NATPMP_TRYAGAIN: continue
         default: return nil
         }
       }
+      return nil
     }
   }
 }

@@ -1,7 +1,6 @@
 import MusterBase
 import MusterDevices
 import NIOPosix
-import Synchronization
 
 /// A port of this machine that a gateway lets others in at.
 public struct PortMapping: Equatable, Sendable {
@@ -35,68 +34,89 @@ public struct PortMapping: Equatable, Sendable {
 public struct PortMapper: Sendable {
   private let port: UInt16
   private let interfaces: [String]
-  private let memory = Memory()
+  private let bound: [Address]?
+  private let memory = PortMemory()
 
   /// RFC 6886 3.3 recommends two hours, in seconds.
   private static let lease: UInt32 = 7200
   private static let mapLimit = Duration.seconds(3)
   private static let unmapLimit = Duration.milliseconds(500)
 
-  /// For UDP port `port`; `interfaces`: names that may be used, empty for all.
-  public init(port: UInt16, interfaces: [String]) {
+  /// For UDP port `port`; `interfaces`: names that may be used, empty for all; `bound`: what the
+  /// sockets of that port are bound to, nil for every address.
+  public init(port: UInt16, interfaces: [String], bound: [Address]? = nil) {
     self.port = port
     self.interfaces = interfaces
+    self.bound = bound
   }
 
   /// Asks the gateway for a mapping, or renews it: NAT-PMP first, then UPnP.
   ///
   /// nil where no gateway offers one. Sends nothing at all where there is no default route through
-  /// a permitted interface, or where this machine's address there is not a private one: then nobody
-  /// translates it. Blocks a thread of NIO's pool, never the caller; takes 3 s at most.
+  /// a permitted interface, where this machine's address there is not a private one (then nobody
+  /// translates it), or where no socket is bound to that address. Blocks a thread of its own, never
+  /// the caller; takes 3 s at most. What comes later is taken back, unless it renews the mapping
+  /// that there was.
   public func map() async -> PortMapping? {
-    let deadline = BootClock.now + Self.mapLimit
-    return await Self.onThread(limit: Self.mapLimit) {
+    let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
+    return await Self.onThread(limit: Self.mapLimit) { answer in
       // A gateway may keep the library busy for as long as it likes: one thread, and no more.
-      guard memory.begin() else { return nil }
-      defer { memory.end() }
-      return ask(until: deadline)
-    } late: {
-      takeBack($0, until: BootClock.now + Self.unmapLimit)
+      guard memory.begin() else {
+        answer.claim()?.resume(returning: nil)
+        return
+      }
+      let before = memory.made
+      let mapping = ask(question, renewing: before)
+      let caller = answer.claim()
+      if let mapping {
+        let isWanted = caller != nil || mapping.outside.port == before?.outside.port
+        if !isWanted || !memory.keep(mapping) {
+          takeBack(mapping, until: BootClock.now + Self.unmapLimit)
+        }
+      }
+      memory.end()
+      caller?.resume(returning: mapping)
     }
   }
 
   /// Takes a mapping back; within 0.5 s or not at all.
   public func unmap(_ mapping: PortMapping) async {
+    memory.forget(mapping)
     let deadline = BootClock.now + Self.unmapLimit
-    _ = await Self.onThread(limit: Self.unmapLimit) {
+    _ = await Self.onThread(limit: Self.unmapLimit) { answer in
       takeBack(mapping, until: deadline)
-      return nil
-    } late: { _ in
+      answer.claim()?.resume(returning: nil)
     }
+  }
+
+  /// Has nothing more mapped and takes back what is: waits 0.5 s at most for a question under way,
+  /// and as long again for the gateway to close the port.
+  public func close() async {
+    _ = await Self.waiting(limit: Self.unmapLimit) { answer in memory.cancel(answer) }
+    if let mapping = memory.close() { await unmap(mapping) }
   }
 
   // MARK: On a thread that may block
 
-  private func ask(until deadline: Instant) -> PortMapping? {
-    guard port != 0, let route = DefaultRoute.current(through: interfaces), route.isTranslated
+  private func ask(_ question: PortQuestion, renewing before: PortMapping?) -> PortMapping? {
+    guard port != 0, let route = DefaultRoute.current(through: interfaces),
+      let inside = route.ownAddress, !inside.isOutside,
+      bound.map({ Self.reaches($0, inside) }) ?? true
     else { return nil }
-    let wish = memory.wish ?? port
+    let wish = before?.outside.port ?? port
     // A gateway that has answered by UPnP before is spared the question that it does not know.
-    var mapping = memory.service(of: route).flatMap {
-      UPnP.map(port, to: wish, at: $0, lease: Self.lease, until: deadline)
+    let known = memory.service(of: route).flatMap {
+      UPnP.map(port, to: wish, at: $0, lease: Self.lease, question)
     }
-    mapping =
-      mapping
-      ?? NATPMP.map(port, to: wish, through: route.gateway, lease: Self.lease, until: deadline)
-    if mapping == nil {
-      let service = UPnP.find(route, until: deadline)
-      memory.remember(service, of: route)
-      mapping = service.flatMap {
-        UPnP.map(port, to: wish, at: $0, lease: Self.lease, until: deadline)
-      }
-    }
-    memory.remember(mapping)
-    return mapping
+    if let known { return known }
+    // What is given up would else stay open; but a lifetime of 0 closes whatever the port has.
+    let mapping = NATPMP.map(
+      port, to: wish, through: route.gateway, lease: Self.lease, isNew: before == nil, question)
+    if let mapping { return mapping }
+    let service = UPnP.find(route, question)
+    // A search cut short tells nothing, and the way to take a mapping back is still needed.
+    if service != nil || !question.isCancelled() { memory.remember(service, of: route) }
+    return service.flatMap { UPnP.map(port, to: wish, at: $0, lease: Self.lease, question) }
   }
 
   private func takeBack(_ mapping: PortMapping, until deadline: Instant) {
@@ -109,78 +129,29 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// What `body` gives, or nil after `limit`; what comes after that is handed to `late`.
+  /// Whether what comes for this machine's address `inside` gets to one of these sockets.
+  package static func reaches(_ bound: [Address], _ inside: Address) -> Bool {
+    bound.contains { $0.host == .v4(0) || $0.host == inside.host }
+  }
+
+  /// What `body` answers, from a thread of its own, or nil after `limit`.
   private static func onThread(
-    limit: Duration, _ body: @escaping @Sendable () -> PortMapping?,
-    late: @escaping @Sendable (PortMapping) -> Void
+    limit: Duration, _ body: @escaping @Sendable (PortAnswer) -> Void
+  ) async -> PortMapping? {
+    await waiting(limit: limit) { answer in
+      MediaThread("muster-gateway") { body(answer) }.detach()
+    }
+  }
+
+  private static func waiting(
+    limit: Duration, _ begin: (PortAnswer) -> Void
   ) async -> PortMapping? {
     await withCheckedContinuation { continuation in
-      let answer = Answer(continuation)
-      let timer = MultiThreadedEventLoopGroup.singleton.any().scheduleTask(
+      let answer = PortAnswer(continuation)
+      MultiThreadedEventLoopGroup.singleton.any().scheduleTask(
         in: .nanoseconds(limit.wholeNanoseconds)
-      ) { _ = answer.give(nil) }
-      NIOThreadPool.singleton.submit { state in
-        let mapping = state == .active ? body() : nil
-        timer.cancel()
-        if !answer.give(mapping), let mapping { late(mapping) }
-      }
+      ) { answer.claim()?.resume(returning: nil) }
+      begin(answer)
     }
-  }
-}
-
-/// Resumes who waits with the first of several answers.
-private final class Answer: Sendable {
-  private let waiting: Mutex<CheckedContinuation<PortMapping?, Never>?>
-
-  init(_ continuation: CheckedContinuation<PortMapping?, Never>) {
-    waiting = Mutex(continuation)
-  }
-
-  /// Whether this is the first one.
-  func give(_ mapping: PortMapping?) -> Bool {
-    let continuation = waiting.withLock { waiting in
-      defer { waiting = nil }
-      return waiting
-    }
-    continuation?.resume(returning: mapping)
-    return continuation != nil
-  }
-}
-
-/// What one mapper knows from one question to the next.
-private final class Memory: Sendable {
-  private struct Known {
-    var isBusy = false
-    var found: (service: UPnP.Service, route: DefaultRoute)?
-    var wish: UInt16?
-  }
-
-  private let known = Mutex(Known())
-
-  /// False while an earlier question has not come to its end.
-  func begin() -> Bool {
-    known.withLock { known in
-      defer { known.isBusy = true }
-      return !known.isBusy
-    }
-  }
-
-  func end() { known.withLock { $0.isBusy = false } }
-
-  /// The service found behind this route, and no other.
-  func service(of route: DefaultRoute) -> UPnP.Service? {
-    known.withLock { $0.found?.route == route ? $0.found?.service : nil }
-  }
-
-  func remember(_ service: UPnP.Service?, of route: DefaultRoute) {
-    known.withLock { $0.found = service.map { ($0, route) } }
-  }
-
-  /// The port that was got the last time: another one would be a second door.
-  var wish: UInt16? { known.withLock { $0.wish } }
-
-  func remember(_ mapping: PortMapping?) {
-    guard let mapping else { return }
-    known.withLock { $0.wish = mapping.outside.port }
   }
 }

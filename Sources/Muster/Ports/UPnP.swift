@@ -32,14 +32,13 @@ package enum UPnP {
   /// A mapping for this host's UDP port `port`, at port `wish` outside if that is free, else at
   /// some other.
   static func map(
-    _ port: UInt16, to wish: UInt16, at service: Service, lease: UInt32, until deadline: Instant
+    _ port: UInt16, to wish: UInt16, at service: Service, lease: UInt32,
+    _ question: PortQuestion
   ) -> PortMapping? {
     guard let host = outside(of: service) else { return nil }
     var outer = wish
     for _ in 0...otherPorts {
-      // A mapping that comes too late would have to be taken back.
-      guard BootClock.now < deadline else { return nil }
-      switch ask(service, outer: outer, inner: port, lease: lease) {
+      switch ask(service, outer: outer, inner: port, lease: lease, question) {
       case .mapped(let granted):
         return PortMapping(
           way: .upnp, outside: Address(host: host, port: outer),
@@ -56,15 +55,17 @@ package enum UPnP {
   }
 
   private static func ask(
-    _ service: Service, outer: UInt16, inner: UInt16, lease: UInt32
+    _ service: Service, outer: UInt16, inner: UInt16, lease: UInt32, _ question: PortQuestion
   ) -> Outcome {
+    // A mapping that comes too late would have to be taken back.
+    guard !question.isOver else { return .refused }
     let code = UPNP_AddPortMapping(
       service.url, service.type, "\(outer)", "\(inner)", service.inside, "muster", "UDP", nil,
       "\(lease)")
     switch code {
     case UPNPCOMMAND_SUCCESS: return .mapped(lease: lease)
     case permanentLeasesOnly where lease != 0:
-      return ask(service, outer: outer, inner: inner, lease: 0)
+      return ask(service, outer: outer, inner: inner, lease: 0, question)
     case conflict: return .taken
     default: return .refused
     }
@@ -93,9 +94,9 @@ package enum UPnP {
   private static let descriptions = 2
 
   /// The service of the gateway on this way that knows its address outside.
-  static func find(_ route: DefaultRoute, until deadline: Instant) -> Service? {
-    guard BootClock.now < deadline else { return nil }
-    for url in search(route).prefix(descriptions) where BootClock.now < deadline {
+  static func find(_ route: DefaultRoute, _ question: PortQuestion) -> Service? {
+    guard !question.isOver else { return nil }
+    for url in search(route).prefix(descriptions) where !question.isOver {
       for service in services(at: url, of: route.gateway) where outside(of: service) != nil {
         return service
       }

@@ -97,12 +97,13 @@ struct RelayBudgetTests {
     #expect(taken[0] <= Self.shareAtOnce + 10 * Self.share)
   }
 
-  @Test func aModestPairLosesNothingHoweverManyAreGreedy() {
+  @Test func aModestPairLosesNextToNothingHoweverManyAreGreedy() {
     for greedy in 1...4 {
       var budget = RelayBudget()
       let pairs = (1...greedy).map { (2 * $0 + 1, 2 * $0 + 2, 2_000_000) }
       let taken = offer([(1, 2, 90_000)] + pairs, &budget)
-      #expect(taken[0] == 900_000, "\(greedy) greedy pairs")
+      // Some of the first quarter of a second, when nobody knows yet who wants how much.
+      #expect(taken[0] >= 0.98 * 900_000, "\(greedy) greedy pairs")
     }
   }
 

@@ -3,14 +3,15 @@ import MusterBase
 import NIOPosix
 
 /// Turns `HOST:PORT` into addresses, off the event loop, again and again: names may change.
-struct PeerResolver: Sendable {
+package struct PeerResolver: Sendable {
   /// A host name or address, and a port.
-  struct Endpoint: Equatable, Sendable {
+  package struct Endpoint: Equatable, Sendable {
     var host: String
     var port: UInt16
 
-    /// Reads `name:port`, `1.2.3.4:port` or `[::1]:port`.
-    init(_ text: String, option: String) throws(MusterError) {
+    /// Reads `name:port`, `1.2.3.4:port` or `[::1]:port`. What comes of it has no character that
+    /// means something to a shell or a terminal: others write invites, and users copy advice.
+    package init(_ text: String, option: String) throws(MusterError) {
       let failure = MusterError(
         "\"\(text)\" is not an address", hint: "\(option) takes HOST:PORT, such as 192.0.2.7:4711",
         kind: .usage)
@@ -18,19 +19,32 @@ struct PeerResolver: Sendable {
         let port = UInt16(text[text.index(after: colon)...])
       else { throw failure }
       var host = String(text[..<colon])
-      if host.hasPrefix("[") {
-        guard host.hasSuffix("]") else { throw failure }
-        host = String(host.dropFirst().dropLast())
-      } else if host.contains(":") {
-        throw failure
-      }
-      guard !host.isEmpty else { throw failure }
+      let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+      if isBracketed { host = String(host.dropFirst().dropLast()) }
+      guard let first = host.utf8.first, first != UInt8(ascii: "-"),
+        host.utf8.allSatisfy({ Self.isInName($0) || isBracketed && Self.isInAddress($0) })
+      else { throw failure }
       self.host = host
       self.port = port
     }
 
+    private static func isInName(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+
+    /// Of an IPv6 address and its zone, besides what is in names.
+    private static func isInAddress(_ byte: UInt8) -> Bool {
+      byte == UInt8(ascii: ":") || byte == UInt8(ascii: "%")
+    }
+
     /// `HOST:PORT`, to be read again.
-    var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
   private(set) var endpoints: [Endpoint]

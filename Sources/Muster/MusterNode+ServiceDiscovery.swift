@@ -1,5 +1,4 @@
 import MusterBase
-import NIOCore
 
 /// Where others may be, by who says so.
 struct PeerPlaces {
@@ -17,7 +16,7 @@ struct PeerPlaces {
 /// to members only.
 extension MusterNode {
   /// A hung daemon must not hold up a node that leaves; that it goes is noticed there anyway.
-  private static let withdrawal = TimeAmount.milliseconds(300)
+  private static let withdrawal = Duration.milliseconds(300)
 
   func discoverServices() {
     guard configuration.dnsServiceDiscovery else { return }
@@ -42,14 +41,7 @@ extension MusterNode {
   func stopDiscoveringServices() async {
     guard let discovery = places.discovery else { return }
     places.discovery = nil
-    let done = loop.makePromise(of: Void.self)
-    // Ending it may block, so it happens on a thread of its own.
-    _ = MediaThread("muster-dns-sd") {
-      discovery.stop()
-      done.succeed()
-    }
-    let limit = loop.scheduleTask(in: Self.withdrawal) { done.succeed() }
-    try? await done.futureResult.get()
-    limit.cancel()
+    // Ending it may block.
+    _ = await MediaThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }
 }

@@ -20,6 +20,13 @@ extension MusterNode {
 
   func discoverServices() {
     guard configuration.dnsServiceDiscovery else { return }
+    guard sockets.bound.contains(where: { !$0.isLoopback }) else {
+      return emit(
+        .warning(
+          MusterError(
+            "DNS-SD is not used: this node is on the loopback interface only",
+            hint: "leave --listen away, or give it another address")))
+    }
     let loop = loop
     places.discovery = ServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,

@@ -13,6 +13,13 @@ ifeq ($(TRAITS),DHT)
 SWIFT_FLAGS += --traits DHT
 BUILD = .build-dht
 PACKAGES = dht
+else ifneq ($(TRAITS),)
+$(error there is no trait "$(TRAITS)": use TRAITS=DHT, or none)
+endif
+ifneq ($(TRAITS),)
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+$(error "make test" tests the build without traits: use "make test-dht")
+endif
 endif
 MUSTER = $(BUILD)/release/muster
 # The installed command carries the Swift runtime, so that it runs where no Swift is.

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/if_addr.h>
+#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -13,6 +14,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#ifndef SOL_NETLINK
+#define SOL_NETLINK 270
+#endif
 
 static void enlarge(int fd, int option, int forced_option, int bytes) {
   // The FORCE form passes the system's limit but needs a capability.
@@ -191,6 +196,8 @@ static void fill_v6(muster_interface *out, const struct ifaddrs *entry) {
 int muster_network_changes_open(void) {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd < 0) return -errno;
+  // Overfull is no error to read, at which the channel would close: what is lost is looked up anew.
+  set_int(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, 1);
   struct sockaddr_nl own = {.nl_family = AF_NETLINK,
                             .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
                                          RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};

@@ -116,8 +116,26 @@ final class MediaThread: @unchecked Sendable {
   /// Waits for the thread's end; call once.
   func join() { pthread_join(handle, nil) }
 
-  /// Has the system clear up at the thread's end; call once, instead of `join`.
+  /// Has it go without a trace when it ends, which nobody waits for; in place of `join`.
   func detach() { pthread_detach(handle) }
+
+  /// What `body` gives, on a thread of its own; nil if that takes longer than `limit`. The thread
+  /// goes on until `body` is over: whoever calls this sees to it that not many are.
+  static func result<Result: Sendable>(
+    _ name: String, within limit: Duration, of body: @escaping @Sendable () -> Result
+  ) async -> Result? {
+    let (results, arrival) = AsyncStream<Result>.makeStream(bufferingPolicy: .bufferingOldest(1))
+    MediaThread(name) {
+      arrival.yield(body())
+      arrival.finish()
+    }.detach()
+    let timer = Task {
+      try await Task.sleep(for: limit)
+      arrival.finish()
+    }
+    defer { timer.cancel() }
+    return await results.first { _ in true }
+  }
 
   private final class Start {
     let name: String

@@ -37,9 +37,11 @@ extension MusterNode {
 
   /// Asks for the addresses of the DHT's nodes again, and begins with those that are new.
   func resolveDHT() {
-    guard let names = dht?.names else { return }
+    guard let names = dht?.names, !names.isBeingResolved else { return }
+    dht?.names.isBeingResolved = true
     Task {
-      let found = await names.resolve().flatMap(\.addresses)
+      let found = await names.resolve(within: Self.namePatience).flatMap(\.addresses)
+      dht?.names.isBeingResolved = false
       guard let known = dht?.bootstraps, !isStopping else { return }
       let new = found.filter { !known.contains($0) }.prefix(Self.bootstrapLimit - known.count)
       dht?.bootstraps += new

@@ -3,28 +3,44 @@ import MusterCore
 
 /// Where to look for others: names and addresses given by the user, an invite, or the last time.
 extension MusterNode {
+  /// How long a name may take to resolve: over before all of them are asked for again.
+  static let namePatience = Duration.seconds(8)
+
   /// Asks for the addresses of all names again: they may have changed.
   func resolve() {
-    let (peers, rendezvous) = (peerNames, rendezvousNames)
-    // Name look-ups block, and come back on the loop. One name server that does not answer must not
-    // keep the others waiting.
-    if !peers.endpoints.isEmpty {
-      Task {
-        let found = await peers.resolve()
-        places.named = found.flatMap(\.addresses)
-        perform(node.setPeers(places.all, at: now))
-      }
-    }
-    if !rendezvous.endpoints.isEmpty {
-      Task {
-        let found = await rendezvous.resolve()
-        perform(node.setRendezvous(found.flatMap(\.addresses), at: now))
-        rememberRendezvous(found)
-        warnOfSilence(found)
-      }
-    }
+    resolvePeers()
+    resolveRendezvous()
     tendPort()
     resolveDHT()
+  }
+
+  private func resolvePeers() {
+    guard !peerNames.endpoints.isEmpty, !peerNames.isBeingResolved else { return }
+    peerNames.isBeingResolved = true
+    let names = peerNames
+    Task {
+      let found = await names.resolve(within: Self.namePatience)
+      peerNames.isBeingResolved = false
+      guard !isStopping else { return }
+      places.named = found.flatMap(\.addresses)
+      perform(node.setPeers(places.all, at: now))
+      if peerNames.endpoints != names.endpoints { resolvePeers() }
+    }
+  }
+
+  private func resolveRendezvous() {
+    guard !rendezvousNames.endpoints.isEmpty, !rendezvousNames.isBeingResolved else { return }
+    rendezvousNames.isBeingResolved = true
+    let names = rendezvousNames
+    Task {
+      let found = await names.resolve(within: Self.namePatience)
+      rendezvousNames.isBeingResolved = false
+      guard !isStopping else { return }
+      perform(node.setRendezvous(found.flatMap(\.addresses), at: now))
+      rememberRendezvous(found)
+      warnOfSilence(found)
+      if rendezvousNames.endpoints != names.endpoints { resolveRendezvous() }
+    }
   }
 
   /// Looks for others at these places, too; those that make no sense are left out.

@@ -1,5 +1,4 @@
 import MusterBase
-import NIOCore
 
 /// Where others may be, by who says so.
 struct PeerPlaces {
@@ -17,10 +16,17 @@ struct PeerPlaces {
 /// to members only.
 extension MusterNode {
   /// A hung daemon must not hold up a node that leaves; that it goes is noticed there anyway.
-  private static let withdrawal = TimeAmount.milliseconds(300)
+  private static let withdrawal = Duration.milliseconds(300)
 
   func discoverServices() {
     guard configuration.dnsServiceDiscovery else { return }
+    guard sockets.bound.contains(where: { !$0.isLoopback }) else {
+      return emit(
+        .warning(
+          MusterError(
+            "DNS-SD is not used: this node is on the loopback interface only",
+            hint: "leave --listen away, or give it another address")))
+    }
     let loop = loop
     places.discovery = ServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,
@@ -42,14 +48,7 @@ extension MusterNode {
   func stopDiscoveringServices() async {
     guard let discovery = places.discovery else { return }
     places.discovery = nil
-    let done = loop.makePromise(of: Void.self)
-    // Ending it may block, so it happens on a thread of its own.
-    _ = MediaThread("muster-dns-sd") {
-      discovery.stop()
-      done.succeed()
-    }
-    let limit = loop.scheduleTask(in: Self.withdrawal) { done.succeed() }
-    try? await done.futureResult.get()
-    limit.cancel()
+    // Ending it may block.
+    _ = await MediaThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }
 }

@@ -302,9 +302,11 @@ public actor MusterNode {
     for task in repeated { task.cancel() }
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
-    await farewell(to: channels)
+    // All of it within the second that leaving may take.
     async let portClosed: Void = closePort()
-    await stopDiscoveringServices()
+    async let serviceWithdrawn: Void = stopDiscoveringServices()
+    await farewell(to: channels)
+    await serviceWithdrawn
     timer?.cancel()
     await control?.close()
     await networkChanges?.close()

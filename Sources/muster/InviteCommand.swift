@@ -103,8 +103,6 @@ struct InviteCommand: AsyncParsableCommand {
   }
 
   private static func isEndpoint(_ text: String) -> Bool {
-    guard let colon = text.lastIndex(of: ":"), colon != text.startIndex, text.utf8.count <= 255
-    else { return false }
-    return UInt16(text[text.index(after: colon)...]) != nil
+    text.utf8.count <= 255 && (try? PeerResolver.Endpoint(text, option: "")) != nil
   }
 }

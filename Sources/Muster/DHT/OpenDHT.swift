@@ -179,7 +179,12 @@
 
     // MARK: The end
 
-    func stop() async { try? await NIOThreadPool.singleton.runIfActive { self.end() } }
+    /// The library may be busy: who leaves does not wait for that.
+    private static let stopPatience = Duration.milliseconds(500)
+
+    func stop() async {
+      _ = await MediaThread.result("muster-dht", within: Self.stopPatience) { self.end() }
+    }
 
     /// Waits for the library's thread. There is nothing to say to the others: what this node left
     /// is forgotten in ten minutes.

@@ -22,6 +22,10 @@ struct DoctorCommand: AsyncParsableCommand {
   @Option(help: "An interface to check; may be repeated (default: all).")
   var interface: [String] = []
 
+  @Flag(
+    name: .customLong("no-port-mapping"), help: "Do not ask the router whether it opens ports.")
+  var noPortMapping = false
+
   @Option(help: "The data directory to check (default: the XDG data directory).")
   var data: String?
 
@@ -35,7 +39,8 @@ struct DoctorCommand: AsyncParsableCommand {
     }
     let interfaces = chosen.isEmpty ? known : known.filter { chosen.contains($0.name) }
     let (remembered, trouble) = Examination.rememberedRendezvous(data)
-    async let outlook = Outlook.ask(rendezvous, remembered: remembered, interfaces: chosen)
+    async let outlook = Outlook.ask(
+      rendezvous, remembered: remembered, interfaces: chosen, mapsPorts: !noPortMapping)
     async let multicast = Examination.multicast(interfaces)
     var findings = Examination.interfaces(interfaces)
     findings += await multicast

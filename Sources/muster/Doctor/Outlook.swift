@@ -29,10 +29,10 @@ struct Outlook: Sendable {
   private let families: [Family]
   private let gateway: [Finding]
 
-  /// Asks the rendezvous given and those remembered; then the gateway, if others see this host at
-  /// another address than its own. Takes nine seconds at most.
+  /// Asks the rendezvous given and those remembered; then, if it `mapsPorts` and others see this
+  /// host at another address than its own, the gateway. Takes nine seconds at most.
   static func ask(
-    _ given: [String], remembered: [String], interfaces: [String]
+    _ given: [String], remembered: [String], interfaces: [String], mapsPorts: Bool
   ) async throws(MusterError) -> Outlook {
     let probe = try await RendezvousProbe.ask(given, remembered: remembered)
     let families = [false, true].map { isIPv6 in
@@ -41,7 +41,7 @@ struct Outlook: Sendable {
         mapping: probe.mapping(ipv6: isIPv6))
     }.filter { !$0.reports.isEmpty }
     var gateway: [Finding] = []
-    if let mapping = probe.mapping(ipv6: false), mapping.kind != .none,
+    if mapsPorts, let mapping = probe.mapping(ipv6: false), mapping.kind != .none,
       // The one that just asked: free again, and no node's on this machine.
       let port = probe.observations.first(where: { !$0.local.isIPv6 })?.local.port
     {

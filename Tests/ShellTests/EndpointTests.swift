@@ -1,0 +1,32 @@
+import Muster
+import Testing
+
+private func read(_ text: String) -> String? {
+  (try? PeerResolver.Endpoint(text, option: "--peer"))?.text
+}
+
+@Test(arguments: [
+  "host:1", "a-b.c_d.example.org.:65535", "192.0.2.7:4711", "[::1]:4711",
+  "[2001:db8::192.0.2.7]:1", "[fe80::1%eth0.5]:1",
+])
+func namesAndAddressesAreEndpoints(text: String) {
+  #expect(read(text) == text)
+}
+
+@Test(arguments: [
+  "$(reboot):1", "a;reboot:1", "a`id`:1", "a|b:1", "a&b:1", "a b:1", "a'b:1", "a\"b:1", "a\\:1",
+  "a>b:1", "a\nb:1", "\u{1B}[2J:1", "*:1", "~root:1", "#a:1", "!a:1", "\u{E4}:1", "-rf:1", "[-a]:1",
+  "[$(reboot)]:1", "[a;b]:1", "[::1:1", "::1]:1", "::1:1", "a%b:1", "[[::1]]:1",
+])
+func whatAShellOrATerminalWouldReadIsNoEndpoint(text: String) {
+  #expect(read(text) == nil)
+}
+
+@Test(arguments: ["", ":", "a", "a:", ":1", "[]:1", "a:65536", "a:-1", "a:1;id"])
+func whatHasNoHostOrPortIsNoEndpoint(text: String) {
+  #expect(read(text) == nil)
+}
+
+@Test func theErrorSaysWhatTheOptionTakes() {
+  #expect(throws: MusterError.self) { try PeerResolver.Endpoint("a;b:1", option: "--peer") }
+}

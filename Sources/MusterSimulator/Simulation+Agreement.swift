@@ -56,7 +56,7 @@ extension Simulation {
   }
 
   /// Who must be together, as far as the network goes and roles allow.
-  private var expectedGroups: [[Int]] {
+  var expectedGroups: [[Int]] {
     let members = nodes.indices.filter {
       nodes[$0].isPresent && isSurelyMember(nodes[$0].identity.id)
     }

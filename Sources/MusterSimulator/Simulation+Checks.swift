@@ -179,10 +179,11 @@ extension Simulation {
     return nil
   }
 
-  /// Somebody who is no member and was not told so.
+  /// Somebody who is no member and was not told so, by one who must know.
   private var missingRefusal: String? {
+    let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
     for place in nodes.indices where !settling.group.contains(place) && isSurelyStranger(place) {
-      let isNear = settling.group.contains { ways.has(place, $0) && canUnderstand(place, $0) }
+      let isNear = informed.contains { ways.has(place, $0) && canUnderstand(place, $0) }
       if isNear, nodes[place].refusals.isEmpty { return "\(nodes[place].label) was not told why" }
     }
     return nil

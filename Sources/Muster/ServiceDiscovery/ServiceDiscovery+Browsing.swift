@@ -1,5 +1,6 @@
 import CAvahi
 import MusterBase
+import MusterDevices
 
 /// Hearing of others, and where they are.
 extension ServiceDiscovery {
@@ -7,8 +8,10 @@ extension ServiceDiscovery {
   /// the daemon has against it.
   func browse() -> MusterError? {
     guard let client else { return nil }
-    if hasLostBrowser || (found.hasLeftOut && found.hasRoom) { stopBrowsing() }
+    let isOverdue = BootClock.now - browsedAt >= Self.browseAgain
+    if hasLostBrowser || (found.hasLeftOut && found.hasRoom && isOverdue) { stopBrowsing() }
     if browsers.isEmpty {
+      browsedAt = BootClock.now
       for interface in usedInterfaces {
         let browser = avahi_service_browser_new(
           client, interface, Int32(AVAHI_PROTO_UNSPEC), Self.serviceType, nil, AvahiLookupFlags(0),
@@ -28,6 +31,10 @@ extension ServiceDiscovery {
     for entry in found.entries where entry.resolver == nil { resolve(entry.way) }
     return nil
   }
+
+  /// Those for whom there was no room are asked for again this often at most: whoever announces and
+  /// withdraws services all the time would otherwise keep others from being found.
+  private static let browseAgain = Duration.seconds(60)
 
   func stopBrowsing() {
     for browser in browsers { avahi_service_browser_free(browser) }

@@ -39,6 +39,7 @@ final class ServiceDiscovery: @unchecked Sendable {
   var instanceName = ServiceDiscovery.randomName()
   var browsers: [OpaquePointer] = []
   var hasLostBrowser = false
+  var browsedAt = Instant.zero
   var found = FoundServices()
   var told: [Address] = []
   private var warned: MusterError?

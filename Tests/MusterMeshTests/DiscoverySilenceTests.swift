@@ -42,6 +42,22 @@ struct DiscoverySilenceTests {
     #expect(echoes[0] == echoes[1])
   }
 
+  /// What is known of authors goes when a channel is closed: a former run's answer must not count
+  /// for more than the run that is here now.
+  @Test func anAnswerFromBeforeAChannelWasLeftProvesNothing() throws {
+    var (a, b) = (testDiscovery(1), testDiscovery(2))
+    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    _ = b.open(testKey, at: .zero)
+    let challenge = try #require(
+      b.receive(announce, from: testAddress(1), at: .zero).sends.first)
+    let answer = try #require(
+      a.receive(challenge.datagram, from: testAddress(2), at: .zero).sends.first)
+    _ = b.close(channel: testKey.channelID, at: seconds(1))
+    _ = b.open(testKey, at: seconds(1))
+    #expect(!b.receive(answer.datagram, from: testAddress(1), at: seconds(1)).isFound)
+    #expect(b.counters.found == 0)
+  }
+
   @Test func afterARestartAReplayGetsAtMostOneChallengeSmallerThanItself() throws {
     var a = testDiscovery(1)
     let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)

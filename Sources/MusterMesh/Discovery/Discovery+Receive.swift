@@ -75,7 +75,8 @@ extension Discovery {
   private mutating func hasProof(
     _ announce: Announce, channel index: Int, source: Address, at now: Instant
   ) -> Bool {
-    let isValid = echoSecret.isValid(announce, in: channels[index].id, at: source, now: now)
+    let isValid = channels[index].echoSecret.isValid(
+      announce, in: channels[index].id, at: source, now: now)
     if announce.echo != nil, !isValid { counters.badEcho += 1 }
     return isValid
   }
@@ -112,7 +113,8 @@ extension Discovery {
   private mutating func sealChallenge(
     about announce: Announce, channel index: Int, to source: Address, _ now: Instant
   ) -> [UInt8] {
-    let echo = echoSecret.echo(for: announce, in: channels[index].id, at: source, now: now)
+    let echo = channels[index].echoSecret.echo(
+      for: announce, in: channels[index].id, at: source, now: now)
     let challenge = Challenge(
       target: announce.author, bootID: announce.bootID, counter: announce.counter, echo: echo)
     return DiscoveryDatagram.seal(

@@ -21,6 +21,9 @@ public struct Discovery: Sendable {
     let id: ChannelID
     /// Tells this run's records at rendezvous from others', and answers about them from forgeries.
     let slot: UInt64
+    /// Gone with what is known of authors when the channel is closed: an answer from before then
+    /// proves nothing any more, sent again by whomever.
+    let echoSecret: EchoSecret
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
     var answers = AnswerLedger()
@@ -33,7 +36,6 @@ public struct Discovery: Sendable {
 
   let identity: Identity
   let bootID: UInt64
-  let echoSecret: EchoSecret
   var entropy: Entropy
   var channels: [Channel] = []
   var challenges = ChallengeLedger()
@@ -55,10 +57,8 @@ public struct Discovery: Sendable {
   public internal(set) var counters = DiscoveryCounters()
 
   public init(identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64) {
-    var entropy = entropy
     self.identity = identity
     self.bootID = bootID
-    echoSecret = EchoSecret(entropy: &entropy)
     self.entropy = entropy
     jitter = PRNG(seed: seed)
   }
@@ -74,7 +74,8 @@ public struct Discovery: Sendable {
     }
     channels.append(
       Channel(
-        key: key, id: id, slot: entropy.u64(), schedule: BroadcastSchedule(startingAt: now),
+        key: key, id: id, slot: entropy.u64(), echoSecret: EchoSecret(entropy: &entropy),
+        schedule: BroadcastSchedule(startingAt: now),
         isPassive: isPassive))
     if !isPassive {
       peers.restart(at: now)

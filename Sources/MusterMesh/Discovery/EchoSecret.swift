@@ -4,8 +4,8 @@ import MusterWire
 
 /// Makes and checks the echoes of challenges without remembering any of them.
 ///
-/// An echo is a MAC under a secret of one opening of a channel over whom it was given to, where and when, after
-/// the cookies of RFC 6347 4.2.1: it costs no memory to give one to a stranger.
+/// An echo is a MAC under a secret of one opening of a channel over whom it was given to, where and
+/// when, after the cookies of RFC 6347 4.2.1: it costs no memory to give one to a stranger.
 struct EchoSecret: Sendable {
   /// An echo counts in the slot in which it was made and in the next: 10 to 20 s.
   static let slot = Duration.seconds(10)

@@ -66,6 +66,9 @@ struct RendezvousServerTests {
     #expect(try records(second[1]) == [.init(seen: b, announce: [2])])
     // Renewing is no news to anyone, but who still looks for somebody is told of again.
     #expect(try meeting.register(2, from: b, announce: [3], wants: false).map(\.address) == [b])
+    for _ in 0..<4 {
+      #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b, a])
+    }
     #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b])
     meeting.now = meeting.now + .seconds(4)
     #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b, a])

@@ -41,8 +41,9 @@ public struct RendezvousServer: Sendable {
     /// Of the registration: what it is told later bears this.
     var token: UInt64
     var renewedAt: Instant
-    /// When the others under the tag were last told of it.
-    var toldAt: Instant
+    /// How often the others under the tag are told of it although it is no news: the announce may
+    /// say something new, which only they can read.
+    var tells: TokenBucket
   }
 
   private let cookieKey: SecretBytes
@@ -171,9 +172,8 @@ public struct RendezvousServer: Sendable {
 
   // MARK: Records
 
-  /// The others under a tag are told of a record that is no news this often at most: one question
-  /// is many answers.
-  private static let tellInterval = Duration.seconds(4)
+  /// Four at once, then one every 4 s: one question is many answers.
+  private static let tells = TokenBucket(capacity: 4, perSecond: 0.25)
 
   private mutating func register(
     _ registration: RendezvousRegistration, from source: Address, at now: Instant
@@ -193,12 +193,11 @@ public struct RendezvousServer: Sendable {
         return []
       }
     }
-    let toldAt = records[key]?.toldAt
-    let isTold =
-      isNews || registration.wantsRecords && toldAt.map { now - $0 >= Self.tellInterval } ?? true
+    var tells = records[key]?.tells ?? Self.tells
+    let isTold = isNews || registration.wantsRecords && tells.take(at: now)
     records[key] = Record(
       announce: registration.announce, seen: source, token: registration.token, renewedAt: now,
-      toldAt: isTold ? now : toldAt ?? now)
+      tells: tells)
     if isNews { perSource[Source(source)] = (perSource[Source(source)] ?? 0) + 1 }
     sweepAt = sweepAt ?? now + Self.lifetime / 4
     let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []

@@ -35,12 +35,7 @@ extension SimulateReport {
       fields.append(("homes", .integer(Int64(only.homes))))
       fields.append(("digest", .string(only.digest)))
     }
-    if let failed, let violation = failed.violation {
-      fields.append(("failedSeed", .string(String(failed.seed))))
-      fields.append(("checker", .string(violation.checker)))
-      fields.append(("violation", .string(violation.what)))
-      fields.append(("atMs", .integer(violation.at.nanoseconds / 1_000_000)))
-    }
+    if let failed { fields += failure(failed.violation, seed: failed.seed) }
     return .object(fields)
   }
 

@@ -42,13 +42,18 @@ enum SimulateReport {
       fields.append(("faults", .array(only.faults.map { .string($0.rawValue) })))
       fields.append(("digest", .string(only.digest)))
     }
-    if let failed, let violation = failed.violation {
-      fields.append(("failedSeed", .string(String(failed.seed))))
-      fields.append(("checker", .string(violation.checker)))
-      fields.append(("violation", .string(violation.what)))
-      fields.append(("atMs", .integer(violation.at.nanoseconds / 1_000_000)))
-    }
+    if let failed { fields += failure(failed.violation, seed: failed.seed) }
     return .object(fields)
+  }
+
+  /// What a run that failed has besides; nothing for one that did not.
+  static func failure(_ violation: Violation?, seed: UInt64) -> [(String, JSONValue)] {
+    guard let violation else { return [] }
+    return [
+      ("failedSeed", .string(String(seed))), ("checker", .string(violation.checker)),
+      ("violation", .string(violation.what)),
+      ("atMs", .integer(violation.at.nanoseconds / 1_000_000)),
+    ]
   }
 
   /// From the end of the faults on, in milliseconds; null where that never came.

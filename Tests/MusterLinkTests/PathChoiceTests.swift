@@ -302,3 +302,22 @@ struct SteadyPathTests {
     #expect(world.nodes[1].engine.address(of: link) == LinkWorld.address(0))
   }
 }
+
+/// An answer that took a minute is no reason to expect the next datagram in two.
+@Test func aSlowAnswerDoesNotMakeAPathLookWell() {
+  let world = LinkWorld.linked()
+  let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
+  let link = world.link(to: 0)
+  var held: [UInt8]?
+  let outputs = world.nodes[1].engine.probe(link, at: elsewhere, now: world.now)
+  for case .send(let datagram, _) in outputs { held = datagram }
+  world.run(for: .seconds(20))
+  let answers = world.nodes[0].engine.receive(
+    held ?? [], from: LinkWorld.address(1), at: world.now)
+  for case .send(let datagram, _) in answers {
+    world.perform(1, world.nodes[1].engine.receive(datagram, from: elsewhere, at: world.now))
+  }
+  #expect(world.nodes[1].engine.address(of: link) == elsewhere)
+  let late = world.nodes[1].engine.pulse(of: link)?.lateAt
+  #expect(late.map { $0 <= world.now + .seconds(3) } ?? false)
+}

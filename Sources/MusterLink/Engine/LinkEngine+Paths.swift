@@ -44,13 +44,15 @@ extension LinkEngine {
   }
 
   /// `roundTrip` of the new path, where it is known: nothing can come over it sooner than after
-  /// two, since the other end has to follow first.
+  /// two, since the other end has to follow first. One that slept in between, or took its time to
+  /// answer, is not waited for as long.
   mutating func move(
     _ place: Int, to address: Address, roundTrip: Duration = .zero, at now: Instant
   ) -> [Output] {
     guard links[at: place].address != address else { return [] }
     links[at: place].address = address
-    links[at: place].pulse.restart(at: now + roundTrip + roundTrip)
+    let patience = min(roundTrip, configuration.longestRoundTrip)
+    links[at: place].pulse.restart(at: now + patience + patience)
     if links[at: place].pending?.bootID == links[at: place].bootID {
       links[at: place].pending?.address = address
     }

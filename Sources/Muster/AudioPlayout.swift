@@ -148,9 +148,9 @@ struct Speaker {
   mutating func next(at now: Instant) throws -> [DecodedAudio] {
     var frames: [DecodedAudio] = []
     let steps = buffer.next(at: now)
-    for (place, step) in steps.enumerated() {
+    for (position, step) in steps.enumerated() {
       guard let pcm = try decode(step) else { continue }
-      let timestamp = timestamp(of: step, before: steps.count - 1 - place)
+      let timestamp = timestamp(of: step, before: steps.count - 1 - position)
       playingTimestamp = timestamp
       frames.append(
         DecodedAudio(pcm: pcm, timestamp: timestamp, capturedAt: captureTime(of: timestamp)))

@@ -4,8 +4,8 @@ import MusterDevices
 
 /// The threads that capture, encode, play and record, opened and ended together.
 final class MediaThreads: Sendable {
-  let video: VideoPublisher?
-  let audio: AudioPublisher?
+  let video: VideoPipeline?
+  let audio: AudioPipeline?
   let playout: AudioPlayout?
   let recorder: Recorder?
   let meter = PatternMeter()
@@ -46,12 +46,12 @@ final class MediaThreads: Sendable {
       && speaker?.hasSuffix(".wav") == false
     let echo = isLive ? try EchoControl() : nil
     video = try configuration.video.map { spec in
-      VideoPublisher(
+      VideoPipeline(
         source: try VideoSources.open(spec), bitrateCap: configuration.videoBitrate,
         deliver: { hooks.video($0) }, failed: { hooks.failed($0) })
     }
     audio = try configuration.audio.map { spec in
-      AudioPublisher(
+      AudioPipeline(
         source: try AudioSources.open(spec), echo: echo, deliver: { hooks.audio($0) },
         failed: { hooks.failed($0) })
     }

@@ -81,11 +81,11 @@ extension MusterNode {
   public func watch(
     _ size: VideoSize?, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {
-    let wish = size.map {
-      VideoWish(width: UInt16(clamping: $0.width), height: UInt16(clamping: $0.height))
+    let requested = size.map {
+      RequestedResolution(width: UInt16(clamping: $0.width), height: UInt16(clamping: $0.height))
     }
     perform(
       node.watch(
-        wish ?? .none, of: member, in: try self.channel(named: channel), at: now))
+        requested ?? .none, of: member, in: try self.channel(named: channel), at: now))
   }
 }

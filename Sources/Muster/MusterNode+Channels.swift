@@ -38,14 +38,14 @@ extension MusterNode {
 
   func leaveChannel(_ channel: ChannelID) async throws(MusterError) {
     perform(node.leave(channel, at: now))
-    await farewell(to: [channel])
+    await sendLeave(to: [channel])
   }
 
   /// Last words are repeated until acknowledged, for so many waits of 40 ms at most.
-  private static let farewells = 12
+  private static let leaveRounds = 12
 
-  func farewell(to channels: [ChannelID]) async {
-    for _ in 0..<Self.farewells where !channels.allSatisfy({ node.isSettled($0) }) {
+  func sendLeave(to channels: [ChannelID]) async {
+    for _ in 0..<Self.leaveRounds where !channels.allSatisfy({ node.isSettled($0) }) {
       try? await Task.sleep(for: .milliseconds(40))
     }
     for channel in channels {

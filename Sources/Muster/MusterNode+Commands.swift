@@ -61,16 +61,17 @@ extension MusterNode {
     let channel = try channel(of: command)
     var watched: NodeID?
     if let text = command.member { watched = try member(text, in: channel) }
-    let wish: VideoWish
+    let requested: RequestedResolution
     if command.off == true {
-      wish = .none
+      requested = .none
     } else if let width = command.width, let height = command.height, width > 0, height > 0 {
-      wish = VideoWish(width: UInt16(clamping: width), height: UInt16(clamping: height))
+      requested = RequestedResolution(
+        width: UInt16(clamping: width), height: UInt16(clamping: height))
     } else {
       throw MusterError(
         "watch at which size", hint: "add \"width\" and \"height\", or \"off\": true", kind: .usage)
     }
-    perform(node.watch(wish, of: watched, in: channel, at: now))
+    perform(node.watch(requested, of: watched, in: channel, at: now))
   }
 
   private func requestKeyframe(_ command: Command) throws(MusterError) {

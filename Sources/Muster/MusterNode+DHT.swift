@@ -10,7 +10,7 @@ extension MusterNode {
     var names: PeerResolver
     /// The nodes of the DHT that were given to it.
     var bootstraps: [Address] = []
-    var listening: [PostingPlace] = []
+    var listening: [DHTKey] = []
     var isAskingWhereSeen = false
 
     /// Takes part in the DHT that has these nodes, as `HOST:PORT`; nil where there are none.
@@ -31,7 +31,7 @@ extension MusterNode {
   /// Looks at what is due every second, and for where this node is seen.
   func beginDHT() {
     guard dht != nil else { return }
-    every(1) { $0.tendDHT() }
+    every(1) { $0.maintainDHT() }
     every(2) { $0.askWhereSeen() }
   }
 
@@ -46,44 +46,44 @@ extension MusterNode {
       let new = found.filter { !known.contains($0) }.prefix(Self.bootstrapLimit - known.count)
       dht?.bootstraps += new
       dht?.table.bootstrap(Array(new))
-      tendDHT()
+      maintainDHT()
     }
   }
 
   /// Leaves the announces that are due and listens under the tags of the day.
-  private func tendDHT() {
+  private func maintainDHT() {
     guard let dht, !dht.bootstraps.isEmpty, !isStopping else { return }
     let day = WallClock.milliseconds / Self.millisecondsPerDay
-    let places = node.postingPlaces(day: day)
-    for place in dht.listening where !places.contains(place) {
-      dht.table.stopListening(under: place.tag)
+    let indices = node.dhtKeys(day: day)
+    for index in dht.listening where !indices.contains(index) {
+      dht.table.stopListening(under: index.tag)
     }
-    for place in places where !dht.listening.contains(place) { listen(at: place, dht.table) }
-    self.dht?.listening = places
-    for posting in node.takePostings(day: day, at: now) { put(posting, dht.table) }
+    for index in indices where !dht.listening.contains(index) { listen(at: index, dht.table) }
+    self.dht?.listening = indices
+    for record in node.takeDHTRecords(day: day, at: now) { put(record, dht.table) }
   }
 
-  private func listen(at place: PostingPlace, _ table: any HashTable) {
+  private func listen(at index: DHTKey, _ table: any HashTable) {
     let (loop, inbox) = (loop, dhtInbox)
-    table.listen(under: place.tag) { [weak self] value in
+    table.listen(under: index.tag) { [weak self] value in
       guard inbox.admits() else { return }
       loop.execute { [weak self] in
         inbox.taken()
-        self?.assumeIsolated { $0.found(value, at: place) }
+        self?.assumeIsolated { $0.found(value, at: index) }
       }
     }
   }
 
-  private func found(_ value: [UInt8], at place: PostingPlace) {
+  private func found(_ value: [UInt8], at index: DHTKey) {
     guard !isStopping else { return }
-    perform(node.found(value, in: place.channel, at: now))
+    perform(node.found(value, in: index.channel, at: now))
   }
 
-  private func put(_ posting: Posting, _ table: any HashTable) {
-    let (loop, channel) = (loop, posting.channel)
-    table.put(posting.announce, under: posting.tag) { [weak self] in
+  private func put(_ record: DHTRecord, _ table: any HashTable) {
+    let (loop, channel) = (loop, record.channel)
+    table.put(record.announcement, under: record.tag) { [weak self] in
       loop.execute { [weak self] in
-        self?.assumeIsolated { $0.node.postingFailed(channel, at: $0.now) }
+        self?.assumeIsolated { $0.node.dhtRecordFailed(channel, at: $0.now) }
       }
     }
   }

@@ -10,7 +10,7 @@ extension MusterNode {
   func resolve() {
     resolvePeers()
     resolveRendezvous()
-    tendPort()
+    maintainPortMapping()
     resolveDHT()
   }
 
@@ -22,8 +22,8 @@ extension MusterNode {
       let found = await names.resolve(within: Self.namePatience)
       peerNames.isBeingResolved = false
       guard !isStopping else { return }
-      places.named = found.flatMap(\.addresses)
-      perform(node.setPeers(places.all, at: now))
+      indices.named = found.flatMap(\.addresses)
+      perform(node.setPeers(indices.all, at: now))
       if peerNames.endpoints != names.endpoints { resolvePeers() }
     }
   }

@@ -6,7 +6,7 @@ import MusterWire
 import NIOCore
 
 /// One picture for a page, as it came: still VP8.
-public struct Picture: Sendable {
+public struct ViewedFrame: Sendable {
   /// Nil for this node's own preview.
   public var member: NodeID?
   public var isKeyframe: Bool
@@ -19,8 +19,8 @@ public struct Picture: Sendable {
 extension MusterNode {
   /// Hands every picture that is due for showing to `sink`, called on the node's loop, and asks all
   /// members for keyframes so that it can begin; nil to stop.
-  public func showPictures(_ sink: (@Sendable (Picture) -> Void)?) {
-    pictureSink = sink
+  public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
+    frameSink = sink
     showsPreview = sink != nil
     updateEncoders()
     guard sink != nil else { return }
@@ -57,9 +57,9 @@ extension MusterNode {
 
   private func encoded(_ frame: EncodedFrame) {
     if wantedLayers.contains(frame.layer) { perform(node.sendVideo(frame, at: now)) }
-    if showsPreview, frame.layer == 0, let pictureSink {
-      pictureSink(
-        Picture(
+    if showsPreview, frame.layer == 0, let frameSink {
+      frameSink(
+        ViewedFrame(
           member: nil, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
           data: frame.data, at: frame.capturedAt))
     }
@@ -90,16 +90,16 @@ extension MusterNode {
   func show(_ frame: ReceivedFrame, from link: LinkID, after delay: Duration) {
     media.recorder?.add(frame, from: link)
     if isPattern(link) { media.meter.add(frame.data, from: link) }
-    guard let pictureSink else { return }
-    let picture = Picture(
+    guard let frameSink else { return }
+    let viewed = ViewedFrame(
       member: link.peer, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
       data: frame.data, at: frame.completedAt)
     // Never before the one before it, also when the delay has just become shorter.
     let earliest = meters.shownUntil[link] ?? now
     let due = max(now + delay, earliest + .microseconds(1))
-    guard due - now > .milliseconds(1) else { return pictureSink(picture) }
+    guard due - now > .milliseconds(1) else { return frameSink(viewed) }
     meters.shownUntil[link] = due
-    loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { pictureSink(picture) }
+    loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
   }
 
   private func member(_ link: LinkID) -> Member? {

@@ -14,7 +14,7 @@ extension MusterNode {
   }
 
   /// Asks for the mapping, or renews it, when it is time; called every few seconds.
-  func tendPort() {
+  func maintainPortMapping() {
     guard configuration.mapsPorts, looksBeyond, canBeMapped, !isStopping,
       portKeeping.begin(at: now)
     else { return }

@@ -28,7 +28,7 @@ extension MusterNode {
             hint: "leave --listen away, or give it another address")))
     }
     let loop = loop
-    places.discovery = ServiceDiscovery(
+    indices.discovery = ServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,
       onChange: { [weak self] addresses in
         loop.execute { [weak self] in self?.assumeIsolated { $0.found(services: addresses) } }
@@ -40,14 +40,14 @@ extension MusterNode {
 
   private func found(services: [Address]) {
     guard !isStopping else { return }
-    places.services = services
-    perform(node.setPeers(places.all, at: now))
+    indices.services = services
+    perform(node.setPeers(indices.all, at: now))
   }
 
   /// Takes the service from the network.
   func stopDiscoveringServices() async {
-    guard let discovery = places.discovery else { return }
-    places.discovery = nil
+    guard let discovery = indices.discovery else { return }
+    indices.discovery = nil
     // Ending it may block.
     _ = await MediaThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }

@@ -37,9 +37,9 @@ public actor MusterNode {
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
   nonisolated let media: MediaThreads
-  nonisolated let backlog = PictureBacklog()
+  nonisolated let backlog = FrameBacklog()
   /// Where pictures for the page go; nil while no page is open.
-  var pictureSink: (@Sendable (Picture) -> Void)?
+  var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
   var wantedLayers: [Int] = []
 
@@ -50,7 +50,7 @@ public actor MusterNode {
   /// Each look costs a ping to everybody: some at once, then not many.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
-  var places = PeerPlaces()
+  var indices = PeerPlaces()
   var rendezvousNames = PeerResolver(endpoints: [])
   /// Nil where no DHT is configured.
   var dht: DHTState?
@@ -133,7 +133,7 @@ public actor MusterNode {
     coreConfiguration.relays = configuration.relays
     coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if let size = configuration.maxVideo {
-      coreConfiguration.wish = VideoWish(
+      coreConfiguration.requested = RequestedResolution(
         width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
     }
     var entropy = Entropy.system
@@ -214,7 +214,7 @@ public actor MusterNode {
     every(1) { $0.emitStatistics() }
     resolve()
     every(Self.resolveSeconds) { $0.resolve() }
-    every(Self.interfacePollSeconds) { $0.tendPort() }
+    every(Self.interfacePollSeconds) { $0.maintainPortMapping() }
     discoverServices()
     beginDHT()
   }
@@ -254,9 +254,13 @@ public actor MusterNode {
       case .event(let event, let channel):
         nameRecording(event, in: channel)
         noteIdentity(event, in: channel, &remembered)
-        guard let told = hostEvent(event, in: channel) else { continue }
+        guard let translated = hostEvent(event, in: channel) else { continue }
         // A message is told of once it is safe on the disk.
-        if case .message = told { remembered.messages.append(told) } else { emit(told) }
+        if case .message = translated {
+          remembered.messages.append(translated)
+        } else {
+          emit(translated)
+        }
       case .encode(let layers):
         wantedLayers = layers
         updateEncoders()
@@ -305,7 +309,7 @@ public actor MusterNode {
     // All of it within the second that leaving may take.
     async let portClosed: Void = closePort()
     async let serviceWithdrawn: Void = stopDiscoveringServices()
-    await farewell(to: channels)
+    await sendLeave(to: channels)
     await serviceWithdrawn
     timer?.cancel()
     await control?.close()

@@ -12,7 +12,7 @@ final class PatternMeter: Sendable {
   }
 
   private enum Input: Sendable {
-    case picture([UInt8], LinkID)
+    case frame([UInt8], LinkID)
     case ended(LinkID)
   }
 
@@ -28,7 +28,7 @@ final class PatternMeter: Sendable {
 
   func stop() { inputs.close() }
 
-  func add(_ picture: [UInt8], from link: LinkID) { inputs.add(.picture(picture, link)) }
+  func add(_ frame: [UInt8], from link: LinkID) { inputs.add(.frame(frame, link)) }
 
   func end(_ link: LinkID) { inputs.add(.ended(link)) }
 
@@ -47,7 +47,7 @@ final class PatternMeter: Sendable {
     while let batch = inputs.takeAll() {
       for input in batch {
         switch input {
-        case .picture(let data, let link):
+        case .frame(let data, let link):
           if decoders[link] == nil { decoders[link] = try? VP8Decoder() }
           measure(data, link, decoders[link])
         case .ended(let link):
@@ -60,8 +60,8 @@ final class PatternMeter: Sendable {
 
   private func measure(_ data: [UInt8], _ link: LinkID, _ decoder: VP8Decoder?) {
     // `try?` flattens: a picture that does not decode gives no sample.
-    guard let decoder, let picture = try? decoder.decode(data),
-      let reading = TestPattern.read(picture)
+    guard let decoder, let frame = try? decoder.decode(data),
+      let reading = TestPattern.read(frame)
     else { return }
     let latency = BootClock.now - reading.capturedAt
     // Outside of this the clocks of the two machines are not one.

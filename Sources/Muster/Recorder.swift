@@ -9,8 +9,8 @@ import MusterMedia
 /// member line up: a picture's time, and a sample's place, are counted from there.
 final class Recorder: Sendable {
   private enum Input: Sendable {
-    case picture(ReceivedFrame, LinkID)
-    case sound(DecodedAudio, LinkID)
+    case frame(ReceivedFrame, LinkID)
+    case audio(DecodedAudio, LinkID)
     case ended(LinkID)
   }
 
@@ -39,9 +39,9 @@ final class Recorder: Sendable {
   /// What the files of a member are called from its first picture or sound on.
   func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.picture(frame, link)) }
+  func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.frame(frame, link)) }
 
-  func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.sound(audio, link)) }
+  func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.audio(audio, link)) }
 
   func end(_ link: LinkID) { inputs.add(.ended(link)) }
 
@@ -72,9 +72,9 @@ final class Recorder: Sendable {
 
   private func take(_ input: Input, _ tracks: inout PeerTable<LinkID, Track>) throws {
     switch input {
-    case .picture(let frame, let link):
+    case .frame(let frame, let link):
       try tracks[at: track(of: link, &tracks)].add(frame, id: link.peer)
-    case .sound(let audio, let link):
+    case .audio(let audio, let link):
       try tracks[at: track(of: link, &tracks)].add(audio, id: link.peer)
     case .ended(let link):
       if let index = tracks.index(of: link) { tracks[at: index].close() }
@@ -103,8 +103,8 @@ private struct Track {
   /// Where both files begin, by the sender's clock.
   private var origin: Instant?
   /// Pictures and sound that came before their capture time was known.
-  private var waitingPictures: [ReceivedFrame] = []
-  private var waitingSound: [DecodedAudio] = []
+  private var waitingFrames: [ReceivedFrame] = []
+  private var waitingAudio: [DecodedAudio] = []
   private var nextTimestamp: UInt32?
   private var samplesWritten = 0
   /// When `origin` was chosen, by this node's own clock.
@@ -125,19 +125,19 @@ private struct Track {
 
   mutating func add(_ frame: ReceivedFrame, id: NodeID) throws {
     guard let capturedAt = frame.capturedAt else {
-      if waitingPictures.count < Self.waitingLimit { waitingPictures.append(frame) }
+      if waitingFrames.count < Self.waitingLimit { waitingFrames.append(frame) }
       return
     }
-    for earlier in takeWaitingPictures() {
+    for earlier in takeWaitingFrames() {
       let ticks = Int64(Int32(bitPattern: earlier.timestamp &- frame.timestamp))
       try write(earlier, at: capturedAt + .nanoseconds(ticks * 1_000_000_000 / 90_000), id: id)
     }
     try write(frame, at: capturedAt, id: id)
   }
 
-  private mutating func takeWaitingPictures() -> [ReceivedFrame] {
-    defer { waitingPictures = [] }
-    return waitingPictures
+  private mutating func takeWaitingFrames() -> [ReceivedFrame] {
+    defer { waitingFrames = [] }
+    return waitingFrames
   }
 
   private mutating func write(_ frame: ReceivedFrame, at capturedAt: Instant, id: NodeID) throws {
@@ -151,43 +151,43 @@ private struct Track {
     try video?.append(frame.data, timestamp: ticks)
   }
 
-  mutating func add(_ sound: DecodedAudio, id: NodeID) throws {
-    guard let capturedAt = sound.capturedAt else {
-      if waitingSound.count < Self.waitingLimit { waitingSound.append(sound) }
+  mutating func add(_ audio: DecodedAudio, id: NodeID) throws {
+    guard let capturedAt = audio.capturedAt else {
+      if waitingAudio.count < Self.waitingLimit { waitingAudio.append(audio) }
       return
     }
-    let waiting = waitingSound
-    waitingSound = []
+    let waiting = waitingAudio
+    waitingAudio = []
     for earlier in waiting {
-      let samples = Int64(Int32(bitPattern: earlier.timestamp &- sound.timestamp))
+      let samples = Int64(Int32(bitPattern: earlier.timestamp &- audio.timestamp))
       try write(earlier, at: capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000), id: id)
     }
-    try write(sound, at: capturedAt, id: id)
+    try write(audio, at: capturedAt, id: id)
   }
 
   /// Places samples by their timestamps, which count the sender's samples; gaps become silence.
-  private mutating func write(_ sound: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
+  private mutating func write(_ decoded: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
     if audio == nil { audio = try WAVWriter(path: try filePath(id) + ".wav") }
     let start = begin(at: capturedAt)
-    var place: Int
+    var position: Int
     if let nextTimestamp {
-      place = samplesWritten + Int(Int32(bitPattern: sound.timestamp &- nextTimestamp))
+      position = samplesWritten + Int(Int32(bitPattern: decoded.timestamp &- nextTimestamp))
     } else {
-      place = Int((capturedAt - start).wholeNanoseconds / 1000 * 48 / 1000)
+      position = Int((capturedAt - start).wholeNanoseconds / 1000 * 48 / 1000)
     }
-    var pcm = sound.pcm[...]
+    var pcm = decoded.pcm[...]
     let now = BootClock.now
     let passed = Int((now - (beganAt ?? now)).wholeNanoseconds / 1000 * 48 / 1000)
-    if place > passed + Self.lead { place = samplesWritten }
-    if place < samplesWritten {
-      pcm = pcm.dropFirst(samplesWritten - place)
-    } else if place > samplesWritten {
-      try appendSilence(place - samplesWritten)
+    if position > passed + Self.lead { position = samplesWritten }
+    if position < samplesWritten {
+      pcm = pcm.dropFirst(samplesWritten - position)
+    } else if position > samplesWritten {
+      try appendSilence(position - samplesWritten)
     }
     guard !pcm.isEmpty else { return }
     try audio?.append(Array(pcm))
     samplesWritten += pcm.count
-    nextTimestamp = sound.timestamp &+ UInt32(sound.pcm.count)
+    nextTimestamp = decoded.timestamp &+ UInt32(decoded.pcm.count)
   }
 
   /// The beginning of both files, chosen by whichever medium comes first.

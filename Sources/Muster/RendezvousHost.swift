@@ -17,7 +17,7 @@ public actor RendezvousHost {
   private var portKeeping = PortKeeping()
   /// nil until the port is to be mapped.
   private var portMapper: PortMapper?
-  private var tellMapping: @Sendable (PortMapping) -> Void = { _ in }
+  private var reportMapping: @Sendable (PortMapping) -> Void = { _ in }
   private var isStopping = false
 
   /// The port without `--listen`; any other does as well.
@@ -55,26 +55,26 @@ public actor RendezvousHost {
       [weak self] _ in
       self?.assumeIsolated {
         $0.server.tick(at: BootClock.now)
-        $0.tendPort()
+        $0.maintainPortMapping()
       }
     }
   }
 
-  /// From now on has the gateway let others in, where one offers that. `tell` hears of the first
+  /// From now on has the gateway let others in, where one offers that. `report` hears of the first
   /// mapping that leads outside, and of every other one.
-  public func mapPort(tell: @escaping @Sendable (PortMapping) -> Void) {
+  public func mapPort(report: @escaping @Sendable (PortMapping) -> Void) {
     guard listening.contains(where: { !$0.isIPv6 && !$0.isLoopback }) else { return }
     portMapper = PortMapper(port: sockets.port, interfaces: [], bound: listening)
-    tellMapping = tell
-    tendPort()
+    reportMapping = report
+    maintainPortMapping()
   }
 
-  private func tendPort() {
+  private func maintainPortMapping() {
     guard let portMapper, !isStopping, portKeeping.begin(at: BootClock.now) else { return }
     Task {
       let mapping = await portMapper.map()
       let isNews = portKeeping.answered(mapping, at: BootClock.now)
-      if isNews, !isStopping, let mapping, mapping.leadsOutside { tellMapping(mapping) }
+      if isNews, !isStopping, let mapping, mapping.leadsOutside { reportMapping(mapping) }
     }
   }
 

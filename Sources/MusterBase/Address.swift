@@ -66,12 +66,12 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
 
   /// A stand-in for a way through another member, which means something to this process only. Of
   /// the discard prefix 100::/64 (RFC 6666), where nobody is.
-  public static func detour(_ number: UInt64) -> Address {
+  public static func relayed(_ number: UInt64) -> Address {
     Address(host: .v6(high: discardPrefix, low: number, zone: 0), port: 1)
   }
 
   /// The number of such a way; nil for the address of a host.
-  public var detour: UInt64? {
+  public var relayed: UInt64? {
     if case .v6(Self.discardPrefix, let number, _) = host { number } else { nil }
   }
 
@@ -197,9 +197,9 @@ extension Address {
   /// two.
   private static func splitDoubleColon(_ text: some StringProtocol) -> (Substring, Substring?)? {
     let all = Array(text)
-    let places = all.indices.dropLast().filter { all[$0] == ":" && all[$0 + 1] == ":" }
-    guard places.count <= 1 else { return nil }
-    guard let place = places.first else { return (Substring(String(all)), nil) }
-    return (Substring(String(all[..<place])), Substring(String(all[(place + 2)...])))
+    let positions = all.indices.dropLast().filter { all[$0] == ":" && all[$0 + 1] == ":" }
+    guard positions.count <= 1 else { return nil }
+    guard let position = positions.first else { return (Substring(String(all)), nil) }
+    return (Substring(String(all[..<position])), Substring(String(all[(position + 2)...])))
   }
 }

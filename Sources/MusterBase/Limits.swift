@@ -58,7 +58,7 @@ public enum Limits {
   public static let unknownEntries = 256
   public static let unknownEntriesPerAuthor = 32
   /// Authors known to have signed two entries under one sequence.
-  public static let fencedAuthors = 256
+  public static let quarantinedAuthors = 256
   /// Entries on their way to one neighbour; what does not fit waits for the next comparison.
   public static let outboxEntries = 512
   /// Former keys of a channel under which members who were away are still heard.

@@ -12,23 +12,23 @@ public struct PeerTable<Key: Comparable, Value> {
   public var isEmpty: Bool { keys.isEmpty }
 
   public func index(of key: Key) -> Int? {
-    let place = insertionPoint(key)
-    return place < keys.count && keys[place] == key ? place : nil
+    let position = insertionPoint(key)
+    return position < keys.count && keys[position] == key ? position : nil
   }
 
   public subscript(key: Key) -> Value? {
     get { index(of: key).map { values[$0] } }
     set {
-      let place = insertionPoint(key)
-      let present = place < keys.count && keys[place] == key
+      let position = insertionPoint(key)
+      let present = position < keys.count && keys[position] == key
       switch (present, newValue) {
-      case (true, let value?): values[place] = value
+      case (true, let value?): values[position] = value
       case (true, nil):
-        keys.remove(at: place)
-        values.remove(at: place)
+        keys.remove(at: position)
+        values.remove(at: position)
       case (false, let value?):
-        keys.insert(key, at: place)
-        values.insert(value, at: place)
+        keys.insert(key, at: position)
+        values.insert(value, at: position)
       case (false, nil): break
       }
     }

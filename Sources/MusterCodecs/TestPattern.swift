@@ -19,7 +19,7 @@ public enum TestPattern {
   static let columns = 16
   static let rows = 6
   /// Rows of blocks that would fill the whole picture.
-  static let rowsInPicture = 24
+  static let rowsInFrame = 24
   private static let dark: UInt8 = 40
   private static let bright: UInt8 = 216
   /// 100 us.
@@ -92,7 +92,7 @@ public enum TestPattern {
     let height = frame.size.height
     return (
       (column * width / columns)..<((column + 1) * width / columns),
-      (row * height / rowsInPicture)..<((row + 1) * height / rowsInPicture)
+      (row * height / rowsInFrame)..<((row + 1) * height / rowsInFrame)
     )
   }
 
@@ -161,12 +161,12 @@ extension TestPattern {
     let width = frame.size.width
     let height = frame.size.height
     let radius = frame.size.shortSide / 10
-    let top = height * rows / rowsInPicture
+    let top = height * rows / rowsInFrame
     func bounce(_ period: UInt32, _ range: Range<Int>) -> Int {
       let phase = Int(number % period)
       let half = Int(period) / 2
-      let way = phase < half ? phase : Int(period) - phase
-      return range.lowerBound + range.count * way / half
+      let offset = phase < half ? phase : Int(period) - phase
+      return range.lowerBound + range.count * offset / half
     }
     let centerX = bounce(150, radius..<(width - radius))
     let centerY = bounce(90, (top + radius)..<(height * 15 / 16 - radius))

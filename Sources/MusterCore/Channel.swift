@@ -13,12 +13,12 @@ struct Channel: Sendable {
   /// Set while the node wants to be in the call and waits to hear of one.
   var startsCallAt: Instant?
   /// When it is next looked at whether somebody in the call is missing.
-  var seekAt: Instant?
+  var relaySearchAt: Instant?
   var callState = CallState.disconnected
   /// What is switched off in this channel only.
   var muted: MemberFlags = []
   /// The largest picture asked of those who come into the call.
-  var wish: VideoWish
+  var requested: RequestedResolution
   /// When the last other participant went missing; nil while there is one, or nobody is missed.
   var lostOthersAt: Instant?
   /// What others said why this node is no member; each is told to people once.
@@ -35,7 +35,7 @@ struct Channel: Sendable {
   }
 
   func deadline(graceAfterLoss: Duration) -> Instant? {
-    let next = soonest(soonest(state.deadline, startsCallAt), seekAt)
+    let next = soonest(soonest(state.deadline, startsCallAt), relaySearchAt)
     return soonest(next, lostOthersAt.map { $0 + graceAfterLoss })
   }
 }

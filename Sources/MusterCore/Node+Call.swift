@@ -58,9 +58,9 @@ extension Node {
       updateCallState(in: channel, at: now, &out)
     }
     enterCallIfDue(channel, at: now, &out)
-    if let due = channels[channel]?.seekAt, due > now { return }
-    let next = seekDetours(in: channel, at: now, &out)
-    _ = channels.update(channel) { $0.seekAt = next }
+    if let due = channels[channel]?.relaySearchAt, due > now { return }
+    let next = findRelays(in: channel, at: now, &out)
+    _ = channels.update(channel) { $0.relaySearchAt = next }
   }
 
   /// Carries out what a channel asks for, then follows what it changed.
@@ -211,10 +211,10 @@ extension Node {
     }
   }
 
-  mutating func change(at now: Instant, _ body: (inout Publisher) -> Void) -> [Output] {
+  mutating func change(at now: Instant, _ body: (inout LocalMedia) -> Void) -> [Output] {
     var out: [Output] = []
-    body(&publisher)
-    let (flags, layers) = (publisher.flags, publisher.layers)
+    body(&localMedia)
+    let (flags, layers) = (localMedia.flags, localMedia.layers)
     for channel in channels.keys {
       let outputs =
         channels.update(channel) { entry in
@@ -223,7 +223,7 @@ extension Node {
         } ?? []
       perform(outputs, in: channel, at: now, &out)
     }
-    publish(at: now, &out)
+    selectLayers(at: now, &out)
     return out
   }
 }

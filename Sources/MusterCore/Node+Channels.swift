@@ -16,7 +16,7 @@ extension Node {
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis,
       keys: Array(setup.keys.suffix(1 + Limits.formerKeys)), state: state(of: setup),
-      openedAt: now, wish: configuration.wish)
+      openedAt: now, requested: configuration.requested)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
     for key in channels[id]?.keys ?? [] { open(key, of: id, at: now, &out) }
     if wantsCall { wantCall(in: id, at: now, &out) }
@@ -41,7 +41,7 @@ extension Node {
   private mutating func enter(
     _ channel: ChannelID, ticket: Ticket?, at now: Instant
   ) -> [ChannelState.Output] {
-    let (flags, layers, offset) = (publisher.flags, publisher.layers, wallOffset)
+    let (flags, layers, offset) = (localMedia.flags, localMedia.layers, wallOffset)
     return channels.update(channel) { entry in
       entry.state.setWallClock(offsetMilliseconds: offset, at: now)
       var outputs: [ChannelState.Output] = []
@@ -60,7 +60,7 @@ extension Node {
     endMedia(in: channel, at: now, &out)
     let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
     perform(outputs, in: channel, at: now, &out)
-    publish(at: now, &out)
+    selectLayers(at: now, &out)
     return out
   }
 
@@ -69,7 +69,7 @@ extension Node {
     var out: [Output] = []
     for key in channels[channel]?.keys ?? [] { close(key, at: now, &out) }
     channels[channel] = nil
-    forgetMissing(in: channel)
+    forgetUnreachable(in: channel)
     return out
   }
 

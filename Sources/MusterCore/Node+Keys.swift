@@ -173,7 +173,7 @@ extension Node {
   // MARK: Visitors and strangers
 
   /// Tells a visitor the new key, or why it gets none.
-  mutating func attend(_ visitor: LinkID, at now: Instant, _ out: inout [Output]) {
+  mutating func serve(_ visitor: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let visit = visitors[visitor], let owner = keyOwners[visitor.channel],
       let entry = channels[owner.channel]
     else { return }
@@ -185,11 +185,11 @@ extension Node {
     visitors[visitor]?.nextAt = now + Self.keyRepeat
     if let reason = entry.state.refusal(of: visitor.peer) {
       let isFormer = owner.number != entry.key.number
-      let told: Refusal = reason == .noGrant && isFormer ? .inviteOutdated : reason
+      let stated: Refusal = reason == .noGrant && isFormer ? .inviteOutdated : reason
       // With the owner's own word, so that it need not be taken on trust.
       let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
       for bytes in grants + changes { sendRaw([.entry(bytes)], over: visitor, at: now, &out) }
-      sendRaw([.refused(told)], over: visitor, at: now, &out)
+      sendRaw([.refused(stated)], over: visitor, at: now, &out)
     } else {
       for message in keyMessages(of: entry, after: owner.number) {
         sendRaw([message], over: visitor, at: now, &out)

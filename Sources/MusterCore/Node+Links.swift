@@ -47,9 +47,9 @@ extension Node {
   /// The links that need no other way: those that lead through somebody, or nowhere, do.
   var linkedPeers: [(peer: LinkID, address: Address)] {
     peers.compactMap { link, peer in
-      guard missing.index(of: link) == nil else { return nil }
+      guard unreachable.index(of: link) == nil else { return nil }
       let engineLink = LinkID(channel: peer.key, peer: link.peer)
-      return links.address(of: engineLink).flatMap { $0.detour == nil ? (engineLink, $0) : nil }
+      return links.address(of: engineLink).flatMap { $0.relayed == nil ? (engineLink, $0) : nil }
     }
   }
 
@@ -80,7 +80,7 @@ extension Node {
         return
       }
       visitors[engineLink] = Visitor(since: now, bootID: bootID, nextAt: now)
-      attend(engineLink, at: now, &out)
+      serve(engineLink, at: now, &out)
       return
     }
     visitors[engineLink] = nil
@@ -107,7 +107,7 @@ extension Node {
     peers[link] = Peer(key: key, bootID: bootID, upSince: now)
     discovery.setLinked(linkedPeers)
     _ = channels.update(link.channel) { $0.refusals = [] }
-    let relay = detours[address]?.relay
+    let relay = relayedPaths[address]?.relay
     out.append(
       .event(
         .linkUp(link.peer, relay == nil ? address : nil, via: relay), in: link.channel))
@@ -150,7 +150,7 @@ extension Node {
     discovery.setLinked(linkedPeers)
     seenChanged()
     // Others may have been reached through this one.
-    _ = channels.update(link.channel) { $0.seekAt = now }
+    _ = channels.update(link.channel) { $0.relaySearchAt = now }
     if reason == .timedOut { perform(discovery.seek(at: now), at: now, &out) }
     out.append(.event(.linkDown(link.peer, reason), in: link.channel))
     let leaveReason: LeaveReason =
@@ -162,7 +162,7 @@ extension Node {
     out += change(link.channel, at: now) {
       $0.linkDown(link.peer, reason: leaveReason, at: now)
     }
-    publish(at: now, &out)
+    selectLayers(at: now, &out)
     updateCallState(in: link.channel, at: now, &out)
   }
 
@@ -217,18 +217,18 @@ extension Node {
   private mutating func receive(
     _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    var wish: VideoWish?
+    var requested: RequestedResolution?
     var pings = 0
     for message in messages {
       switch message {
-      case .wish(let newest): wish = newest
+      case .requested(let newest): requested = newest
       case .ping:
         pings += 1
         if pings <= Self.pingsAtOnce { receive(message, over: link, at: now, &out) }
       default: receive(message, over: link, at: now, &out)
       }
     }
-    if let wish { receive(.wish(wish), over: link, at: now, &out) }
+    if let requested { receive(.requested(requested), over: link, at: now, &out) }
   }
 
   private static let pingsAtOnce = 4
@@ -255,15 +255,17 @@ extension Node {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
-    case .wish(let wish):
+    case .requested(let requested):
       let changed =
         peers.update(link) { peer in
           // Repeated with each ping: one that is left out is one that is late.
-          guard peer.wish != wish, peer.wishes.take(at: now) else { return false }
-          peer.wish = wish
+          guard peer.requested != requested, peer.subscriptionBudget.take(at: now) else {
+            return false
+          }
+          peer.requested = requested
           return true
         } ?? false
-      if changed { publish(at: now, &out) }
+      if changed { selectLayers(at: now, &out) }
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
     case .pong(let token):
       _ = peers.update(link) { $0.receivePong(token, at: now) }
@@ -319,7 +321,9 @@ extension Node {
         now + (isInCall ? configuration.pingInterval : configuration.idlePingInterval)
       var messages: [Control] = [.ping(UInt64(bitPattern: now.nanoseconds))]
       // Repeated with every ping, so that a lost wish is a wish delayed.
-      if let incoming = peers[at: index].incoming { messages.append(.wish(incoming.wish)) }
+      if let incoming = peers[at: index].incoming {
+        messages.append(.requested(incoming.requested))
+      }
       send(messages, over: link, at: now, &out)
     }
     if let due = peers[at: index].nextCheckAt, due <= now {
@@ -333,7 +337,7 @@ extension Node {
     of link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     _ = peers.update(link) { $0.nextCheckAt = now + Peer.checkInterval }
-    tellRelayLoad(at: now, &out)
+    signalRelayLoad(at: now, &out)
     dismissStranger(link, at: now, &out)
     guard let peer = peers[link], let state = channels[link.channel]?.state,
       now - peer.upSince > Self.trimPatience, !state.wantsLink(to: link.peer)

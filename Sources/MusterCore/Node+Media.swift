@@ -9,12 +9,12 @@ extension Node {
 
   /// One encoded picture of one layer: packetised once, then sent to whoever gets that layer.
   public mutating func sendVideo(_ frame: EncodedFrame, at now: Instant) -> [Output] {
-    guard publisher.sendsVideo, let packets = publisher.packetize(frame) else { return [] }
+    guard localMedia.sendsVideo, let packets = localMedia.packetize(frame) else { return [] }
     var out: [Output] = []
     if frame.isKeyframe {
-      publisher.keyframeSent(layer: frame.layer, at: now)
+      localMedia.keyframeSent(layer: frame.layer, at: now)
       switchLayers(to: frame.layer, &out)
-      publish(at: now, &out)
+      selectLayers(at: now, &out)
     }
     for index in 0..<peers.count {
       guard peers[at: index].outgoing?.layer == frame.layer else { continue }
@@ -42,8 +42,8 @@ extension Node {
     _ frame: PacketizedFrame, toPeerAt index: Int, at now: Instant, _ out: inout [Output]
   ) {
     let link = peers.keys[index]
-    for (place, payload) in frame.payloads.enumerated() {
-      let isLast = place == frame.payloads.count - 1
+    for (position, payload) in frame.payloads.enumerated() {
+      let isLast = position == frame.payloads.count - 1
       guard
         let header = peers[at: index].outgoing?.video[frame.layer].send(
           payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil, at: now)
@@ -57,9 +57,9 @@ extension Node {
   /// One Opus packet of this node's own microphone, sent to everyone in the call.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
-    if publisher.heard(level: audio.level, at: now) { out += change(at: now) { _ in } }
-    guard publisher.sendsAudio else { return out }
-    let timestamp = publisher.audioTimestamps.next(capturedAt: audio.capturedAt)
+    if localMedia.heard(level: audio.level, at: now) { out += change(at: now) { _ in } }
+    guard localMedia.sendsAudio else { return out }
+    let timestamp = localMedia.audioTimestamps.next(capturedAt: audio.capturedAt)
     for index in 0..<peers.count {
       let link = peers.keys[index]
       guard peers[at: index].outgoing?.allowsAudio ?? false,
@@ -89,7 +89,7 @@ extension Node {
     }
     updateRights(in: channel)
     updateCallState(in: channel, at: now, &out)
-    publish(at: now, &out)
+    selectLayers(at: now, &out)
   }
 
   /// What roles and this channel's own muting let through, both ways.
@@ -114,18 +114,18 @@ extension Node {
     with link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard let index = peers.index(of: link), peers[at: index].incoming == nil else { return }
-    let wish = channels[link.channel]?.wish ?? configuration.wish
-    var incoming = IncomingMedia(wish: wish, at: now)
+    let requested = channels[link.channel]?.requested ?? configuration.requested
+    var incoming = IncomingMedia(requested: requested, at: now)
     if let roundTrip = peers[at: index].roundTrip { incoming.video.setRoundTrip(roundTrip) }
     peers[at: index].incoming = incoming
     peers[at: index].outgoing = OutgoingMedia(prng: &prng, at: now)
     peers[at: index].nextPing = now
-    send([.wish(incoming.wish)], over: link, at: now, &out)
+    send([.requested(incoming.requested)], over: link, at: now, &out)
   }
 
   mutating func endMedia(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     for link in peers.keys where link.channel == channel { endMedia(with: link, at: now, &out) }
-    publish(at: now, &out)
+    selectLayers(at: now, &out)
   }
 
   mutating func endMedia(with link: LinkID, at now: Instant, _ out: inout [Output]) {
@@ -146,23 +146,23 @@ extension Node {
     out.append(.mediaEnded(link))
   }
 
-  /// Asks others for a picture no larger than `wish`; for one member, or for all when `member` is
+  /// Asks others for a picture no larger than `requested`; for one member, or for all when `member` is
   /// nil.
   public mutating func watch(
-    _ wish: VideoWish, of member: NodeID?, in channel: ChannelID, at now: Instant
+    _ requested: RequestedResolution, of member: NodeID?, in channel: ChannelID, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
-    if member == nil { _ = channels.update(channel) { $0.wish = wish } }
+    if member == nil { _ = channels.update(channel) { $0.requested = requested } }
     for link in peers.keys where link.channel == channel && (member ?? link.peer) == link.peer {
       guard let index = peers.index(of: link), peers[at: index].incoming != nil else { continue }
-      peers[at: index].incoming?.wish = wish
-      send([.wish(wish)], over: link, at: now, &out)
+      peers[at: index].incoming?.requested = requested
+      send([.requested(requested)], over: link, at: now, &out)
     }
     return out
   }
 
   /// Chooses every receiver's layer anew and tells the host which layers are wanted.
-  mutating func publish(at now: Instant, _ out: inout [Output]) {
+  mutating func selectLayers(at now: Instant, _ out: inout [Output]) {
     for index in 0..<peers.count where peers[at: index].outgoing != nil {
       chooseLayer(forPeerAt: index, at: now, &out)
     }
@@ -174,30 +174,30 @@ extension Node {
       }
       if isWanted { wanted.append(layer) }
     }
-    guard wanted != publisher.encoded else { return }
-    publisher.encoded = wanted
+    guard wanted != localMedia.encoded else { return }
+    localMedia.encoded = wanted
     out.append(.encode(layers: wanted))
   }
 
   private mutating func chooseLayer(
     forPeerAt index: Int, at now: Instant, _ out: inout [Output]
   ) {
-    let wish = peers[at: index].wish
-    let sendsVideo = publisher.sendsVideo && peers[at: index].outgoing?.allowsVideo ?? false
-    let choice = sendsVideo ? LayerChoice.layer(for: wish, among: publisher.layers) : nil
+    let requested = peers[at: index].requested
+    let sendsVideo = localMedia.sendsVideo && peers[at: index].outgoing?.allowsVideo ?? false
+    let choice = sendsVideo ? LayerChoice.layer(for: requested, among: localMedia.layers) : nil
     guard choice != peers[at: index].outgoing?.target else { return }
     peers[at: index].outgoing?.target = choice
     if let choice {
       requestKeyframe(layer: choice, at: now, &out)
     } else if let layer = peers[at: index].outgoing?.layer {
       peers[at: index].outgoing?.layer = nil
-      let why: LayerReason = sendsVideo ? .wish : .muted
+      let why: LayerReason = sendsVideo ? .requested : .muted
       emitLayer(peers.keys[index], from: layer, to: nil, why: why, &out)
     }
   }
 
   mutating func requestKeyframe(layer: Int, at now: Instant, _ out: inout [Output]) {
-    if publisher.requestKeyframe(layer: layer, at: now) {
+    if localMedia.requestKeyframe(layer: layer, at: now) {
       out.append(.encodeKeyframe(layer: layer))
     }
   }
@@ -206,10 +206,10 @@ extension Node {
     _ link: LinkID, from: Int?, to: Int?, why: LayerReason? = nil, _ out: inout [Output]
   ) {
     func layer(_ index: Int?) -> VideoLayer? {
-      guard let index, publisher.layers.indices.contains(index) else { return nil }
-      return publisher.layers[index]
+      guard let index, localMedia.layers.indices.contains(index) else { return nil }
+      return localMedia.layers[index]
     }
-    let reason = why ?? (from == nil ? .started : .wish)
+    let reason = why ?? (from == nil ? .started : .requested)
     _ = peers.update(link) { peer in
       peer.outgoing?.statistics.layer = layer(to)
       peer.outgoing?.statistics.why = reason

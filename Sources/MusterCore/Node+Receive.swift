@@ -82,7 +82,7 @@ extension Node {
           in: link.channel))
     }
     if layer.size != incoming.layer?.size {
-      let why: LayerReason = incoming.layer == nil ? .started : .wish
+      let why: LayerReason = incoming.layer == nil ? .started : .requested
       out.append(
         .event(
           .layer(link.peer, .received, from: incoming.layer, to: layer, why: why),
@@ -115,7 +115,7 @@ extension Node {
       case .pictureLoss(_, let media):
         guard let layer = peers[at: index].outgoing?.layer(of: media),
           peers[at: index].outgoing?.layer == layer,
-          peers[at: index].outgoing?.pictureLosses.take(at: now) ?? false
+          peers[at: index].outgoing?.keyframeRequests.take(at: now) ?? false
         else { continue }
         requestKeyframe(layer: layer, at: now, &out)
       }
@@ -146,7 +146,7 @@ extension Node {
   }
 
   /// What was sent lately went into the void: the peer need not ask for it.
-  mutating func repeatPictures(
+  mutating func repeatFrames(
     over link: LinkID, since start: Instant, at now: Instant, _ out: inout [Output]
   ) {
     guard let index = peers.index(of: link), let outgoing = peers[at: index].outgoing,
@@ -211,8 +211,8 @@ extension Node {
   ) {
     guard let outgoing = peers[at: index].outgoing else { return }
     var reports: [RTCPPacket] = []
-    if publisher.sendsAudio, outgoing.allowsAudio {
-      let timestamp = publisher.audioTimestamps.timestamp(at: now)
+    if localMedia.sendsAudio, outgoing.allowsAudio {
+      let timestamp = localMedia.audioTimestamps.timestamp(at: now)
       reports.append(.senderReport(outgoing.audio.report(at: now, timestamp: timestamp)))
     }
     if let layer = outgoing.layer ?? outgoing.target {
@@ -257,7 +257,7 @@ extension Node {
           audioPackets: incoming.audioPackets, why: .started)
       }
       sent?.layer = peer.outgoing?.layer.flatMap {
-        publisher.layers.indices.contains($0) ? publisher.layers[$0] : nil
+        localMedia.layers.indices.contains($0) ? localMedia.layers[$0] : nil
       }
       let loss = peer.outgoing.map { media in
         media.layer.map { media.video[$0].lossPercent } ?? media.audio.lossPercent
@@ -265,7 +265,7 @@ extension Node {
       return PeerStatistics(
         link: link,
         address: links.address(of: LinkID(channel: peer.key, peer: link.peer))
-          .flatMap { $0.detour == nil ? $0 : nil },
+          .flatMap { $0.relayed == nil ? $0 : nil },
         via: relay(of: link), roundTrip: peer.roundTrip,
         lossPercent: loss ?? 0, sent: sent, received: received)
     }

@@ -12,17 +12,18 @@ extension Node {
   mutating func send(
     _ datagram: [UInt8], to address: Address, at now: Instant, _ out: inout [Output]
   ) {
-    guard address.detour != nil else {
+    guard address.relayed != nil else {
       out.append(.send(datagram, to: address))
       return
     }
-    guard let detour = detours[address], datagram.count <= RelayEnvelope.datagramLimit else {
+    guard let relayed = relayedPaths[address], datagram.count <= RelayEnvelope.datagramLimit else {
       return
     }
-    let relay = LinkID(channel: detour.channel, peer: detour.relay)
-    guard !isDetoured(relay) else { return }
+    let relay = LinkID(channel: relayed.channel, peer: relayed.relay)
+    guard !isRelayed(relay) else { return }
     send(
-      RelayEnvelope.header(.forward, detour.target.key.prefix), datagram[...], over: relay, at: now,
+      RelayEnvelope.header(.forward, relayed.target.key.prefix), datagram[...], over: relay,
+      at: now,
       &out)
   }
 
@@ -30,11 +31,11 @@ extension Node {
   mutating func receiveRelayed(
     _ payload: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard !isDetoured(link), let envelope = try? RelayEnvelope(decoding: payload) else { return }
+    guard !isRelayed(link), let envelope = try? RelayEnvelope(decoding: payload) else { return }
     switch envelope.direction {
     case .forward:
       guard let target = neighbour(envelope.member, in: link.channel), target != link,
-        !isDetoured(target), configuration.relays,
+        !isRelayed(target), configuration.relays,
         relayBudget.take(
           payload.count, from: link.peer, to: target.peer, in: link.channel, at: now)
       else { return }
@@ -45,8 +46,8 @@ extension Node {
       guard let state = channels[link.channel]?.state,
         let member = state.members.first(where: { $0.id.key.prefix == envelope.member })
       else { return }
-      let address = detours.address(
-        of: Detour(channel: link.channel, relay: link.peer, target: member.id))
+      let address = relayedPaths.address(
+        of: RelayedPath(channel: link.channel, relay: link.peer, target: member.id))
       let datagram = Array(envelope.datagram)
       switch DatagramKind(of: datagram) {
       case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
@@ -58,10 +59,10 @@ extension Node {
   }
 
   /// Tells others when this node has its hands full, and when it has not any more.
-  mutating func tellRelayLoad(at now: Instant, _ out: inout [Output]) {
-    let isMuch = relayBudget.isMuch(at: now)
-    guard isMuch != publisher.flags.contains(.relaysMuch) else { return }
-    out += change(at: now) { $0.set(.relaysMuch, to: isMuch) }
+  mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
+    let isLoadHigh = relayBudget.isLoadHigh(at: now)
+    guard isLoadHigh != localMedia.flags.contains(.relaysMuch) else { return }
+    out += change(at: now) { $0.set(.relaysMuch, to: isLoadHigh) }
   }
 
   /// Whose packets this node passes on.
@@ -72,12 +73,12 @@ extension Node {
   }
 
   /// Whether a link leads through a neighbour.
-  func isDetoured(_ link: LinkID) -> Bool { relay(of: link) != nil }
+  func isRelayed(_ link: LinkID) -> Bool { relay(of: link) != nil }
 
   /// The neighbour through whom a link leads; nil for a direct one.
   func relay(of link: LinkID) -> NodeID? {
     guard let peer = peers[link] else { return nil }
     return links.address(of: LinkID(channel: peer.key, peer: link.peer))
-      .flatMap { detours[$0]?.relay }
+      .flatMap { relayedPaths[$0]?.relay }
   }
 }

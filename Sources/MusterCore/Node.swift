@@ -14,7 +14,7 @@ public struct Node: Sendable {
     /// The member's display name.
     public var name = "member"
     /// The largest picture asked of others.
-    public var wish = VideoWish.best
+    public var requested = RequestedResolution.best
     /// Between the pings that measure the way to a participant of the same call, and to others.
     public var pingInterval = Duration.seconds(1)
     public var idlePingInterval = Duration.seconds(15)
@@ -74,16 +74,16 @@ public struct Node: Sendable {
   var retired = PeerTable<LinkID, Instant>()
   /// Links whose peers were given up and may be heard again, by the engine's own ids.
   var lapsed = PeerTable<LinkID, Lapse>()
-  var detours = Detours()
+  var relayedPaths = RelayedPaths()
   /// Members of calls to whom nothing gets through.
-  var missing = PeerTable<LinkID, Missing>()
+  var unreachable = PeerTable<LinkID, UnreachablePeer>()
   var relayBudget = RelayBudget()
   /// While this node keeps announces for others.
   var server: RendezvousServer?
   /// Who was refused, and until when it is not connected to.
   var denied = PeerTable<LinkID, Denial>()
   var entropy: Entropy
-  var publisher: Publisher
+  var localMedia: LocalMedia
   var prng: PRNG
   /// Milliseconds from boot time to wall time.
   var wallOffset: Int64 = 0
@@ -102,8 +102,8 @@ public struct Node: Sendable {
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
-    publisher = Publisher(prng: &prng)
-    publisher.set(.declinesRelaying, to: !configuration.relays)
+    localMedia = LocalMedia(prng: &prng)
+    localMedia.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()
   }
@@ -113,7 +113,7 @@ public struct Node: Sendable {
   /// The next time `tick` has work, and so the host must call it.
   public var deadline: Instant? {
     var next = soonest(discovery.deadline, soonest(links.deadline, server?.deadline))
-    next = soonest(next, publisher.deadline)
+    next = soonest(next, localMedia.deadline)
     for index in 0..<channels.count {
       let grace = configuration.reconnectLimit
       next = soonest(next, channels[at: index].deadline(graceAfterLoss: grace))
@@ -131,11 +131,11 @@ public struct Node: Sendable {
     perform(discovery.tick(at: now), at: now, &out)
     perform(links.tick(at: now), at: now, &out)
     server?.tick(at: now)
-    for layer in publisher.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
+    for layer in localMedia.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
     for channel in channels.keys { tick(channel: channel, at: now, &out) }
     for link in peers.keys { tick(peer: link, at: now, &out) }
     for visitor in visitors.keys where visitors[visitor].map({ $0.nextAt <= now }) ?? false {
-      attend(visitor, at: now, &out)
+      serve(visitor, at: now, &out)
     }
     for link in retired.keys where retired[link].map({ $0 <= now }) ?? false {
       retired[link] = nil
@@ -158,9 +158,9 @@ public struct Node: Sendable {
   ) -> [Output] {
     var out: [Output] = []
     // Nobody is at such an address: it is made up.
-    guard source.detour == nil else { return out }
+    guard source.relayed == nil else { return out }
     switch DatagramKind(of: datagram) {
-    case .announce, .challenge:
+    case .announcement, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
     case .rendezvousCookie, .rendezvousRecords:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)

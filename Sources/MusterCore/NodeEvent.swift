@@ -35,7 +35,7 @@ public enum LayerReason: String, Sendable {
   /// The first one of this call.
   case started = "call started"
   /// The receiver asked for another size, or for none.
-  case wish = "receiver's wish"
+  case requested = "receiver's wish"
   case muted = "video muted"
   case ended = "left the call"
 }

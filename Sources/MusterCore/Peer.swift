@@ -28,9 +28,9 @@ struct Peer: Sendable {
   var nextTryAt = Instant.zero
   var tryInterval = Peer.firstTryInterval
   /// What the peer wants to see of this node.
-  var wish = VideoWish.best
+  var requested = RequestedResolution.best
   /// Changes of that wish: each may begin or end the encoding of a layer.
-  var wishes = TokenBucket(capacity: 8, perSecond: 2)
+  var subscriptionBudget = TokenBucket(capacity: 8, perSecond: 2)
   var outgoing: OutgoingMedia?
   var incoming: IncomingMedia?
 
@@ -86,7 +86,7 @@ struct OutgoingMedia: Sendable {
   var allowsVideo = true
   var nextReport: Instant
   /// Keyframes that the receiver asks for: six at once, then what one that loses much needs.
-  var pictureLosses = TokenBucket(capacity: 6, perSecond: 1)
+  var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
   var statistics = MediaStatistics()
 
   init(prng: inout PRNG, at now: Instant) {
@@ -120,7 +120,7 @@ struct IncomingMedia: Sendable {
   /// How long sound takes from capture to loudspeaker, by the sender's clock.
   var audioDelay: Duration?
   /// What this node wants to see of the member.
-  var wish: VideoWish
+  var requested: RequestedResolution
   /// What the member's role allows it to send; the rest is dropped unseen.
   var allowsAudio = true
   var allowsVideo = true
@@ -130,8 +130,8 @@ struct IncomingMedia: Sendable {
   var audioPackets: UInt64 = 0
   var audioBytes: UInt64 = 0
 
-  init(wish: VideoWish, at now: Instant) {
-    self.wish = wish
+  init(requested: RequestedResolution, at now: Instant) {
+    self.requested = requested
     nextReport = now + .milliseconds(500)
   }
 

@@ -50,7 +50,7 @@ package struct RelayBudget: Sendable {
   /// The part of all that a pair may have.
   private var share = RelayBudget.largestShare
   private var countedAt = Instant.zero
-  private var saidThatItIsMuch = false
+  private var reportedHighLoad = false
 
   package init() {}
 
@@ -91,17 +91,17 @@ package struct RelayBudget: Sendable {
     let seconds = max((now - countedAt).inSeconds, 0.001)
     countedAt = now
     var demands: [Double] = []
-    for place in 0..<pairs.count {
+    for position in 0..<pairs.count {
       // What one wanted before counts for half, so that bursts are no surprise.
-      let latest = pairs[at: place].asked / seconds
-      pairs[at: place].demand = (pairs[at: place].demand + latest) / 2
-      pairs[at: place].asked = 0
-      demands.append(pairs[at: place].demand)
+      let latest = pairs[at: position].asked / seconds
+      pairs[at: position].demand = (pairs[at: position].demand + latest) / 2
+      pairs[at: position].asked = 0
+      demands.append(pairs[at: position].demand)
     }
     var rest = Self.bytesPerSecond * Self.shared
     var level = rest
-    for (place, demand) in demands.sorted().enumerated() {
-      level = rest / Double(demands.count - place)
+    for (position, demand) in demands.sorted().enumerated() {
+      level = rest / Double(demands.count - position)
       if demand >= level { break }
       rest -= demand
     }
@@ -115,10 +115,10 @@ package struct RelayBudget: Sendable {
 
   /// Whether others are to be preferred: from when half of the budget is gone until nearly all of
   /// it is there again.
-  package mutating func isMuch(at now: Instant) -> Bool {
+  package mutating func isLoadHigh(at now: Instant) -> Bool {
     let fill = total.fill(at: now)
-    saidThatItIsMuch = saidThatItIsMuch ? fill < 0.9 : fill < 0.5
-    return saidThatItIsMuch
+    reportedHighLoad = reportedHighLoad ? fill < 0.9 : fill < 0.5
+    return reportedHighLoad
   }
 
   /// The pairs for which something was passed on within the last seconds.

@@ -10,7 +10,7 @@ public struct ChannelKey: Sendable {
   /// The pre-shared key of the channel's Noise handshakes.
   public let noisePSK: SecretBytes
   private let secret: SecretBytes
-  private let announceKey: SecretBytes
+  private let announcementKey: SecretBytes
 
   /// A channel's random key; nil unless it has 32 bytes.
   public init?(secret: [UInt8]) {
@@ -21,7 +21,7 @@ public struct ChannelKey: Sendable {
   private init(_ secret: SecretBytes) {
     self.secret = secret
     noisePSK = Blake2b.derive("muster/1 noise psk", from: secret, in: .guarded)
-    announceKey = Blake2b.derive("muster/1 announce key", from: secret, in: .guarded)
+    announcementKey = Blake2b.derive("muster/1 announce key", from: secret, in: .guarded)
     let id = Blake2b.mac(Array("muster/1 channel id".utf8)[...], key: secret, count: 32)
     guard let key = Bytes32(id) else { preconditionFailure("32 bytes by argument") }
     channelID = ChannelID(key)
@@ -89,26 +89,26 @@ public struct ChannelKey: Sendable {
 
 extension ChannelKey {
   /// Bytes that sealing adds: nonce and tag.
-  public static let announceOverhead = 24 + AEAD.tagBytes
+  public static let announcementOverhead = 24 + AEAD.tagBytes
 
   /// Random nonce 24, ciphertext, tag 16; `kind` is authenticated, not included.
-  public func sealAnnounce(
+  public func sealAnnouncement(
     _ plaintext: [UInt8], kind: UInt8, entropy: inout Entropy
   ) -> [UInt8] {
     let nonce = entropy.bytes(24)
     guard
       let sealed = AEAD.seal(
-        plaintext, nonce: nonce, associatedData: [kind], key: announceKey, with: .xChaChaPoly)
+        plaintext, nonce: nonce, associatedData: [kind], key: announcementKey, with: .xChaChaPoly)
     else { preconditionFailure("the nonce has 24 bytes") }
     return nonce + sealed
   }
 
-  /// What `sealAnnounce` sealed; nil for anything else.
-  public func openAnnounce(_ sealed: ArraySlice<UInt8>, kind: UInt8) -> [UInt8]? {
-    guard sealed.count >= Self.announceOverhead else { return nil }
+  /// What `sealAnnouncement` sealed; nil for anything else.
+  public func openAnnouncement(_ sealed: ArraySlice<UInt8>, kind: UInt8) -> [UInt8]? {
+    guard sealed.count >= Self.announcementOverhead else { return nil }
     return AEAD.open(
       sealed.dropFirst(24), nonce: Array(sealed.prefix(24)), associatedData: [kind],
-      key: announceKey, with: .xChaChaPoly)
+      key: announcementKey, with: .xChaChaPoly)
   }
 }
 

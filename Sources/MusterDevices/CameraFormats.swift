@@ -49,7 +49,7 @@ extension CameraMode {
     _ mode: muster_camera_mode, wanted: VideoSize, framesPerSecond: Int
   ) -> Double? {
     let described = CameraMode(mode)
-    guard let place = formats.firstIndex(where: { $0.fourCC == described.fourCC }),
+    guard let index = formats.firstIndex(where: { $0.fourCC == described.fourCC }),
       described.size.pixels > 0, described.size.pixels <= VideoSources.maximumPixels,
       described.framesPerSecond > 0
     else { return nil }
@@ -58,10 +58,10 @@ extension CameraMode {
     let size = ratio < 1 ? 1 / ratio - 1 : (ratio - 1) / 2
     // Decoding JPEG costs 1.5 ms a frame, everything else next to nothing; grey has no colours.
     let conversion =
-      switch formats[place].format {
+      switch formats[index].format {
       case .mjpeg: 0.3
       case .grey: 2.0
-      default: Double(place) * 0.01
+      default: Double(index) * 0.01
       }
     return slow / Double(max(framesPerSecond, 1)) * 20 + size * 2 + conversion
   }

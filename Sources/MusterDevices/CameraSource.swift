@@ -70,7 +70,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
         continue
       }
       guard error == 0 else { throw Self.failure(path, -error) }
-      let result = picture(filled)
+      let result = image(filled)
       let returned = muster_camera_requeue(&camera, filled.index)
       guard returned == 0 else { throw Self.failure(path, -returned) }
       if let result { return result }
@@ -83,7 +83,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
   func cancel() { cancellation.cancel() }
 
   /// Nil for a damaged picture, of which a USB camera makes some when it starts.
-  private func picture(_ filled: muster_camera_frame) -> CapturedFrame? {
+  private func image(_ filled: muster_camera_frame) -> CapturedFrame? {
     guard filled.is_damaged == 0, filled.length > 0 else { return nil }
     let bytes = UnsafeRawBufferPointer(start: filled.data, count: Int(filled.length))
     let frame = pool.frame()

@@ -12,7 +12,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 
   private enum Reader {
     case y4m(Y4MReader)
-    case ivf(IVFPictures)
+    case ivf(IVFFrames)
   }
 
   private let path: String
@@ -38,7 +38,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
       (size, rate) = (y4m.size, (y4m.rateNumerator, y4m.rateDenominator))
       reader = .y4m(y4m)
     case .ivf:
-      let ivf = try IVFPictures(IVFReader(stream: stream), path: path)
+      let ivf = try IVFFrames(IVFReader(stream: stream), path: path)
       (size, rate) = (ivf.size, (ivf.rateNumerator, ivf.rateDenominator))
       reader = .ivf(ivf)
     }
@@ -127,7 +127,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 }
 
 /// The decoded pictures of an IVF file, all of one size.
-final class IVFPictures {
+final class IVFFrames {
   let size: VideoSize
   private(set) var rateNumerator = 30
   private(set) var rateDenominator = 1
@@ -160,10 +160,10 @@ final class IVFPictures {
     while true {
       let stored = ahead.isEmpty ? try reader.next() : ahead.removeFirst()
       guard let stored else { return nil }
-      guard let picture = try? decoder.decode(stored.data) else { continue }
-      if picture.size == size { return picture }
+      guard let image = try? decoder.decode(stored.data) else { continue }
+      if image.size == size { return image }
       let scaled = I420Frame(size: size)
-      if PixelConversion.scale(picture, into: scaled) { return scaled }
+      if PixelConversion.scale(image, into: scaled) { return scaled }
     }
   }
 

@@ -87,11 +87,11 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
     for index in 0..<count {
       var sum: Int64 = 0
       for channel in 0..<channels {
-        let place = index * channels + channel
+        let position = index * channels + channel
         sum +=
           device.isWide
-          ? Int64(scratch.load(fromByteOffset: place * 4, as: Int32.self) >> 16)
-          : Int64(scratch.load(fromByteOffset: place * 2, as: Int16.self))
+          ? Int64(scratch.load(fromByteOffset: position * 4, as: Int32.self) >> 16)
+          : Int64(scratch.load(fromByteOffset: position * 2, as: Int16.self))
       }
       mono[index] = Int16(truncatingIfNeeded: sum / Int64(channels))
     }

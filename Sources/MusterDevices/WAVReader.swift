@@ -34,19 +34,19 @@ public final class WAVReader {
         what: "\(stream.path) is not a WAV file", hint: "convert it: ffmpeg -i FILE OUT.wav")
     }
     var format: [UInt8]?
-    var soundBytes: Int?
-    for _ in 0..<Self.chunkLimit where soundBytes == nil {
+    var audioBytes: Int?
+    for _ in 0..<Self.chunkLimit where audioBytes == nil {
       guard let header = try stream.read(count: 8), header.count == 8 else { break }
       let count = Self.littleEndian(header[4..<8])
       if header[0..<4].elementsEqual("data".utf8) {
-        soundBytes = count == 0 || count >= 0xFFFF_FF00 ? .max : count
+        audioBytes = count == 0 || count >= 0xFFFF_FF00 ? .max : count
       } else if header[0..<4].elementsEqual("fmt ".utf8), (16...1024).contains(count) {
         format = try stream.read(count: count + count % 2)
       } else {
         guard try stream.skip(count + count % 2) == .complete else { break }
       }
     }
-    guard let format, format.count >= 16, let soundBytes else {
+    guard let format, format.count >= 16, let audioBytes else {
       throw Self.unusable(stream, "no sound in it")
     }
     channels = Self.littleEndian(format[2..<4])
@@ -56,7 +56,7 @@ public final class WAVReader {
     }
     self.encoding = encoding
     sampleBytes = Self.byteCount(encoding)
-    left = soundBytes
+    left = audioBytes
     guard (1...64).contains(channels), Resampler.rates.contains(samplesPerSecond) else {
       throw Self.unusable(stream, "\(channels) channels at \(samplesPerSecond) Hz")
     }

@@ -83,10 +83,10 @@ final class OutputFile: Sendable {
   }
 
   func overwrite(_ bytes: [UInt8], at offset: Int) throws(DeviceError) {
-    var place = offset
+    var index = offset
     try whole(bytes) { descriptor, piece in
-      let count = pwrite(descriptor, piece.baseAddress, piece.count, place)
-      place += max(count, 0)
+      let count = pwrite(descriptor, piece.baseAddress, piece.count, index)
+      index += max(count, 0)
       return count
     }
   }

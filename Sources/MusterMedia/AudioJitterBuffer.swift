@@ -120,13 +120,13 @@ public struct AudioJitterBuffer: Sendable {
       statistics.late &+= 1
       return
     }
-    var place = packets.count
-    while place > 0, packets[place - 1].sequence >= packet.sequence { place -= 1 }
-    if place < packets.count, packets[place].sequence == packet.sequence {
+    var index = packets.count
+    while index > 0, packets[index - 1].sequence >= packet.sequence { index -= 1 }
+    if index < packets.count, packets[index].sequence == packet.sequence {
       statistics.late &+= 1
       return
     }
-    packets.insert(packet, at: place)
+    packets.insert(packet, at: index)
     guard packets.count > Limits.audioPackets else { return }
     packets.removeFirst()
     statistics.discarded &+= 1

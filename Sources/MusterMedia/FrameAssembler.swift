@@ -60,10 +60,10 @@ public struct FrameAssembler: Sendable {
   /// Keeps a packet; false when it is a duplicate or of no more use.
   public mutating func insert(_ packet: VideoPacket) -> Bool {
     guard packet.sequence >= floor else { return false }
-    var place = packets.count
-    while place > 0, packets[place - 1].sequence >= packet.sequence { place -= 1 }
-    if place < packets.count, packets[place].sequence == packet.sequence { return false }
-    packets.insert(packet, at: place)
+    var position = packets.count
+    while position > 0, packets[position - 1].sequence >= packet.sequence { position -= 1 }
+    if position < packets.count, packets[position].sequence == packet.sequence { return false }
+    packets.insert(packet, at: position)
     if packet.isFrameEnd { ends += 1 }
     while packets.count > Limits.packetsInAssembly || ends > Limits.framesInAssembly {
       discardOldestFrame()

@@ -7,9 +7,9 @@ public enum LayerChoice {
   /// no video is wanted or there is none.
   ///
   /// By the shorter side, so that a tall picture in a wide place is judged by what limits it.
-  public static func layer(for wish: VideoWish, among layers: [VideoLayer]) -> Int? {
-    guard wish.wantsVideo else { return nil }
-    let limit = Int(min(wish.width, wish.height))
+  public static func layer(for requested: RequestedResolution, among layers: [VideoLayer]) -> Int? {
+    guard requested.wantsVideo else { return nil }
+    let limit = Int(min(requested.width, requested.height))
     let bySize = layers.indices.sorted { a, b in
       let (x, y) = (layers[a].size, layers[b].size)
       return (x.shortSide, x.pixels, a) < (y.shortSide, y.pixels, b)

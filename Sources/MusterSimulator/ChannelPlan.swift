@@ -50,27 +50,27 @@ extension Simulation {
     office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: now)
     let id = channel.id
     record(office.join(nodes[0].setup(of: channel), call: false, at: now), at: 0)
-    for place in nodes.indices.dropFirst() {
-      let role = scenario.roles[place]
-      let end = WallTime.seconds(.zero + (calmAt - .zero) * 0.7)
-      let expiresAt = place == scenario.expiring ? end : 0
-      if scenario.isGranted[place] {
-        let member = nodes[place].identity.id
+    for index in nodes.indices.dropFirst() {
+      let role = scenario.roles[index]
+      let end = WallTime.seconds(.zero + (healAt - .zero) * 0.7)
+      let expiresAt = index == scenario.expiring ? end : 0
+      if scenario.isGranted[index] {
+        let member = nodes[index].identity.id
         let outputs = try? office.grant(role, to: member, expiresAt: expiresAt, in: id, at: now)
         record(outputs ?? [], at: 0)
       }
-      nodes[place].usesInvite = !scenario.isGranted[place]
+      nodes[index].usesInvite = !scenario.isGranted[index]
       // Some invites are shared, others are for one: what holds for both must hold.
-      let shared = nodes[1..<place].last { other in
-        scenario.roles[other.place] == role && other.place != scenario.expiring
+      let shared = nodes[1..<index].last { other in
+        scenario.roles[other.index] == role && other.index != scenario.expiring
       }?.invite
       let isShared = expiresAt == 0 && prng.chance(0.5)
       if isShared, let shared {
-        nodes[place].invite = shared
+        nodes[index].invite = shared
       } else if let made = invite(
         to: min(role, .presenter), expiresAt: expiresAt, from: &office)
       {
-        nodes[place].invite = made.invite
+        nodes[index].invite = made.invite
         record(made.outputs, at: 0)
       }
     }
@@ -95,9 +95,9 @@ extension Simulation {
   }
 
   /// Only what is to be remembered of what a node asks for.
-  private mutating func record(_ outputs: [Node.Output], at place: Int) {
+  private mutating func record(_ outputs: [Node.Output], at index: Int) {
     for output in outputs {
-      if case .keep(let entry, let id, in: _) = output { keep(entry, id, at: place) }
+      if case .keep(let entry, let id, in: _) = output { keep(entry, id, at: index) }
     }
   }
 }

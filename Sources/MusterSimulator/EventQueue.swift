@@ -29,12 +29,12 @@ public struct EventQueue<Value> {
   public mutating func schedule(_ value: Value, at time: Instant) {
     heap.append(Entry(at: time, number: nextNumber, value: value))
     nextNumber += 1
-    var place = heap.count - 1
-    while place > 0 {
-      let parent = (place - 1) / 2
-      guard heap[place].precedes(heap[parent]) else { return }
-      heap.swapAt(place, parent)
-      place = parent
+    var index = heap.count - 1
+    while index > 0 {
+      let parent = (index - 1) / 2
+      guard heap[index].precedes(heap[parent]) else { return }
+      heap.swapAt(index, parent)
+      index = parent
     }
   }
 
@@ -48,15 +48,15 @@ public struct EventQueue<Value> {
   }
 
   private mutating func sink() {
-    var place = 0
+    var index = 0
     while true {
-      let left = 2 * place + 1
+      let left = 2 * index + 1
       guard left < heap.count else { return }
       let right = left + 1
       let child = right < heap.count && heap[right].precedes(heap[left]) ? right : left
-      guard heap[child].precedes(heap[place]) else { return }
-      heap.swapAt(place, child)
-      place = child
+      guard heap[child].precedes(heap[index]) else { return }
+      heap.swapAt(index, child)
+      index = child
     }
   }
 }

@@ -83,7 +83,7 @@ struct FaultPlan: Sendable {
 
   /// What one direction between two nodes is like while there are faults.
   func conditions(_ prng: inout PRNG) -> PathConditions {
-    var conditions = calmConditions(&prng)
+    var conditions = healedConditions(&prng)
     conditions.loss = 0.4 * strength(.loss) * prng.unit()
     conditions.burstStart = 0.03 * strength(.bursts) * prng.unit()
     conditions.burstEnd = 0.05 + 0.3 * prng.unit()
@@ -99,7 +99,7 @@ struct FaultPlan: Sendable {
   }
 
   /// What it is like afterwards: datagrams pass, late and doubled as they may be.
-  func calmConditions(_ prng: inout PRNG) -> PathConditions {
+  func healedConditions(_ prng: inout PRNG) -> PathConditions {
     var conditions = PathConditions()
     conditions.delay = prng.duration(.microseconds(100), .milliseconds(1))
     if isOn(.delay) {

@@ -68,10 +68,10 @@ struct Scenario: Sendable {
     let isCreatedChannel = kind == .created
     let coOwner = prng.chance(0.2) && count > 3 && isCreatedChannel ? 1 : nil
     var roles: [Role] = []
-    for place in 0..<count {
+    for index in 0..<count {
       let draw = prng.below(20)
       let role: Role = draw < 9 ? .presenter : draw < 15 ? .attendee : .consumer
-      roles.append(place == 0 ? .owner : place == coOwner ? .owner : role)
+      roles.append(index == 0 ? .owner : index == coOwner ? .owner : role)
     }
     self.roles = isCreatedChannel ? roles : Array(repeating: .presenter, count: count)
     isGranted = (0..<count).map { prng.chance(0.3) || $0 == coOwner }

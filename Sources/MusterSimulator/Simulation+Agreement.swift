@@ -12,8 +12,8 @@ extension Simulation {
   }
 
   /// Whether nobody may.
-  func isSurelyStranger(_ place: Int) -> Bool {
-    let id = nodes[place].identity.id
+  func isSurelyNonMember(_ position: Int) -> Bool {
+    let id = nodes[position].identity.id
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
   }
 
@@ -22,8 +22,8 @@ extension Simulation {
   /// member has parted from the owner, and who hear of the others through it.
   func disagreement(among views: [AgreementChecker.View]) -> String? {
     let judged = AgreementChecker.groups(views).filter { group in
-      let places = group.compactMap { present($0.own.id) }
-      return places.contains(0) || !places.contains(where: isSurelyStranger)
+      let positions = group.compactMap { present($0.own.id) }
+      return positions.contains(0) || !positions.contains(where: isSurelyNonMember)
     }
     return AgreementChecker.disagreement(
       among: judged.flatMap { group in
@@ -46,8 +46,8 @@ extension Simulation {
     let groups = AgreementChecker.groups(views).map { $0.compactMap { present($0.own.id) } }
     for expected in expectedGroups {
       let group = groups.first { $0.contains(expected[0]) } ?? []
-      if let place = expected.first(where: { !group.contains($0) }) {
-        return "\(nodes[place].label) and \(nodes[expected[0]].label) are not together"
+      if let position = expected.first(where: { !group.contains($0) }) {
+        return "\(nodes[position].label) and \(nodes[expected[0]].label) are not together"
       }
       if let fault = missingLink(in: expected, views) { return fault }
     }
@@ -62,11 +62,11 @@ extension Simulation {
     }
     if scenario.kind == .created {
       guard members.contains(0) else { return [] }
-      return [ways.reached(from: 0, within: members, isUsable: canUnderstand)]
+      return [paths.reached(from: 0, within: members, isUsable: canUnderstand)]
     }
     var groups: [[Int]] = []
-    for place in members where !groups.contains(where: { $0.contains(place) }) {
-      groups.append(ways.reached(from: place, within: members) { _, _ in true })
+    for position in members where !groups.contains(where: { $0.contains(position) }) {
+      groups.append(paths.reached(from: position, within: members) { _, _ in true })
     }
     return groups
   }
@@ -74,9 +74,9 @@ extension Simulation {
   /// Whether two nodes have a key in common that one of them speaks under. Who has been away since
   /// before a key change is not understood by those who came after it.
   func canUnderstand(_ a: Int, _ b: Int) -> Bool {
-    func keys(_ place: Int) -> [UInt32] {
-      let first = nodes[place].firstKey.number
-      return [first] + nodes[place].disk.keys.map(\.number).filter { $0 > first }
+    func keys(_ position: Int) -> [UInt32] {
+      let first = nodes[position].firstKey.number
+      return [first] + nodes[position].disk.keys.map(\.number).filter { $0 > first }
     }
     let (own, other) = (keys(a), keys(b))
     return own.contains(other[other.count - 1]) || other.contains(own[own.count - 1])
@@ -85,24 +85,26 @@ extension Simulation {
   private func missingLink(in group: [Int], _ views: [AgreementChecker.View]) -> String? {
     guard group.count <= Topology.meshLimit else { return nil }
     for view in views {
-      guard let place = present(view.own.id), group.contains(place) else { continue }
+      guard let position = present(view.own.id), group.contains(position) else { continue }
       let missing = group.first {
-        ways.has(place, $0) && !view.linked.contains(nodes[$0].identity.id)
+        paths.has(position, $0) && !view.linked.contains(nodes[$0].identity.id)
       }
-      if let missing { return "\(nodes[place].label) has no link to \(nodes[missing].label)" }
+      if let missing { return "\(nodes[position].label) has no link to \(nodes[missing].label)" }
     }
     return nil
   }
 
   private func intruder(in group: [Int]) -> String? {
-    if let place = group.first(where: isSurelyStranger) {
-      return "\(nodes[place].label) is among them without a role"
+    if let position = group.first(where: isSurelyNonMember) {
+      return "\(nodes[position].label) is among them without a role"
     }
     for (index, member) in roles.removed.enumerated() {
-      guard let place = present(member), isSurelyStranger(place), let node = nodes[place].node,
-        node.epoch(of: channel.id) > index, nodes[place].firstKey.number <= index
+      guard let position = present(member), isSurelyNonMember(position),
+        let node = nodes[position].node,
+        node.epoch(of: channel.id) > index, nodes[position].firstKey.number <= index
       else { continue }
-      return "\(nodes[place].label) has key \(node.epoch(of: channel.id)), from after its removal"
+      return
+        "\(nodes[position].label) has key \(node.epoch(of: channel.id)), from after its removal"
     }
     return nil
   }
@@ -112,11 +114,12 @@ extension Simulation {
     // What the other owner said last may not have come through a network that a removal parted.
     if let coOwner = scenario.coOwner, !group.contains(coOwner) { return nil }
     for view in views {
-      guard let place = present(view.own.id), group.contains(place) else { continue }
+      guard let position = present(view.own.id), group.contains(position) else { continue }
       for member in view.members where isSurelyMember(member.id) {
         let role = roles.role(of: member.id, at: WallTime.seconds(now))
         if member.role != role {
-          return "\(nodes[place].label) takes \(label(member.id)) for \(member.role.name), who is "
+          return
+            "\(nodes[position].label) takes \(label(member.id)) for \(member.role.name), who is "
             + "\(role.name)"
         }
       }

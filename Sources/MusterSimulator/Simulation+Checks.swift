@@ -15,7 +15,7 @@ struct Settling: Sendable {
   var group: [Int] = []
   /// When everyone has said its closing word.
   var spokeAt: Instant?
-  var picturesAt: Instant?
+  var framesAt: Instant?
   var completeAt: Instant?
 
   mutating func changed(at now: Instant) { changedAt = now }
@@ -42,16 +42,16 @@ extension Simulation {
   /// Agreement has to last for so long before everyone says a closing word, and before the end.
   static let settledTime = Duration.milliseconds(800)
   static let messageLimit = Duration.seconds(5)
-  static let pictureLimit = Duration.seconds(20)
+  static let frameLimit = Duration.seconds(20)
   /// Whoever was refused is not connected to for 20 s.
   static let refusalLimit = Duration.seconds(40)
 
   mutating func check() {
     schedule(.check, in: Self.checkInterval)
     checkTraffic()
-    for place in nodes.indices where nodes[place].node != nil { checkStory(of: place) }
-    guard isCalm, nodes.allSatisfy(\.isPresent) else { return }
-    let calmedAt = max(calmAt, settling.changedAt)
+    for index in nodes.indices where nodes[index].node != nil { checkStory(of: index) }
+    guard isHealed, nodes.allSatisfy(\.isPresent) else { return }
+    let healedAt = max(healAt, settling.changedAt)
     let views = self.views
     let dispute = disagreement(among: views) ?? surprise(in: views)
     settling.agreed(dispute == nil, at: now)
@@ -60,9 +60,9 @@ extension Simulation {
       settling.completeAt = nil
       let limit =
         scenario.kind == .created ? Self.settleLimitWithRoles : Self.settleLimit
-      let isLate = now - calmedAt >= limit
+      let isLate = now - healedAt >= limit
       let isLasting = settling.disputedSince.map { now - $0 >= Self.disputeLimit } ?? false
-      if isLate && isLasting || now - calmedAt >= Self.restlessLimit {
+      if isLate && isLasting || now - healedAt >= Self.restlessLimit {
         violated("agreement", dispute)
       }
       return
@@ -70,13 +70,13 @@ extension Simulation {
     guard let settledAt = settling.settledAt, now - settledAt >= Self.settledTime else { return }
     guard let spokeAt = settling.spokeAt else {
       settling.spokeAt = now
-      for place in nodes.indices { say(place, to: nil) }
+      for index in nodes.indices { say(index, to: nil) }
       return
     }
     let isComplete =
-      isDone("messages", lostMessage, within: Self.messageLimit, since: max(spokeAt, calmedAt))
-      && isDone("pictures", missingPicture, within: Self.pictureLimit, since: calmedAt)
-      && isDone("refusal", missingRefusal, within: Self.refusalLimit, since: calmedAt)
+      isDone("messages", lostMessage, within: Self.messageLimit, since: max(spokeAt, healedAt))
+      && isDone("pictures", missingFrame, within: Self.frameLimit, since: healedAt)
+      && isDone("refusal", missingRefusal, within: Self.refusalLimit, since: healedAt)
     settling.completeAt = isComplete ? settling.completeAt ?? now : nil
     if let completeAt = settling.completeAt, now - completeAt >= Self.settledTime { finish() }
   }
@@ -85,7 +85,7 @@ extension Simulation {
     _ checker: String, _ missing: String?, within limit: Duration, since start: Instant
   ) -> Bool {
     if checker == "pictures" {
-      settling.picturesAt = missing == nil ? settling.picturesAt ?? now : nil
+      settling.framesAt = missing == nil ? settling.framesAt ?? now : nil
     }
     if let missing, now - start >= limit { violated(checker, missing) }
     return missing == nil
@@ -101,8 +101,8 @@ extension Simulation {
     if let fault { violated("bounds", fault) }
   }
 
-  private mutating func checkStory(of place: Int) {
-    guard let node = nodes[place].node else { return }
+  private mutating func checkStory(of index: Int) {
+    guard let node = nodes[index].node else { return }
     let id = channel.id
     let call = node.call(in: id)
     let members = node.members(of: id)
@@ -115,13 +115,13 @@ extension Simulation {
       ),
       ("bounds", bounds.kept(entries: Int(node.digest(of: id)?.count ?? 0))),
     ]
-    if let call { faults.append(("calls", calls.seen(call.info, at: place))) }
-    if nodes[place].isInChannel {
-      let difference = nodes[place].events.difference(members: members, call: call)
+    if let call { faults.append(("calls", calls.seen(call.info, at: index))) }
+    if nodes[index].isInChannel {
+      let difference = nodes[index].events.difference(members: members, call: call)
       faults.append(("events", difference))
     }
     for (checker, fault) in faults {
-      if let fault { violated(checker, "\(nodes[place].label): \(fault)") }
+      if let fault { violated(checker, "\(nodes[index].label): \(fault)") }
     }
   }
 
@@ -135,36 +135,36 @@ extension Simulation {
       return AgreementChecker.View(
         own: own, members: node.members(of: id), linked: node.statistics().map(\.link.peer),
         call: node.call(in: id), digest: node.digest(of: id), epoch: node.epoch(of: id),
-        isLawless: simulated.place == scenario.lawless)
+        isLawless: simulated.index == scenario.lawless)
     }
   }
 
   /// What everyone in `agreeing` must be able to read.
   private var lostMessage: String? {
     let readers = settling.group.map { nodes[$0].reader }
-    let required = messages.held(by: readers) { nodes[$1.place].disk.holds($0) }
-    for place in settling.group {
-      guard let node = nodes[place].node else { continue }
+    let required = messages.held(by: readers) { nodes[$1.index].disk.holds($0) }
+    for index in settling.group {
+      guard let node = nodes[index].node else { continue }
       // An invite of somebody who is not among them may be known to others only.
       let together = settling.group.map { nodes[$0].identity.id }
       let fault = messages.fault(
-        in: node.history(of: channel.id).map(\.id), of: nodes[place].identity.id,
+        in: node.history(of: channel.id).map(\.id), of: nodes[index].identity.id,
         among: required,
         isAuthor: { author in
           isSurelyMember(author)
             && (together.contains(author) || node.may(.sendText, author, in: channel.id))
         })
-      if let fault { return "\(nodes[place].label) \(fault)" }
+      if let fault { return "\(nodes[index].label) \(fault)" }
     }
     return nil
   }
 
   /// Somebody in the call who does not see somebody else, as of the last second and a half.
-  private var missingPicture: String? {
+  private var missingFrame: String? {
     guard scenario.hasMedia else { return nil }
     let inCall = settling.group.filter { nodes[$0].node?.isInCall(channel.id) ?? false }
     for receiver in inCall {
-      for sender in inCall where ways.has(sender, receiver) {
+      for sender in inCall where paths.has(sender, receiver) {
         guard !nodes[sender].isVideoMuted, !nodes[sender].source.layers.isEmpty,
           roles.may(
             .sendVideo, nodes[sender].identity.id, at: WallTime.seconds(now), strictly: true),
@@ -182,9 +182,9 @@ extension Simulation {
   /// Somebody who is no member and was not told so, by one who must know.
   private var missingRefusal: String? {
     let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
-    for place in nodes.indices where !settling.group.contains(place) && isSurelyStranger(place) {
-      let isNear = informed.contains { ways.has(place, $0) && canUnderstand(place, $0) }
-      if isNear, nodes[place].refusals.isEmpty { return "\(nodes[place].label) was not told why" }
+    for index in nodes.indices where !settling.group.contains(index) && isSurelyNonMember(index) {
+      let isNear = informed.contains { paths.has(index, $0) && canUnderstand(index, $0) }
+      if isNear, nodes[index].refusals.isEmpty { return "\(nodes[index].label) was not told why" }
     }
     return nil
   }

@@ -5,9 +5,9 @@ import MusterCrypto
 /// What goes wrong, and how it is made good again.
 extension Simulation {
   /// A fault of the kinds that come now and then.
-  mutating func strike(_ fault: Fault) {
+  mutating func inject(_ fault: Fault) {
     // A stranger does not care that everyone else has gone quiet.
-    guard !isCalm || fault == .attack else { return }
+    guard !isHealed || fault == .attack else { return }
     if let pause = plan.pause(before: fault, &prng) { schedule(.fault(fault), in: pause) }
     switch fault {
     case .partition: cut()
@@ -30,7 +30,7 @@ extension Simulation {
     guard !island.isEmpty, island.count < nodes.count else { return }
     isCut = true
     note("--", "cut off: " + island.map(\.label).joined(separator: " "))
-    trace.cut(island.map(\.place), at: now)
+    trace.cut(island.map(\.index), at: now)
     network.partition(island.map(\.address))
     schedule(.heal, in: plan.outage(&prng))
   }
@@ -72,90 +72,90 @@ extension Simulation {
   // MARK: The nodes
 
   private mutating func stepClock() {
-    let place = prng.below(nodes.count)
+    let index = prng.below(nodes.count)
     let errors: [Int64] = [-86_400_000, -5000, 5000, 86_400_000, .min / 2, .max / 2]
     let error = prng.one(of: errors)
-    guard nodes[place].node != nil else { return }
-    note(nodes[place].label, "clock steps by \(error) ms")
-    trace.mark(.clock, at: place, now)
-    setWallClock(place, error: error)
+    guard nodes[index].node != nil else { return }
+    note(nodes[index].label, "clock steps by \(error) ms")
+    trace.mark(.clock, at: index, now)
+    setWallClock(index, error: error)
   }
 
   private mutating func crash(_ loss: Loss) {
-    let place = prng.below(nodes.count)
-    guard nodes[place].node != nil else { return }
+    let index = prng.below(nodes.count)
+    guard nodes[index].node != nil else { return }
     // The owner's word is on its disk alone, and nobody else's counts for it.
-    let taken = isOwner(place) ? .nothing : loss
-    note(nodes[place].label, "crashes")
-    trace.mark(.crash(taken), at: place, now)
-    stop(place)
-    schedule(.restart(place, taken), in: plan.outage(&prng))
+    let taken = isOwner(index) ? .nothing : loss
+    note(nodes[index].label, "crashes")
+    trace.mark(.crash(taken), at: index, now)
+    stop(index)
+    schedule(.restart(index, taken), in: plan.outage(&prng))
   }
 
-  mutating func stop(_ place: Int) {
-    nodes[place].stop()
+  mutating func stop(_ index: Int) {
+    nodes[index].stop()
     settling.changed(at: now)
-    trace.sample(nodes[place], in: channel.id, at: now)
-    for other in nodes.indices { shownAt[place * nodes.count + other] = nil }
+    trace.sample(nodes[index], in: channel.id, at: now)
+    for other in nodes.indices { shownAt[index * nodes.count + other] = nil }
   }
 
   /// A process begins in the place of one that died, or of one that is ended now.
-  mutating func restart(_ place: Int, _ loss: Loss) {
-    if nodes[place].node != nil { stop(place) }
-    if loss != .nothing { wipe(place) }
+  mutating func restart(_ index: Int, _ loss: Loss) {
+    if nodes[index].node != nil { stop(index) }
+    if loss != .nothing { wipe(index) }
     if loss == .identity {
-      adopt(Self.newIdentity(&prng), by: place)
-      note(nodes[place].label, "has a new identity")
-      renewInvite(of: place)
+      adopt(Self.newIdentity(&prng), by: index)
+      note(nodes[index].label, "has a new identity")
+      renewInvite(of: index)
     }
-    start(place)
+    start(index)
   }
 
-  private mutating func wipe(_ place: Int) {
-    note(nodes[place].label, "remembers nothing")
-    nodes[place].disk = Disk()
-    nodes[place].memory += 1
-    calls.forgot(place)
+  private mutating func wipe(_ index: Int) {
+    note(nodes[index].label, "remembers nothing")
+    nodes[index].disk = Disk()
+    nodes[index].memory += 1
+    calls.forgot(index)
   }
 
   private mutating func leave() {
-    let place = prng.below(nodes.count)
-    guard nodes[place].isPresent else { return }
-    note(nodes[place].label, "leaves")
-    trace.mark(.leaves, at: place, now)
-    noteEndOfCall(place)
-    nodes[place].isInChannel = false
+    let index = prng.below(nodes.count)
+    guard nodes[index].isPresent else { return }
+    note(nodes[index].label, "leaves")
+    trace.mark(.leaves, at: index, now)
+    noteEndOfCall(index)
+    nodes[index].isInChannel = false
     let id = channel.id
-    input(place) { $0.leave(id, at: $1) }
-    finishLeaving(place, run: nodes[place].run, patience: 10)
+    input(index) { $0.leave(id, at: $1) }
+    finishLeaving(index, run: nodes[index].run, patience: 10)
   }
 
   /// Waits until everyone has heard the last word, for a second at most.
-  mutating func finishLeaving(_ place: Int, run: Int, patience: Int) {
-    guard nodes[place].run == run, let node = nodes[place].node else { return }
+  mutating func finishLeaving(_ index: Int, run: Int, patience: Int) {
+    guard nodes[index].run == run, let node = nodes[index].node else { return }
     let id = channel.id
     guard node.isSettled(id) || patience == 0 else {
       schedule(
-        .finishLeaving(place, run: run, patience: patience - 1), in: .milliseconds(100))
+        .finishLeaving(index, run: run, patience: patience - 1), in: .milliseconds(100))
       return
     }
     settling.changed(at: now)
-    input(place) { $0.finishLeaving(id, at: $1) }
-    nodes[place].events.left()
-    schedule(.rejoin(place, run: run), in: plan.outage(&prng))
+    input(index) { $0.finishLeaving(id, at: $1) }
+    nodes[index].events.left()
+    schedule(.rejoin(index, run: run), in: plan.outage(&prng))
   }
 
-  mutating func rejoin(_ place: Int, run: Int) {
-    guard nodes[place].run == run, nodes[place].node != nil else { return }
-    note(nodes[place].label, "returns")
-    join(place)
+  mutating func rejoin(_ index: Int, run: Int) {
+    guard nodes[index].run == run, nodes[index].node != nil else { return }
+    note(nodes[index].label, "returns")
+    join(index)
   }
 
   // MARK: The end of all faults
 
   /// Datagrams pass again. Whoever is away now stays away or is back soon.
-  mutating func calm() {
-    isCalm = true
+  mutating func healAll() {
+    isHealed = true
     isCut = false
     blockedDirections = 0
     note("--", "calm")
@@ -164,7 +164,7 @@ extension Simulation {
     for sender in nodes.indices {
       for receiver in nodes.indices where sender != receiver {
         network.setConditions(
-          plan.calmConditions(&prng), from: nodes[sender].address, to: nodes[receiver].address)
+          plan.healedConditions(&prng), from: nodes[sender].address, to: nodes[receiver].address)
       }
     }
   }

@@ -7,78 +7,78 @@ import MusterWire
 /// Synthetic pictures and sound: from the sources, and to the screens and loudspeakers.
 extension Simulation {
   mutating func show(
-    _ frame: ReceivedFrame, of link: LinkID, at place: Int, after delay: Duration
+    _ frame: ReceivedFrame, of link: LinkID, at index: Int, after delay: Duration
   ) {
     totals.frames += 1
     guard let sender = owners[link.peer] else {
-      violated("frames", "\(nodes[place].label) shows a picture of a stranger")
+      violated("frames", "\(nodes[index].label) shows a picture of a stranger")
       return
     }
-    checkRole(.sendVideo, of: link.peer, at: place, "shows a picture of")
-    shownAt[place * nodes.count + sender] = now
-    let fault = frameChecker.shown(frame.data, layer: frame.layer, from: sender, at: place)
+    checkRole(.sendVideo, of: link.peer, at: index, "shows a picture of")
+    shownAt[index * nodes.count + sender] = now
+    let fault = frameChecker.shown(frame.data, layer: frame.layer, from: sender, at: index)
     if let fault { violated("frames", fault) }
     if let fault = bounds.shown(after: delay) { violated("bounds", fault) }
   }
 
-  mutating func play(_ audio: ReceivedAudio, of link: LinkID, at place: Int) {
+  mutating func play(_ audio: ReceivedAudio, of link: LinkID, at index: Int) {
     totals.audioPackets += 1
     guard let sender = owners[link.peer] else {
-      violated("delivery", "\(nodes[place].label) plays a stranger")
+      violated("delivery", "\(nodes[index].label) plays a stranger")
       return
     }
-    checkRole(.sendAudio, of: link.peer, at: place, "plays sound of")
-    if let fault = delivery.played(audio.payload, from: sender, at: place) {
+    checkRole(.sendAudio, of: link.peer, at: index, "plays sound of")
+    if let fault = delivery.played(audio.payload, from: sender, at: index) {
       violated("delivery", fault)
     }
     // Out of the loudspeaker after a steady 60 ms, as pictures should learn.
-    let playedAt = nodes[place].local(now) + .milliseconds(60)
-    nodes[place].node?.noteAudioPlayout(
+    let playedAt = nodes[index].local(now) + .milliseconds(60)
+    nodes[index].node?.noteAudioPlayout(
       of: link, timestamp: audio.timestamp, playedAt: playedAt)
   }
 
-  mutating func mediaEnded(_ link: LinkID, at place: Int) {
+  mutating func mediaEnded(_ link: LinkID, at index: Int) {
     // What a node was before it lost its identity says nothing of what it is now.
     guard let sender = present(link.peer) else { return }
-    frameChecker.ended(from: sender, at: place)
-    shownAt[place * nodes.count + sender] = nil
+    frameChecker.ended(from: sender, at: index)
+    shownAt[index * nodes.count + sender] = nil
   }
 
-  mutating func startMedia(_ place: Int, run: Int) {
+  mutating func startMedia(_ index: Int, run: Int) {
     guard scenario.hasMedia else { return }
-    schedule(.picture(place, run: run), in: prng.duration(.zero, .milliseconds(200)))
+    schedule(.frame(index, run: run), in: prng.duration(.zero, .milliseconds(200)))
     schedule(
-      .sound(place, run: run, packetsLeft: 0, level: 0), in: prng.duration(.zero, .seconds(2)))
+      .audio(index, run: run, packetsLeft: 0, level: 0), in: prng.duration(.zero, .seconds(2)))
   }
 
-  mutating func takePicture(_ place: Int, run: Int) {
-    guard nodes[place].run == run, nodes[place].node != nil else { return }
+  mutating func takeFrame(_ index: Int, run: Int) {
+    guard nodes[index].run == run, nodes[index].node != nil else { return }
     schedule(
-      .picture(place, run: run), in: .milliseconds(1000 / SyntheticSource.framesPerSecond))
-    let clock = nodes[place].local(now)
-    for frame in nodes[place].source.frames(capturedAt: clock, &prng) {
-      input(place) { $0.sendVideo(frame, at: $1) }
+      .frame(index, run: run), in: .milliseconds(1000 / SyntheticSource.framesPerSecond))
+    let clock = nodes[index].local(now)
+    for frame in nodes[index].source.frames(capturedAt: clock, &prng) {
+      input(index) { $0.sendVideo(frame, at: $1) }
     }
   }
 
   /// Speech comes in spurts: an encoder with DTX sends next to nothing between them (RFC 7587
   /// 3.1.3). Once there are no more faults everyone falls silent, since who speaks is part of the
   /// document that all are to agree about.
-  mutating func takeSound(_ place: Int, run: Int, packetsLeft: Int, level: UInt8) {
-    guard nodes[place].run == run, nodes[place].node != nil else { return }
+  mutating func takeAudio(_ index: Int, run: Int, packetsLeft: Int, level: UInt8) {
+    guard nodes[index].run == run, nodes[index].node != nil else { return }
     guard packetsLeft > 0 else {
-      guard !isCalm else { return }
+      guard !isHealed else { return }
       let next = 4 + prng.below(20)
       let level: UInt8 = prng.chance(0.7) ? 20 : 60
       schedule(
-        .sound(place, run: run, packetsLeft: next, level: level),
+        .audio(index, run: run, packetsLeft: next, level: level),
         in: prng.duration(.milliseconds(500), .seconds(6)))
       return
     }
     schedule(
-      .sound(place, run: run, packetsLeft: packetsLeft - 1, level: level), in: .milliseconds(20))
-    let clock = nodes[place].local(now)
-    let audio = nodes[place].source.audio(capturedAt: clock, level: level)
-    input(place) { $0.sendAudio(audio, at: $1) }
+      .audio(index, run: run, packetsLeft: packetsLeft - 1, level: level), in: .milliseconds(20))
+    let clock = nodes[index].local(now)
+    let audio = nodes[index].source.audio(capturedAt: clock, level: level)
+    input(index) { $0.sendAudio(audio, at: $1) }
   }
 }

@@ -7,8 +7,8 @@ import MusterWire
 /// The simulator's half of what a shell does: it carries out what nodes ask for.
 extension Simulation {
   mutating func deliver(_ arrived: Network.Delivery) {
-    guard violation == nil, let receiver = place(of: arrived.to) else { return }
-    let sender = place(of: arrived.from)
+    guard violation == nil, let receiver = index(of: arrived.to) else { return }
+    let sender = index(of: arrived.from)
     timeline.delivered(arrived.datagram, from: sender ?? 255, to: receiver, at: now)
     totals.bytes += UInt64(arrived.datagram.count)
     guard nodes[receiver].node != nil else { return }
@@ -23,17 +23,17 @@ extension Simulation {
   }
 
   /// Hands a node an input and carries out what it asks for.
-  mutating func input(_ place: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    perform(nodes[place].call(at: now, body), of: place)
+  mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
+    perform(nodes[index].call(at: now, body), of: index)
   }
 
   /// Gives a node a command; nil, and a line of the timeline, when it refuses.
   mutating func command(
-    _ place: Int,
+    _ index: Int,
     _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
   ) -> [Node.Output]? {
     var refusal: CommandRefusal?
-    let outputs = nodes[place].call(at: now) { node, clock in
+    let outputs = nodes[index].call(at: now) { node, clock in
       do throws(CommandRefusal) {
         return try body(&node, clock)
       } catch {
@@ -41,88 +41,89 @@ extension Simulation {
         return []
       }
     }
-    if let refusal { note(nodes[place].label, "may not: \(refusal)") }
+    if let refusal { note(nodes[index].label, "may not: \(refusal)") }
     return refusal == nil ? outputs : nil
   }
 
-  mutating func perform(_ outputs: [Node.Output], of place: Int) {
+  mutating func perform(_ outputs: [Node.Output], of index: Int) {
     for output in outputs {
       switch output {
-      case .send(let datagram, let address): send(datagram, from: place, to: address)
-      case .broadcast(let datagram): broadcast(datagram, from: place)
-      case .event(let event, in: _): observe(event, of: place)
-      case .encode(let layers): nodes[place].source.encode(layers)
-      case .encodeKeyframe(let layer): nodes[place].source.requestKeyframe(layer)
-      case .show(let frame, let link, let delay): show(frame, of: link, at: place, after: delay)
-      case .play(let audio, let link): play(audio, of: link, at: place)
-      case .mediaEnded(let link): mediaEnded(link, at: place)
-      case .keep(let entry, let id, in: _): keep(entry, id, at: place)
-      case .forget(let ids, in: _): nodes[place].disk.forget(ids)
-      case .shown(let id, in: _): nodes[place].disk.shown(id)
+      case .send(let datagram, let address): send(datagram, from: index, to: address)
+      case .broadcast(let datagram): broadcast(datagram, from: index)
+      case .event(let event, in: _): observe(event, of: index)
+      case .encode(let layers): nodes[index].source.encode(layers)
+      case .encodeKeyframe(let layer): nodes[index].source.requestKeyframe(layer)
+      case .show(let frame, let link, let delay): show(frame, of: link, at: index, after: delay)
+      case .play(let audio, let link): play(audio, of: link, at: index)
+      case .mediaEnded(let link): mediaEnded(link, at: index)
+      case .keep(let entry, let id, in: _): keep(entry, id, at: index)
+      case .forget(let ids, in: _): nodes[index].disk.forget(ids)
+      case .shown(let id, in: _): nodes[index].disk.shown(id)
       case .keepKey(let key, in: _):
-        nodes[place].disk.keep(key)
+        nodes[index].disk.keep(key)
         plaintext.add(key: key.key)
       }
     }
-    trace.sample(nodes[place], in: channel.id, at: now)
+    trace.sample(nodes[index], in: channel.id, at: now)
   }
 
   // MARK: Onto the wire
 
-  private mutating func send(_ datagram: [UInt8], from place: Int, to address: Address) {
-    check(datagram, from: place)
+  private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
+    check(datagram, from: index)
     if let fault = silence.sent(datagram, to: address) {
-      violated("silence", "\(nodes[place].label): \(fault)")
+      violated("silence", "\(nodes[index].label): \(fault)")
     }
-    network.send(datagram, from: nodes[place].address, to: address, at: now)
+    network.send(datagram, from: nodes[index].address, to: address, at: now)
   }
 
-  private mutating func broadcast(_ datagram: [UInt8], from place: Int) {
-    check(datagram, from: place)
+  private mutating func broadcast(_ datagram: [UInt8], from index: Int) {
+    check(datagram, from: index)
     guard scenario.usesBroadcast else { return }
-    network.broadcast(datagram, from: nodes[place].address, at: now)
+    network.broadcast(datagram, from: nodes[index].address, at: now)
   }
 
-  private mutating func check(_ datagram: [UInt8], from place: Int) {
-    if let fault = nonces.sent(datagram) { violated("nonces", "\(nodes[place].label): \(fault)") }
+  private mutating func check(_ datagram: [UInt8], from index: Int) {
+    if let fault = nonces.sent(datagram) { violated("nonces", "\(nodes[index].label): \(fault)") }
     if let fault = plaintext.sent(datagram) {
-      violated("plaintext", "\(nodes[place].label): \(fault)")
+      violated("plaintext", "\(nodes[index].label): \(fault)")
     }
-    if let fault = bounds.sent(datagram) { violated("bounds", "\(nodes[place].label): \(fault)") }
+    if let fault = bounds.sent(datagram) { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
 
   // MARK: Onto the disk
 
   /// Writes an entry down, and tells the checkers what the host knows from now on.
-  mutating func keep(_ bytes: [UInt8], _ id: EntryID, at place: Int) {
-    nodes[place].disk.keep(bytes, id: id)
+  mutating func keep(_ bytes: [UInt8], _ id: EntryID, at index: Int) {
+    nodes[index].disk.keep(bytes, id: id)
     guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else {
-      violated("disk", "\(nodes[place].label) keeps what is no entry")
+      violated("disk", "\(nodes[index].label) keeps what is no entry")
       return
     }
     let author = entry.author
-    let isOwn = author == nodes[place].identity.id
+    let isOwn = author == nodes[index].identity.id
     if isOwn { bounds.entries += 1 }
     switch entry.body {
     case .claim(let claim):
       calls.learnt(
-        claim: CallChecker.Word(call: claim.call, term: claim.term, author: author), at: place)
+        claim: CallChecker.Word(call: claim.call, term: claim.term, author: author), at: index)
     case .end(let end):
       calls.learnt(
-        end: CallChecker.Word(call: end.call, term: end.term, author: author), at: place)
+        end: CallChecker.Word(call: end.call, term: end.term, author: author), at: index)
     case .message:
-      let isProven = nodes[place].node?.may(.sendText, author, in: channel.id) ?? true
-      messages.kept(id, at: nodes[place].reader, isUnproven: !isProven, at: now)
-    case .redemption: if isOwn { nodes[place].disk.holdsRedemption = true }
+      let isProven = nodes[index].node?.may(.sendText, author, in: channel.id) ?? true
+      messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: now)
+    case .redemption: if isOwn { nodes[index].disk.holdsRedemption = true }
     case .grant(let grant):
-      guard isOwn, !grant.isBearer, isOwner(place) else { break }
+      guard isOwn, !grant.isBearer, isOwner(index) else { break }
       totals.grants += 1
       roles.granted(
         grant.role, to: grant.subject, expiresAt: grant.expiresAt,
         order: RoleChecker.Order(lamport: entry.lamport, author: author))
-    case .presence, .hearing: violated("disk", "\(nodes[place].label) keeps what does not last")
+    case .presence, .neighbourReport:
+      violated("disk", "\(nodes[index].label) keeps what does not last")
     case .epoch(let change):
-      guard isOwn, place == 0 else { break }
+      guard isOwn, index == 0 else { break }
       roles.shutOut(
         change.removed, order: RoleChecker.Order(lamport: entry.lamport, author: author))
     case .unknown: break
@@ -130,23 +131,23 @@ extension Simulation {
   }
 
   /// Whether what the place's node says of roles counts.
-  func isOwner(_ place: Int) -> Bool {
-    scenario.kind == .created && (place == 0 || place == scenario.coOwner)
+  func isOwner(_ index: Int) -> Bool {
+    scenario.kind == .created && (index == 0 || index == scenario.coOwner)
   }
 
   // MARK: Who is who
 
-  mutating func adopt(_ identity: Identity, by place: Int) {
-    nodes[place].identity = identity
-    owners[identity.id] = place
+  mutating func adopt(_ identity: Identity, by index: Int) {
+    nodes[index].identity = identity
+    owners[identity.id] = index
     plaintext.add(identity.id)
     bounds.identities += 1
   }
 
-  func place(of address: Address) -> Int? {
+  func index(of address: Address) -> Int? {
     guard case .v4(let ip) = address.host, ip >= Self.firstHost else { return nil }
-    let place = Int(ip - Self.firstHost)
-    return place < nodes.count ? place : nil
+    let index = Int(ip - Self.firstHost)
+    return index < nodes.count ? index : nil
   }
 
   /// The place whose node has this identity now.
@@ -155,7 +156,7 @@ extension Simulation {
   }
 
   func label(_ id: NodeID) -> String {
-    guard let place = owners[id] else { return id.short }
-    return nodes[place].identity.id == id ? nodes[place].label : "\(nodes[place].label)'"
+    guard let index = owners[id] else { return id.short }
+    return nodes[index].identity.id == id ? nodes[index].label : "\(nodes[index].label)'"
   }
 }

@@ -8,74 +8,74 @@ import MusterWire
 extension Simulation {
   mutating func handle(_ event: Event) {
     switch event {
-    case .start(let place): start(place)
+    case .start(let index): start(index)
     case .act: act()
-    case .fault(let fault): strike(fault)
+    case .fault(let fault): inject(fault)
     case .heal: healCut()
     case .unblock(let from, let to): unblock(from: from, to: to)
-    case .restart(let place, let loss): restart(place, loss)
-    case .finishLeaving(let place, let run, let patience):
-      finishLeaving(place, run: run, patience: patience)
-    case .rejoin(let place, let run): rejoin(place, run: run)
+    case .restart(let index, let loss): restart(index, loss)
+    case .finishLeaving(let index, let run, let patience):
+      finishLeaving(index, run: run, patience: patience)
+    case .rejoin(let index, let run): rejoin(index, run: run)
     case .remove: removeSomebody()
-    case .picture(let place, let run): takePicture(place, run: run)
-    case .sound(let place, let run, let packetsLeft, let level):
-      takeSound(place, run: run, packetsLeft: packetsLeft, level: level)
+    case .frame(let index, let run): takeFrame(index, run: run)
+    case .audio(let index, let run, let packetsLeft, let level):
+      takeAudio(index, run: run, packetsLeft: packetsLeft, level: level)
     case .check: check()
-    case .calm: calm()
+    case .healAll: healAll()
     }
   }
 
   /// A process starts and joins.
-  mutating func start(_ place: Int) {
-    guard nodes[place].node == nil else { return }
-    nodes[place].run += 1
-    let run = nodes[place].run
+  mutating func start(_ index: Int) {
+    guard nodes[index].node == nil else { return }
+    nodes[index].run += 1
+    let run = nodes[index].run
     let layers = scenario.hasMedia ? prng.below(4) : 0
-    nodes[place].source = SyntheticSource(
-      sender: UInt8(place), run: UInt8(truncatingIfNeeded: run), layers: layers)
-    nodes[place].isVideoMuted = false
-    nodes[place].isAudioMuted = false
-    nodes[place].events = EventChecker()
+    nodes[index].source = SyntheticSource(
+      sender: UInt8(index), run: UInt8(truncatingIfNeeded: run), layers: layers)
+    nodes[index].isVideoMuted = false
+    nodes[index].isAudioMuted = false
+    nodes[index].events = EventChecker()
     var configuration = Node.Configuration()
-    configuration.name = nodes[place].name
+    configuration.name = nodes[index].name
     configuration.flaw = options.flaw
-    configuration.ignoresOwnRole = place == scenario.lawless
-    nodes[place].node = Node(
-      identity: nodes[place].identity, entropy: .seeded(prng.next()), seed: prng.next(),
+    configuration.ignoresOwnRole = index == scenario.lawless
+    nodes[index].node = Node(
+      identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
       configuration: configuration)
-    frameChecker.restarted(place)
-    note(nodes[place].label, "starts, run \(run)")
-    let own = nodes[place].address
-    let offered = nodes[place].source.layers
+    frameChecker.restarted(index)
+    note(nodes[index].label, "starts, run \(run)")
+    let own = nodes[index].address
+    let offered = nodes[index].source.layers
     let hasAudio = scenario.hasMedia
-    input(place) { $0.setOwnAddresses([own], at: $1) }
-    input(place) {
+    input(index) { $0.setOwnAddresses([own], at: $1) }
+    input(index) {
       $0.setSources(layers: offered, isPattern: false, hasAudio: hasAudio, at: $1)
     }
-    setWallClock(place, error: 0)
-    join(place)
+    setWallClock(index, error: 0)
+    join(index)
     if scenario.usesPeers {
-      let others = nodes.filter { $0.place != place }.map(\.address)
-      input(place) { $0.setPeers(others, at: $1) }
+      let others = nodes.filter { $0.index != index }.map(\.address)
+      input(index) { $0.setPeers(others, at: $1) }
     }
-    startMedia(place, run: run)
+    startMedia(index, run: run)
   }
 
-  mutating func join(_ place: Int) {
-    nodes[place].isInChannel = true
-    nodes[place].refusals = []
+  mutating func join(_ index: Int) {
+    nodes[index].isInChannel = true
+    nodes[index].refusals = []
     settling.changed(at: now)
-    if nodes[place].showsInvite { noteInvite(of: place) }
-    let setup = nodes[place].setup(of: channel)
-    let call = nodes[place].wantsCall
-    input(place) { $0.join(setup, call: call, at: $1) }
+    if nodes[index].showsInvite { noteInvite(of: index) }
+    let setup = nodes[index].setup(of: channel)
+    let call = nodes[index].wantsCall
+    input(index) { $0.join(setup, call: call, at: $1) }
   }
 
-  mutating func setWallClock(_ place: Int, error milliseconds: Int64) {
+  mutating func setWallClock(_ index: Int, error milliseconds: Int64) {
     let elapsed = Int64(clamping: now.nanoseconds / 1_000_000)
     let wall = UInt64(clamping: Int64(WallTime.base) * 1000 &+ elapsed &+ milliseconds)
-    input(place) { node, clock in
+    input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
       return []
     }
@@ -83,121 +83,122 @@ extension Simulation {
 
   /// One action of one node.
   private mutating func act() {
-    guard !isCalm else { return }
+    guard !isHealed else { return }
     let pause = Duration.milliseconds(4000 / nodes.count)
     schedule(.act, in: prng.duration(.milliseconds(50), pause))
-    let place = prng.below(nodes.count)
+    let index = prng.below(nodes.count)
     let action = prng.below(scenario.hasMedia ? 12 : 8)
-    guard nodes[place].isPresent else { return }
+    guard nodes[index].isPresent else { return }
     switch action {
-    case 0: toggleMute(place, audio: true)
-    case 1: toggleMute(place, audio: false)
-    case 2, 3: toggleCall(place)
-    case 4: say(place, to: nil)
+    case 0: toggleMute(index, audio: true)
+    case 1: toggleMute(index, audio: false)
+    case 2, 3: toggleCall(index)
+    case 4: say(index, to: nil)
     case 5:
-      let others = nodes[place].node?.members(of: channel.id) ?? []
-      say(place, to: others.isEmpty ? nil : prng.one(of: others).id)
-    case 6: say(place, to: nil)
-    case 7: administer(place)
-    case 8: wish(place)
-    case 9: loseDecoder(place)
-    case 10: changeLayers(place)
-    default: toggleMute(place, audio: false)
+      let others = nodes[index].node?.members(of: channel.id) ?? []
+      say(index, to: others.isEmpty ? nil : prng.one(of: others).id)
+    case 6: say(index, to: nil)
+    case 7: administer(index)
+    case 8: requested(index)
+    case 9: loseDecoder(index)
+    case 10: changeLayers(index)
+    default: toggleMute(index, audio: false)
     }
   }
 
-  private mutating func toggleMute(_ place: Int, audio: Bool) {
+  private mutating func toggleMute(_ index: Int, audio: Bool) {
     if audio {
-      nodes[place].isAudioMuted.toggle()
-      let isMuted = nodes[place].isAudioMuted
-      note(nodes[place].label, isMuted ? "mutes sound" : "unmutes sound")
-      input(place) { $0.setMuted(audio: isMuted, at: $1) }
+      nodes[index].isAudioMuted.toggle()
+      let isMuted = nodes[index].isAudioMuted
+      note(nodes[index].label, isMuted ? "mutes sound" : "unmutes sound")
+      input(index) { $0.setMuted(audio: isMuted, at: $1) }
     } else {
-      nodes[place].isVideoMuted.toggle()
-      let isMuted = nodes[place].isVideoMuted
-      note(nodes[place].label, isMuted ? "mutes video" : "unmutes video")
-      input(place) { $0.setMuted(video: isMuted, at: $1) }
+      nodes[index].isVideoMuted.toggle()
+      let isMuted = nodes[index].isVideoMuted
+      note(nodes[index].label, isMuted ? "mutes video" : "unmutes video")
+      input(index) { $0.setMuted(video: isMuted, at: $1) }
     }
   }
 
   // MARK: Calls and text
 
-  private mutating func toggleCall(_ place: Int) {
+  private mutating func toggleCall(_ index: Int) {
     let id = channel.id
-    guard nodes[place].node?.isInCall(id) == true else {
-      note(nodes[place].label, "wants into the call")
-      let outputs = command(place) { (node, clock) throws(CommandRefusal) in
+    guard nodes[index].node?.isInCall(id) == true else {
+      note(nodes[index].label, "wants into the call")
+      let outputs = command(index) { (node, clock) throws(CommandRefusal) in
         try node.startCall(in: id, at: clock)
       }
-      perform(outputs ?? [], of: place)
+      perform(outputs ?? [], of: index)
       return
     }
-    note(nodes[place].label, "leaves the call")
-    noteEndOfCall(place)
-    input(place) { $0.leaveCall(in: id, at: $1) }
+    note(nodes[index].label, "leaves the call")
+    noteEndOfCall(index)
+    input(index) { $0.leaveCall(in: id, at: $1) }
   }
 
   /// An initiator that is about to leave its call ends it for all.
-  mutating func noteEndOfCall(_ place: Int) {
-    guard let node = nodes[place].node, node.isInCall(channel.id),
+  mutating func noteEndOfCall(_ index: Int) {
+    guard let node = nodes[index].node, node.isInCall(channel.id),
       let call = node.call(in: channel.id)?.info, call.initiator == node.id,
       node.ownMember(in: channel.id)?.call == call.id
     else { return }
-    calls.ended(call, at: place)
-    trace.mark(.endsCall, at: place, now)
+    calls.ended(call, at: index)
+    trace.mark(.endsCall, at: index, now)
   }
 
   /// Says something; mostly short, sometimes as long as it may be.
-  mutating func say(_ place: Int, to receiver: NodeID?) {
+  mutating func say(_ index: Int, to receiver: NodeID?) {
     let id = channel.id
     var text = "\(Marker.text) says \(messages.count)"
     if prng.chance(0.1) { text += String(repeating: ".", count: Limits.textBytes - 40) }
     let to = receiver.map { " to \(label($0))" } ?? ""
-    note(nodes[place].label, "says \(messages.count)\(to)")
-    let outputs = command(place) { (node, clock) throws(CommandRefusal) in
+    note(nodes[index].label, "says \(messages.count)\(to)")
+    let outputs = command(index) { (node, clock) throws(CommandRefusal) in
       try node.say(text, to: receiver, in: id, at: clock)
     }
     guard let outputs else { return }
-    let own = nodes[place].identity.id
+    let own = nodes[index].identity.id
     for case .keep(let bytes, let entryID, in: _) in outputs {
       guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
         entry.author == own, case .message(let message) = entry.body
       else { continue }
-      messages.said(
+      messages.sent(
         MessageChecker.Word(
           text: text, id: entryID, from: own, to: receiver, after: message.after),
-        at: nodes[place].reader,
-        isUnproven: !(nodes[place].node?.may(.sendText, own, in: id) ?? true), now)
-      trace.mark(.said, at: place, now)
+        at: nodes[index].reader,
+        isUnproven: !(nodes[index].node?.may(.sendText, own, in: id) ?? true), now)
+      trace.mark(.sent, at: index, now)
     }
-    perform(outputs, of: place)
+    perform(outputs, of: index)
   }
 
   // MARK: Media
 
-  private mutating func wish(_ place: Int) {
+  private mutating func requested(_ index: Int) {
     let id = channel.id
-    let wish = prng.one(of: [
-      VideoWish.best, VideoWish(width: 400, height: 200), VideoWish(width: 100, height: 100),
+    let requested = prng.one(of: [
+      RequestedResolution.best, RequestedResolution(width: 400, height: 200),
+      RequestedResolution(width: 100, height: 100),
     ])
-    note(nodes[place].label, "asks for pictures up to \(wish.width)x\(wish.height)")
-    input(place) { $0.watch(wish, of: nil, in: id, at: $1) }
+    note(nodes[index].label, "asks for pictures up to \(requested.width)x\(requested.height)")
+    input(index) { $0.watch(requested, of: nil, in: id, at: $1) }
   }
 
   /// A decoder is set up anew, as when a page is loaded again.
-  private mutating func loseDecoder(_ place: Int) {
-    let links = nodes[place].node?.statistics().map(\.link) ?? []
+  private mutating func loseDecoder(_ index: Int) {
+    let links = nodes[index].node?.statistics().map(\.link) ?? []
     guard !links.isEmpty else { return }
     let link = prng.one(of: links)
-    note(nodes[place].label, "lost its decoder of \(label(link.peer))")
-    input(place) { $0.requestKeyframe(from: link, at: $1) }
+    note(nodes[index].label, "lost its decoder of \(label(link.peer))")
+    input(index) { $0.requestKeyframe(from: link, at: $1) }
   }
 
-  private mutating func changeLayers(_ place: Int) {
-    nodes[place].source.setLayers(prng.below(4))
-    let offered = nodes[place].source.layers
-    note(nodes[place].label, "offers \(offered.count) layers")
-    input(place) {
+  private mutating func changeLayers(_ index: Int) {
+    nodes[index].source.setLayers(prng.below(4))
+    let offered = nodes[index].source.layers
+    note(nodes[index].label, "offers \(offered.count) layers")
+    input(index) {
       $0.setSources(layers: offered, isPattern: false, hasAudio: true, at: $1)
     }
   }

@@ -25,10 +25,10 @@ public struct Simulation: Sendable {
     case finishLeaving(Int, run: Int, patience: Int)
     case rejoin(Int, run: Int)
     case remove
-    case picture(Int, run: Int)
-    case sound(Int, run: Int, packetsLeft: Int, level: UInt8)
+    case frame(Int, run: Int)
+    case audio(Int, run: Int, packetsLeft: Int, level: UInt8)
     case check
-    case calm
+    case healAll
   }
 
   static let checkInterval = Duration.milliseconds(200)
@@ -39,8 +39,8 @@ public struct Simulation: Sendable {
   let plan: FaultPlan
   let scenario: Scenario
   let channel: ChannelPlan
-  let ways: WayMap
-  let calmAt: Instant
+  let paths: PathMap
+  let healAt: Instant
 
   var now = Instant.zero
   var prng: PRNG
@@ -54,7 +54,7 @@ public struct Simulation: Sendable {
   var trace: RunTrace
   var isCut = false
   var blockedDirections = 0
-  var isCalm = false
+  var isHealed = false
   var removalsLeft: Int
   /// The most that any way loses of what it carries while there are faults.
   var worstLoss = 0.0
@@ -92,8 +92,8 @@ public struct Simulation: Sendable {
     plan = FaultPlan(options.faults, &prng)
     scenario = Scenario(options, clocksAreRight: !plan.isOn(.clock), &prng)
     let count = scenario.count
-    ways = WayMap(scenario.shape, count: count, &prng)
-    calmAt = .zero + .milliseconds(scenario.seconds * 500)
+    paths = PathMap(scenario.shape, count: count, &prng)
+    healAt = .zero + .milliseconds(scenario.seconds * 500)
     removalsLeft = scenario.removals
     var identities: [Identity] = []
     for _ in 0..<count { identities.append(Self.newIdentity(&prng)) }
@@ -110,8 +110,8 @@ public struct Simulation: Sendable {
     calls = CallChecker(nodes: count)
     messages = MessageChecker()
     shownAt = Array(repeating: nil, count: count * count)
-    for (place, address) in addresses.enumerated() {
-      addNode(place, address, identities[place])
+    for (index, address) in addresses.enumerated() {
+      addNode(index, address, identities[index])
     }
     found()
     setConditions()
@@ -130,11 +130,11 @@ public struct Simulation: Sendable {
       now = max(now, next)
       for delivery in network.tick(at: now) { deliver(delivery) }
       while violation == nil, let event = queue.popDue(at: now) { handle(event) }
-      for place in nodes.indices {
-        guard let wake = nodes[place].wakeAt, wake <= now else { continue }
-        perform(nodes[place].tick(at: now), of: place)
-        if nodes[place].ticksInPlace > Self.ticksInPlace {
-          violated("progress", "\(nodes[place].label) wants to be called for ever")
+      for index in nodes.indices {
+        guard let wake = nodes[index].wakeAt, wake <= now else { continue }
+        perform(nodes[index].tick(at: now), of: index)
+        if nodes[index].ticksInPlace > Self.ticksInPlace {
+          violated("progress", "\(nodes[index].label) wants to be called for ever")
         }
       }
     }
@@ -158,7 +158,7 @@ public struct Simulation: Sendable {
 
   private func nextTime() -> Instant? {
     var next = soonest(network.deadline, queue.deadline)
-    for place in nodes.indices { next = soonest(next, nodes[place].wakeAt) }
+    for index in nodes.indices { next = soonest(next, nodes[index].wakeAt) }
     return next
   }
 
@@ -174,13 +174,13 @@ public struct Simulation: Sendable {
     return Identity(generating: &entropy)
   }
 
-  private mutating func addNode(_ place: Int, _ address: Address, _ identity: Identity) {
+  private mutating func addNode(_ index: Int, _ address: Address, _ identity: Identity) {
     nodes.append(
       SimulatedNode(
-        place: place, address: address, name: "\(Marker.text)-\(place)",
+        index: index, address: address, name: "\(Marker.text)-\(index)",
         clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
         firstKey: channel.key, wantsCall: prng.chance(0.85)))
-    adopt(identity, by: place)
+    adopt(identity, by: index)
   }
 
   private mutating func setConditions() {
@@ -191,7 +191,7 @@ public struct Simulation: Sendable {
         if let loss = options.loss { conditions.loss = loss }
         worstLoss = max(worstLoss, conditions.loss + conditions.corruption)
         network.setConditions(conditions, from: from, to: to)
-        if !ways.has(sender, receiver) { network.sever(from: from, to: to) }
+        if !paths.has(sender, receiver) { network.sever(from: from, to: to) }
       }
     }
   }
@@ -200,7 +200,7 @@ public struct Simulation: Sendable {
     let names = plan.faults.map(\.rawValue).joined(separator: " ")
     note("--", "\(nodes.count) nodes, \(scenario.shape.rawValue) network, faults: \(names)")
     note("--", "\(scenario.kind.rawValue) channel, media \(scenario.hasMedia ? "on" : "off")")
-    for place in nodes.indices { schedule(.start(place), in: prng.duration(.zero, .seconds(2))) }
+    for index in nodes.indices { schedule(.start(index), in: prng.duration(.zero, .seconds(2))) }
     schedule(.act, in: .seconds(1))
     schedule(.check, in: Self.checkInterval)
     for fault in plan.faults {
@@ -209,17 +209,17 @@ public struct Simulation: Sendable {
       }
     }
     for _ in 0..<scenario.removals {
-      schedule(.remove, in: prng.duration(.seconds(3), max(calmAt - .zero, .seconds(4))))
+      schedule(.remove, in: prng.duration(.seconds(3), max(healAt - .zero, .seconds(4))))
     }
-    queue.schedule(.calm, at: calmAt)
+    queue.schedule(.healAll, at: healAt)
   }
 
   private var result: SimulationResult {
     SimulationResult(
       seed: options.seed, nodes: nodes.count, faults: plan.faults, shape: scenario.shape,
       channel: scenario.kind, hasMedia: scenario.hasMedia, duration: now - .zero,
-      settledAfter: settling.settledAt.map { $0 - calmAt },
-      picturesAfter: scenario.hasMedia ? settling.picturesAt.map { $0 - calmAt } : nil,
+      settledAfter: settling.settledAt.map { $0 - healAt },
+      framesAfter: scenario.hasMedia ? settling.framesAt.map { $0 - healAt } : nil,
       messages: messages.totals, calls: calls.totals, epochs: UInt64(roles.epoch),
       grants: totals.grants, refusals: totals.refusals, network: network.counters,
       bytes: totals.bytes, frames: totals.frames, audioPackets: totals.audioPackets,

@@ -71,7 +71,7 @@ public struct SimulationResult: Equatable, Sendable {
   /// From the end of the faults until all were linked and agreed; nil when that did not happen.
   public var settledAfter: Duration?
   /// The same for everyone's seeing everyone in the call; nil, too, without media.
-  public var picturesAfter: Duration?
+  public var framesAfter: Duration?
   public var messages: MessageTotals
   public var calls: CallTotals
   /// Key changes and roles granted by owners.
@@ -95,7 +95,7 @@ public struct SimulationResult: Equatable, Sendable {
 
 /// Text of a whole run.
 public struct MessageTotals: Equatable, Sendable {
-  public var said: UInt64 = 0
+  public var sent: UInt64 = 0
   /// By others than the author.
   public var shown: UInt64 = 0
   /// From being said to being shown by another: half of them took no longer, 99 % no longer.

@@ -18,7 +18,7 @@ struct Timeline: Sendable {
     let line = "\(Self.text(of: now)) \(label) \(text)"
     pending.append(contentsOf: line.utf8)
     pending.append(0x0A)
-    absorb()
+    apply()
     if keepsLines { lines.append(line) }
   }
 
@@ -29,13 +29,13 @@ struct Timeline: Sendable {
     pending.append(UInt8(truncatingIfNeeded: sender))
     pending.append(UInt8(truncatingIfNeeded: receiver))
     pending.append(contentsOf: datagram)
-    absorb()
+    apply()
   }
 
   /// 64 hex digits over everything so far.
   var digest: String { Hex.encode(Blake2b.hash(state + pending)) }
 
-  private mutating func absorb() {
+  private mutating func apply() {
     guard pending.count >= Self.chunk else { return }
     state = Blake2b.hash(state + pending)
     pending.removeAll(keepingCapacity: true)

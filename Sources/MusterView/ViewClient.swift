@@ -12,7 +12,7 @@ final class ViewClient: ChannelInboundHandler {
   /// A page that reads nothing for so long has been suspended or is not a page.
   static let patience = TimeAmount.seconds(30)
   /// Commands whose answer is still outstanding; a person sends one at a time.
-  static let commandsUnderWay = 32
+  static let commandsInFlight = 32
 
   /// Whether the first snapshot, and with it the request for keyframes, is still to come.
   var isNew = true
@@ -86,7 +86,7 @@ final class ViewClient: ChannelInboundHandler {
     let frame = unwrapInboundIn(data)
     switch frame.opcode {
     case .text:
-      guard pendingCommands < Self.commandsUnderWay else { return close(.policyViolation) }
+      guard pendingCommands < Self.commandsInFlight else { return close(.policyViolation) }
       pendingCommands += 1
       hub.perform(Array(frame.unmaskedData.readableBytesView), for: self)
     case .ping:

@@ -121,11 +121,11 @@ final class ViewHub {
     Task {
       let snapshot = await host.snapshot()
       let message = ViewMessage(snapshot: snapshot).encoded
-      loop.execute { hub.value.publish(snapshot, as: message) }
+      loop.execute { hub.value.broadcast(snapshot, as: message) }
     }
   }
 
-  private func publish(_ snapshot: ViewSnapshot, as message: ByteBuffer?) {
+  private func broadcast(_ snapshot: ViewSnapshot, as message: ByteBuffer?) {
     isFetching = false
     publishedAt = .now()
     guard !clients.isEmpty else { return }

@@ -15,7 +15,7 @@ public final class ViewServer: Sendable {
   /// Connections at once, pages and requests together.
   static let connections = 64
   /// Frames on their way to the event loop; beyond, it has stalled and they are dropped.
-  static let framesUnderWay = 512
+  static let framesInFlight = 512
   /// Beyond the upper mark a page counts as slow. Sixteen keyframes of 20 kB fit below it.
   static let outboundBytes = (low: 128 * 1024, high: 512 * 1024)
   /// The kernel would let its send buffer grow to megabytes: seconds of stale pictures.
@@ -31,7 +31,7 @@ public final class ViewServer: Sendable {
   private let gate: ViewGuard
   private let running = Mutex<Running?>(nil)
   private let pages = Atomic<Int>(0)
-  private let underWay = Atomic<Int>(0)
+  private let inFlight = Atomic<Int>(0)
   private let open = Atomic<Int>(0)
 
   /// Serves at `port`, or at a random one when it is 0, for bearers of `token`.
@@ -72,10 +72,10 @@ public final class ViewServer: Sendable {
   /// Hands a frame to the pages; never blocks, drops what they are too slow for.
   public func offer(_ frame: ViewFrame) {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
-    guard underWay.load(ordering: .relaxed) < Self.framesUnderWay else { return }
-    underWay.wrappingAdd(1, ordering: .relaxed)
+    guard inFlight.load(ordering: .relaxed) < Self.framesInFlight else { return }
+    inFlight.wrappingAdd(1, ordering: .relaxed)
     running.channel.eventLoop.execute {
-      self.underWay.wrappingSubtract(1, ordering: .relaxed)
+      self.inFlight.wrappingSubtract(1, ordering: .relaxed)
       running.hub.value.deliver(frame)
     }
   }

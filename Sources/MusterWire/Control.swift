@@ -10,7 +10,7 @@ public enum Control: Equatable, Sendable {
   /// These entries arrived: the first 8 bytes of their ids.
   case entriesReceived([UInt64])
   /// What the sender wants to see of the receiver.
-  case wish(VideoWish)
+  case requested(RequestedResolution)
   /// Answer with `pong`; the token is the sender's own.
   case ping(UInt64)
   case pong(UInt64)
@@ -35,7 +35,7 @@ public enum Control: Equatable, Sendable {
   private enum Kind: UInt8 {
     case entry = 1
     case entriesReceived = 2
-    case wish = 3
+    case requested = 3
     case ping = 4
     case pong = 5
     case digest = 6
@@ -75,9 +75,9 @@ public enum Control: Equatable, Sendable {
     case .entriesReceived(let ids):
       writer.ids(ids)
       return (.entriesReceived, writer.bytes)
-    case .wish(let wish):
-      wish.write(to: &writer)
-      return (.wish, writer.bytes)
+    case .requested(let requested):
+      requested.write(to: &writer)
+      return (.requested, writer.bytes)
     case .ping(let token):
       writer.u64(token)
       return (.ping, writer.bytes)
@@ -146,7 +146,7 @@ public enum Control: Equatable, Sendable {
     switch kind {
     case .entry: message = .entry(Array(body.rest()))
     case .entriesReceived: message = .entriesReceived(try body.ids())
-    case .wish: message = .wish(try VideoWish(reading: &body))
+    case .requested: message = .requested(try RequestedResolution(reading: &body))
     case .ping: message = .ping(try body.u64())
     case .pong: message = .pong(try body.u64())
     case .digest: message = .digest(try DocumentDigest(reading: &body))
@@ -195,7 +195,7 @@ public enum Refusal: UInt8, Sendable {
 }
 
 /// The largest picture of a sender that a receiver has use for; zero by zero means none at all.
-public struct VideoWish: Equatable, Sendable {
+public struct RequestedResolution: Equatable, Sendable {
   public var width: UInt16
   public var height: UInt16
 
@@ -204,8 +204,8 @@ public struct VideoWish: Equatable, Sendable {
     self.height = height
   }
 
-  public static let best = VideoWish(width: .max, height: .max)
-  public static let none = VideoWish(width: 0, height: 0)
+  public static let best = RequestedResolution(width: .max, height: .max)
+  public static let none = RequestedResolution(width: 0, height: 0)
 
   public var wantsVideo: Bool { width > 0 && height > 0 }
 

@@ -2,7 +2,7 @@ import MusterBase
 
 /// What the first byte of a datagram tells.
 public enum DatagramKind: UInt8, Sendable, CaseIterable {
-  case announce = 0x01
+  case announcement = 0x01
   case challenge = 0x02
   case handshakeInitiation = 0x10
   case handshakeResponse = 0x11

@@ -89,15 +89,15 @@ public struct RendezvousRegistration: Equatable, Sendable {
   /// Whether the records of the others are wanted.
   public var wantsRecords: Bool
   /// A sealed announce as it goes over the network elsewhere; nothing takes the record away.
-  public var announce: [UInt8]
+  public var announcement: [UInt8]
 
   /// An announce of eight IPv6 addresses has 377.
-  public static let announceLimit = 512
+  public static let announcementLimit = 512
   public static let signatureBytes = 64
 
   public init(
     token: UInt64, cookie: [UInt8], period: UInt64, tag: Bytes32, slot: UInt64,
-    wantsRecords: Bool, announce: [UInt8]
+    wantsRecords: Bool, announcement: [UInt8]
   ) {
     self.token = token
     self.cookie = cookie
@@ -105,13 +105,13 @@ public struct RendezvousRegistration: Equatable, Sendable {
     self.tag = tag
     self.slot = slot
     self.wantsRecords = wantsRecords
-    self.announce = announce
+    self.announcement = announcement
   }
 
   /// Everything before the signature.
   public func encoded() -> [UInt8] {
     precondition(cookie.count == RendezvousCookie.cookieBytes)
-    precondition(announce.count <= Self.announceLimit)
+    precondition(announcement.count <= Self.announcementLimit)
     var writer = Writer(capacity: 640)
     writer.u8(DatagramKind.rendezvousRegistration.rawValue)
     writer.u64(token)
@@ -120,8 +120,8 @@ public struct RendezvousRegistration: Equatable, Sendable {
     writer.append(tag)
     writer.u64(slot)
     writer.u8(wantsRecords ? 1 : 0)
-    writer.u16(UInt16(announce.count))
-    writer.append(announce)
+    writer.u16(UInt16(announcement.count))
+    writer.append(announcement)
     return writer.bytes
   }
 
@@ -138,8 +138,8 @@ public struct RendezvousRegistration: Equatable, Sendable {
     slot = try reader.u64()
     wantsRecords = try reader.u8() & 1 == 1
     let count = Int(try reader.u16())
-    guard count <= Self.announceLimit else { throw .tooLong }
-    announce = try reader.array(count)
+    guard count <= Self.announcementLimit else { throw .tooLong }
+    announcement = try reader.array(count)
     try reader.expectEnd()
   }
 }
@@ -157,14 +157,14 @@ public struct RendezvousRecords: Equatable, Sendable {
     /// Where the registration came from: its author's outside address, says the rendezvous.
     public var seen: Address
     /// A sealed announce.
-    public var announce: [UInt8]
+    public var announcement: [UInt8]
 
-    public init(seen: Address, announce: [UInt8]) {
+    public init(seen: Address, announcement: [UInt8]) {
       self.seen = seen
-      self.announce = announce
+      self.announcement = announcement
     }
 
-    var encodedBytes: Int { (seen.isIPv6 ? 19 : 7) + 2 + announce.count }
+    var encodedBytes: Int { (seen.isIPv6 ? 19 : 7) + 2 + announcement.count }
   }
 
   static let headerBytes = 10
@@ -200,8 +200,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     writer.u8(UInt8(records.count))
     for record in records {
       writer.address(record.seen)
-      writer.u16(UInt16(record.announce.count))
-      writer.append(record.announce)
+      writer.u16(UInt16(record.announcement.count))
+      writer.append(record.announcement)
     }
     return writer.bytes
   }
@@ -216,8 +216,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     for _ in 0..<count {
       let seen = try reader.address()
       let length = Int(try reader.u16())
-      guard length <= RendezvousRegistration.announceLimit else { throw .tooLong }
-      records.append(Record(seen: seen, announce: try reader.array(length)))
+      guard length <= RendezvousRegistration.announcementLimit else { throw .tooLong }
+      records.append(Record(seen: seen, announcement: try reader.array(length)))
     }
     try reader.expectEnd()
   }

@@ -77,9 +77,9 @@ private actor PageSource {
       if server.wantsFrames != isShowing {
         isShowing.toggle()
         if isShowing {
-          await node.showPictures { picture in server.offer(tiles.frame(picture)) }
+          await node.showFrames { viewed in server.offer(tiles.frame(viewed)) }
         } else {
-          await node.showPictures(nil)
+          await node.showFrames(nil)
         }
       }
       try? await Task.sleep(for: .milliseconds(100))
@@ -88,7 +88,7 @@ private actor PageSource {
 
   func disconnect() async {
     poll?.cancel()
-    await node.showPictures(nil)
+    await node.showFrames(nil)
   }
 
   func noticed(_ event: Event) {
@@ -209,19 +209,19 @@ private final class Tiles: Sendable {
     return UInt8(state.members.count)
   }
 
-  func frame(_ picture: Picture) -> ViewFrame {
+  func frame(_ viewed: ViewedFrame) -> ViewFrame {
     state.withLock { state in
-      let tile = picture.member.map { Self.tile(of: $0, &state) ?? 0 } ?? 0
+      let tile = viewed.member.map { Self.tile(of: $0, &state) ?? 0 } ?? 0
       let index = Int(tile)
       state.sequences[index] &+= 1
       // Unique within the tile, as the page keys its pictures by it.
-      let microseconds = Double(picture.at.nanoseconds / 1000)
+      let microseconds = Double(viewed.at.nanoseconds / 1000)
       state.lastTimestamp[index] = max(state.lastTimestamp[index] + 1, microseconds)
       return ViewFrame(
-        tile: tile, isKeyframe: picture.isKeyframe,
-        temporalLayer: UInt8(clamping: picture.temporalLayer), sequence: state.sequences[index],
+        tile: tile, isKeyframe: viewed.isKeyframe,
+        temporalLayer: UInt8(clamping: viewed.temporalLayer), sequence: state.sequences[index],
         sentAtMilliseconds: Clocks.wallMilliseconds,
-        timestampMicroseconds: state.lastTimestamp[index], data: picture.data)
+        timestampMicroseconds: state.lastTimestamp[index], data: viewed.data)
     }
   }
 }

@@ -12,8 +12,8 @@ struct DevicesCommand: ParsableCommand {
 
   func run() throws {
     let cameras = DeviceList.cameras()
-    let sound = DeviceList.soundDevices()
-    if json { return print(Self.json(cameras, sound).text) }
+    let soundDevices = DeviceList.soundDevices()
+    if json { return print(Self.json(cameras, soundDevices).text) }
     print("Cameras (--video camera:PATH)")
     for camera in cameras {
       print("  \(camera.path)  \(camera.name)")
@@ -22,9 +22,11 @@ struct DevicesCommand: ParsableCommand {
     if cameras.isEmpty { print("  none found; --video test or a file works without one") }
     print("Microphones (--audio mic:NAME)")
     Self.list(
-      sound.filter(\.canCapture), none: "none found; --audio tone or a file works without one")
+      soundDevices.filter(\.canCapture),
+      none: "none found; --audio tone or a file works without one")
     print("Loudspeakers (--speaker NAME)")
-    Self.list(sound.filter(\.canPlay), none: "none found; --speaker FILE.wav works without one")
+    Self.list(
+      soundDevices.filter(\.canPlay), none: "none found; --speaker FILE.wav works without one")
   }
 
   private static func list(_ devices: [DeviceList.SoundDevice], none: String) {
@@ -33,7 +35,7 @@ struct DevicesCommand: ParsableCommand {
   }
 
   private static func json(
-    _ cameras: [DeviceList.Camera], _ sound: [DeviceList.SoundDevice]
+    _ cameras: [DeviceList.Camera], _ soundDevices: [DeviceList.SoundDevice]
   ) -> JSONValue {
     .object([
       (
@@ -49,7 +51,7 @@ struct DevicesCommand: ParsableCommand {
       (
         "sound",
         .array(
-          sound.map { device in
+          soundDevices.map { device in
             .object([
               ("name", .string(device.name)), ("description", .string(device.description)),
               ("canCapture", .bool(device.canCapture)), ("canPlay", .bool(device.canPlay)),

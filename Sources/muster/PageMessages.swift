@@ -43,8 +43,8 @@ struct PageMessages {
     guard var messages = newest[channel], !messages.contains(where: { $0.id == message.id }) else {
       return
     }
-    let place = messages.lastIndex { ($0.lamport, $0.from) <= (message.lamport, message.from) }
-    messages.insert(message, at: place.map { $0 + 1 } ?? 0)
+    let index = messages.lastIndex { ($0.lamport, $0.from) <= (message.lamport, message.from) }
+    messages.insert(message, at: index.map { $0 + 1 } ?? 0)
     newest[channel] = messages.suffix(Self.shown)
   }
 

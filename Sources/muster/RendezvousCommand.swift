@@ -47,21 +47,21 @@ struct RendezvousCommand: AsyncParsableCommand {
     fflush(nil)
     if !noPortMapping {
       let json = json
-      await host.mapPort { Self.tell($0, json: json) }
+      await host.mapPort { Self.report($0, json: json) }
     }
     await waitForTheEnd()
     await host.stop()
   }
 
-  private static func tell(_ mapping: PortMapping, json: Bool) {
+  private static func report(_ mapping: PortMapping, json: Bool) {
     if json {
       let mapped = JSONValue.object([
         ("event", .string("mapped")), ("address", .string("\(mapping.outside)")),
-        ("way", .string(mapping.way.rawValue)),
+        ("way", .string(mapping.method.rawValue)),
       ])
       print(mapped.text)
     } else {
-      print("The router lets others in at \(mapping.outside) (by \(mapping.way.rawValue)).")
+      print("The router lets others in at \(mapping.outside) (by \(mapping.method.rawValue)).")
     }
     fflush(nil)
   }

@@ -49,8 +49,8 @@ extension SimulateReport {
 
   private static func changes(_ results: [ReachResult]) -> JSONValue {
     .object(
-      ReachChange.allCases.enumerated().map { place, change in
-        (change.rawValue, .integer(sum(results) { $0.changes[place] }))
+      ReachChange.allCases.enumerated().map { index, change in
+        (change.rawValue, .integer(sum(results) { $0.changes[index] }))
       })
   }
 

@@ -10,7 +10,7 @@ enum SimulateReport {
     return "seed \(result.seed): \(outcome), \(result.nodes) nodes, \(result.shape.rawValue), "
       + "\(result.channel.rawValue)\(result.hasMedia ? ", media" : ""), "
       + "\(milliseconds(result.duration) / 1000) s, \(result.network.delivered) datagrams, "
-      + "\(result.messages.said) messages, \(result.calls.started) calls, "
+      + "\(result.messages.sent) messages, \(result.calls.started) calls, "
       + "faults \(names.isEmpty ? "none" : names), digest \(result.digest.prefix(16))"
   }
 
@@ -59,11 +59,11 @@ enum SimulateReport {
   /// From the end of the faults on, in milliseconds; null where that never came.
   private static func convergence(_ results: [SimulationResult]) -> JSONValue {
     let settled = results.compactMap { $0.settledAfter.map(milliseconds) }.sorted()
-    let pictures = results.compactMap { $0.picturesAfter.map(milliseconds) }.sorted()
+    let frames = results.compactMap { $0.framesAfter.map(milliseconds) }.sorted()
     return .object([
       ("settledMsMedian", part(settled, 0.5)), ("settledMsP99", part(settled, 0.99)),
-      ("settledMsMax", part(settled, 1)), ("picturesMsMedian", part(pictures, 0.5)),
-      ("picturesMsP99", part(pictures, 0.99)), ("picturesMsMax", part(pictures, 1)),
+      ("settledMsMax", part(settled, 1)), ("picturesMsMedian", part(frames, 0.5)),
+      ("picturesMsP99", part(frames, 0.99)), ("picturesMsMax", part(frames, 1)),
     ])
   }
 
@@ -72,7 +72,7 @@ enum SimulateReport {
       .map { milliseconds($0.messages.medianDelay) }.sorted()
     let worst = results.map { milliseconds($0.messages.p99Delay) }.sorted()
     return .object([
-      ("said", .integer(sum(results) { $0.messages.said })),
+      ("said", .integer(sum(results) { $0.messages.sent })),
       ("shown", .integer(sum(results) { $0.messages.shown })),
       ("delayMsMedian", part(medians, 0.5)), ("delayMsP99Max", part(worst, 1)),
     ])

@@ -151,8 +151,8 @@ struct TerminalScreen {
     let role = member.role == .presenter ? "" : member.role.name
     let rank = channel.isCreated ? Style.padded(role, to: 10) : ""
     let isInitiator = member.isInCall && channel.call?.info.initiator == member.id
-    let place = isInitiator ? "leads it" : member.isInCall ? "in call" : "not joined"
-    let state = Style.padded(place, to: 12)
+    let position = isInitiator ? "leads it" : member.isInCall ? "in call" : "not joined"
+    let state = Style.padded(position, to: 12)
     let camera = flags.contains(.videoMuted) ? "camera off  " : ""
     let mark = Style.mark(member.isInCall)
     return "  \(mark) \(name)\(rank)\(state)\(camera)\(voice)  \(Style.dim(quality))"

@@ -6,7 +6,7 @@ import Muster
 //
 //   muster-lawless join --invite URL --data DIR --interface NAME
 
-func tell(_ value: JSONValue) {
+func report(_ value: JSONValue) {
   let line = Array((value.text + "\n").utf8)
   _ = write(STDOUT_FILENO, line, line.count)
 }
@@ -29,7 +29,7 @@ while let option = arguments.popFirst(), let value = arguments.popFirst() {
 }
 
 let node = try await MusterNode.start(configuration)
-tell(node.readyEvent(page: nil))
+report(node.readyEvent(page: nil))
 Task.detached {
   while let line = readLine() {
     guard let command = try? Command(json: Array(line.utf8)) else { continue }
@@ -38,4 +38,4 @@ Task.detached {
   }
   await node.stop()
 }
-for await event in node.events { tell(event.json) }
+for await event in node.events { report(event.json) }

@@ -9,21 +9,21 @@ func aTableBehavesLikeASortedListOfPairs(seed: Int) {
   var model: [(key: Int, value: Int)] = []
   for step in 0..<2_000 {
     let key = random.below(40)
-    let place = model.firstIndex { $0.key == key }
+    let position = model.firstIndex { $0.key == key }
     switch random.below(4) {
     case 0, 1:
       table[key] = step
-      if let place { model[place].value = step } else { model.append((key, step)) }
+      if let position { model[position].value = step } else { model.append((key, step)) }
     case 2:
       table[key] = nil
-      if let place { model.remove(at: place) }
+      if let position { model.remove(at: position) }
     default:
       let old = table.update(key) { value in
         defer { value += 1 }
         return value
       }
-      #expect(old == place.map { model[$0].value })
-      if let place { model[place].value += 1 }
+      #expect(old == position.map { model[$0].value })
+      if let position { model[position].value += 1 }
     }
     model.sort { $0.key < $1.key }
     #expect(table.keys == model.map(\.key))
@@ -37,8 +37,8 @@ func aTableBehavesLikeASortedListOfPairs(seed: Int) {
   var table = PeerTable<String, [Int]>()
   table["b"] = [1]
   table["a"] = []
-  let place = try #require(table.index(of: "b"))
-  table[at: place].append(2)
+  let position = try #require(table.index(of: "b"))
+  table[at: position].append(2)
   #expect(table["b"] == [1, 2])
   #expect(table["c"] == nil)
   #expect(table.update("c") { $0.append(1) } == nil)
@@ -60,9 +60,9 @@ func aRingBehavesLikeABoundedArray(capacity: Int) {
       #expect(ring.popFirst() == (model.isEmpty ? nil : model.removeFirst()))
     default:
       guard !model.isEmpty else { continue }
-      let place = random.below(model.count)
-      ring[place] = -step
-      model[place] = -step
+      let position = random.below(model.count)
+      ring[position] = -step
+      model[position] = -step
     }
     #expect(ring.first == model.first && ring.last == model.last)
     #expect(ring.count == model.count && ring.isFull == (model.count == capacity))

@@ -22,9 +22,9 @@ import Testing
     let decoder = try OpusDecoder()
     var heard = [Int16]()
     for frame in speech { heard += try decoder.decode(encoder.encode(frame)) }
-    let said = speech.flatMap { $0 }
+    let sent = speech.flatMap { $0 }
     // The encoder looks ahead 312 samples: that much later everything comes out.
-    let correlation = (300...324).map { Self.correlation(said, heard, delay: $0) }.max() ?? 0
+    let correlation = (300...324).map { Self.correlation(sent, heard, delay: $0) }.max() ?? 0
     #expect(correlation > 0.95)
   }
 

@@ -2,7 +2,7 @@ import MusterBase
 import MusterCodecs
 import Testing
 
-@Suite struct PictureTests {
+@Suite struct FrameTests {
   @Test func packingAndFillingAreInverse() {
     for size in [(1, 1), (2, 2), (175, 143), (320, 180)] {
       let size = VideoSize(width: size.0, height: size.1)

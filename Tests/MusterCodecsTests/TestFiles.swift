@@ -22,12 +22,12 @@ enum TestFiles {
   static func ivfFrames(_ name: String) -> [[UInt8]] {
     let bytes = bytes(name)
     var result = [[UInt8]]()
-    var place = 32
-    while place + 12 <= bytes.count {
-      let count = bytes[place..<(place + 4)].reversed().reduce(0) { $0 << 8 | Int($1) }
-      guard place + 12 + count <= bytes.count else { break }
-      result.append([UInt8](bytes[(place + 12)..<(place + 12 + count)]))
-      place += 12 + count
+    var index = 32
+    while index + 12 <= bytes.count {
+      let count = bytes[index..<(index + 4)].reversed().reduce(0) { $0 << 8 | Int($1) }
+      guard index + 12 + count <= bytes.count else { break }
+      result.append([UInt8](bytes[(index + 12)..<(index + 12 + count)]))
+      index += 12 + count
     }
     return result
   }

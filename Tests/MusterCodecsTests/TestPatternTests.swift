@@ -35,8 +35,8 @@ import Testing
         number: UInt32(index), capturedAt: instant, into: frame,
         flash: TestPattern.flashes(at: instant))
       guard let encoded = try encoder.encode(frame, at: instant) else { continue }
-      let picture = try #require(try decoder.decode(encoded.data))
-      let result = try #require(TestPattern.read(picture), "frame \(index)")
+      let image = try #require(try decoder.decode(encoded.data))
+      let result = try #require(TestPattern.read(image), "frame \(index)")
       #expect(result.number == UInt32(index) && result.capturedAt == instant)
       delivered += 1
     }
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func otherPicturesAreNoPattern() throws {
-    for picture in try TestFiles.bunny() { #expect(TestPattern.read(picture) == nil) }
+    for image in try TestFiles.bunny() { #expect(TestPattern.read(image) == nil) }
     for luma: UInt8 in [0, 127, 128, 255] {
       let frame = I420Frame(size: VideoSize(width: 320, height: 180))
       frame.fill(y: luma, u: 128, v: 128)
@@ -72,10 +72,10 @@ import Testing
 
   @Test func theFlashIsSeen() {
     let frame = I420Frame(size: VideoSize(width: 320, height: 180))
-    let place = 160 * frame.strideY + 10
+    let position = 160 * frame.strideY + 10
     TestPattern.draw(number: 3, capturedAt: .zero, into: frame, flash: true)
-    #expect(frame.y[place] > 200)
+    #expect(frame.y[position] > 200)
     TestPattern.draw(number: 3, capturedAt: .zero, into: frame, flash: false)
-    #expect(frame.y[place] < 50)
+    #expect(frame.y[position] < 50)
   }
 }

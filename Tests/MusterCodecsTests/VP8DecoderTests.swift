@@ -20,12 +20,12 @@ import Testing
       decoding: TestFiles.bytes("vp8/\(name).ivf.md5"), as: UTF8.self)
     let wanted = listing.split(separator: "\n").map { String($0.prefix(32)) }
     let decoder = try VP8Decoder()
-    let pictures = try TestFiles.ivfFrames("vp8/\(name).ivf").compactMap {
+    let frames = try TestFiles.ivfFrames("vp8/\(name).ivf").compactMap {
       try decoder.decode($0)
     }
-    try #require(!wanted.isEmpty && pictures.count >= wanted.count)
+    try #require(!wanted.isEmpty && frames.count >= wanted.count)
     for (index, sum) in wanted.enumerated() {
-      #expect(MD5.hex(pictures[index].packedBytes()) == sum, "picture \(index + 1) of \(name)")
+      #expect(MD5.hex(frames[index].packedBytes()) == sum, "picture \(index + 1) of \(name)")
     }
   }
 
@@ -57,8 +57,8 @@ import Testing
       var frame = frames[random.below(frames.count)]
       // The size stays, else most of the time goes into clearing memory.
       for _ in 0..<(1 + random.below(20)) {
-        let place = random.below(frame.count)
-        if !(3..<10).contains(place) { frame[place] = UInt8(random.below(256)) }
+        let position = random.below(frame.count)
+        if !(3..<10).contains(position) { frame[position] = UInt8(random.below(256)) }
       }
       if random.chance(0.3) { frame.removeLast(random.below(frame.count)) }
       if random.chance(0.1) { frame = random.bytes(1 + random.below(2000)) }

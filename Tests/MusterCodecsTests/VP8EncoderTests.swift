@@ -5,17 +5,17 @@ import Testing
 @Suite struct VP8EncoderTests {
   /// Encodes pictures one after another, in a loop, at 25 a second.
   private func encode(
-    _ pictures: [I420Frame], count: Int, kilobits: Int, keyframesAt: [Int] = []
-  ) throws -> [(index: Int, picture: I420Frame, frame: EncodedVP8)] {
+    _ frames: [I420Frame], count: Int, kilobits: Int, keyframesAt: [Int] = []
+  ) throws -> [(index: Int, image: I420Frame, frame: EncodedVP8)] {
     let encoder = try VP8Encoder(
-      size: pictures[0].size, framesPerSecond: 25, kilobitsPerSecond: kilobits)
-    var result = [(index: Int, picture: I420Frame, frame: EncodedVP8)]()
+      size: frames[0].size, framesPerSecond: 25, kilobitsPerSecond: kilobits)
+    var result = [(index: Int, image: I420Frame, frame: EncodedVP8)]()
     for index in 0..<count {
-      let picture = pictures[index % pictures.count]
+      let image = frames[index % frames.count]
       let time = Instant(nanoseconds: 5_000_000_000 + Int64(index) * 40_000_000)
       let frame = try encoder.encode(
-        picture, at: time, forceKeyframe: keyframesAt.contains(index))
-      if let frame { result.append((index, picture, frame)) }
+        image, at: time, forceKeyframe: keyframesAt.contains(index))
+      if let frame { result.append((index, image, frame)) }
     }
     return result
   }
@@ -25,8 +25,8 @@ import Testing
     let encoded = try encode(TestFiles.bunny(), count: 120, kilobits: kilobits)
     let decoder = try VP8Decoder()
     var pairs = [(I420Frame, I420Frame)]()
-    for (_, picture, frame) in encoded {
-      pairs.append((picture, try #require(try decoder.decode(frame.data))))
+    for (_, image, frame) in encoded {
+      pairs.append((image, try #require(try decoder.decode(frame.data))))
     }
     let psnr = Quality.psnr(pairs)
     #expect(psnr > floor)
@@ -42,14 +42,14 @@ import Testing
   }
 
   @Test func aNewBitrateNeedsNoKeyframe() throws {
-    let pictures = try TestFiles.bunny()
+    let frames = try TestFiles.bunny()
     let encoder = try VP8Encoder(
-      size: pictures[0].size, framesPerSecond: 25, kilobitsPerSecond: 600)
+      size: frames[0].size, framesPerSecond: 25, kilobitsPerSecond: 600)
     var bytes = [0, 0]
     for index in 0..<300 {
       if index == 100 { encoder.setBitrate(200) }
       let time = Instant(nanoseconds: Int64(index) * 40_000_000)
-      guard let frame = try encoder.encode(pictures[index % 60], at: time) else { continue }
+      guard let frame = try encoder.encode(frames[index % 60], at: time) else { continue }
       #expect(frame.isKeyframe == (index == 0))
       if index < 100 { bytes[0] += frame.data.count }
       if index >= 150 { bytes[1] += frame.data.count }
@@ -83,10 +83,10 @@ import Testing
     let whole = try VP8Decoder()
     let part = try VP8Decoder()
     for (index, _, frame) in encoded {
-      let picture = try #require(try whole.decode(frame.data))
+      let image = try #require(try whole.decode(frame.data))
       guard frame.temporalLayer <= highest else { continue }
       let kept = try #require(try part.decode(frame.data))
-      #expect(kept.packedBytes() == picture.packedBytes(), "frame \(index)")
+      #expect(kept.packedBytes() == image.packedBytes(), "frame \(index)")
     }
   }
 
@@ -96,19 +96,19 @@ import Testing
     let part = try VP8Decoder()
     var hasJoined = false
     for (index, _, frame) in encoded {
-      let picture = try #require(try whole.decode(frame.data))
+      let image = try #require(try whole.decode(frame.data))
       // Only base frames at first; everything from some base frame on.
       if index >= 40, frame.temporalLayer == 0 { hasJoined = true }
       if !hasJoined, frame.temporalLayer > 0 { continue }
       let kept = try #require(try part.decode(frame.data))
-      #expect(kept.packedBytes() == picture.packedBytes(), "frame \(index)")
+      #expect(kept.packedBytes() == image.packedBytes(), "frame \(index)")
     }
   }
 
   @Test func theSamePicturesGiveTheSameBytes() throws {
-    let pictures = try TestFiles.bunny()
-    let first = try encode(pictures, count: 60, kilobits: 250).map(\.frame)
-    let second = try encode(pictures, count: 60, kilobits: 250).map(\.frame)
+    let frames = try TestFiles.bunny()
+    let first = try encode(frames, count: 60, kilobits: 250).map(\.frame)
+    let second = try encode(frames, count: 60, kilobits: 250).map(\.frame)
     #expect(first == second)
   }
 

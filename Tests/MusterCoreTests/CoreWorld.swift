@@ -7,7 +7,7 @@ import MusterWire
 
 /// Whole nodes on a virtual network and clock, all of them on one LAN; pairs may be cut apart.
 struct CoreWorld {
-  struct Place {
+  struct Host {
     var node: Node
     let address: Address
     var source: SyntheticSource
@@ -29,7 +29,7 @@ struct CoreWorld {
     var kind: DatagramKind? { DatagramKind(of: datagram) }
   }
 
-  private(set) var places: [Place] = []
+  private(set) var hosts: [Host] = []
   private(set) var now = Instant.zero + .seconds(1000)
   /// One way.
   static let delay = Duration.milliseconds(10)
@@ -40,56 +40,56 @@ struct CoreWorld {
 
   private let seed: UInt64
   private var flights: [Flight] = []
-  private var nextPicture: Instant
-  private var nextSound: Instant
+  private var nextFrame: Instant
+  private var nextAudio: Instant
   private var prng: PRNG
 
-  private static let pictureInterval = Duration.milliseconds(
+  private static let frameInterval = Duration.milliseconds(
     1000 / SyntheticSource.framesPerSecond)
-  private static let soundInterval = Duration.milliseconds(20)
+  private static let audioInterval = Duration.milliseconds(20)
 
   /// Nodes in the order of their ids, the same ones for every seed; all else differs.
   init(_ count: Int, seed: UInt64 = 1) {
     self.seed = seed
     prng = PRNG(seed: seed)
-    nextPicture = now + Self.pictureInterval
-    nextSound = now + Self.soundInterval
+    nextFrame = now + Self.frameInterval
+    nextAudio = now + Self.audioInterval
     let identities = (1...count).map { number -> Identity in
       var entropy = Entropy.seeded(UInt64(number))
       return Identity(generating: &entropy)
     }
-    for (place, identity) in identities.sorted(by: { $0.id < $1.id }).enumerated() {
+    for (index, identity) in identities.sorted(by: { $0.id < $1.id }).enumerated() {
       var configuration = Node.Configuration()
-      configuration.name = "\(Marker.text) \(place)"
+      configuration.name = "\(Marker.text) \(index)"
       var node = Node(
-        identity: identity, entropy: entropy(of: place), seed: jitter(of: place),
+        identity: identity, entropy: entropy(of: index), seed: jitter(of: index),
         configuration: configuration)
       node.setWallClock(millisecondsSince1970: 1_700_000_000_000, at: now)
-      places.append(
-        Place(
+      hosts.append(
+        Host(
           node: node,
-          address: Address(host: .v4(0x0A00_0001 + UInt32(place)), port: 4000),
-          source: SyntheticSource(sender: UInt8(place), run: 1, layers: 1)))
-      let layers = places[place].source.layers
-      call(place) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
+          address: Address(host: .v4(0x0A00_0001 + UInt32(index)), port: 4000),
+          source: SyntheticSource(sender: UInt8(index), run: 1, layers: 1)))
+      let layers = hosts[index].source.layers
+      call(index) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
     }
   }
 
-  private func entropy(of place: Int) -> Entropy { .seeded(seed &* 1000 &+ UInt64(place)) }
-  private func jitter(of place: Int) -> UInt64 { seed &* 2000 &+ UInt64(place) }
+  private func entropy(of index: Int) -> Entropy { .seeded(seed &* 1000 &+ UInt64(index)) }
+  private func jitter(of index: Int) -> UInt64 { seed &* 2000 &+ UInt64(index) }
 
-  func id(_ place: Int) -> NodeID { places[place].node.id }
+  func id(_ index: Int) -> NodeID { hosts[index].node.id }
 
   /// Everyone enters the channel and its call.
   mutating func join(_ name: String, _ key: ChannelKey) {
-    for place in places.indices {
-      call(place) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
+    for index in hosts.indices {
+      call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
     }
   }
 
   /// The neighbour through whom one's link to another leads.
-  func relay(from place: Int, to other: Int, in channel: ChannelID) -> NodeID? {
-    places[place].node.statistics().first {
+  func relay(from index: Int, to other: Int, in channel: ChannelID) -> NodeID? {
+    hosts[index].node.statistics().first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.via
   }
@@ -99,11 +99,11 @@ struct CoreWorld {
     while let next = nextEvent, next <= end {
       now = max(now, next)
       deliver()
-      if nextPicture <= now { takePictures() }
-      if nextSound <= now { takeSound() }
-      for place in places.indices {
-        if let deadline = places[place].node.deadline, deadline <= now {
-          call(place) { $0.tick(at: $1) }
+      if nextFrame <= now { takeFrames() }
+      if nextAudio <= now { takeAudio() }
+      for index in hosts.indices {
+        if let deadline = hosts[index].node.deadline, deadline <= now {
+          call(index) { $0.tick(at: $1) }
         }
       }
     }
@@ -112,7 +112,7 @@ struct CoreWorld {
 
   private var nextEvent: Instant? {
     let arrivals = flights.map(\.arrivesAt).min()
-    return places.reduce(soonest(arrivals, min(nextPicture, nextSound))) {
+    return hosts.reduce(soonest(arrivals, min(nextFrame, nextAudio))) {
       soonest($0, $1.node.deadline)
     }
   }
@@ -121,59 +121,59 @@ struct CoreWorld {
     let due = flights.filter { $0.arrivesAt <= now }
     flights.removeAll { $0.arrivesAt <= now }
     for flight in due {
-      for place in places.indices where places[place].address == flight.to {
-        places[place].received.append(flight)
-        let before = places[place].sent.count
-        call(place) { $0.receive(flight.datagram, from: flight.from, at: $1) }
-        for sent in places[place].sent[before...]
+      for index in hosts.indices where hosts[index].address == flight.to {
+        hosts[index].received.append(flight)
+        let before = hosts[index].sent.count
+        call(index) { $0.receive(flight.datagram, from: flight.from, at: $1) }
+        for sent in hosts[index].sent[before...]
         where sent.to != flight.from && sent.kind == .data && flight.kind == .data {
-          places[place].passedOn.append((now, flight.from, sent.to, sent.datagram.count))
+          hosts[index].passedOn.append((now, flight.from, sent.to, sent.datagram.count))
         }
       }
     }
   }
 
-  private mutating func takePictures() {
-    nextPicture = now + Self.pictureInterval
-    for place in places.indices {
-      for var frame in places[place].source.frames(capturedAt: now, &prng) {
-        frame.data += [UInt8](repeating: 7, count: weight(place))
-        call(place) { $0.sendVideo(frame, at: $1) }
+  private mutating func takeFrames() {
+    nextFrame = now + Self.frameInterval
+    for index in hosts.indices {
+      for var frame in hosts[index].source.frames(capturedAt: now, &prng) {
+        frame.data += [UInt8](repeating: 7, count: weight(index))
+        call(index) { $0.sendVideo(frame, at: $1) }
       }
     }
   }
 
-  private mutating func takeSound() {
-    nextSound = now + Self.soundInterval
-    for place in places.indices {
-      let sound = places[place].source.audio(capturedAt: now, level: 20)
-      call(place) { $0.sendAudio(sound, at: $1) }
+  private mutating func takeAudio() {
+    nextAudio = now + Self.audioInterval
+    for index in hosts.indices {
+      let audio = hosts[index].source.audio(capturedAt: now, level: 20)
+      call(index) { $0.sendAudio(audio, at: $1) }
     }
   }
 
-  private mutating func call(_ place: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    for output in body(&places[place].node, now) {
+  private mutating func call(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
+    for output in body(&hosts[index].node, now) {
       switch output {
-      case .send(let datagram, let to): send(datagram, from: place, to: to)
+      case .send(let datagram, let to): send(datagram, from: index, to: to)
       case .broadcast(let datagram):
-        for other in places.indices where other != place {
-          send(datagram, from: place, to: places[other].address)
+        for other in hosts.indices where other != index {
+          send(datagram, from: index, to: hosts[other].address)
         }
-      case .encode(let layers): places[place].source.encode(layers)
-      case .encodeKeyframe(let layer): places[place].source.requestKeyframe(layer)
+      case .encode(let layers): hosts[index].source.encode(layers)
+      case .encodeKeyframe(let layer): hosts[index].source.requestKeyframe(layer)
       case .show(_, let link, _):
-        places[place].shown[link] = (places[place].shown[link] ?? 0) + 1
+        hosts[index].shown[link] = (hosts[index].shown[link] ?? 0) + 1
       default: break
       }
     }
   }
 
-  private mutating func send(_ datagram: [UInt8], from place: Int, to address: Address) {
+  private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
     let flight = Flight(
-      datagram: datagram, from: places[place].address, to: address, arrivesAt: now + Self.delay)
-    places[place].sent.append(flight)
-    guard let other = places.firstIndex(where: { $0.address == address }),
-      passes(place, other, flight.kind)
+      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: now + Self.delay)
+    hosts[index].sent.append(flight)
+    guard let other = hosts.firstIndex(where: { $0.address == address }),
+      passes(index, other, flight.kind)
     else { return }
     flights.append(flight)
   }
@@ -182,19 +182,21 @@ struct CoreWorld {
 extension CoreWorld {
   /// What a node's links open of what came to it: an engine with the same secrets and draws, to
   /// which the same happened. It holds for a node that only ever answered handshakes.
-  func eyes(of place: Int, _ keys: [ChannelKey]) -> (engine: LinkEngine, seen: [Seen], same: Bool) {
+  func eyes(of index: Int, _ keys: [ChannelKey]) -> (
+    engine: LinkEngine, seen: [Seen], same: Bool
+  ) {
     // As `Node` hands them out.
-    var entropy = entropy(of: place)
+    var entropy = entropy(of: index)
     let bootID = entropy.u64()
-    var prng = PRNG(seed: jitter(of: place))
+    var prng = PRNG(seed: jitter(of: index))
     _ = (entropy.fork(), prng.next())
     var engine = LinkEngine(
-      identity: places[place].node.identity, bootID: bootID, entropy: entropy.fork(),
+      identity: hosts[index].node.identity, bootID: bootID, entropy: entropy.fork(),
       seed: prng.next())
     for key in keys { engine.open(key) }
     var seen: [Seen] = []
     var answers: [[UInt8]] = []
-    for flight in places[place].received {
+    for flight in hosts[index].received {
       for output in engine.receive(flight.datagram, from: flight.from, at: flight.arrivesAt) {
         switch output {
         case .delivered(let link, let payload): seen.append(Seen(link: link, payload: payload))
@@ -204,7 +206,7 @@ extension CoreWorld {
         }
       }
     }
-    let given = places[place].sent.filter { $0.kind == .handshakeResponse }.map(\.datagram)
+    let given = hosts[index].sent.filter { $0.kind == .handshakeResponse }.map(\.datagram)
     return (engine, seen, !given.isEmpty && given == answers)
   }
 

@@ -35,16 +35,16 @@ private struct Laden {
 
   /// Bytes a second passed on between two, or in all.
   func rate(_ pair: [Int]? = nil) -> Double {
-    let ends = pair.map { pair in pair.map { world.places[$0].address } }
-    let passed = world.places[relay].passedOn.filter { one in
+    let ends = pair.map { pair in pair.map { world.hosts[$0].address } }
+    let passed = world.hosts[relay].passedOn.filter { one in
       one.at > since && (ends.map { $0.contains(one.from) && $0.contains(one.to) } ?? true)
     }
     return Double(passed.reduce(0) { $0 + $1.bytes }) / (world.now - since).inSeconds
   }
 
-  func pictures(at place: Int, of other: Int) -> Int {
-    let link = world.places[place].shown.keys.first { $0.peer == world.id(other) }
-    return link.flatMap { world.places[place].shown[$0] } ?? 0
+  func frames(at index: Int, of other: Int) -> Int {
+    let link = world.hosts[index].shown.keys.first { $0.peer == world.id(other) }
+    return link.flatMap { world.hosts[index].shown[$0] } ?? 0
   }
 }
 
@@ -61,12 +61,12 @@ struct RelayLimitTests {
 
   @Test func aGreedyPairTakesNothingFromAnother() {
     var laden = Laden(5, relay: 2, cut: [[0, 1], [3, 4]]) { $0 < 2 ? 100_000 : 0 }
-    let before = [laden.pictures(at: 3, of: 4), laden.pictures(at: 4, of: 3)]
+    let before = [laden.frames(at: 3, of: 4), laden.frames(at: 4, of: 3)]
     laden.run(for: .seconds(10))
     #expect(laden.rate([0, 1]) > Laden.share * 0.8)
     // Five pictures a second, all of them.
-    #expect(laden.pictures(at: 3, of: 4) - before[0] >= 48)
-    #expect(laden.pictures(at: 4, of: 3) - before[1] >= 48)
+    #expect(laden.frames(at: 3, of: 4) - before[0] >= 48)
+    #expect(laden.frames(at: 4, of: 3) - before[1] >= 48)
   }
 
   @Test func allPairsTogetherStayBelowTheTotal() {
@@ -81,8 +81,8 @@ struct RelayLimitTests {
 
   @Test func whoPassesOnMuchIsSeenAsBefore() {
     var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
-    let before = laden.pictures(at: 0, of: 1)
+    let before = laden.frames(at: 0, of: 1)
     laden.run(for: .seconds(10))
-    #expect(laden.pictures(at: 0, of: 1) - before >= 48)
+    #expect(laden.frames(at: 0, of: 1) - before >= 48)
   }
 }

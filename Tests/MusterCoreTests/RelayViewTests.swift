@@ -24,7 +24,7 @@ private struct Passing {
     var world = CoreWorld(3, seed: seed)
     world.passes = { from, to, kind in
       // The relay is found by the others and finds nobody, so that all its handshakes are answers.
-      if to == Self.relay, kind == .announce { return false }
+      if to == Self.relay, kind == .announcement { return false }
       return from == Self.relay || to == Self.relay
     }
     for (name, key) in zip(Self.names, keys) { world.join(name, key) }
@@ -53,7 +53,7 @@ struct RelayViewTests {
         let relay = passing.world.relay(from: one, to: other, in: key.channelID)
         #expect(relay == passing.world.id(Passing.relay))
         let link = LinkID(channel: key.channelID, peer: passing.world.id(other))
-        #expect(passing.world.places[one].shown[link] ?? 0 > 40)
+        #expect(passing.world.hosts[one].shown[link] ?? 0 > 40)
       }
     }
     for datagrams in passing.datagrams {
@@ -65,7 +65,7 @@ struct RelayViewTests {
   @Test func whatIsPassedOnShowsNeitherNamesNorKeysNorMedia() throws {
     let passing = try Passing()
     var plaintext = PlaintextChecker()
-    for place in passing.world.places { plaintext.add(place.node.id) }
+    for position in passing.world.hosts { plaintext.add(position.node.id) }
     for key in passing.keys { plaintext.add(key: key) }
     let found = passing.all.compactMap { plaintext.sent($0) }
     #expect(found.isEmpty, "\(found.prefix(3))")
@@ -87,16 +87,16 @@ struct RelayViewTests {
     let (world, now) = (passing.world, passing.world.now)
     let before = engine.counters
     for datagram in passing.all {
-      for place in [Passing.first, Passing.last] {
-        let source = world.places[place].address
+      for position in [Passing.first, Passing.last] {
+        let source = world.hosts[position].address
         #expect(engine.receive(datagram, from: source, at: now).isEmpty)
       }
     }
     #expect(engine.counters.unknownIndex > before.unknownIndex)
     // The same for the node as a whole: it sends nothing and tells nothing.
-    var node = world.places[Passing.relay].node
+    var node = world.hosts[Passing.relay].node
     for datagram in passing.all.prefix(300) {
-      let outputs = node.receive(datagram, from: world.places[Passing.first].address, at: now)
+      let outputs = node.receive(datagram, from: world.hosts[Passing.first].address, at: now)
       #expect(outputs.isEmpty)
     }
     let keys = try relayKeys(passing)
@@ -113,8 +113,8 @@ struct RelayViewTests {
         #expect(opened == nil)
       }
       for key in passing.keys {
-        #expect(key.openAnnounce(datagram.dropFirst(1), kind: header[0]) == nil)
-        #expect(key.openAnnounce(datagram.dropFirst(13), kind: header[0]) == nil)
+        #expect(key.openAnnouncement(datagram.dropFirst(1), kind: header[0]) == nil)
+        #expect(key.openAnnouncement(datagram.dropFirst(13), kind: header[0]) == nil)
       }
     }
   }
@@ -144,8 +144,8 @@ struct RelayViewTests {
   /// them, it would be seen again.
   @Test func nothingOfAFlowComesBackInAnotherRun() throws {
     let runs = try [Passing(seed: 1), Passing(seed: 2)]
-    for place in runs[0].world.places.indices {
-      #expect(runs[0].world.id(place) == runs[1].world.id(place))
+    for position in runs[0].world.hosts.indices {
+      #expect(runs[0].world.id(position) == runs[1].world.id(position))
     }
     let seen = runs.map { run in Set(run.all.flatMap { words(unsteadyPart($0)) }) }
     #expect(seen[0].count > 100_000)
@@ -155,7 +155,7 @@ struct RelayViewTests {
 
   /// All that the relay has as a member of both channels, and from its identity.
   private func relayKeys(_ passing: Passing) throws -> [SecretBytes] {
-    let own = passing.world.places[Passing.relay].node.identity
+    let own = passing.world.hosts[Passing.relay].node.identity
     var keys = [own.linkKeys.secret]
     let ends = try [Passing.first, Passing.last].map {
       try #require(passing.world.id($0).x25519PublicKey)
@@ -195,9 +195,9 @@ private func sealedPart(_ datagram: [UInt8]) -> ArraySlice<UInt8> {
 private func words(_ bytes: ArraySlice<UInt8>) -> [UInt64] {
   var word: UInt64 = 0
   var words: [UInt64] = []
-  for (place, byte) in bytes.enumerated() {
+  for (position, byte) in bytes.enumerated() {
     word = word << 8 | UInt64(byte)
-    if place >= 7 { words.append(word) }
+    if position >= 7 { words.append(word) }
   }
   return words
 }

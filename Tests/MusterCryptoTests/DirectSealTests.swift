@@ -66,11 +66,11 @@ private func seal(
   func open(_ bytes: [UInt8]) -> [UInt8]? {
     DirectSeal.open(bytes, own: bert, other: anna.id, from: anna.id, context: context)
   }
-  for place in sealed.indices {
+  for index in sealed.indices {
     var altered = sealed
-    altered[place] ^= 0x10
+    altered[index] ^= 0x10
     #expect(open(altered) == nil)
-    #expect(open(Array(sealed.prefix(place))) == nil)
+    #expect(open(Array(sealed.prefix(index))) == nil)
   }
   #expect(open(sealed + [0]) == nil)
 }
@@ -81,9 +81,9 @@ private func seal(
   let seals = (0..<4).map { _ in
     DirectSeal.seal([1], from: anna, to: bert.id, context: context, entropy: &entropy)
   }
-  for (place, one) in seals.enumerated() {
+  for (index, one) in seals.enumerated() {
     #expect(one != nil)
-    for another in seals[..<place] { #expect(one != another) }
+    for another in seals[..<index] { #expect(one != another) }
   }
 }
 

@@ -53,16 +53,16 @@ private let seed = [UInt8](repeating: 7, count: 32)
 @Test func announcesOpenForTheSameChannelAndKindOnly() {
   var entropy = Entropy.seeded(1)
   let key = ChannelKey.fromName("lab")
-  let sealed = key.sealAnnounce([1, 2, 3], kind: 1, entropy: &entropy)
-  #expect(sealed.count == 3 + ChannelKey.announceOverhead)
-  #expect(key.openAnnounce(sealed[...], kind: 1) == [1, 2, 3])
-  #expect(key.openAnnounce(sealed[...], kind: 2) == nil)
-  #expect(ChannelKey.fromName("other").openAnnounce(sealed[...], kind: 1) == nil)
-  for length in sealed.indices { #expect(key.openAnnounce(sealed[..<length], kind: 1) == nil) }
-  for place in sealed.indices {
+  let sealed = key.sealAnnouncement([1, 2, 3], kind: 1, entropy: &entropy)
+  #expect(sealed.count == 3 + ChannelKey.announcementOverhead)
+  #expect(key.openAnnouncement(sealed[...], kind: 1) == [1, 2, 3])
+  #expect(key.openAnnouncement(sealed[...], kind: 2) == nil)
+  #expect(ChannelKey.fromName("other").openAnnouncement(sealed[...], kind: 1) == nil)
+  for length in sealed.indices { #expect(key.openAnnouncement(sealed[..<length], kind: 1) == nil) }
+  for index in sealed.indices {
     var altered = sealed
-    altered[place] ^= 0x10
-    #expect(key.openAnnounce(altered[...], kind: 1) == nil)
+    altered[index] ^= 0x10
+    #expect(key.openAnnouncement(altered[...], kind: 1) == nil)
   }
 }
 
@@ -73,8 +73,8 @@ private let seed = [UInt8](repeating: 7, count: 32)
   let keys = uses.flatMap {
     [key.handshakeKey($0, responder: .zero), key.handshakeKey($0, responder: other)]
   }
-  for (place, one) in keys.enumerated() {
-    for another in keys[..<place] { #expect(one != another) }
+  for (index, one) in keys.enumerated() {
+    for another in keys[..<index] { #expect(one != another) }
   }
 }
 

@@ -25,8 +25,8 @@ private func id(_ first: UInt8) throws -> NodeID {
     VerificationCode.text(channel: channel, eve, bert),
     VerificationCode.text(channel: other, anna, bert),
   ]
-  for (place, code) in codes.enumerated() {
-    #expect(!codes[..<place].contains(code))
+  for (index, code) in codes.enumerated() {
+    #expect(!codes[..<index].contains(code))
     #expect(code.split(separator: " ").map(\.count) == [5, 5, 5, 5, 5])
     #expect(code.filter { $0 != " " }.count == VerificationCode.digits)
     #expect(code.utf8.allSatisfy { $0 == 0x20 || (0x30...0x39).contains($0) })

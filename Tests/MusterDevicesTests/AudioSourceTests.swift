@@ -48,8 +48,8 @@ import Testing
   }
 
   @Test func aFileShorterThanAFrameIsLooped() throws {
-    let sound = [[UInt8]](repeating: [0xE8, 0x03], count: 100).flatMap { $0 }
-    let path = scratch.write("short.wav", TestFiles.wav(bits: 16, sound: sound))
+    let samples = [[UInt8]](repeating: [0xE8, 0x03], count: 100).flatMap { $0 }
+    let path = scratch.write("short.wav", TestFiles.wav(bits: 16, audio: samples))
     let audio = try #require(try AudioSources.open(path).next())
     #expect(audio.pcm == [Int16](repeating: 1000, count: 960))
   }
@@ -58,7 +58,7 @@ import Testing
     for (specification, part) in [
       ("mic:nonsense", "muster devices"), ("/nowhere.wav", "check the path"),
       (scratch.write("bad.wav", [1, 2, 3]), "ffmpeg"),
-      (scratch.write("empty.wav", TestFiles.wav(bits: 16, sound: [])), "name another file"),
+      (scratch.write("empty.wav", TestFiles.wav(bits: 16, audio: [])), "name another file"),
     ] {
       do {
         _ = try AudioSources.open(specification)

@@ -58,13 +58,13 @@ import Testing
     var random = PRNG(seed: seed)
     let ivf = [UInt8](TestFiles.read(TestFiles.path("media/bunny_320x180.ivf")).prefix(20_000))
     let y4m = TestFiles.y4m(count: 2, size: VideoSize(width: 48, height: 48))
-    let wav = TestFiles.wav(bits: 16, sound: random.bytes(2000))
+    let wav = TestFiles.wav(bits: 16, audio: random.bytes(2000))
     for round in 0..<300 {
       var bytes = [ivf, y4m, wav][round % 3]
       for _ in 0..<random.below(8) {
         // Mostly in the header, where it hurts.
-        let place = random.below(random.chance(0.8) ? 60 : bytes.count)
-        bytes[place] = UInt8(random.below(256))
+        let index = random.below(random.chance(0.8) ? 60 : bytes.count)
+        bytes[index] = UInt8(random.below(256))
       }
       if random.chance(0.5) { bytes.removeLast(random.below(bytes.count)) }
       let path = scratch.write("damaged", bytes)
@@ -82,7 +82,7 @@ import Testing
     let otherCodec = scratch.write("vp9.ivf", header)
     #expect(throws: DeviceError.self) { try IVFReader(path: otherCodec) }
     header[11] = UInt8(ascii: "0")
-    for place in 16..<20 { header[place] = 0 }
+    for index in 16..<20 { header[index] = 0 }
     let noTime = scratch.write("time.ivf", header)
     #expect(throws: DeviceError.self) { try IVFReader(path: noTime) }
   }
@@ -94,9 +94,9 @@ import Testing
   ])
   func everyEncodingOfWAVIsRead(bits: Int, tagAndSample: [Int]) throws {
     let sample = tagAndSample.dropFirst().map { UInt8($0) }
-    let sound = [[UInt8]](repeating: sample, count: 2 * 100).flatMap { $0 }
+    let audio = [[UInt8]](repeating: sample, count: 2 * 100).flatMap { $0 }
     let bytes = TestFiles.wav(
-      tag: tagAndSample[0], channels: 2, rate: 44_100, bits: bits, sound: sound)
+      tag: tagAndSample[0], channels: 2, rate: 44_100, bits: bits, audio: audio)
     let reader = try WAVReader(path: scratch.write("x.wav", bytes))
     #expect(reader.channels == 2 && reader.samplesPerSecond == 44_100)
     let pcm = try reader.next(1000)
@@ -106,27 +106,27 @@ import Testing
   }
 
   @Test func channelsAreAveraged() throws {
-    let sound = TestFiles.little(1000, 2) + TestFiles.little(3000, 2)
-    let path = scratch.write("s.wav", TestFiles.wav(channels: 2, bits: 16, sound: sound))
+    let audio = TestFiles.little(1000, 2) + TestFiles.little(3000, 2)
+    let path = scratch.write("s.wav", TestFiles.wav(channels: 2, bits: 16, audio: audio))
     #expect(try WAVReader(path: path).next(10) == [2000])
   }
 
   @Test(arguments: [0, 0xFFFF_FFFF, 1_000_000])
   func aWrongLengthMeansToTheEnd(declared: Int) throws {
-    let bytes = TestFiles.wav(bits: 16, sound: [1, 0, 2, 0, 3, 0], declared: declared)
+    let bytes = TestFiles.wav(bits: 16, audio: [1, 0, 2, 0, 3, 0], declared: declared)
     #expect(try WAVReader(path: scratch.write("l.wav", bytes)).next(10) == [1, 2, 3])
   }
 
   @Test func otherChunksAreSkipped() throws {
     let list = [UInt8]("LIST".utf8) + TestFiles.little(3, 4) + [1, 2, 3, 0]
-    let bytes = TestFiles.wav(bits: 16, sound: [7, 0], before: list)
+    let bytes = TestFiles.wav(bits: 16, audio: [7, 0], before: list)
     #expect(try WAVReader(path: scratch.write("c.wav", bytes)).next(10) == [7])
   }
 
   @Test(arguments: [0, 65, 60_000])
   func absurdChannelsAreRefused(channels: Int) {
     let path = scratch.write(
-      "n.wav", TestFiles.wav(channels: channels, bits: 16, sound: [0, 0]))
+      "n.wav", TestFiles.wav(channels: channels, bits: 16, audio: [0, 0]))
     #expect(throws: DeviceError.self) { try WAVReader(path: path) }
   }
 }

@@ -82,13 +82,13 @@ enum TestFiles {
 
   /// A WAV file with the given format chunk fields and sound.
   static func wav(
-    tag: Int = 1, channels: Int = 1, rate: Int = 48_000, bits: Int, sound: [UInt8],
+    tag: Int = 1, channels: Int = 1, rate: Int = 48_000, bits: Int, audio: [UInt8],
     declared: Int? = nil, before: [UInt8] = []
   ) -> [UInt8] {
     let block = channels * bits / 8
-    var bytes = [UInt8]("RIFF".utf8) + little(36 + sound.count, 4) + [UInt8]("WAVE".utf8) + before
+    var bytes = [UInt8]("RIFF".utf8) + little(36 + audio.count, 4) + [UInt8]("WAVE".utf8) + before
     bytes += [UInt8]("fmt ".utf8) + little(16, 4) + little(tag, 2) + little(channels, 2)
     bytes += little(rate, 4) + little(rate * block, 4) + little(block, 2) + little(bits, 2)
-    return bytes + [UInt8]("data".utf8) + little(declared ?? sound.count, 4) + sound
+    return bytes + [UInt8]("data".utf8) + little(declared ?? audio.count, 4) + audio
   }
 }

@@ -42,11 +42,11 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   for (engine, flight) in exchange() {
     var genuine = engine
     #expect(!genuine.receive(flight.datagram, from: flight.from, at: flight.arrivesAt).isEmpty)
-    for place in flight.datagram.indices {
+    for position in flight.datagram.indices {
       for bit: UInt8 in [1, 0x80] {
         var altered = flight.datagram
-        altered[place] ^= bit
-        expectSilence(engine, altered, flight, "byte \(place)")
+        altered[position] ^= bit
+        expectSilence(engine, altered, flight, "byte \(position)")
       }
     }
     for length in flight.datagram.indices {

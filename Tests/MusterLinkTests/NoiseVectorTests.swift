@@ -14,11 +14,11 @@ import Testing
 @Test func anAlteredHandshakeMessageIsRefused() throws {
   for vector in try NoiseVectors.load() {
     let message = try bytes(vector.messages[0].ciphertext)
-    for place in message.indices {
+    for index in message.indices {
       var altered = message
-      altered[place] ^= 1
+      altered[index] ^= 1
       var responder = try vector.responder()
-      #expect(responder.read(altered[...]) == nil, "\(vector.protocolName) byte \(place)")
+      #expect(responder.read(altered[...]) == nil, "\(vector.protocolName) byte \(index)")
     }
     for length in message.indices {
       var responder = try vector.responder()

@@ -4,7 +4,7 @@ import MusterLink
 import MusterWire
 import Testing
 
-private func pulse(every gap: Duration, count: Int = 200) -> (Pulse, Instant) {
+private func liveness(every gap: Duration, count: Int = 200) -> (PathLiveness, Instant) {
   let world = LinkWorld.linked()
   world.delay = .zero
   let link = world.link(to: 0)
@@ -16,47 +16,47 @@ private func pulse(every gap: Duration, count: Int = 200) -> (Pulse, Instant) {
   }
   world.say("last", from: 0, to: 1)
   world.run(for: .zero)
-  guard let pulse = world.nodes[1].engine.pulse(of: link) else {
+  guard let liveness = world.nodes[1].engine.liveness(of: link) else {
     preconditionFailure("there is a link")
   }
-  return (pulse, world.now)
+  return (liveness, world.now)
 }
 
 /// When a path is late, and when it is lost.
-struct PulseTests {
+struct PathLivenessTests {
   @Test(arguments: [
     (20, 120), (50, 150), (66, 198), (200, 600), (900, 1000),
   ])
   func threeUsualGapsMakeAPathLate(gap: Int, late: Int) {
-    let (pulse, last) = pulse(every: .milliseconds(Int64(gap)))
-    #expect(pulse.lastAt == last)
-    let patience = (pulse.lateAt - last).inMilliseconds
+    let (liveness, last) = liveness(every: .milliseconds(Int64(gap)))
+    #expect(liveness.lastAt == last)
+    let patience = (liveness.lateAt - last).inMilliseconds
     #expect(abs(patience - Double(late)) < 5, "after \(patience) ms")
   }
 
   @Test func whoIsAskedHasARoundTripAndAHalfToAnswerIn() {
-    let (pulse, _) = pulse(every: .milliseconds(20))
-    #expect(pulse.lostAt(roundTrip: .zero) - pulse.lateAt == .milliseconds(60))
-    #expect(pulse.lostAt(roundTrip: .milliseconds(100)) - pulse.lateAt == .milliseconds(150))
-    #expect(pulse.lostAt(roundTrip: .seconds(100)) - pulse.lateAt == .seconds(1))
+    let (liveness, _) = liveness(every: .milliseconds(20))
+    #expect(liveness.lostAt(roundTrip: .zero) - liveness.lateAt == .milliseconds(60))
+    #expect(liveness.lostAt(roundTrip: .milliseconds(100)) - liveness.lateAt == .milliseconds(150))
+    #expect(liveness.lostAt(roundTrip: .seconds(100)) - liveness.lateAt == .seconds(1))
   }
 
   @Test func aPathTakenAnewHasItsTime() {
     let world = LinkWorld.linked()
     world.run(for: .seconds(4))
-    let before = world.nodes[1].engine.pulse(of: world.link(to: 0))
+    let before = world.nodes[1].engine.liveness(of: world.link(to: 0))
     #expect(before.map { $0.lateAt < world.now } ?? false)
     world.nodes[0].address = Address(host: .v4(0x0A00_0063), port: 2000)
     world.nodes[0].reachableAt.append(world.nodes[0].address)
     world.say("from elsewhere", from: 0, to: 1)
     world.run(for: .milliseconds(50))
-    let after = world.nodes[1].engine.pulse(of: world.link(to: 0))
+    let after = world.nodes[1].engine.liveness(of: world.link(to: 0))
     #expect(after.map { $0.lateAt > world.now } ?? false)
   }
 }
 
 /// Two ways to a peer, of which the better one is taken.
-struct RaceTests {
+struct PathComparisonTests {
   private static let near = Address(host: .v4(0xC0A8_0105), port: 1000)
 
   /// A link whose peer may also be reached at another address, one way to which takes `delay`;
@@ -134,14 +134,14 @@ struct RaceTests {
 }
 
 /// Ways through a neighbour, which the engine takes for addresses.
-struct DetourPathTests {
-  private let detour = Address.detour(1)
-  private let other = Address.detour(2)
+struct RelayedPathTests {
+  private let relayed = Address.relayed(1)
+  private let other = Address.relayed(2)
 
   /// Node 0 speaks by way of a neighbour from now on.
-  private func speakThrough(_ way: Address, _ world: LinkWorld) {
-    world.nodes[0].address = way
-    world.nodes[0].reachableAt.append(way)
+  private func speakThrough(_ address: Address, _ world: LinkWorld) {
+    world.nodes[0].address = address
+    world.nodes[0].reachableAt.append(address)
   }
 
   private func path(_ world: LinkWorld) -> Address? {
@@ -151,10 +151,10 @@ struct DetourPathTests {
   @Test func whoHearsNothingDirectlyFollowsAtOnce() {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))
-    speakThrough(detour, world)
+    speakThrough(relayed, world)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(10))
-    #expect(path(world) == detour)
+    #expect(path(world) == relayed)
     #expect(world.nodes[1].engine.counters.challengesSent == 0)
   }
 
@@ -162,7 +162,7 @@ struct DetourPathTests {
     let world = LinkWorld.linked()
     world.say("directly", from: 0, to: 1)
     world.run(for: .milliseconds(50))
-    speakThrough(detour, world)
+    speakThrough(relayed, world)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     #expect(path(world) == LinkWorld.address(0))
@@ -172,7 +172,7 @@ struct DetourPathTests {
   @Test func fromOneNeighbourToAnother() {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))
-    speakThrough(detour, world)
+    speakThrough(relayed, world)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     speakThrough(other, world)
@@ -184,13 +184,13 @@ struct DetourPathTests {
   @Test func aWayOfOnesOwnIsChallengedAndTaken() {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))
-    speakThrough(detour, world)
+    speakThrough(relayed, world)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     world.nodes[0].address = LinkWorld.address(0)
     world.say("directly", from: 0, to: 1)
     world.run(for: .milliseconds(15))
-    #expect(path(world) == detour)
+    #expect(path(world) == relayed)
     world.run(for: .milliseconds(20))
     #expect(path(world) == LinkWorld.address(0))
   }
@@ -200,15 +200,15 @@ struct DetourPathTests {
     let world = LinkWorld.linked()
     let link = world.link(to: 0)
     world.run(for: .seconds(1))
-    world.nodes[0].reachableAt.append(detour)
-    world.perform(1, world.nodes[1].engine.probe(link, at: detour, now: world.now))
+    world.nodes[0].reachableAt.append(relayed)
+    world.perform(1, world.nodes[1].engine.probe(link, at: relayed, now: world.now))
     if isHeard {
       world.say("directly", from: 0, to: 1)
       world.run(for: .milliseconds(10))
     }
-    world.nodes[0].address = detour
+    world.nodes[0].address = relayed
     world.run(for: .milliseconds(30))
-    #expect(path(world) == (isHeard ? LinkWorld.address(0) : detour))
+    #expect(path(world) == (isHeard ? LinkWorld.address(0) : relayed))
   }
 
   @Test func ownChallengesLeaveRoomForThoseThatOthersBringAbout() {
@@ -216,7 +216,7 @@ struct DetourPathTests {
     let link = world.link(to: 0)
     world.run(for: .seconds(1))
     // Nobody answers there.
-    world.perform(1, world.nodes[1].engine.probe(link, at: detour, now: world.now))
+    world.perform(1, world.nodes[1].engine.probe(link, at: relayed, now: world.now))
     let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
     world.nodes[0].address = elsewhere
     world.nodes[0].reachableAt.append(elsewhere)
@@ -279,14 +279,14 @@ struct SteadyPathTests {
   @Test func aDirectWayIsKeptWhileRelayedDatagramsStillArrive() {
     let world = LinkWorld.linked()
     world.delay = .milliseconds(60)
-    let detour = Address.detour(1)
+    let relayed = Address.relayed(1)
     world.run(for: .seconds(1))
-    world.nodes[0].address = detour
-    world.nodes[0].reachableAt.append(detour)
+    world.nodes[0].address = relayed
+    world.nodes[0].reachableAt.append(relayed)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(100))
     let link = world.link(to: 0)
-    #expect(world.nodes[1].engine.address(of: link) == detour)
+    #expect(world.nodes[1].engine.address(of: link) == relayed)
     // The way of its own opens: node 1 asks, and node 0 answers directly but still speaks
     // through its neighbour for a while.
     world.perform(1, world.nodes[1].engine.probe(link, at: LinkWorld.address(0), now: world.now))
@@ -294,7 +294,7 @@ struct SteadyPathTests {
     world.nodes[0].address = LinkWorld.address(0)
     world.run(for: .milliseconds(100))
     #expect(world.nodes[1].engine.address(of: link) == LinkWorld.address(0))
-    world.nodes[0].address = detour
+    world.nodes[0].address = relayed
     for _ in 0..<10 {
       world.say("still by way of somebody", from: 0, to: 1)
       world.run(for: .milliseconds(20))
@@ -318,6 +318,6 @@ struct SteadyPathTests {
     world.perform(1, world.nodes[1].engine.receive(datagram, from: elsewhere, at: world.now))
   }
   #expect(world.nodes[1].engine.address(of: link) == elsewhere)
-  let late = world.nodes[1].engine.pulse(of: link)?.lateAt
+  let late = world.nodes[1].engine.liveness(of: link)?.lateAt
   #expect(late.map { $0 <= world.now + .seconds(3) } ?? false)
 }

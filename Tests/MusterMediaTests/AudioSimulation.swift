@@ -70,9 +70,9 @@ struct AudioSimulation {
   }
 
   private mutating func enqueue(_ packet: Packet, at instant: Instant) {
-    var place = inFlight.count
-    while place > 0, inFlight[place - 1].at > instant { place -= 1 }
-    inFlight.insert((instant, packet), at: place)
+    var index = inFlight.count
+    while index > 0, inFlight[index - 1].at > instant { index -= 1 }
+    inFlight.insert((instant, packet), at: index)
   }
 
   private static func payload(_ number: UInt32) -> [UInt8] {

@@ -8,19 +8,19 @@ import Testing
     VideoLayer(size: VideoSize(width: width, height: height), framesPerSecond: 30)
   }
   let ladder = [layer(320, 180), layer(640, 360), layer(1280, 720)]
-  let cases: [(wish: VideoWish, layers: [VideoLayer], choice: Int?)] = [
+  let cases: [(requested: RequestedResolution, layers: [VideoLayer], choice: Int?)] = [
     (.best, ladder, 2), (.none, ladder, nil), (.best, [], nil),
-    (VideoWish(width: 1280, height: 720), ladder, 2),
-    (VideoWish(width: 1279, height: 719), ladder, 1),
-    (VideoWish(width: 640, height: 360), ladder, 1),
-    (VideoWish(width: 100, height: 100), ladder, 0),
-    (VideoWish(width: 360, height: 640), ladder, 1),
-    (VideoWish(width: 640, height: 360), ladder.reversed(), 1),
-    (VideoWish(width: 400, height: 400), [layer(180, 320), layer(360, 640)], 1),
-    (VideoWish(width: 0, height: 400), ladder, nil),
+    (RequestedResolution(width: 1280, height: 720), ladder, 2),
+    (RequestedResolution(width: 1279, height: 719), ladder, 1),
+    (RequestedResolution(width: 640, height: 360), ladder, 1),
+    (RequestedResolution(width: 100, height: 100), ladder, 0),
+    (RequestedResolution(width: 360, height: 640), ladder, 1),
+    (RequestedResolution(width: 640, height: 360), ladder.reversed(), 1),
+    (RequestedResolution(width: 400, height: 400), [layer(180, 320), layer(360, 640)], 1),
+    (RequestedResolution(width: 0, height: 400), ladder, nil),
   ]
-  for (wish, layers, choice) in cases {
-    #expect(LayerChoice.layer(for: wish, among: layers) == choice, "\(wish)")
+  for (requested, layers, choice) in cases {
+    #expect(LayerChoice.layer(for: requested, among: layers) == choice, "\(requested)")
   }
 }
 

@@ -62,8 +62,8 @@ struct ModelDecoder {
       let flags = try reader.u8()
       let filler = reader.rest()
       // Every 61st byte and the last: enough to tell a part of another picture, and quick.
-      let places = Array(stride(from: filler.startIndex, to: filler.endIndex, by: 61))
-      guard places.allSatisfy({ filler[$0] == UInt8(id & 255) }),
+      let positions = Array(stride(from: filler.startIndex, to: filler.endIndex, by: 61))
+      guard positions.allSatisfy({ filler[$0] == UInt8(id & 255) }),
         filler.last.map({ $0 == UInt8(id & 255) }) ?? true
       else { return nil }
       if flags & 4 == 0 {

@@ -58,8 +58,8 @@ private func parsed(_ payload: [UInt8]) throws -> (VP8Descriptor, [UInt8]) {
     return try parsed(try #require(frame).payloads[0]).0
   }
   let first = descriptors[0]
-  let pictures = descriptors.map { (($0.pictureID ?? 0) &- (first.pictureID ?? 0)) & 0x7FFF }
-  #expect(pictures == [0, 1, 2, 3, 4, 5, 6])
+  let frames = descriptors.map { (($0.pictureID ?? 0) &- (first.pictureID ?? 0)) & 0x7FFF }
+  #expect(frames == [0, 1, 2, 3, 4, 5, 6])
   let bases = descriptors.map { ($0.tl0PicIdx ?? 0) &- (first.tl0PicIdx ?? 0) }
   #expect(bases == [0, 0, 0, 0, 1, 1, 2])
   let keys = descriptors.map { (($0.keyIndex ?? 0) &- (first.keyIndex ?? 0)) & 0x1F }

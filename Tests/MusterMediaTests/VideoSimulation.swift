@@ -119,8 +119,8 @@ struct VideoSimulation {
   }
 
   private mutating func schedule(_ event: Event, at instant: Instant) {
-    var place = queue.count
-    while place > 0, queue[place - 1].at > instant { place -= 1 }
-    queue.insert((instant, event), at: place)
+    var index = queue.count
+    while index > 0, queue[index - 1].at > instant { index -= 1 }
+    queue.insert((instant, event), at: index)
   }
 }

@@ -48,10 +48,10 @@ struct CallsWorld {
     } else {
       calls += 1
       let id = CallID(high: UInt64(node), low: calls)
-      publish(.claim(CallClaim(call: id, term: 1, startedAt: calls, order: 0)), by: node)
+      broadcast(.claim(CallClaim(call: id, term: 1, startedAt: calls, order: 0)), by: node)
       nodes[node].own = Participation(id: id, joined: arrivals)
     }
-    settleAll()
+    recomputeAll()
   }
 
   mutating func leave(_ node: Int) {
@@ -63,16 +63,16 @@ struct CallsWorld {
       let bodies = CallLedger.ending(
         call.info, by: own, claims: document.all(.claim), ends: document.all(.end),
         may: Self.anything)
-      for body in bodies { publish(body, by: node) }
+      for body in bodies { broadcast(body, by: node) }
     }
-    settleAll()
+    recomputeAll()
   }
 
   mutating func crash(_ node: Int) {
     nodes[node].isUp = false
     nodes[node].own = nil
     nodes[node].succession = Succession()
-    settleAll()
+    recomputeAll()
   }
 
   mutating func restart(_ node: Int) {
@@ -80,13 +80,13 @@ struct CallsWorld {
     nodes[node].isUp = true
     nodes[node].view = nil
     nodes[node].events = []
-    settleAll()
+    recomputeAll()
   }
 
   /// Cuts the members into two groups.
   mutating func split(_ sides: [Int]) {
     for (index, side) in sides.enumerated() { nodes[index].side = side }
-    settleAll()
+    recomputeAll()
   }
 
   mutating func heal() { split(nodes.map { _ in 0 }) }
@@ -97,7 +97,7 @@ struct CallsWorld {
     while now < end {
       now = min(end, now + .milliseconds(1 + prng.below(1000)))
       deliver(share)
-      settleAll()
+      recomputeAll()
     }
   }
 
@@ -105,7 +105,7 @@ struct CallsWorld {
 
   static func anything(_ capability: Capability, _ member: NodeID) -> Bool { true }
 
-  private mutating func publish(_ body: EntryBody, by node: Int) {
+  private mutating func broadcast(_ body: EntryBody, by node: Int) {
     let entry = nodes[node].pen.sign(body, lamport: nodes[node].document.lamport + 1)
     _ = nodes[node].document.insert(entry)
     for other in nodes.indices where other != node { flying.append((entry, other)) }
@@ -115,10 +115,10 @@ struct CallsWorld {
     var rest: [(entry: SignedEntry, to: Int)] = []
     for flight in prng.permuted(flying) {
       let receiver = nodes[flight.to]
-      let hasWay = nodes.contains {
+      let hasPath = nodes.contains {
         $0.isUp && $0.side == receiver.side && $0.document.contains(flight.entry.id.prefix)
       }
-      if receiver.isUp, hasWay, prng.chance(share) {
+      if receiver.isUp, hasPath, prng.chance(share) {
         _ = nodes[flight.to].document.insert(flight.entry)
       } else {
         rest.append(flight)
@@ -144,16 +144,16 @@ struct CallsWorld {
       may: Self.anything)
   }
 
-  private mutating func settleAll() {
+  private mutating func recomputeAll() {
     for _ in 0..<8 {
       var isQuiet = true
-      for node in nodes.indices where nodes[node].isUp && settle(node) { isQuiet = false }
+      for node in nodes.indices where nodes[node].isUp && recompute(node) { isQuiet = false }
       if isQuiet { return }
     }
   }
 
   /// True when something came of it.
-  private mutating func settle(_ node: Int) -> Bool {
+  private mutating func recompute(_ node: Int) -> Bool {
     let before = (nodes[node].own, nodes[node].view)
     if let mine = nodes[node].own, isOver(mine.id, for: node) { nodes[node].own = nil }
     var active = active(for: node)
@@ -174,7 +174,7 @@ struct CallsWorld {
       guard let info = active?.info else { break }
       let claim = CallClaim(
         call: info.id, term: term, startedAt: info.startedAt, order: info.order)
-      publish(.claim(claim), by: node)
+      broadcast(.claim(claim), by: node)
     }
     return verdict != .none || before != (nodes[node].own, nodes[node].view)
   }

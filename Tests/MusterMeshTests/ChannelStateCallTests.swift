@@ -14,8 +14,8 @@ struct ChannelStateCallTests {
   }
 
   private func joinAll(_ world: inout ChannelStateWorld) {
-    for place in world.nodes.indices {
-      world.startOrJoin(place, proposing: UInt64(place) + 1)
+    for index in world.nodes.indices {
+      world.startOrJoin(index, proposing: UInt64(index) + 1)
       world.run(for: .milliseconds(200))
     }
   }
@@ -37,9 +37,9 @@ struct ChannelStateCallTests {
     var world = ChannelStateWorld.mesh(count)
     world.forgetEvents()
     world.hold()
-    for place in 0..<count { world.startOrJoin(place, proposing: UInt64(10 - place)) }
-    for (place, node) in world.nodes.enumerated() {
-      #expect(node.state.call?.info.id == callID(UInt64(10 - place)))
+    for index in 0..<count { world.startOrJoin(index, proposing: UInt64(10 - index)) }
+    for (index, node) in world.nodes.enumerated() {
+      #expect(node.state.call?.info.id == callID(UInt64(10 - index)))
     }
     world.release()
     world.run(for: .seconds(2))
@@ -88,9 +88,9 @@ struct ChannelStateCallTests {
     world.act(0) { $0.leave(at: $1) }
     world.run(for: .seconds(1))
     #expect(world.nodes[0].state.isSettled)
-    for place in [1, 2] {
-      #expect(world.nodes[place].events.callEnds == [CallEndReason.ended])
-      #expect(world.nodes[place].events.left.map(\.reason) == [.left])
+    for index in [1, 2] {
+      #expect(world.nodes[index].events.callEnds == [CallEndReason.ended])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.left])
     }
   }
 
@@ -128,7 +128,7 @@ struct ChannelStateCallTests {
     for member in world.ids.dropFirst() {
       world.act(0) { $0.grant(role, to: member, expiresAt: 0, at: $1) }
     }
-    for place in 1..<count { world.connect(place, to: Array(0..<place)) }
+    for index in 1..<count { world.connect(index, to: Array(0..<index)) }
     world.run(for: .seconds(2))
     return world
   }
@@ -199,9 +199,9 @@ struct ChannelStateCallTests {
         .grant(
           Grant(
             subject: stranger.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)))
-      for (place, body) in bodies.enumerated() {
+      for (index, body) in bodies.enumerated() {
         let entry = SignedEntry.sign(
-          Entry(author: stranger.id, sequence: UInt64(place), lamport: lamport, body: body),
+          Entry(author: stranger.id, sequence: UInt64(index), lamport: lamport, body: body),
           by: stranger, in: world.channel)
         world.act(0) { $0.receive(.entry(entry.bytes), from: neighbour, at: $1) }
       }

@@ -20,7 +20,7 @@ struct ChannelStateTests {
 
   @Test func theEndsOfAChainKnowEachOtherUntilItBreaks() {
     var world = ChannelStateWorld(5)
-    for place in 1..<5 { world.connect(place, to: [place - 1]) }
+    for index in 1..<5 { world.connect(index, to: [index - 1]) }
     world.run(for: .seconds(3))
     for node in world.nodes { #expect(node.state.members.count == 4) }
     world.forgetEvents()
@@ -41,10 +41,10 @@ struct ChannelStateTests {
     world.forgetEvents()
     world.act(1) { $0.setFlags([.audioMuted, .left], at: $1) }
     world.run(for: .seconds(1))
-    for place in [0, 2] {
+    for index in [0, 2] {
       // Only who leaves says so.
-      #expect(world.nodes[place].state.member(world.ids[1])?.flags == [.audioMuted])
-      #expect(world.nodes[place].events.count == 1)
+      #expect(world.nodes[index].state.member(world.ids[1])?.flags == [.audioMuted])
+      #expect(world.nodes[index].events.count == 1)
     }
   }
 
@@ -59,10 +59,10 @@ struct ChannelStateTests {
     #expect(world.nodes[1].state.isSettled)
     world.disconnect(1, from: [0, 2], .left)
     world.run(for: .seconds(1))
-    for place in [0, 2] {
-      #expect(world.nodes[place].events.left.map(\.id) == [world.ids[1]])
-      #expect(world.nodes[place].events.left.map(\.reason) == [.left])
-      #expect(world.nodes[place].state.members.count == 1)
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.left.map(\.id) == [world.ids[1]])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.left])
+      #expect(world.nodes[index].state.members.count == 1)
     }
   }
 
@@ -74,9 +74,9 @@ struct ChannelStateTests {
     world.forgetEvents()
     world.comeBack(1, bootID: 1, to: [0, 2], .left)
     world.run(for: .seconds(3))
-    for place in [0, 2] {
-      #expect(world.nodes[place].events.joined == [world.ids[1]])
-      #expect(world.nodes[place].events.left.isEmpty)
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.joined == [world.ids[1]])
+      #expect(world.nodes[index].events.left.isEmpty)
     }
     #expect(world.nodes[1].state.members.count == 2)
     #expect(world.agree)
@@ -88,11 +88,11 @@ struct ChannelStateTests {
     world.crash(1)
     world.comeBack(1, bootID: 2, to: [0, 2], .replaced)
     world.run(for: .seconds(3))
-    for place in [0, 2] {
-      #expect(world.nodes[place].events.left.map(\.id) == [world.ids[1]])
-      #expect(world.nodes[place].events.left.map(\.reason) == [.replaced])
-      #expect(world.nodes[place].events.joined == [world.ids[1]])
-      #expect(world.nodes[place].state.member(world.ids[1])?.bootID == 2)
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.left.map(\.id) == [world.ids[1]])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.replaced])
+      #expect(world.nodes[index].events.joined == [world.ids[1]])
+      #expect(world.nodes[index].state.member(world.ids[1])?.bootID == 2)
     }
     #expect(world.nodes[1].state.members.count == 2)
     #expect(world.agree)
@@ -117,10 +117,10 @@ struct ChannelStateTests {
     #expect(world.nodes.allSatisfy { $0.events.isEmpty })
     world.crash(1)
     world.run(for: .seconds(8))
-    for place in [0, 2] {
-      #expect(world.nodes[place].events.left.map(\.id) == [world.ids[1]])
-      #expect(world.nodes[place].events.left.map(\.reason) == [.crashed])
-      #expect(world.nodes[place].state.suspected.isEmpty)
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.left.map(\.id) == [world.ids[1]])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.crashed])
+      #expect(world.nodes[index].state.suspected.isEmpty)
     }
   }
 
@@ -141,13 +141,13 @@ struct ChannelStateTests {
     world.say(1, "for one", to: 2)
     world.say(1, "for all")
     world.run(for: .seconds(1))
-    for place in [1, 2] {
-      #expect(world.nodes[place].events.texts == ["for one", "for all"])
-      #expect(world.nodes[place].state.history.first?.to == world.ids[2])
+    for index in [1, 2] {
+      #expect(world.nodes[index].events.texts == ["for one", "for all"])
+      #expect(world.nodes[index].state.history.first?.to == world.ids[2])
     }
-    for place in [0, 3] {
-      #expect(world.nodes[place].events.texts == ["for all"])
-      #expect(world.nodes[place].state.history.map(\.text) == ["for all"])
+    for index in [0, 3] {
+      #expect(world.nodes[index].events.texts == ["for all"])
+      #expect(world.nodes[index].state.history.map(\.text) == ["for all"])
     }
     #expect(world.agree)
   }

@@ -38,17 +38,17 @@ struct ChannelStateWorld {
           createdAt: 1000, settings: settings, name: "world"),
         by: founder)
     }
-    for place in 0..<count {
-      let identity = testIdentity(UInt64(place) + 1)
+    for index in 0..<count {
+      let identity = testIdentity(UInt64(index) + 1)
       nodes.append(Node(identity: identity, state: state(of: identity, life: 0, bootID: 1)))
-      act(place) { $0.enter(at: $1) }
+      act(index) { $0.enter(at: $1) }
     }
   }
 
   /// All of them linked to each other, and what they had to say about that said.
   static func mesh(_ count: Int) -> ChannelStateWorld {
     var world = ChannelStateWorld(count)
-    for place in 1..<count { world.connect(place, to: Array(0..<place)) }
+    for index in 1..<count { world.connect(index, to: Array(0..<index)) }
     world.run(for: .seconds(2))
     return world
   }
@@ -69,26 +69,26 @@ struct ChannelStateWorld {
   // MARK: What people and networks do
 
   mutating func act(
-    _ place: Int, _ body: (inout ChannelState, Instant) -> [ChannelState.Output]
+    _ index: Int, _ body: (inout ChannelState, Instant) -> [ChannelState.Output]
   ) {
-    perform(body(&nodes[place].state, now), of: place)
+    perform(body(&nodes[index].state, now), of: index)
     deliver()
   }
 
-  mutating func startOrJoin(_ place: Int, proposing call: UInt64) {
-    act(place) { $0.startOrJoinCall(proposing: callID(call), startedAt: 1000, at: $1) }
+  mutating func startOrJoin(_ index: Int, proposing call: UInt64) {
+    act(index) { $0.startOrJoinCall(proposing: callID(call), startedAt: 1000, at: $1) }
   }
 
-  mutating func say(_ place: Int, _ text: String, to receiver: Int? = nil) {
+  mutating func say(_ index: Int, _ text: String, to receiver: Int? = nil) {
     let receiver = receiver.map { nodes[$0].id }
-    act(place) { $0.say(text, to: receiver, at: $1) }
+    act(index) { $0.say(text, to: receiver, at: $1) }
   }
 
   /// Both ends have the link before anything arrives over it.
-  mutating func connect(_ place: Int, to others: [Int]) {
+  mutating func connect(_ index: Int, to others: [Int]) {
     hold()
     for other in others {
-      for (a, b) in [(place, other), (other, place)] {
+      for (a, b) in [(index, other), (other, index)] {
         let (peer, bootID) = (nodes[b].id, nodes[b].bootID)
         nodes[a].heard[peer] = now
         act(a) { $0.linkUp(peer, bootID: bootID, at: $1) }
@@ -97,10 +97,10 @@ struct ChannelStateWorld {
     release()
   }
 
-  mutating func disconnect(_ place: Int, from others: [Int], _ reason: LeaveReason) {
+  mutating func disconnect(_ index: Int, from others: [Int], _ reason: LeaveReason) {
     hold()
     for other in others {
-      for (a, b) in [(place, other), (other, place)] where nodes[a].isUp {
+      for (a, b) in [(index, other), (other, index)] where nodes[a].isUp {
         end(of: nodes[b].id, at: a, reason)
       }
     }
@@ -108,22 +108,22 @@ struct ChannelStateWorld {
   }
 
   /// It stops without a word; the others find out.
-  mutating func crash(_ place: Int) { nodes[place].isUp = false }
+  mutating func crash(_ index: Int) { nodes[index].isUp = false }
 
   /// A new process that remembers nothing, or the same one in the channel once more.
-  mutating func comeBack(_ place: Int, bootID: UInt64, to others: [Int], _ reason: LeaveReason) {
+  mutating func comeBack(_ index: Int, bootID: UInt64, to others: [Int], _ reason: LeaveReason) {
     hold()
-    let id = nodes[place].id
+    let id = nodes[index].id
     for other in others { end(of: id, at: other, reason) }
-    nodes[place].lives += 1
-    nodes[place].bootID = bootID
-    nodes[place].isUp = true
-    nodes[place].heard = PeerTable()
-    nodes[place].events = []
-    nodes[place].state = state(
-      of: nodes[place].identity, life: nodes[place].lives, bootID: bootID)
-    act(place) { $0.enter(at: $1) }
-    connect(place, to: others)
+    nodes[index].lives += 1
+    nodes[index].bootID = bootID
+    nodes[index].isUp = true
+    nodes[index].heard = PeerTable()
+    nodes[index].events = []
+    nodes[index].state = state(
+      of: nodes[index].identity, life: nodes[index].lives, bootID: bootID)
+    act(index) { $0.enter(at: $1) }
+    connect(index, to: others)
     release()
   }
 
@@ -135,7 +135,7 @@ struct ChannelStateWorld {
   }
 
   mutating func forgetEvents() {
-    for place in nodes.indices { nodes[place].events = [] }
+    for index in nodes.indices { nodes[index].events = [] }
   }
 
   mutating func run(for duration: Duration) {
@@ -145,34 +145,34 @@ struct ChannelStateWorld {
       for node in upNodes { due = min(due, node.state.deadline ?? end) }
       // A deadline that stays behind after its tick is a fault, but not one to hang on.
       now = min(end, max(due, now + .milliseconds(1)))
-      for place in nodes.indices where nodes[place].isUp { tick(place) }
+      for index in nodes.indices where nodes[index].isUp { tick(index) }
     }
   }
 
   // MARK: What follows
 
-  private mutating func tick(_ place: Int) {
-    guard let due = nodes[place].state.deadline, due <= now else { return }
-    let heard = nodes[place].heard
-    act(place) {
+  private mutating func tick(_ index: Int) {
+    guard let due = nodes[index].state.deadline, due <= now else { return }
+    let heard = nodes[index].heard
+    act(index) {
       $0.tick(at: $1, lastHeard: { heard[$0] }, roundTrip: { _ in .milliseconds(2) })
     }
   }
 
-  private mutating func end(of peer: NodeID, at place: Int, _ reason: LeaveReason) {
-    guard nodes[place].heard[peer] != nil else { return }
-    nodes[place].heard[peer] = nil
-    act(place) { $0.linkDown(peer, reason: reason, at: $1) }
+  private mutating func end(of peer: NodeID, at index: Int, _ reason: LeaveReason) {
+    guard nodes[index].heard[peer] != nil else { return }
+    nodes[index].heard[peer] = nil
+    act(index) { $0.linkDown(peer, reason: reason, at: $1) }
   }
 
-  private mutating func perform(_ outputs: [ChannelState.Output], of place: Int) {
+  private mutating func perform(_ outputs: [ChannelState.Output], of index: Int) {
     for output in outputs {
       switch output {
       case .send(let message, let peer):
         guard let to = nodes.firstIndex(where: { $0.id == peer }) else { continue }
-        flights.append((place, to, message))
-      case .event(let event): nodes[place].events.append(event)
-      case .fail(let peer): end(of: peer, at: place, .crashed)
+        flights.append((index, to, message))
+      case .event(let event): nodes[index].events.append(event)
+      case .fail(let peer): end(of: peer, at: index, .crashed)
       case .keep, .shown, .forget: break
       }
     }

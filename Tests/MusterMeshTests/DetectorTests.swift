@@ -23,11 +23,12 @@ private struct Watchers {
     isSilent = Array(repeating: false, count: count)
     self.loss = loss
     random = PRNG(seed: seed)
-    let hearing = Hearing(bootID: 1, heard: ids.map(\.key.prefix).sorted(), suspected: [])
-    for place in 0..<count {
-      for other in 0..<count where other != place {
-        detectors[place].linkUp(ids[other], at: now)
-        detectors[place].noted(hearing, of: ids[other], at: now)
+    let neighbourReport = NeighbourReport(
+      bootID: 1, heard: ids.map(\.key.prefix).sorted(), suspected: [])
+    for position in 0..<count {
+      for other in 0..<count where other != position {
+        detectors[position].linkUp(ids[other], at: now)
+        detectors[position].noted(neighbourReport, of: ids[other], at: now)
       }
     }
   }
@@ -37,43 +38,43 @@ private struct Watchers {
     let end = now + duration
     while now < end {
       now = now + .milliseconds(5)
-      for place in ids.indices where !isSilent[place] { tick(place) }
+      for position in ids.indices where !isSilent[position] { tick(position) }
     }
   }
 
-  private mutating func tick(_ place: Int) {
-    guard let due = detectors[place].deadline, due <= now else { return }
-    let row = heard[place]
-    let outputs = detectors[place].tick(
+  private mutating func tick(_ position: Int) {
+    guard let due = detectors[position].deadline, due <= now else { return }
+    let row = heard[position]
+    let outputs = detectors[position].tick(
       at: now, lastHeard: { id in ids.firstIndex(of: id).flatMap { row[$0] } },
       roundTrip: { _ in .milliseconds(2) })
-    for output in outputs { perform(output, of: place) }
+    for output in outputs { perform(output, of: position) }
   }
 
-  private mutating func arrives(_ place: Int, _ other: Int) -> Bool {
+  private mutating func arrives(_ position: Int, _ other: Int) -> Bool {
     guard !isSilent[other], !random.chance(loss) else { return false }
-    heard[other][place] = now
+    heard[other][position] = now
     return true
   }
 
-  private mutating func perform(_ output: FailureDetector.Output, of place: Int) {
+  private mutating func perform(_ output: FailureDetector.Output, of position: Int) {
     func index(_ id: NodeID) -> Int { ids.firstIndex(of: id) ?? 0 }
     switch output {
     case .ping(let peer):
       pings += 1
-      if arrives(place, index(peer)) { _ = arrives(index(peer), place) }
+      if arrives(position, index(peer)) { _ = arrives(index(peer), position) }
     case .ask(let helper, let target, let token):
-      guard arrives(place, index(helper)) else { return }
+      guard arrives(position, index(helper)) else { return }
       let outputs = detectors[index(helper)].receiveProbe(
-        target, token: token, from: ids[place], at: now)
+        target, token: token, from: ids[position], at: now)
       for output in outputs { perform(output, of: index(helper)) }
     case .answer(let requester, let target, let token, let answered):
-      guard arrives(place, index(requester)) else { return }
+      guard arrives(position, index(requester)) else { return }
       _ = detectors[index(requester)].receiveProbed(
-        target, token: token, answered: answered, from: ids[place], at: now)
+        target, token: token, answered: answered, from: ids[position], at: now)
     case .fails(let peer):
-      failed.append((place, index(peer), now))
-      detectors[place].linkDown(peer)
+      failed.append((position, index(peer), now))
+      detectors[position].linkDown(peer)
     case .suspects, .clears: break
     }
   }
@@ -135,8 +136,8 @@ struct DetectorTests {
     let (peer, helper) = (testIdentity(1).id, testIdentity(2).id)
     var detector = FailureDetector(seed: 1)
     for id in [peer, helper] { detector.linkUp(id, at: .zero) }
-    let hearing = Hearing(bootID: 1, heard: [peer.key.prefix], suspected: [])
-    detector.noted(hearing, of: helper, at: .zero)
+    let neighbourReport = NeighbourReport(bootID: 1, heard: [peer.key.prefix], suspected: [])
+    detector.noted(neighbourReport, of: helper, at: .zero)
     var now = Instant.zero
     while now < seconds(20) {
       now = now + .milliseconds(5)
@@ -179,20 +180,22 @@ struct ReachabilityTests {
   @Test func aChainIsReachedToItsEnd() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)],
-      hearing: [(id(2), heard([1, 3])), (id(3), heard([2, 4])), (id(4), heard([3]))])
+      neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([2, 4])), (id(4), heard([3]))])
     #expect(reached == [id(2), id(3), id(4)])
   }
 
   @Test func whoIsHeardButDoesNotHearIsNotThere() {
     let reached = Reachability.reachable(
-      from: id(1), links: [id(2)], hearing: [(id(2), heard([1, 3])), (id(3), heard([]))])
+      from: id(1), links: [id(2)], neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([]))])
     #expect(reached == [id(2)])
   }
 
   @Test func theOtherSideOfACutIsNotThere() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)],
-      hearing: [(id(2), heard([1])), (id(3), heard([1, 2, 4])), (id(4), heard([1, 2, 3]))])
+      neighbourReport: [
+        (id(2), heard([1])), (id(3), heard([1, 2, 4])), (id(4), heard([1, 2, 3])),
+      ])
     #expect(reached == [id(2)])
   }
 
@@ -209,10 +212,10 @@ struct ReachabilityTests {
       let left = members.indices.filter { !gone.contains($0) }
       var reached = [left[0]]
       var waiting = [left[0]]
-      while let place = waiting.popLast() {
+      while let position = waiting.popLast() {
         for other in left where !reached.contains(other) {
           guard
-            Topology.wants(members[place], members[other], members: members, bothInCall: false)
+            Topology.wants(members[position], members[other], members: members, bothInCall: false)
           else { continue }
           reached.append(other)
           waiting.append(other)

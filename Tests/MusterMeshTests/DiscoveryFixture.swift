@@ -41,11 +41,11 @@ struct Author {
     entropy = .seeded(number &* 31 &+ bootID)
   }
 
-  mutating func announce(echo: [UInt8]? = nil, addresses: [Address] = []) -> [UInt8] {
+  mutating func announcement(echo: [UInt8]? = nil, addresses: [Address] = []) -> [UInt8] {
     counter += 1
-    let announce = Announce(
+    let announcement = Announcement(
       author: identity.id, bootID: bootID, counter: counter, echo: echo, addresses: addresses)
-    return SignedAnnounce(announce, by: identity, in: testKey.channelID)
+    return SignedAnnouncement(announcement, by: identity, in: testKey.channelID)
       .datagram(sealedBy: testKey, entropy: &entropy)
   }
 
@@ -53,9 +53,9 @@ struct Author {
   mutating func prove(
     to discovery: inout Discovery, from source: Address, at now: Instant
   ) throws -> [Discovery.Output] {
-    let asked = discovery.receive(announce(), from: source, at: now)
+    let asked = discovery.receive(announcement(), from: source, at: now)
     let challenge = try #require(asked.sends.first?.challenge)
-    return discovery.receive(announce(echo: challenge.echo), from: source, at: now)
+    return discovery.receive(announcement(echo: challenge.echo), from: source, at: now)
   }
 }
 
@@ -73,11 +73,11 @@ struct Sent: Equatable {
   }
 }
 
-func openedAnnounce(_ datagram: [UInt8]?, key: ChannelKey = testKey) -> Announce? {
+func openedAnnouncement(_ datagram: [UInt8]?, key: ChannelKey = testKey) -> Announcement? {
   guard let datagram, let plaintext = DiscoveryDatagram.open(datagram, with: key) else {
     return nil
   }
-  return try? SignedAnnounce(decoding: plaintext).announce
+  return try? SignedAnnouncement(decoding: plaintext).announcement
 }
 
 extension Array where Element == Discovery.Output {

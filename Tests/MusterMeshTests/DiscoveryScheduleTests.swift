@@ -73,7 +73,7 @@ struct DiscoveryScheduleTests {
     _ = a.open(testKey, at: .zero)
     a.setLinked([(LinkID(channel: testKey.channelID, peer: testIdentity(2).id), peer)])
     let opened = a.open(otherKey, at: seconds(2)).sends
-    #expect(opened.contains { openedAnnounce($0.datagram, key: otherKey) != nil })
+    #expect(opened.contains { openedAnnouncement($0.datagram, key: otherKey) != nil })
     var early = 0
     drive(&a, until: seconds(4)) { _, outputs in early += outputs.sends.count }
     #expect(early >= 4)
@@ -110,8 +110,8 @@ struct DiscoveryScheduleTests {
     let addresses = (1...20).map(testAddress)
     let changed = a.setOwnAddresses([testAddress(1)] + addresses, at: seconds(30))
     #expect(changed.broadcasts.count == 1)
-    let announce = try #require(openedAnnounce(changed.broadcasts.first))
-    #expect(announce.addresses == Array(addresses.prefix(Limits.addresses)))
+    let announcement = try #require(openedAnnouncement(changed.broadcasts.first))
+    #expect(announcement.addresses == Array(addresses.prefix(Limits.addresses)))
     let deadline = try #require(a.deadline)
     #expect(deadline <= seconds(30.3))
     let same = a.setOwnAddresses([testAddress(1)] + addresses, at: seconds(31))
@@ -120,9 +120,11 @@ struct DiscoveryScheduleTests {
 
   @Test func countersGrowWithEveryRound() {
     var a = testDiscovery(1)
-    var counters = a.open(testKey, at: .zero).broadcasts.compactMap { openedAnnounce($0)?.counter }
+    var counters = a.open(testKey, at: .zero).broadcasts.compactMap {
+      openedAnnouncement($0)?.counter
+    }
     drive(&a, until: seconds(20)) { _, outputs in
-      counters += outputs.broadcasts.compactMap { openedAnnounce($0)?.counter }
+      counters += outputs.broadcasts.compactMap { openedAnnouncement($0)?.counter }
     }
     #expect(counters == (1...UInt64(counters.count)).map { $0 })
   }

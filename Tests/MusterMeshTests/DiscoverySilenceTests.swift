@@ -8,15 +8,15 @@ import Testing
 struct DiscoverySilenceTests {
   @Test func aReplayGetsNoAnswerWhereverItComesFrom() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
-    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
     _ = b.open(testKey, at: .zero)
     let challenge = try #require(
-      b.receive(announce, from: testAddress(1), at: .zero).sends.first)
+      b.receive(announcement, from: testAddress(1), at: .zero).sends.first)
     let answer = try #require(
       a.receive(challenge.datagram, from: testAddress(2), at: .zero).sends.first)
     #expect(b.receive(answer.datagram, from: testAddress(1), at: .zero).isFound)
 
-    for datagram in [announce, answer.datagram] {
+    for datagram in [announcement, answer.datagram] {
       for host in [1, 3, 4] {
         #expect(b.receive(datagram, from: testAddress(host), at: seconds(1)).isEmpty)
       }
@@ -31,9 +31,10 @@ struct DiscoverySilenceTests {
     _ = b.open(testKey, at: .zero)
     var echoes: [[UInt8]] = []
     for now in [Instant.zero, seconds(1)] {
-      let announces = now == .zero ? a.open(testKey, at: now) : a.restart(at: now)
-      let announce = try #require(announces.broadcasts.first)
-      let challenge = try #require(b.receive(announce, from: testAddress(1), at: now).sends.first)
+      let announcements = now == .zero ? a.open(testKey, at: now) : a.restart(at: now)
+      let announcement = try #require(announcements.broadcasts.first)
+      let challenge = try #require(
+        b.receive(announcement, from: testAddress(1), at: now).sends.first)
       echoes.append(try #require(challenge.challenge).echo)
       let answers = a.receive(challenge.datagram, from: testAddress(2), at: now)
       #expect(answers.sends.count == 1)
@@ -46,10 +47,10 @@ struct DiscoverySilenceTests {
   /// for more than the run that is here now.
   @Test func anAnswerFromBeforeAChannelWasLeftProvesNothing() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
-    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
     _ = b.open(testKey, at: .zero)
     let challenge = try #require(
-      b.receive(announce, from: testAddress(1), at: .zero).sends.first)
+      b.receive(announcement, from: testAddress(1), at: .zero).sends.first)
     let answer = try #require(
       a.receive(challenge.datagram, from: testAddress(2), at: .zero).sends.first)
     _ = b.close(channel: testKey.channelID, at: seconds(1))
@@ -60,16 +61,16 @@ struct DiscoverySilenceTests {
 
   @Test func afterARestartAReplayGetsAtMostOneChallengeSmallerThanItself() throws {
     var a = testDiscovery(1)
-    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
     var restarted = testDiscovery(2, bootID: 2)
     _ = restarted.open(testKey, at: .zero)
     var sent: [Sent] = []
     for second in 0..<100 {
       let now = seconds(Double(second))
-      sent += restarted.receive(announce, from: testAddress(66), at: now).sends
+      sent += restarted.receive(announcement, from: testAddress(66), at: now).sends
     }
     #expect(sent.count == 1)
-    #expect(sent.allSatisfy { $0.datagram.count < announce.count })
+    #expect(sent.allSatisfy { $0.datagram.count < announcement.count })
     #expect(restarted.counters.found == 0)
   }
 
@@ -77,11 +78,11 @@ struct DiscoverySilenceTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
-    let announce = author.announce()
+    let announcement = author.announcement()
     var sent = 0
     for host in 1...200 {
       let now = seconds(Double(host))
-      sent += b.receive(announce, from: testAddress(host), at: now).sends.count
+      sent += b.receive(announcement, from: testAddress(host), at: now).sends.count
     }
     #expect(sent <= 4)
   }
@@ -92,11 +93,11 @@ struct DiscoverySilenceTests {
     var author = Author(1)
     var sent = 0
     for _ in 0..<100 {
-      sent += b.receive(author.announce(), from: testAddress(1), at: .zero).sends.count
+      sent += b.receive(author.announcement(), from: testAddress(1), at: .zero).sends.count
     }
     #expect(sent == 6)
     var other = Author(3)
-    #expect(b.receive(other.announce(), from: testAddress(3), at: .zero).sends.count == 1)
+    #expect(b.receive(other.announcement(), from: testAddress(3), at: .zero).sends.count == 1)
   }
 
   @Test func aFloodOfStrangersHoldsTheBudget() {
@@ -105,13 +106,14 @@ struct DiscoverySilenceTests {
     var sent = 0
     for number in 0..<150 {
       var author = Author(1000 + UInt64(number))
-      sent += b.receive(author.announce(), from: testAddress(number), at: .zero).sends.count
+      sent += b.receive(author.announcement(), from: testAddress(number), at: .zero).sends.count
     }
     #expect(sent == 64)
     #expect(b.counters.overBudget == 86)
     for number in 0..<150 {
       var author = Author(2000 + UInt64(number))
-      sent += b.receive(author.announce(), from: testAddress(number), at: seconds(1)).sends.count
+      sent +=
+        b.receive(author.announcement(), from: testAddress(number), at: seconds(1)).sends.count
     }
     #expect(sent == 64 + 32)
   }
@@ -123,16 +125,16 @@ struct DiscoverySilenceTests {
     _ = try known.prove(to: &b, from: testAddress(1), at: .zero)
     for number in 0..<100 {
       var author = Author(1000 + UInt64(number))
-      _ = b.receive(author.announce(), from: testAddress(number), at: .zero)
+      _ = b.receive(author.announcement(), from: testAddress(number), at: .zero)
     }
-    #expect(b.receive(known.announce(), from: testAddress(1), at: .zero).isFound)
+    #expect(b.receive(known.announcement(), from: testAddress(1), at: .zero).isFound)
   }
 
   @Test func anotherKeyGetsSilence() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
-    let announce = try #require(a.open(otherKey, at: .zero).broadcasts.first)
+    let announcement = try #require(a.open(otherKey, at: .zero).broadcasts.first)
     _ = b.open(testKey, at: .zero)
-    #expect(b.receive(announce, from: testAddress(1), at: .zero).isEmpty)
+    #expect(b.receive(announcement, from: testAddress(1), at: .zero).isEmpty)
     #expect(b.counters.unreadable == 1)
   }
 
@@ -140,7 +142,7 @@ struct DiscoverySilenceTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
-    var datagram = author.announce()
+    var datagram = author.announcement()
     datagram[0] = DatagramKind.challenge.rawValue
     #expect(b.receive(datagram, from: testAddress(1), at: .zero).isEmpty)
     #expect(b.counters.unreadable == 1)
@@ -150,9 +152,9 @@ struct DiscoverySilenceTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var entropy = Entropy.seeded(5)
-    let forged = Announce(
+    let forged = Announcement(
       author: testIdentity(1).id, bootID: 1, counter: 1, echo: nil, addresses: [])
-    let datagram = SignedAnnounce(forged, by: testIdentity(3), in: testKey.channelID)
+    let datagram = SignedAnnouncement(forged, by: testIdentity(3), in: testKey.channelID)
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(b.receive(datagram, from: testAddress(3), at: .zero).isEmpty)
     #expect(b.counters.forged == 1)
@@ -162,9 +164,9 @@ struct DiscoverySilenceTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var entropy = Entropy.seeded(5)
-    let announce = Announce(
+    let announcement = Announcement(
       author: testIdentity(1).id, bootID: 1, counter: 1, echo: nil, addresses: [])
-    let datagram = SignedAnnounce(announce, by: testIdentity(1), in: otherKey.channelID)
+    let datagram = SignedAnnouncement(announcement, by: testIdentity(1), in: otherKey.channelID)
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(b.receive(datagram, from: testAddress(1), at: .zero).isEmpty)
     #expect(b.counters.forged == 1)
@@ -176,12 +178,12 @@ struct DiscoverySilenceTests {
     var author = Author(1)
     _ = try author.prove(to: &b, from: testAddress(1), at: .zero)
     var entropy = Entropy.seeded(5)
-    let forged = Announce(
+    let forged = Announcement(
       author: author.identity.id, bootID: 1, counter: .max, echo: nil, addresses: [])
-    let datagram = SignedAnnounce(forged, by: testIdentity(3), in: testKey.channelID)
+    let datagram = SignedAnnouncement(forged, by: testIdentity(3), in: testKey.channelID)
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(b.receive(datagram, from: testAddress(1), at: .zero).isEmpty)
-    #expect(b.receive(author.announce(), from: testAddress(1), at: .zero).isFound)
+    #expect(b.receive(author.announcement(), from: testAddress(1), at: .zero).isFound)
   }
 
   @Test(arguments: ["224.0.0.1:4000", "255.255.255.255:4000", "[ff02::1]:4000", "10.0.0.1:0"])
@@ -190,22 +192,22 @@ struct DiscoverySilenceTests {
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
     let source = try #require(Address(text))
-    #expect(b.receive(author.announce(), from: source, at: .zero).isEmpty)
+    #expect(b.receive(author.announcement(), from: source, at: .zero).isEmpty)
     #expect(b.counters.badSource == 1)
   }
 
   @Test func ownAnnouncesAreIgnored() throws {
     var a = testDiscovery(1)
-    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
-    #expect(a.receive(announce, from: testAddress(1), at: .zero).isEmpty)
-    #expect(a.counters.ownAnnounce == 1)
+    let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    #expect(a.receive(announcement, from: testAddress(1), at: .zero).isEmpty)
+    #expect(a.counters.ownAnnouncement == 1)
   }
 
   @Test func whatIsSealedButMalformedIsCounted() {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var (entropy, prng) = (Entropy.seeded(5), PRNG(seed: 5))
-    for kind in [DatagramKind.announce, .challenge] {
+    for kind in [DatagramKind.announcement, .challenge] {
       for count in 0..<130 where !(kind == .challenge && count == 64) {
         let datagram = DiscoveryDatagram.seal(
           prng.bytes(count), as: kind, with: testKey, entropy: &entropy)
@@ -222,7 +224,7 @@ struct DiscoverySilenceTests {
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
     for _ in 0..<1000 {
-      var datagram = author.announce(addresses: [testAddress(1)])
+      var datagram = author.announcement(addresses: [testAddress(1)])
       switch prng.below(3) {
       case 0: datagram[prng.below(datagram.count)] ^= UInt8(1 << prng.below(8))
       case 1: datagram.removeLast(1 + prng.below(datagram.count))
@@ -242,7 +244,7 @@ struct ChallengeAnswerTests {
     var entropy = Entropy.seeded(UInt64(echo))
     let challenge = Challenge(
       target: testIdentity(target).id, bootID: bootID, counter: counter,
-      echo: [UInt8](repeating: echo, count: Announce.echoBytes))
+      echo: [UInt8](repeating: echo, count: Announcement.echoBytes))
     return DiscoveryDatagram.seal(
       challenge.encoded(), as: .challenge, with: testKey, entropy: &entropy)
   }
@@ -252,9 +254,9 @@ struct ChallengeAnswerTests {
     _ = a.open(testKey, at: .zero)
     let asked = challenge(1)
     let answer = try #require(a.receive(asked, from: testAddress(2), at: .zero).sends.first)
-    let announce = try #require(openedAnnounce(answer.datagram))
-    #expect(announce.echo == [UInt8](repeating: 7, count: Announce.echoBytes))
-    #expect(announce.counter == 2)
+    let announcement = try #require(openedAnnouncement(answer.datagram))
+    #expect(announcement.echo == [UInt8](repeating: 7, count: Announcement.echoBytes))
+    #expect(announcement.counter == 2)
     #expect(a.receive(asked, from: testAddress(2), at: .zero).isEmpty)
     #expect(a.receive(asked, from: testAddress(3), at: seconds(10)).isEmpty)
     #expect(a.receive(asked, from: testAddress(3), at: seconds(100)).isEmpty)
@@ -291,10 +293,10 @@ struct ChallengeAnswerTests {
   @Test func answersCarryNoAddresses() throws {
     var a = testDiscovery(1)
     _ = a.setOwnAddresses([testAddress(1)], at: .zero)
-    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
-    #expect(openedAnnounce(announce)?.addresses == [testAddress(1)])
+    let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    #expect(openedAnnouncement(announcement)?.addresses == [testAddress(1)])
     let answer = try #require(
       a.receive(challenge(1), from: testAddress(2), at: .zero).sends.first)
-    #expect(openedAnnounce(answer.datagram)?.addresses == [])
+    #expect(openedAnnouncement(answer.datagram)?.addresses == [])
   }
 }

@@ -22,10 +22,10 @@ struct DocumentEntryTests {
   }
 
   @Test func everyChangedByteIsFound() {
-    for place in entry.bytes.indices {
+    for index in entry.bytes.indices {
       var bytes = entry.bytes
-      bytes[place] ^= 0x10
-      #expect(fault(bytes, in: testKey.channelID) != nil, "byte \(place)")
+      bytes[index] ^= 0x10
+      #expect(fault(bytes, in: testKey.channelID) != nil, "byte \(index)")
     }
   }
 

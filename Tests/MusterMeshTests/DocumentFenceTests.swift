@@ -5,8 +5,8 @@ import MusterWire
 import Testing
 
 /// An author who signs two entries under one sequence counts no more, anywhere.
-struct DocumentFenceTests {
-  private func fenceID(_ author: NodeID) -> EntryID {
+struct EquivocationTests {
+  private func equivocationID(_ author: NodeID) -> EntryID {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
   }
 
@@ -17,14 +17,14 @@ struct DocumentFenceTests {
     let other = Entries.signed(2, sequence: 500, lamport: 1, Entries.message("another's"))
     var document = Document.of([presence, other, pair[0]])
     let version = document.version(of: .presence)
-    guard case .fenced(author, let removed) = document.insert(pair[1]) else {
+    guard case .quarantined(author, let removed) = document.insert(pair[1]) else {
       Issue.record("not fenced")
       return
     }
     #expect(removed.sorted() == [presence, pair[0]].sorted())
-    #expect(document.fenced == [author] && document.all(.message) == [other])
+    #expect(document.quarantined == [author] && document.all(.message) == [other])
     #expect(document.version(of: .presence) != version)
-    let id = fenceID(author)
+    let id = equivocationID(author)
     #expect(document.digest == DocumentDigest(count: 2, sum: id &+ other.id))
     for entry in pair + [presence] { #expect(document.insert(entry) == .refused) }
     #expect(document.entry(id.prefix).sorted() == pair.sorted())
@@ -32,7 +32,7 @@ struct DocumentFenceTests {
 
   @Test func theWitnessesConvinceEveryone() {
     let first = Document.of(Entries.contradiction(1))
-    let witnesses = first.entry(fenceID(testIdentity(1).id).prefix)
+    let witnesses = first.entry(equivocationID(testIdentity(1).id).prefix)
     #expect(Document.of(witnesses).digest == first.digest)
     #expect(Document.of(witnesses.reversed()).digest == first.digest)
   }
@@ -45,7 +45,7 @@ struct DocumentFenceTests {
     let newer = Entries.signed(1, sequence: 6, lamport: 6, Entries.presence("newer"))
     for entries in [[newer] + pair, [pair[0], newer, pair[1]], pair + [newer]] {
       let document = Document.of(entries)
-      #expect(document.fenced == [testIdentity(1).id])
+      #expect(document.quarantined == [testIdentity(1).id])
       #expect(document.count == 1)
     }
   }
@@ -54,19 +54,19 @@ struct DocumentFenceTests {
     let old = Entries.signed(1, sequence: 5, lamport: 5, Entries.presence("old"))
     let new = Entries.signed(1, sequence: 6, lamport: 6, Entries.presence("new"))
     let document = Document.of([old, new, old, old, new])
-    #expect(document.fenced.isEmpty && document.all(.presence) == [new])
+    #expect(document.quarantined.isEmpty && document.all(.presence) == [new])
   }
 
   /// Of too many, everybody fences the same ones.
   @Test func fencesAreBoundedAlike() {
-    let authors = UInt64(Limits.fencedAuthors + 20)
+    let authors = UInt64(Limits.quarantinedAuthors + 20)
     let pairs = (1...authors).map { Entries.contradiction($0) }
     let rising = Document.of(pairs.flatMap { $0 })
     let falling = Document.of(pairs.reversed().flatMap { $0 })
-    #expect(rising.fenced.count == Limits.fencedAuthors)
-    #expect(rising.fenced == falling.fenced)
+    #expect(rising.quarantined.count == Limits.quarantinedAuthors)
+    #expect(rising.quarantined == falling.quarantined)
     let smallest = (1...authors).map { testIdentity($0).id }
-      .sorted { fenceID($0) < fenceID($1) }.prefix(Limits.fencedAuthors)
-    #expect(rising.fenced == smallest.sorted())
+      .sorted { equivocationID($0) < equivocationID($1) }.prefix(Limits.quarantinedAuthors)
+    #expect(rising.quarantined == smallest.sorted())
   }
 }

@@ -18,8 +18,9 @@ enum Entries {
     .presence(Presence(bootID: 1, flags: [], name: name, call: nil, layers: []))
   }
 
-  static func hearing(_ heard: [NodeID]) -> EntryBody {
-    .hearing(Hearing(bootID: 1, heard: heard.map(\.key.prefix).sorted(), suspected: []))
+  static func neighbourReport(_ heard: [NodeID]) -> EntryBody {
+    .neighbourReport(
+      NeighbourReport(bootID: 1, heard: heard.map(\.key.prefix).sorted(), suspected: []))
   }
 
   static func message(_ text: String) -> EntryBody {
@@ -46,7 +47,7 @@ enum Entries {
     let number = UInt64(prng.below(1000))
     switch prng.below(8) {
     case 0, 1: return presence("name \(number)")
-    case 2: return hearing([testIdentity(1).id])
+    case 2: return neighbourReport([testIdentity(1).id])
     case 3: return claim(number)
     case 4: return end(number)
     case 5: return .unknown(kind: 200, [UInt8(truncatingIfNeeded: number)])
@@ -73,6 +74,6 @@ extension Document {
 
   /// Everything that it says, for comparison.
   var summary: [[EntryID]] {
-    EntryBody.Kind.allCases.map { kind in all(kind).map(\.id) } + [fenced.map(\.key)]
+    EntryBody.Kind.allCases.map { kind in all(kind).map(\.id) } + [quarantined.map(\.key)]
   }
 }

@@ -85,10 +85,10 @@ struct DocumentPropertyTests {
       case .inserted(let removed):
         held.append(entry)
         held.removeAll(where: removed.contains)
-      case .fenced(_, let removed): held.removeAll(where: removed.contains)
+      case .quarantined(_, let removed): held.removeAll(where: removed.contains)
       case .known, .superseded, .refused: break
       }
-      #expect(document.count == held.count + document.fenced.count, "seed \(seed)")
+      #expect(document.count == held.count + document.quarantined.count, "seed \(seed)")
     }
     #expect(held.allSatisfy { document.entry($0.id.prefix) == [$0] }, "seed \(seed)")
   }

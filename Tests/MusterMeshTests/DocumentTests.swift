@@ -29,7 +29,7 @@ struct DocumentTests {
     #expect(document.insert(new) == .inserted(removed: [old]))
     #expect(document.insert(old) == .superseded)
     #expect(document.newest(.presence, of: testIdentity(1).id) == new)
-    #expect(document.newest(.hearing, of: testIdentity(1).id) == nil)
+    #expect(document.newest(.neighbourReport, of: testIdentity(1).id) == nil)
     #expect(document.all(.presence) == [new])
     #expect(document.digest == DocumentDigest(count: 1, sum: new.id))
   }
@@ -101,7 +101,7 @@ struct DocumentTests {
         Entries.signed(1, sequence: 500, lamport: 9, Entries.presence("new")),
       ]
     let expected = Document.of(words, exempt: owner)
-    #expect(expected.fenced.isEmpty && expected.count == 3)
+    #expect(expected.quarantined.isEmpty && expected.count == 3)
     #expect(expected.newest(.presence, of: owner) == words[3])
     #expect(Document.of(words.reversed(), exempt: owner).digest == expected.digest)
   }

@@ -100,18 +100,18 @@ struct GossipNet {
     let entry = Entries.signed(
       UInt64(node + 1), sequence: sequences[node], lamport: nodes[node].document.lamport + 1,
       body)
-    publish(entry, at: node)
+    broadcast(entry, at: node)
     return entry
   }
 
-  mutating func publish(_ entry: SignedEntry, at node: Int) {
-    input(node) { $0.publish(entry, at: $1) }
+  mutating func broadcast(_ entry: SignedEntry, at node: Int) {
+    input(node) { $0.broadcast(entry, at: $1) }
   }
 
   /// Everyone tells whom it hears.
   mutating func introduceAll() {
     for node in nodes.indices {
-      say(node, Entries.hearing(links[node].map { identities[$0].id }))
+      say(node, Entries.neighbourReport(links[node].map { identities[$0].id }))
     }
   }
 
@@ -122,7 +122,7 @@ struct GossipNet {
   }
 
   /// How long it took until all documents were the same; nil if they are not after `limit`.
-  mutating func settle(within limit: Duration) -> Duration? {
+  mutating func recompute(within limit: Duration) -> Duration? {
     let start = now
     while !agrees {
       guard now - start < limit else { return nil }

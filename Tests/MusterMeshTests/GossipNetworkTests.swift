@@ -33,15 +33,15 @@ struct GossipNetworkTests {
       var prng = PRNG(seed: seed)
       var net = GossipNet(8, links: shape.links(8, seed: seed), loss: loss, seed: seed)
       net.introduceAll()
-      var said: [SignedEntry] = []
+      var sent: [SignedEntry] = []
       for number in 0..<40 {
-        said.append(net.say(prng.below(8), Entries.message("text \(number)")))
+        sent.append(net.say(prng.below(8), Entries.message("text \(number)")))
         net.say(prng.below(8), Entries.presence("name \(number)"))
         net.run(.milliseconds(Int64(prng.below(100))))
       }
-      let took = net.settle(within: .seconds(30))
+      let took = net.recompute(within: .seconds(30))
       #expect(took != nil, "\(shape), loss \(loss), seed \(seed)")
-      #expect(said.allSatisfy { net.haveAll($0) }, "\(shape), loss \(loss), seed \(seed)")
+      #expect(sent.allSatisfy { net.haveAll($0) }, "\(shape), loss \(loss), seed \(seed)")
       if loss == 0, let took { #expect(took < .seconds(1), "\(shape), seed \(seed)") }
     }
   }
@@ -96,7 +96,7 @@ struct GossipNetworkTests {
     }
     #expect(!net.agrees)
     net.connect(2, 3)
-    let settled = net.settle(within: .seconds(10))
+    let settled = net.recompute(within: .seconds(10))
     let took = try #require(settled)
     #expect(took < .seconds(2))
   }
@@ -107,7 +107,7 @@ struct GossipNetworkTests {
     for number in 0..<700 { net.say(0, Entries.message("text \(number)")) }
     for number in 0..<50 { net.say(1, Entries.message("mine \(number)")) }
     net.connect(0, 1)
-    let settled = net.settle(within: .seconds(20))
+    let settled = net.recompute(within: .seconds(20))
     let took = try #require(settled)
     #expect(took < .seconds(10))
     // Every entry crosses once, and little more.
@@ -120,12 +120,12 @@ struct GossipNetworkTests {
     let author = testIdentity(40).id
     let pair = Entries.contradiction(40)
     let newer = Entries.signed(40, sequence: 900, lamport: 900, Entries.presence("newer"))
-    net.publish(newer, at: 3)
-    net.publish(pair[0], at: 0)
-    net.publish(pair[1], at: 5)
-    let took = net.settle(within: .seconds(20))
+    net.broadcast(newer, at: 3)
+    net.broadcast(pair[0], at: 0)
+    net.broadcast(pair[1], at: 5)
+    let took = net.recompute(within: .seconds(20))
     #expect(took != nil)
-    #expect(net.nodes.allSatisfy { $0.document.fenced == [author] && $0.document.count == 1 })
+    #expect(net.nodes.allSatisfy { $0.document.quarantined == [author] && $0.document.count == 1 })
   }
 
   @Test func outdatedWitnessesReachThoseWhoKnowBetter() {
@@ -133,12 +133,12 @@ struct GossipNetworkTests {
     let pair = ["this", "that"].map {
       Entries.signed(40, sequence: 5, lamport: 5, Entries.presence($0))
     }
-    for entry in pair { net.publish(entry, at: 0) }
-    net.publish(
+    for entry in pair { net.broadcast(entry, at: 0) }
+    net.broadcast(
       Entries.signed(40, sequence: 6, lamport: 6, Entries.presence("newer")), at: 1)
     net.connect(0, 1)
-    #expect(net.settle(within: .seconds(5)) != nil)
-    #expect(net.nodes.allSatisfy { $0.document.fenced == [testIdentity(40).id] })
+    #expect(net.recompute(within: .seconds(5)) != nil)
+    #expect(net.nodes.allSatisfy { $0.document.quarantined == [testIdentity(40).id] })
   }
 
   @Test func newsComesRoundWhenALinkIsLost() {

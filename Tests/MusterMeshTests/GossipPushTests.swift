@@ -29,7 +29,7 @@ struct GossipPushTests {
   @Test func aNewLinkHearsFirstWhoThisIs() throws {
     var gossip = Gossip.linked(1, to: [])
     let presence = Entries.signed(1, sequence: 1, lamport: 1, Entries.presence("one"))
-    _ = gossip.publish(presence, at: seconds(1))
+    _ = gossip.broadcast(presence, at: seconds(1))
     let sends = gossip.linkUp(peer, at: seconds(2)).sends
     #expect(sends.map(\.to) == [peer, peer])
     #expect(sends.map(\.message) == [.entry(presence.bytes), .digest(gossip.document.digest)])
@@ -38,9 +38,10 @@ struct GossipPushTests {
   @Test func newsPassesByItsSourceAndWhoeverItsAuthorHears() {
     var gossip = Gossip.linked(1, to: [2, 3, 4])
     let (third, fourth) = (testIdentity(3).id, testIdentity(4).id)
-    let hearing = Entries.signed(2, sequence: 1, lamport: 1, Entries.hearing([third]))
+    let neighbourReport = Entries.signed(
+      2, sequence: 1, lamport: 1, Entries.neighbourReport([third]))
     let message = Entries.signed(2, sequence: 2, lamport: 2, Entries.message("hello"))
-    for entry in [hearing, message] {
+    for entry in [neighbourReport, message] {
       let out = gossip.receive(.entry(entry.bytes), from: peer, at: seconds(1))
       #expect(out.contains(.inserted(entry, removed: [])))
       #expect(out.entries(to: peer).isEmpty && out.entries(to: third).isEmpty)
@@ -76,7 +77,7 @@ struct GossipPushTests {
   @Test func whatIsNotAcknowledgedIsSentAgainForAWhile() {
     var gossip = Gossip.linked(1, to: [2])
     let message = messages(1)[0]
-    var times = gossip.publish(message, at: seconds(1)).entries(to: peer).map { _ in seconds(1) }
+    var times = gossip.broadcast(message, at: seconds(1)).entries(to: peer).map { _ in seconds(1) }
     for (at, out) in drive(&gossip, until: seconds(60)) {
       times += out.entries(to: peer).map { _ in at }
     }
@@ -90,7 +91,7 @@ struct GossipPushTests {
   @Test func anEntryIsSettledWhenAllHaveIt() {
     var gossip = Gossip.linked(1, to: [2, 3])
     let message = messages(1)[0]
-    _ = gossip.publish(message, at: seconds(1))
+    _ = gossip.broadcast(message, at: seconds(1))
     #expect(!gossip.isSettled(message.id))
     _ = gossip.receive(.entriesReceived([message.id.prefix]), from: peer, at: seconds(1.1))
     #expect(!gossip.isSettled(message.id))
@@ -103,8 +104,8 @@ struct GossipPushTests {
     var gossip = Gossip.linked(1, to: [2])
     let old = Entries.signed(1, sequence: 1, lamport: 1, Entries.presence("old"))
     let new = Entries.signed(1, sequence: 2, lamport: 2, Entries.presence("new"))
-    #expect(gossip.publish(old, at: seconds(1)).entries(to: peer) == [old.bytes])
-    #expect(gossip.publish(new, at: seconds(1.1)).entries(to: peer) == [new.bytes])
+    #expect(gossip.broadcast(old, at: seconds(1)).entries(to: peer) == [old.bytes])
+    #expect(gossip.broadcast(new, at: seconds(1.1)).entries(to: peer) == [new.bytes])
     #expect(gossip.isSettled(old.id))
     let later = drive(&gossip, until: seconds(60)).flatMap { $0.out.entries(to: peer) }
     #expect(!later.isEmpty && later.allSatisfy { $0 == new.bytes })
@@ -113,7 +114,7 @@ struct GossipPushTests {
   @Test func aSilentNeighbourIsNeverFlooded() {
     var gossip = Gossip.linked(1, to: [2])
     let entries = messages(100)
-    let first = entries.flatMap { gossip.publish($0, at: seconds(1)).entries(to: peer) }
+    let first = entries.flatMap { gossip.broadcast($0, at: seconds(1)).entries(to: peer) }
     #expect(first == entries.prefix(4).map(\.bytes))
     for (at, out) in drive(&gossip, until: seconds(300)) {
       #expect(out.entries(to: peer).count <= 4, "at \(at)")
@@ -124,7 +125,7 @@ struct GossipPushTests {
     var gossip = Gossip.linked(1, to: [2])
     let entries = messages(500)
     var now = seconds(1)
-    var waiting = entries.flatMap { gossip.publish($0, at: now).entries(to: peer) }
+    var waiting = entries.flatMap { gossip.broadcast($0, at: now).entries(to: peer) }
     var (rounds, most, arrived) = (0, 0, 0)
     while !waiting.isEmpty, rounds < 1000 {
       rounds += 1
@@ -145,9 +146,9 @@ struct GossipPushTests {
   @Test func callsGoBeforeMessages() {
     var gossip = Gossip.linked(1, to: [2])
     let texts = messages(10)
-    for entry in texts { _ = gossip.publish(entry, at: seconds(1)) }
+    for entry in texts { _ = gossip.broadcast(entry, at: seconds(1)) }
     let claim = Entries.signed(1, sequence: 99, lamport: 99, Entries.claim(1))
-    #expect(gossip.publish(claim, at: seconds(1)).entries(to: peer).isEmpty)
+    #expect(gossip.broadcast(claim, at: seconds(1)).entries(to: peer).isEmpty)
     let out = gossip.receive(
       .entriesReceived([texts[0].id.prefix]), from: peer, at: seconds(1.05))
     #expect(out.entries(to: peer).first == claim.bytes)

@@ -10,7 +10,7 @@ private struct Apart {
   var nodes: [Discovery]
   var server = RendezvousServer(entropy: .seeded(9))
   var now = seconds(5)
-  let place = testAddress(99)
+  let index = testAddress(99)
   /// Nothing reaches the rendezvous or comes from it while it is off.
   var isServing = true
   /// Another process answers whatever comes after a hello.
@@ -21,7 +21,7 @@ private struct Apart {
   private var holes: [Set<Int>]
   private(set) var found: [Set<Int>]
   /// Announces from node to node, let through or not.
-  private(set) var knocks = 0
+  private(set) var candidateProbes = 0
   private var renewals: UInt64 = 0
 
   init(_ count: Int) {
@@ -35,7 +35,7 @@ private struct Apart {
   }
 
   mutating func begin(_ number: Int, at rendezvous: [Address]? = nil) {
-    perform(nodes[number].setRendezvous(rendezvous ?? [place], at: now), of: number)
+    perform(nodes[number].setRendezvous(rendezvous ?? [index], at: now), of: number)
   }
 
   mutating func run(for duration: Duration) {
@@ -62,7 +62,7 @@ private struct Apart {
 
   private mutating func send(_ datagram: [UInt8], from number: Int, to address: Address) {
     let source = testAddress(number + 1)
-    if address == place {
+    if address == index {
       guard isServing else { return }
       let answers = server.receive(datagram, from: source, seconds: 1_700_000_000, at: now)
       if renewsAfterHello, DatagramKind(of: datagram) == .rendezvousHello {
@@ -71,10 +71,10 @@ private struct Apart {
       }
       for case .send(let answer, let receiver) in answers {
         guard let other = node(at: receiver) else { continue }
-        perform(nodes[other].receive(answer, from: place, at: now), of: other)
+        perform(nodes[other].receive(answer, from: index, at: now), of: other)
       }
     } else if let other = node(at: address) {
-      knocks += 1
+      candidateProbes += 1
       guard !isCut else { return }
       holes[number].insert(other)
       guard holes[other].contains(number) else { return }
@@ -154,7 +154,7 @@ struct RendezvousDiscoveryTests {
 
   @Test func aDeadRendezvousDelaysNobody() {
     var apart = Apart(2)
-    for number in 0...1 { apart.begin(number, at: [testAddress(98), apart.place]) }
+    for number in 0...1 { apart.begin(number, at: [testAddress(98), apart.index]) }
     apart.run(for: .milliseconds(300))
     #expect(apart.found == [[1], [0]])
   }
@@ -165,7 +165,7 @@ struct RendezvousDiscoveryTests {
     // The other one leaves an announce, and does not knock itself.
     apart.begin(1)
     apart.run(for: .seconds(1))
-    let before = apart.knocks
+    let before = apart.candidateProbes
     for number in 0...1 {
       apart.nodes[number].setLinked([
         (
@@ -176,7 +176,7 @@ struct RendezvousDiscoveryTests {
       ])
     }
     apart.run(for: .seconds(600))
-    #expect(apart.knocks == before)
+    #expect(apart.candidateProbes == before)
   }
 
   @Test func recordsThatNobodyAskedForAreDropped() {
@@ -185,7 +185,7 @@ struct RendezvousDiscoveryTests {
     _ = discovery.setRendezvous([testAddress(99)], at: .zero)
     var author = Author(2)
     let records = RendezvousRecords(
-      token: 1, records: [.init(seen: testAddress(5), announce: author.announce())])
+      token: 1, records: [.init(seen: testAddress(5), announcement: author.announcement())])
     #expect(discovery.receive(records.encoded(), from: testAddress(99), at: .zero).isEmpty)
     #expect(discovery.counters.foreignRecords == 1)
   }

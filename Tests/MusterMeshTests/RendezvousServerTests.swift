@@ -28,21 +28,21 @@ private struct Meeting {
 
   mutating func register(
     _ slot: UInt64, from source: Address, in key: ChannelKey = testKey,
-    announce: [UInt8] = [1, 2, 3], wants: Bool = true, at other: Address? = nil
+    announcement: [UInt8] = [1, 2, 3], wants: Bool = true, at other: Address? = nil
   ) throws -> [Sent] {
     let cookie = try cookie(source)
-    let bytes = registration(slot, cookie, in: key, announce: announce, wants: wants)
+    let bytes = registration(slot, cookie, in: key, announcement: announcement, wants: wants)
     return receive(bytes, from: other ?? source)
   }
 
   func registration(
     _ slot: UInt64, _ cookie: RendezvousCookie, in key: ChannelKey = testKey,
-    announce: [UInt8] = [1, 2, 3], wants: Bool = true, signer: ChannelKey? = nil
+    announcement: [UInt8] = [1, 2, 3], wants: Bool = true, signer: ChannelKey? = nil
   ) -> [UInt8] {
     let tag = key.rendezvousTag(period: cookie.period)
     let bytes = RendezvousRegistration(
       token: slot, cookie: cookie.cookie, period: cookie.period, tag: tag.id.key, slot: slot,
-      wantsRecords: wants, announce: announce
+      wantsRecords: wants, announcement: announcement
     ).encoded()
     let signing = (signer ?? key).rendezvousTag(period: cookie.period)
     return bytes + signing.sign(Array("muster/1 rendezvous".utf8) + bytes)
@@ -57,23 +57,23 @@ struct RendezvousServerTests {
   @Test func theTwoWhoComeAreToldOfEachOther() throws {
     var meeting = Meeting()
     let (a, b) = (testAddress(1), testAddress(2))
-    let first = try meeting.register(1, from: a, announce: [1])
+    let first = try meeting.register(1, from: a, announcement: [1])
     #expect(first.count == 1 && first[0].address == a)
     #expect(try records(first[0]).isEmpty)
-    let second = try meeting.register(2, from: b, announce: [2])
+    let second = try meeting.register(2, from: b, announcement: [2])
     #expect(second.map(\.address) == [b, a])
-    #expect(try records(second[0]) == [.init(seen: a, announce: [1])])
-    #expect(try records(second[1]) == [.init(seen: b, announce: [2])])
+    #expect(try records(second[0]) == [.init(seen: a, announcement: [1])])
+    #expect(try records(second[1]) == [.init(seen: b, announcement: [2])])
     // Renewing is no news to anyone, but who still looks for somebody is told of again.
-    #expect(try meeting.register(2, from: b, announce: [3], wants: false).map(\.address) == [b])
+    #expect(try meeting.register(2, from: b, announcement: [3], wants: false).map(\.address) == [b])
     for _ in 0..<4 {
-      #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b, a])
+      #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b, a])
     }
-    #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b])
+    #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
     meeting.now = meeting.now + .seconds(4)
-    #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b, a])
+    #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b, a])
     // Not twice for the same price.
-    #expect(try meeting.register(2, from: b, announce: [4]).map(\.address) == [b])
+    #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
   }
 
   @Test func aTagIsOfNoUseWithoutItsKey() throws {
@@ -119,7 +119,7 @@ struct RendezvousServerTests {
     meeting.now = meeting.now + .seconds(40)
     meeting.server.tick(at: meeting.now)
     #expect(meeting.server.count == 1)
-    _ = try meeting.register(2, from: testAddress(2), announce: [])
+    _ = try meeting.register(2, from: testAddress(2), announcement: [])
     #expect(meeting.server.count == 0)
   }
 
@@ -128,7 +128,7 @@ struct RendezvousServerTests {
     var prng = PRNG(seed: 4)
     let cookie = try meeting.cookie(testAddress(9))
     let valid = meeting.registration(1, cookie)
-    var (heard, said) = (0, 0)
+    var (heard, answered) = (0, 0)
     for number in 0..<20_000 {
       var bytes = prng.bytes(prng.below(1200))
       switch prng.below(4) {
@@ -141,10 +141,10 @@ struct RendezvousServerTests {
       // Never from the one address that has a cookie.
       let source = Address(host: .v4(0x0B00_0000 | UInt32(prng.below(1 << 20))), port: 9)
       let answers = meeting.receive(bytes, from: source)
-      said += answers.reduce(0) { $0 + $1.datagram.count }
+      answered += answers.reduce(0) { $0 + $1.datagram.count }
       #expect(answers.allSatisfy { $0.datagram.count <= bytes.count }, "\(number)")
     }
-    #expect(said <= heard)
+    #expect(answered <= heard)
     #expect(meeting.server.count == 0)
   }
 

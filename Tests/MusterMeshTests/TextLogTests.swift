@@ -21,16 +21,16 @@ struct TextLogTests {
   private var b = Pen(2)
 
   @Test mutating func aBurstComesOutInTheOrder() {
-    let said = (1...4).map { a.say("\($0)", lamport: $0) }
+    let sent = (1...4).map { a.say("\($0)", lamport: $0) }
     #expect(log.deadline == nil)
     for (delay, index) in [2, 0, 3, 1].enumerated() {
-      #expect(log.insert(said[index], at: seconds(1 + 0.005 * Double(delay))).isEmpty)
+      #expect(log.insert(sent[index], at: seconds(1 + 0.005 * Double(delay))).isEmpty)
     }
     #expect(log.deadline == seconds(1.03))
     #expect(log.tick(at: seconds(1.029)).isEmpty)
     // The last one has come late, but all before it go with what has waited long enough.
-    #expect(log.tick(at: seconds(1.03)) == Array(said[0..<3]))
-    #expect(log.tick(at: seconds(1.04)) == [said[3]])
+    #expect(log.tick(at: seconds(1.03)) == Array(sent[0..<3]))
+    #expect(log.tick(at: seconds(1.04)) == [sent[3]])
     #expect(log.deadline == nil)
     #expect(log.tick(at: seconds(9)).isEmpty)
   }
@@ -214,8 +214,8 @@ struct TextPropertyTests {
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func aLateTickShowsEverything(seed: UInt64) {
     var prng = PRNG(seed: seed)
-    let said = conversation(&prng)
-    let speeches = prng.permuted(said)
+    let sent = conversation(&prng)
+    let speeches = prng.permuted(sent)
     var log = MessageLog()
     var shown: [SignedEntry] = []
     for speech in speeches { shown += log.insert(speech.entry, at: seconds(1)) }

@@ -11,7 +11,10 @@ extension Samples {
   mutating func body(_ kind: Int) -> EntryBody {
     switch kind {
     case 0: .presence(presence())
-    case 1: .hearing(Hearing(bootID: u64(), heard: ids(64), suspected: ids(Hearing.suspectedLimit)))
+    case 1:
+      .neighbourReport(
+        NeighbourReport(
+          bootID: u64(), heard: ids(64), suspected: ids(NeighbourReport.suspectedLimit)))
     case 2:
       .claim(
         CallClaim(call: call(), term: max(u32(), 1), startedAt: u64(), order: u64()))

@@ -18,10 +18,10 @@ private let rounds = 3_000
 @Test func theLargestEntriesFitIntoADatagram() {
   let key = Bytes32.zero
   let bodies: [EntryBody] = [
-    .hearing(
-      Hearing(
+    .neighbourReport(
+      NeighbourReport(
         bootID: 1, heard: Array(repeating: 1, count: Limits.peersPerChannel),
-        suspected: Array(repeating: 1, count: Hearing.suspectedLimit))),
+        suspected: Array(repeating: 1, count: NeighbourReport.suspectedLimit))),
     .message(
       Message(
         sentAt: 1, after: [1, 2, 3, 4], to: NodeID(key),

@@ -16,10 +16,10 @@ private struct Decoder: Sendable, CustomTestStringConvertible {
 
 private let decoders = [
   Decoder(
-    name: "announce", valid: { $0.announce().encoded() },
+    name: "announce", valid: { $0.announcement().encoded() },
     accepts: { bytes in
-      guard let value = try? Announce(decoding: bytes) else { return false }
-      return (try? Announce(decoding: value.encoded())) == value
+      guard let value = try? Announcement(decoding: bytes) else { return false }
+      return (try? Announcement(decoding: value.encoded())) == value
     }),
   Decoder(
     name: "challenge", valid: { $0.challenge().encoded() },

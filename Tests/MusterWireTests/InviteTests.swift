@@ -66,10 +66,10 @@ private enum Foreign {
 
 @Test func everyAlteredBitIsNoticed() throws {
   let bytes = Foreign.summed(Foreign.start + Foreign.name("lab") + [0, 0])
-  for place in bytes.indices {
+  for index in bytes.indices {
     for bit in UInt8(0)..<8 {
       var altered = bytes
-      altered[place] ^= 1 << bit
+      altered[index] ^= 1 << bit
       let fault: InviteFault = altered[0] > 1 ? .newerVersion : .damaged
       #expect(throws: fault) { try Invite(url: Foreign.url(of: altered)) }
     }
@@ -106,8 +106,8 @@ private enum Foreign {
     // A digit whose left-over bits are not zero stands for the same bytes.
     let alphabet = Array(
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-    let place = try #require(alphabet.firstIndex(of: last))
-    let other = good.dropLast() + String(UnicodeScalar(alphabet[place + 1]))
+    let index = try #require(alphabet.firstIndex(of: last))
+    let other = good.dropLast() + String(UnicodeScalar(alphabet[index + 1]))
     #expect(throws: InviteFault.damaged) { try Invite(url: String(other)) }
   }
   // The digits of plain base64 where this one has others.

@@ -64,9 +64,9 @@ func extensionBytesFollowTheirBits(bits: Int) throws {
   var inter = head
   inter[0] |= 1
   #expect(!VP8FrameHeader.isKeyframe(inter) && VP8FrameHeader.keyframeSize(inter[...]) == nil)
-  for place in 3...5 {
+  for index in 3...5 {
     var broken = head
-    broken[place] ^= 1
+    broken[index] ^= 1
     #expect(VP8FrameHeader.keyframeSize(broken[...]) == nil)
   }
   for count in 0..<10 { #expect(VP8FrameHeader.keyframeSize(head.prefix(count)) == nil) }
@@ -111,13 +111,13 @@ func otherVersionsAreRefused(first: UInt8) {
     (0, 0), (-1, -1), (0x7F_FFFF, 0x7F_FFFF), (-0x80_0000, -0x80_0000), (.max, 0x7F_FFFF),
     (.min, -0x80_0000),
   ] as [(Int32, Int32)])
-func lossIsClampedToTwentyFourBits(lost: Int32, told: Int32) throws {
+func lossIsClampedToTwentyFourBits(lost: Int32, reported: Int32) throws {
   var samples = Samples(seed: 1)
   var block = samples.reportBlock()
   block.cumulativeLost = lost
   let packets = try RTCPPacket.decode(
     RTCPPacket.encode([.receiverReport(ssrc: 1, reports: [block])]))
-  block.cumulativeLost = told
+  block.cumulativeLost = reported
   #expect(packets == [.receiverReport(ssrc: 1, reports: [block])])
 }
 

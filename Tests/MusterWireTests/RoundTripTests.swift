@@ -7,11 +7,11 @@ private let rounds = 5_000
 @Test func announcesComeBackAsTheyWere() throws {
   var samples = Samples(seed: 1)
   for _ in 0..<rounds {
-    let announce = samples.announce()
-    let bytes = announce.encoded()
-    #expect(try Announce(decoding: bytes) == announce)
-    #expect(try Announce(decoding: bytes).encoded() == bytes)
-    #expect(bytes.count + Announce.signatureBytes <= Limits.datagramBytes)
+    let announcement = samples.announcement()
+    let bytes = announcement.encoded()
+    #expect(try Announcement(decoding: bytes) == announcement)
+    #expect(try Announcement(decoding: bytes).encoded() == bytes)
+    #expect(bytes.count + Announcement.signatureBytes <= Limits.datagramBytes)
   }
 }
 
@@ -21,8 +21,8 @@ private let rounds = 5_000
     let challenge = samples.challenge()
     #expect(try Challenge(decoding: challenge.encoded()) == challenge)
     // Who forges a source address must not make a node send more than was sent to it.
-    let announce = samples.announce().encoded().count + Announce.signatureBytes
-    #expect(challenge.encoded().count < announce)
+    let announcement = samples.announcement().encoded().count + Announcement.signatureBytes
+    #expect(challenge.encoded().count < announcement)
   }
 }
 

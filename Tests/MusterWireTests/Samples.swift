@@ -34,16 +34,16 @@ struct Samples {
     return name
   }
 
-  mutating func announce() -> Announce {
-    Announce(
+  mutating func announcement() -> Announcement {
+    Announcement(
       author: node(), bootID: u64(), counter: u64(),
-      echo: bit() ? random.bytes(Announce.echoBytes) : nil,
+      echo: bit() ? random.bytes(Announcement.echoBytes) : nil,
       addresses: (0..<random.below(Limits.addresses + 1)).map { _ in address() })
   }
 
   mutating func challenge() -> Challenge {
     Challenge(
-      target: node(), bootID: u64(), counter: u64(), echo: random.bytes(Announce.echoBytes))
+      target: node(), bootID: u64(), counter: u64(), echo: random.bytes(Announcement.echoBytes))
   }
 
   mutating func call() -> CallID { CallID(high: u64(), low: u64()) }
@@ -52,7 +52,7 @@ struct Samples {
     switch random.below(14) {
     case 0: .entry(bytes(upTo: 300))
     case 1: .entriesReceived(ids(Control.idLimit))
-    case 2: .wish(VideoWish(width: u16(), height: u16()))
+    case 2: .requested(RequestedResolution(width: u16(), height: u16()))
     case 3: .ping(u64())
     case 4: .pong(u64())
     case 5: .digest(DocumentDigest(count: u32(), sum: key()))
@@ -132,13 +132,13 @@ struct Samples {
   mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
     var result = bytes
     for _ in 0...random.below(4) {
-      let place = random.below(result.count + 1)
+      let index = random.below(result.count + 1)
       switch random.below(5) {
-      case 0 where place < result.count: result[place] = u8()
-      case 1 where place < result.count: result[place] ^= 1 << UInt8(random.below(8))
-      case 2: result = Array(result.prefix(place))
-      case 3: result.insert(contentsOf: self.bytes(upTo: 8), at: place)
-      default: result.append(contentsOf: result.suffix(place))
+      case 0 where index < result.count: result[index] = u8()
+      case 1 where index < result.count: result[index] ^= 1 << UInt8(random.below(8))
+      case 2: result = Array(result.prefix(index))
+      case 3: result.insert(contentsOf: self.bytes(upTo: 8), at: index)
+      default: result.append(contentsOf: result.suffix(index))
       }
     }
     return Array(result.prefix(Limits.datagramBytes))

@@ -11,7 +11,7 @@ private func messages(_ samples: inout Samples) -> [Control] {
     RangeSummary(depth: 60, prefix: samples.u64(), content: .ids([1, 2, 3])),
   ]
   return [
-    .entry([1, 2, 3]), .entriesReceived([1, 2]), .wish(.best), .ping(1), .pong(2),
+    .entry([1, 2, 3]), .entriesReceived([1, 2]), .requested(.best), .ping(1), .pong(2),
     .digest(DocumentDigest(count: 3, sum: samples.key())), .ranges(lists), .want([4]),
     .probe(samples.node(), token: 5), .probed(samples.node(), token: 6, answered: true),
     .epochKey(samples.random.bytes(32), entry: [7]), .refused(.removed),
@@ -94,28 +94,28 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
 /// A field of an entry's body that cannot be: a list of too many, or a value that means nothing.
 private struct WrongField: Sendable {
   var kind: EntryBody.Kind
-  var place: Int
+  var index: Int
   var value: UInt8
   var error: WireError
 }
 
 private let wrongFields = [
   // Name, layers.
-  WrongField(kind: .presence, place: 10, value: 65, error: .tooLong),
-  WrongField(kind: .presence, place: 11, value: 4, error: .tooLong),
-  WrongField(kind: .hearing, place: 8, value: 65, error: .tooLong),
-  WrongField(kind: .hearing, place: 9, value: 33, error: .tooLong),
-  WrongField(kind: .claim, place: 19, value: 0, error: .invalidValue),
+  WrongField(kind: .presence, index: 10, value: 65, error: .tooLong),
+  WrongField(kind: .presence, index: 11, value: 4, error: .tooLong),
+  WrongField(kind: .neighbourReport, index: 8, value: 65, error: .tooLong),
+  WrongField(kind: .neighbourReport, index: 9, value: 33, error: .tooLong),
+  WrongField(kind: .claim, index: 19, value: 0, error: .invalidValue),
   // Predecessors, receiver flag, content.
-  WrongField(kind: .message, place: 8, value: 5, error: .tooLong),
-  WrongField(kind: .message, place: 9, value: 2, error: .invalidValue),
-  WrongField(kind: .message, place: 10, value: 4, error: .tooLong),
-  WrongField(kind: .grant, place: 32, value: 5, error: .invalidValue),
-  WrongField(kind: .redemption, place: 0, value: 2, error: .tooLong),
+  WrongField(kind: .message, index: 8, value: 5, error: .tooLong),
+  WrongField(kind: .message, index: 9, value: 2, error: .invalidValue),
+  WrongField(kind: .message, index: 10, value: 4, error: .tooLong),
+  WrongField(kind: .grant, index: 32, value: 5, error: .invalidValue),
+  WrongField(kind: .redemption, index: 0, value: 2, error: .tooLong),
   // Number, removed, kept.
-  WrongField(kind: .epoch, place: 3, value: 0, error: .invalidValue),
-  WrongField(kind: .epoch, place: 68, value: 5, error: .tooLong),
-  WrongField(kind: .epoch, place: 69, value: 97, error: .tooLong),
+  WrongField(kind: .epoch, index: 3, value: 0, error: .invalidValue),
+  WrongField(kind: .epoch, index: 68, value: 5, error: .tooLong),
+  WrongField(kind: .epoch, index: 69, value: 97, error: .tooLong),
 ]
 
 @Test func fieldsThatCannotBeAreRefused() throws {
@@ -126,7 +126,7 @@ private let wrongFields = [
     if wrong.kind == .epoch { body[3] = 1 }
     let start = [UInt8](repeating: 0, count: 48) + [wrong.kind.rawValue]
     _ = try Entry(decoding: start + body)
-    body[wrong.place] = wrong.value
+    body[wrong.index] = wrong.value
     #expect(throws: wrong.error, "\(wrong)") { try Entry(decoding: start + body) }
   }
 }

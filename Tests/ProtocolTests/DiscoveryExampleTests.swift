@@ -7,19 +7,19 @@ import Testing
 @Test func announcesAreLaidOutSignedAndSealedAsWritten() throws {
   let cast = try Cast()
   let addresses = try ["192.0.2.7:40000", "[2001:db8::7]:40000"].map { try #require(Address($0)) }
-  let announce = Announce(
+  let announcement = Announcement(
     author: cast.anna.id, bootID: cast.annaBoot, counter: 7, echo: nil, addresses: addresses)
-  let signed = SignedAnnounce(announce, by: cast.anna, in: cast.channel.channelID)
-  try expect("announce", is: announce.encoded())
+  let signed = SignedAnnouncement(announcement, by: cast.anna, in: cast.channel.channelID)
+  try expect("announce", is: announcement.encoded())
   try expect("announce-signature", is: signed.signature)
   try expect(
     "announce-datagram",
-    is: try sealed(announce.encoded() + signed.signature, kind: 1, nonce: "announce-nonce"))
+    is: try sealed(announcement.encoded() + signed.signature, kind: 1, nonce: "announce-nonce"))
 
   let datagram = try Document.bytes("announce-datagram")
   let opened = try #require(DiscoveryDatagram.open(datagram, with: cast.channel))
-  let read = try SignedAnnounce(decoding: opened)
-  #expect(read.announce == announce)
+  let read = try SignedAnnouncement(decoding: opened)
+  #expect(read.announcement == announcement)
   #expect(read.isGenuine(in: cast.channel.channelID))
 }
 
@@ -71,8 +71,8 @@ import Testing
   }
   #expect(address == cast.bertAddress)
   let opened = try #require(DiscoveryDatagram.open(datagram, with: cast.channel))
-  try expect("answer", is: Array(opened.dropLast(Announce.signatureBytes)))
-  try expect("answer-signature", is: Array(opened.suffix(Announce.signatureBytes)))
+  try expect("answer", is: Array(opened.dropLast(Announcement.signatureBytes)))
+  try expect("answer-signature", is: Array(opened.suffix(Announcement.signatureBytes)))
   let repeated = discovery.receive(challenge, from: cast.bertAddress, at: now)
   #expect(repeated.isEmpty)
 }
@@ -80,6 +80,6 @@ import Testing
 private func sealed(_ plaintext: [UInt8], kind: UInt8, nonce: String) throws -> [UInt8] {
   let nonce = try Document.bytes(nonce)
   let sealed = AEAD.seal(
-    plaintext, nonce: nonce, associatedData: [kind], key: try announceKey(), with: .xChaChaPoly)
+    plaintext, nonce: nonce, associatedData: [kind], key: try announcementKey(), with: .xChaChaPoly)
   return [kind] + nonce + (try #require(sealed))
 }

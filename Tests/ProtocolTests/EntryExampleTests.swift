@@ -36,11 +36,11 @@ struct Entries {
     sign(2, .claim(CallClaim(call: call, term: 1, startedAt: 1_735_689_600_000, order: 0)))
   }
 
-  var hearing: SignedEntry {
+  var neighbourReport: SignedEntry {
     sign(
       3,
-      .hearing(
-        Hearing(
+      .neighbourReport(
+        NeighbourReport(
           bootID: cast.annaBoot, heard: [cast.bert.id.key.prefix], suspected: [])))
   }
 
@@ -103,7 +103,7 @@ private func unsigned(_ entry: SignedEntry) -> [UInt8] {
     "entry-presence-signature", is: Array(presence.bytes.suffix(Entry.signatureBytes)))
   try expect("entry-presence-id", is: presence.id.bytes)
   try expect("entry-claim", is: unsigned(entries.claim))
-  try expect("entry-hearing", is: unsigned(entries.hearing))
+  try expect("entry-hearing", is: unsigned(entries.neighbourReport))
   try expect("entry-message", is: unsigned(entries.message))
   let written =
     try Document.bytes("entry-presence") + Document.bytes("entry-presence-signature")

@@ -17,7 +17,7 @@ import Testing
   try expect("name-key", is: Blake2b.hash(Array("muster/1 name".utf8) + Array("lab".utf8)))
   try expect("channel-id", is: channel.channelID.key.bytes)
   try expect("noise-psk", is: revealed(channel.noisePSK))
-  try expect("announce-key", is: revealed(try announceKey()))
+  try expect("announce-key", is: revealed(try announcementKey()))
 }
 
 @Test func passphrasesGoThroughArgon2id() throws {
@@ -41,6 +41,6 @@ import Testing
 }
 
 /// Announces and challenges are sealed under it.
-func announceKey() throws -> SecretBytes {
+func announcementKey() throws -> SecretBytes {
   Blake2b.derive("muster/1 announce key", from: try Document.secret("name-key"), in: .heap)
 }

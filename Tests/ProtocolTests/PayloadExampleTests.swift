@@ -7,7 +7,7 @@ import Testing
 
 @Test func controlPayloadsAreAsWritten() throws {
   let messages: [Control] = [
-    .wish(VideoWish(width: 640, height: 360)), .ping(0x3132_3334_3536_3738),
+    .requested(RequestedResolution(width: 640, height: 360)), .ping(0x3132_3334_3536_3738),
   ]
   try expect("control-wish-ping", is: Control.encode(messages))
   #expect(try Control.decode(try Document.bytes("control-wish-ping")) == messages)

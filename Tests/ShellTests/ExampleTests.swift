@@ -5,10 +5,10 @@ import Testing
 @Test func theExampleInTheDocumentationRuns() throws {
   let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
-  let places =
+  let indices =
     [Bundle.main.bundleURL, Bundle.main.bundleURL.deletingLastPathComponent()]
     + ["release", "debug"].map { top.appending(path: ".build/\($0)") }
-  let program = places.map { $0.appending(path: "muster-example") }
+  let program = indices.map { $0.appending(path: "muster-example") }
     .first { FileManager.default.isExecutableFile(atPath: $0.path) }
   guard let program else {
     Issue.record("muster-example is built with the tests")

@@ -24,15 +24,15 @@ struct NodeTests {
     let key = try #require(ChannelKey(secret: entropy.bytes(32)))
     let first = try await MusterNode.start(configuration("first", key: key))
     let second = try await MusterNode.start(configuration("second", key: key))
-    var sawPicture = false
+    var sawFrame = false
     for await event in second.events {
       guard case .firstFrame(_, let member, _, let size) = event.event else { continue }
       #expect(member == first.id)
       #expect(size == VideoSize(width: 320, height: 180))
-      sawPicture = true
+      sawFrame = true
       break
     }
-    #expect(sawPicture)
+    #expect(sawFrame)
     await second.stop()
     var reason: String?
     for await event in first.events {

@@ -66,7 +66,7 @@ func aPortIsMappedOnlyToWhereASocketIs(bound: [String], isMapped: Bool) throws {
 private let start = Instant.zero + .seconds(1000)
 
 private func mapping(_ outside: String, _ lifetime: Duration) -> PortMapping {
-  PortMapping(way: .natPMP, outside: Address(outside)!, lifetime: lifetime)
+  PortMapping(method: .natPMP, outside: Address(outside)!, lifetime: lifetime)
 }
 
 /// The first wait, to the second, until the gateway is asked again.

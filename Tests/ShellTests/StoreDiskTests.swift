@@ -77,13 +77,13 @@ struct StoreDiskTests {
     let whole = StoreFixture()
     try fill(whole.store())
     let bytes = try whole.read(whole.database)
-    let places = bytes.indices.filter { bytes[$0] != 0 }
+    let positions = bytes.indices.filter { bytes[$0] != 0 }
     var prng = PRNG(seed: 5)
     var refused = 0
     for _ in 0..<300 {
       var damaged = bytes
       for _ in 0...prng.below(12) {
-        damaged[places[prng.below(places.count)]] = UInt8(truncatingIfNeeded: prng.next())
+        damaged[positions[prng.below(positions.count)]] = UInt8(truncatingIfNeeded: prng.next())
       }
       if prng.below(8) == 0 { damaged = Array(damaged.prefix(prng.below(damaged.count))) }
       let fixture = StoreFixture()

@@ -34,12 +34,12 @@ struct StoreKillTests {
         try Self.write(to: path, from: first, telling: acknowledged, killedAfter: delay)
       }
       let lines = try? String(contentsOfFile: acknowledged, encoding: .utf8)
-      let told = (lines ?? "").split(separator: "\n")
-      let promised = told.compactMap { Int($0) }.last ?? last
+      let reportedLines = (lines ?? "").split(separator: "\n")
+      let promised = reportedLines.compactMap { Int($0) }.last ?? last
       let store = try fixture.store()
       last = try Self.lastTransaction(in: store)
       #expect(last >= promised, "kill \(kill) after \(delay) µs lost what was acknowledged")
-      if let known = identity ?? told.first(where: { Int($0) == nil }).map(String.init) {
+      if let known = identity ?? reportedLines.first(where: { Int($0) == nil }).map(String.init) {
         identity = known
         let directory = try #require(try DataDirectory.open(path))
         #expect(try directory.identity().id.key.hex == "\(known)", "kill \(kill)")
@@ -65,8 +65,8 @@ struct StoreKillTests {
   }
 
   /// Of very different sizes, so that the log is often written back.
-  private static func entry(_ transaction: Int, _ place: Int) -> [UInt8] {
-    bytes32(transaction, place).bytes
+  private static func entry(_ transaction: Int, _ index: Int) -> [UInt8] {
+    bytes32(transaction, index).bytes
       + [UInt8](repeating: UInt8(transaction & 0xFF), count: (transaction * 7919) % 9000)
   }
 
@@ -91,12 +91,12 @@ struct StoreKillTests {
       kill(getpid(), SIGKILL)
     }
     let log = open(acknowledged, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-    let tell: @Sendable (String) -> Void = { text in
+    let report: @Sendable (String) -> Void = { text in
       let line = Array((text + "\n").utf8)
       _ = Glibc.write(log, line, line.count)
     }
     let directory = try #require(try DataDirectory.open(path))
-    tell(try directory.identity().id.key.hex)
+    report(try directory.identity().id.key.hex)
     let store = try Store.open(directory)
     if first == 1 {
       try store.save(StoredChannel(id: channel, name: "lab", createdAt: 1))
@@ -106,7 +106,7 @@ struct StoreKillTests {
     for transaction in first...Int.max {
       waiting.wait()
       writer.submit(try changes(transaction)) { error in
-        if error == nil { tell("\(transaction)") }
+        if error == nil { report("\(transaction)") }
         waiting.signal()
       }
     }

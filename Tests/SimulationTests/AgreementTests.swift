@@ -87,13 +87,13 @@ struct AgreementTests {
       { $0.epoch = 1 },
     ]
     for (number, change) in changes.enumerated() {
-      for place in good.indices {
+      for index in good.indices {
         var changed = good
-        change(&changed[place])
-        #expect(disagree(changed), "change \(number) at \(place)")
+        change(&changed[index])
+        #expect(disagree(changed), "change \(number) at \(index)")
         // What a patched node thinks of the others is its own affair.
-        changed[place].isLawless = true
-        #expect(!disagree(changed), "change \(number) at \(place)")
+        changed[index].isLawless = true
+        #expect(!disagree(changed), "change \(number) at \(index)")
       }
     }
   }

@@ -47,9 +47,9 @@ struct CheckerTests {
     let noise = [UInt8](repeating: 0xA5, count: 100)
     #expect(checker.sent(noise) == nil)
     #expect(checker.sent([]) == nil)
-    for place in [0, 1, 50, 100] {
+    for position in [0, 1, 50, 100] {
       func planted(_ bytes: [UInt8]) -> String? {
-        checker.sent(Array(noise.prefix(place)) + bytes + Array(noise.dropFirst(place)))
+        checker.sent(Array(noise.prefix(position)) + bytes + Array(noise.dropFirst(position)))
       }
       #expect(planted(Array("name-\(Marker.text)".utf8)) != nil)
       #expect(planted(id.key.bytes) != nil)
@@ -106,16 +106,16 @@ struct CheckerTests {
     let stranger = Address(host: .v4(1 << 24 | 2), port: 1)
     var checker = SilenceChecker(members: [member])
     let challenge = [DatagramKind.challenge.rawValue] + [UInt8](repeating: 0, count: 50)
-    let announce = [DatagramKind.announce.rawValue] + [UInt8](repeating: 0, count: 100)
+    let announcement = [DatagramKind.announcement.rawValue] + [UInt8](repeating: 0, count: 100)
     #expect(checker.sent(data(index: 1, counter: 1), to: member) == nil)
     #expect(checker.sent(data(index: 1, counter: 1), to: stranger) != nil)
-    checker.injected(announce, from: stranger)
+    checker.injected(announcement, from: stranger)
     // One challenge for one announce, and no more.
     #expect(checker.sent(challenge, to: stranger) == nil)
     #expect(checker.sent(challenge, to: stranger) != nil)
     // Under a forged address of a member it is the member that gets the challenge.
     var other = SilenceChecker(members: [member])
-    other.injected(announce, from: member)
+    other.injected(announcement, from: member)
     #expect(other.sent(challenge, to: stranger) != nil)
   }
 
@@ -128,12 +128,12 @@ struct CheckerTests {
     #expect(checker.played(packet, from: 1, at: 0) != nil)
     #expect(checker.played(packet, from: 2, at: 0) != nil)
     let next = AudioToken(sender: 1, run: 1, serial: 8).packet
-    for place in next.indices {
+    for position in next.indices {
       var altered = next
-      altered[place] ^= 1
+      altered[position] ^= 1
       // Byte 7 is the run: only an earlier run's sound looks like that.
-      guard place != 7 else { continue }
-      #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(place)")
+      guard position != 7 else { continue }
+      #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(position)")
     }
     #expect(checker.played(next, from: 1, at: 0) == nil)
   }

@@ -46,9 +46,9 @@ struct DrawingTests {
     options.draws = true
     let drawn = Simulation.run(options)
     #expect(drawn.digest == plain.digest)
-    let picture = try #require(drawn.drawing)
-    #expect(isWellFormed(picture))
-    #expect(picture.hasPrefix("<svg xmlns=") && picture.hasSuffix("</svg>\n"))
-    for place in 0..<drawn.nodes { #expect(picture.contains(">n\(place)</text>")) }
+    let frame = try #require(drawn.drawing)
+    #expect(isWellFormed(frame))
+    #expect(frame.hasPrefix("<svg xmlns=") && frame.hasSuffix("</svg>\n"))
+    for position in 0..<drawn.nodes { #expect(frame.contains(">n\(position)</text>")) }
   }
 }

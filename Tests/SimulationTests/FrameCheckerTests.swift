@@ -88,10 +88,10 @@ struct FrameCheckerTests {
 
   @Test func alteredAndMisplacedFramesAreFound() {
     let frame = frames(1)[0]
-    for place in [0, 3, 12, 16, 25, 40, frame.data.count - 1] {
+    for index in [0, 3, 12, 16, 25, 40, frame.data.count - 1] {
       var altered = frame
-      altered.data[place] ^= 0x40
-      #expect(fault([altered]) != nil, "byte \(place)")
+      altered.data[index] ^= 0x40
+      #expect(fault([altered]) != nil, "byte \(index)")
     }
     var short = frame
     short.data.removeLast(frame.data.count - 12)

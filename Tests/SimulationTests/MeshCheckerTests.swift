@@ -189,8 +189,8 @@ struct EventCheckerTests {
 
 /// Messages lost, doubled, altered, misplaced or turned round.
 struct MessageCheckerTests {
-  private let here = MessageChecker.Reader(place: 0, memory: 0)
-  private let there = MessageChecker.Reader(place: 1, memory: 0)
+  private let here = MessageChecker.Reader(index: 0, memory: 0)
+  private let there = MessageChecker.Reader(index: 1, memory: 0)
 
   private func entryID(_ number: UInt8) -> EntryID {
     EntryID([number] + [UInt8](repeating: 0, count: 31)) ?? .zero
@@ -214,21 +214,21 @@ struct MessageCheckerTests {
 
   @Test func messagesShownOnceAndInOrderAreFine() {
     var checker = MessageChecker()
-    checker.said(word(1), at: here, at(0))
-    checker.said(word(2, after: [1]), at: here, at(10))
+    checker.sent(word(1), at: here, at(0))
+    checker.sent(word(2, after: [1]), at: here, at(10))
     for number in [1, 2] as [UInt8] {
       checker.kept(entryID(number), at: there, isUnproven: false, at: at(20))
       let fault = checker.shown(message(number), at: there, own: second, at: at(50))
       #expect(fault == nil)
     }
-    #expect(checker.totals.said == 2 && checker.totals.shown == 2)
+    #expect(checker.totals.sent == 2 && checker.totals.shown == 2)
     #expect(checker.totals.medianDelay == .milliseconds(40))
   }
 
   @Test func doubledAlteredAndMisplacedOnesAreFound() {
     var checker = MessageChecker()
-    checker.said(word(1), at: here, at(0))
-    checker.said(word(2, to: first), at: here, at(0))
+    checker.sent(word(1), at: here, at(0))
+    checker.sent(word(2, to: first), at: here, at(0))
     #expect(checker.shown(message(1), at: there, own: second, at: at(1)) != nil, "never came")
     for number in [1, 2] as [UInt8] {
       checker.kept(entryID(number), at: there, isUnproven: false, at: at(1))
@@ -240,7 +240,7 @@ struct MessageCheckerTests {
     #expect(checker.shown(message(1), at: there, own: second, at: at(2)) == nil)
     #expect(checker.shown(message(1), at: there, own: second, at: at(3)) != nil)
     // Who has lost its memory sees it again.
-    let anew = MessageChecker.Reader(place: 1, memory: 1)
+    let anew = MessageChecker.Reader(index: 1, memory: 1)
     checker.kept(entryID(1), at: anew, isUnproven: false, at: at(4))
     #expect(checker.shown(message(1), at: anew, own: second, at: at(5)) == nil)
   }
@@ -248,8 +248,8 @@ struct MessageCheckerTests {
   @Test(arguments: [(100, true), (2900, true), (3100, false)])
   func aCauseAfterItsEffectIsFound(waited: Int, isFault: Bool) {
     var checker = MessageChecker()
-    checker.said(word(1), at: here, at(0))
-    checker.said(word(2, after: [1]), at: here, at(10))
+    checker.sent(word(1), at: here, at(0))
+    checker.sent(word(2, after: [1]), at: here, at(10))
     checker.kept(entryID(2), at: there, isUnproven: false, at: at(100))
     #expect(checker.shown(message(2), at: there, own: second, at: at(100 + waited)) == nil)
     checker.kept(entryID(1), at: there, isUnproven: false, at: at(200 + waited))
@@ -259,8 +259,8 @@ struct MessageCheckerTests {
 
   @Test func aLostMessageIsFound() {
     var checker = MessageChecker()
-    checker.said(word(1), at: here, at(0))
-    checker.said(word(2, to: nodeID(7)), at: here, at(0))
+    checker.sent(word(1), at: here, at(0))
+    checker.sent(word(2, to: nodeID(7)), at: here, at(0))
     #expect(checker.held(by: [there]).isEmpty)
     let required = checker.held(by: [here, there])
     #expect(required == [0, 1])

@@ -17,7 +17,7 @@ struct ReachTests {
       let result = ReachSimulation.run(ReachOptions(seed: seed))
       let failure = result.violation?.description ?? ""
       #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --reach --seed \(seed)")
-      for (place, count) in result.changes.enumerated() { changes[place] += count }
+      for (index, count) in result.changes.enumerated() { changes[index] += count }
       direct += result.direct
       relayed += result.relayed
       apart += result.apart

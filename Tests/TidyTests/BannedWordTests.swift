@@ -41,11 +41,11 @@ private let hashingFiles: [String] = []
 
 private func findings(in file: TextFile) -> [String] {
   let tokens = Tokens.of(file.text)
-  func finding(_ place: Int, _ words: String, _ instead: String) -> String {
-    "\(file.path):\(tokens[place].line): \(words): \(instead)"
+  func finding(_ index: Int, _ words: String, _ instead: String) -> String {
+    "\(file.path):\(tokens[index].line): \(words): \(instead)"
   }
   var result = bans.flatMap { ban in
-    tokens.places(of: ban.pattern).map { finding($0, ban.pattern.joined(), ban.instead) }
+    tokens.indices(of: ban.pattern).map { finding($0, ban.pattern.joined(), ban.instead) }
   }
   result += tokens.indices.filter { tokens[$0].text.hasPrefix("NIO") }
     .map { finding($0, String(tokens[$0].text), plumbing) }
@@ -55,7 +55,7 @@ private func findings(in file: TextFile) -> [String] {
 
 /// `[Key: Value]` as a type: a capitalised name behind the bracket and a colon behind the name.
 private func dictionaryTypes(_ tokens: [Token]) -> [Int] {
-  tokens.places(of: ["["]).filter { start in
+  tokens.indices(of: ["["]).filter { start in
     var next = start + 1
     guard next < tokens.count, tokens[next].text.first?.isUppercase == true else { return false }
     while next + 2 < tokens.count, tokens[next + 1].text == "." { next += 2 }
@@ -73,7 +73,7 @@ private func dictionaryTypes(_ tokens: [Token]) -> [Int] {
 @Test func nothingIsForcedThatCouldBeHandled() {
   let found = Tree.sources.flatMap { file in
     let tokens = Tokens.of(file.text)
-    return (tokens.places(of: ["try", "!"]) + tokens.places(of: ["as", "!"]))
+    return (tokens.indices(of: ["try", "!"]) + tokens.indices(of: ["as", "!"]))
       .map { "\(file.path):\(tokens[$0].line)" }
   }
   #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
@@ -85,7 +85,7 @@ private func dictionaryTypes(_ tokens: [Token]) -> [Int] {
     .filter { $0.path.hasPrefix("Tests/") && !waiting.contains($0.target) }
     .flatMap { file in
       let tokens = Tokens.of(file.text)
-      return (tokens.places(of: [".", "sleep"]) + tokens.places(of: ["usleep"]))
+      return (tokens.indices(of: [".", "sleep"]) + tokens.indices(of: ["usleep"]))
         .map { "\(file.path):\(tokens[$0].line)" }
     }
   #expect(found.isEmpty, "\(found.joined(separator: "\n"))")

@@ -4,7 +4,7 @@ import Testing
 private let undocumentedFunctions = 70
 
 private struct Declaration {
-  var place: String
+  var index: String
   var isType: Bool
 }
 
@@ -26,9 +26,9 @@ private func undocumented(in file: TextFile) -> [Declaration] {
     if line.hasPrefix("///") {
       isDocumented = true
     } else if line.hasPrefix("public ") {
-      let place = "\(file.path):\(index + 1)"
+      let position = "\(file.path):\(index + 1)"
       if !isDocumented,
-        let bare = declaration(line, isNested: raw.hasPrefix(" "), at: place)
+        let bare = declaration(line, isNested: raw.hasPrefix(" "), at: position)
       {
         result.append(bare)
       }
@@ -42,7 +42,7 @@ private func undocumented(in file: TextFile) -> [Declaration] {
 }
 
 private func declaration(
-  _ line: Substring, isNested: Bool, at place: String
+  _ line: Substring, isNested: Bool, at position: String
 ) -> Declaration? {
   var words = line.split(whereSeparator: { $0 == " " || $0 == "(" || $0 == ":" }).dropFirst()
   while let word = words.first,
@@ -53,21 +53,21 @@ private func declaration(
   guard let keyword = words.first.map(String.init) else { return nil }
   if types.contains(keyword) {
     // A nested type is explained by what it is nested in.
-    return isNested ? nil : Declaration(place: "\(place): \(line)", isType: true)
+    return isNested ? nil : Declaration(index: "\(position): \(line)", isType: true)
   }
   guard keyword == "func" || keyword == "subscript" else { return nil }
   let name = words.dropFirst().first ?? ""
   if keyword == "func", name.first?.isLetter != true { return nil }
-  return Declaration(place: "\(place): \(line)", isType: false)
+  return Declaration(index: "\(position): \(line)", isType: false)
 }
 
 @Test func everyPublicTypeIsExplained() {
-  let bare = Tree.sources.flatMap(undocumented).filter(\.isType).map(\.place)
+  let bare = Tree.sources.flatMap(undocumented).filter(\.isType).map(\.index)
   #expect(bare.isEmpty, "\(bare.joined(separator: "\n"))")
 }
 
 @Test func noMorePublicFunctionsGoUnexplained() {
-  let bare = Tree.sources.flatMap(undocumented).filter { !$0.isType }.map(\.place)
+  let bare = Tree.sources.flatMap(undocumented).filter { !$0.isType }.map(\.index)
   #expect(
     bare.count <= undocumentedFunctions, "\(bare.count):\n\(bare.joined(separator: "\n"))")
 }
@@ -89,5 +89,5 @@ private func declaration(
     """
   let found = undocumented(in: TextFile(path: "F", text: text))
   #expect(found.map(\.isType) == [true, false, false])
-  #expect(found.map(\.place).map { $0.prefix(4) } == ["F:1:", "F:5:", "F:11"])
+  #expect(found.map(\.index).map { $0.prefix(4) } == ["F:1:", "F:5:", "F:11"])
 }

@@ -63,7 +63,7 @@ private func engines(in manifest: String) -> [String: [String]] {
 @Test func testsUsePublicInterfacesOnly() {
   let found = Tree.swift.flatMap { file in
     let tokens = Tokens.of(file.text)
-    return tokens.places(of: ["@", "testable"]).map { "\(file.path):\(tokens[$0].line)" }
+    return tokens.indices(of: ["@", "testable"]).map { "\(file.path):\(tokens[$0].line)" }
   }
   #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
 }

@@ -34,8 +34,8 @@ import Testing
 }
 
 @Test func noPathOfOneMachineIsWrittenDown() {
-  let places = ["/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/"]
-  let found = lines { line in places.first { line.contains($0) } }
+  let indices = ["/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/"]
+  let found = lines { line in indices.first { line.contains($0) } }
   #expect(found.isEmpty, "\(found.joined(separator: "\n"))")
 }
 
@@ -67,9 +67,9 @@ import Testing
   for (name, value) in limits {
     let plain = value.replacing("_", with: "")
     let row = table.split(separator: "\n").first { $0.hasPrefix("| `\(name)` |") }
-    let told = row?.split(separator: "|").dropFirst().first?.replacing(",", with: "")
+    let documented = row?.split(separator: "|").dropFirst().first?.replacing(",", with: "")
       .trimmingCharacters(in: .whitespaces)
-    #expect(told == plain, "docs/LIMITS.md should say \(name) is \(value)")
+    #expect(documented == plain, "docs/LIMITS.md should say \(name) is \(value)")
   }
 }
 

@@ -14,7 +14,7 @@ struct Token: Equatable {
 struct Tokens {
   private(set) var all: [Token] = []
   private let characters: [Character]
-  private var place = 0
+  private var index = 0
   private var line = 1
 
   static func of(_ text: String) -> [Token] {
@@ -26,13 +26,13 @@ struct Tokens {
   private init(characters: [Character]) { self.characters = characters }
 
   private func peek(_ ahead: Int = 0) -> Character? {
-    place + ahead < characters.count ? characters[place + ahead] : nil
+    index + ahead < characters.count ? characters[index + ahead] : nil
   }
 
   private mutating func advance(_ count: Int = 1) {
-    for _ in 0..<count where place < characters.count {
-      if characters[place].isNewline { line += 1 }
-      place += 1
+    for _ in 0..<count where index < characters.count {
+      if characters[index].isNewline { line += 1 }
+      index += 1
     }
   }
 
@@ -70,7 +70,7 @@ struct Tokens {
     var text = ""
     while let character = peek(), isWordCharacter(character) {
       text.append(character)
-      place += 1
+      index += 1
     }
     all.append(Token(text: Substring(text), line: line))
   }
@@ -91,7 +91,7 @@ struct Tokens {
       } else {
         advance()
       }
-    } while depth > 0 && place < characters.count
+    } while depth > 0 && index < characters.count
   }
 
   private var startsRawString: Bool {
@@ -108,7 +108,7 @@ struct Tokens {
     }
     let quotes = peek(1) == "\"" && peek(2) == "\"" ? 3 : 1
     advance(quotes)
-    while place < characters.count {
+    while index < characters.count {
       if starts(with: "\\", hashes: hashes) {
         advance(1 + hashes)
         let opensCode = peek() == "("
@@ -134,7 +134,7 @@ struct Tokens {
 
 extension Array where Element == Token {
   /// Where a run of words and marks stands, by index of its first.
-  func places(of pattern: [String]) -> [Int] {
+  func indices(of pattern: [String]) -> [Int] {
     guard !pattern.isEmpty, count >= pattern.count else { return [] }
     return (0...(count - pattern.count)).filter { start in
       pattern.indices.allSatisfy { self[start + $0].text == pattern[$0] }

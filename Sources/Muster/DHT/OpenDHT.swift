@@ -154,11 +154,11 @@
       guard let list = dht_runner_get_public_address(borrowed) else { return [] }
       defer { free(list) }
       var found: [Address] = []
-      var place = list
-      while let one = place.pointee {
+      var index = list
+      while let one = index.pointee {
         if let address = Self.address(one) { found.append(address) }
         free(one)
-        place += 1
+        index += 1
       }
       return found
     }

@@ -10,11 +10,11 @@ enum NATPMP {
   /// first wait be 0.25 s and the second one twice that.
   private static let patience = Duration.milliseconds(750)
 
-  /// A mapping for this host's UDP port `port`, at port `wish` outside if that is free, else at one
+  /// A mapping for this host's UDP port `port`, at port `requested` outside if that is free, else at one
   /// that the gateway chooses. Takes back one that is asked for and not heard of, if it is new or
   /// the node is ending; not so where an earlier one is in use.
   static func map(
-    _ port: UInt16, to wish: UInt16, through gateway: Address, lease: UInt32,
+    _ port: UInt16, to requested: UInt16, through gateway: Address, lease: UInt32,
     isNew: Bool, _ question: PortQuestion
   ) -> PortMapping? {
     guard var session = Session(gateway) else { return nil }
@@ -25,7 +25,7 @@ enum NATPMP {
     else { return nil }
     let host = UInt32(bigEndian: first.pnu.publicaddress.addr.s_addr)
     guard host != 0, !question.isOver,
-      session.ask({ sendnewportmappingrequest($0, NATPMP_PROTOCOL_UDP, port, wish, lease) })
+      session.ask({ sendnewportmappingrequest($0, NATPMP_PROTOCOL_UDP, port, requested, lease) })
     else { return nil }
     let second = session.answer(NATPMP_RESPTYPE_UDPPORTMAPPING, to: question)
     guard let mapped = second?.pnu.newportmapping, mapped.privateport == port,
@@ -37,7 +37,7 @@ enum NATPMP {
       return nil
     }
     return PortMapping(
-      way: .natPMP, outside: Address(host: .v4(host), port: mapped.mappedpublicport),
+      method: .natPMP, outside: Address(host: .v4(host), port: mapped.mappedpublicport),
       lifetime: .seconds(Int64(mapped.lifetime)))
   }
 

@@ -5,19 +5,19 @@ import NIOPosix
 /// A port of this machine that a gateway lets others in at.
 public struct PortMapping: Equatable, Sendable {
   /// How the gateway was asked.
-  public enum Way: String, Sendable {
+  public enum Method: String, Sendable {
     case natPMP = "NAT-PMP"
     case upnp = "UPnP"
   }
 
-  public var way: Way
+  public var method: Method
   /// Address and port at which the gateway lets others in.
   public var outside: Address
   /// For how long, from when it was made; zero where it lasts until it is taken back.
   public var lifetime: Duration
 
-  public init(way: Way, outside: Address, lifetime: Duration) {
-    self.way = way
+  public init(method: Method, outside: Address, lifetime: Duration) {
+    self.method = method
     self.outside = outside
     self.lifetime = lifetime
   }
@@ -103,25 +103,26 @@ public struct PortMapper: Sendable {
       let inside = route.ownAddress, !inside.isOutside,
       bound.map({ Self.reaches($0, inside) }) ?? true
     else { return nil }
-    let wish = before?.outside.port ?? port
+    let requested = before?.outside.port ?? port
     // A gateway that has answered by UPnP before is spared the question that it does not know.
     let known = memory.service(of: route).flatMap {
-      UPnP.map(port, to: wish, at: $0, lease: Self.lease, question)
+      UPnP.map(port, to: requested, at: $0, lease: Self.lease, question)
     }
     if let known { return known }
     // What is given up would else stay open; but a lifetime of 0 closes whatever the port has.
     let mapping = NATPMP.map(
-      port, to: wish, through: route.gateway, lease: Self.lease, isNew: before == nil, question)
+      port, to: requested, through: route.gateway, lease: Self.lease, isNew: before == nil, question
+    )
     if let mapping { return mapping }
     let service = UPnP.find(route, question)
     // A search cut short tells nothing, and the way to take a mapping back is still needed.
     if service != nil || !question.isCancelled() { memory.remember(service, of: route) }
-    return service.flatMap { UPnP.map(port, to: wish, at: $0, lease: Self.lease, question) }
+    return service.flatMap { UPnP.map(port, to: requested, at: $0, lease: Self.lease, question) }
   }
 
   private func takeBack(_ mapping: PortMapping, until deadline: Instant) {
     guard let route = DefaultRoute.current(through: interfaces) else { return }
-    switch mapping.way {
+    switch mapping.method {
     case .natPMP: NATPMP.unmap(port, through: route.gateway, until: deadline)
     case .upnp:
       guard let service = memory.service(of: route) else { return }

@@ -29,19 +29,19 @@ package enum UPnP {
 
   // MARK: Mapping
 
-  /// A mapping for this host's UDP port `port`, at port `wish` outside if that is free, else at
+  /// A mapping for this host's UDP port `port`, at port `requested` outside if that is free, else at
   /// some other.
   static func map(
-    _ port: UInt16, to wish: UInt16, at service: Service, lease: UInt32,
+    _ port: UInt16, to requested: UInt16, at service: Service, lease: UInt32,
     _ question: PortQuestion
   ) -> PortMapping? {
     guard let host = outside(of: service) else { return nil }
-    var outer = wish
+    var outer = requested
     for _ in 0...otherPorts {
       switch ask(service, outer: outer, inner: port, lease: lease, question) {
       case .mapped(let granted):
         return PortMapping(
-          way: .upnp, outside: Address(host: host, port: outer),
+          method: .upnp, outside: Address(host: host, port: outer),
           lifetime: .seconds(Int64(granted)))
       case .taken: outer = .random(in: 49_152...65_535)
       case .refused: return nil

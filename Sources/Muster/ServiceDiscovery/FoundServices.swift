@@ -4,7 +4,7 @@ import MusterBase
 package struct FoundServices {
   /// A service by one of the ways that lead to it. The names are strangers' bytes, zero at the end:
   /// compared and handed back to Avahi, never shown.
-  package struct Way: Equatable {
+  package struct Instance: Equatable {
     package var name: [CChar]
     package var domain: [CChar]
     package var interface: Int32
@@ -19,14 +19,14 @@ package struct FoundServices {
   }
 
   package struct Entry {
-    package let way: Way
+    package let instance: Instance
     /// Nil before it is asked where the service is, and after that failed.
     package var resolver: OpaquePointer?
     package var address: Address?
   }
 
   /// Two interfaces, with IPv4 and IPv6 each.
-  package static let waysPerService = 4
+  package static let instancesPerService = 4
 
   package private(set) var entries: [Entry] = []
   /// There were more than there is room for.
@@ -35,25 +35,25 @@ package struct FoundServices {
   package init() {}
 
   /// Takes in a way that was not known; false if it was, or if there is no room.
-  package mutating func add(_ way: Way) -> Bool {
-    guard !entries.contains(where: { $0.way == way }) else { return false }
-    let known = entries.filter { $0.way.name == way.name }.count
-    guard known < Self.waysPerService, known > 0 || hasRoom else {
+  package mutating func add(_ instance: Instance) -> Bool {
+    guard !entries.contains(where: { $0.instance == instance }) else { return false }
+    let known = entries.filter { $0.instance.name == instance.name }.count
+    guard known < Self.instancesPerService, known > 0 || hasRoom else {
       hasLeftOut = true
       return false
     }
-    entries.append(Entry(way: way))
+    entries.append(Entry(instance: instance))
     return true
   }
 
   /// Gives back what was known of a way.
-  package mutating func remove(_ way: Way) -> Entry? {
-    guard let index = entries.firstIndex(where: { $0.way == way }) else { return nil }
+  package mutating func remove(_ instance: Instance) -> Entry? {
+    guard let index = entries.firstIndex(where: { $0.instance == instance }) else { return nil }
     return entries.remove(at: index)
   }
 
-  package mutating func setResolver(_ resolver: OpaquePointer?, of way: Way) {
-    guard let index = entries.firstIndex(where: { $0.way == way }) else { return }
+  package mutating func setResolver(_ resolver: OpaquePointer?, of instance: Instance) {
+    guard let index = entries.firstIndex(where: { $0.instance == instance }) else { return }
     entries[index].resolver = resolver
   }
 
@@ -66,7 +66,9 @@ package struct FoundServices {
   /// Whether another service would be taken in.
   package var hasRoom: Bool {
     var names: [[CChar]] = []
-    for entry in entries where !names.contains(entry.way.name) { names.append(entry.way.name) }
+    for entry in entries where !names.contains(entry.instance.name) {
+      names.append(entry.instance.name)
+    }
     return names.count < Limits.services
   }
 

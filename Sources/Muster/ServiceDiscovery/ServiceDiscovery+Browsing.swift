@@ -28,7 +28,7 @@ extension ServiceDiscovery {
         browsers.append(browser)
       }
     }
-    for entry in found.entries where entry.resolver == nil { resolve(entry.way) }
+    for entry in found.entries where entry.resolver == nil { resolve(entry.instance) }
     return nil
   }
 
@@ -49,7 +49,7 @@ extension ServiceDiscovery {
   /// Whoever was found is found no more.
   func forget() {
     found = FoundServices()
-    tell()
+    report()
   }
 
   private func browsed(
@@ -63,61 +63,63 @@ extension ServiceDiscovery {
     guard let name = Self.bytes(name), let domain = Self.bytes(domain),
       name != Array(instanceName.utf8CString)
     else { return }
-    let way = FoundServices.Way(name: name, domain: domain, interface: interface, family: family)
+    let instance = FoundServices.Instance(
+      name: name, domain: domain, interface: interface, family: family)
     if event == AVAHI_BROWSER_NEW {
-      if found.add(way) { resolve(way) }
-    } else if event == AVAHI_BROWSER_REMOVE, let gone = found.remove(way) {
+      if found.add(instance) { resolve(instance) }
+    } else if event == AVAHI_BROWSER_REMOVE, let gone = found.remove(instance) {
       if let resolver = gone.resolver { avahi_service_resolver_free(resolver) }
-      tell()
+      report()
     }
   }
 
   /// Asks where a service is, and to be told when that changes.
-  private func resolve(_ way: FoundServices.Way) {
+  private func resolve(_ instance: FoundServices.Instance) {
     guard let client else { return }
     let resolver = avahi_service_resolver_new(
-      client, way.interface, way.family, way.name, Self.serviceType, way.domain, way.family,
+      client, instance.interface, instance.family, instance.name, Self.serviceType, instance.domain,
+      instance.family,
       AvahiLookupFlags(0),
       { resolver, interface, _, event, _, _, _, _, address, port, _, _, me in
         let isFound = event == AVAHI_RESOLVER_FOUND
-        let place =
-          isFound ? address.flatMap { ServiceDiscovery.place($0.pointee, port, interface) } : nil
-        ServiceDiscovery.of(me).resolved(resolver, place, isOver: !isFound)
+        let index =
+          isFound ? address.flatMap { ServiceDiscovery.index($0.pointee, port, interface) } : nil
+        ServiceDiscovery.of(me).resolved(resolver, index, isOver: !isFound)
       }, context)
-    found.setResolver(resolver, of: way)
+    found.setResolver(resolver, of: instance)
   }
 
-  private func resolved(_ resolver: OpaquePointer?, _ place: Address?, isOver: Bool) {
+  private func resolved(_ resolver: OpaquePointer?, _ index: Address?, isOver: Bool) {
     guard let resolver else { return }
-    found.setAddress(place, by: resolver)
+    found.setAddress(index, by: resolver)
     if isOver, let entry = found.entries.first(where: { $0.resolver == resolver }) {
       // Asked again when it is time.
       avahi_service_resolver_free(resolver)
-      found.setResolver(nil, of: entry.way)
+      found.setResolver(nil, of: entry.instance)
     }
-    tell()
+    report()
   }
 
-  private func tell() {
+  private func report() {
     let addresses = found.addresses
-    guard addresses != told else { return }
-    told = addresses
+    guard addresses != reported else { return }
+    reported = addresses
     onChange(addresses)
   }
 
   /// Where a service says that it is; nil for what would lead to this machine itself, or nowhere.
-  private static func place(
+  private static func index(
     _ address: AvahiAddress, _ port: UInt16, _ interface: Int32
   ) -> Address? {
     let length = address.proto == Int32(AVAHI_PROTO_INET) ? 4 : 16
     let bytes = withUnsafeBytes(of: address.data) { Array($0.prefix(length)) }
-    guard var place = Address(hostBytes: bytes, zone: 0, port: port), place.isUnicast,
-      !place.isLoopback
+    guard var index = Address(hostBytes: bytes, zone: 0, port: port), index.isUnicast,
+      !index.isLoopback
     else { return nil }
-    if place.isLinkLocal, case .v6(let high, let low, _) = place.host {
-      place.host = .v6(high: high, low: low, zone: UInt32(clamping: interface))
+    if index.isLinkLocal, case .v6(let high, let low, _) = index.host {
+      index.host = .v6(high: high, low: low, zone: UInt32(clamping: interface))
     }
-    return place
+    return index
   }
 
   private static func bytes(_ text: UnsafePointer<CChar>?) -> [CChar]? {

@@ -41,7 +41,7 @@ final class ServiceDiscovery: @unchecked Sendable {
   var hasLostBrowser = false
   var browsedAt = Instant.zero
   var found = FoundServices()
-  var told: [Address] = []
+  var reported: [Address] = []
   private var warned: MusterError?
 
   /// Begins at once. `onChange` gets the addresses of all other services whenever they change;

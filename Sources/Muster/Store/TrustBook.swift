@@ -24,8 +24,8 @@ public struct TrustBook: Sendable {
 
   /// A member with this name and key is there.
   public mutating func noted(_ name: String, _ key: NodeID, at seconds: UInt64) -> Verdict {
-    if let place = identities.firstIndex(where: { $0.name == name && $0.key == key }) {
-      var known = identities.remove(at: place)
+    if let index = identities.firstIndex(where: { $0.name == name && $0.key == key }) {
+      var known = identities.remove(at: index)
       known.lastSeen = max(known.lastSeen, seconds)
       identities.append(known)
       return .known

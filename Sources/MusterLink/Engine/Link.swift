@@ -28,7 +28,7 @@ struct Link: Sendable {
   /// Challenges that others bring about.
   var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
   /// The path in use against another one that was found.
-  var race: PathRace?
+  var comparison: PathComparison?
 
   /// Answers to challenges from elsewhere than the link's address.
   var pathAnswers = TokenBucket(capacity: 4, perSecond: 2)
@@ -36,7 +36,7 @@ struct Link: Sendable {
   /// When anything authentic last came, wherever from.
   var lastHeard: Instant
   /// What comes over the path in use.
-  var pulse: Pulse
+  var liveness: PathLiveness
   var lastSent: Instant
   var keepaliveInterval: Duration
 
@@ -69,7 +69,7 @@ struct Link: Sendable {
     guard let probe = probes.first(where: { $0.token == token && $0.address == source }) else {
       return nil
     }
-    probes.removeAll { source.detour == nil || $0.address.detour != nil }
+    probes.removeAll { source.relayed == nil || $0.address.relayed != nil }
     return probe
   }
 
@@ -116,8 +116,8 @@ struct Link: Sendable {
       result = current?.open(datagram, header.counter, at: now, lifetime) ?? .expired
     case .previous:
       result = previous?.open(datagram, header.counter, at: now, lifetime) ?? .expired
-    case .unconfirmed(let place):
-      result = unconfirmed[place].open(datagram, header.counter, at: now, lifetime)
+    case .unconfirmed(let position):
+      result = unconfirmed[position].open(datagram, header.counter, at: now, lifetime)
     }
     switch result {
     case .expired: return .expired
@@ -125,7 +125,7 @@ struct Link: Sendable {
     case .replayed: return .replayed
     case .payload(let payload, let isNewest):
       lastHeard = now
-      if source == address { pulse.beat(at: now) }
+      if source == address { liveness.heard(at: now) }
       if slot == .current { confirmation = nil }
       // An old datagram that comes late by another way says nothing of the path (RFC 9000 9.3).
       let isElsewhere = isNewest && slot != .previous && source != address
@@ -221,9 +221,9 @@ struct HandshakeMemory: Sendable {
 
   /// False when the counter is not above all before it.
   mutating func accept(bootID: UInt64, counter: UInt64, at now: Instant) -> Bool {
-    if let place = marks.firstIndex(where: { $0.bootID == bootID }) {
-      guard counter > marks[place].highest else { return false }
-      marks[place].highest = counter
+    if let position = marks.firstIndex(where: { $0.bootID == bootID }) {
+      guard counter > marks[position].highest else { return false }
+      marks[position].highest = counter
     } else {
       if marks.count == Self.bootLimit { marks.removeFirst() }
       marks.append((bootID, counter))

@@ -44,11 +44,11 @@ extension LinkEngine {
     /// A link heard within this time is not looked for elsewhere when discovery names an address.
     public var quietBeforeProbe: Duration = .seconds(3)
     /// A peer heard within this time directly is not followed to a way through a neighbour.
-    public var quietBeforeDetour: Duration = .milliseconds(100)
+    public var quietBeforeRelayed: Duration = .milliseconds(100)
     /// No answer to a challenge says more than this of how long a path is.
     public var longestRoundTrip: Duration = .seconds(1)
     /// Two ways to a peer are compared no more often than this.
-    public var raceInterval: Duration = .seconds(5)
+    public var comparisonInterval: Duration = .seconds(5)
 
     public init() {}
   }

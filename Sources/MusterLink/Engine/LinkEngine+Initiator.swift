@@ -5,20 +5,20 @@ import MusterWire
 /// The side that opens a session.
 extension LinkEngine {
   mutating func startHandshake(
-    _ place: Int, bootID: UInt64, address: Address, at now: Instant
+    _ position: Int, bootID: UInt64, address: Address, at now: Instant
   ) -> [Output] {
-    dropPending(place)
-    links[at: place].pending = PendingHandshake(
+    dropPending(position)
+    links[at: position].pending = PendingHandshake(
       bootID: bootID, address: address, startedAt: now, nextAt: now,
       delay: configuration.handshakeRetry)
-    return initiate(place, at: now)
+    return initiate(position, at: now)
   }
 
   /// Sends one more initiation; each is made afresh, since a repeated one would be a replay.
-  mutating func initiate(_ place: Int, at now: Instant) -> [Output] {
-    let id = links[at: place].id
-    let peerKey = links[at: place].peerKey
-    guard var pending = links[at: place].pending, let channel = channel(id.channel) else {
+  mutating func initiate(_ position: Int, at now: Instant) -> [Output] {
+    let id = links[at: position].id
+    let peerKey = links[at: position].peerKey
+    guard var pending = links[at: position].pending, let channel = channel(id.channel) else {
       return []
     }
     pending.nextAt = now + jitter.jittered(pending.delay, by: configuration.handshakeJitter)
@@ -36,7 +36,7 @@ extension LinkEngine {
     guard let noise else {
       // The peer's key gives no secret: it never will.
       counters.unverifiable += 1
-      return giveUp(place)
+      return giveUp(position)
     }
     let index = newIndex(for: id)
     let datagram = Initiation.encode(
@@ -48,9 +48,9 @@ extension LinkEngine {
     if pending.attempts.count > PendingHandshake.attemptLimit {
       indices[pending.attempts.removeFirst().localIndex] = nil
     }
-    links[at: place].pending = pending
+    links[at: position].pending = pending
     counters.initiationsSent += 1
-    schedule(place)
+    schedule(position)
     return [.send(datagram, to: pending.address)]
   }
 
@@ -59,13 +59,14 @@ extension LinkEngine {
       counters.malformed += 1
       return []
     }
-    guard let (place, attempt) = attempt(message.receiverIndex),
-      let channel = channel(links[at: place].id.channel), let pending = links[at: place].pending
+    guard let (position, attempt) = attempt(message.receiverIndex),
+      let channel = channel(links[at: position].id.channel),
+      let pending = links[at: position].pending
     else {
       counters.unknownIndex += 1
       return []
     }
-    let key = channel.key.handshakeKey(.response, responder: links[at: place].peerKey)
+    let key = channel.key.handshakeKey(.response, responder: links[at: position].peerKey)
     guard message.macs.mac1IsValid(key) else {
       counters.wrongMAC += 1
       return []
@@ -91,8 +92,8 @@ extension LinkEngine {
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
       address: pending.address, createdAt: now)
     // The index stays in use: it now leads to the session.
-    links[at: place].pending?.attempts.remove(at: attempt)
-    return install(session, place, at: now)
+    links[at: position].pending?.attempts.remove(at: attempt)
+    return install(session, position, at: now)
   }
 
   mutating func receiveCookie(_ datagram: [UInt8], at now: Instant) -> [Output] {
@@ -100,42 +101,44 @@ extension LinkEngine {
       counters.malformed += 1
       return []
     }
-    guard let (place, number) = attempt(message.receiverIndex),
-      let channel = channel(links[at: place].id.channel),
-      let attempt = links[at: place].pending?.attempts[number], !attempt.hasCookieReply
+    guard let (position, number) = attempt(message.receiverIndex),
+      let channel = channel(links[at: position].id.channel),
+      let attempt = links[at: position].pending?.attempts[number], !attempt.hasCookieReply
     else {
       counters.unknownIndex += 1
       return []
     }
-    let key = channel.key.handshakeKey(.cookie, responder: links[at: place].peerKey)
+    let key = channel.key.handshakeKey(.cookie, responder: links[at: position].peerKey)
     guard let cookie = message.cookie(mac1: attempt.mac1, key: key) else {
       counters.unverifiable += 1
       return []
     }
     counters.cookiesReceived += 1
-    links[at: place].pending?.attempts[number].hasCookieReply = true
-    links[at: place].pending?.cookie = (cookie, PendingHandshake.cookieUses, now)
+    links[at: position].pending?.attempts[number].hasCookieReply = true
+    links[at: position].pending?.cookie = (cookie, PendingHandshake.cookieUses, now)
     // An answer to a cookie with yet another one gets no new attempt before its time.
     guard !attempt.hadCookie else { return [] }
-    return initiate(place, at: now)
+    return initiate(position, at: now)
   }
 
   /// Ends a handshake that led nowhere, and the link with it, unless the peer may still open it.
-  mutating func giveUp(_ place: Int) -> [Output] {
+  mutating func giveUp(_ position: Int) -> [Output] {
     counters.handshakesGivenUp += 1
-    let id = links[at: place].id
-    let wasRekey = links[at: place].pending?.bootID == links[at: place].bootID
-    dropPending(place)
-    return wasRekey || links[at: place].isIdle ? remove(id, reason: .timedOut) : []
+    let id = links[at: position].id
+    let wasRekey = links[at: position].pending?.bootID == links[at: position].bootID
+    dropPending(position)
+    return wasRekey || links[at: position].isIdle ? remove(id, reason: .timedOut) : []
   }
 
   func channel(_ id: ChannelID) -> Channel? { channels.index(of: id).map { channels[at: $0] } }
 
   /// The link and the number of the initiation that an index was chosen for.
   private func attempt(_ index: UInt32) -> (Int, Int)? {
-    guard let id = indices[index], let place = links.index(of: id),
-      let number = links[at: place].pending?.attempts.firstIndex(where: { $0.localIndex == index })
+    guard let id = indices[index], let position = links.index(of: id),
+      let number = links[at: position].pending?.attempts.firstIndex(where: {
+        $0.localIndex == index
+      })
     else { return nil }
-    return (place, number)
+    return (position, number)
   }
 }

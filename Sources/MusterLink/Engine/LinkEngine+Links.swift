@@ -6,14 +6,14 @@ import MusterWire
 extension LinkEngine {
   /// Where the link is in the table, made if need be; nil when there is no room or the peer's key
   /// is not a usable point.
-  mutating func place(of id: LinkID, address: Address, at now: Instant) -> Int? {
-    if let place = links.index(of: id) { return place }
+  mutating func index(of id: LinkID, address: Address, at now: Instant) -> Int? {
+    if let position = links.index(of: id) { return position }
     guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.channel) else {
       counters.refused += 1
       return nil
     }
     links[id] = Link(
-      id: id, peerKey: peerKey, address: address, lastHeard: now, pulse: Pulse(at: now),
+      id: id, peerKey: peerKey, address: address, lastHeard: now, liveness: PathLiveness(at: now),
       lastSent: now, keepaliveInterval: configuration.keepalive)
     return links.index(of: id)
   }
@@ -26,10 +26,10 @@ extension LinkEngine {
   private mutating func makeRoom(in channel: ChannelID) -> Bool {
     var total = 0
     var halfOpen: [(id: LinkID, at: Instant)] = []
-    for place in 0..<links.count where links.keys[place].channel == channel {
+    for position in 0..<links.count where links.keys[position].channel == channel {
       total += 1
-      if !links[at: place].isEstablished, links[at: place].pending == nil {
-        halfOpen.append((links.keys[place], links[at: place].lastHeard))
+      if !links[at: position].isEstablished, links[at: position].pending == nil {
+        halfOpen.append((links.keys[position], links[at: position].lastHeard))
       }
     }
     if halfOpen.count >= Self.halfOpenPerKey || links.count >= Limits.links,
@@ -43,9 +43,9 @@ extension LinkEngine {
 
   /// Forgets a link with its keys and indices.
   mutating func remove(_ id: LinkID, reason: LinkCloseReason) -> [Output] {
-    guard let place = links.index(of: id) else { return [] }
-    let wasEstablished = links[at: place].isEstablished
-    for index in links[at: place].indices { indices[index] = nil }
+    guard let position = links.index(of: id) else { return [] }
+    let wasEstablished = links[at: position].isEstablished
+    for index in links[at: position].indices { indices[index] = nil }
     links[id] = nil
     return wasEstablished ? [.closed(id, reason)] : []
   }
@@ -65,66 +65,66 @@ extension LinkEngine {
     if let session { indices[session.localIndex] = nil }
   }
 
-  mutating func dropPending(_ place: Int) {
-    for attempt in links[at: place].pending?.attempts ?? [] { indices[attempt.localIndex] = nil }
-    links[at: place].pending = nil
+  mutating func dropPending(_ position: Int) {
+    for attempt in links[at: position].pending?.attempts ?? [] { indices[attempt.localIndex] = nil }
+    links[at: position].pending = nil
   }
 
   /// Makes sure that `tick` is called in time for this link.
-  mutating func schedule(_ place: Int) {
-    deadline = soonest(deadline, links[at: place].deadline(configuration))
+  mutating func schedule(_ position: Int) {
+    deadline = soonest(deadline, links[at: position].deadline(configuration))
   }
 
   /// Puts a finished handshake's session to use: the former becomes the previous one.
-  mutating func install(_ session: Session, _ place: Int, at now: Instant) -> [Output] {
-    let id = links[at: place].id
+  mutating func install(_ session: Session, _ position: Int, at now: Instant) -> [Output] {
+    let id = links[at: position].id
     var outputs: [Output] = []
-    if let old = links[at: place].bootID, old != session.bootID {
+    if let old = links[at: position].bootID, old != session.bootID {
       outputs.append(.closed(id, .replaced))
-      forget(links[at: place].current)
-      links[at: place].current = nil
-      links[at: place].bootID = nil
+      forget(links[at: position].current)
+      links[at: position].current = nil
+      links[at: position].bootID = nil
     }
     counters.sessionsMade += 1
-    forget(links[at: place].previous)
-    links[at: place].previous = links[at: place].current
-    links[at: place].current = session
-    links[at: place].endProbes()
-    links[at: place].confirmation = nil
-    links[at: place].lastHeard = now
-    dropPending(place)
-    if links[at: place].bootID == nil {
-      links[at: place].bootID = session.bootID
-      links[at: place].address = session.address
-      links[at: place].pulse.restart(at: now)
+    forget(links[at: position].previous)
+    links[at: position].previous = links[at: position].current
+    links[at: position].current = session
+    links[at: position].endProbes()
+    links[at: position].confirmation = nil
+    links[at: position].lastHeard = now
+    dropPending(position)
+    if links[at: position].bootID == nil {
+      links[at: position].bootID = session.bootID
+      links[at: position].address = session.address
+      links[at: position].liveness.restart(at: now)
       outputs.append(.established(id, address: session.address, bootID: session.bootID))
     } else {
       // A round trip went through that address: as good as an answered challenge.
-      outputs += move(place, to: session.address, at: now)
+      outputs += move(position, to: session.address, at: now)
     }
-    outputs += sendKeepalive(place, at: now)
+    outputs += sendKeepalive(position, at: now)
     if session.isInitiator {
       let delay = configuration.handshakeRetry
-      links[at: place].confirmation = Link.Repeated(nextAt: now + delay, delay: delay)
+      links[at: position].confirmation = Link.Repeated(nextAt: now + delay, delay: delay)
     }
-    schedule(place)
+    schedule(position)
     return outputs
   }
 
   /// Seals a payload of the link's own towards its address, or another.
   mutating func send(
-    _ payload: [UInt8], _ place: Int, to address: Address? = nil, at now: Instant
+    _ payload: [UInt8], _ position: Int, to address: Address? = nil, at now: Instant
   ) -> [Output] {
-    let sealed = links[at: place].seal(
+    let sealed = links[at: position].seal(
       payload, [], at: now, lifetime: configuration.rejectAfter)
     return sealed.map { [.send($0.datagram, to: address ?? $0.to)] } ?? []
   }
 
-  mutating func sendKeepalive(_ place: Int, at now: Instant) -> [Output] {
+  mutating func sendKeepalive(_ position: Int, at now: Instant) -> [Output] {
     counters.keepalivesSent += 1
-    links[at: place].lastSent = now
-    links[at: place].keepaliveInterval = jitter.jittered(
+    links[at: position].lastSent = now
+    links[at: position].keepaliveInterval = jitter.jittered(
       configuration.keepalive, by: configuration.keepaliveJitter)
-    return send([PayloadKind.keepaliveByte], place, at: now)
+    return send([PayloadKind.keepaliveByte], position, at: now)
   }
 }

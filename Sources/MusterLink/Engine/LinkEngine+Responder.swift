@@ -90,8 +90,9 @@ extension LinkEngine {
   private mutating func remember(
     _ payload: InitiationPayload, _ id: LinkID, at now: Instant
   ) -> Bool {
-    if let place = memories.index(of: id) {
-      return memories[at: place].accept(bootID: payload.bootID, counter: payload.counter, at: now)
+    if let position = memories.index(of: id) {
+      return memories[at: position].accept(
+        bootID: payload.bootID, counter: payload.counter, at: now)
     }
     if memories.count >= Self.memoryLimit { forgetOldestMemory() }
     var memory = HandshakeMemory()
@@ -113,8 +114,8 @@ extension LinkEngine {
   /// Both sides have opened at once: the smaller id's initiation counts. If the peer still repeats
   /// its own after a while, this node's does not arrive, and the peer's is answered after all.
   private func ownGoesFirst(_ id: LinkID, bootID: UInt64, at now: Instant) -> Bool {
-    guard identity.id < id.peer, let place = links.index(of: id),
-      let pending = links[at: place].pending, pending.bootID == bootID
+    guard identity.id < id.peer, let position = links.index(of: id),
+      let pending = links[at: position].pending, pending.bootID == bootID
     else { return false }
     return now - pending.startedAt < configuration.tieBreakPatience
   }
@@ -130,21 +131,21 @@ extension LinkEngine {
       counters.unverifiable += 1
       return []
     }
-    guard let place = place(of: id, address: source, at: now) else { return [] }
+    guard let position = index(of: id, address: source, at: now) else { return [] }
     let session = Session(
       keys: handshake.split(), localIndex: newIndex(for: id), remoteIndex: message.senderIndex,
       isInitiator: false, bootID: payload.bootID, address: source, createdAt: now)
-    links[at: place].unconfirmed.append(session)
-    if links[at: place].unconfirmed.count > Limits.sessionsPerLink {
-      forget(links[at: place].unconfirmed.removeFirst())
+    links[at: position].unconfirmed.append(session)
+    if links[at: position].unconfirmed.count > Limits.sessionsPerLink {
+      forget(links[at: position].unconfirmed.removeFirst())
     }
-    if let next = links[at: place].pending?.nextAt {
+    if let next = links[at: position].pending?.nextAt {
       // The peer's handshake is nearly done; the own one waits to see.
       let patience = configuration.tieBreakPatience
-      links[at: place].pending?.nextAt = max(next, now + patience + patience)
+      links[at: position].pending?.nextAt = max(next, now + patience + patience)
     }
     counters.responsesSent += 1
-    schedule(place)
+    schedule(position)
     let datagram = Response.encode(
       senderIndex: session.localIndex, receiverIndex: message.senderIndex, noise: noise,
       key: channel.key.handshakeKey(.response, responder: identity.x25519PublicKey))

@@ -8,72 +8,73 @@ extension LinkEngine {
     var outputs: [Output] = []
     for id in links.keys { outputs += tick(id, at: now) }
     deadline = nil
-    for place in 0..<links.count { schedule(place) }
+    for position in 0..<links.count { schedule(position) }
     return outputs
   }
 
   private mutating func tick(_ id: LinkID, at now: Instant) -> [Output] {
-    guard let place = links.index(of: id) else { return [] }
-    expireSessions(place, at: now)
-    if links[at: place].isEstablished,
-      now - links[at: place].lastHeard >= configuration.silenceLimit
+    guard let position = links.index(of: id) else { return [] }
+    expireSessions(position, at: now)
+    if links[at: position].isEstablished,
+      now - links[at: position].lastHeard >= configuration.silenceLimit
     {
       return remove(id, reason: .timedOut)
     }
-    var outputs = tickHandshake(place, at: now)
-    guard links.index(of: id) == place else { return outputs }
-    if links[at: place].isIdle { return outputs + remove(id, reason: .timedOut) }
-    outputs += tickConfirmation(place, at: now)
-    if links[at: place].current != nil, links[at: place].silenceProbeAt(configuration) <= now {
-      outputs += challenge(place, links[at: place].address, at: now)
-    }
-    if links[at: place].current != nil,
-      now - links[at: place].lastSent >= links[at: place].keepaliveInterval
+    var outputs = tickHandshake(position, at: now)
+    guard links.index(of: id) == position else { return outputs }
+    if links[at: position].isIdle { return outputs + remove(id, reason: .timedOut) }
+    outputs += tickConfirmation(position, at: now)
+    if links[at: position].current != nil, links[at: position].silenceProbeAt(configuration) <= now
     {
-      outputs += sendKeepalive(place, at: now)
+      outputs += challenge(position, links[at: position].address, at: now)
+    }
+    if links[at: position].current != nil,
+      now - links[at: position].lastSent >= links[at: position].keepaliveInterval
+    {
+      outputs += sendKeepalive(position, at: now)
     }
     return outputs
   }
 
   /// Keys past their time are wiped.
-  private mutating func expireSessions(_ place: Int, at now: Instant) {
-    if links[at: place].current?.isUsable(at: now, configuration) == false {
-      forget(links[at: place].current)
-      links[at: place].current = nil
-      links[at: place].confirmation = nil
+  private mutating func expireSessions(_ position: Int, at now: Instant) {
+    if links[at: position].current?.isUsable(at: now, configuration) == false {
+      forget(links[at: position].current)
+      links[at: position].current = nil
+      links[at: position].confirmation = nil
     }
-    if links[at: place].previous?.isUsable(at: now, configuration) == false {
-      forget(links[at: place].previous)
-      links[at: place].previous = nil
+    if links[at: position].previous?.isUsable(at: now, configuration) == false {
+      forget(links[at: position].previous)
+      links[at: position].previous = nil
     }
-    while let oldest = links[at: place].unconfirmed.first,
+    while let oldest = links[at: position].unconfirmed.first,
       now - oldest.createdAt >= configuration.confirmWithin
     {
-      forget(links[at: place].unconfirmed.removeFirst())
+      forget(links[at: position].unconfirmed.removeFirst())
     }
   }
 
   /// Begins the next session in time, repeats an unanswered initiation, gives up at last.
-  private mutating func tickHandshake(_ place: Int, at now: Instant) -> [Output] {
-    if let pending = links[at: place].pending {
-      if now - pending.startedAt >= configuration.handshakeGiveUp { return giveUp(place) }
-      return pending.nextAt <= now ? initiate(place, at: now) : []
+  private mutating func tickHandshake(_ position: Int, at now: Instant) -> [Output] {
+    if let pending = links[at: position].pending {
+      if now - pending.startedAt >= configuration.handshakeGiveUp { return giveUp(position) }
+      return pending.nextAt <= now ? initiate(position, at: now) : []
     }
-    guard let bootID = links[at: place].bootID,
-      links[at: place].current.map({ $0.rekeyAt(configuration) <= now }) ?? true
+    guard let bootID = links[at: position].bootID,
+      links[at: position].current.map({ $0.rekeyAt(configuration) <= now }) ?? true
     else { return [] }
-    return startHandshake(place, bootID: bootID, address: links[at: place].address, at: now)
+    return startHandshake(position, bootID: bootID, address: links[at: position].address, at: now)
   }
 
   /// Until the peer has been heard under the current session, it is told again that it stands.
-  private mutating func tickConfirmation(_ place: Int, at now: Instant) -> [Output] {
-    guard var confirmation = links[at: place].confirmation, confirmation.nextAt <= now else {
+  private mutating func tickConfirmation(_ position: Int, at now: Instant) -> [Output] {
+    guard var confirmation = links[at: position].confirmation, confirmation.nextAt <= now else {
       return []
     }
     confirmation.delay = min(
       confirmation.delay + confirmation.delay, configuration.handshakeRetryLimit)
     confirmation.nextAt = now + confirmation.delay
-    links[at: place].confirmation = confirmation
-    return sendKeepalive(place, at: now)
+    links[at: position].confirmation = confirmation
+    return sendKeepalive(position, at: now)
   }
 }

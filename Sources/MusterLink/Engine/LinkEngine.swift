@@ -103,24 +103,24 @@ public struct LinkEngine: Sendable {
       counters.refused += 1
       return []
     }
-    guard let place = place(of: id, address: address, at: now) else { return [] }
-    if links[at: place].bootID == bootID {
-      return probeIfQuiet(place, address, bootID: bootID, at: now)
+    guard let position = index(of: id, address: address, at: now) else { return [] }
+    if links[at: position].bootID == bootID {
+      return probeIfQuiet(position, address, bootID: bootID, at: now)
     }
-    if let pending = links[at: place].pending, pending.bootID == bootID {
-      let isOtherWay = pending.address.detour != address.detour
-      links[at: place].pending?.address = address
+    if let pending = links[at: position].pending, pending.bootID == bootID {
+      let isOtherRoute = pending.address.relayed != address.relayed
+      links[at: position].pending?.address = address
       // A way through somebody, or away from it, need not wait until it is the next attempt's turn.
-      return isOtherWay ? initiate(place, at: now) : []
+      return isOtherRoute ? initiate(position, at: now) : []
     }
     // The peer was first, and is expected to use the session that it was given.
     let patience = configuration.tieBreakPatience
-    if links[at: place].unconfirmed.contains(where: {
+    if links[at: position].unconfirmed.contains(where: {
       $0.bootID == bootID && now - $0.createdAt < patience
     }) {
       return []
     }
-    return startHandshake(place, bootID: bootID, address: address, at: now)
+    return startHandshake(position, bootID: bootID, address: address, at: now)
   }
 
   public mutating func receive(
@@ -131,7 +131,7 @@ public struct LinkEngine: Sendable {
     case .handshakeInitiation: return receiveInitiation(datagram, from: source, at: now)
     case .handshakeResponse: return receiveResponse(datagram, at: now)
     case .cookieReply: return receiveCookie(datagram, at: now)
-    case .announce, .challenge, .rendezvousHello, .rendezvousCookie, .rendezvousRegistration,
+    case .announcement, .challenge, .rendezvousHello, .rendezvousCookie, .rendezvousRegistration,
       .rendezvousRecords, nil:
       counters.malformed += 1
       return []
@@ -143,16 +143,16 @@ public struct LinkEngine: Sendable {
   public mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: LinkID, at now: Instant
   ) -> (datagram: [UInt8], to: Address)? {
-    guard let place = links.index(of: link) else { return nil }
-    return links[at: place].seal(header, body, at: now, lifetime: configuration.rejectAfter)
+    guard let position = links.index(of: link) else { return nil }
+    return links[at: position].seal(header, body, at: now, lifetime: configuration.rejectAfter)
   }
 
   /// Ends a link, telling the peer so.
   public mutating func close(
     _ link: LinkID, reason: LinkCloseReason, at now: Instant
   ) -> [Output] {
-    guard let place = links.index(of: link) else { return [] }
-    var outputs = send(PathMessage.close.encoded(), place, at: now)
+    guard let position = links.index(of: link) else { return [] }
+    var outputs = send(PathMessage.close.encoded(), position, at: now)
     outputs += remove(link, reason: reason)
     return outputs
   }
@@ -163,8 +163,8 @@ public struct LinkEngine: Sendable {
   }
 
   /// What is heard over the path in use; nil before there is a session.
-  public func pulse(of link: LinkID) -> Pulse? {
-    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].pulse : nil }
+  public func liveness(of link: LinkID) -> PathLiveness? {
+    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].liveness : nil }
   }
 
   public func address(of link: LinkID) -> Address? {

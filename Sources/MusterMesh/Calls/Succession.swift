@@ -49,9 +49,9 @@ public struct Succession: Sendable {
     if !endsWithInitiator {
       // A term cannot be counted up for ever; no honest call comes near the end.
       guard call.info.term < .max,
-        let place = call.byPresence.filter(mayHandOver).firstIndex(of: own)
+        let index = call.byPresence.filter(mayHandOver).firstIndex(of: own)
       else { return .none }
-      due = due + Self.turn * place
+      due = due + Self.turn * index
     }
     guard due <= now else {
       deadline = due

@@ -5,7 +5,7 @@ import MusterWire
 /// What goes on between this node and its neighbours.
 extension ChannelState {
   /// Links that come and go at once are told of together.
-  static let hearingDelay = Duration.milliseconds(50)
+  static let reportDelay = Duration.milliseconds(50)
   /// Who speaks changes often, and nobody needs to know within less.
   static let speakingInterval = Duration.milliseconds(250)
 
@@ -18,27 +18,28 @@ extension ChannelState {
   public mutating func linkUp(_ peer: NodeID, bootID: UInt64, at now: Instant) -> [Output] {
     guard peer != identity.id, hasRoom(for: peer) else { return [] }
     return commit(at: now) { state, out in
-      state.goodbyes.removeAll { $0 == peer }
+      state.leaveMessages.removeAll { $0 == peer }
       state.neighbours[peer] = Neighbour(bootID: bootID)
       state.detector.linkUp(peer, at: now)
-      if let entry = state.gossip.document.newest(.hearing, of: peer),
-        case .hearing(let hearing) = entry.entry.body
+      if let entry = state.gossip.document.newest(.neighbourReport, of: peer),
+        case .neighbourReport(let neighbourReport) = entry.entry.body
       {
-        state.detector.noted(hearing, of: peer, at: now)
+        state.detector.noted(neighbourReport, of: peer, at: now)
       }
       state.neighboursChanged(at: now)
-      state.absorb(state.gossip.linkUp(peer, at: now), at: now, &out)
+      state.apply(state.gossip.linkUp(peer, at: now), at: now, &out)
     }
   }
 
   /// Neighbours that say of themselves that they hear `member`.
-  public func neighbours(hearing member: NodeID) -> [NodeID] {
+  public func neighbours(neighbourReport member: NodeID) -> [NodeID] {
     neighbours.keys.filter { neighbour in
       guard
-        case .hearing(let hearing)? = gossip.document.newest(.hearing, of: neighbour)?.entry.body
+        case .neighbourReport(let neighbourReport)? = gossip.document.newest(
+          .neighbourReport, of: neighbour)?.entry.body
       else { return false }
-      return hearing.bootID == neighbours[neighbour]?.bootID
-        && hearing.heard.contains(member.key.prefix)
+      return neighbourReport.bootID == neighbours[neighbour]?.bootID
+        && neighbourReport.heard.contains(member.key.prefix)
     }
   }
 
@@ -52,7 +53,7 @@ extension ChannelState {
       state.detector.linkDown(peer)
       state.gossip.linkDown(peer)
       if reason == .left {
-        state.goodbyes = (state.goodbyes + [peer]).suffix(Limits.peersPerChannel)
+        state.leaveMessages = (state.leaveMessages + [peer]).suffix(Limits.peersPerChannel)
       }
       state.neighboursChanged(at: now)
     }
@@ -60,7 +61,7 @@ extension ChannelState {
 
   private mutating func neighboursChanged(at now: Instant) {
     changes.reachability = true
-    hearingDueAt = hearingDueAt ?? now + Self.hearingDelay
+    reportDueAt = reportDueAt ?? now + Self.reportDelay
   }
 
   /// Takes in what a neighbour sent about the channel.
@@ -73,16 +74,16 @@ extension ChannelState {
       case .entry, .entriesReceived, .digest, .ranges, .want:
         let rights = state.rights
         let outputs = state.gossip.receive(message, from: peer, at: now) { rights.admits($0) }
-        state.absorb(outputs, at: now, &out)
+        state.apply(outputs, at: now, &out)
       case .probe(let target, let token):
-        state.obey(
+        state.execute(
           state.detector.receiveProbe(target, token: token, from: peer, at: now), at: now, &out)
       case .probed(let target, let token, let answered):
         let isThere = answered && state.isInSameRun(target)
-        state.obey(
+        state.execute(
           state.detector.receiveProbed(
             target, token: token, answered: isThere, from: peer, at: now), at: now, &out)
-      case .wish, .ping, .pong, .epochKey, .refused, .seen, .candidates: break
+      case .requested, .ping, .pong, .epochKey, .refused, .seen, .candidates: break
       }
     }
   }
@@ -108,7 +109,7 @@ extension ChannelState {
     default: return []
     }
     return commit(at: now) { state, out in
-      state.absorb(state.gossip.publish(entry, at: now), at: now, &out)
+      state.apply(state.gossip.broadcast(entry, at: now), at: now, &out)
     }
   }
 
@@ -119,10 +120,10 @@ extension ChannelState {
     var out: [Output] = []
     let probes = detector.tick(at: now, lastHeard: lastHeard, roundTrip: roundTrip)
     out += commit(at: now) { state, out in
-      state.obey(probes, at: now, &out)
-      state.absorb(state.gossip.tick(at: now), at: now, &out)
+      state.execute(probes, at: now, &out)
+      state.apply(state.gossip.tick(at: now), at: now, &out)
       state.show(state.messages.tick(at: now), &out)
-      if let due = state.hearingDueAt, due <= now { state.publishHearing(at: now, &out) }
+      if let due = state.reportDueAt, due <= now { state.publishReport(at: now, &out) }
       if let due = state.expiryAt, due <= now { state.changes.rights = true }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
     }
@@ -130,7 +131,7 @@ extension ChannelState {
   }
 
   /// Carries out what the failure detector asks for.
-  private mutating func obey(
+  private mutating func execute(
     _ outputs: [FailureDetector.Output], at now: Instant, _ out: inout [Output]
   ) {
     for output in outputs {
@@ -141,14 +142,14 @@ extension ChannelState {
         out.append(.send(.probe(target, token: token), to: helper))
       case .answer(let requester, let target, let token, let answered):
         out.append(.send(.probed(target, token: token, answered: answered), to: requester))
-      case .suspects, .clears: hearingDueAt = hearingDueAt ?? now
+      case .suspects, .clears: reportDueAt = reportDueAt ?? now
       case .fails(let peer): out.append(.fail(peer))
       }
     }
   }
 
   /// Carries out what the gossip asks for, and notes what new entries change.
-  mutating func absorb(
+  mutating func apply(
     _ outputs: [Gossip.Output], at now: Instant, _ out: inout [Output]
   ) {
     for output in outputs {
@@ -158,7 +159,7 @@ extension ChannelState {
         if Self.isLasting(entry) { out.append(.keep(entry)) }
         forget(removed, &out)
         note(entry, at: now, &out)
-      case .fenced(_, let removed):
+      case .quarantined(_, let removed):
         forget(removed, &out)
         changes = Changes()
       }
@@ -173,7 +174,7 @@ extension ChannelState {
   /// Who is there and whom they hear is new with every process.
   private static func isLasting(_ entry: SignedEntry) -> Bool {
     switch entry.entry.body.kind {
-    case .presence, .hearing: false
+    case .presence, .neighbourReport: false
     default: true
     }
   }
@@ -188,12 +189,12 @@ extension ChannelState {
       if neighbours.index(of: author) != nil, !isInSameRun(author) {
         detector.heardInAnotherRun(author, at: now)
       }
-    case .hearing(let hearing):
+    case .neighbourReport(let neighbourReport):
       changes.reachability = true
       if author == identity.id {
-        if entry.id != ownHearing { hearingDueAt = now }
+        if entry.id != ownReport { reportDueAt = now }
       } else if neighbours.index(of: author) != nil {
-        detector.noted(hearing, of: author, at: now)
+        detector.noted(neighbourReport, of: author, at: now)
       }
     case .claim, .end: changes.call = true
     case .grant, .redemption, .epoch: changes.rights = true

@@ -7,7 +7,7 @@ extension ChannelState {
   /// Enters the channel: says that this node is here.
   public mutating func enter(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
-      state.publishPresence(at: now, &out)
+      state.signPresence(at: now, &out)
       for entry in state.unshown { state.show(state.messages.insert(entry, at: now), &out) }
       state.unshown = []
     }
@@ -44,7 +44,7 @@ extension ChannelState {
         state.own.call = Participation(id: call.info.id, joined: state.gossip.document.lamport)
       } else if state.mayItself(.startCall) {
         let claim = CallClaim(call: id, term: 1, startedAt: startedAt, order: 0)
-        state.publish(.claim(claim), at: now, &out)
+        state.signAndBroadcast(.claim(claim), at: now, &out)
         state.own.call = Participation(id: id, joined: state.gossip.document.lamport)
       }
     }
@@ -70,7 +70,7 @@ extension ChannelState {
     let words = CallLedger.ending(
       call.info, by: identity.id, claims: gossip.document.all(.claim),
       ends: gossip.document.all(.end), may: { may($0, $1) })
-    for word in words { publish(word, at: now, &out) }
+    for word in words { signAndBroadcast(word, at: now, &out) }
     if let id = lastPublished { lastWords = (lastWords + [id]).suffix(4) }
   }
 
@@ -84,7 +84,7 @@ extension ChannelState {
       let message = Message(
         sentAt: state.wallMilliseconds, after: state.messages.heads, to: receiver,
         content: content)
-      state.publish(.message(message), at: now, &out)
+      state.signAndBroadcast(.message(message), at: now, &out)
     }
   }
 
@@ -122,7 +122,7 @@ extension ChannelState {
   ) -> [Output] {
     let grant = Grant(
       subject: member, role: role, expiresAt: expiresAt, epoch: 0, isBearer: false)
-    return commit(at: now) { state, out in state.publish(.grant(grant), at: now, &out) }
+    return commit(at: now) { state, out in state.signAndBroadcast(.grant(grant), at: now, &out) }
   }
 
   /// The owner's next key epoch, under which those removed know nothing any more.
@@ -137,8 +137,8 @@ extension ChannelState {
       removed: Array(removed.prefix(EpochChange.removedLimit)),
       kept: kept.prefix(EpochChange.keptLimit).map(\.subject.key.prefix))
     return commit(at: now) { state, out in
-      for grant in kept { state.publish(.grant(grant), at: now, &out) }
-      state.publish(.epoch(change), at: now, &out)
+      for grant in kept { state.signAndBroadcast(.grant(grant), at: now, &out) }
+      state.signAndBroadcast(.epoch(change), at: now, &out)
     }
   }
 
@@ -152,7 +152,7 @@ extension ChannelState {
         Grant(
           subject: subject, role: role, expiresAt: expiresAt, epoch: currentEpoch, isBearer: true)))
     let outputs = commit(at: now) { state, out in
-      state.absorb(state.gossip.publish(grant, at: now), at: now, &out)
+      state.apply(state.gossip.broadcast(grant, at: now), at: now, &out)
     }
     return (grant, outputs)
   }
@@ -164,7 +164,7 @@ extension ChannelState {
     let redemption = Invites.redemption(
       of: grant, secret: secret, by: identity.id, in: channel)
     return commit(at: now) { state, out in
-      state.publish(.redemption(redemption), at: now, &out)
+      state.signAndBroadcast(.redemption(redemption), at: now, &out)
     }
   }
 
@@ -191,29 +191,29 @@ extension ChannelState {
   }
 
   /// Says something new.
-  mutating func publish(_ body: EntryBody, at now: Instant, _ out: inout [Output]) {
+  mutating func signAndBroadcast(_ body: EntryBody, at now: Instant, _ out: inout [Output]) {
     let entry = sign(body)
     lastPublished = entry.id
-    absorb(gossip.publish(entry, at: now), at: now, &out)
+    apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
   /// Says anew what this node is.
-  mutating func publishPresence(at now: Instant, _ out: inout [Output]) {
+  mutating func signPresence(at now: Instant, _ out: inout [Output]) {
     presenceDueAt = nil
     presenceSentAt = now
     let entry = sign(.presence(own))
     ownEntry = entry
-    absorb(gossip.publish(entry, at: now), at: now, &out)
+    apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
   /// Says anew whom this node hears.
-  mutating func publishHearing(at now: Instant, _ out: inout [Output]) {
-    hearingDueAt = nil
-    let hearing = Hearing(
+  mutating func publishReport(at now: Instant, _ out: inout [Output]) {
+    reportDueAt = nil
+    let neighbourReport = NeighbourReport(
       bootID: own.bootID, heard: neighbours.keys.map(\.key.prefix),
       suspected: detector.suspected.map(\.key.prefix))
-    let entry = sign(.hearing(hearing))
-    ownHearing = entry.id
-    absorb(gossip.publish(entry, at: now), at: now, &out)
+    let entry = sign(.neighbourReport(neighbourReport))
+    ownReport = entry.id
+    apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 }

@@ -69,11 +69,11 @@ public struct ChannelState: Sendable {
   var ownEntry: SignedEntry?
   var presenceDueAt: Instant?
   var presenceSentAt: Instant?
-  var hearingDueAt: Instant?
+  var reportDueAt: Instant?
   /// What this node might do when it was last looked at.
   var ownRole: Role
   /// The entry that last said whom this node hears.
-  var ownHearing: EntryID?
+  var ownReport: EntryID?
   var sequence: UInt64
 
   var gossip: Gossip
@@ -88,7 +88,7 @@ public struct ChannelState: Sendable {
 
   var neighbours = PeerTable<NodeID, Neighbour>()
   /// Neighbours that said goodbye on the link itself; why they are gone if nothing else tells.
-  var goodbyes: [NodeID] = []
+  var leaveMessages: [NodeID] = []
   /// Everyone here but this node.
   var roster = PeerTable<NodeID, Member>()
   /// What has changed since the last time everything was worked out.
@@ -136,8 +136,8 @@ public struct ChannelState: Sendable {
     let known = setup.entries.filter { $0.entry.body.kind == .message }
     let waiting = setup.unshown.sorted()
     let isUnshown = known.map { entry in
-      let place = waiting.firstPlace { $0 >= entry.id }
-      return place < waiting.count && waiting[place] == entry.id
+      let index = waiting.firstPlace { $0 >= entry.id }
+      return index < waiting.count && waiting[index] == entry.id
     }
     unshown = zip(known, isUnshown).filter(\.1).map(\.0)
     messages.restore(zip(known, isUnshown).filter { !$0.1 }.map(\.0))
@@ -213,7 +213,7 @@ public struct ChannelState: Sendable {
 
   /// Why `peer` is not taken for a member; nil when it is one.
   public func refusal(of peer: NodeID) -> Refusal? {
-    if gossip.document.fenced.contains(peer) { return .equivocated }
+    if gossip.document.quarantined.contains(peer) { return .equivocated }
     return rights.refusal(of: peer, at: wallSeconds)
   }
 
@@ -252,7 +252,7 @@ public struct ChannelState: Sendable {
 
   public var deadline: Instant? {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
-    next = soonest(next, soonest(presenceDueAt, hearingDueAt))
+    next = soonest(next, soonest(presenceDueAt, reportDueAt))
     next = soonest(next, soonest(succession.deadline, messages.deadline))
     next = soonest(next, expiryAt)
     return next

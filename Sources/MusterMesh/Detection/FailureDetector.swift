@@ -57,7 +57,7 @@ public struct FailureDetector: Sendable {
   }
 
   /// Pings for others that are still to be answered.
-  struct Errand: Sendable {
+  struct IndirectProbe: Sendable {
     var requester: NodeID
     var target: NodeID
     var token: UInt64
@@ -65,12 +65,12 @@ public struct FailureDetector: Sendable {
     var until: Instant
   }
 
-  static let errandLimit = 64
-  static let errandsPerPeer = 8
+  static let indirectProbeLimit = 64
+  static let indirectProbesPerPeer = 8
 
   let configuration: Configuration
   var peers = PeerTable<NodeID, Peer>()
-  var errands: [Errand] = []
+  var indirectProbes: [IndirectProbe] = []
   /// Lifeguard's local health: 0 is well; timeouts grow with it.
   public private(set) var health = 0
   private var round: [NodeID] = []
@@ -97,27 +97,27 @@ public struct FailureDetector: Sendable {
   /// The link is gone, and the neighbour is watched no more.
   public mutating func linkDown(_ peer: NodeID) {
     peers[peer] = nil
-    errands.removeAll { $0.target == peer || $0.requester == peer }
-    for place in 0..<peers.count { peers[at: place].confirmedBy.removeAll { $0 == peer } }
+    indirectProbes.removeAll { $0.target == peer || $0.requester == peer }
+    for position in 0..<peers.count { peers[at: position].confirmedBy.removeAll { $0 == peer } }
     if peers.isEmpty { (nextProbeAt, promised) = (nil, nil) }
   }
 
   /// Whom a neighbour hears and suspects, as gossip brought it.
-  public mutating func noted(_ hearing: Hearing, of peer: NodeID, at now: Instant) {
-    guard let place = peers.index(of: peer) else { return }
-    let before = peers[at: place].heard
-    peers[at: place].heard = hearing.heard
-    for index in 0..<peers.count where index != place {
+  public mutating func noted(_ neighbourReport: NeighbourReport, of peer: NodeID, at now: Instant) {
+    guard let position = peers.index(of: peer) else { return }
+    let before = peers[at: position].heard
+    peers[at: position].heard = neighbourReport.heard
+    for index in 0..<peers.count where index != position {
       let prefix = peers.keys[index].key.prefix
       let doubts =
-        hearing.suspected.contains(prefix)
-        || before.contains(prefix) && !hearing.heard.contains(prefix)
+        neighbourReport.suspected.contains(prefix)
+        || before.contains(prefix) && !neighbourReport.heard.contains(prefix)
       let isKnown = peers[at: index].confirmedBy.contains(peer)
       if doubts, !isKnown {
         peers[at: index].confirmedBy.append(peer)
         // Another's doubt is a reason to look, not a verdict.
         if peers[at: index].probedAt == nil { beginProbe(index, at: now) }
-      } else if !doubts, isKnown, hearing.heard.contains(prefix) {
+      } else if !doubts, isKnown, neighbourReport.heard.contains(prefix) {
         peers[at: index].confirmedBy.removeAll { $0 == peer }
       }
     }
@@ -130,10 +130,12 @@ public struct FailureDetector: Sendable {
     guard peers.index(of: target) != nil, target != requester else {
       return [.answer(to: requester, target: target, token: token, answered: false)]
     }
-    let own = errands.count(where: { $0.requester == requester })
-    guard errands.count < Self.errandLimit, own < Self.errandsPerPeer else { return [] }
-    errands.append(
-      Errand(
+    let own = indirectProbes.count(where: { $0.requester == requester })
+    guard indirectProbes.count < Self.indirectProbeLimit, own < Self.indirectProbesPerPeer else {
+      return []
+    }
+    indirectProbes.append(
+      IndirectProbe(
         requester: requester, target: target, token: token, since: now,
         until: now + configuration.probeTimeout))
     return [.ping(target)]
@@ -143,25 +145,25 @@ public struct FailureDetector: Sendable {
   public mutating func receiveProbed(
     _ target: NodeID, token: UInt64, answered: Bool, from helper: NodeID, at now: Instant
   ) -> [Output] {
-    guard answered, let place = peers.index(of: target), peers.index(of: helper) != nil,
-      peers[at: place].probedAt != nil
+    guard answered, let position = peers.index(of: target), peers.index(of: helper) != nil,
+      peers[at: position].probedAt != nil
     else { return [] }
-    peers[at: place].isHeardByHelpers = true
+    peers[at: position].isHeardByHelpers = true
     return []
   }
 
   /// A neighbour has said something in another run than the one that its link stands with: what
   /// others hear of it is no reason for patience any more, and it is time to look.
   public mutating func heardInAnotherRun(_ peer: NodeID, at now: Instant) {
-    guard let place = peers.index(of: peer) else { return }
-    peers[at: place].isHeardByHelpers = false
-    if peers[at: place].probedAt == nil { beginProbe(place, at: now) }
+    guard let position = peers.index(of: peer) else { return }
+    peers[at: position].isHeardByHelpers = false
+    if peers[at: position].probedAt == nil { beginProbe(position, at: now) }
   }
 
-  private mutating func beginProbe(_ place: Int, at now: Instant) {
-    peers[at: place].probedAt = now
-    peers[at: place].nextPingAt = now
-    peers[at: place].hasAskedHelpers = false
+  private mutating func beginProbe(_ position: Int, at now: Instant) {
+    peers[at: position].probedAt = now
+    peers[at: position].nextPingAt = now
+    peers[at: position].hasAskedHelpers = false
     nextProbeAt = soonest(nextProbeAt, now)
     promised = soonest(promised, now)
   }
@@ -176,21 +178,21 @@ public struct FailureDetector: Sendable {
   ) -> [Output] {
     guard !peers.isEmpty else { return [] }
     var out: [Output] = []
-    if let promised, now - promised > configuration.lateness { excuse(at: now) }
+    if let promised, now - promised > configuration.lateness { exempt(at: now) }
     report(at: now, lastHeard, &out)
-    for place in 0..<peers.count { watch(place, at: now, lastHeard, roundTrip, &out) }
+    for position in 0..<peers.count { watch(position, at: now, lastHeard, roundTrip, &out) }
     if let due = nextProbeAt, due <= now { probeNext(at: now, lastHeard, &out) }
     promised = nextDeadline
     return out
   }
 
   /// This process did not run: what it did not hear is nobody's fault.
-  private mutating func excuse(at now: Instant) {
+  private mutating func exempt(at now: Instant) {
     health = min(health + 1, configuration.healthLimit)
-    for place in 0..<peers.count {
-      if peers[at: place].probedAt != nil { peers[at: place].probedAt = now }
-      if peers[at: place].suspectedAt != nil { peers[at: place].suspectedAt = now }
-      peers[at: place].nextPingAt = now
+    for position in 0..<peers.count {
+      if peers[at: position].probedAt != nil { peers[at: position].probedAt = now }
+      if peers[at: position].suspectedAt != nil { peers[at: position].suspectedAt = now }
+      peers[at: position].nextPingAt = now
     }
   }
 
@@ -198,31 +200,33 @@ public struct FailureDetector: Sendable {
   private mutating func report(
     at now: Instant, _ lastHeard: (NodeID) -> Instant?, _ out: inout [Output]
   ) {
-    for errand in errands {
-      let answered = lastHeard(errand.target).map { $0 > errand.since } ?? false
-      guard answered || errand.until <= now else { continue }
+    for indirectProbe in indirectProbes {
+      let answered = lastHeard(indirectProbe.target).map { $0 > indirectProbe.since } ?? false
+      guard answered || indirectProbe.until <= now else { continue }
       out.append(
         .answer(
-          to: errand.requester, target: errand.target, token: errand.token, answered: answered))
+          to: indirectProbe.requester, target: indirectProbe.target, token: indirectProbe.token,
+          answered: answered))
     }
-    errands.removeAll { errand in
-      errand.until <= now || lastHeard(errand.target).map { $0 > errand.since } ?? false
+    indirectProbes.removeAll { indirectProbe in
+      indirectProbe.until <= now
+        || lastHeard(indirectProbe.target).map { $0 > indirectProbe.since } ?? false
     }
   }
 
   /// One neighbour whose probe is under way, or that is suspected.
   private mutating func watch(
-    _ place: Int, at now: Instant, _ lastHeard: (NodeID) -> Instant?,
+    _ position: Int, at now: Instant, _ lastHeard: (NodeID) -> Instant?,
     _ roundTrip: (NodeID) -> Duration?, _ out: inout [Output]
   ) {
-    guard let since = peers[at: place].probedAt else { return }
-    let id = peers.keys[place]
+    guard let since = peers[at: position].probedAt else { return }
+    let id = peers.keys[position]
     if let heard = lastHeard(id), heard > since {
-      settle(place, &out)
+      recompute(position, &out)
       return
     }
-    if let due = peers[at: place].nextPingAt, due <= now {
-      peers[at: place].nextPingAt = now + configuration.probeInterval
+    if let due = peers[at: position].nextPingAt, due <= now {
+      peers[at: position].nextPingAt = now + configuration.probeInterval
       out.append(.ping(id))
     }
     // The neighbour itself reports what its round trip follows from: no more than so much of it.
@@ -230,46 +234,46 @@ public struct FailureDetector: Sendable {
     // In whole nanoseconds, as instants are: a deadline must not come before its time.
     let patience = Duration.nanoseconds(
       (max(configuration.probeTimeout, expected) * (health + 1)).wholeNanoseconds)
-    peers[at: place].patience = patience
-    guard peers[at: place].suspectedAt != nil || now - since >= patience else { return }
-    if !peers[at: place].hasAskedHelpers { askHelpers(place, &out) }
-    guard let suspectedAt = peers[at: place].suspectedAt else {
-      peers[at: place].suspectedAt = now
+    peers[at: position].patience = patience
+    guard peers[at: position].suspectedAt != nil || now - since >= patience else { return }
+    if !peers[at: position].hasAskedHelpers { askHelpers(position, &out) }
+    guard let suspectedAt = peers[at: position].suspectedAt else {
+      peers[at: position].suspectedAt = now
       out.append(.suspects(id))
       return
     }
-    guard now - suspectedAt >= suspicionTimeout(place) else { return }
+    guard now - suspectedAt >= suspicionTimeout(position) else { return }
     out.append(.fails(id))
     // The host takes the link down; until then the question is not asked again.
-    peers[at: place].suspectedAt = now
+    peers[at: position].suspectedAt = now
   }
 
   /// It is there after all.
-  private mutating func settle(_ place: Int, _ out: inout [Output]) {
-    let wasSuspected = peers[at: place].suspectedAt != nil
-    peers[at: place].probedAt = nil
-    peers[at: place].nextPingAt = nil
-    peers[at: place].suspectedAt = nil
-    peers[at: place].hasAskedHelpers = false
-    peers[at: place].isHeardByHelpers = false
+  private mutating func recompute(_ position: Int, _ out: inout [Output]) {
+    let wasSuspected = peers[at: position].suspectedAt != nil
+    peers[at: position].probedAt = nil
+    peers[at: position].nextPingAt = nil
+    peers[at: position].suspectedAt = nil
+    peers[at: position].hasAskedHelpers = false
+    peers[at: position].isHeardByHelpers = false
     health = max(health - 1, 0)
-    if wasSuspected { out.append(.clears(peers.keys[place])) }
+    if wasSuspected { out.append(.clears(peers.keys[position])) }
   }
 
-  private func suspicionTimeout(_ place: Int) -> Duration {
+  private func suspicionTimeout(_ position: Int) -> Duration {
     // A link may be bad while the member is there: it gets more time, but does not stand for ever.
-    if peers[at: place].isHeardByHelpers { return configuration.suspicionMaximum * (health + 2) }
+    if peers[at: position].isHeardByHelpers { return configuration.suspicionMaximum * (health + 2) }
     return Suspicion.timeout(
-      confirmations: peers[at: place].confirmedBy.count, expected: min(3, peers.count - 2),
+      confirmations: peers[at: position].confirmedBy.count, expected: min(3, peers.count - 2),
       minimum: configuration.suspicionMinimum, maximum: configuration.suspicionMaximum)
       * (health + 1)
   }
 
-  private mutating func askHelpers(_ place: Int, _ out: inout [Output]) {
-    let target = peers.keys[place]
-    peers[at: place].hasAskedHelpers = true
+  private mutating func askHelpers(_ position: Int, _ out: inout [Output]) {
+    let target = peers.keys[position]
+    peers[at: position].hasAskedHelpers = true
     var helpers: [NodeID] = []
-    for index in 0..<peers.count where index != place && peers[at: index].suspectedAt == nil {
+    for index in 0..<peers.count where index != position && peers[at: index].suspectedAt == nil {
       if peers[at: index].heard.contains(target.key.prefix) { helpers.append(peers.keys[index]) }
     }
     for _ in 0..<min(configuration.helpers, helpers.count) {
@@ -285,14 +289,14 @@ public struct FailureDetector: Sendable {
   ) {
     nextProbeAt = now + random.jittered(configuration.probeInterval, by: 0.1)
     for _ in 0..<peers.count {
-      guard let id = nextInTurn(), let place = peers.index(of: id) else { continue }
-      let heard = lastHeard(id) ?? peers[at: place].upSince
-      guard peers[at: place].probedAt == nil, now - heard >= configuration.perPeerInterval else {
+      guard let id = nextInTurn(), let position = peers.index(of: id) else { continue }
+      let heard = lastHeard(id) ?? peers[at: position].upSince
+      guard peers[at: position].probedAt == nil, now - heard >= configuration.perPeerInterval else {
         continue
       }
-      peers[at: place].probedAt = now
-      peers[at: place].hasAskedHelpers = false
-      peers[at: place].nextPingAt = now + configuration.probeInterval
+      peers[at: position].probedAt = now
+      peers[at: position].hasAskedHelpers = false
+      peers[at: position].nextPingAt = now + configuration.probeInterval
       out.append(.ping(id))
       return
     }
@@ -309,16 +313,16 @@ public struct FailureDetector: Sendable {
 
   private var nextDeadline: Instant? {
     var next = nextProbeAt
-    for place in 0..<peers.count {
-      guard let since = peers[at: place].probedAt else { continue }
-      next = soonest(next, peers[at: place].nextPingAt)
-      if let suspectedAt = peers[at: place].suspectedAt {
-        next = soonest(next, suspectedAt + suspicionTimeout(place))
+    for position in 0..<peers.count {
+      guard let since = peers[at: position].probedAt else { continue }
+      next = soonest(next, peers[at: position].nextPingAt)
+      if let suspectedAt = peers[at: position].suspectedAt {
+        next = soonest(next, suspectedAt + suspicionTimeout(position))
       } else {
-        next = soonest(next, since + max(peers[at: place].patience, configuration.probeTimeout))
+        next = soonest(next, since + max(peers[at: position].patience, configuration.probeTimeout))
       }
     }
-    for errand in errands { next = soonest(next, errand.until) }
+    for indirectProbe in indirectProbes { next = soonest(next, indirectProbe.until) }
     return next
   }
 }

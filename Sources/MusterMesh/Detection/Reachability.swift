@@ -8,24 +8,24 @@ public enum Reachability {
   /// that it hears the other: a node that can send but not receive is not there (memberlist issue
   /// 45).
   public static func reachable(
-    from own: NodeID, links: [NodeID], hearing: [(member: NodeID, heard: [UInt64])]
+    from own: NodeID, links: [NodeID], neighbourReport: [(member: NodeID, heard: [UInt64])]
   ) -> [NodeID] {
-    let nodes = hearing.sorted { $0.member.key.prefix < $1.member.key.prefix }
+    let nodes = neighbourReport.sorted { $0.member.key.prefix < $1.member.key.prefix }
     let lists = nodes.map { $0.heard.sorted() }
     let prefixes = nodes.map(\.member.key.prefix)
     var isReached = [Bool](repeating: false, count: nodes.count)
     var reached = links.filter { $0 != own }
     var waiting: [Int] = []
     for link in links {
-      if let place = find(link.key.prefix, in: prefixes), !isReached[place] {
-        isReached[place] = true
-        waiting.append(place)
+      if let index = find(link.key.prefix, in: prefixes), !isReached[index] {
+        isReached[index] = true
+        waiting.append(index)
       }
     }
-    while let place = waiting.popLast() {
-      for prefix in lists[place] {
+    while let index = waiting.popLast() {
+      for prefix in lists[index] {
         guard let other = find(prefix, in: prefixes), !isReached[other],
-          find(prefixes[place], in: lists[other]) != nil, nodes[other].member != own
+          find(prefixes[index], in: lists[other]) != nil, nodes[other].member != own
         else { continue }
         isReached[other] = true
         reached.append(nodes[other].member)
@@ -36,7 +36,7 @@ public enum Reachability {
   }
 
   private static func find(_ value: UInt64, in sorted: [UInt64]) -> Int? {
-    let place = sorted.firstPlace { $0 >= value }
-    return place < sorted.count && sorted[place] == value ? place : nil
+    let index = sorted.firstPlace { $0 >= value }
+    return index < sorted.count && sorted[index] == value ? index : nil
   }
 }

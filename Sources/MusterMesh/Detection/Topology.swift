@@ -14,9 +14,9 @@ public enum Topology {
     _ a: NodeID, _ b: NodeID, members: [NodeID], bothInCall: Bool
   ) -> Bool {
     guard members.count > meshLimit, !bothInCall else { return true }
-    let place = members.firstPlace { $0 >= a }
+    let index = members.firstPlace { $0 >= a }
     let other = members.firstPlace { $0 >= b }
-    let distance = abs(place - other)
+    let distance = abs(index - other)
     return min(distance, members.count - distance) <= reach
   }
 }

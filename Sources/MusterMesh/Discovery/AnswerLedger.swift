@@ -3,7 +3,7 @@ import MusterBase
 /// Which challenges this node owes an answer in one channel: each once, about its latest announces.
 struct AnswerLedger: Sendable {
   /// Announces that a challenge may be about.
-  static let recentAnnounces = 32
+  static let recentAnnouncements = 32
   /// An echo is good for 20 s at most, so that later answers would help nobody.
   static let memory = Duration.seconds(20)
   /// What the budget lets through within `memory`, 64 + 20 * 20, fits: nothing is forgotten early.
@@ -12,7 +12,7 @@ struct AnswerLedger: Sendable {
   /// One answer for each peer that may ask at once. Only who has the channel key can ask, but with
   /// a forged source even a member should not get much sent to a victim.
   private var budget = TokenBucket(capacity: 64, perSecond: 20)
-  private var announces = RingBuffer<Sent>(capacity: recentAnnounces)
+  private var announcements = RingBuffer<Sent>(capacity: recentAnnouncements)
   private var answered = RingBuffer<Answered>(capacity: answers)
 
   enum Verdict: Equatable {
@@ -35,14 +35,14 @@ struct AnswerLedger: Sendable {
   }
 
   mutating func announced(_ counter: UInt64, at now: Instant) {
-    announces.append(Sent(counter: counter, at: now))
+    announcements.append(Sent(counter: counter, at: now))
   }
 
   /// Whether a challenge about `counter` gets an answer; `answer` counts as done.
   mutating func judge(counter: UInt64, echo: [UInt8], at now: Instant) -> Verdict {
     while let first = answered.first, now - first.at > Self.memory { answered.popFirst() }
-    let isRecent = (0..<announces.count).contains {
-      announces[$0].counter == counter && now - announces[$0].at <= Self.memory
+    let isRecent = (0..<announcements.count).contains {
+      announcements[$0].counter == counter && now - announcements[$0].at <= Self.memory
     }
     guard isRecent else { return .notAsked }
     let isRepeated = (0..<answered.count).contains {

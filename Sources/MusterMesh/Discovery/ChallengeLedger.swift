@@ -11,7 +11,7 @@ struct ChallengeLedger: Sendable {
   /// Boots of one author told apart.
   static let bootsPerAuthor = 32
   /// Addresses asked about one announce: two families on two interfaces.
-  static let sourcesPerAnnounce = 4
+  static let sourcesPerAnnouncement = 4
 
   /// One challenge for each peer that a full channel may bring at once, then 32 a second: 105 bytes
   /// each, 27 kbit/s, too little to harm anyone and enough for a whole channel within two seconds.
@@ -67,8 +67,8 @@ struct ChallengeLedger: Sendable {
   /// The author answered: this boot lives, wherever it goes next.
   mutating func answered(_ author: LinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in
-      guard let place = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }
-      entry.boots[place].budget = Boot(bootID: bootID, counter: 0, sources: []).budget
+      guard let position = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }
+      entry.boots[position].budget = Boot(bootID: bootID, counter: 0, sources: []).budget
     }
   }
 
@@ -81,7 +81,7 @@ struct ChallengeLedger: Sendable {
   ) -> Bool {
     guard let boot = entry.boots.first(where: { $0.bootID == bootID }) else { return false }
     if counter != boot.counter { return counter < boot.counter }
-    return boot.sources.contains(source) || boot.sources.count >= sourcesPerAnnounce
+    return boot.sources.contains(source) || boot.sources.count >= sourcesPerAnnouncement
   }
 
   private static func note(

@@ -3,23 +3,24 @@ import MusterCrypto
 import MusterWire
 
 extension Discovery {
-  mutating func receiveAnnounce(
+  mutating func receiveAnnouncement(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
     guard let (index, plaintext) = open(datagram) else { return [] }
-    let signed: SignedAnnounce
-    do { signed = try SignedAnnounce(decoding: plaintext) } catch {
+    let signed: SignedAnnouncement
+    do { signed = try SignedAnnouncement(decoding: plaintext) } catch {
       counters.malformed += 1
       return []
     }
-    let announce = signed.announce
-    guard announce.author != identity.id else {
-      counters.ownAnnounce += 1
+    let announcement = signed.announcement
+    guard announcement.author != identity.id else {
+      counters.ownAnnouncement += 1
       return []
     }
     // Before the signature, so that replays cost no more than opening them.
     let standing = channels[index].proven.standing(
-      of: announce.author, bootID: announce.bootID, counter: announce.counter, at: source)
+      of: announcement.author, bootID: announcement.bootID, counter: announcement.counter,
+      at: source)
     guard standing != .stale else {
       counters.replayed += 1
       return []
@@ -28,10 +29,10 @@ extension Discovery {
       counters.forged += 1
       return []
     }
-    if standing == .proven || hasProof(announce, channel: index, source: source, at: now) {
-      return accept(announce, channel: index, source: source, at: now)
+    if standing == .proven || hasProof(announcement, channel: index, source: source, at: now) {
+      return accept(announcement, channel: index, source: source, at: now)
     }
-    return challenge(announce, channel: index, source: source, at: now)
+    return challenge(announcement, channel: index, source: source, at: now)
   }
 
   mutating func receiveChallenge(
@@ -55,7 +56,7 @@ extension Discovery {
     case .answer:
       counters.answered += 1
       // Without addresses: an answer should hardly be larger than the question.
-      let answer = sealAnnounce(in: index, echo: challenge.echo, addresses: [])
+      let answer = sealAnnouncement(in: index, echo: challenge.echo, addresses: [])
       return [.send(answer, to: source)]
     }
     return []
@@ -73,50 +74,55 @@ extension Discovery {
   }
 
   private mutating func hasProof(
-    _ announce: Announce, channel index: Int, source: Address, at now: Instant
+    _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> Bool {
     let isValid = channels[index].echoSecret.isValid(
-      announce, in: channels[index].id, at: source, now: now)
-    if announce.echo != nil, !isValid { counters.badEcho += 1 }
+      announcement, in: channels[index].id, at: source, now: now)
+    if announcement.echo != nil, !isValid { counters.badEcho += 1 }
     return isValid
   }
 
   private mutating func accept(
-    _ announce: Announce, channel index: Int, source: Address, at now: Instant
+    _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
     counters.found += 1
     challenges.answered(
-      LinkID(channel: channels[index].id, peer: announce.author), bootID: announce.bootID)
+      LinkID(channel: channels[index].id, peer: announcement.author), bootID: announcement.bootID)
     channels[index].proven.record(
-      announce.author, bootID: announce.bootID, counter: announce.counter, at: source, now: now)
+      announcement.author, bootID: announcement.bootID, counter: announcement.counter, at: source,
+      now: now)
     return [
-      .found(announce.author, bootID: announce.bootID, channel: channels[index].id, at: source)
+      .found(
+        announcement.author, bootID: announcement.bootID, channel: channels[index].id, at: source)
     ]
   }
 
   private mutating func challenge(
-    _ announce: Announce, channel index: Int, source: Address, at now: Instant
+    _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
-    let author = LinkID(channel: channels[index].id, peer: announce.author)
+    let author = LinkID(channel: channels[index].id, peer: announcement.author)
     let verdict = challenges.judge(
-      author, bootID: announce.bootID, counter: announce.counter, from: source, at: now)
+      author, bootID: announcement.bootID, counter: announcement.counter, from: source, at: now)
     switch verdict {
     case .alreadyAsked: counters.alreadyChallenged += 1
     case .overBudget: counters.overBudget += 1
     case .ask:
       counters.challenged += 1
-      return [.send(sealChallenge(about: announce, channel: index, to: source, now), to: source)]
+      return [
+        .send(sealChallenge(about: announcement, channel: index, to: source, now), to: source)
+      ]
     }
     return []
   }
 
   private mutating func sealChallenge(
-    about announce: Announce, channel index: Int, to source: Address, _ now: Instant
+    about announcement: Announcement, channel index: Int, to source: Address, _ now: Instant
   ) -> [UInt8] {
     let echo = channels[index].echoSecret.echo(
-      for: announce, in: channels[index].id, at: source, now: now)
+      for: announcement, in: channels[index].id, at: source, now: now)
     let challenge = Challenge(
-      target: announce.author, bootID: announce.bootID, counter: announce.counter, echo: echo)
+      target: announcement.author, bootID: announcement.bootID, counter: announcement.counter,
+      echo: echo)
     return DiscoveryDatagram.seal(
       challenge.encoded(), as: .challenge, with: channels[index].key, entropy: &entropy)
   }

@@ -25,8 +25,8 @@ extension Discovery {
   public mutating func setSeenByNeighbours(_ addresses: [Address]) {
     var votes: [(address: Address, count: Int)] = []
     for address in addresses where !ownAddresses.contains(address) {
-      if let place = votes.firstIndex(where: { $0.address == address }) {
-        votes[place].count += 1
+      if let position = votes.firstIndex(where: { $0.address == address }) {
+        votes[position].count += 1
       } else {
         votes.append((address, 1))
       }
@@ -36,13 +36,13 @@ extension Discovery {
   }
 
   /// A member says itself, by way of somebody else, where it may be reached.
-  public mutating func told(
+  public mutating func learned(
     _ peer: LinkID, of addresses: [Address], at now: Instant
   ) -> [Output] {
     guard channels.contains(where: { $0.id == peer.channel }), !linkedPeers.contains(peer) else {
       return []
     }
-    contacts.told(peer, addresses, at: now)
+    candidateProber.learned(peer, addresses, at: now)
     return tick(at: now)
   }
 
@@ -59,7 +59,7 @@ extension Discovery {
       counters.malformed += 1
       return []
     }
-    rendezvous.isSeeking = !contacts.isEmpty
+    rendezvous.isSeeking = !candidateProber.isEmpty
     let active = channels.filter { !$0.isPassive }.map(\.id)
     let step = rendezvous.receive(cookie, from: source, channels: active, at: now)
     return step.map { perform($0, at: now) } ?? []
@@ -86,34 +86,34 @@ extension Discovery {
   private mutating func note(
     _ record: RendezvousRecords.Record, channel index: Int, at now: Instant
   ) {
-    guard let announce = secondHand(record.announce, channel: index) else { return }
-    counters.told += 1
-    let peer = LinkID(channel: channels[index].id, peer: announce.author)
-    contacts.told(peer, [record.seen] + announce.addresses, at: now)
+    guard let announcement = secondHand(record.announcement, channel: index) else { return }
+    counters.learned += 1
+    let peer = LinkID(channel: channels[index].id, peer: announcement.author)
+    candidateProber.learned(peer, [record.seen] + announcement.addresses, at: now)
   }
 
   /// What an announce says that did not come from its author itself; nil for one that nobody of the
   /// channel signed, for this node's own, and for those of members who are linked.
-  mutating func secondHand(_ datagram: [UInt8], channel index: Int) -> Announce? {
+  mutating func secondHand(_ datagram: [UInt8], channel index: Int) -> Announcement? {
     guard let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) else {
       counters.unreadable += 1
       return nil
     }
-    guard let signed = try? SignedAnnounce(decoding: plaintext) else {
+    guard let signed = try? SignedAnnouncement(decoding: plaintext) else {
       counters.malformed += 1
       return nil
     }
-    guard signed.announce.author != identity.id else {
-      counters.ownAnnounce += 1
+    guard signed.announcement.author != identity.id else {
+      counters.ownAnnouncement += 1
       return nil
     }
-    let peer = LinkID(channel: channels[index].id, peer: signed.announce.author)
+    let peer = LinkID(channel: channels[index].id, peer: signed.announcement.author)
     guard !linkedPeers.contains(peer) else { return nil }
     guard signed.isGenuine(in: channels[index].id) else {
       counters.forged += 1
       return nil
     }
-    return signed.announce
+    return signed.announcement
   }
 
   mutating func perform(_ step: RendezvousClient.Step, at now: Instant) -> [Output] {
@@ -134,15 +134,16 @@ extension Discovery {
     _ now: Instant
   ) -> [Output] {
     guard let index = channels.firstIndex(where: { $0.id == id }) else { return [] }
-    let announce = nextAnnounce(in: index, reachableAddresses, at: now)
+    let announcement = nextAnnouncement(in: index, reachableAddresses, at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
     // A rendezvous may be a member as well, and hear of this one directly.
-    let direct: [Output] = linked.contains(address) ? [] : [.send(announce, to: address)]
+    let direct: [Output] = linked.contains(address) ? [] : [.send(announcement, to: address)]
     return direct
       + periods.map { period in
         let registration = registration(
-          channels[index], cookie, period: period, wantsRecords: wantsRecords, announce: announce)
+          channels[index], cookie, period: period, wantsRecords: wantsRecords,
+          announcement: announcement)
         return .send(registration, to: address)
       }
   }
@@ -159,22 +160,22 @@ extension Discovery {
 
   private func registration(
     _ channel: Channel, _ cookie: RendezvousCookie, period: UInt64, wantsRecords: Bool,
-    announce: [UInt8]
+    announcement: [UInt8]
   ) -> [UInt8] {
     let tag = channel.key.rendezvousTag(period: period)
     return RendezvousTag.sign(
       RendezvousRegistration(
         token: channel.slot, cookie: cookie.cookie, period: period, tag: tag.id.key,
-        slot: channel.slot, wantsRecords: wantsRecords, announce: announce),
+        slot: channel.slot, wantsRecords: wantsRecords, announcement: announcement),
       by: tag)
   }
 
   /// Takes this node's records of a channel away, where that costs no question.
-  mutating func farewell(_ channel: Channel, at now: Instant) -> [Output] {
-    rendezvous.farewells(at: now).map { cookie, address in
+  mutating func deregister(_ channel: Channel, at now: Instant) -> [Output] {
+    rendezvous.deregistrations(at: now).map { cookie, address in
       .send(
         registration(
-          channel, cookie, period: cookie.period, wantsRecords: false, announce: []),
+          channel, cookie, period: cookie.period, wantsRecords: false, announcement: []),
         to: address)
     }
   }

@@ -27,8 +27,8 @@ public struct Discovery: Sendable {
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
     var answers = AnswerLedger()
-    var postings = PostingSchedule()
-    var posted = PostedAnnounces()
+    var dhtRecords = DHTSchedule()
+    var published = PublishedAnnouncements()
     /// Whether this node only hears others under this key, as under a former one, and is silent
     /// unless asked.
     var isPassive = false
@@ -40,11 +40,11 @@ public struct Discovery: Sendable {
   var channels: [Channel] = []
   var challenges = ChallengeLedger()
   var rendezvous = RendezvousClient()
-  var contacts = Contacts()
+  var candidateProber = CandidateProber()
   /// Where a DHT sees this node.
   var seenAddresses: [Address] = []
   /// For announces that were found in a DHT: anyone who learns a tag can leave junk there.
-  var postedBudget = PostedAnnounces.newBudget
+  var postedBudget = PublishedAnnouncements.newBudget
   var jitter: PRNG
   private var lastCounter: UInt64 = 0
   var ownAddresses: [Address] = []
@@ -95,7 +95,7 @@ public struct Discovery: Sendable {
   public mutating func restart(at now: Instant) -> [Output] {
     for index in channels.indices {
       channels[index].schedule.restart(at: now)
-      channels[index].postings.restart()
+      channels[index].dhtRecords.restart()
     }
     peers.restart(at: now)
     rendezvous.restart(at: now)
@@ -105,10 +105,10 @@ public struct Discovery: Sendable {
   /// Forgets a channel and everyone in it, and has rendezvous forget this node in it.
   public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
     let outputs = channels.filter { $0.id == channel && !$0.isPassive }
-      .flatMap { farewell($0, at: now) }
+      .flatMap { deregister($0, at: now) }
     channels.removeAll { $0.id == channel }
     challenges.forget(channel)
-    contacts.end(channel: channel)
+    candidateProber.end(channel: channel)
     return outputs
   }
 
@@ -137,7 +137,7 @@ public struct Discovery: Sendable {
     linked = links.map(\.address)
     linkedPeers = links.map(\.peer)
     peers.setLinked(linked)
-    for peer in linkedPeers { contacts.end(peer) }
+    for peer in linkedPeers { candidateProber.end(peer) }
   }
 
   /// Takes in one datagram; what proves nothing gets no answer.
@@ -149,7 +149,7 @@ public struct Discovery: Sendable {
       return []
     }
     switch DatagramKind(of: datagram) {
-    case .announce: return receiveAnnounce(datagram, from: source, at: now)
+    case .announcement: return receiveAnnouncement(datagram, from: source, at: now)
     case .challenge: return receiveChallenge(datagram, from: source, at: now)
     case .rendezvousCookie: return receiveCookie(datagram, from: source, at: now)
     case .rendezvousRecords: return receiveRecords(datagram, from: source, at: now)
@@ -167,16 +167,16 @@ public struct Discovery: Sendable {
     for index in channels.indices where !channels[index].isPassive {
       let isDue = channels[index].schedule.takeDue(at: now, jitter: &jitter)
       guard isDue || !duePeers.isEmpty else { continue }
-      let datagram = nextAnnounce(in: index, at: now)
+      let datagram = nextAnnouncement(in: index, at: now)
       if isDue { outputs.append(.broadcast(datagram)) }
       outputs += duePeers.map { .send(datagram, to: $0) }
     }
-    for (channel, addresses) in contacts.takeDue(at: now, jitter: &jitter) {
+    for (channel, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
       guard let index = channels.firstIndex(where: { $0.id == channel }) else { continue }
-      let datagram = nextAnnounce(in: index, at: now)
+      let datagram = nextAnnouncement(in: index, at: now)
       outputs += addresses.map { .send(datagram, to: $0) }
     }
-    rendezvous.isSeeking = !contacts.isEmpty
+    rendezvous.isSeeking = !candidateProber.isEmpty
     for step in rendezvous.takeDue(at: now, jitter: &jitter) {
       outputs += perform(step, at: now)
     }
@@ -187,24 +187,24 @@ public struct Discovery: Sendable {
     guard !channels.isEmpty else { return nil }
     return soonest(
       soonest(channels.filter { !$0.isPassive }.map(\.schedule.nextAt).min(), peers.deadline),
-      soonest(contacts.deadline, rendezvous.deadline))
+      soonest(candidateProber.deadline, rendezvous.deadline))
   }
 
   /// One announce with a counter of its own, for any number of receivers.
-  mutating func nextAnnounce(
+  mutating func nextAnnouncement(
     in index: Int, _ addresses: [Address]? = nil, at now: Instant
   ) -> [UInt8] {
     counters.announced += 1
-    let datagram = sealAnnounce(in: index, echo: nil, addresses: addresses ?? ownAddresses)
+    let datagram = sealAnnouncement(in: index, echo: nil, addresses: addresses ?? ownAddresses)
     channels[index].answers.announced(lastCounter, at: now)
     return datagram
   }
 
-  mutating func sealAnnounce(in index: Int, echo: [UInt8]?, addresses: [Address]) -> [UInt8] {
+  mutating func sealAnnouncement(in index: Int, echo: [UInt8]?, addresses: [Address]) -> [UInt8] {
     lastCounter += 1
-    let announce = Announce(
+    let announcement = Announcement(
       author: identity.id, bootID: bootID, counter: lastCounter, echo: echo, addresses: addresses)
-    return SignedAnnounce(announce, by: identity, in: channels[index].id)
+    return SignedAnnouncement(announcement, by: identity, in: channels[index].id)
       .datagram(sealedBy: channels[index].key, entropy: &entropy)
   }
 }

@@ -18,7 +18,7 @@ public struct DiscoveryCounters: Equatable, Sendable {
   /// Opened, but not laid out as it should be.
   public var malformed: UInt64 = 0
   /// This node's own announce, heard again.
-  public var ownAnnounce: UInt64 = 0
+  public var ownAnnouncement: UInt64 = 0
   /// Not above the author's highest counter, or of a boot that another has replaced.
   public var replayed: UInt64 = 0
   /// Not signed by the author that it names.
@@ -37,7 +37,7 @@ public struct DiscoveryCounters: Equatable, Sendable {
   /// Records of a rendezvous that were not asked for.
   public var foreignRecords: UInt64 = 0
   /// Members of whom a rendezvous or a DHT told.
-  public var told: UInt64 = 0
+  public var learned: UInt64 = 0
   /// Announces from a DHT that were not looked at: the budget for them was used up.
   public var unread: UInt64 = 0
 

@@ -3,35 +3,36 @@ import MusterCrypto
 import MusterWire
 
 /// An announce with its author's signature, as it is sealed into a datagram.
-public struct SignedAnnounce: Equatable, Sendable {
-  public var announce: Announce
+public struct SignedAnnouncement: Equatable, Sendable {
+  public var announcement: Announcement
   public var signature: [UInt8]
   /// The bytes of the announce exactly as they came, which is what the signature covers.
   private let signedBytes: [UInt8]
 
-  /// Signs `announce` as `identity` for one channel.
-  public init(_ announce: Announce, by identity: Identity, in channel: ChannelID) {
-    self.announce = announce
-    signedBytes = announce.encoded()
+  /// Signs `announcement` as `identity` for one channel.
+  public init(_ announcement: Announcement, by identity: Identity, in channel: ChannelID) {
+    self.announcement = announcement
+    signedBytes = announcement.encoded()
     signature = identity.sign(Self.message(signedBytes, in: channel))
   }
 
   /// Reads what a datagram held; says nothing yet of whether the signature is good.
   public init(decoding bytes: [UInt8]) throws(WireError) {
-    guard bytes.count > Announce.signatureBytes else { throw .truncated }
-    signedBytes = Array(bytes.dropLast(Announce.signatureBytes))
-    signature = Array(bytes.suffix(Announce.signatureBytes))
-    announce = try Announce(decoding: signedBytes)
+    guard bytes.count > Announcement.signatureBytes else { throw .truncated }
+    signedBytes = Array(bytes.dropLast(Announcement.signatureBytes))
+    signature = Array(bytes.suffix(Announcement.signatureBytes))
+    announcement = try Announcement(decoding: signedBytes)
   }
 
   /// Whether the author named in the announce signed it for `channel`.
   public func isGenuine(in channel: ChannelID) -> Bool {
-    Signatures.isValid(signature, of: Self.message(signedBytes, in: channel), by: announce.author)
+    Signatures.isValid(
+      signature, of: Self.message(signedBytes, in: channel), by: announcement.author)
   }
 
   /// The whole datagram: kind byte, then nonce, sealed announce and signature, tag.
   public func datagram(sealedBy key: ChannelKey, entropy: inout Entropy) -> [UInt8] {
-    DiscoveryDatagram.seal(signedBytes + signature, as: .announce, with: key, entropy: &entropy)
+    DiscoveryDatagram.seal(signedBytes + signature, as: .announcement, with: key, entropy: &entropy)
   }
 
   private static func message(_ bytes: [UInt8], in channel: ChannelID) -> [UInt8] {
@@ -45,12 +46,12 @@ public enum DiscoveryDatagram {
   public static func seal(
     _ plaintext: [UInt8], as kind: DatagramKind, with key: ChannelKey, entropy: inout Entropy
   ) -> [UInt8] {
-    [kind.rawValue] + key.sealAnnounce(plaintext, kind: kind.rawValue, entropy: &entropy)
+    [kind.rawValue] + key.sealAnnouncement(plaintext, kind: kind.rawValue, entropy: &entropy)
   }
 
   /// What a datagram holds, or nil when `key` did not seal it as the kind that it claims to be.
   public static func open(_ datagram: [UInt8], with key: ChannelKey) -> [UInt8]? {
     guard let kind = datagram.first, datagram.count <= Limits.datagramBytes else { return nil }
-    return key.openAnnounce(datagram.dropFirst(), kind: kind)
+    return key.openAnnouncement(datagram.dropFirst(), kind: kind)
   }
 }

@@ -14,20 +14,22 @@ struct EchoSecret: Sendable {
 
   init(entropy: inout Entropy) { key = entropy.secret(32, in: .heap) }
 
-  func echo(for announce: Announce, in channel: ChannelID, at source: Address, now: Instant)
+  func echo(for announcement: Announcement, in channel: ChannelID, at source: Address, now: Instant)
     -> [UInt8]
   {
-    mac(announce, channel, source, slot: Self.number(of: now))
+    mac(announcement, channel, source, slot: Self.number(of: now))
   }
 
   /// Whether the announce carries an echo that was given to its author at `source` just now.
-  func isValid(_ announce: Announce, in channel: ChannelID, at source: Address, now: Instant)
+  func isValid(
+    _ announcement: Announcement, in channel: ChannelID, at source: Address, now: Instant
+  )
     -> Bool
   {
-    guard let echo = announce.echo else { return false }
+    guard let echo = announcement.echo else { return false }
     let current = Self.number(of: now)
     return [current, current &- 1].contains {
-      ConstantTime.equal(mac(announce, channel, source, slot: $0), echo)
+      ConstantTime.equal(mac(announcement, channel, source, slot: $0), echo)
     }
   }
 
@@ -35,18 +37,20 @@ struct EchoSecret: Sendable {
     now.nanoseconds / slot.wholeNanoseconds
   }
 
-  private func mac(_ announce: Announce, _ channel: ChannelID, _ source: Address, slot: Int64)
+  private func mac(
+    _ announcement: Announcement, _ channel: ChannelID, _ source: Address, slot: Int64
+  )
     -> [UInt8]
   {
     var writer = Writer(capacity: 128)
     writer.append("muster/1 echo".utf8)
     writer.append(channel.key)
-    writer.append(announce.author.key)
-    writer.u64(announce.bootID)
+    writer.append(announcement.author.key)
+    writer.u64(announcement.bootID)
     writer.address(source)
     // The same link-local address on two interfaces is two places.
     if case .v6(_, _, let zone) = source.host { writer.u32(zone) }
     writer.u64(UInt64(bitPattern: slot))
-    return Blake2b.mac(writer.bytes[...], key: key, count: Announce.echoBytes)
+    return Blake2b.mac(writer.bytes[...], key: key, count: Announcement.echoBytes)
   }
 }

@@ -15,7 +15,7 @@ public struct Document: Sendable {
     /// Older than what is kept, or beyond the bound.
     case superseded
     /// It contradicts another entry of its author, none of which count any more.
-    case fenced(NodeID, removed: [SignedEntry])
+    case quarantined(NodeID, removed: [SignedEntry])
     /// Its author is fenced.
     case refused
   }
@@ -36,7 +36,7 @@ public struct Document: Sendable {
   /// The sum of `ids`.
   private var sum = EntryID.zero
   private var authors = PeerTable<NodeID, [SignedEntry]>()
-  private var fences = PeerTable<NodeID, Witness>()
+  private var equivocations = PeerTable<NodeID, Witness>()
   private var retention: Retention
   private var passed = PassedEntries()
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
@@ -55,7 +55,7 @@ public struct Document: Sendable {
   }
 
   public var count: Int { ids.count }
-  public var fenced: [NodeID] { fences.keys }
+  public var quarantined: [NodeID] { equivocations.keys }
   public var digest: DocumentDigest { DocumentDigest(count: UInt32(ids.count), sum: sum) }
 
   // MARK: Looking
@@ -63,27 +63,27 @@ public struct Document: Sendable {
   /// The entry whose id begins so; the two witnesses of a fence; nothing for what is not known.
   public func entry(_ prefix: UInt64) -> [SignedEntry] {
     var found: [SignedEntry] = []
-    var place = ids.firstPlace { $0.prefix >= prefix }
-    while place < ids.count, ids[place].prefix == prefix {
-      found += entries(at: place)
-      place += 1
+    var position = ids.firstPlace { $0.prefix >= prefix }
+    while position < ids.count, ids[position].prefix == prefix {
+      found += entries(at: position)
+      position += 1
     }
     return found
   }
 
   /// Whether there is an item whose id begins so.
   public func contains(_ prefix: UInt64) -> Bool {
-    let place = ids.firstPlace { $0.prefix >= prefix }
-    return place < ids.count && ids[place].prefix == prefix
+    let position = ids.firstPlace { $0.prefix >= prefix }
+    return position < ids.count && ids[position].prefix == prefix
   }
 
   /// Whether it is kept, by its whole id: two that begin alike can be made with some effort.
-  func contains(_ id: EntryID) -> Bool { place(of: id) != nil }
+  func contains(_ id: EntryID) -> Bool { index(of: id) != nil }
 
   /// What stands behind one of `ids`.
-  func entries(at place: Int) -> [SignedEntry] {
-    if let entry = items[place] { return [entry] }
-    return fences.first { $0.value.id == ids[place] }?.value.entries ?? []
+  func entries(at position: Int) -> [SignedEntry] {
+    if let entry = items[position] { return [entry] }
+    return equivocations.first { $0.value.id == ids[position] }?.value.entries ?? []
   }
 
   /// The newest presence, hearing or redemption of an author.
@@ -103,7 +103,7 @@ public struct Document: Sendable {
   public func version(of kind: EntryBody.Kind) -> UInt64 { versions[Int(kind.rawValue)] }
 
   /// What stands in the document for a fenced author.
-  static func fenceID(of author: NodeID) -> EntryID {
+  static func equivocationID(of author: NodeID) -> EntryID {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
   }
 
@@ -112,12 +112,12 @@ public struct Document: Sendable {
   /// Takes an entry in, if the rules keep it, and says what became of it.
   public mutating func insert(_ entry: SignedEntry) -> Insertion {
     let author = entry.entry.author
-    guard fences.index(of: author) == nil else { return .refused }
+    guard equivocations.index(of: author) == nil else { return .refused }
     guard !contains(entry.id) else { return .known }
     if author != exempt, let other = contradicting(entry),
-      let fenced = fence(author, [other, entry].sorted())
+      let quarantined = quarantine(author, [other, entry].sorted())
     {
-      return fenced
+      return quarantined
     }
     return keep(entry)
   }
@@ -147,9 +147,9 @@ public struct Document: Sendable {
   /// Another entry under the same sequence, kept or lately let pass.
   private func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     if let list = authors[entry.entry.author] {
-      let place = list.firstPlace { $0.entry.sequence >= entry.entry.sequence }
-      if place < list.count, list[place].entry.sequence == entry.entry.sequence {
-        return list[place]
+      let position = list.firstPlace { $0.entry.sequence >= entry.entry.sequence }
+      if position < list.count, list[position].entry.sequence == entry.entry.sequence {
+        return list[position]
       }
     }
     return passed.contradicting(entry)
@@ -157,13 +157,14 @@ public struct Document: Sendable {
 
   /// Takes out all of an author's entries. Of more authors than can be fenced, those with the
   /// smallest fence ids are, for everyone alike; nil for one beyond, whose entries stay.
-  private mutating func fence(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
-    let id = Self.fenceID(of: author)
-    if fences.count >= Limits.fencedAuthors {
-      guard let last = fences.max(by: { $0.value.id < $1.value.id }), id < last.value.id else {
+  private mutating func quarantine(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
+    let id = Self.equivocationID(of: author)
+    if equivocations.count >= Limits.quarantinedAuthors {
+      guard let last = equivocations.max(by: { $0.value.id < $1.value.id }), id < last.value.id
+      else {
         return nil
       }
-      fences[last.key] = nil
+      equivocations[last.key] = nil
       takeOut(last.value.id)
     }
     let removed = authors[author] ?? []
@@ -172,10 +173,10 @@ public struct Document: Sendable {
       takeOut(entry.id)
     }
     authors[author] = nil
-    fences[author] = Witness(id: id, entries: witnesses)
+    equivocations[author] = Witness(id: id, entries: witnesses)
     add(id, nil)
-    for place in versions.indices { versions[place] &+= 1 }
-    return .fenced(author, removed: removed)
+    for position in versions.indices { versions[position] &+= 1 }
+    return .quarantined(author, removed: removed)
   }
 
   /// Takes out what the retention has let go already.
@@ -191,16 +192,16 @@ public struct Document: Sendable {
   }
 
   private mutating func add(_ id: EntryID, _ entry: SignedEntry?) {
-    let place = ids.firstPlace { $0 >= id }
-    ids.insert(id, at: place)
-    items.insert(entry, at: place)
+    let position = ids.firstPlace { $0 >= id }
+    ids.insert(id, at: position)
+    items.insert(entry, at: position)
     sum = sum &+ id
   }
 
   private mutating func takeOut(_ id: EntryID) {
-    guard let place = place(of: id) else { return }
-    ids.remove(at: place)
-    items.remove(at: place)
+    guard let position = index(of: id) else { return }
+    ids.remove(at: position)
+    items.remove(at: position)
     sum = sum &- id
   }
 
@@ -208,9 +209,9 @@ public struct Document: Sendable {
     if let kind = entry.entry.body.kind { versions[Int(kind.rawValue)] &+= 1 }
   }
 
-  private func place(of id: EntryID) -> Int? {
-    let place = ids.firstPlace { $0 >= id }
-    return place < ids.count && ids[place] == id ? place : nil
+  private func index(of id: EntryID) -> Int? {
+    let position = ids.firstPlace { $0 >= id }
+    return position < ids.count && ids[position] == id ? position : nil
   }
 }
 

@@ -32,8 +32,8 @@ struct PassedEntries: Sendable {
   /// Another entry under the same sequence of the same author.
   func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     let mark = Self.mark(entry)
-    for place in marks.indices where marks[place] == mark {
-      let other = entries[place]
+    for index in marks.indices where marks[index] == mark {
+      let other = entries[index]
       if other.entry.author == entry.entry.author, other.entry.sequence == entry.entry.sequence,
         other != entry
       {

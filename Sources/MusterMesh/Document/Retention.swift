@@ -31,7 +31,7 @@ struct Retention: Sendable {
       table[key] = entry
       guard table.count > limit else { return [] }
       var oldest = 0
-      for place in 1..<table.count where table[at: place] < table[at: oldest] { oldest = place }
+      for index in 1..<table.count where table[at: index] < table[at: oldest] { oldest = index }
       let removed = table[at: oldest]
       table[table.keys[oldest]] = nil
       return removed == entry ? nil : [removed]
@@ -70,12 +70,12 @@ struct Retention: Sendable {
     }
 
     mutating func remove(_ entry: SignedEntry) {
-      let place = entries.firstPlace { $0 >= entry }
-      if place < entries.count, entries[place] == entry { _ = take(at: place) }
+      let index = entries.firstPlace { $0 >= entry }
+      if index < entries.count, entries[index] == entry { _ = take(at: index) }
     }
 
-    private mutating func take(at place: Int) -> SignedEntry {
-      let entry = entries.remove(at: place)
+    private mutating func take(at index: Int) -> SignedEntry {
+      let entry = entries.remove(at: index)
       let left = (counts[entry.entry.author] ?? 1) - 1
       counts[entry.entry.author] = left == 0 ? nil : left
       return entry
@@ -85,13 +85,13 @@ struct Retention: Sendable {
   /// Presences, hearings and redemptions, one of each for an author.
   struct PerAuthor: Sendable {
     var presence = Registers<NodeID>(limit: Limits.authors)
-    var hearing = Registers<NodeID>(limit: Limits.authors)
+    var neighbourReport = Registers<NodeID>(limit: Limits.authors)
     var redemption = Registers<NodeID>(limit: Limits.authors)
 
     subscript(kind: EntryBody.Kind) -> Registers<NodeID>? {
       switch kind {
       case .presence: presence
-      case .hearing: hearing
+      case .neighbourReport: neighbourReport
       case .redemption: redemption
       case .claim, .end, .message, .grant, .epoch: nil
       }
@@ -120,7 +120,8 @@ struct Retention: Sendable {
     switch entry.entry.body {
     case .presence:
       return registers.presence.insert(entry, under: author, byArrival: byArrival)
-    case .hearing: return registers.hearing.insert(entry, under: author, byArrival: false)
+    case .neighbourReport:
+      return registers.neighbourReport.insert(entry, under: author, byArrival: false)
     case .redemption: return registers.redemption.insert(entry, under: author, byArrival: false)
     case .grant(let grant):
       guard let owner else { return nil }
@@ -141,7 +142,7 @@ struct Retention: Sendable {
     let author = entry.entry.author
     switch entry.entry.body {
     case .presence: registers.presence.remove(entry, under: author)
-    case .hearing: registers.hearing.remove(entry, under: author)
+    case .neighbourReport: registers.neighbourReport.remove(entry, under: author)
     case .redemption: registers.redemption.remove(entry, under: author)
     case .grant(let grant):
       if author == owner {
@@ -158,7 +159,7 @@ struct Retention: Sendable {
 
   func all(_ kind: EntryBody.Kind) -> [SignedEntry] {
     switch kind {
-    case .presence, .hearing, .redemption: registers[kind]?.entries ?? []
+    case .presence, .neighbourReport, .redemption: registers[kind]?.entries ?? []
     case .grant: (grants.entries + grantsOfOthers.entries).sorted()
     case .claim, .end: calls.entries.filter { $0.entry.body.kind == kind }
     case .message: messages.entries

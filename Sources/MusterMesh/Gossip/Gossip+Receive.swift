@@ -8,34 +8,34 @@ extension Gossip {
     _ message: Control, from peer: NodeID, at now: Instant,
     admits: (Entry) -> Bool = { _ in true }
   ) -> [Output] {
-    guard let place = neighbours.index(of: peer) else { return [] }
+    guard let position = neighbours.index(of: peer) else { return [] }
     var out: [Output] = []
     switch message {
-    case .entry(let bytes): receiveEntry(bytes, from: place, at: now, admits, &out)
+    case .entry(let bytes): receiveEntry(bytes, from: position, at: now, admits, &out)
     case .entriesReceived(let ids):
-      neighbours[at: place].outbox.acknowledged(ids, at: now)
-      flush(place, at: now, &out)
-    case .digest(let theirs): receiveDigest(theirs, from: place, at: now, &out)
-    case .ranges(let ranges): receiveRanges(ranges, from: place, at: now, &out)
-    case .want(let ids): receiveWishes(ids, from: place, at: now, &out)
-    case .wish, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
+      neighbours[at: position].outbox.acknowledged(ids, at: now)
+      flush(position, at: now, &out)
+    case .digest(let theirs): receiveDigest(theirs, from: position, at: now, &out)
+    case .ranges(let ranges): receiveRanges(ranges, from: position, at: now, &out)
+    case .want(let ids): receiveSubscriptions(ids, from: position, at: now, &out)
+    case .requested, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
     }
     return out
   }
 
   private mutating func receiveEntry(
-    _ bytes: [UInt8], from place: Int, at now: Instant, _ admits: (Entry) -> Bool,
+    _ bytes: [UInt8], from position: Int, at now: Instant, _ admits: (Entry) -> Bool,
     _ out: inout [Output]
   ) {
     let id = SignedEntry.id(of: bytes)
     // What is known needs no check of its signature, only an acknowledgement.
     if document.contains(id) {
       counters.entriesRepeated &+= 1
-      neighbours[at: place].outbox.drop { $0.id == id }
-      noteReceived(id.prefix, from: place, at: now, &out)
-      return flush(place, at: now, &out)
+      neighbours[at: position].outbox.drop { $0.id == id }
+      noteReceived(id.prefix, from: position, at: now, &out)
+      return flush(position, at: now, &out)
     }
-    guard neighbours[at: place].entries.take(at: now) else {
+    guard neighbours[at: position].entries.take(at: now) else {
       counters.overBudget &+= 1
       return
     }
@@ -44,19 +44,19 @@ extension Gossip {
       if error == .forged { counters.forged &+= 1 } else { counters.malformed &+= 1 }
       return
     }
-    neighbours[at: place].asked[id.prefix] = nil
-    noteReceived(id.prefix, from: place, at: now, &out)
+    neighbours[at: position].asked[id.prefix] = nil
+    noteReceived(id.prefix, from: position, at: now, &out)
     guard admits(entry.entry) else {
       counters.notAdmitted &+= 1
       // An invite that nobody honours is not looked at again and again.
       if entry.entry.body.kind != .redemption, !waiting.contains(where: { $0.entry.id == id }) {
-        let one = Waiting(entry: entry, source: neighbours.keys[place])
+        let one = Waiting(entry: entry, source: neighbours.keys[position])
         waiting = (waiting + [one]).suffix(Self.waitingLimit)
       }
-      return flush(place, at: now, &out)
+      return flush(position, at: now, &out)
     }
-    let isRelayed = neighbours[at: place].relayed.take(at: now)
-    take(entry, from: neighbours.keys[place], pushes: isRelayed, at: now, &out)
+    let isRelayed = neighbours[at: position].relayed.take(at: now)
+    take(entry, from: neighbours.keys[position], pushes: isRelayed, at: now, &out)
   }
 
   /// Takes in what waited and belongs here by now; what does not goes on waiting.
@@ -72,81 +72,81 @@ extension Gossip {
   }
 
   private mutating func receiveDigest(
-    _ theirs: DocumentDigest, from place: Int, at now: Instant, _ out: inout [Output]
+    _ theirs: DocumentDigest, from position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard theirs != document.digest else {
       counters.digestsEqual &+= 1
       return
     }
     counters.digestsDifferent &+= 1
-    guard maySpend(on: place, at: now) else { return }
-    send(document.rootRanges, to: place, at: now, &out)
+    guard maySpend(on: position, at: now) else { return }
+    send(document.rootRanges, to: position, at: now, &out)
   }
 
   private mutating func receiveRanges(
-    _ ranges: [RangeSummary], from place: Int, at now: Instant, _ out: inout [Output]
+    _ ranges: [RangeSummary], from position: Int, at now: Instant, _ out: inout [Output]
   ) {
-    guard ranges.count <= Control.rangeLimit, maySpend(on: place, at: now) else { return }
+    guard ranges.count <= Control.rangeLimit, maySpend(on: position, at: now) else { return }
     let found = document.compare(ranges)
-    for entry in found.lacking { neighbours[at: place].outbox.add(entry) }
-    ask(found.wanted, of: place, at: now, &out)
-    send(found.ranges, to: place, at: now, &out)
-    flush(place, at: now, &out)
+    for entry in found.lacking { neighbours[at: position].outbox.add(entry) }
+    ask(found.wanted, of: position, at: now, &out)
+    send(found.ranges, to: position, at: now, &out)
+    flush(position, at: now, &out)
   }
 
-  private mutating func receiveWishes(
-    _ ids: [UInt64], from place: Int, at now: Instant, _ out: inout [Output]
+  private mutating func receiveSubscriptions(
+    _ ids: [UInt64], from position: Int, at now: Instant, _ out: inout [Output]
   ) {
     for id in ids.prefix(Control.idLimit) {
-      guard neighbours[at: place].wishes.take(at: now) else {
+      guard neighbours[at: position].requestBudget.take(at: now) else {
         counters.overBudget &+= 1
         break
       }
-      for entry in document.entry(id) { neighbours[at: place].outbox.add(entry) }
+      for entry in document.entry(id) { neighbours[at: position].outbox.add(entry) }
     }
-    flush(place, at: now, &out)
+    flush(position, at: now, &out)
   }
 
   /// Asks for entries that nobody was asked for just now.
   private mutating func ask(
-    _ ids: [UInt64], of place: Int, at now: Instant, _ out: inout [Output]
+    _ ids: [UInt64], of position: Int, at now: Instant, _ out: inout [Output]
   ) {
-    forgetAsked(place, at: now)
+    forgetAsked(position, at: now)
     var wanted: [UInt64] = []
-    for id in ids where neighbours[at: place].asked.count < Self.askedLimit {
+    for id in ids where neighbours[at: position].asked.count < Self.askedLimit {
       let isAskedFor = (0..<neighbours.count).contains { other in
         guard let since = neighbours[at: other].asked[id] else { return false }
-        let pause = other == place ? Self.askedAgainAfter : Self.askedElsewhereAfter
+        let pause = other == position ? Self.askedAgainAfter : Self.askedElsewhereAfter
         return now < since + pause
       }
       guard !isAskedFor else { continue }
-      neighbours[at: place].asked[id] = now
+      neighbours[at: position].asked[id] = now
       wanted.append(id)
     }
     for start in stride(from: 0, to: wanted.count, by: Control.idLimit) {
       let part = Array(wanted[start..<min(start + Control.idLimit, wanted.count)])
-      out.append(.send(.want(part), to: neighbours.keys[place]))
+      out.append(.send(.want(part), to: neighbours.keys[position]))
     }
   }
 
-  private mutating func forgetAsked(_ place: Int, at now: Instant) {
+  private mutating func forgetAsked(_ position: Int, at now: Instant) {
     var recent = PeerTable<UInt64, Instant>()
-    for (id, since) in neighbours[at: place].asked where now < since + Self.askedAgainAfter {
+    for (id, since) in neighbours[at: position].asked where now < since + Self.askedAgainAfter {
       recent[id] = since
     }
-    neighbours[at: place].asked = recent
+    neighbours[at: position].asked = recent
   }
 
   /// Whether a neighbour's part in a comparison is looked at at all.
-  private mutating func maySpend(on place: Int, at now: Instant) -> Bool {
-    let may = neighbours[at: place].answers.take(Self.comparisonCost, at: now)
+  private mutating func maySpend(on position: Int, at now: Instant) -> Bool {
+    let may = neighbours[at: position].answers.take(Self.comparisonCost, at: now)
     if !may { counters.overBudget &+= 1 }
     return may
   }
 
   /// As many messages as it takes and the budget allows; none is larger than a datagram holds.
   private mutating func send(
-    _ ranges: [RangeSummary], to place: Int, at now: Instant, _ out: inout [Output]
+    _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
     // What does not fit is compared the next time, and not always the same is left out.
@@ -154,11 +154,11 @@ extension Gossip {
     var part: [RangeSummary] = []
     var size = 0
     func flush() {
-      if !part.isEmpty { out.append(.send(.ranges(part), to: neighbours.keys[place])) }
+      if !part.isEmpty { out.append(.send(.ranges(part), to: neighbours.keys[position])) }
       (part, size) = ([], 0)
     }
     for range in ranges[first...] + ranges[..<first] {
-      guard neighbours[at: place].answers.take(Double(range.size), at: now) else {
+      guard neighbours[at: position].answers.take(Double(range.size), at: now) else {
         counters.overBudget &+= 1
         break
       }

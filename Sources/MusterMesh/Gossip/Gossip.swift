@@ -12,7 +12,7 @@ public struct Gossip: Sendable {
     /// An entry is new, and those removed made room for it.
     case inserted(SignedEntry, removed: [SignedEntry])
     /// An author has contradicted itself: nothing of it counts.
-    case fenced(NodeID, removed: [SignedEntry])
+    case quarantined(NodeID, removed: [SignedEntry])
   }
 
   struct Neighbour: Sendable {
@@ -29,7 +29,7 @@ public struct Gossip: Sendable {
     /// not fit is compared another time.
     var answers = TokenBucket(capacity: 24_000, perSecond: 6_000)
     /// Entries that it may ask for.
-    var wishes = TokenBucket(capacity: 1024, perSecond: 512)
+    var requestBudget = TokenBucket(capacity: 1024, perSecond: 512)
     /// What it was asked for, and when; at most `askedLimit`.
     var asked = PeerTable<UInt64, Instant>()
   }
@@ -82,7 +82,7 @@ public struct Gossip: Sendable {
   }
 
   /// Says something: an entry of this node's own.
-  public mutating func publish(_ entry: SignedEntry, at now: Instant) -> [Output] {
+  public mutating func broadcast(_ entry: SignedEntry, at now: Instant) -> [Output] {
     var out: [Output] = []
     take(entry, from: nil, at: now, &out)
     return out
@@ -97,7 +97,7 @@ public struct Gossip: Sendable {
     neighbours[peer] = neighbour
     if compareAt == nil { compareAt = now + random.jittered(Self.comparisonInterval, by: 0.5) }
     var out: [Output] = []
-    if let place = neighbours.index(of: peer) { flush(place, at: now, &out) }
+    if let position = neighbours.index(of: peer) { flush(position, at: now, &out) }
     compare(with: peer, &out)
     return out
   }
@@ -125,9 +125,9 @@ public struct Gossip: Sendable {
 
   public var deadline: Instant? {
     var next = neighbours.isEmpty ? nil : compareAt
-    for place in 0..<neighbours.count {
-      next = soonest(next, neighbours[at: place].outbox.deadline)
-      next = soonest(next, neighbours[at: place].acknowledgeAt)
+    for position in 0..<neighbours.count {
+      next = soonest(next, neighbours[at: position].outbox.deadline)
+      next = soonest(next, neighbours[at: position].acknowledgeAt)
     }
     return next
   }
@@ -156,19 +156,19 @@ public struct Gossip: Sendable {
       if !removed.isEmpty { drop(where: removed.contains) }
       if pushes { push([entry], exceptTo: source) }
       flushAll(at: now, &out)
-    case .fenced(let author, let removed):
-      out.append(.fenced(author, removed: removed))
+    case .quarantined(let author, let removed):
+      out.append(.quarantined(author, removed: removed))
       drop { $0.entry.author == author }
-      push(document.entry(Document.fenceID(of: author).prefix), exceptTo: nil)
+      push(document.entry(Document.equivocationID(of: author).prefix), exceptTo: nil)
       flushAll(at: now, &out)
     case .known: counters.entriesRepeated &+= 1
     case .superseded: counters.entriesSuperseded &+= 1
-    case .refused: counters.ofFenced &+= 1
+    case .refused: counters.ofQuarantined &+= 1
     }
   }
 
   private mutating func drop(where isNeedless: (SignedEntry) -> Bool) {
-    for place in 0..<neighbours.count { neighbours[at: place].outbox.drop(where: isNeedless) }
+    for position in 0..<neighbours.count { neighbours[at: position].outbox.drop(where: isNeedless) }
   }
 
   /// Puts the entries of one author, a new one or the two witnesses against it, in line for all who
@@ -176,52 +176,55 @@ public struct Gossip: Sendable {
   private mutating func push(_ entries: [SignedEntry], exceptTo source: NodeID?) {
     guard let author = entries.first?.entry.author else { return }
     let reached = reached(by: author)
-    for place in 0..<neighbours.count {
-      let peer = neighbours.keys[place]
+    for position in 0..<neighbours.count {
+      let peer = neighbours.keys[position]
       guard peer != source, peer != author || entries.count > 1, !reached.contains(peer.key.prefix)
       else { continue }
-      for entry in entries { neighbours[at: place].outbox.add(entry) }
+      for entry in entries { neighbours[at: position].outbox.add(entry) }
     }
   }
 
   /// Whom the author, a neighbour itself, tells its news directly.
   private func reached(by author: NodeID) -> [UInt64] {
     guard author != own, neighbours.index(of: author) != nil,
-      case .hearing(let hearing)? = document.newest(.hearing, of: author)?.entry.body
+      case .neighbourReport(let neighbourReport)? = document.newest(.neighbourReport, of: author)?
+        .entry.body
     else { return [] }
-    return hearing.heard
+    return neighbourReport.heard
   }
 
   private mutating func flushAll(at now: Instant, _ out: inout [Output]) {
-    for place in 0..<neighbours.count { flush(place, at: now, &out) }
+    for position in 0..<neighbours.count { flush(position, at: now, &out) }
   }
 
   /// Sends one neighbour what is due.
-  mutating func flush(_ place: Int, at now: Instant, _ out: inout [Output]) {
-    let peer = neighbours.keys[place]
-    if let due = neighbours[at: place].acknowledgeAt, due <= now {
-      acknowledge(place, &out)
+  mutating func flush(_ position: Int, at now: Instant, _ out: inout [Output]) {
+    let peer = neighbours.keys[position]
+    if let due = neighbours[at: position].acknowledgeAt, due <= now {
+      acknowledge(position, &out)
     }
-    let entries = neighbours[at: place].outbox.due(at: now)
+    let entries = neighbours[at: position].outbox.due(at: now)
     counters.entriesSent &+= UInt64(entries.count)
     for entry in entries { out.append(.send(.entry(entry.bytes), to: peer)) }
-    if neighbours[at: place].outbox.takeOverflow() { compare(with: peer, &out) }
+    if neighbours[at: position].outbox.takeOverflow() { compare(with: peer, &out) }
   }
 
-  private mutating func acknowledge(_ place: Int, _ out: inout [Output]) {
-    let ids = neighbours[at: place].received
-    neighbours[at: place].received = []
-    neighbours[at: place].acknowledgeAt = nil
-    if !ids.isEmpty { out.append(.send(.entriesReceived(ids), to: neighbours.keys[place])) }
+  private mutating func acknowledge(_ position: Int, _ out: inout [Output]) {
+    let ids = neighbours[at: position].received
+    neighbours[at: position].received = []
+    neighbours[at: position].acknowledgeAt = nil
+    if !ids.isEmpty { out.append(.send(.entriesReceived(ids), to: neighbours.keys[position])) }
   }
 
   mutating func noteReceived(
-    _ id: UInt64, from place: Int, at now: Instant, _ out: inout [Output]
+    _ id: UInt64, from position: Int, at now: Instant, _ out: inout [Output]
   ) {
-    neighbours[at: place].received.append(id)
-    if neighbours[at: place].received.count >= Control.idLimit { return acknowledge(place, &out) }
-    if neighbours[at: place].acknowledgeAt == nil {
-      neighbours[at: place].acknowledgeAt = now + Self.acknowledgeDelay
+    neighbours[at: position].received.append(id)
+    if neighbours[at: position].received.count >= Control.idLimit {
+      return acknowledge(position, &out)
+    }
+    if neighbours[at: position].acknowledgeAt == nil {
+      neighbours[at: position].acknowledgeAt = now + Self.acknowledgeDelay
     }
   }
 }

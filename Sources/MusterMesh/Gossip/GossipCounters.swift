@@ -19,7 +19,7 @@ public struct GossipCounters: Equatable, Sendable {
   /// Of an author of whom no owner has spoken.
   public var notAdmitted: UInt64 = 0
   /// Of an author who contradicted itself.
-  public var ofFenced: UInt64 = 0
+  public var ofQuarantined: UInt64 = 0
 
   public init() {}
 }

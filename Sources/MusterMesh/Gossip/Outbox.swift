@@ -73,12 +73,12 @@ struct Outbox: Sendable {
   /// The neighbour has these.
   mutating func acknowledged(_ ids: [UInt64], at now: Instant) {
     for id in ids {
-      guard let place = flights.firstIndex(where: { $0.entry.id.prefix == id }) else {
+      guard let index = flights.firstIndex(where: { $0.entry.id.prefix == id }) else {
         // Late, but not in vain.
         lost.removeAll { $0.entry.id.prefix == id }
         continue
       }
-      let flight = flights.remove(at: place)
+      let flight = flights.remove(at: index)
       // Only of what was sent once is it known which sending was answered (Karn).
       if flight.attempts == 1 { measured(now - flight.sentAt, at: now) }
       window = min(window + 1, Self.windowLimit)

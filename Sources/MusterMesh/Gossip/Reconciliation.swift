@@ -45,11 +45,11 @@ extension Document {
   private func compare(_ range: RangeSummary, _ result: inout Comparison) {
     guard range.depth <= RangeSummary.depthLimit, range.depth % Self.branchBits == 0 else { return }
     let prefix = Self.masked(range.prefix, range.depth)
-    let places = places(depth: range.depth, prefix: prefix)
+    let indices = indices(depth: range.depth, prefix: prefix)
     switch range.content {
     case .fingerprint(let theirs):
-      guard fingerprint(places) != theirs else { return }
-      if places.count <= RangeSummary.idLimit
+      guard fingerprint(indices) != theirs else { return }
+      if indices.count <= RangeSummary.idLimit
         || range.depth + Self.branchBits > RangeSummary.depthLimit
       {
         result.ranges.append(list(depth: range.depth, prefix: prefix))
@@ -59,12 +59,12 @@ extension Document {
     case .ids(let theirs):
       let listed = theirs.sorted()
       func isListed(_ id: UInt64) -> Bool {
-        let place = listed.firstPlace { $0 >= id }
-        return place < listed.count && listed[place] == id
+        let index = listed.firstPlace { $0 >= id }
+        return index < listed.count && listed[index] == id
       }
-      for place in places
-      where result.lacking.count < Limits.outboxEntries && !isListed(ids[place].prefix) {
-        result.lacking += entries(at: place)
+      for index in indices
+      where result.lacking.count < Limits.outboxEntries && !isListed(ids[index].prefix) {
+        result.lacking += entries(at: index)
       }
       result.wanted += theirs.filter { !contains($0) }
     }
@@ -74,31 +74,31 @@ extension Document {
     let below = depth + Self.branchBits
     return (UInt64(0)..<16).map { branch in
       let child = prefix | branch << UInt64(64 - below)
-      let places = places(depth: below, prefix: child)
-      return places.count <= Self.shortList
+      let indices = indices(depth: below, prefix: child)
+      return indices.count <= Self.shortList
         ? list(depth: below, prefix: child)
         : RangeSummary(
-          depth: below, prefix: child, content: .fingerprint(fingerprint(places)))
+          depth: below, prefix: child, content: .fingerprint(fingerprint(indices)))
     }
   }
 
   /// All ids of a range; of a range with too many for one list, which nobody could make by chance,
   /// the first.
   private func list(depth: UInt8, prefix: UInt64) -> RangeSummary {
-    let places = places(depth: depth, prefix: prefix)
-    let listed = places.prefix(RangeSummary.idLimit).map { ids[$0].prefix }
+    let indices = indices(depth: depth, prefix: prefix)
+    let listed = indices.prefix(RangeSummary.idLimit).map { ids[$0].prefix }
     return RangeSummary(depth: depth, prefix: prefix, content: .ids(listed))
   }
 
-  private func places(depth: UInt8, prefix: UInt64) -> Range<Int> {
+  private func indices(depth: UInt8, prefix: UInt64) -> Range<Int> {
     let first = ids.firstPlace { $0.prefix >= prefix }
     let last = prefix | Self.tail(depth)
     return first..<max(first, ids.firstPlace { $0.prefix > last })
   }
 
-  private func fingerprint(_ places: Range<Int>) -> [UInt8] {
+  private func fingerprint(_ indices: Range<Int>) -> [UInt8] {
     var sum = EntryID.zero
-    for place in places { sum = sum &+ ids[place] }
+    for index in indices { sum = sum &+ ids[index] }
     return Array(sum.bytes.suffix(RangeSummary.fingerprintBytes))
   }
 

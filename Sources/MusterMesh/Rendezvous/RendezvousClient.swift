@@ -124,7 +124,7 @@ struct RendezvousClient: Sendable {
   mutating func receive(
     _ cookie: RendezvousCookie, from source: Address, channels: [ChannelID], at now: Instant
   ) -> Step? {
-    guard let index = place(source, cookie.token), servers[index].cookie == nil else { return nil }
+    guard let index = index(source, cookie.token), servers[index].cookie == nil else { return nil }
     servers[index].cookie = cookie
     servers[index].cookieAt = now
     servers[index].cookieUses = 1
@@ -144,8 +144,8 @@ struct RendezvousClient: Sendable {
     _ channel: ChannelID, from source: Address, at now: Instant
   ) -> Bool {
     guard let index = servers.firstIndex(where: { $0.address == source }) else { return false }
-    if let place = servers[index].pending.firstIndex(of: channel) {
-      servers[index].pending.remove(at: place)
+    if let position = servers[index].pending.firstIndex(of: channel) {
+      servers[index].pending.remove(at: position)
       if servers[index].pending.isEmpty { finishRound(index, at: now) }
     }
     return true
@@ -158,12 +158,12 @@ struct RendezvousClient: Sendable {
     servers[index].nextAt = now + (rounds < Self.eager.count ? Self.eager[rounds] : Self.interval)
   }
 
-  private func place(_ source: Address, _ token: UInt64) -> Int? {
+  private func index(_ source: Address, _ token: UInt64) -> Int? {
     servers.firstIndex { $0.address == source && $0.token == token }
   }
 
   /// A cookie that is good for a last word, with where it goes.
-  func farewells(at now: Instant) -> [(cookie: RendezvousCookie, to: Address)] {
+  func deregistrations(at now: Instant) -> [(cookie: RendezvousCookie, to: Address)] {
     servers.compactMap { server in
       guard let cookie = server.cookie, now - server.cookieAt < Self.cookieLifetime else {
         return nil

@@ -36,14 +36,14 @@ public struct RendezvousServer: Sendable {
   }
 
   struct Record: Sendable {
-    var announce: [UInt8]
+    var announcement: [UInt8]
     var seen: Address
     /// Of the registration: what it is told later bears this.
     var token: UInt64
     var renewedAt: Instant
     /// How often the others under the tag are told of it although it is no news: the announce may
     /// say something new, which only they can read.
-    var tells: TokenBucket
+    var notifications: TokenBucket
   }
 
   private let cookieKey: SecretBytes
@@ -173,7 +173,7 @@ public struct RendezvousServer: Sendable {
   // MARK: Records
 
   /// Four at once, then one every 4 s: one question is many answers.
-  private static let tells = TokenBucket(capacity: 4, perSecond: 0.25)
+  private static let notifications = TokenBucket(capacity: 4, perSecond: 0.25)
 
   private mutating func register(
     _ registration: RendezvousRegistration, from source: Address, at now: Instant
@@ -181,7 +181,7 @@ public struct RendezvousServer: Sendable {
     counters.registered += 1
     let key = Key(tag: registration.tag, slot: registration.slot)
     let others = keys(under: registration.tag).filter { $0 != key }
-    guard !registration.announce.isEmpty else {
+    guard !registration.announcement.isEmpty else {
       remove(key)
       return acknowledge(registration, [], to: source)
     }
@@ -193,22 +193,23 @@ public struct RendezvousServer: Sendable {
         return []
       }
     }
-    var tells = records[key]?.tells ?? Self.tells
-    let isTold = isNews || registration.wantsRecords && tells.take(at: now)
+    var notifications = records[key]?.notifications ?? Self.notifications
+    let isNotified = isNews || registration.wantsRecords && notifications.take(at: now)
     records[key] = Record(
-      announce: registration.announce, seen: source, token: registration.token, renewedAt: now,
-      tells: tells)
+      announcement: registration.announcement, seen: source, token: registration.token,
+      renewedAt: now,
+      notifications: notifications)
     if isNews { perSource[Source(source)] = (perSource[Source(source)] ?? 0) + 1 }
     sweepAt = sweepAt ?? now + Self.lifetime / 4
     let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []
     var outputs = acknowledge(registration, wanted, to: source)
     // Who is there already is told, so that both knock at the same time; also of who still looks
     // for somebody, since the first word may have gone to where a router no longer lets it in.
-    if isTold {
+    if isNotified {
       for other in others.compactMap({ records[$0] }) {
         let news = RendezvousRecords(
           token: other.token,
-          records: [.init(seen: source, announce: registration.announce)])
+          records: [.init(seen: source, announcement: registration.announcement)])
         outputs.append(.send(news.encoded(), to: other.seen))
       }
     }
@@ -220,7 +221,7 @@ public struct RendezvousServer: Sendable {
   ) -> [Output] {
     RendezvousRecords.datagrams(
       token: registration.token,
-      records.map { .init(seen: $0.seen, announce: $0.announce) }
+      records.map { .init(seen: $0.seen, announcement: $0.announcement) }
     ).map { .send($0, to: source) }
   }
 

@@ -24,8 +24,8 @@ extension Rights {
     }
     granted.sort()
     func isGranted(_ member: UInt64) -> Bool {
-      let place = granted.firstPlace { $0 >= member }
-      return place < granted.count && granted[place] == member
+      let index = granted.firstPlace { $0 >= member }
+      return index < granted.count && granted[index] == member
     }
     var chain: [(change: EpochChange, entry: SignedEntry)] = []
     for candidate in candidates where chain.count < Limits.epochs {

@@ -21,7 +21,7 @@ public struct Rights: Sendable {
   var standings = PeerTable<NodeID, Standing>()
   /// Redemptions of `Limits.authors` at most, so that no signature is checked twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
-  var fenced: [NodeID] = []
+  var quarantined: [NodeID] = []
   var versions: [UInt64] = []
   package var flaw: MeshFlaw?
 
@@ -90,7 +90,7 @@ public struct Rights: Sendable {
     case .redemption(let redemption):
       let grant = Invites.verified(redemption, by: entry.author, in: channel)
       return grant.map { $0.entry.author == owner || wasOwner($0.entry.author) } ?? false
-    case .presence, .hearing, .claim, .end, .message, .unknown:
+    case .presence, .neighbourReport, .claim, .end, .message, .unknown:
       return standings.index(of: entry.author) != nil
     }
   }
@@ -133,15 +133,15 @@ public struct Rights: Sendable {
   /// Works the rights out anew when something that they follow from has changed.
   public mutating func update(from document: Document) {
     guard let owner else {
-      fenced = document.fenced
+      quarantined = document.quarantined
       return
     }
     let now = ([.grant, .redemption, .epoch] as [EntryBody.Kind]).map {
       document.version(of: $0)
     }
-    guard now != versions || document.fenced != fenced else { return }
+    guard now != versions || document.quarantined != quarantined else { return }
     versions = now
-    fenced = document.fenced
+    quarantined = document.quarantined
     let grants = document.all(.grant)
     chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
     checkRedemptions(document.all(.redemption))
@@ -152,10 +152,10 @@ public struct Rights: Sendable {
 
   private func judgement(of member: NodeID, at wallSeconds: UInt64) -> Judgement {
     guard let owner else {
-      return fenced.contains(member) ? .refused(.equivocated) : Judgement(role: .presenter)
+      return quarantined.contains(member) ? .refused(.equivocated) : Judgement(role: .presenter)
     }
     if member == owner { return Judgement(role: .owner) }
-    if fenced.contains(member) { return .refused(.equivocated) }
+    if quarantined.contains(member) { return .refused(.equivocated) }
     guard let standing = standings[member] else { return .refused(.noGrant) }
     let byOwner = standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
     // What the channel's owner has made an owner, no other owner takes away.
@@ -167,7 +167,7 @@ public struct Rights: Sendable {
 
   /// Whether the channel's owner has made `member` an owner too.
   private func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
-    guard !fenced.contains(member), let standing = standings[member] else { return false }
+    guard !quarantined.contains(member), let standing = standings[member] else { return false }
     return standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner
   }
 }

@@ -46,9 +46,9 @@ public struct MessageLog: Sendable {
     guard case .message(let message) = entry.entry.body, !shown.contains(entry.id.prefix) else {
       return []
     }
-    let place = place(of: entry)
-    guard place == waiting.count || waiting[place].entry != entry else { return [] }
-    waiting.insert(Waiting(entry: entry, after: message.after, arrived: now), at: place)
+    let position = index(of: entry)
+    guard position == waiting.count || waiting[position].entry != entry else { return [] }
+    waiting.insert(Waiting(entry: entry, after: message.after, arrived: now), at: position)
     lastArrival = now
     deadline = soonest(deadline, now + Self.gathering)
     let overflow = waiting.count > Limits.messages ? [show(waiting.removeFirst())] : []
@@ -101,7 +101,7 @@ public struct MessageLog: Sendable {
     return item.entry
   }
 
-  private func place(of entry: SignedEntry) -> Int {
+  private func index(of entry: SignedEntry) -> Int {
     var (low, high) = (0, waiting.count)
     while low < high {
       let middle = (low + high) / 2

@@ -7,19 +7,19 @@ struct RecentIDs: Sendable {
   init(capacity: Int) { self.capacity = capacity }
 
   func contains(_ id: UInt64) -> Bool {
-    let place = place(of: id)
-    return place < sorted.count && sorted[place] == id
+    let index = index(of: id)
+    return index < sorted.count && sorted[index] == id
   }
 
   mutating func insert(_ id: UInt64) {
-    let place = place(of: id)
-    guard place == sorted.count || sorted[place] != id else { return }
-    sorted.insert(id, at: place)
+    let index = index(of: id)
+    guard index == sorted.count || sorted[index] != id else { return }
+    sorted.insert(id, at: index)
     byAge.append(id)
-    if byAge.count > capacity { sorted.remove(at: self.place(of: byAge.removeFirst())) }
+    if byAge.count > capacity { sorted.remove(at: self.index(of: byAge.removeFirst())) }
   }
 
-  private func place(of id: UInt64) -> Int {
+  private func index(of id: UInt64) -> Int {
     var (low, high) = (0, sorted.count)
     while low < high {
       let middle = (low + high) / 2

@@ -45,8 +45,8 @@ public enum AgreementChecker {
       var group = [left.removeFirst()]
       var next = 0
       while next < group.count {
-        let place = group[next]
-        let near = left.filter { $0.isNeighbour(of: place) && place.isNeighbour(of: $0) }
+        let index = group[next]
+        let near = left.filter { $0.isNeighbour(of: index) && index.isNeighbour(of: $0) }
         left.removeAll { view in near.contains { $0.own.id == view.own.id } }
         group += near
         next += 1

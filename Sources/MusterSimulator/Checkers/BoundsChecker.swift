@@ -20,8 +20,8 @@ public struct BoundsChecker: Sendable {
   public mutating func secondPassed(sent: UInt64, nodes: Int, hasMedia: Bool) -> String? {
     defer { sentBefore = sent }
     let limit = hasMedia ? Self.datagramsWithMedia : Self.datagramsWithoutMedia
-    let ways = max(nodes * (nodes - 1), 2)
-    return sent - sentBefore > UInt64(limit * ways)
+    let paths = max(nodes * (nodes - 1), 2)
+    return sent - sentBefore > UInt64(limit * paths)
       ? "\(sent - sentBefore) datagrams in a second among \(nodes) nodes" : nil
   }
 

@@ -42,33 +42,33 @@ public struct CallChecker: Sendable {
   // MARK: What nodes learn
 
   /// A node has a claim in its document now.
-  public mutating func learnt(claim: Word, at place: Int) {
+  public mutating func learnt(claim: Word, at index: Int) {
     if claim.term == 1, !started.contains(claim.call) { started.append(claim.call) }
     if claim.term > 1, !terms.contains(claim) { terms.append(claim) }
-    if !memories[place].claims.contains(claim) { memories[place].claims.append(claim) }
+    if !memories[index].claims.contains(claim) { memories[index].claims.append(claim) }
   }
 
   /// A node has an end in its document now.
-  public mutating func learnt(end: Word, at place: Int) {
+  public mutating func learnt(end: Word, at index: Int) {
     if !ended.contains(end.call) { ended.append(end.call) }
-    if !memories[place].ends.contains(end) { memories[place].ends.append(end) }
+    if !memories[index].ends.contains(end) { memories[index].ends.append(end) }
   }
 
   /// The initiator leaves its call by command: whatever it then writes down, it knows that.
-  public mutating func ended(_ call: CallInfo, at place: Int) {
+  public mutating func ended(_ call: CallInfo, at index: Int) {
     let word = Word(call: call.id, term: call.term, author: call.initiator)
-    learnt(claim: word, at: place)
-    learnt(end: word, at: place)
+    learnt(claim: word, at: index)
+    learnt(end: word, at: index)
   }
 
   /// A host has lost its memory.
-  public mutating func forgot(_ place: Int) { memories[place] = Memory() }
+  public mutating func forgot(_ index: Int) { memories[index] = Memory() }
 
   // MARK: What nodes see
 
   /// What is wrong with a call that a node takes to be on.
-  public func seen(_ call: CallInfo, at place: Int) -> String? {
-    let memory = memories[place]
+  public func seen(_ call: CallInfo, at index: Int) -> String? {
+    let memory = memories[index]
     let end = memory.ends.first { end in
       end.call == call.id && memory.claims.contains(end)
         && (call.term < end.term || call.term == end.term && call.initiator == end.author)

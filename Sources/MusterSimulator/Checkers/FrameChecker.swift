@@ -40,9 +40,9 @@ public struct FrameChecker: Sendable {
     guard Int(token.sender) == sender, Int(token.layer) == layer else {
       return "\(name) came as of \(sender), layer \(layer)"
     }
-    let place = receiver * nodes + sender
+    let index = receiver * nodes + sender
     // A node that came back without its memory is another member, with a decoder of its own.
-    let known = decoders[place].flatMap { $0.run < token.run ? nil : $0 }
+    let known = decoders[index].flatMap { $0.run < token.run ? nil : $0 }
     guard var decoder = known ?? start(token) else {
       return "\(name): the first is no keyframe"
     }
@@ -52,7 +52,7 @@ public struct FrameChecker: Sendable {
     }
     if let fault = decode(token, &decoder) { return "\(name): \(fault)" }
     decoder.shown[layer] = token.serial
-    decoders[place] = decoder
+    decoders[index] = decoder
     return nil
   }
 

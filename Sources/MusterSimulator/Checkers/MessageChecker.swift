@@ -6,11 +6,11 @@ import MusterMesh
 public struct MessageChecker: Sendable {
   /// A host, and which of its memories it is: a new one begins with every lost disk.
   public struct Reader: Equatable, Sendable {
-    public var place: Int
+    public var index: Int
     public var memory: Int
 
-    public init(place: Int, memory: Int) {
-      self.place = place
+    public init(index: Int, memory: Int) {
+      self.index = index
       self.memory = memory
     }
   }
@@ -42,7 +42,7 @@ public struct MessageChecker: Sendable {
     var isUnproven: Bool
   }
 
-  private struct Said: Sendable {
+  private struct Sent: Sendable {
     let word: Word
     let author: Reader
     let at: Instant
@@ -55,7 +55,7 @@ public struct MessageChecker: Sendable {
   /// How long a message may at least wait for one that it follows.
   static let patience = Duration.seconds(3)
 
-  private var messages: [Said] = []
+  private var messages: [Sent] = []
   private var numbers = PeerTable<EntryID, Int>()
   private var delays: [Duration] = []
 
@@ -72,7 +72,7 @@ public struct MessageChecker: Sendable {
       sorted.isEmpty ? .zero : sorted[Int(Double(sorted.count - 1) * fraction)]
     }
     return MessageTotals(
-      said: UInt64(messages.count), shown: UInt64(delays.count), medianDelay: part(0.5),
+      sent: UInt64(messages.count), shown: UInt64(delays.count), medianDelay: part(0.5),
       p99Delay: part(0.99))
   }
 
@@ -80,13 +80,13 @@ public struct MessageChecker: Sendable {
 
   /// A node says something; its entry is kept at the same moment. `isUnproven`: it does not know
   /// itself that it may.
-  public mutating func said(
+  public mutating func sent(
     _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {
     let number = messages.count
     numbers[word.id] = number
     let before = numbers.filter { word.after.contains($0.key.prefix) }.map(\.value)
-    messages.append(Said(word: word, author: author, at: now, before: before))
+    messages.append(Sent(word: word, author: author, at: now, before: before))
     kept(word.id, at: author, isUnproven: isUnproven, at: now)
   }
 
@@ -104,8 +104,8 @@ public struct MessageChecker: Sendable {
     _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant
   ) -> String? {
     guard let number = numbers[message.id] else { return "a message that nobody said" }
-    let said = messages[number]
-    let word = said.word
+    let sent = messages[number]
+    let word = sent.word
     guard word.text == message.text, word.from == message.from, word.to == message.to else {
       return "message \(number) altered"
     }
@@ -113,25 +113,25 @@ public struct MessageChecker: Sendable {
       return "message \(number) to somebody else"
     }
     guard let copy = index(of: reader, number) else { return "message \(number) never came" }
-    guard said.copies[copy].shownAt == nil else { return "message \(number) twice" }
+    guard sent.copies[copy].shownAt == nil else { return "message \(number) twice" }
     if let later = overtaker(of: number, at: reader) {
       return "message \(number) after \(later), which follows it"
     }
     messages[number].copies[copy].shownAt = now
-    if reader.place != said.author.place { delays.append(now - said.at) }
+    if reader.index != sent.author.index { delays.append(now - sent.at) }
     return nil
   }
 
   /// A message that was shown before `number` and should have been shown after it.
   private func overtaker(of number: Int, at reader: Reader) -> Int? {
-    guard let place = index(of: reader, number) else { return nil }
-    let copy = messages[number].copies[place]
+    guard let position = index(of: reader, number) else { return nil }
+    let copy = messages[number].copies[position]
     guard !copy.isUnproven else { return nil }
     return messages.indices.first { later in
       guard later != number, messages[later].before.contains(number),
-        let place = index(of: reader, later)
+        let position = index(of: reader, later)
       else { return false }
-      let other = messages[later].copies[place]
+      let other = messages[later].copies[position]
       guard let shownAt = other.shownAt else { return false }
       // Who has waited long enough need not wait for what has not come.
       return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience

@@ -37,7 +37,7 @@ public struct ReachChecker: Equatable, Sendable {
   }
 
   /// Whether there is any way of their own at all.
-  public func hasWay(_ one: Int, _ other: Int) -> Bool {
+  public func hasPath(_ one: Int, _ other: Int) -> Bool {
     guard one != other, let a = layout.members[one], let b = layout.members[other] else {
       return false
     }
@@ -47,7 +47,7 @@ public struct ReachChecker: Equatable, Sendable {
   /// Whether there is a way of their own, and they can hear of each other: on one network, or from
   /// a rendezvous that both reach.
   public func isDirect(_ one: Int, _ other: Int) -> Bool {
-    guard hasWay(one, other), let a = layout.members[one], let b = layout.members[other] else {
+    guard hasPath(one, other), let a = layout.members[one], let b = layout.members[other] else {
       return false
     }
     return a == b
@@ -67,12 +67,12 @@ public struct ReachChecker: Equatable, Sendable {
   /// Whether two may be linked, even if nobody could ask for it: news of somebody may be older than
   /// the last change.
   public func mayBeLinked(_ one: Int, _ other: Int) -> Bool {
-    hasWay(one, other)
+    hasPath(one, other)
       || layout.members.indices.contains { mayRelay($0, between: one, and: other) }
   }
 
   public func mayRelay(_ relay: Int, between one: Int, and other: Int) -> Bool {
-    one != other && hasWay(one, relay) && hasWay(relay, other)
+    one != other && hasPath(one, relay) && hasPath(relay, other)
   }
 
   private func isOpen(_ one: Int, _ other: Int) -> Bool {

@@ -8,8 +8,8 @@ import MusterWire
 /// stranger caught, and that never reached its target otherwise, is answered, once.
 public struct SilenceChecker: Sendable {
   private let members: [Address]
-  private var announces = 0
-  private var announceBytes = 0
+  private var announcements = 0
+  private var announcementBytes = 0
   private var challenges = 0
   private var challengeBytes = 0
   /// Challenges that strangers have sent on, each once.
@@ -22,9 +22,9 @@ public struct SilenceChecker: Sendable {
   public mutating func injected(_ datagram: [UInt8], from source: Address) {
     guard !members.contains(source) else { return }
     switch DatagramKind(of: datagram) {
-    case .announce:
-      announces += 1
-      announceBytes += datagram.count
+    case .announcement:
+      announcements += 1
+      announcementBytes += datagram.count
     case .challenge: if !caught.contains(datagram) { caught.append(datagram) }
     default: break
     }
@@ -34,7 +34,7 @@ public struct SilenceChecker: Sendable {
   public mutating func sent(_ datagram: [UInt8], to address: Address) -> String? {
     if members.contains(address) { return nil }
     let kind = DatagramKind(of: datagram)
-    if kind == .announce, answers < caught.count {
+    if kind == .announcement, answers < caught.count {
       answers += 1
       return nil
     }
@@ -43,7 +43,7 @@ public struct SilenceChecker: Sendable {
     }
     challenges += 1
     challengeBytes += datagram.count
-    return challenges > announces || challengeBytes > announceBytes
-      ? "\(challenges) challenges for \(announces) announces of strangers" : nil
+    return challenges > announcements || challengeBytes > announcementBytes
+      ? "\(challenges) challenges for \(announcements) announces of strangers" : nil
   }
 }

@@ -54,7 +54,7 @@ struct RunDrawing {
     Self.left + Self.plot * (time - .zero).inSeconds / seconds
   }
 
-  private func y(_ place: Int) -> Double { Self.top + Self.lane * Double(place) }
+  private func y(_ index: Int) -> Double { Self.top + Self.lane * Double(index) }
 
   // MARK: What there is
 
@@ -73,16 +73,16 @@ struct RunDrawing {
   }
 
   private mutating func drawBackground() {
-    for place in run.nodes.indices {
-      let name = run.nodes[place].label
+    for index in run.nodes.indices {
+      let name = run.nodes[index].label
       svg.line(
-        Self.left, y(place + 1), Self.left + Self.plot, y(place + 1), stroke: "#d0d7de",
+        Self.left, y(index + 1), Self.left + Self.plot, y(index + 1), stroke: "#d0d7de",
         width: 0.5)
-      svg.text(16, y(place) + 22, name, size: 13)
+      svg.text(16, y(index) + 22, name, size: 13)
       let isCreated = run.scenario.kind == .created
-      let role = isCreated ? run.scenario.roles[place].name : ""
-      let extra = place == run.scenario.lawless ? " (lawless)" : ""
-      svg.text(16, y(place) + 36, role + extra, size: 9, fill: "#57606a")
+      let role = isCreated ? run.scenario.roles[index].name : ""
+      let extra = index == run.scenario.lawless ? " (lawless)" : ""
+      svg.text(16, y(index) + 36, role + extra, size: 9, fill: "#57606a")
     }
     let step = seconds > 120 ? 30 : seconds > 40 ? 5 : 2
     for second in stride(from: 0, through: Int(seconds), by: step) {
@@ -90,24 +90,24 @@ struct RunDrawing {
       svg.line(at, Self.top, at, bottom, stroke: "#d0d7de", width: 0.5)
       svg.text(at, bottom + 14, "\(second) s", size: 10, fill: "#57606a", anchor: "middle")
     }
-    guard run.now > run.calmAt else { return }
-    let calm = x(run.calmAt)
-    svg.line(calm, Self.top - 6, calm, bottom, stroke: "#1a7f37", width: 1.5, dashes: "4 3")
-    svg.text(calm, Self.top - 9, "no more faults", size: 10, fill: "#1a7f37", anchor: "middle")
+    guard run.now > run.healAt else { return }
+    let heal = x(run.healAt)
+    svg.line(heal, Self.top - 6, heal, bottom, stroke: "#1a7f37", width: 1.5, dashes: "4 3")
+    svg.text(heal, Self.top - 9, "no more faults", size: 10, fill: "#1a7f37", anchor: "middle")
   }
 
   private mutating func draw(_ cut: RunTrace.Cut) {
     let end = cut.to ?? run.now
-    for place in cut.places {
+    for index in cut.indices {
       svg.rectangle(
-        x(cut.from), y(place), width: x(end) - x(cut.from), height: Self.lane, fill: "#fbe3b5",
+        x(cut.from), y(index), width: x(end) - x(cut.from), height: Self.lane, fill: "#fbe3b5",
         opacity: 0.7, title: "cut off from the others")
     }
   }
 
   private mutating func draw(_ span: RunTrace.Span) {
     let (from, to) = (x(span.from), x(span.to ?? run.now))
-    let top = y(span.place)
+    let top = y(span.index)
     switch span.kind {
     case .up:
       svg.rectangle(
@@ -129,7 +129,7 @@ struct RunDrawing {
         svg.text(from + 3, top + 32, "\(number + 1).\(term)", size: 10, fill: "#ffffff")
       }
     case .links(let count):
-      let others = max(run.nodes.indices.count { run.ways.has(span.place, $0) }, 1)
+      let others = max(run.nodes.indices.count { run.paths.has(span.index, $0) }, 1)
       svg.rectangle(
         from, top + 40, width: to - from, height: 4, fill: "#6e7781",
         opacity: min(Double(count) / Double(others), 1), title: "\(count) links of \(others)")
@@ -139,9 +139,9 @@ struct RunDrawing {
   private func colour(_ number: Int) -> String { Self.colours[number % Self.colours.count] }
 
   private mutating func draw(_ mark: RunTrace.Mark) {
-    let (at, top) = (x(mark.at), y(mark.place))
+    let (at, top) = (x(mark.at), y(mark.index))
     switch mark.kind {
-    case .said: svg.disc(at, top + 13, radius: 3, fill: "#0969da", title: "says something")
+    case .sent: svg.disc(at, top + 13, radius: 3, fill: "#0969da", title: "says something")
     case .shown: svg.rectangle(at - 0.5, top + 9, width: 1, height: 8, fill: "#54aeff")
     case .endsCall: svg.text(at, top + 16, "■", fill: "#24292f", anchor: "middle", title: "ends")
     case .leaves: svg.text(at, top + 16, "↓", anchor: "middle", title: "leaves")

@@ -15,7 +15,7 @@ struct RunTrace: Sendable {
       case links(Int)
     }
 
-    let place: Int
+    let index: Int
     let row: Int
     let kind: Kind
     let from: Instant
@@ -24,7 +24,7 @@ struct RunTrace: Sendable {
 
   struct Mark: Sendable {
     enum Kind: Sendable {
-      case said, shown, endsCall, leaves, clock, removed
+      case sent, shown, endsCall, leaves, clock, removed
       case crash(Simulation.Loss)
       case granted(Role)
       case refused(Refusal)
@@ -32,14 +32,14 @@ struct RunTrace: Sendable {
       case blocked(to: Int)
     }
 
-    let place: Int
+    let index: Int
     let at: Instant
     let kind: Kind
   }
 
   /// Some hosts cut off from all others.
   struct Cut: Sendable {
-    let places: [Int]
+    let indices: [Int]
     let from: Instant
     var to: Instant?
   }
@@ -60,14 +60,14 @@ struct RunTrace: Sendable {
     open = Array(repeating: nil, count: nodes * Self.rows)
   }
 
-  mutating func mark(_ kind: Mark.Kind, at place: Int, _ now: Instant) {
+  mutating func mark(_ kind: Mark.Kind, at position: Int, _ now: Instant) {
     guard isOn, marks.count < Self.markLimit else { return }
-    marks.append(Mark(place: place, at: now, kind: kind))
+    marks.append(Mark(index: position, at: now, kind: kind))
   }
 
-  mutating func cut(_ places: [Int], at now: Instant) {
+  mutating func cut(_ positions: [Int], at now: Instant) {
     guard isOn else { return }
-    cuts.append(Cut(places: places, from: now, to: nil))
+    cuts.append(Cut(indices: positions, from: now, to: nil))
   }
 
   mutating func healed(at now: Instant) {
@@ -78,20 +78,20 @@ struct RunTrace: Sendable {
   /// Looks at what a node is and has.
   mutating func sample(_ simulated: SimulatedNode, in channel: ChannelID, at now: Instant) {
     guard isOn else { return }
-    let place = simulated.place
+    let position = simulated.index
     let node = simulated.node
-    set(node == nil ? nil : .up, row: 0, of: place, at: now)
-    set(simulated.isPresent ? .present : nil, row: 1, of: place, at: now)
+    set(node == nil ? nil : .up, row: 0, of: position, at: now)
+    set(simulated.isPresent ? .present : nil, row: 1, of: position, at: now)
     var call: Span.Kind?
     if let node, node.isInCall(channel), let info = node.call(in: channel)?.info {
       call = .call(info.id, term: info.term, isInitiator: info.initiator == node.id)
     }
-    set(call, row: 2, of: place, at: now)
-    set(node.map { .links($0.statistics().count) }, row: 3, of: place, at: now)
+    set(call, row: 2, of: position, at: now)
+    set(node.map { .links($0.statistics().count) }, row: 3, of: position, at: now)
   }
 
-  private mutating func set(_ kind: Span.Kind?, row: Int, of place: Int, at now: Instant) {
-    let slot = place * Self.rows + row
+  private mutating func set(_ kind: Span.Kind?, row: Int, of position: Int, at now: Instant) {
+    let slot = position * Self.rows + row
     if let index = open[slot] {
       guard spans[index].kind != kind else { return }
       spans[index].to = now
@@ -99,6 +99,6 @@ struct RunTrace: Sendable {
     }
     guard let kind, spans.count < Self.markLimit else { return }
     open[slot] = spans.count
-    spans.append(Span(place: place, row: row, kind: kind, from: now, to: nil))
+    spans.append(Span(index: position, row: row, kind: kind, from: now, to: nil))
   }
 }

@@ -55,7 +55,7 @@ public struct GossipSimulation: Sendable {
   private let graph: RandomGraph
   private var prng: PRNG
   private var hosts: [Host] = []
-  private var places = PeerTable<NodeID, Int>()
+  private var indices = PeerTable<NodeID, Int>()
   private var queue = EventQueue<Event>()
   private var now = Instant.zero
   private var bytes: UInt64 = 0
@@ -68,30 +68,30 @@ public struct GossipSimulation: Sendable {
     let count = max(options.nodes, 2)
     graph = RandomGraph(nodes: count, degree: options.degree, &prng)
     let identities = (0..<count).map { _ in Simulation.newIdentity(&prng) }
-    for (place, identity) in identities.enumerated() { places[identity.id] = place }
+    for (index, identity) in identities.enumerated() { indices[identity.id] = index }
     var entries: [SignedEntry] = []
-    for (place, identity) in identities.enumerated() {
-      let heard = graph.neighbours[place].map { identities[$0].id.key.prefix }.sorted()
+    for (index, identity) in identities.enumerated() {
+      let heard = graph.neighbours[index].map { identities[$0].id.key.prefix }.sorted()
       let bodies: [EntryBody] = [
-        .presence(Self.presence(place)),
-        .hearing(Hearing(bootID: UInt64(place), heard: heard, suspected: [])),
+        .presence(Self.presence(index)),
+        .neighbourReport(NeighbourReport(bootID: UInt64(index), heard: heard, suspected: [])),
       ]
       for (number, body) in bodies.enumerated() {
         let entry = Entry(
-          author: identity.id, sequence: UInt64(number), lamport: UInt64(place), body: body)
+          author: identity.id, sequence: UInt64(number), lamport: UInt64(index), body: body)
         entries.append(SignedEntry.sign(entry, by: identity, in: channel))
       }
     }
-    for (place, identity) in identities.enumerated() {
+    for (index, identity) in identities.enumerated() {
       var gossip = Gossip(
         channel: channel, own: identity.id, exempt: nil, seed: prng.next())
       gossip.restore(entries)
-      let delays = graph.neighbours[place].map { _ in
+      let delays = graph.neighbours[index].map { _ in
         prng.duration(Self.shortestDelay, Self.longestDelay)
       }
       hosts.append(
         Host(
-          identity: identity, gossip: gossip, delays: delays, presence: Self.presence(place)))
+          identity: identity, gossip: gossip, delays: delays, presence: Self.presence(index)))
     }
   }
 
@@ -103,10 +103,10 @@ public struct GossipSimulation: Sendable {
 
   /// Runs until every piece of news is everywhere, or has had its time.
   public mutating func run() -> GossipResult {
-    for place in hosts.indices {
-      for neighbour in graph.neighbours[place] {
+    for index in hosts.indices {
+      for neighbour in graph.neighbours[index] {
         let peer = hosts[neighbour].identity.id
-        input(place) { $0.linkUp(peer, at: $1) }
+        input(index) { $0.linkUp(peer, at: $1) }
       }
     }
     advance(by: Self.warmUp)
@@ -115,14 +115,14 @@ public struct GossipSimulation: Sendable {
     let idle = Double(bytes - beforeIdle) / Self.idleTime.inSeconds / Double(hosts.count)
     var result = GossipResult(
       nodes: hosts.count, degree: options.degree, links: graph.edges, idleBytesPerSecond: idle)
-    for _ in 0..<options.updates { publish(&result) }
+    for _ in 0..<options.updates { broadcast(&result) }
     result.finish()
     return result
   }
 
   // MARK: News
 
-  private mutating func publish(_ result: inout GossipResult) {
+  private mutating func broadcast(_ result: inout GossipResult) {
     let (bytesBefore, datagramsBefore, start) = (bytes, datagrams, now)
     let author = prng.below(hosts.count)
     hosts[author].presence.flags.formSymmetricDifference(.audioMuted)
@@ -135,7 +135,7 @@ public struct GossipSimulation: Sendable {
     news = News(
       id: signed.id, at: now, reachedAt: Array(repeating: nil, count: hosts.count),
       missing: hosts.count)
-    input(author) { $0.publish(signed, at: $1) }
+    input(author) { $0.broadcast(signed, at: $1) }
     advance(by: Self.window)
     while news?.missing ?? 0 > 0, now - start < Self.patience { advance(by: .seconds(1)) }
     let elapsed = (now - start).inSeconds
@@ -147,8 +147,8 @@ public struct GossipSimulation: Sendable {
       datagramsPerNode: Double(datagrams - datagramsBefore) / Double(hosts.count))
   }
 
-  private static func presence(_ place: Int) -> Presence {
-    Presence(bootID: UInt64(place), flags: [], name: "node \(place)", call: nil, layers: [])
+  private static func presence(_ index: Int) -> Presence {
+    Presence(bootID: UInt64(index), flags: [], name: "node \(index)", call: nil, layers: [])
   }
 
   // MARK: Time
@@ -167,45 +167,45 @@ public struct GossipSimulation: Sendable {
     case .arrival(let arrival):
       let peer = hosts[arrival.from].identity.id
       input(arrival.to) { $0.receive(arrival.message, from: peer, at: $1) }
-    case .wake(let place):
-      guard hosts[place].wakeAt == now else { return }
-      hosts[place].wakeAt = nil
-      input(place) { $0.tick(at: $1) }
+    case .wake(let index):
+      guard hosts[index].wakeAt == now else { return }
+      hosts[index].wakeAt = nil
+      input(index) { $0.tick(at: $1) }
     }
   }
 
   private mutating func input(
-    _ place: Int, _ body: (inout Gossip, Instant) -> [Gossip.Output]
+    _ index: Int, _ body: (inout Gossip, Instant) -> [Gossip.Output]
   ) {
-    for output in body(&hosts[place].gossip, now) {
+    for output in body(&hosts[index].gossip, now) {
       switch output {
-      case .send(let message, let peer): send(message, from: place, to: peer)
-      case .inserted(let entry, removed: _): noteArrival(of: entry.id, at: place)
-      case .fenced: break
+      case .send(let message, let peer): send(message, from: index, to: peer)
+      case .inserted(let entry, removed: _): noteArrival(of: entry.id, at: index)
+      case .quarantined: break
       }
     }
-    guard let deadline = hosts[place].gossip.deadline else { return }
+    guard let deadline = hosts[index].gossip.deadline else { return }
     let due = max(deadline, now)
-    if let wakeAt = hosts[place].wakeAt, wakeAt <= due { return }
-    hosts[place].wakeAt = due
-    queue.schedule(.wake(place), at: due)
+    if let wakeAt = hosts[index].wakeAt, wakeAt <= due { return }
+    hosts[index].wakeAt = due
+    queue.schedule(.wake(index), at: due)
   }
 
-  private mutating func send(_ message: Control, from place: Int, to peer: NodeID) {
+  private mutating func send(_ message: Control, from index: Int, to peer: NodeID) {
     bytes += UInt64(Control.encode([message]).count + Self.overheadBytes)
     datagrams += 1
-    guard let receiver = places[peer],
-      let way = graph.neighbours[place].firstIndex(of: receiver),
+    guard let receiver = indices[peer],
+      let edge = graph.neighbours[index].firstIndex(of: receiver),
       !prng.happens(options.loss)
     else { return }
     queue.schedule(
-      .arrival(Arrival(message: message, from: place, to: receiver)),
-      at: now + hosts[place].delays[way])
+      .arrival(Arrival(message: message, from: index, to: receiver)),
+      at: now + hosts[index].delays[edge])
   }
 
-  private mutating func noteArrival(of id: EntryID, at place: Int) {
-    guard news?.id == id, news?.reachedAt[place] == nil else { return }
-    news?.reachedAt[place] = now
+  private mutating func noteArrival(of id: EntryID, at index: Int) {
+    guard news?.id == id, news?.reachedAt[index] == nil else { return }
+    news?.reachedAt[index] = now
     news?.missing -= 1
   }
 }

@@ -147,8 +147,8 @@ public struct Internet: Sendable {
   }
 
   private mutating func transmit(_ flight: Flight, from home: Int, at now: Instant) {
-    let place = home * homes.count + flight.home
-    if let arrival = paths[place].arrival(of: flight.datagram.count, at: now, &prng) {
+    let index = home * homes.count + flight.home
+    if let arrival = paths[index].arrival(of: flight.datagram.count, at: now, &prng) {
       inFlight.schedule(flight, at: arrival)
     } else {
       counters.lost += 1

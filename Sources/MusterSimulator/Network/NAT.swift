@@ -43,11 +43,11 @@ public struct NAT: Sendable {
 
     /// A datagram passes, in one direction or the other.
     mutating func pass(_ remote: Address, isAnswer: Bool, at now: Instant) {
-      let place = flows.firstIndex { $0.remote == remote }
-      var flow = place.map { flows[$0] } ?? Flow(remote: remote, until: now)
-      flow.isAnswered = flow.isAnswered || isAnswer && place != nil
+      let index = flows.firstIndex { $0.remote == remote }
+      var flow = index.map { flows[$0] } ?? Flow(remote: remote, until: now)
+      flow.isAnswered = flow.isAnswered || isAnswer && index != nil
       flow.until = now + (flow.isAnswered ? NAT.assured : NAT.unreplied)
-      if let place { flows[place] = flow } else { flows.append(flow) }
+      if let index { flows[index] = flow } else { flows.append(flow) }
     }
   }
 
@@ -80,13 +80,13 @@ public struct NAT: Sendable {
     expire(at: now)
     let destination = kind == .random ? remote : nil
     let known = mappings.firstIndex { $0.inside == inside && $0.destination == destination }
-    let place = known ?? mappings.count
+    let index = known ?? mappings.count
     if known == nil {
       mappings.append(
         Mapping(inside: inside, destination: destination, port: newPort(for: inside), flows: []))
     }
-    mappings[place].pass(remote, isAnswer: false, at: now)
-    return Address(host: outside, port: mappings[place].port)
+    mappings[index].pass(remote, isAnswer: false, at: now)
+    return Address(host: outside, port: mappings[index].port)
   }
 
   /// To whom inside a datagram goes that has come to `address`; nil when it is dropped.
@@ -100,11 +100,11 @@ public struct NAT: Sendable {
     }
     expire(at: now)
     guard address.host == outside,
-      let place = mappings.firstIndex(where: { $0.port == address.port }),
-      kind == .full || mappings[place].flows.contains(where: { $0.remote == remote })
+      let index = mappings.firstIndex(where: { $0.port == address.port }),
+      kind == .full || mappings[index].flows.contains(where: { $0.remote == remote })
     else { return nil }
-    mappings[place].pass(remote, isAnswer: true, at: now)
-    return mappings[place].inside
+    mappings[index].pass(remote, isAnswer: true, at: now)
+    return mappings[index].inside
   }
 
   /// Forgets every mapping: all ports outside are new, unless it is a port of one inside.
@@ -123,7 +123,7 @@ public struct NAT: Sendable {
   }
 
   private mutating func expire(at now: Instant) {
-    for place in mappings.indices { mappings[place].flows.removeAll { $0.until <= now } }
+    for index in mappings.indices { mappings[index].flows.removeAll { $0.until <= now } }
     mappings.removeAll { $0.flows.isEmpty }
   }
 

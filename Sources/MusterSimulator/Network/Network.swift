@@ -43,7 +43,7 @@ public struct Network: Sendable {
   /// A network without faults between hosts at these addresses.
   public init(hosts addresses: [Address], conditions: PathConditions = .init(), seed: UInt64) {
     self.addresses = addresses
-    for (place, address) in addresses.enumerated() { hosts[address] = place }
+    for (index, address) in addresses.enumerated() { hosts[address] = index }
     paths = Array(
       repeating: Path(conditions), count: (addresses.count + 1) * addresses.count)
     groups = Array(repeating: 0, count: addresses.count + 1)
@@ -113,8 +113,8 @@ public struct Network: Sendable {
   /// Ends partitions and blocked directions; what the paths do to datagrams stays, and so do ways
   /// that there are not.
   public mutating func heal() {
-    for place in groups.indices { groups[place] = 0 }
-    for place in paths.indices { paths[place].isBlocked = false }
+    for index in groups.indices { groups[index] = 0 }
+    for index in paths.indices { paths[index].isBlocked = false }
   }
 
   private mutating func change(
@@ -135,14 +135,14 @@ public struct Network: Sendable {
       counters.cut += 1
       return
     }
-    let place = sender * addresses.count + receiver
+    let index = sender * addresses.count + receiver
     guard
-      let arrival = paths[place].arrival(of: delivery.datagram.count, at: now, &prng)
+      let arrival = paths[index].arrival(of: delivery.datagram.count, at: now, &prng)
     else {
       counters.lost += 1
       return
     }
-    let conditions = paths[place].conditions
+    let conditions = paths[index].conditions
     if prng.happens(conditions.duplication) {
       counters.duplicated += 1
       let later = prng.duration(.zero, conditions.duplicateDelay)

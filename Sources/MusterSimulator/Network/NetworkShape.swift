@@ -10,7 +10,7 @@ public enum NetworkShape: String, CaseIterable, Sendable {
 }
 
 /// The pairs of hosts with a way between them.
-struct WayMap: Sendable {
+struct PathMap: Sendable {
   let count: Int
   private var cells: [Bool]
 
@@ -35,17 +35,17 @@ struct WayMap: Sendable {
 
   func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
 
-  /// Those of `places` that `start`, one of them, reaches over ways that `isUsable`, without
+  /// Those of `positions` that `start`, one of them, reaches over ways that `isUsable`, without
   /// leaving them; in rising order.
   func reached(
-    from start: Int, within places: [Int], isUsable: (Int, Int) -> Bool
+    from start: Int, within indices: [Int], isUsable: (Int, Int) -> Bool
   ) -> [Int] {
     var reached = [start]
     var next = 0
     while next < reached.count {
       let here = reached[next]
-      for place in places where has(here, place) && !reached.contains(place) {
-        if isUsable(here, place) { reached.append(place) }
+      for index in indices where has(here, index) && !reached.contains(index) {
+        if isUsable(here, index) { reached.append(index) }
       }
       next += 1
     }
@@ -62,8 +62,8 @@ extension PRNG {
   /// The numbers below `count` in an order of chance (Fisher and Yates).
   mutating func permutation(_ count: Int) -> [Int] {
     var order = Array(0..<count)
-    for place in order.indices.reversed() where place > 0 {
-      order.swapAt(place, below(place + 1))
+    for index in order.indices.reversed() where index > 0 {
+      order.swapAt(index, below(index + 1))
     }
     return order
   }

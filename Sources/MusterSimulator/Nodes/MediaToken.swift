@@ -9,10 +9,10 @@ public enum Marker {
 
   /// Fills up to `count` bytes with the marker, so that every piece of some length bears it.
   static func pad(_ writer: inout Writer, to count: Int, phase: UInt32) {
-    var place = Int(phase % UInt32(padding.count))
+    var index = Int(phase % UInt32(padding.count))
     for _ in 0..<max(count - writer.bytes.count, 0) {
-      writer.u8(padding[place])
-      place = place + 1 == padding.count ? 0 : place + 1
+      writer.u8(padding[index])
+      index = index + 1 == padding.count ? 0 : index + 1
     }
   }
 }

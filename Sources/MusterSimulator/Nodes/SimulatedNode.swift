@@ -13,7 +13,7 @@ struct SimulatedNode: Sendable {
     var key: EpochKey
   }
 
-  let place: Int
+  let index: Int
   var address: Address
   let name: String
   /// Every host has booted at another time: nodes may not compare their clocks.
@@ -50,20 +50,20 @@ struct SimulatedNode: Sendable {
   private var tickedAt: Instant?
 
   init(
-    place: Int, address: Address, name: String, clockOffset: Duration, identity: Identity,
+    index: Int, address: Address, name: String, clockOffset: Duration, identity: Identity,
     firstKey: EpochKey, wantsCall: Bool
   ) {
-    self.place = place
+    self.index = index
     self.address = address
     self.name = name
     self.clockOffset = clockOffset
     self.identity = identity
     self.firstKey = firstKey
     self.wantsCall = wantsCall
-    source = SyntheticSource(sender: UInt8(place), run: 0, layers: 1)
+    source = SyntheticSource(sender: UInt8(index), run: 0, layers: 1)
   }
 
-  var label: String { "n\(place)" }
+  var label: String { "n\(index)" }
 
   /// Whether a process runs and is in the channel.
   var isPresent: Bool { node != nil && isInChannel }
@@ -72,7 +72,7 @@ struct SimulatedNode: Sendable {
   var showsInvite: Bool { usesInvite && !disk.holdsRedemption && invite != nil }
 
   /// Who reads messages here.
-  var reader: MessageChecker.Reader { MessageChecker.Reader(place: place, memory: memory) }
+  var reader: MessageChecker.Reader { MessageChecker.Reader(index: index, memory: memory) }
 
   /// The simulation's time as this host's boot clock shows it.
   func local(_ now: Instant) -> Instant { now + clockOffset }

@@ -28,7 +28,7 @@ public struct ReachOptions: Equatable, Sendable {
 /// What the simulated hosts do wrong: the nodes on them are as they should be.
 package enum ReachFlaw: String, CaseIterable, Sendable {
   /// Announces never leave a home, so that nobody knocks.
-  case knocksAreLost
+  case candidateProbesAreLost
   /// What rendezvous tell of others does not arrive.
   case recordsAreLost
   /// What a node passes on for others never leaves its host.

@@ -13,7 +13,7 @@ struct ReachScenario: Sendable {
   /// The member that keeps announces for others, too; it stays where it is.
   let offering: Int?
   /// Where members begin.
-  let places: [Int]
+  let indices: [Int]
   /// The changes that there may be.
   let changes: [ReachChange]
   /// When they come, the last one first of the time in which all must come together.
@@ -45,9 +45,9 @@ struct ReachScenario: Sendable {
     rendezvousHomes = (0..<servers).map { homes + $0 }
     kinds += rendezvousHomes.map { _ in .none }
     self.kinds = kinds
-    var places = (0..<count).map { _ in prng.below(homes) }
-    if let offering { places[offering] = prng.one(of: open) }
-    self.places = places
+    var positions = (0..<count).map { _ in prng.below(homes) }
+    if let offering { positions[offering] = prng.one(of: open) }
+    self.indices = positions
     let some = ReachChange.allCases.filter { _ in prng.chance(0.6) }
     let one = prng.one(of: ReachChange.allCases)
     changes = some.isEmpty ? [one] : some

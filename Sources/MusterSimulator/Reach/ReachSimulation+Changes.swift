@@ -17,20 +17,20 @@ extension ReachSimulation {
       case .rendezvous: killRendezvous()
       case .crash: crash()
       }
-    if isDone, let place = ReachChange.allCases.firstIndex(of: kind) { changeCounts[place] += 1 }
+    if isDone, let index = ReachChange.allCases.firstIndex(of: kind) { changeCounts[index] += 1 }
   }
 
   /// The last change. Some of those who are away come back with it, and one rendezvous at least.
-  mutating func calm() {
+  mutating func heal() {
     change()
-    for place in nodes.indices where nodes[place].node == nil {
-      let isBack = prng.chance(0.7) || place == scenario.offering
-      if isBack { start(place) } else { note(nodes[place].label, "stays away") }
+    for index in nodes.indices where nodes[index].node == nil {
+      let isBack = prng.chance(0.7) || index == scenario.offering
+      if isBack { start(index) } else { note(nodes[index].label, "stays away") }
     }
     if !rendezvous.contains(where: { $0.server != nil }) {
       revive(prng.below(rendezvous.count))
     }
-    isCalm = true
+    isHealed = true
     setConditions()
     note("--", "calm")
   }
@@ -38,16 +38,16 @@ extension ReachSimulation {
   // MARK: Homes
 
   private mutating func move() -> Bool {
-    let place = prng.below(nodes.count)
-    let homes = (0..<scenario.rendezvousHomes[0]).filter { $0 != internet.home(of: place) }
-    guard place != scenario.offering, !homes.isEmpty else { return false }
+    let index = prng.below(nodes.count)
+    let homes = (0..<scenario.rendezvousHomes[0]).filter { $0 != internet.home(of: index) }
+    guard index != scenario.offering, !homes.isEmpty else { return false }
     let home = prng.one(of: homes)
-    internet.move(place, to: home)
-    nodes[place].address = internet.address(of: place)
+    internet.move(index, to: home)
+    nodes[index].address = internet.address(of: index)
     note(
-      nodes[place].label,
-      "moves to home \(home), \(internet.kind(of: home).rawValue), at \(nodes[place].address)")
-    schedule(.notice(place), in: prng.duration(.milliseconds(10), .milliseconds(500)))
+      nodes[index].label,
+      "moves to home \(home), \(internet.kind(of: home).rawValue), at \(nodes[index].address)")
+    schedule(.notice(index), in: prng.duration(.milliseconds(10), .milliseconds(500)))
     return true
   }
 
@@ -114,11 +114,11 @@ extension ReachSimulation {
   }
 
   private mutating func crash() -> Bool {
-    let place = prng.below(nodes.count)
-    guard nodes[place].node != nil else { return false }
-    note(nodes[place].label, "crashes")
-    nodes[place].stop()
-    schedule(.restart(place), in: prng.duration(.milliseconds(100), .seconds(7)))
+    let index = prng.below(nodes.count)
+    guard nodes[index].node != nil else { return false }
+    note(nodes[index].label, "crashes")
+    nodes[index].stop()
+    schedule(.restart(index), in: prng.duration(.milliseconds(100), .seconds(7)))
     return true
   }
 }

@@ -18,8 +18,8 @@ extension ReachSimulation {
 
   mutating func check() {
     schedule(.check, in: Self.checkInterval)
-    for place in nodes.indices { checkBounds(of: place) }
-    guard isCalm, violation == nil else { return }
+    for index in nodes.indices { checkBounds(of: index) }
+    guard isHealed, violation == nil else { return }
     let checker = ReachChecker(layout)
     let fault = gap(checker) ?? surplus(checker)
     let dispute = AgreementChecker.disagreement(among: views)
@@ -30,7 +30,7 @@ extension ReachSimulation {
       settledAt = nil
       disputedSince = disputedSince ?? now
     }
-    let isLate = now - calmAt >= Self.limit
+    let isLate = now - healAt >= Self.limit
     if isLate, let fault { violated("reach", fault) }
     if isLate, let dispute, let since = disputedSince, now - since >= Self.disputeLimit {
       violated("agreement", dispute)
@@ -39,12 +39,12 @@ extension ReachSimulation {
     if let settledAt, now - settledAt >= rest { finish() }
   }
 
-  private mutating func checkBounds(of place: Int) {
-    guard let node = nodes[place].node else { return }
+  private mutating func checkBounds(of index: Int) {
+    guard let node = nodes[index].node else { return }
     let fault = bounds.kept(
       members: node.members(of: channel).count, peers: node.statistics().count,
       participants: node.call(in: channel)?.participants.count ?? 0)
-    if let fault { violated("bounds", "\(nodes[place].label): \(fault)") }
+    if let fault { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
 
   /// The network as it is.
@@ -69,13 +69,13 @@ extension ReachSimulation {
       for other in nodes.indices where checker.mustBeLinked(one, other) {
         let (a, b) = (nodes[one].label, nodes[other].label)
         let relays = checker.relays(one, other).map { nodes[$0].label }
-        let way =
+        let route =
           checker.isDirect(one, other)
           ? "directly" : "through \(relays.joined(separator: " "))"
-        guard link(one, other) != nil else { return "\(a) has no link to \(b), \(way)" }
+        guard link(one, other) != nil else { return "\(a) has no link to \(b), \(route)" }
         let heard = heardAt[one * nodes.count + other]
-        guard let heard, heard > calmAt, now - heard < Self.silence else {
-          return "\(a) does not hear \(b), \(way)"
+        guard let heard, heard > healAt, now - heard < Self.silence else {
+          return "\(a) does not hear \(b), \(route)"
         }
       }
     }
@@ -93,10 +93,10 @@ extension ReachSimulation {
         let b = nodes[other].label
         guard checker.mayBeLinked(one, other) else { return "\(a) believes in a link to \(b)" }
         guard let relay = statistics.via else {
-          if checker.hasWay(one, other) { continue }
+          if checker.hasPath(one, other) { continue }
           return "\(a) believes in a way of its own to \(b)"
         }
-        guard let place = owners[relay], checker.mayRelay(place, between: one, and: other)
+        guard let index = owners[relay], checker.mayRelay(index, between: one, and: other)
         else { return "\(a) believes in a way to \(b) through \(label(relay))" }
       }
     }

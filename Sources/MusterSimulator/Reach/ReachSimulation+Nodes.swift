@@ -9,15 +9,15 @@ import MusterWire
 extension ReachSimulation {
   mutating func handle(_ event: Event) {
     switch event {
-    case .start(let place): start(place)
+    case .start(let index): start(index)
     case .change: change()
-    case .restart(let place): if !isCalm { start(place) }
-    case .mend(let one, let other): if !isCalm { mend(one, other) }
-    case .revive(let number): if !isCalm { revive(number) }
-    case .notice(let place): notice(place)
-    case .sound(let place, let run): takeSound(place, run: run)
+    case .restart(let index): if !isHealed { start(index) }
+    case .mend(let one, let other): if !isHealed { mend(one, other) }
+    case .revive(let number): if !isHealed { revive(number) }
+    case .notice(let index): notice(index)
+    case .audio(let index, let run): takeAudio(index, run: run)
     case .check: check()
-    case .calm: calm()
+    case .heal: heal()
     }
   }
 
@@ -62,24 +62,24 @@ extension ReachSimulation {
   }
 
   /// Hands a node an input and carries out what it asks for.
-  mutating func input(_ place: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    perform(nodes[place].call(at: now, body), of: place)
+  mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
+    perform(nodes[index].call(at: now, body), of: index)
   }
 
-  mutating func perform(_ outputs: [Node.Output], of place: Int) {
+  mutating func perform(_ outputs: [Node.Output], of index: Int) {
     for output in outputs {
       switch output {
-      case .send(let datagram, let address): send(datagram, from: place, to: address)
+      case .send(let datagram, let address): send(datagram, from: index, to: address)
       case .broadcast(let datagram):
-        check(datagram, from: place)
+        check(datagram, from: index)
         if options.flaw == .broadcastsAreLost { continue }
-        internet.broadcast(datagram, from: place, at: now)
-      case .event(let event, in: _): observe(event, of: place)
-      case .play(let audio, let link): play(audio, of: link, at: place)
-      case .keep(let entry, let id, in: _): nodes[place].disk.keep(entry, id: id)
-      case .forget(let ids, in: _): nodes[place].disk.forget(ids)
-      case .shown(let id, in: _): nodes[place].disk.shown(id)
-      case .keepKey(let key, in: _): nodes[place].disk.keep(key)
+        internet.broadcast(datagram, from: index, at: now)
+      case .event(let event, in: _): observe(event, of: index)
+      case .play(let audio, let link): play(audio, of: link, at: index)
+      case .keep(let entry, let id, in: _): nodes[index].disk.keep(entry, id: id)
+      case .forget(let ids, in: _): nodes[index].disk.forget(ids)
+      case .shown(let id, in: _): nodes[index].disk.shown(id)
+      case .keepKey(let key, in: _): nodes[index].disk.keep(key)
       case .encode, .encodeKeyframe, .show, .mediaEnded: break
       }
     }
@@ -87,15 +87,17 @@ extension ReachSimulation {
 
   // MARK: Onto the wire
 
-  private mutating func send(_ datagram: [UInt8], from place: Int, to address: Address) {
-    check(datagram, from: place)
-    checkReceiver(of: datagram, from: place, address)
-    if options.flaw == .knocksAreLost, DatagramKind(of: datagram) == .announce { return }
-    internet.send(datagram, from: place, to: address, at: now)
+  private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
+    check(datagram, from: index)
+    checkReceiver(of: datagram, from: index, address)
+    if options.flaw == .candidateProbesAreLost, DatagramKind(of: datagram) == .announcement {
+      return
+    }
+    internet.send(datagram, from: index, to: address, at: now)
   }
 
-  private mutating func check(_ datagram: [UInt8], from place: Int) {
-    let label = nodes[place].label
+  private mutating func check(_ datagram: [UInt8], from index: Int) {
+    let label = nodes[index].label
     if let fault = nonces.sent(datagram) { violated("nonces", "\(label): \(fault)") }
     if let fault = plaintext.sent(datagram) { violated("plaintext", "\(label): \(fault)") }
     if let fault = bounds.sent(datagram) { violated("bounds", "\(label): \(fault)") }
@@ -104,7 +106,7 @@ extension ReachSimulation {
   /// Questions to rendezvous are for those only, and nothing of a link is for one that is no
   /// member.
   private mutating func checkReceiver(
-    of datagram: [UInt8], from place: Int, _ address: Address
+    of datagram: [UInt8], from index: Int, _ address: Address
   ) {
     let isServer = rendezvous.contains { $0.address == address }
     let isFit: Bool
@@ -112,72 +114,72 @@ extension ReachSimulation {
     case .rendezvousHello, .rendezvousRegistration:
       isFit = isServer || scenario.offering.map { nodes[$0].address == address } ?? false
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data: isFit = !isServer
-    case .announce, .challenge: isFit = true
-    case .rendezvousCookie, .rendezvousRecords: isFit = place == scenario.offering
+    case .announcement, .challenge: isFit = true
+    case .rendezvousCookie, .rendezvousRecords: isFit = index == scenario.offering
     case nil: isFit = false
     }
     let kind = Hex.encode(datagram.prefix(1))
-    if !isFit { violated("silence", "\(nodes[place].label) sends kind \(kind) to \(address)") }
+    if !isFit { violated("silence", "\(nodes[index].label) sends kind \(kind) to \(address)") }
   }
 
   // MARK: Processes
 
   /// A process begins, with the addresses that its host has now.
-  mutating func start(_ place: Int) {
-    guard nodes[place].node == nil else { return }
-    nodes[place].run += 1
-    let run = nodes[place].run
-    nodes[place].source = SyntheticSource(
-      sender: UInt8(place), run: UInt8(truncatingIfNeeded: run), layers: 0)
+  mutating func start(_ index: Int) {
+    guard nodes[index].node == nil else { return }
+    nodes[index].run += 1
+    let run = nodes[index].run
+    nodes[index].source = SyntheticSource(
+      sender: UInt8(index), run: UInt8(truncatingIfNeeded: run), layers: 0)
     var configuration = Node.Configuration()
-    configuration.name = nodes[place].name
-    configuration.offersRendezvous = place == scenario.offering
-    nodes[place].node = Node(
-      identity: nodes[place].identity, entropy: .seeded(prng.next()), seed: prng.next(),
+    configuration.name = nodes[index].name
+    configuration.offersRendezvous = index == scenario.offering
+    nodes[index].node = Node(
+      identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
       configuration: configuration)
-    nodes[place].isInChannel = true
-    nodes[place].address = internet.address(of: place)
-    note(nodes[place].label, "starts, run \(run), at \(nodes[place].address)")
-    let own = nodes[place].address
+    nodes[index].isInChannel = true
+    nodes[index].address = internet.address(of: index)
+    note(nodes[index].label, "starts, run \(run), at \(nodes[index].address)")
+    let own = nodes[index].address
     let wall = WallTime.seconds(now) * 1000
-    input(place) { node, clock in
+    input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
       return []
     }
-    input(place) { $0.setOwnAddresses([own], at: $1) }
-    input(place) { $0.setSources(layers: [], isPattern: false, hasAudio: true, at: $1) }
-    let servers = rendezvousAddresses(for: place)
-    input(place) { $0.setRendezvous(servers, at: $1) }
+    input(index) { $0.setOwnAddresses([own], at: $1) }
+    input(index) { $0.setSources(layers: [], isPattern: false, hasAudio: true, at: $1) }
+    let servers = rendezvousAddresses(for: index)
+    input(index) { $0.setRendezvous(servers, at: $1) }
     let setup = ChannelSetup(
-      name: "\(Marker.text)-reach", keys: [nodes[place].firstKey], genesis: nil,
-      entries: nodes[place].disk.signedEntries, ticket: nil)
-    let wantsCall = nodes[place].wantsCall
-    input(place) { $0.join(setup, call: wantsCall, at: $1) }
-    schedule(.sound(place, run: run), in: prng.duration(.zero, Self.soundInterval))
+      name: "\(Marker.text)-reach", keys: [nodes[index].firstKey], genesis: nil,
+      entries: nodes[index].disk.signedEntries, ticket: nil)
+    let wantsCall = nodes[index].wantsCall
+    input(index) { $0.join(setup, call: wantsCall, at: $1) }
+    schedule(.audio(index, run: run), in: prng.duration(.zero, Self.audioInterval))
   }
 
-  private func rendezvousAddresses(for place: Int) -> [Address] {
-    let member = scenario.offering.flatMap { $0 == place ? nil : nodes[$0].address }
+  private func rendezvousAddresses(for index: Int) -> [Address] {
+    let member = scenario.offering.flatMap { $0 == index ? nil : nodes[$0].address }
     return rendezvous.map(\.address) + [member].compactMap { $0 }
   }
 
   /// The kernel has told the shell, which says so even where the address looks the same.
-  private mutating func notice(_ place: Int) {
-    guard nodes[place].node != nil else { return }
-    let own = nodes[place].address
-    input(place) { $0.setOwnAddresses([own], at: $1) }
-    input(place) { $0.pathsChanged(at: $1) }
+  private mutating func notice(_ index: Int) {
+    guard nodes[index].node != nil else { return }
+    let own = nodes[index].address
+    input(index) { $0.setOwnAddresses([own], at: $1) }
+    input(index) { $0.pathsChanged(at: $1) }
   }
 
   // MARK: What is seen and heard
 
-  private mutating func observe(_ event: NodeEvent, of place: Int) {
-    let label = nodes[place].label
+  private mutating func observe(_ event: NodeEvent, of index: Int) {
+    let label = nodes[index].label
     switch event {
     case .linkUp(let peer, let address, let relay):
       linksMade += 1
-      let way = address.map { "at \($0)" } ?? "via \(relay.map { self.label($0) } ?? "nobody")"
-      note(label, "link \(self.label(peer)) \(way)")
+      let route = address.map { "at \($0)" } ?? "via \(relay.map { self.label($0) } ?? "nobody")"
+      note(label, "link \(self.label(peer)) \(route)")
     case .linkDown(let peer, let reason):
       note(label, "link \(self.label(peer)) down: \(reason.rawValue)")
     case .channel(.memberJoined(let member)): note(label, "member \(self.label(member.id))")
@@ -196,22 +198,22 @@ extension ReachSimulation {
   func label(_ id: NodeID) -> String { owners[id].map { nodes[$0].label } ?? id.short }
 
   /// Silence, so that nobody counts as speaking, in packets that say whose they are.
-  private mutating func takeSound(_ place: Int, run: Int) {
-    guard nodes[place].run == run, nodes[place].node != nil else { return }
-    schedule(.sound(place, run: run), in: Self.soundInterval)
-    let clock = nodes[place].local(now)
-    let audio = nodes[place].source.audio(capturedAt: clock, level: 127)
-    input(place) { $0.sendAudio(audio, at: $1) }
+  private mutating func takeAudio(_ index: Int, run: Int) {
+    guard nodes[index].run == run, nodes[index].node != nil else { return }
+    schedule(.audio(index, run: run), in: Self.audioInterval)
+    let clock = nodes[index].local(now)
+    let audio = nodes[index].source.audio(capturedAt: clock, level: 127)
+    input(index) { $0.sendAudio(audio, at: $1) }
   }
 
-  private mutating func play(_ audio: ReceivedAudio, of link: LinkID, at place: Int) {
+  private mutating func play(_ audio: ReceivedAudio, of link: LinkID, at index: Int) {
     audioPackets += 1
     guard let sender = owners[link.peer] else {
-      violated("delivery", "\(nodes[place].label) plays a stranger")
+      violated("delivery", "\(nodes[index].label) plays a stranger")
       return
     }
-    heardAt[place * nodes.count + sender] = now
-    if let fault = delivery.played(audio.payload, from: sender, at: place) {
+    heardAt[index * nodes.count + sender] = now
+    if let fault = delivery.played(audio.payload, from: sender, at: index) {
       violated("delivery", fault)
     }
   }

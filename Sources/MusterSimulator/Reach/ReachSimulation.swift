@@ -18,9 +18,9 @@ public struct ReachSimulation: Sendable {
     case mend(Int, Int)
     case revive(Int)
     case notice(Int)
-    case sound(Int, run: Int)
+    case audio(Int, run: Int)
     case check
-    case calm
+    case heal
   }
 
   /// A rendezvous that is no member, on a host of its own.
@@ -33,7 +33,7 @@ public struct ReachSimulation: Sendable {
   }
 
   static let checkInterval = Duration.milliseconds(200)
-  static let soundInterval = Duration.milliseconds(250)
+  static let audioInterval = Duration.milliseconds(250)
   static let port: UInt16 = 4000
   static let rendezvousPort: UInt16 = 47_475
 
@@ -41,7 +41,7 @@ public struct ReachSimulation: Sendable {
   let scenario: ReachScenario
   let key: ChannelKey
   var channel: ChannelID { key.channelID }
-  let calmAt: Instant
+  let healAt: Instant
 
   var now = Instant.zero
   var prng: PRNG
@@ -54,7 +54,7 @@ public struct ReachSimulation: Sendable {
   var owners = PeerTable<NodeID, Int>()
   var cuts: [[Int]] = []
   var timeline: Timeline
-  var isCalm = false
+  var isHealed = false
 
   var nonces = NonceChecker()
   var plaintext = PlaintextChecker()
@@ -77,12 +77,12 @@ public struct ReachSimulation: Sendable {
     let scenario = ReachScenario(options, &prng)
     self.scenario = scenario
     key = ChannelKey.fromName("\(Marker.text)-reach-\(options.seed)")
-    calmAt = .zero + (scenario.changeTimes.last ?? .zero)
+    healAt = .zero + (scenario.changeTimes.last ?? .zero)
     internet = Internet(homes: scenario.kinds, seed: prng.next())
     timeline = Timeline(keepsLines: options.keepsTimeline)
     heardAt = Array(repeating: nil, count: scenario.count * scenario.count)
     changeCounts = ReachChange.allCases.map { _ in 0 }
-    for place in 0..<scenario.count { addNode(place) }
+    for index in 0..<scenario.count { addNode(index) }
     for home in scenario.rendezvousHomes { addRendezvous(in: home) }
     setConditions()
     schedule()
@@ -100,11 +100,11 @@ public struct ReachSimulation: Sendable {
       now = max(now, next)
       for delivery in internet.tick(at: now) { deliver(delivery) }
       while violation == nil, let event = queue.popDue(at: now) { handle(event) }
-      for place in nodes.indices {
-        guard let wake = nodes[place].wakeAt, wake <= now else { continue }
-        perform(nodes[place].tick(at: now), of: place)
-        if nodes[place].ticksInPlace > Simulation.ticksInPlace {
-          violated("progress", "\(nodes[place].label) wants to be called for ever")
+      for index in nodes.indices {
+        guard let wake = nodes[index].wakeAt, wake <= now else { continue }
+        perform(nodes[index].tick(at: now), of: index)
+        if nodes[index].ticksInPlace > Simulation.ticksInPlace {
+          violated("progress", "\(nodes[index].label) wants to be called for ever")
         }
       }
       for number in rendezvous.indices { rendezvous[number].server?.tick(at: now) }
@@ -129,27 +129,27 @@ public struct ReachSimulation: Sendable {
 
   private func nextTime() -> Instant? {
     var next = soonest(internet.deadline, queue.deadline)
-    for place in nodes.indices { next = soonest(next, nodes[place].wakeAt) }
+    for index in nodes.indices { next = soonest(next, nodes[index].wakeAt) }
     for one in rendezvous { next = soonest(next, one.server?.deadline) }
     return next
   }
 
   // MARK: The beginning
 
-  private mutating func addNode(_ place: Int) {
+  private mutating func addNode(_ index: Int) {
     // Ports are mostly drawn by the system; some are given, and the same in every home.
     let port = prng.chance(0.5) ? Self.port : 32_768 + UInt16(prng.below(28_000))
-    let host = internet.addHost(port: port, in: scenario.places[place])
+    let host = internet.addHost(port: port, in: scenario.indices[index])
     let identity = Simulation.newIdentity(&prng)
     nodes.append(
       SimulatedNode(
-        place: place, address: internet.address(of: host), name: "\(Marker.text)-\(place)",
+        index: index, address: internet.address(of: host), name: "\(Marker.text)-\(index)",
         clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
         firstKey: EpochKey(number: 0, key: key), wantsCall: true))
-    owners[identity.id] = place
+    owners[identity.id] = index
     plaintext.add(identity.id)
     bounds.identities += 1
-    schedule(.start(place), in: prng.duration(.zero, .seconds(2)))
+    schedule(.start(index), in: prng.duration(.zero, .seconds(2)))
   }
 
   private mutating func addRendezvous(in home: Int) {
@@ -162,7 +162,7 @@ public struct ReachSimulation: Sendable {
 
   /// What the ways between homes do to datagrams from now on; within a home they do nothing.
   mutating func setConditions() {
-    let loss = isCalm ? scenario.conditions.lossAfterwards : scenario.conditions.loss
+    let loss = isHealed ? scenario.conditions.lossAfterwards : scenario.conditions.loss
     for sender in 0..<internet.homeCount {
       for receiver in 0..<internet.homeCount where sender != receiver {
         var conditions = PathConditions()
@@ -178,9 +178,9 @@ public struct ReachSimulation: Sendable {
   private mutating func schedule() {
     let kinds = scenario.kinds.map(\.rawValue).joined(separator: " ")
     note("--", "homes: \(kinds)")
-    for place in nodes.indices { note(nodes[place].label, "is at home \(scenario.places[place])") }
+    for index in nodes.indices { note(nodes[index].label, "is at home \(scenario.indices[index])") }
     for time in scenario.changeTimes.dropLast() { queue.schedule(.change, at: .zero + time) }
-    queue.schedule(.calm, at: calmAt)
+    queue.schedule(.heal, at: healAt)
     schedule(.check, in: Self.checkInterval)
   }
 
@@ -188,7 +188,7 @@ public struct ReachSimulation: Sendable {
     let pairs = linkedPairs
     return ReachResult(
       seed: options.seed, nodes: nodes.count, homes: scenario.kinds.count, changes: changeCounts,
-      duration: now - .zero, settledAfter: settledAt.map { $0 - calmAt }, direct: pairs.direct,
+      duration: now - .zero, settledAfter: settledAt.map { $0 - healAt }, direct: pairs.direct,
       relayed: pairs.relayed, apart: pairs.apart, network: internet.counters,
       linksMade: linksMade, audioPackets: audioPackets, violation: violation,
       digest: timeline.digest, timeline: timeline.lines)

@@ -46,7 +46,7 @@ public struct Entry: Equatable, Sendable {
 /// What an entry is about; a kind that this version does not know is kept and passed on as it is.
 public enum EntryBody: Equatable, Sendable {
   case presence(Presence)
-  case hearing(Hearing)
+  case neighbourReport(NeighbourReport)
   case claim(CallClaim)
   case end(CallEnd)
   case message(Message)
@@ -58,7 +58,7 @@ public enum EntryBody: Equatable, Sendable {
   /// The first byte of an encoded body.
   public enum Kind: UInt8, Sendable, CaseIterable {
     case presence = 1
-    case hearing = 2
+    case neighbourReport = 2
     case claim = 3
     case end = 4
     case message = 5
@@ -71,7 +71,7 @@ public enum EntryBody: Equatable, Sendable {
   public var kind: Kind? {
     switch self {
     case .presence: .presence
-    case .hearing: .hearing
+    case .neighbourReport: .neighbourReport
     case .claim: .claim
     case .end: .end
     case .message: .message
@@ -91,7 +91,7 @@ public enum EntryBody: Equatable, Sendable {
     if let kind { writer.u8(kind.rawValue) }
     switch self {
     case .presence(let body): body.write(to: &writer)
-    case .hearing(let body): body.write(to: &writer)
+    case .neighbourReport(let body): body.write(to: &writer)
     case .claim(let body): body.write(to: &writer)
     case .end(let body): body.write(to: &writer)
     case .message(let body): body.write(to: &writer)
@@ -111,7 +111,7 @@ public enum EntryBody: Equatable, Sendable {
     }
     switch kind {
     case .presence: self = .presence(try Presence(reading: &reader))
-    case .hearing: self = .hearing(try Hearing(reading: &reader))
+    case .neighbourReport: self = .neighbourReport(try NeighbourReport(reading: &reader))
     case .claim: self = .claim(try CallClaim(reading: &reader))
     case .end: self = .end(try CallEnd(reading: &reader))
     case .message: self = .message(try Message(reading: &reader))

@@ -119,7 +119,7 @@ public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible
 ///
 /// Layout: boot id 8, count 1 and the first 8 bytes of each id heard, count 1 and those of the ones
 /// among them that have not answered for a while.
-public struct Hearing: Equatable, Sendable {
+public struct NeighbourReport: Equatable, Sendable {
   public var bootID: UInt64
   /// `Bytes32.prefix` of their keys, in rising order, the suspected among them.
   public var heard: [UInt64]

@@ -80,7 +80,7 @@ final class BareCall {
     let pcm = (0..<960).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48_000)) }
     let start = BootClock.now
     let cpu = Figures.cpuSeconds
-    var picture = 0
+    var frame = 0
     for tick in 0..<seconds * 1000 / Self.tickMilliseconds {
       let now = start + .milliseconds(tick * Self.tickMilliseconds)
       wait(until: now)
@@ -89,15 +89,15 @@ final class BareCall {
         _ = try directions[index].opusDecoder.decode(try pass(packet))
       }
       let due = tick * Self.tickMilliseconds * CallBench.framesPerSecond / 1000
-      while picture <= due {
-        for index in directions.indices { try passPicture(picture, index, now) }
-        picture += 1
+      while frame <= due {
+        for index in directions.indices { try passFrame(frame, index, now) }
+        frame += 1
       }
     }
     return (Figures.cpuSeconds - cpu) / Double(seconds)
   }
 
-  private func passPicture(_ number: Int, _ index: Int, _ now: Instant) throws {
+  private func passFrame(_ number: Int, _ index: Int, _ now: Instant) throws {
     guard
       let encoded = try directions[index].encoder.encode(
         frames[number % frames.count], at: now, forceKeyframe: number == 0)

@@ -54,7 +54,7 @@ struct BenchCommand: AsyncParsableCommand {
       print("  ratio             \(Figures.text(call.ratio, 2))")
       print(
         "  memory            \(Figures.text(call.megabytesPerNode, 1)) MB for both in one process")
-      print("  pictures shown    \(call.picturesShown) of \(call.picturesExpected)")
+      print("  pictures shown    \(call.framesShown) of \(call.framesExpected)")
     }
     if exceeded { throw ExitCode(1) }
   }

@@ -12,8 +12,8 @@ struct CallBench {
     var nodeCores: Double
     var bareCores: Double
     var megabytesPerNode: Double
-    var picturesShown: Int
-    var picturesExpected: Int
+    var framesShown: Int
+    var framesExpected: Int
 
     var ratio: Double { nodeCores / bareCores }
   }
@@ -31,18 +31,18 @@ struct CallBench {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     let footage = try video ?? Footage.write(to: directory.file("pattern.y4m"))
-    let sound = try audio ?? Footage.writeSound(to: directory.file("tone.wav"))
+    let speech = try audio ?? Footage.writeAudio(to: directory.file("tone.wav"))
     let frames = try Footage.read(footage)
-    let call = try await measureCall(footage, sound, directory)
+    let call = try await measureCall(footage, speech, directory)
     let bare = try BareCall(frames: frames).run(seconds: seconds)
     return Result(
       nodeCores: call.cores, bareCores: bare, megabytesPerNode: call.megabytes,
-      picturesShown: call.pictures, picturesExpected: seconds * Self.framesPerSecond * 2)
+      framesShown: call.frames, framesExpected: seconds * Self.framesPerSecond * 2)
   }
 
   private func measureCall(
-    _ footage: String, _ sound: String, _ directory: TemporaryDirectory
-  ) async throws -> (cores: Double, megabytes: Double, pictures: Int) {
+    _ footage: String, _ speech: String, _ directory: TemporaryDirectory
+  ) async throws -> (cores: Double, megabytes: Double, frames: Int) {
     var entropy = Entropy.system
     guard let key = ChannelKey(secret: entropy.bytes(32)) else {
       throw MusterError("no key could be made", hint: "this is a defect: please report it")
@@ -55,24 +55,24 @@ struct CallBench {
       configuration.channels = [Configuration.Channel(name: "bench", source: .open(key))]
       configuration.call = true
       configuration.video = footage
-      configuration.audio = sound
+      configuration.audio = speech
       configuration.speaker = directory.file("speaker\(index).wav")
       configuration.videoBitrate = Self.kilobitsPerSecond
       configuration.interfaces = ["lo"]
       configuration.isEphemeral = true
       let node = try await MusterNode.start(configuration)
       let screen = screens[index]
-      await node.showPictures { if $0.member != nil { screen.show($0.data) } }
+      await node.showFrames { if $0.member != nil { screen.show($0.data) } }
       nodes.append(node)
     }
     try await Task.sleep(for: Self.warmUp)
-    let before = (cpu: Figures.cpuSeconds, pictures: screens.map(\.pictures).reduce(0, +))
+    let before = (cpu: Figures.cpuSeconds, frames: screens.map(\.frames).reduce(0, +))
     try await Task.sleep(for: .seconds(seconds))
     let cores = (Figures.cpuSeconds - before.cpu) / Double(seconds)
-    let pictures = screens.map(\.pictures).reduce(0, +) - before.pictures
+    let frames = screens.map(\.frames).reduce(0, +) - before.frames
     let megabytes = ProcessUsage.residentMegabytes
     for node in nodes { await node.stop() }
-    return (cores, megabytes, pictures)
+    return (cores, megabytes, frames)
   }
 }
 
@@ -80,18 +80,18 @@ struct CallBench {
 private final class Screen: Sendable {
   private struct State {
     var decoder: VP8Decoder?
-    var pictures = 0
+    var frames = 0
   }
 
   private let state = Mutex(State())
 
-  var pictures: Int { state.withLock { $0.pictures } }
+  var frames: Int { state.withLock { $0.frames } }
 
   func show(_ data: [UInt8]) {
     state.withLock { state in
       if state.decoder == nil { state.decoder = try? VP8Decoder() }
       guard let decoder = state.decoder, (try? decoder.decode(data)) != nil else { return }
-      state.pictures += 1
+      state.frames += 1
     }
   }
 }
@@ -121,7 +121,7 @@ enum Footage {
   }
 
   /// Writes five seconds of a tone.
-  static func writeSound(to path: String) throws -> String {
+  static func writeAudio(to path: String) throws -> String {
     let writer = try WAVWriter(path: path)
     try writer.append((0..<240_000).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48_000)) })
     writer.close()

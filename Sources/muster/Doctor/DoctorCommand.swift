@@ -38,18 +38,18 @@ struct DoctorCommand: AsyncParsableCommand {
         kind: .usage)
     }
     let interfaces = chosen.isEmpty ? known : known.filter { chosen.contains($0.name) }
-    let (remembered, trouble) = Examination.rememberedRendezvous(data)
-    async let outlook = Outlook.ask(
+    let (remembered, trouble) = Diagnostics.rememberedRendezvous(data)
+    async let reachability = ReachabilityReport.ask(
       rendezvous, remembered: remembered, interfaces: chosen, mapsPorts: !noPortMapping)
-    async let multicast = Examination.multicast(interfaces)
-    var findings = Examination.interfaces(interfaces)
+    async let multicast = Diagnostics.multicast(interfaces)
+    var findings = Diagnostics.interfaces(interfaces)
     findings += await multicast
-    let beyond = try await outlook
+    let beyond = try await reachability
     findings += beyond.findings + trouble
-    findings += Examination.services()
-    findings += Examination.clock()
-    findings += Examination.dataDirectory(data)
-    findings += Examination.devices()
+    findings += Diagnostics.services()
+    findings += Diagnostics.clock()
+    findings += Diagnostics.dataDirectory(data)
+    findings += Diagnostics.devices()
     if json {
       let report = JSONValue.object([
         ("findings", .array(findings.map(\.json))), ("nat", beyond.json),

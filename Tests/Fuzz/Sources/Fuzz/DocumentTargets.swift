@@ -52,15 +52,16 @@ enum DocumentTarget {
 
   private static func verify(_ document: Document, exempt: NodeID?) {
     check(document.digest.count == UInt32(document.count), "a digest counts what there is")
-    check(document.fenced.allSatisfy { $0 != exempt }, "the owner's word stands")
+    check(document.quarantined.allSatisfy { $0 != exempt }, "the owner's word stands")
     for kind in EntryBody.Kind.allCases {
       let entries = document.all(kind)
       for entry in entries {
-        check(!document.fenced.contains(entry.entry.author), "nothing of a fenced author stays")
+        check(
+          !document.quarantined.contains(entry.entry.author), "nothing of a fenced author stays")
         check(document.entry(entry.id.prefix).contains(entry), "what is kept is found")
       }
       switch kind {
-      case .presence, .hearing, .redemption: break
+      case .presence, .neighbourReport, .redemption: break
       default: check(entries == entries.sorted(), "the order is the order")
       }
     }
@@ -77,7 +78,7 @@ enum DocumentTarget {
       _ = backwards.insert(entry)
     }
     check(forwards.digest == backwards.digest, "the order of arrival does not matter")
-    check(forwards.fenced == backwards.fenced, "nor for who is fenced")
+    check(forwards.quarantined == backwards.quarantined, "nor for who is fenced")
   }
 }
 
@@ -101,7 +102,7 @@ struct GossipTarget {
     var target = GossipTarget()
     target.meet(Cast.other.id)
     while !program.isAtEnd { target.step(&program) }
-    target.tellANewcomer()
+    target.reportToANewcomer()
   }
 
   private mutating func step(_ program: inout Program) {
@@ -128,7 +129,7 @@ struct GossipTarget {
       let sum = program.bit() ? gossip.document.digest.sum : .zero
       receive(.digest(DocumentDigest(count: UInt32(program.u8()), sum: sum)), from: peer)
     case 9, 10: receive(.ranges(ranges(&program)), from: peer)
-    case 11: publish(program.bytes())
+    case 11: broadcast(program.bytes())
     default: receive(.entry(scribe.entry(&program).bytes), from: peer)
     }
   }
@@ -152,7 +153,7 @@ struct GossipTarget {
     check(gossip.document.digest == before, "what was not signed is not taken")
   }
 
-  private mutating func publish(_ text: [UInt8]) {
+  private mutating func broadcast(_ text: [UInt8]) {
     guard sequence < UInt64(Scribe.limit) else { return }
     sequence += 1
     let message = Message(sentAt: 0, after: [], to: nil, content: text)
@@ -160,7 +161,7 @@ struct GossipTarget {
       author: Cast.own.id, sequence: sequence, lamport: gossip.document.lamport + 1,
       body: .message(message))
     perform(
-      gossip.publish(SignedEntry.sign(entry, by: Cast.own, in: scribe.channel), at: now))
+      gossip.broadcast(SignedEntry.sign(entry, by: Cast.own, in: scribe.channel), at: now))
   }
 
   private func ids(_ program: inout Program) -> [UInt64] {
@@ -192,7 +193,7 @@ struct GossipTarget {
   /// Of virtual time, without loss; the comparisons of documents need a few seconds.
   private static let patience = 30
 
-  private mutating func tellANewcomer() {
+  private mutating func reportToANewcomer() {
     for peer in neighbours { gossip.linkDown(peer) }
     var newcomer = Gossip(
       channel: Cast.key.channelID, own: Cast.newcomer.id, exempt: nil, seed: 2)

@@ -44,7 +44,7 @@ enum InviteTarget {
       let group = Array(bytes[start..<min(start + 3, bytes.count)])
       let padded = group + [UInt8](repeating: 0, count: 3 - group.count)
       let bits = padded.reduce(0) { $0 << 8 | Int($1) }
-      for place in 0...group.count { text.append(digits[bits >> (18 - 6 * place) & 63]) }
+      for index in 0...group.count { text.append(digits[bits >> (18 - 6 * index) & 63]) }
     }
     return String(decoding: text, as: UTF8.self)
   }

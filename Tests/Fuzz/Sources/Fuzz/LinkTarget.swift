@@ -14,7 +14,7 @@ struct LinkTarget {
   private var archive: [Letter] = []
   private var serial: UInt64 = 0
   /// Serials under way to engine 0 and to engine 1.
-  private var underWay: [[UInt64]] = [[], []]
+  private var inFlight: [[UInt64]] = [[], []]
 
   private struct Letter {
     var to: Int
@@ -67,11 +67,11 @@ struct LinkTarget {
     switch program.u8() % 16 {
     case 0, 1, 2: deliver { $0 }
     case 3:
-      let place = Int(program.u16())
+      let position = Int(program.u16())
       let flip = program.u8() | 1
       deliver { bytes in
         var bytes = bytes
-        if !bytes.isEmpty { bytes[place % bytes.count] ^= flip }
+        if !bytes.isEmpty { bytes[position % bytes.count] ^= flip }
         return bytes
       }
     case 4:
@@ -113,7 +113,7 @@ struct LinkTarget {
     header.u64(serial)
     guard let sealed = engines[index].seal(header.bytes, body[...], on: link(of: index), at: now)
     else { return }
-    underWay[1 - index].append(serial)
+    inFlight[1 - index].append(serial)
     post(Letter(to: 1 - index, bytes: sealed.datagram, from: Self.addresses[index]))
   }
 
@@ -158,9 +158,9 @@ struct LinkTarget {
   private mutating func received(_ payload: [UInt8], by index: Int) {
     var reader = Reader(payload)
     guard (try? reader.u8()) == PayloadKind.controlByte, let serial = try? reader.u64(),
-      let place = underWay[index].firstIndex(of: serial)
+      let position = inFlight[index].firstIndex(of: serial)
     else { fatalError("delivered what was not sent, or twice") }
-    underWay[index].remove(at: place)
+    inFlight[index].remove(at: position)
   }
 
   private mutating func post(_ letter: Letter) {

@@ -35,27 +35,27 @@ enum DiscoveryTarget {
         count(discovery.tick(at: now), in: &sent)
       case 1: count(discovery.receive(program.bytes(), from: source, at: now), in: &sent)
       case 2:
-        let sealed = key.sealAnnounce(program.bytes(), kind: 2, entropy: &sealing)
+        let sealed = key.sealAnnouncement(program.bytes(), kind: 2, entropy: &sealing)
         received += 1
         count(discovery.receive([0x02] + sealed, from: source, at: now), in: &sent)
       case 3:
-        let announce = announce(&program)
-        let sealed = key.sealAnnounce(announce, kind: 1, entropy: &sealing)
+        let announcement = announcement(&program)
+        let sealed = key.sealAnnouncement(announcement, kind: 1, entropy: &sealing)
         received += 1
         count(discovery.receive([0x01] + sealed, from: source, at: now), in: &sent)
       default:
         let isSealed = program.bit()
-        let left = isSealed ? announce(&program) : program.bytes()
-        let sealed = [0x01] + key.sealAnnounce(left, kind: 1, entropy: &sealing)
+        let left = isSealed ? announcement(&program) : program.bytes()
+        let sealed = [0x01] + key.sealAnnouncement(left, kind: 1, entropy: &sealing)
         count(discovery.found(isSealed ? sealed : left, in: key.channelID, at: now), in: &sent)
-        check(discovery.takePostings(day: program.u64(), at: now).count <= 1, "one at a time")
+        check(discovery.takeDHTRecords(day: program.u64(), at: now).count <= 1, "one at a time")
       }
     }
   }
 
   /// A signed announce of the other node, with fields of the program's choice.
-  private static func announce(_ program: inout Program) -> [UInt8] {
-    let bytes = Announce(
+  private static func announcement(_ program: inout Program) -> [UInt8] {
+    let bytes = Announcement(
       author: other.id, bootID: UInt64(program.u8()), counter: UInt64(program.u8()),
       echo: program.bit() ? (0..<16).map { _ in program.u8() } : nil,
       addresses: (0..<program.below(Limits.addresses + 1)).map { _ in

@@ -12,7 +12,7 @@ struct RendezvousTarget {
   private var discovery = Discovery(identity: Cast.own, bootID: 1, entropy: .seeded(2), seed: 2)
   private var now = Instant(nanoseconds: 1_000_000_000)
   private var clock: UInt64 = 1_700_000_000
-  private let place = Address(host: .v4(0x0A00_0001), port: 1)
+  private let index = Address(host: .v4(0x0A00_0001), port: 1)
   private var cookie: RendezvousCookie?
 
   static func run(_ bytes: [UInt8]) {
@@ -37,7 +37,7 @@ struct RendezvousTarget {
 
   private init() {
     _ = discovery.open(Cast.key, at: now)
-    _ = discovery.setRendezvous([place], at: now)
+    _ = discovery.setRendezvous([index], at: now)
   }
 
   private mutating func step(_ program: inout Program) {
@@ -52,8 +52,8 @@ struct RendezvousTarget {
     case 1: receive(RendezvousHello(token: program.u64()).encoded(), from: source, isProven: false)
     case 2: receive(program.bytes(), from: source, isProven: false)
     case 3: register(&program, from: source)
-    case 4: count(discovery.receive([0x31] + program.bytes(), from: place, at: now))
-    case 5: count(discovery.receive([0x33] + program.bytes(), from: place, at: now))
+    case 4: count(discovery.receive([0x31] + program.bytes(), from: index, at: now))
+    case 5: count(discovery.receive([0x33] + program.bytes(), from: index, at: now))
     default: ask(source)
     }
     check(server.count <= RendezvousServer.recordLimit, "records are bounded")
@@ -69,26 +69,26 @@ struct RendezvousTarget {
   private mutating func register(_ program: inout Program, from source: Address) {
     guard let cookie else { return }
     let tag = Cast.key.rendezvousTag(period: cookie.period)
-    let announce = Array(program.bytes().prefix(RendezvousRegistration.announceLimit))
+    let announcement = Array(program.bytes().prefix(RendezvousRegistration.announcementLimit))
     let slot = UInt64(program.u8())
     let bytes = RendezvousRegistration(
       token: slot, cookie: cookie.cookie, period: cookie.period, tag: tag.id.key, slot: slot,
-      wantsRecords: program.bit(), announce: announce
+      wantsRecords: program.bit(), announcement: announcement
     ).encoded()
     let signed = bytes + tag.sign(Array("muster/1 rendezvous".utf8) + bytes)
     receive(signed, from: source, isProven: cookie.seen == source)
   }
 
   private mutating func receive(_ datagram: [UInt8], from source: Address, isProven: Bool) {
-    var said = 0
+    var sent = 0
     for case .send(let answer, to: let address) in server.receive(
       datagram, from: source, seconds: clock, at: now)
     {
-      said += answer.count
+      sent += answer.count
       check(answer.count <= Limits.datagramBytes, "a datagram fits")
       check(isProven || address == source, "nobody else hears of it")
     }
-    check(isProven || said <= datagram.count, "no more than was heard")
+    check(isProven || sent <= datagram.count, "no more than was heard")
   }
 
   private func count(_ outputs: [Discovery.Output]) {

@@ -70,8 +70,8 @@ struct Scribe {
     switch program.u8() % 9 {
     case 0: .presence(presence(&program))
     case 1:
-      .hearing(
-        Hearing(
+      .neighbourReport(
+        NeighbourReport(
           bootID: UInt64(program.u8() & 3), heard: members(&program).map(\.key.prefix).sorted(),
           suspected: members(&program).map(\.key.prefix)))
     case 2:
@@ -125,17 +125,17 @@ struct Scribe {
 
   /// Of any entry, a bearer grant or not, or of junk.
   private func redemption(_ program: inout Program, by author: Identity) -> Redemption {
-    let place = Int(program.u8())
-    let grant = written.isEmpty ? program.bytes() : written[place % written.count].bytes
+    let index = Int(program.u8())
+    let grant = written.isEmpty ? program.bytes() : written[index % written.count].bytes
     return Invites.redemption(of: grant, secret: Cast.oneTime, by: author.id, in: channel)
   }
 
   private func epoch(_ program: inout Program) -> EpochChange {
-    let place = Int(program.u8())
+    let index = Int(program.u8())
     let follows = program.bit() && !written.isEmpty
     return EpochChange(
       number: max(UInt32(program.u8() & 7), 1), keyID: channel,
-      previous: follows ? written[place % written.count].id : .zero,
+      previous: follows ? written[index % written.count].id : .zero,
       removed: Array(members(&program).prefix(EpochChange.removedLimit)),
       kept: members(&program).map(\.key.prefix))
   }

@@ -8,7 +8,7 @@ struct FuzzTarget: Sendable {
 
   static let all: [FuzzTarget] = [
     FuzzTarget(name: "datagram", run: datagram),
-    FuzzTarget(name: "announce", run: announce),
+    FuzzTarget(name: "announce", run: announcement),
     FuzzTarget(name: "entry", run: entry),
     FuzzTarget(name: "invite", run: InviteTarget.run),
     FuzzTarget(name: "control", run: control),
@@ -39,12 +39,14 @@ private func datagram(_ bytes: [UInt8]) {
   }
 }
 
-private func announce(_ bytes: [UInt8]) {
+private func announcement(_ bytes: [UInt8]) {
   if let challenge = try? Challenge(decoding: bytes) {
     check(challenge.encoded() == bytes, "a challenge comes back")
   }
-  if let announce = try? Announce(decoding: bytes) {
-    check((try? Announce(decoding: announce.encoded())) == announce, "an announce comes back")
+  if let announcement = try? Announcement(decoding: bytes) {
+    check(
+      (try? Announcement(decoding: announcement.encoded())) == announcement,
+      "an announce comes back")
   }
 }
 

@@ -3,7 +3,7 @@ import MusterBase
 import MusterMesh
 
 /// The way to others beyond the local network, as rendezvous tell of it.
-struct Outlook: Sendable {
+struct ReachabilityReport: Sendable {
   /// How the way is with one address family.
   struct Family: Sendable {
     var isIPv6: Bool
@@ -33,7 +33,7 @@ struct Outlook: Sendable {
   /// host at another address than its own, the gateway. Takes nine seconds at most.
   static func ask(
     _ given: [String], remembered: [String], interfaces: [String], mapsPorts: Bool
-  ) async throws(MusterError) -> Outlook {
+  ) async throws(MusterError) -> ReachabilityReport {
     let probe = try await RendezvousProbe.ask(given, remembered: remembered)
     let families = [false, true].map { isIPv6 in
       Family(
@@ -45,9 +45,9 @@ struct Outlook: Sendable {
       // The one that just asked: free again, and no node's on this machine.
       let port = probe.observations.first(where: { !$0.local.isIPv6 })?.local.port
     {
-      gateway = await Examination.gateway(port: port, interfaces: interfaces, seenAt: mapping)
+      gateway = await Diagnostics.gateway(port: port, interfaces: interfaces, seenAt: mapping)
     }
-    return Outlook(
+    return ReachabilityReport(
       reports: probe.reports, isAskedFor: !given.isEmpty, families: families, gateway: gateway)
   }
 
@@ -113,7 +113,7 @@ struct Outlook: Sendable {
   }
 }
 
-extension Outlook.Family {
+extension ReachabilityReport.Family {
   fileprivate var json: JSONValue {
     let kind = mapping?.kind.rawValue ?? (isBlocked ? "blocked" : nil)
     return .object([

@@ -3,23 +3,23 @@ import MusterCrypto
 import MusterWire
 
 /// An announce to be left where others look for it without any conversation, as in a DHT.
-public struct Posting: Equatable, Sendable {
+public struct DHTRecord: Equatable, Sendable {
   /// Of the key that the announce is sealed by.
   public let channel: ChannelID
   /// Where it is left: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
   /// A whole announce datagram, the same as a rendezvous gets.
-  public let announce: [UInt8]
+  public let announcement: [UInt8]
 }
 
 /// Where announces of one channel's members are looked for.
-public struct PostingPlace: Equatable, Sendable {
+public struct DHTKey: Equatable, Sendable {
   public let channel: ChannelID
   public let tag: [UInt8]
 }
 
 /// When a channel's announce is left again: what was left is forgotten after ten minutes.
-struct PostingSchedule: Sendable {
+struct DHTSchedule: Sendable {
   /// Until the second and the third time: the first announce may have reached few nodes of the
   /// DHT, or none.
   private static let eager = [Duration.seconds(20), .seconds(40)]
@@ -58,7 +58,7 @@ struct PostingSchedule: Sendable {
 }
 
 /// Which announces found in a DHT were news: old ones stay there, and anyone can leave them again.
-struct PostedAnnounces: Sendable {
+struct PublishedAnnouncements: Sendable {
   private struct Record: Sendable {
     var bootID: UInt64
     var counter: UInt64
@@ -77,22 +77,22 @@ struct PostedAnnounces: Sendable {
   private var order: [NodeID] = []
 
   /// Whether an announce is newer than all others of its boot; it then counts as known.
-  mutating func isNews(_ announce: Announce) -> Bool {
-    var boots = records[announce.author] ?? []
-    let known = boots.firstIndex { $0.bootID == announce.bootID }
+  mutating func isNews(_ announcement: Announcement) -> Bool {
+    var boots = records[announcement.author] ?? []
+    let known = boots.firstIndex { $0.bootID == announcement.bootID }
     if let known {
-      guard announce.counter > boots[known].counter else { return false }
+      guard announcement.counter > boots[known].counter else { return false }
       boots.remove(at: known)
     }
-    boots.append(Record(bootID: announce.bootID, counter: announce.counter))
+    boots.append(Record(bootID: announcement.bootID, counter: announcement.counter))
     if boots.count > Self.bootsPerAuthor { boots.removeFirst() }
-    if let place = order.firstIndex(of: announce.author) {
-      order.remove(at: place)
+    if let index = order.firstIndex(of: announcement.author) {
+      order.remove(at: index)
     } else if order.count >= Self.capacity {
       records[order.removeFirst()] = nil
     }
-    order.append(announce.author)
-    records[announce.author] = boots
+    order.append(announcement.author)
+    records[announcement.author] = boots
     return true
   }
 }

@@ -3,7 +3,7 @@ import MusterCodecs
 import MusterDevices
 
 /// The thread that takes this node's sound from its source and encodes it.
-final class AudioPublisher: Sendable {
+final class AudioPipeline: Sendable {
   private struct Controls {
     var isWanted = false
     var isStopped = false

@@ -3,7 +3,7 @@ import MusterBase
 /// "This member is here": what is sealed inside an announce datagram, before its signature.
 ///
 /// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses.
-public struct Announce: Equatable, Sendable {
+public struct Announcement: Equatable, Sendable {
   public var author: NodeID
   /// Drawn anew at every start of the author's process.
   public var bootID: UInt64
@@ -76,7 +76,7 @@ public struct Challenge: Equatable, Sendable {
   }
 
   public func encoded() -> [UInt8] {
-    precondition(echo.count == Announce.echoBytes)
+    precondition(echo.count == Announcement.echoBytes)
     var writer = Writer(capacity: 64)
     writer.append(target.key)
     writer.u64(bootID)
@@ -90,7 +90,7 @@ public struct Challenge: Equatable, Sendable {
     target = NodeID(try reader.bytes32())
     bootID = try reader.u64()
     counter = try reader.u64()
-    echo = try reader.array(Announce.echoBytes)
+    echo = try reader.array(Announcement.echoBytes)
     try reader.expectEnd()
   }
 }

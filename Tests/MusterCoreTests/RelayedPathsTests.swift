@@ -4,52 +4,52 @@ import MusterCrypto
 import Testing
 
 /// Ways through neighbours, by the addresses that stand for them.
-struct DetoursTests {
-  private func detour(_ relay: Int, _ target: Int = 1) -> Detour {
-    Detour(channel: channel, relay: node(relay), target: node(target))
+struct RelayedPathsTests {
+  private func relayed(_ relay: Int, _ target: Int = 1) -> RelayedPath {
+    RelayedPath(channel: channel, relay: node(relay), target: node(target))
   }
 
   @Test func aWayHasOneAddressForAsLongAsItIsKnown() {
-    var detours = Detours()
-    let first = detours.address(of: detour(1))
-    let second = detours.address(of: detour(2))
-    let back = detours.address(of: detour(1, 2))
+    var relayedPaths = RelayedPaths()
+    let first = relayedPaths.address(of: relayed(1))
+    let second = relayedPaths.address(of: relayed(2))
+    let back = relayedPaths.address(of: relayed(1, 2))
     #expect(first != second && second != back && first != back)
-    #expect(detours.address(of: detour(1)) == first)
-    #expect(detours[first] == detour(1))
-    #expect(detours[second] == detour(2))
-    #expect(detours[back] == detour(1, 2))
+    #expect(relayedPaths.address(of: relayed(1)) == first)
+    #expect(relayedPaths[first] == relayed(1))
+    #expect(relayedPaths[second] == relayed(2))
+    #expect(relayedPaths[back] == relayed(1, 2))
   }
 
   @Test func noOtherAddressIsAWay() {
-    var detours = Detours()
-    let known = detours.address(of: detour(1))
-    #expect(known.detour != nil)
-    #expect(detours[Address(host: .v4(0xC000_0201), port: 1)] == nil)
-    #expect(detours[.detour(0)] == nil)
-    #expect(detours[.detour(.max)] == nil)
-    #expect(Detours()[known] == nil)
+    var relayedPaths = RelayedPaths()
+    let known = relayedPaths.address(of: relayed(1))
+    #expect(known.relayed != nil)
+    #expect(relayedPaths[Address(host: .v4(0xC000_0201), port: 1)] == nil)
+    #expect(relayedPaths[.relayed(0)] == nil)
+    #expect(relayedPaths[.relayed(.max)] == nil)
+    #expect(RelayedPaths()[known] == nil)
   }
 
   @Test func theOldestIsForgottenAndMadeAnewWhenItIsUsedAgain() {
-    var detours = Detours()
-    let addresses = (0...Detours.limit).map { detours.address(of: detour($0)) }
-    #expect(detours[addresses[0]] == nil)
+    var relayedPaths = RelayedPaths()
+    let addresses = (0...RelayedPaths.limit).map { relayedPaths.address(of: relayed($0)) }
+    #expect(relayedPaths[addresses[0]] == nil)
     for (number, address) in addresses.enumerated().dropFirst() {
-      #expect(detours[address] == detour(number))
+      #expect(relayedPaths[address] == relayed(number))
     }
     // Not under its old number: what is still on its way back would be taken for something else.
-    let again = detours.address(of: detour(0))
+    let again = relayedPaths.address(of: relayed(0))
     #expect(!addresses.contains(again))
-    #expect(detours[again] == detour(0))
-    #expect(detours[addresses[1]] == nil)
+    #expect(relayedPaths[again] == relayed(0))
+    #expect(relayedPaths[addresses[1]] == nil)
   }
 
   @Test func itHoldsNoMoreThanItsLimitWhateverIsAsked() {
-    var detours = Detours()
-    let asked = 5 * Detours.limit
-    let addresses = (0..<asked).map { detours.address(of: detour($0, $0 / 7)) }
-    #expect(addresses.count { detours[$0] != nil } == Detours.limit)
+    var relayedPaths = RelayedPaths()
+    let asked = 5 * RelayedPaths.limit
+    let addresses = (0..<asked).map { relayedPaths.address(of: relayed($0, $0 / 7)) }
+    #expect(addresses.count { relayedPaths[$0] != nil } == RelayedPaths.limit)
   }
 }
 
@@ -66,13 +66,13 @@ struct RelayBudgetTests {
     // In the order in which they would come, a millisecond apart at least.
     for millisecond in 0..<(seconds * 1000) {
       let now = Instant.zero + .seconds(100) + .milliseconds(millisecond)
-      for (place, rate) in rates.enumerated() {
+      for (index, rate) in rates.enumerated() {
         let due = { $0 * rate.perSecond / bytes / 1000 }
         for _ in due(millisecond)..<due(millisecond + 1)
         where budget.take(
           bytes, from: node(rate.from), to: node(rate.to), in: channel, at: now)
         {
-          taken[place] += Double(bytes)
+          taken[index] += Double(bytes)
         }
       }
     }
@@ -142,7 +142,7 @@ struct RelayBudgetTests {
   @Test func itIsMuchFromHalfOfItUntilNearlyAllIsThereAgain() {
     var budget = RelayBudget()
     let now = Instant.zero + .seconds(100)
-    let atFirst = budget.isMuch(at: now)
+    let atFirst = budget.isLoadHigh(at: now)
     #expect(!atFirst)
     func take(_ pairs: ClosedRange<Int>) {
       for pair in pairs {
@@ -152,15 +152,15 @@ struct RelayBudgetTests {
     }
     // Of 250,000 bytes 100,000 are gone, then 150,000.
     take(1...4)
-    let withLess = budget.isMuch(at: now)
+    let withLess = budget.isLoadHigh(at: now)
     #expect(!withLess)
     take(5...6)
-    let withMore = budget.isMuch(at: now)
+    let withMore = budget.isLoadHigh(at: now)
     #expect(withMore)
     // 500 bytes a millisecond come back; at 225,000 there is room for others.
-    let soon = budget.isMuch(at: now + .milliseconds(240))
+    let soon = budget.isLoadHigh(at: now + .milliseconds(240))
     #expect(soon)
-    let later = budget.isMuch(at: now + .milliseconds(260))
+    let later = budget.isLoadHigh(at: now + .milliseconds(260))
     #expect(!later)
   }
 
@@ -187,7 +187,7 @@ private let channel = ChannelKey.fromName("detours").channelID
 
 private func node(_ number: Int) -> NodeID {
   var bytes = [UInt8](repeating: 7, count: 32)
-  for place in 0..<4 { bytes[place] = UInt8(truncatingIfNeeded: number >> (24 - 8 * place)) }
+  for index in 0..<4 { bytes[index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
   guard let key = Bytes32(bytes) else { preconditionFailure("32 bytes by argument") }
   return NodeID(key)
 }

@@ -3,7 +3,7 @@ import MusterMedia
 import MusterWire
 
 /// What this node sends: one capture, one encoder per layer, one set of payloads for all links.
-struct Publisher: Sendable {
+struct LocalMedia: Sendable {
   /// The layers on offer, smallest first.
   var layers: [VideoLayer] = []
   private(set) var flags: MemberFlags = []

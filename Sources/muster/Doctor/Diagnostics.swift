@@ -4,7 +4,7 @@ import MusterBase
 import MusterDevices
 
 /// The checks of `muster doctor`, each giving findings.
-enum Examination {
+enum Diagnostics {
   /// Below this, datagrams of 1,200 bytes with their IPv6 and UDP headers are cut.
   private static let smallestMTU = 1280
 
@@ -123,7 +123,7 @@ enum Examination {
 
   static func devices() -> [Finding] {
     let cameras = DeviceList.cameras()
-    let sound = DeviceList.soundDevices()
+    let soundDevices = DeviceList.soundDevices()
     let hasMicrophone = (try? AudioSources.open("mic"))?.cancel() != nil
     let hasSpeaker = (try? AudioSinks.open("default"))?.close() != nil
     func hardware(_ devices: [DeviceList.SoundDevice]) -> [String] {
@@ -139,10 +139,12 @@ enum Examination {
     return [
       finding("cameras", cameras.map(\.name), "video", "--video test"),
       finding(
-        "microphones", hasMicrophone ? ["default"] : hardware(sound.filter(\.canCapture)), "audio",
+        "microphones", hasMicrophone ? ["default"] : hardware(soundDevices.filter(\.canCapture)),
+        "audio",
         "--audio tone"),
       finding(
-        "loudspeakers", hasSpeaker ? ["default"] : hardware(sound.filter(\.canPlay)), "audio",
+        "loudspeakers", hasSpeaker ? ["default"] : hardware(soundDevices.filter(\.canPlay)),
+        "audio",
         "--speaker FILE.wav"),
     ]
   }

@@ -6,7 +6,7 @@ import MusterWire
 /// One capture, one encoder per layer: the thread that makes this node's pictures.
 ///
 /// Encodes only the layers it is told to; with none wanted it waits and the source rests.
-final class VideoPublisher: Sendable {
+final class VideoPipeline: Sendable {
   private struct Controls {
     var wanted: [Int] = []
     var keyframes: Set<Int> = []
@@ -89,9 +89,9 @@ final class VideoPublisher: Sendable {
     _ encoders: inout [VP8Encoder?]
   ) throws {
     // Largest first: each smaller picture is made from the one above it.
-    var picture = captured.frame
+    var frame = captured.frame
     for layer in layers.indices.reversed() where layer >= (wanted.min() ?? 0) {
-      picture = try scaled(picture, to: layers[layer].size)
+      frame = try scaled(frame, to: layers[layer].size)
       guard wanted.contains(layer) else {
         encoders[layer] = nil  // nobody wants it: give its memory back
         continue
@@ -101,7 +101,7 @@ final class VideoPublisher: Sendable {
       encoders[layer] = encoder
       guard
         let encoded = try encoder.encode(
-          picture, at: captured.capturedAt, forceKeyframe: isNew || keyframes.contains(layer))
+          frame, at: captured.capturedAt, forceKeyframe: isNew || keyframes.contains(layer))
       else { continue }
       deliver(
         EncodedFrame(
@@ -118,11 +118,11 @@ final class VideoPublisher: Sendable {
       kilobitsPerSecond: bitrates[layer])
   }
 
-  private func scaled(_ picture: I420Frame, to size: VideoSize) throws -> I420Frame {
-    guard picture.size != size else { return picture }
+  private func scaled(_ frame: I420Frame, to size: VideoSize) throws -> I420Frame {
+    guard frame.size != size else { return frame }
     let target = I420Frame(size: size)
-    guard PixelConversion.scale(picture, into: target) else {
-      throw CodecError("cannot scale \(picture.size) to \(size)")
+    guard PixelConversion.scale(frame, into: target) else {
+      throw CodecError("cannot scale \(frame.size) to \(size)")
     }
     return target
   }

@@ -1,7 +1,7 @@
 import MusterBase
 
 /// How often a peer is heard over the path in use, and so how soon its silence there is news.
-public struct Pulse: Equatable, Sendable {
+public struct PathLiveness: Equatable, Sendable {
   /// When anything authentic last came over the path, or the path was taken.
   public private(set) var lastAt: Instant
   /// The usual time between two arrivals: one eighth of what is new, as RFC 6298 smooths round
@@ -20,7 +20,7 @@ public struct Pulse: Equatable, Sendable {
 
   init(at now: Instant) { lastAt = now }
 
-  mutating func beat(at now: Instant) {
+  mutating func heard(at now: Instant) {
     let sample = now - lastAt
     lastAt = now
     guard sample > Self.burst else { return }

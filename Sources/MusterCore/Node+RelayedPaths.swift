@@ -28,14 +28,14 @@ extension Node {
 
   /// Looks for ways to members of the call to whom nothing gets through, and says when to look
   /// again; nil outside of a call.
-  mutating func seekDetours(
+  mutating func findRelays(
     in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) -> Instant? {
     guard let entry = channels[channel], let call = entry.state.ownMember.call else {
-      forgetMissing(in: channel)
+      forgetUnreachable(in: channel)
       return nil
     }
-    for link in missing.keys where link.channel == channel {
+    for link in unreachable.keys where link.channel == channel {
       if entry.state.member(link.peer) == nil { found(link) }
     }
     var next = now + Self.lookInterval
@@ -59,36 +59,36 @@ extension Node {
         found(link)
         return now + Self.lookInterval
       }
-      return seekDetour(to: member, over: link, from: now + Self.directPatience, at: now, &out)
+      return findRelay(to: member, over: link, from: now + Self.directPatience, at: now, &out)
     }
-    guard let pulse = links.pulse(of: LinkID(channel: peer.key, peer: link.peer)) else {
+    guard let liveness = links.liveness(of: LinkID(channel: peer.key, peer: link.peer)) else {
       return now + Self.lookInterval
     }
     // What leads through somebody who is gone leads nowhere.
     let isCutOff = relay(of: link).map { peers[LinkID(channel: link.channel, peer: $0)] == nil }
     if !(isCutOff ?? false) {
-      let lostAt = lostAt(link, peer, pulse)
-      if pulse.lateAt > now || lostAt > now {
-        if pulse.lateAt <= now { ask(link, since: pulse.lastAt, at: now, &out) }
+      let lostAt = lostAt(link, peer, liveness)
+      if liveness.lateAt > now || lostAt > now {
+        if liveness.lateAt <= now { ask(link, since: liveness.lastAt, at: now, &out) }
         found(link)
-        let next = seekOwnWay(around: link, at: now, &out)
-        return min(next, pulse.lateAt > now ? pulse.lateAt : lostAt)
+        let next = probeDirectPath(around: link, at: now, &out)
+        return min(next, liveness.lateAt > now ? liveness.lateAt : lostAt)
       }
     }
-    return seekDetour(to: member, over: link, from: now, at: now, &out)
+    return findRelay(to: member, over: link, from: now, at: now, &out)
   }
 
-  private func lostAt(_ link: LinkID, _ peer: Peer, _ pulse: Pulse) -> Instant {
-    pulse.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured)
+  private func lostAt(_ link: LinkID, _ peer: Peer, _ liveness: PathLiveness) -> Instant {
+    liveness.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured)
       + (id < link.peer ? .zero : Self.secondPatience)
   }
 
   /// Whether nothing has come over a link for longer than usual.
   private func isLost(_ link: LinkID, at now: Instant) -> Bool {
     guard let peer = peers[link],
-      let pulse = links.pulse(of: LinkID(channel: peer.key, peer: link.peer))
+      let liveness = links.liveness(of: LinkID(channel: peer.key, peer: link.peer))
     else { return true }
-    return pulse.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured) <= now
+    return liveness.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured) <= now
   }
 
   /// A peer that has become quiet may have nothing to say, which its answer shows.
@@ -102,29 +102,29 @@ extension Node {
 
   /// Nobody is missed there any more.
   private mutating func found(_ link: LinkID) {
-    guard missing.index(of: link) != nil else { return }
-    missing[link] = nil
+    guard unreachable.index(of: link) != nil else { return }
+    unreachable[link] = nil
     discovery.setLinked(linkedPeers)
   }
 
   /// Outside of a call, or of the channel, nobody is missed.
-  mutating func forgetMissing(in channel: ChannelID) {
-    for link in missing.keys where link.channel == channel { found(link) }
+  mutating func forgetUnreachable(in channel: ChannelID) {
+    for link in unreachable.keys where link.channel == channel { found(link) }
   }
 
   // MARK: Relays
 
-  private mutating func seekDetour(
+  private mutating func findRelay(
     to member: Member, over link: LinkID, from start: Instant, at now: Instant,
     _ out: inout [Output]
   ) -> Instant {
-    var one: Missing
-    if let known = missing[link] {
+    var one: UnreachablePeer
+    if let known = unreachable[link] {
       one = known
     } else {
       // The one that was lost just now is no candidate.
-      one = Missing(nextAt: start, tried: relay(of: link).map { [$0] } ?? [])
-      missing[link] = one
+      one = UnreachablePeer(nextAt: start, tried: relay(of: link).map { [$0] } ?? [])
+      unreachable[link] = one
       discovery.setLinked(linkedPeers)
       // It may have moved, and say so at a rendezvous.
       perform(discovery.seek(at: now), at: now, &out)
@@ -140,8 +140,8 @@ extension Node {
       one.nextAt =
         now + Self.relayPatience + min(roundTrip ?? Self.relayPatience, Self.longestRelayRoundTrip)
         * 2
-      let address = detours.address(
-        of: Detour(channel: link.channel, relay: relay, target: member.id))
+      let address = relayedPaths.address(
+        of: RelayedPath(channel: link.channel, relay: relay, target: member.id))
       let outputs =
         if let peer = peers[link] {
           links.probe(LinkID(channel: peer.key, peer: link.peer), at: address, now: now)
@@ -152,19 +152,19 @@ extension Node {
     } else {
       one.tried = []
     }
-    missing[link] = one
+    unreachable[link] = one
     return one.nextAt
   }
 
   /// Neighbours of both who relay; those first who are heard themselves, then the least laden, then
   /// the nearest.
   private func relays(to member: NodeID, in channel: ChannelID, at now: Instant) -> [NodeID] {
-    let hearers = channels[channel]?.state.neighbours(hearing: member) ?? []
+    let neighboursOfBoth = channels[channel]?.state.neighbours(neighbourReport: member) ?? []
     var usable: [(id: NodeID, rank: Int, roundTrip: Duration)] = []
-    for hearer in hearers {
+    for hearer in neighboursOfBoth {
       let link = LinkID(channel: channel, peer: hearer)
       let flags = channels[channel]?.state.member(hearer)?.flags ?? []
-      guard peers[link] != nil, !isDetoured(link), !flags.contains(.declinesRelaying) else {
+      guard peers[link] != nil, !isRelayed(link), !flags.contains(.declinesRelaying) else {
         continue
       }
       let rank = (isLost(link, at: now) ? 2 : 0) + (flags.contains(.relaysMuch) ? 1 : 0)
@@ -189,10 +189,10 @@ extension Node {
   /// While a link leads through somebody, both ends tell each other where they may be reached, and
   /// try the address that was good before: so the direct way is found when it opens, with no
   /// rendezvous either.
-  private mutating func seekOwnWay(
+  private mutating func probeDirectPath(
     around link: LinkID, at now: Instant, _ out: inout [Output]
   ) -> Instant {
-    guard let peer = peers[link], isDetoured(link) else { return now + Self.lookInterval }
+    guard let peer = peers[link], isRelayed(link) else { return now + Self.lookInterval }
     guard peer.nextTryAt <= now else { return peer.nextTryAt }
     let interval = max(peer.tryInterval, min(peer.tryInterval * 1.5, Peer.longestTryInterval))
     _ = peers.update(link) {
@@ -211,7 +211,7 @@ extension Node {
   mutating func pathChanged(
     of link: LinkID, to address: Address, at now: Instant, _ out: inout [Output]
   ) {
-    let isDirect = address.detour == nil
+    let isDirect = address.relayed == nil
     _ = peers.update(link) { peer in
       if isDirect {
         peer.directAddress = address
@@ -233,10 +233,10 @@ extension Node {
     } else {
       seenChanged()
     }
-    if !isDirect || missing.index(of: link) != nil {
-      repeatPictures(over: link, since: now + (.zero - Self.repeatedTime), at: now, &out)
+    if !isDirect || unreachable.index(of: link) != nil {
+      repeatFrames(over: link, since: now + (.zero - Self.repeatedTime), at: now, &out)
     }
-    _ = channels.update(link.channel) { $0.seekAt = now }
+    _ = channels.update(link.channel) { $0.relaySearchAt = now }
   }
 
   /// Takes up what neighbours say of where this node is, as it stands now.
@@ -247,7 +247,7 @@ extension Node {
   /// A neighbour says where it sees this node: the outside address, behind a NAT.
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
     // On its own network a neighbour knows no more than this node does.
-    guard !isDetoured(link), address.isUnicast, address.detour == nil, address.reach != .link
+    guard !isRelayed(link), address.isUnicast, address.relayed == nil, address.reach != .link
     else { return }
     _ = peers.update(link) { $0.seesThisNodeAt = address }
     seenChanged()
@@ -257,10 +257,10 @@ extension Node {
   mutating func receiveCandidates(
     _ addresses: [Address], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard isDetoured(link), peers.update(link, { $0.candidates.take(at: now) }) ?? false,
+    guard isRelayed(link), peers.update(link, { $0.candidates.take(at: now) }) ?? false,
       let peer = peers[link]
     else { return }
     let engineLink = LinkID(channel: peer.key, peer: link.peer)
-    perform(discovery.told(engineLink, of: addresses, at: now), at: now, &out)
+    perform(discovery.learned(engineLink, of: addresses, at: now), at: now, &out)
   }
 }

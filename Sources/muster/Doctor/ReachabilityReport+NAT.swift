@@ -3,7 +3,7 @@ import MusterBase
 import MusterMesh
 
 /// Which NAT it is, and what that means for reaching others: the table of `docs/NAT.md`.
-extension Outlook.Family {
+extension ReachabilityReport.Family {
   private static let forwarding =
     "have a third member in the call, who relays; or fix the port, --listen 0.0.0.0:PORT, and"
     + " forward it in the router"

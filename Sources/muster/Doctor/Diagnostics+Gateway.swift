@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import MusterMesh
 
-extension Examination {
+extension Diagnostics {
   /// Whether the gateway opens a port when it is asked: it opens `port`, which nobody may be using,
   /// and closes it at once. `mapping` is how rendezvous see this host on IPv4.
   static func gateway(
@@ -22,7 +22,7 @@ extension Examination {
     return [
       Finding(
         subject: "gateway", verdict: isLast ? .good : .note,
-        fact: "opens a port when asked (\(opened.way.rawValue)), at \(host)"
+        fact: "opens a port when asked (\(opened.method.rawValue)), at \(host)"
           + (isLast ? ": a node has it do so, and everyone can reach it" : ""),
         advice: isLast ? "" : "others see another address: a second NAT, which this does not open")
     ]

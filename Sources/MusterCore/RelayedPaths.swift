@@ -2,7 +2,7 @@ import MusterBase
 import MusterWire
 
 /// A way to a member through a neighbour of both.
-package struct Detour: Equatable, Sendable {
+package struct RelayedPath: Equatable, Sendable {
   let channel: ChannelID
   let relay: NodeID
   let target: NodeID
@@ -16,8 +16,8 @@ package struct Detour: Equatable, Sendable {
 
 /// The ways through others that this node has used, each with a number that stands for it where an
 /// address is asked for: so a link's path leads over a relay, or away from it, like over any other.
-package struct Detours: Sendable {
-  private var known = PeerTable<UInt64, (way: Detour, usedAt: UInt64)>()
+package struct RelayedPaths: Sendable {
+  private var known = PeerTable<UInt64, (way: RelayedPath, usedAt: UInt64)>()
   private var last: UInt64 = 0
   /// Counts uses: the order in which they were is all that matters.
   private var uses: UInt64 = 0
@@ -27,25 +27,25 @@ package struct Detours: Sendable {
 
   package init() {}
 
-  package subscript(address: Address) -> Detour? { address.detour.flatMap { known[$0]?.way } }
+  package subscript(address: Address) -> RelayedPath? { address.relayed.flatMap { known[$0]?.way } }
 
-  package mutating func address(of detour: Detour) -> Address {
+  package mutating func address(of relayed: RelayedPath) -> Address {
     uses += 1
-    if let place = known.first(where: { $0.value.way == detour }) {
-      known[place.key] = (detour, uses)
-      return .detour(place.key)
+    if let index = known.first(where: { $0.value.way == relayed }) {
+      known[index.key] = (relayed, uses)
+      return .relayed(index.key)
     }
     last += 1
-    known[last] = (detour, uses)
+    known[last] = (relayed, uses)
     if known.count > Self.limit, let oldest = known.min(by: { $0.value.usedAt < $1.value.usedAt }) {
       known[oldest.key] = nil
     }
-    return .detour(last)
+    return .relayed(last)
   }
 }
 
 /// A member of this node's call to whom nothing gets through.
-struct Missing: Sendable {
+struct UnreachablePeer: Sendable {
   /// When the next relay is tried.
   var nextAt: Instant
   var tried: [NodeID]

@@ -6,33 +6,33 @@ import MusterWire
 extension Discovery {
   /// Where others' announces are looked for: under the tags of `day` (since 1970) and of the days
   /// around it, so that a clock that is wrong by hours keeps nobody apart.
-  public func postingPlaces(day: UInt64) -> [PostingPlace] {
+  public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {
-        PostingPlace(channel: channel.id, tag: channel.key.dhtTag(day: $0))
+        DHTKey(channel: channel.id, tag: channel.key.dhtTag(day: $0))
       }
     }
   }
 
   /// The announces that are to be left now, each under its channel's tag of `day`. A host that has
   /// nowhere to leave them never asks.
-  public mutating func takePostings(day: UInt64, at now: Instant) -> [Posting] {
-    var postings: [Posting] = []
+  public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
+    var dhtRecords: [DHTRecord] = []
     for index in channels.indices where !channels[index].isPassive {
-      guard channels[index].postings.takeDue(day: day, at: now, jitter: &jitter) else { continue }
+      guard channels[index].dhtRecords.takeDue(day: day, at: now, jitter: &jitter) else { continue }
       let outside = seenAddresses + rendezvous.outside + seenByNeighbours
-      postings.append(
-        Posting(
+      dhtRecords.append(
+        DHTRecord(
           channel: channels[index].id, tag: channels[index].key.dhtTag(day: day),
-          announce: nextAnnounce(in: index, reachable(outside), at: now)))
+          announcement: nextAnnouncement(in: index, reachable(outside), at: now)))
     }
-    return postings
+    return dhtRecords
   }
 
   /// A posting of this channel was not taken; it is due again soon.
-  public mutating func postingFailed(_ channel: ChannelID, at now: Instant) {
+  public mutating func dhtRecordFailed(_ channel: ChannelID, at now: Instant) {
     for index in channels.indices where channels[index].id == channel {
-      channels[index].postings.failed(at: now)
+      channels[index].dhtRecords.failed(at: now)
     }
   }
 
@@ -48,13 +48,13 @@ extension Discovery {
     let isNews = usable.contains { !ownAddresses.contains($0) && !seenAddresses.contains($0) }
     seenAddresses = usable
     guard isNews else { return }
-    for index in channels.indices { channels[index].postings.restart() }
+    for index in channels.indices { channels[index].dhtRecords.restart() }
   }
 
-  /// Something that was found at one of the `postingPlaces`: anything, from anyone who knows the
+  /// Something that was found at one of the `dhtKeys`: anything, from anyone who knows the
   /// tag. What it says is true only once its author answers.
   public mutating func found(
-    _ announce: [UInt8], in channel: ChannelID, at now: Instant
+    _ announcement: [UInt8], in channel: ChannelID, at now: Instant
   ) -> [Output] {
     guard let index = channels.firstIndex(where: { $0.id == channel && !$0.isPassive }) else {
       return []
@@ -63,20 +63,20 @@ extension Discovery {
       counters.unread += 1
       return []
     }
-    guard announce.count <= RendezvousRegistration.announceLimit,
-      DatagramKind(of: announce) == .announce
+    guard announcement.count <= RendezvousRegistration.announcementLimit,
+      DatagramKind(of: announcement) == .announcement
     else {
       counters.malformed += 1
       return []
     }
-    guard let told = secondHand(announce, channel: index) else { return [] }
-    guard channels[index].posted.isNews(told) else {
+    guard let learned = secondHand(announcement, channel: index) else { return [] }
+    guard channels[index].published.isNews(learned) else {
       counters.replayed += 1
       return []
     }
-    counters.told += 1
-    contacts.told(
-      LinkID(channel: channel, peer: told.author), told.addresses, at: now)
+    counters.learned += 1
+    candidateProber.learned(
+      LinkID(channel: channel, peer: learned.author), learned.addresses, at: now)
     return tick(at: now)
   }
 }

@@ -1,7 +1,7 @@
 import MusterBase
 
 /// Counts the pictures on their way from the encoders to the node's loop, and says which may go.
-final class PictureBacklog: Sendable {
+final class FrameBacklog: Sendable {
   /// Half a second of three layers: beyond, only what others refer to is worth sending late.
   private static let comfortable = 45
   /// A second and a half: beyond, nothing is until a keyframe.

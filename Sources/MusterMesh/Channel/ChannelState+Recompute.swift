@@ -13,28 +13,28 @@ extension ChannelState {
     let before = own
     change(&self, &out)
     if own.call != before.call { changes.call = true }
-    settleAll(at: now, &out)
-    tellOwn(at: now, &out)
+    recomputeAll(at: now, &out)
+    publishOwnState(at: now, &out)
     return out
   }
 
   /// What follows may change what this node says, and that what follows; it ends after a few.
-  private mutating func settleAll(at now: Instant, _ out: inout [Output]) {
-    for _ in 0..<4 where !changes.isEmpty { settle(at: now, &out) }
+  private mutating func recomputeAll(at now: Instant, _ out: inout [Output]) {
+    for _ in 0..<4 where !changes.isEmpty { recompute(at: now, &out) }
   }
 
-  private mutating func settle(at now: Instant, _ out: inout [Output]) {
+  private mutating func recompute(at now: Instant, _ out: inout [Output]) {
     let pending = changes
     changes = Changes(rights: false, reachability: false, call: false)
-    if pending.ownIsOvertaken { publishPresence(at: now, &out) }
-    if pending.rights { settleRights(at: now, &out) }
-    if pending.rights || pending.reachability { settleRoster(&out) }
-    settleCall(at: now, &out)
+    if pending.ownIsOvertaken { signPresence(at: now, &out) }
+    if pending.rights { recomputeRights(at: now, &out) }
+    if pending.rights || pending.reachability { recomputeRoster(&out) }
+    recomputeCall(at: now, &out)
   }
 
   // MARK: Rights
 
-  private mutating func settleRights(at now: Instant, _ out: inout [Output]) {
+  private mutating func recomputeRights(at now: Instant, _ out: inout [Output]) {
     let epoch = rights.currentEpoch
     rights.update(from: gossip.document)
     let role = rights.role(of: identity.id, at: wallSeconds)
@@ -46,7 +46,7 @@ extension ChannelState {
       out.append(.event(.keyChanged(epoch: rights.currentEpoch)))
     }
     let rights = rights
-    absorb(gossip.reconsider(at: now) { rights.admits($0) }, at: now, &out)
+    apply(gossip.reconsider(at: now) { rights.admits($0) }, at: now, &out)
     let held = withheld
     withheld = []
     show(held, &out)
@@ -59,21 +59,21 @@ extension ChannelState {
 
   // MARK: Roster
 
-  private mutating func settleRoster(_ out: inout [Output]) {
+  private mutating func recomputeRoster(_ out: inout [Output]) {
     let present = presentMembers()
     var departed: [Member] = []
     for (id, member) in roster where !present.contains(where: { $0.id == id }) {
       departed.append(member)
     }
-    for member in departed { farewell(to: member, reason(of: member), &out) }
+    for member in departed { announceLeave(to: member, reason(of: member), &out) }
     for member in present { welcome(member, &out) }
     // Who is heard by way of others has not gone with its link.
-    goodbyes.removeAll { roster.index(of: $0) != nil }
+    leaveMessages.removeAll { roster.index(of: $0) != nil }
   }
 
   /// Everyone who can be reached, has said so in the run that can be reached, and may be here.
   private func presentMembers() -> [Member] {
-    var hearing: [(member: NodeID, heard: [UInt64])] = []
+    var neighbourReport: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
     for entry in gossip.document.all(.presence) {
       guard case .presence(let presence) = entry.entry.body, !presence.flags.contains(.left),
@@ -81,20 +81,20 @@ extension ChannelState {
       else { continue }
       presences[entry.entry.author] = presence
     }
-    for entry in gossip.document.all(.hearing) {
+    for entry in gossip.document.all(.neighbourReport) {
       let author = entry.entry.author
-      guard case .hearing(let heard) = entry.entry.body,
+      guard case .neighbourReport(let heard) = entry.entry.body,
         presences[author]?.bootID == heard.bootID
       else { continue }
-      hearing.append((author, heard.heard))
+      neighbourReport.append((author, heard.heard))
     }
     let reachable = Reachability.reachable(
-      from: identity.id, links: neighbours.keys, hearing: hearing)
+      from: identity.id, links: neighbours.keys, neighbourReport: neighbourReport)
     return reachable.compactMap { id in
       guard let presence = presences[id] else { return nil }
       if let neighbour = neighbours[id], neighbour.bootID != presence.bootID { return nil }
       let role = rights.role(of: id, at: wallSeconds)
-      guard role > .none, !gossip.document.fenced.contains(id) else { return nil }
+      guard role > .none, !gossip.document.quarantined.contains(id) else { return nil }
       return Member(presence, of: id, role: role)
     }
   }
@@ -109,7 +109,7 @@ extension ChannelState {
     guard before != member else { return }
     if before.bootID != member.bootID {
       roster[member.id] = nil
-      farewell(to: before, .replaced, &out)
+      announceLeave(to: before, .replaced, &out)
       roster[member.id] = member
       out.append(.event(.memberJoined(member)))
     } else {
@@ -118,7 +118,7 @@ extension ChannelState {
   }
 
   /// A member's being gone: it leaves the call, then the channel.
-  private mutating func farewell(
+  private mutating func announceLeave(
     to member: Member, _ reason: LeaveReason, _ out: inout [Output]
   ) {
     roster[member.id] = nil
@@ -136,12 +136,12 @@ extension ChannelState {
     if let neighbour = neighbours[member.id], neighbour.bootID != member.bootID {
       return .replaced
     }
-    return goodbyes.contains(member.id) ? .left : .crashed
+    return leaveMessages.contains(member.id) ? .left : .crashed
   }
 
   // MARK: Call
 
-  private mutating func settleCall(at now: Instant, _ out: inout [Output]) {
+  private mutating func recomputeCall(at now: Instant, _ out: inout [Output]) {
     if let mine = own.call, isOver(mine.id) { own.call = nil }
     var active = activeCall
     if let mine = own.call {
@@ -169,7 +169,7 @@ extension ChannelState {
       guard let info = active?.info else { break }
       let claim = CallClaim(
         call: info.id, term: term, startedAt: info.startedAt, order: info.order)
-      publish(.claim(claim), at: now, &out)
+      signAndBroadcast(.claim(claim), at: now, &out)
       changes.call = true
     }
   }
@@ -206,23 +206,23 @@ extension ChannelState {
   // MARK: Telling
 
   /// Says what has changed about this node: at once, but for who speaks, which may wait.
-  private mutating func tellOwn(at now: Instant, _ out: inout [Output]) {
-    guard let ownEntry, case .presence(let told) = ownEntry.entry.body else { return }
-    guard told != own else {
+  private mutating func publishOwnState(at now: Instant, _ out: inout [Output]) {
+    guard let ownEntry, case .presence(let published) = ownEntry.entry.body else { return }
+    guard published != own else {
       presenceDueAt = nil
       return
     }
     var quiet = own
-    if told.flags.contains(.speaking) {
+    if published.flags.contains(.speaking) {
       quiet.flags.insert(.speaking)
     } else {
       quiet.flags.remove(.speaking)
     }
-    if quiet == told, let sentAt = presenceSentAt, now - sentAt < Self.speakingInterval {
+    if quiet == published, let sentAt = presenceSentAt, now - sentAt < Self.speakingInterval {
       presenceDueAt = sentAt + Self.speakingInterval
       return
     }
-    publishPresence(at: now, &out)
-    settleAll(at: now, &out)
+    signPresence(at: now, &out)
+    recomputeAll(at: now, &out)
   }
 }

@@ -5,14 +5,14 @@ import MusterWire
 import Testing
 
 /// How two nodes find each other, and what counts as proof.
-struct DiscoveryContactTests {
+struct CandidateProberTests {
   @Test func firstContactTakesAChallengeAndItsEcho() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
     let (atA, atB) = (testAddress(1), testAddress(2))
-    let announce = try #require(a.open(testKey, at: .zero).broadcasts.first)
+    let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
     _ = b.open(testKey, at: .zero)
 
-    let asked = b.receive(announce, from: atA, at: .zero)
+    let asked = b.receive(announcement, from: atA, at: .zero)
     #expect(asked.count == 1)
     let challenge = try #require(asked.sends.first)
     #expect(challenge.kind == .challenge)
@@ -21,7 +21,7 @@ struct DiscoveryContactTests {
     let answered = a.receive(challenge.datagram, from: atB, at: .zero)
     #expect(answered.count == 1)
     let answer = try #require(answered.sends.first)
-    #expect(answer.kind == .announce)
+    #expect(answer.kind == .announcement)
     #expect(answer.address == atB)
 
     let found = b.receive(answer.datagram, from: atA, at: .zero)
@@ -37,7 +37,7 @@ struct DiscoveryContactTests {
     let proof = try author.prove(to: &b, from: testAddress(1), at: .zero)
     #expect(proof.isFound)
 
-    let later = b.receive(author.announce(), from: testAddress(1), at: seconds(5))
+    let later = b.receive(author.announcement(), from: testAddress(1), at: seconds(5))
     let expected = Discovery.Output.found(
       author.identity.id, bootID: 1, channel: testKey.channelID, at: testAddress(1))
     #expect(later == [expected])
@@ -52,7 +52,7 @@ struct DiscoveryContactTests {
 
     let moved = try author.prove(to: &b, from: testAddress(9), at: seconds(1))
     #expect(moved.isFound)
-    let old = b.receive(author.announce(), from: testAddress(1), at: seconds(2))
+    let old = b.receive(author.announcement(), from: testAddress(1), at: seconds(2))
     #expect(old.isFound)
   }
 
@@ -60,13 +60,13 @@ struct DiscoveryContactTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
-    let asked = b.receive(author.announce(), from: testAddress(1), at: .zero)
+    let asked = b.receive(author.announcement(), from: testAddress(1), at: .zero)
     let challenge = try #require(asked.sends.first?.challenge)
 
-    let elsewhere = author.announce(echo: challenge.echo)
+    let elsewhere = author.announcement(echo: challenge.echo)
     #expect(!b.receive(elsewhere, from: testAddress(3), at: .zero).isFound)
     #expect(b.counters.badEcho == 1)
-    let here = author.announce(echo: challenge.echo)
+    let here = author.announcement(echo: challenge.echo)
     #expect(b.receive(here, from: testAddress(1), at: .zero).isFound)
   }
 
@@ -75,9 +75,9 @@ struct DiscoveryContactTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
-    let asked = b.receive(author.announce(), from: testAddress(1), at: .zero)
+    let asked = b.receive(author.announcement(), from: testAddress(1), at: .zero)
     let challenge = try #require(asked.sends.first?.challenge)
-    let answer = author.announce(echo: challenge.echo)
+    let answer = author.announcement(echo: challenge.echo)
     #expect(b.receive(answer, from: testAddress(1), at: seconds(after)).isFound == isGood)
   }
 
@@ -85,10 +85,10 @@ struct DiscoveryContactTests {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var before = Author(1, bootID: 1)
-    let asked = b.receive(before.announce(), from: testAddress(1), at: .zero)
+    let asked = b.receive(before.announcement(), from: testAddress(1), at: .zero)
     let challenge = try #require(asked.sends.first?.challenge)
     var after = Author(1, bootID: 2)
-    let answer = after.announce(echo: challenge.echo)
+    let answer = after.announcement(echo: challenge.echo)
     #expect(!b.receive(answer, from: testAddress(1), at: .zero).isFound)
   }
 
@@ -104,8 +104,8 @@ struct DiscoveryContactTests {
         .found(after.identity.id, bootID: 2, channel: testKey.channelID, at: testAddress(1))
       ])
 
-    #expect(b.receive(before.announce(), from: testAddress(1), at: seconds(2)).isEmpty)
-    #expect(b.receive(before.announce(), from: testAddress(7), at: seconds(2)).isEmpty)
+    #expect(b.receive(before.announcement(), from: testAddress(1), at: seconds(2)).isEmpty)
+    #expect(b.receive(before.announcement(), from: testAddress(7), at: seconds(2)).isEmpty)
     #expect(b.counters.replayed == 2)
   }
 
@@ -119,23 +119,23 @@ struct DiscoveryContactTests {
       #expect(proof.isFound)
     }
     // 5 to 12 are the latest `Limits.addresses`.
-    let forgotten = b.receive(author.announce(), from: testAddress(1), at: seconds(20))
+    let forgotten = b.receive(author.announcement(), from: testAddress(1), at: seconds(20))
     #expect(forgotten.sends.first?.kind == .challenge)
-    #expect(b.receive(author.announce(), from: testAddress(5), at: seconds(20)).isFound)
-    #expect(b.receive(author.announce(), from: testAddress(12), at: seconds(20)).isFound)
+    #expect(b.receive(author.announcement(), from: testAddress(5), at: seconds(20)).isFound)
+    #expect(b.receive(author.announcement(), from: testAddress(12), at: seconds(20)).isFound)
   }
 
   @Test func twoChannelsAreProvenApart() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
-    var announces: [[UInt8]] = []
+    var announcements: [[UInt8]] = []
     for key in [testKey, otherKey] {
-      announces += a.open(key, at: .zero).broadcasts
+      announcements += a.open(key, at: .zero).broadcasts
       _ = b.open(key, at: .zero)
     }
-    #expect(announces.count == 2)
-    for (announce, key) in zip(announces, [testKey, otherKey]) {
+    #expect(announcements.count == 2)
+    for (announcement, key) in zip(announcements, [testKey, otherKey]) {
       let challenge = try #require(
-        b.receive(announce, from: testAddress(1), at: .zero).sends.first)
+        b.receive(announcement, from: testAddress(1), at: .zero).sends.first)
       let answer = try #require(
         a.receive(challenge.datagram, from: testAddress(2), at: .zero).sends.first)
       let found = b.receive(answer.datagram, from: testAddress(1), at: .zero)
@@ -152,10 +152,10 @@ struct DiscoveryContactTests {
     var author = Author(1)
     _ = try author.prove(to: &b, from: testAddress(1), at: .zero)
     #expect(b.close(channel: testKey.channelID, at: .zero).isEmpty)
-    #expect(b.receive(author.announce(), from: testAddress(1), at: .zero).isEmpty)
+    #expect(b.receive(author.announcement(), from: testAddress(1), at: .zero).isEmpty)
     #expect(b.deadline == nil)
     _ = b.open(testKey, at: .zero)
-    let again = b.receive(author.announce(), from: testAddress(1), at: seconds(1))
+    let again = b.receive(author.announcement(), from: testAddress(1), at: seconds(1))
     #expect(again.sends.first?.kind == .challenge)
   }
 }

@@ -3,12 +3,12 @@ import MusterCrypto
 
 /// Members whose addresses somebody told, and who are knocked at for a while: both ends do so at
 /// once, and so open the way through their NATs (RFC 5389 calls it hole punching in section 1).
-struct Contacts: Sendable {
-  private struct Contact: Sendable {
+struct CandidateProber: Sendable {
+  private struct Candidates: Sendable {
     var addresses: [Address]
     var step = 0
     var nextAt: Instant
-    var toldAt: Instant
+    var learnedAt: Instant
   }
 
   static let capacity = 64
@@ -24,56 +24,56 @@ struct Contacts: Sendable {
   private var hosts = PeerTable<Source, TokenBucket>()
   /// Who is told of again is not knocked at as quickly as the first time.
   private static let laterStep = 2
-  private var contacts = PeerTable<LinkID, Contact>()
+  private var entries = PeerTable<LinkID, Candidates>()
 
-  var isEmpty: Bool { contacts.isEmpty }
+  var isEmpty: Bool { entries.isEmpty }
 
   var deadline: Instant? {
-    contacts.map(\.value.nextAt).min()
+    entries.map(\.value.nextAt).min()
   }
 
   /// Somebody tells that `peer` may be found at `addresses`, best first.
-  mutating func told(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
-    var known = contacts[peer]?.addresses ?? []
+  mutating func learned(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
+    var known = entries[peer]?.addresses ?? []
     let new = addresses.reduce(into: [Address]()) { new, address in
-      guard address.isUnicast, address.detour == nil else { return }
+      guard address.isUnicast, address.relayed == nil else { return }
       if !known.contains(address), !new.contains(address) { new.append(address) }
     }
-    if new.isEmpty, let place = contacts.index(of: peer) {
-      contacts[at: place].toldAt = now
+    if new.isEmpty, let position = entries.index(of: peer) {
+      entries[at: position].learnedAt = now
       return
     }
-    if contacts.index(of: peer) == nil, contacts.count >= Self.capacity { forgetOldest() }
+    if entries.index(of: peer) == nil, entries.count >= Self.capacity { forgetOldest() }
     known = Array((new + known).prefix(Self.addressLimit))
-    let step = contacts[peer].map { min($0.step, Self.laterStep) } ?? 0
-    contacts[peer] = Contact(addresses: known, step: step, nextAt: now, toldAt: now)
+    let step = entries[peer].map { min($0.step, Self.laterStep) } ?? 0
+    entries[peer] = Candidates(addresses: known, step: step, nextAt: now, learnedAt: now)
   }
 
   /// A link stands, or nobody wants one any more.
-  mutating func end(_ peer: LinkID) { contacts[peer] = nil }
+  mutating func end(_ peer: LinkID) { entries[peer] = nil }
 
   mutating func end(channel: ChannelID) {
-    for peer in contacts.keys where peer.channel == channel { contacts[peer] = nil }
+    for peer in entries.keys where peer.channel == channel { entries[peer] = nil }
   }
 
   /// Where to knock now, by channel; one announce does for all of them.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(ChannelID, [Address])] {
-    for peer in contacts.keys {
-      if let contact = contacts[peer], now - contact.toldAt >= Self.lifetime {
-        contacts[peer] = nil
+    for peer in entries.keys {
+      if let entry = entries[peer], now - entry.learnedAt >= Self.lifetime {
+        entries[peer] = nil
       }
     }
     var due: [(ChannelID, [Address])] = []
-    for index in 0..<contacts.count {
-      let contact = contacts[at: index]
-      guard contact.nextAt <= now + ConfiguredPeers.coalescing else { continue }
-      let wait = Backoff.interval(step: contact.step)
-      contacts[at: index].step += 1
-      contacts[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
-      let addresses = contact.addresses.filter { mayKnock(at: $0, now) && budget.take(at: now) }
-      let channel = contacts.keys[index].channel
-      if let place = due.firstIndex(where: { $0.0 == channel }) {
-        due[place].1 += addresses.filter { !due[place].1.contains($0) }
+    for index in 0..<entries.count {
+      let entry = entries[at: index]
+      guard entry.nextAt <= now + ConfiguredPeers.coalescing else { continue }
+      let wait = Backoff.interval(step: entry.step)
+      entries[at: index].step += 1
+      entries[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
+      let addresses = entry.addresses.filter { mayProbe(at: $0, now) && budget.take(at: now) }
+      let channel = entries.keys[index].channel
+      if let position = due.firstIndex(where: { $0.0 == channel }) {
+        due[position].1 += addresses.filter { !due[position].1.contains($0) }
       } else {
         due.append((channel, addresses))
       }
@@ -81,7 +81,7 @@ struct Contacts: Sendable {
     return due
   }
 
-  private mutating func mayKnock(at address: Address, _ now: Instant) -> Bool {
+  private mutating func mayProbe(at address: Address, _ now: Instant) -> Bool {
     let host = Source(address)
     if hosts.index(of: host) == nil {
       if hosts.count >= Self.hostLimit { hosts = PeerTable() }
@@ -91,7 +91,7 @@ struct Contacts: Sendable {
   }
 
   private mutating func forgetOldest() {
-    let oldest = contacts.min { $0.value.toldAt < $1.value.toldAt }
-    if let oldest { contacts[oldest.key] = nil }
+    let oldest = entries.min { $0.value.learnedAt < $1.value.learnedAt }
+    if let oldest { entries[oldest.key] = nil }
   }
 }

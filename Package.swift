@@ -27,6 +27,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: common)
 }
 
+/// The engines that MusterCore composes, and what they stand on.
+let protocols = [
+  "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery", "MusterChannel",
+  "MusterMedia",
+]
+
 let package = Package(
   name: "muster",
   products: [
@@ -34,8 +40,8 @@ let package = Package(
     .library(
       name: "MusterEngines",
       targets: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-        "MusterCore", "MusterSimulator",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
+        "MusterChannel", "MusterMedia", "MusterCore", "MusterSimulator",
       ]),
     .executable(name: "muster", targets: ["muster"]),
   ],
@@ -76,11 +82,10 @@ let package = Package(
     engine("MusterWire", ["MusterBase"]),
     engine("MusterCrypto", ["MusterBase", "CSodium"]),
     engine("MusterLink", ["MusterBase", "MusterWire", "MusterCrypto"]),
-    engine("MusterMesh", ["MusterBase", "MusterWire", "MusterCrypto"]),
+    engine("MusterDiscovery", ["MusterBase", "MusterWire", "MusterCrypto"]),
+    engine("MusterChannel", ["MusterBase", "MusterWire", "MusterCrypto"]),
     engine("MusterMedia", ["MusterBase", "MusterWire"]),
-    engine(
-      "MusterCore",
-      ["MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia"]),
+    engine("MusterCore", protocols),
     .target(
       name: "MusterCodecs",
       dependencies: ["MusterBase", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims"],
@@ -90,14 +95,33 @@ let package = Package(
       dependencies: ["MusterBase", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims"],
       swiftSettings: common),
     .target(
-      name: "Muster",
+      name: "MusterPipeline",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-        "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
-        "CAvahi", .target(name: "COpenDHT", condition: .when(traits: ["DHT"])),
+        "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
+      ], swiftSettings: common),
+    .target(
+      name: "MusterStore",
+      dependencies: [
+        "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ], swiftSettings: common),
+    .target(
+      name: "MusterNetwork",
+      dependencies: [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery", "MusterDevices",
+        "CMusterShims", "CNATPMP", "CMiniUPnPc", "CAvahi",
+        .target(name: "COpenDHT", condition: .when(traits: ["DHT"])),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "GRDB", package: "GRDB.swift"),
+      ], swiftSettings: sockets),
+    .target(
+      name: "Muster",
+      dependencies: [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
+        "MusterChannel", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
+        "MusterPipeline", "MusterStore", "MusterNetwork", "CMusterShims",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: sockets),
     .target(
       name: "MusterView",
@@ -108,23 +132,20 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),
       ], swiftSettings: common),
-    engine(
-      "MusterSimulator",
-      [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-        "MusterCore",
-      ]),
-    .executableTarget(
-      name: "muster",
+    engine("MusterSimulator", protocols + ["MusterCore"]),
+    .target(
+      name: "MusterCommand",
       dependencies: [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterCore",
-        "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator", "CQREncode",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
+        "MusterChannel", "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore",
+        "MusterNetwork", "Muster", "MusterView", "MusterSimulator", "CQREncode",
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ], swiftSettings: common),
+    .executableTarget(name: "muster", dependencies: ["MusterCommand"], swiftSettings: common),
 
     .executableTarget(
       name: "muster-lawless", dependencies: ["Muster"], path: "Tests/Lawless",
@@ -138,7 +159,8 @@ let package = Package(
     tests("MusterWireTests", ["MusterBase", "MusterWire"]),
     tests("MusterCryptoTests", ["MusterBase", "MusterCrypto"]),
     tests("MusterLinkTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterLink"]),
-    tests("MusterMeshTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh"]),
+    tests("MusterDiscoveryTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery"]),
+    tests("MusterChannelTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterChannel"]),
     tests("MusterMediaTests", ["MusterBase", "MusterWire", "MusterMedia"]),
     tests("MusterCodecsTests", ["MusterBase", "MusterCodecs"]),
     tests(
@@ -151,15 +173,22 @@ let package = Package(
       exclude: ["VirtualRoom"], swiftSettings: common),
     tests(
       "SimulationTests",
-      ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh", "MusterSimulator"]),
+      [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "MusterDiscovery",
+        "MusterSimulator",
+      ]),
     tests(
       "ProtocolTests",
       [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
+        "MusterChannel", "MusterMedia",
       ]),
     tests(
       "ShellTests",
-      ["MusterBase", "MusterWire", "MusterCrypto", "MusterMesh", "MusterCore", "Muster"]),
+      [
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "MusterDiscovery",
+        "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
+      ]),
     tests(
       "ViewTests",
       [

@@ -1,7 +1,9 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDevices
+import MusterStore
 import MusterWire
 
 /// How a channel that a host asks for becomes one that a node can join.

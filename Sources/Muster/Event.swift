@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
 import MusterWire
 
 /// Something a node tells its host, with the seconds since the node started.

@@ -1,6 +1,7 @@
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterPipeline
 
 /// The threads that capture, encode, play and record, opened and ended together.
 final class MediaThreads: Sendable {
@@ -13,7 +14,7 @@ final class MediaThreads: Sendable {
   var hasAudioSource: Bool { audio != nil }
 
   private let hooks: Hooks
-  private let threads = Monitor<[MediaThread]>([])
+  private let threads = Monitor<[WorkerThread]>([])
 
   /// Where the threads deliver to; set before they start.
   private final class Hooks: @unchecked Sendable {
@@ -98,7 +99,7 @@ final class MediaThreads: Sendable {
     }
     // Joining blocks, so it happens on a thread of its own.
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-      _ = MediaThread("muster-join") {
+      _ = WorkerThread("muster-join") {
         for thread in running { thread.join() }
         done.resume()
       }

@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
 import MusterWire
 
 /// What programs call; the command line's JSON commands come down to the same.

@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
 import MusterWire
 
 /// Entering and leaving channels while the node runs, and what is remembered of them.

@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 extension MusterNode {

@@ -1,6 +1,8 @@
 import MusterBase
 import MusterCore
-import MusterMesh
+import MusterDevices
+import MusterDiscovery
+import MusterNetwork
 
 /// Leaving announces in a DHT, and looking there for those of others.
 extension MusterNode {

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCore
+import MusterNetwork
 
 /// Where to look for others: names and addresses given by the user, an invite, or the last time.
 extension MusterNode {

@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterMedia
-import MusterMesh
+import MusterPipeline
 import MusterWire
 import NIOCore
 

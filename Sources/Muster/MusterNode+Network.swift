@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCore
+import MusterNetwork
 import NIOCore
 
 /// The interfaces of this machine, as they come and go.

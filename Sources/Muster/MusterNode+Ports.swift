@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCore
+import MusterNetwork
 
 /// The way in through the gateway: asked for by nodes that look for others beyond their network,
 /// and by no others. Who stays on its LAN opens no door to the world.

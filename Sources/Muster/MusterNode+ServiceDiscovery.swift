@@ -1,4 +1,6 @@
 import MusterBase
+import MusterDevices
+import MusterNetwork
 
 /// Where others may be, by who says so.
 struct PeerPlaces {
@@ -49,6 +51,6 @@ extension MusterNode {
     guard let discovery = indices.discovery else { return }
     indices.discovery = nil
     // Ending it may block.
-    _ = await MediaThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
+    _ = await WorkerThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }
 }

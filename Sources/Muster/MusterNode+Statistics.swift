@@ -1,7 +1,7 @@
 import Glibc
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
 import MusterWire
 
 /// What the last statistics were computed from.

@@ -1,6 +1,9 @@
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
+import MusterDevices
+import MusterDiscovery
+import MusterStore
 import MusterWire
 
 /// What is remembered, and what is told only once it is.

@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
 import MusterWire
 
 /// What the node shows its host.

@@ -1,8 +1,12 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterDevices
-import MusterMesh
+import MusterDiscovery
+import MusterNetwork
+import MusterPipeline
+import MusterStore
 import MusterWire
 import NIOCore
 import NIOPosix

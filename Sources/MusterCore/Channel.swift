@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 import MusterWire
 
 /// One channel that the node is in.

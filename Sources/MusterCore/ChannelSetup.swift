@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
 import MusterWire
 
 /// A channel to join, with all that a node must know of it beforehand.

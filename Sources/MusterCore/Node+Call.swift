@@ -1,8 +1,9 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
+import MusterDiscovery
 import MusterLink
 import MusterMedia
-import MusterMesh
 import MusterWire
 
 extension Node {

@@ -1,6 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 extension Node {

@@ -1,5 +1,6 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
+import MusterDiscovery
 
 /// For hosts that have somewhere to leave announces for others to find, as in a DHT.
 extension Node {

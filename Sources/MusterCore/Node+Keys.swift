@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
+import MusterDiscovery
 import MusterLink
-import MusterMesh
 import MusterWire
 
 /// Keys of channels: the one in force, and former ones under which members who were away knock.

@@ -1,8 +1,9 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
+import MusterDiscovery
 import MusterLink
 import MusterMedia
-import MusterMesh
 import MusterWire
 
 /// Links as the node sees them: one per channel and peer, whatever key they were made under.

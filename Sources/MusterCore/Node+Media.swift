@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
+import MusterDiscovery
 import MusterMedia
-import MusterMesh
 import MusterWire
 
 extension Node {

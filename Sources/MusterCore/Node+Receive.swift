@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
+import MusterDiscovery
 import MusterLink
 import MusterMedia
-import MusterMesh
 import MusterWire
 
 extension Node {

@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
+import MusterDiscovery
 import MusterLink
-import MusterMesh
 import MusterWire
 
 /// Passing on what neighbours send each other, and taking in what came through one.

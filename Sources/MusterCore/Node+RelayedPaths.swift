@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
+import MusterDiscovery
 import MusterLink
-import MusterMesh
 import MusterWire
 
 /// Ways through a neighbour to members of a call who cannot be reached, and back to a way of one's

@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterLink
 import MusterMedia
-import MusterMesh
 import MusterWire
 
 /// Something that happened in a channel and that people or scripts may want to know.

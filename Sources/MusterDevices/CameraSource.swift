@@ -162,7 +162,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
         ("\(path) may not be used", "add yourself to the group 'video' and log in again")
       case ENOTTY, EINVAL:
         ("\(path) is not a camera", "see 'muster devices', or use --video test")
-      default: ("\(path): \(DeviceError.text(of: code))", "see 'muster devices'")
+      default: ("\(path): \(SystemError.text(of: code))", "see 'muster devices'")
       }
     return DeviceError(what: what, hint: hint)
   }

@@ -26,11 +26,6 @@ public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
       case EROFS: "choose a place that can be written"
       default: "check the path and the disk"
       }
-    return DeviceError(what: "\(path): \(text(of: code))", hint: hint)
-  }
-
-  /// The system's words for an errno.
-  static func text(of code: Int32) -> String {
-    strerror(code).map { String(cString: $0) } ?? "error \(code)"
+    return DeviceError(what: "\(path): \(SystemError.text(of: code))", hint: hint)
   }
 }

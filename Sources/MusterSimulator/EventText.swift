@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterLink
-import MusterMesh
 import MusterWire
 
 /// Events as lines of a timeline.

@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
 import MusterWire
 
 /// What the commands given, and the network there is, make of who must be together in the end.

@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
 import MusterWire
 
 /// How far a run has come together since its last fault.

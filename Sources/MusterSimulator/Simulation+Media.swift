@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterMedia
-import MusterMesh
 import MusterWire
 
 /// Synthetic pictures and sound: from the sources, and to the screens and loudspeakers.

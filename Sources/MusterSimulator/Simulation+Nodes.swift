@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 /// The simulator's half of what a shell does: it carries out what nodes ask for.

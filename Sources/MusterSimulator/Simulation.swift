@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
 import MusterWire
 
 /// Many nodes on a virtual network and clock: the same `Node` as in the shell, in another world.

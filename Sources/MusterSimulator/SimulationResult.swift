@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 
 /// What a simulation is to be like. Two runs with equal options are equal to the byte.
 public struct SimulationOptions: Equatable, Sendable {

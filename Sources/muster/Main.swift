@@ -1,63 +1,6 @@
-import ArgumentParser
-import Glibc
-import Muster
+import MusterCommand
 
-/// The command `muster`.
 @main
-struct MusterCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "muster",
-    abstract: "Video calls without a server: nodes that find each other and talk, encrypted.",
-    discussion: """
-      Try it on this machine:           muster demo
-      Meet others on the same network:  muster join lab --passphrase 'a good one' --call
-      Decide who may join, and how:     muster channel create lab; muster invite lab
-      When something does not work:     muster doctor
-      """,
-    version: "0.1.0",
-    subcommands: [
-      JoinCommand.self, ChannelCommand.self, InviteCommand.self, VerifyCommand.self,
-      RendezvousCommand.self, DevicesCommand.self, DoctorCommand.self, DemoCommand.self,
-      SimulateCommand.self, BenchCommand.self,
-    ])
-
-  static func main() async {
-    _ = ProcessClock.startedAt
-    signal(SIGPIPE, SIG_IGN)  // a reader that goes away is an error of write, not the end
-    do {
-      var command = try parseAsRoot()
-      if var command = command as? any AsyncParsableCommand {
-        try await command.run()
-      } else {
-        try command.run()
-      }
-    } catch let error as MusterError {
-      fail(error)
-    } catch let code as ExitCode {
-      Glibc.exit(code.rawValue)
-    } catch {
-      finish(parsing: error)
-    }
-  }
-
-  /// Help and version are what was asked for; anything else is bad use: exit code 2.
-  private static func finish(parsing error: any Error) -> Never {
-    if exitCode(for: error) == .success {
-      print(fullMessage(for: error))
-      Glibc.exit(0)
-    }
-    standardError("muster: \(message(for: error)): see muster --help")
-    Glibc.exit(2)
-  }
-
-  private static func fail(_ error: MusterError) -> Never {
-    standardError("muster: \(error)")
-    Glibc.exit(error.kind == .usage ? 2 : 1)
-  }
-}
-
-/// Writes one line to standard error.
-func standardError(_ line: String) {
-  let bytes = Array((line + "\n").utf8)
-  _ = write(STDERR_FILENO, bytes, bytes.count)
+struct Main {
+  static func main() async { await CommandLineTool.main() }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import MusterBase
+import MusterChannel
 import MusterCrypto
 import Testing
 

@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
 import MusterWire
 import Testing
 
@@ -113,7 +113,7 @@ private func unsigned(_ entry: SignedEntry) -> [UInt8] {
 
 @Test func documentsAreComparedAsWritten() throws {
   let entries = try Entries()
-  var document = MusterMesh.Document(channel: entries.cast.channel.channelID)
+  var document = MusterChannel.Document(channel: entries.cast.channel.channelID)
   _ = document.insert(entries.presence)
   _ = document.insert(entries.claim)
   try expect("control-digest", is: Control.encode([.digest(document.digest)]))

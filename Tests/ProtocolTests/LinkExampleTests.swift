@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
 import MusterLink
 import MusterWire

@@ -1,7 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
 import MusterMedia
-import MusterMesh
 import MusterWire
 import Testing
 

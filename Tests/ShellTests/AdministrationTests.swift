@@ -1,7 +1,8 @@
 import Muster
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
+import MusterStore
 import MusterWire
 import Testing
 

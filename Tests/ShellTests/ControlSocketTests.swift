@@ -3,6 +3,7 @@ import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
+import MusterStore
 import Testing
 
 /// Commands to a node that is running on the directory.

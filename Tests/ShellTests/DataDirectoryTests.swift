@@ -2,6 +2,7 @@ import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
+import MusterStore
 import Testing
 
 struct DataDirectoryTests {

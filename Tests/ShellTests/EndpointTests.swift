@@ -1,4 +1,5 @@
 import Muster
+import MusterNetwork
 import Testing
 
 private func read(_ text: String) -> String? {

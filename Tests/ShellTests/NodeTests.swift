@@ -1,7 +1,8 @@
 import Muster
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
+import MusterNetwork
 import Testing
 
 /// Two real nodes over the loopback interface, through the library alone.

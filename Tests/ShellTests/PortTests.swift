@@ -1,5 +1,6 @@
 import Muster
 import MusterBase
+import MusterNetwork
 import Testing
 
 private let table = """

@@ -1,7 +1,9 @@
 import Glibc
 import Muster
 import MusterBase
-import MusterMesh
+import MusterChannel
+import MusterNetwork
+import MusterStore
 import Testing
 
 struct RendezvousProbeTests {

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Muster
 import MusterBase
+import MusterStore
 import Testing
 
 /// Disks that are full, damaged, or hold what a newer version wrote.

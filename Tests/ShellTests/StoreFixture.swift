@@ -3,6 +3,7 @@ import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
+import MusterStore
 import Testing
 
 /// A data directory of a test's own, removed with the value.

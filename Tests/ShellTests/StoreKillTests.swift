@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import Muster
 import MusterBase
+import MusterStore
 import Testing
 
 /// Processes that write to a store and are killed at any moment, at their start as well.

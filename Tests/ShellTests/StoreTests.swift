@@ -3,6 +3,7 @@ import Muster
 import MusterBase
 import MusterCore
 import MusterCrypto
+import MusterStore
 import Testing
 
 struct StoreTests {

@@ -1,5 +1,6 @@
 import Muster
 import MusterBase
+import MusterStore
 import Synchronization
 import Testing
 

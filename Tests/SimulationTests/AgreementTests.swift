@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
 import MusterSimulator
 import MusterWire
 import Testing

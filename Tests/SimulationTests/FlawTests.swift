@@ -1,4 +1,4 @@
-import MusterMesh
+import MusterChannel
 import MusterSimulator
 import Testing
 

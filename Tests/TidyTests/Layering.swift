@@ -6,15 +6,17 @@ enum Layering {
     "MusterWire": ["MusterBase"],
     "MusterCrypto": ["MusterBase", "CSodium"],
     "MusterLink": ["MusterBase", "MusterWire", "MusterCrypto"],
-    "MusterMesh": ["MusterBase", "MusterWire", "MusterCrypto"],
+    "MusterDiscovery": ["MusterBase", "MusterWire", "MusterCrypto"],
+    "MusterChannel": ["MusterBase", "MusterWire", "MusterCrypto"],
     "MusterMedia": ["MusterBase", "MusterWire"],
-    "MusterCore": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-    ],
-    "MusterSimulator": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-      "MusterCore",
-    ],
+    "MusterCore": protocols,
+    "MusterSimulator": protocols + ["MusterCore"],
+  ]
+
+  /// The engines that MusterCore composes, and what they stand on.
+  private static let protocols = [
+    "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery", "MusterChannel",
+    "MusterMedia",
   ]
 
   /// Everything that touches the world, with what of the system it may touch it through.
@@ -26,24 +28,36 @@ enum Layering {
     "MusterDevices": [
       "MusterBase", "MusterCodecs", "CALSA", "CV4L2", "CMusterShims", "Glibc", "Synchronization",
     ],
-    "Muster": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-      "MusterCore", "MusterCodecs", "MusterDevices", "CMusterShims", "CNATPMP", "CMiniUPnPc",
-      "CAvahi", "COpenDHT", "NIOCore", "NIOPosix", "Logging", "Glibc", "Synchronization",
-      "FoundationEssentials", "GRDB", "Foundation", "Dispatch",
+    "MusterPipeline": [
+      "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "MusterDevices",
+      "Glibc", "Synchronization",
+    ],
+    "MusterStore": [
+      "MusterBase", "MusterCrypto", "MusterChannel", "MusterCore", "MusterDevices", "GRDB",
+      "Foundation", "Dispatch", "Glibc", "Synchronization",
+    ],
+    "MusterNetwork": [
+      "MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery", "MusterDevices",
+      "CMusterShims", "CNATPMP", "CMiniUPnPc", "CAvahi", "COpenDHT", "NIOCore", "NIOPosix",
+      "Logging", "Glibc", "Synchronization",
+    ],
+    "Muster": protocols + [
+      "MusterCore", "MusterCodecs", "MusterDevices", "MusterPipeline", "MusterStore",
+      "MusterNetwork", "CMusterShims", "NIOCore", "NIOPosix", "Logging", "Glibc",
+      "Synchronization", "FoundationEssentials",
     ],
     "MusterView": [
       "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "Muster",
       "CMusterAssets", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Glibc",
       "Synchronization", "FoundationEssentials",
     ],
-    "muster": [
-      "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterMesh", "MusterMedia",
-      "MusterCore",
-      "MusterCodecs", "MusterDevices", "Muster", "MusterView", "MusterSimulator",
-      "CQREncode", "ArgumentParser", "Logging", "ServiceLifecycle", "UnixSignals", "NIOCore",
-      "NIOPosix", "Glibc", "Synchronization", "FoundationEssentials",
+    "MusterCommand": protocols + [
+      "MusterCore", "MusterCodecs", "MusterDevices", "MusterStore", "MusterNetwork", "Muster",
+      "MusterView", "MusterSimulator", "CQREncode", "ArgumentParser", "Logging",
+      "ServiceLifecycle", "UnixSignals", "NIOCore", "NIOPosix", "Glibc", "Synchronization",
+      "FoundationEssentials",
     ],
+    "muster": ["MusterCommand"],
   ]
 
   /// Single files that may import what their target may not, each with its reason.
@@ -57,7 +71,8 @@ enum Layering {
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",
     "CV4L2": "MusterDevices", "CMusterAssets": "MusterView",
-    "CQREncode": "muster", "CNATPMP": "Muster", "CMiniUPnPc": "Muster", "CAvahi": "Muster",
-    "COpenDHT": "Muster",
+    "CQREncode": "MusterCommand", "CNATPMP": "MusterNetwork", "CMiniUPnPc": "MusterNetwork",
+    "CAvahi": "MusterNetwork",
+    "COpenDHT": "MusterNetwork",
   ]
 }

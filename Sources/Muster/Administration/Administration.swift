@@ -1,6 +1,7 @@
 import FoundationEssentials
 import MusterBase
 import MusterCore
+import MusterStore
 import MusterWire
 
 /// What `muster channel`, `invite` and `verify` do: with the data directory itself, or through the

@@ -1,7 +1,10 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDevices
+import MusterDiscovery
+import MusterStore
 import MusterWire
 
 /// Carries out requests on a node and a store; the node may have sockets or not.

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Glibc
 import MusterBase
+import MusterDevices
+import MusterStore
 import NIOCore
 import NIOPosix
 
@@ -124,7 +126,7 @@ private struct SocketPath {
     descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw MusterError(
-        "cannot open the data directory \(directory) (\(lastError()))",
+        "cannot open the data directory \(directory) (\(SystemError.last))",
         hint: "check its permissions")
     }
     path = "/proc/self/fd/\(descriptor)/control.sock"

@@ -2,6 +2,7 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 import MusterDevices
+import MusterStore
 
 /// Administration while no node runs on the directory: a node without sockets does what a running
 /// one would, and the store keeps what comes of it. Others hear of it when a node next runs.

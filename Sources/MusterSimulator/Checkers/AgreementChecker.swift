@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 import MusterWire
 
 /// Those who can reach each other over links agree: about who is there, in which role, about the

@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 import MusterWire
 
 /// An ended call never comes back at a node that knew of its end.

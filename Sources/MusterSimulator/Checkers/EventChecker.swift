@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
 
 /// Events tell the whole story once: members join before they change or leave, a call starts before
 /// it ends, links come up before they go down, and whoever adds all that up has what the node has.

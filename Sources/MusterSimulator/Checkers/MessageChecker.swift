@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 
 /// Messages are neither lost nor doubled nor altered, come to those they are for only, and never
 /// before one that they follow.

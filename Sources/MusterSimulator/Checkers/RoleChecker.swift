@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 import MusterWire
 
 /// Roles are never exceeded: what a member's role forbids has no effect at any other node.

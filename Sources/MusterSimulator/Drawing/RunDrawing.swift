@@ -1,5 +1,5 @@
 import MusterBase
-import MusterMesh
+import MusterChannel
 import MusterWire
 
 /// Draws a run: time to the right, a lane for each node.

@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 /// What of a run is drawn; nothing is kept unless it is to be drawn.

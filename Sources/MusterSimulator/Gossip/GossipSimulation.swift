@@ -1,6 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 /// The gossip of one channel by itself, among so many nodes that whole ones would be too dear: how

@@ -1,6 +1,6 @@
 import MusterBase
+import MusterChannel
 import MusterCore
-import MusterMesh
 
 /// What a host remembers of its channel when its process is gone.
 ///

@@ -1,6 +1,6 @@
 import MusterBase
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 
 /// How the network changes, and who comes and goes.
 extension ReachSimulation {

@@ -1,7 +1,8 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 
 /// Whether everyone is linked who can be, and nobody else.
 extension ReachSimulation {

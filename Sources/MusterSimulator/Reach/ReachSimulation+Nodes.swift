@@ -1,8 +1,9 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
+import MusterDiscovery
 import MusterLink
-import MusterMesh
 import MusterWire
 
 /// The simulator's half of what a shell does, on hosts that have networks of their own.

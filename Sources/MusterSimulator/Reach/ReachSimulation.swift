@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCore
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 /// Members of one call, at homes behind routers that translate addresses, with rendezvous between

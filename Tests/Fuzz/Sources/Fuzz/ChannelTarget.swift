@@ -1,6 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 /// A channel as a node knows it, fed with what members sign and with what its own user wants.

@@ -1,6 +1,7 @@
 import MusterBase
+import MusterChannel
 import MusterCrypto
-import MusterMesh
+import MusterDiscovery
 import MusterWire
 
 /// A rendezvous and a node that asks one, fed with what anyone may send.

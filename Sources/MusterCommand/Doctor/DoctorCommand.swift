@@ -1,0 +1,64 @@
+import ArgumentParser
+import Muster
+import MusterNetwork
+
+/// `muster doctor`: does this machine have what a call needs, and what to do where it does not.
+struct DoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Check the network, the devices and the permissions, and say what to do.",
+    discussion: """
+      With rendezvous, given or remembered from channels joined before, it also looks beyond the \
+      local network: which of them answer, what the router does to this machine's addresses and \
+      ports, whether others can be reached through it, and whether it opens ports when asked. Two \
+      rendezvous on different machines tell more than one.
+      """)
+
+  @Flag(help: "As one JSON object.")
+  var json = false
+
+  @Option(help: "HOST:PORT of a rendezvous to ask; may be repeated.")
+  var rendezvous: [String] = []
+
+  @Option(help: "An interface to check; may be repeated (default: all).")
+  var interface: [String] = []
+
+  @Flag(
+    name: .customLong("no-port-mapping"), help: "Do not ask the router whether it opens ports.")
+  var noPortMapping = false
+
+  @Option(help: "The data directory to check (default: the XDG data directory).")
+  var data: String?
+
+  func run() async throws {
+    let chosen = interface
+    let known = NetworkInterface.list()
+    for name in chosen where !known.contains(where: { $0.name == name }) {
+      throw MusterError(
+        "there is no interface \(name)", hint: "see the list of muster doctor without --interface",
+        kind: .usage)
+    }
+    let interfaces = chosen.isEmpty ? known : known.filter { chosen.contains($0.name) }
+    let (remembered, trouble) = Diagnostics.rememberedRendezvous(data)
+    async let reachability = ReachabilityReport.ask(
+      rendezvous, remembered: remembered, interfaces: chosen, mapsPorts: !noPortMapping)
+    async let multicast = Diagnostics.multicast(interfaces)
+    var findings = Diagnostics.interfaces(interfaces)
+    findings += await multicast
+    let beyond = try await reachability
+    findings += beyond.findings + trouble
+    findings += Diagnostics.services()
+    findings += Diagnostics.clock()
+    findings += Diagnostics.dataDirectory(data)
+    findings += Diagnostics.devices()
+    if json {
+      let report = JSONValue.object([
+        ("findings", .array(findings.map(\.json))), ("nat", beyond.json),
+      ])
+      print(report.text)
+    } else {
+      for line in findings.flatMap(\.lines) { print(line) }
+    }
+    if findings.contains(where: { $0.verdict == .bad }) { throw ExitCode(1) }
+  }
+}

@@ -1,0 +1,192 @@
+import Muster
+import MusterBase
+import MusterChannel
+import MusterDiscovery
+import MusterNetwork
+
+/// The way to others beyond the local network, as rendezvous tell of it.
+struct ReachabilityReport: Sendable {
+  /// How the way is with one address family.
+  struct Family: Sendable {
+    var isIPv6: Bool
+    /// Of the rendezvous that have addresses of this family.
+    var reports: [RendezvousProbe.Report]
+    /// Nil where none of them answered.
+    var mapping: NATMapping?
+
+    /// Whether several hosts were asked and not a sound came back, not even a refusal.
+    var isBlocked: Bool {
+      let hosts = reports.compactMap(\.address?.hostText).reduce(into: [String]()) {
+        if !$0.contains($1) { $0.append($1) }
+      }
+      return hosts.count > 1 && reports.allSatisfy { $0.outcome == .silent }
+    }
+
+    var name: String { isIPv6 ? "IPv6" : "IPv4" }
+  }
+
+  private let reports: [RendezvousProbe.Report]
+  /// Whether the user named a rendezvous, so that silence is a failure.
+  private let isAskedFor: Bool
+  private let families: [Family]
+  private let gateway: [Finding]
+
+  /// Asks the rendezvous given and those remembered; then, if it `mapsPorts` and others see this
+  /// host at another address than its own, the gateway. Takes nine seconds at most.
+  static func ask(
+    _ given: [String], remembered: [String], interfaces: [String], mapsPorts: Bool
+  ) async throws(MusterError) -> ReachabilityReport {
+    let probe = try await RendezvousProbe.ask(given, remembered: remembered)
+    let families = [false, true].map { isIPv6 in
+      Family(
+        isIPv6: isIPv6, reports: probe.reports.filter { $0.address?.isIPv6 == isIPv6 },
+        mapping: probe.mapping(ipv6: isIPv6))
+    }.filter { !$0.reports.isEmpty }
+    var gateway: [Finding] = []
+    if mapsPorts, let mapping = probe.mapping(ipv6: false), mapping.kind != .none,
+      // The one that just asked: free again, and no node's on this machine.
+      let port = probe.observations.first(where: { !$0.local.isIPv6 })?.local.port
+    {
+      gateway = await Diagnostics.gateway(port: port, interfaces: interfaces, seenAt: mapping)
+    }
+    return ReachabilityReport(
+      reports: probe.reports, isAskedFor: !given.isEmpty, families: families, gateway: gateway)
+  }
+
+  // MARK: Findings
+
+  var findings: [Finding] {
+    guard !reports.isEmpty else {
+      return [
+        Finding(
+          subject: "rendezvous", verdict: .note, fact: "none given, and none remembered",
+          advice: "to see how others beyond this network are reached: --rendezvous HOST:PORT")
+      ]
+    }
+    var findings = reports.map { $0.finding(besidesOthers: reports.contains(where: \.hasAnswered)) }
+    if let nobody { findings.append(nobody) }
+    for family in families { findings += family.findings }
+    return findings + gateway
+  }
+
+  /// What it means when no rendezvous answers; nil where one does.
+  private var nobody: Finding? {
+    guard !reports.contains(where: \.hasAnswered) else { return nil }
+    let verdict: Finding.Verdict = isAskedFor ? .bad : .note
+    let outcomes = reports.map(\.outcome)
+    if outcomes.allSatisfy({ $0 == .unresolved }) {
+      return Finding(
+        subject: "UDP", verdict: verdict, fact: "nobody could be asked: no name resolves",
+        advice: "check the names and this network's name server, or give addresses")
+    }
+    if families.contains(where: \.isBlocked) {
+      return Finding(
+        subject: "UDP", verdict: verdict, fact: "UDP does not get out: no rendezvous answers",
+        advice: "let UDP out in the firewall, or use another network: Muster speaks no TCP")
+    }
+    if outcomes.contains(.silent) {
+      return Finding(
+        subject: "UDP", verdict: verdict,
+        fact: "no rendezvous answers: down, or UDP does not get out",
+        advice: "ask a second one on another machine, to know which: --rendezvous HOST:PORT")
+    }
+    if outcomes.contains(.refused) || outcomes.contains(.misunderstood) {
+      return Finding(
+        subject: "UDP", verdict: verdict, fact: "no rendezvous answers",
+        advice: "start muster rendezvous there; if it runs, let UDP out in the firewall here")
+    }
+    return Finding(
+      subject: "UDP", verdict: verdict, fact: "no rendezvous can be reached from this machine",
+      advice: "check its network, and that its firewall lets UDP out")
+  }
+
+  // MARK: JSON
+
+  /// `nat` of `docs/EVENTS.md`.
+  var json: JSONValue {
+    guard !reports.isEmpty else { return .null }
+    func family(_ isIPv6: Bool) -> JSONValue {
+      families.first { $0.isIPv6 == isIPv6 }?.json ?? .null
+    }
+    return .object([
+      ("ipv4", family(false)), ("ipv6", family(true)),
+      ("rendezvous", .array(reports.map(\.json))),
+    ])
+  }
+}
+
+extension ReachabilityReport.Family {
+  fileprivate var json: JSONValue {
+    let kind = mapping?.kind.rawValue ?? (isBlocked ? "blocked" : nil)
+    return .object([
+      ("kind", kind.map { .string($0) } ?? .null), ("certain", .bool(mapping?.isCertain ?? false)),
+      ("outside", .array((mapping?.outside ?? []).map { .string($0.hostText) })),
+    ])
+  }
+}
+
+extension RendezvousProbe.Report {
+  /// As people read it; names come from invites as well.
+  private var shownName: String {
+    let safe = DisplayText.sanitized(name, limit: 128)
+    guard let address, "\(address)" != name else { return safe }
+    return "\(safe) (\(address.hostText))"
+  }
+
+  fileprivate func finding(besidesOthers othersAnswer: Bool) -> Finding {
+    func note(_ fact: String, _ advice: String) -> Finding {
+      Finding(
+        subject: "rendezvous", verdict: .note, fact: "\(shownName) \(fact)", advice: advice)
+    }
+    switch outcome {
+    case .answered(let seen, let roundTrip):
+      let milliseconds = Int64((roundTrip.inMilliseconds * 10).rounded())
+      return Finding(
+        subject: "rendezvous", verdict: .good,
+        fact: "\(shownName) answers in \(milliseconds / 10).\(milliseconds % 10) ms, sees \(seen)")
+    case .unresolved:
+      return note("does not resolve", "check the spelling, and this network's name server")
+    case .misunderstood:
+      return note(
+        "answers, but not as a rendezvous of this version",
+        "check the port; update muster here or there")
+    case .refused:
+      return note(
+        "refuses: nobody listens there, or a firewall says so",
+        "check the port, and that muster rendezvous runs there")
+    case .unreachable(let reason):
+      return note(
+        "cannot be reached: \(reason)",
+        address?.isIPv6 == true ? "" : "check this machine's network and firewall")
+    case .silent:
+      return note(
+        "does not answer",
+        othersAnswer ? "check that it runs, and that a firewall there lets its UDP port in" : "")
+    }
+  }
+
+  fileprivate var json: JSONValue {
+    var (seen, roundTrip) = (JSONValue.null, JSONValue.null)
+    if case .answered(let address, let duration) = outcome {
+      (seen, roundTrip) = (.string("\(address)"), .number(duration.inMilliseconds))
+    }
+    return .object([
+      ("name", .string(name)), ("address", address.map { .string("\($0)") } ?? .null),
+      ("outcome", .string(outcome.word)), ("answers", .bool(hasAnswered)), ("rttMs", roundTrip),
+      ("seen", seen),
+    ])
+  }
+}
+
+extension RendezvousProbe.Outcome {
+  fileprivate var word: String {
+    switch self {
+    case .unresolved: "unresolved"
+    case .answered: "answered"
+    case .misunderstood: "misunderstood"
+    case .refused: "refused"
+    case .unreachable: "unreachable"
+    case .silent: "silent"
+    }
+  }
+}

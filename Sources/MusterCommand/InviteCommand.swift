@@ -1,0 +1,109 @@
+import ArgumentParser
+import Glibc
+import Muster
+import MusterBase
+import MusterNetwork
+import MusterWire
+
+/// `muster invite`: a link that lets others into a channel.
+struct InviteCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "invite",
+    abstract: "Make an invite to a channel: a URL and, on a terminal, a QR code.",
+    discussion: """
+      Whoever has the invite may use it, as often as wanted, until it expires or the channel's key \
+      is changed: send it as you would a password. Others join with muster join --invite URL, or \
+      with --invite FILE or --invite - so that it does not stand in the process list.
+      """)
+
+  @Argument(help: "The channel.")
+  var channel: String
+
+  @Option(help: "What those who come by it may do: presenter, attendee or consumer.")
+  var role = "attendee"
+
+  @Option(help: "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.")
+  var expires = "7d"
+
+  @Option(help: "HOST:PORT where this node, or another member, can be found; may be repeated.")
+  var peer: [String] = []
+
+  @Option(help: "HOST:PORT of a rendezvous where members meet; may be repeated.")
+  var rendezvous: [String] = []
+
+  @Flag(inversion: .prefixedNo, help: "Show a QR code below the URL (default: on a terminal).")
+  var qr: Bool?
+
+  @OptionGroup var options: DataOptions
+
+  func run() async throws {
+    var request = Administration.Request(.invite)
+    request.channel = channel
+    request.role = try checkedRole()
+    let expiresAt = try Expiry.parse(expires, now: Clocks.wallSeconds)
+    request.expiresAt = expiresAt
+    request.peers = try Self.checked(peer, option: "--peer")
+    request.rendezvous = try Self.checked(rendezvous, option: "--rendezvous")
+    let reply = try await options.perform(request)
+    guard let url = reply.invite else {
+      throw MusterError("no invite came of it", hint: "update muster and the running node")
+    }
+    if options.json { return print(reply.json.text) }
+    print(url)
+    let isTerminal = isatty(STDOUT_FILENO) == 1
+    if qr ?? isTerminal { show(url, isAsked: qr == true) }
+    if isTerminal { print(Style.dim(meaning(of: url, until: expiresAt))) }
+  }
+
+  /// Whoever finds an invite must not own the channel by that.
+  private func checkedRole() throws(MusterError) -> Role {
+    let role = try Words.role(role)
+    guard role != .owner else {
+      throw MusterError(
+        "nobody becomes owner by an invite", hint: "use muster channel grant", kind: .usage)
+    }
+    return role
+  }
+
+  private func meaning(of url: String, until expiresAt: UInt64) -> String {
+    let channel = Words.shown(channel)
+    guard let invite = try? Invite(url: url), invite.genesis != nil else {
+      return "\(channel) is open: whoever has this can join and send, for ever."
+    }
+    let end = expiresAt == Expiry.never ? "for ever" : "until \(Expiry.text(expiresAt))"
+    return "Whoever has this can join \(channel) as \(role), \(end)."
+  }
+
+  /// A code that the terminal breaks into pieces helps nobody, unless it is asked for.
+  private func show(_ url: String, isAsked: Bool) {
+    guard let lines = QRCode.lines(url), let columns = QRCode.columns(url) else {
+      return standardError("muster: the invite is too long for a QR code: give fewer hints")
+    }
+    guard isAsked || columns <= RawTerminal.size.columns else {
+      return standardError(
+        "muster: the QR code takes \(columns) columns: widen the terminal, or use --qr")
+    }
+    print("")
+    for line in lines { print(line) }
+  }
+
+  private static func checked(
+    _ hints: [String], option: String
+  ) throws(MusterError) -> [String] {
+    guard hints.count <= Limits.inviteHints else {
+      throw MusterError(
+        "\(option) is given \(hints.count) times", hint: "\(Limits.inviteHints) are the most",
+        kind: .usage)
+    }
+    for hint in hints where !isEndpoint(hint) {
+      throw MusterError(
+        "\"\(Words.shown(hint))\" is not an address",
+        hint: "\(option) takes HOST:PORT, such as 192.0.2.7:4711", kind: .usage)
+    }
+    return hints
+  }
+
+  private static func isEndpoint(_ text: String) -> Bool {
+    text.utf8.count <= 255 && (try? PeerResolver.Endpoint(text, option: "")) != nil
+  }
+}

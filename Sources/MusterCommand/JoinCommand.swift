@@ -1,0 +1,263 @@
+import ArgumentParser
+import Glibc
+import Logging
+import Muster
+import MusterBase
+import MusterCrypto
+import MusterDevices
+import MusterNetwork
+import ServiceLifecycle
+
+/// `muster join`: a node until it is told to stop.
+struct JoinCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "join",
+    abstract: "Join channels; start or join their calls.",
+    discussion: """
+      With a terminal, shows who is there and takes keys. Without one, or with --json, standard \
+      output has one JSON object a line (docs/EVENTS.md) and standard input takes commands, such \
+      as {"do":"mute","media":"audio"}.
+
+      A channel that was created here or joined by an invite is remembered, and needs no secret \
+      the next time. Others can read a passphrase or an invite on the command line in the process \
+      list; MUSTER_PASSPHRASE, a file and standard input they cannot.
+      """)
+
+  @Argument(help: "The channels to join; none with --invite, which names its own.")
+  var channels: [String] = []
+
+  @Option(help: "The name that others see (default: the user's name).")
+  var name: String?
+
+  @Option(help: "The channel's passphrase; also from MUSTER_PASSPHRASE.")
+  var passphrase: String?
+
+  @Option(
+    name: .customLong("key-file"), help: "A file with the channel's key: 32 bytes or 64 hex digits."
+  )
+  var keyFile: String?
+
+  @Option(
+    help: "An invite: muster://…, a file with one, or - for the first line of standard input.")
+  var invite: String?
+
+  @Flag(help: "Start the call, or join it, at once.")
+  var call = false
+
+  @Flag(help: "Stay out of the call.")
+  var watch = false
+
+  @Option(
+    help: "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera, if any)."
+  )
+  var video: String?
+
+  @Option(help: "mic[:PCM], tone, a .wav file, or none (default: a microphone if there is one).")
+  var audio: String?
+
+  @Option(
+    help: "default, an ALSA PCM, a .wav file, or none (default: a loudspeaker if there is one).")
+  var speaker: String?
+
+  @Option(
+    name: .customLong("video-bitrate"), help: "The most the largest picture may take, in kbit/s.")
+  var videoBitrate: Int?
+
+  @Option(help: "HOST:PORT of a node to look for; may be repeated.")
+  var peer: [String] = []
+
+  @Option(help: "HOST:PORT of a rendezvous where members meet; may be repeated.")
+  var rendezvous: [String] = []
+
+  @Flag(name: .customLong("offer-rendezvous"), help: "Be a rendezvous for others, too.")
+  var offerRendezvous = false
+
+  @Flag(
+    name: .customLong("no-port-mapping"),
+    help: "Do not have the router let others in, even where --rendezvous looks beyond it.")
+  var noPortMapping = false
+
+  @Flag(
+    name: .customLong("no-relay"),
+    help: "Do not pass on packets of members who cannot reach each other.")
+  var noRelay = false
+
+  @Option(
+    help: "HOST:PORT of a node of an OpenDHT network (builds with DHT only); may be repeated.")
+  var dht: [String] = []
+
+  @Flag(name: .customLong("no-lan"), help: "Do not announce on the local network.")
+  var noLan = false
+
+  @Flag(
+    name: .customLong("dns-sd"),
+    help: "Find others by DNS-SD, too: tells everyone on the network that a node is here.")
+  var dnsServiceDiscovery = false
+
+  @Option(help: "HOST:PORT to listen on (default: every address, any free port).")
+  var listen: String?
+
+  @Option(help: "An interface to announce on; may be repeated (default: all).")
+  var interface: [String] = []
+
+  @Option(name: .customLong("max-video"), help: "The largest picture to ask of others, as WxH.")
+  var maxVideo: String?
+
+  @Option(help: "A directory to record into: one .ivf and one .wav per participant.")
+  var record: String?
+
+  @Option(defaultAsFlag: 0, help: "The port of the call page on 127.0.0.1 (default: a free one).")
+  var view: Int?
+
+  @Flag(name: .customLong("no-view"), help: "No call page.")
+  var noView = false
+
+  @Flag(help: "Open the call page in the browser.")
+  var open = false
+
+  @Option(help: "Where the identity is kept (default: the XDG data directory).")
+  var data: String?
+
+  @Flag(help: "Events out and commands in, as JSON lines, even with a terminal.")
+  var json = false
+
+  @Option(name: .customLong("for"), help: "Leave after so many seconds.")
+  var seconds: Double?
+
+  @Option(
+    name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
+  var logLevel: String = "warning"
+
+  mutating func run() async throws {
+    let level = try parsedLogLevel()
+    LoggingSystem.bootstrap { label in
+      var handler = StreamLogHandler.standardError(label: label)
+      handler.logLevel = level
+      return handler
+    }
+    let usesTerminal = !json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
+    var (configuration, notices) = try nodeConfiguration()
+    if let view, noView || !(0...65535).contains(view) {
+      throw MusterError(
+        noView ? "--view and --no-view exclude each other" : "\(view) is not a port",
+        hint: "give a port from 0 to 65535, or one of the two", kind: .usage)
+    }
+    if let seconds, !(seconds > 0 && seconds.isFinite && seconds < 1e9) {
+      throw MusterError("--for \(seconds) is no time", hint: "give seconds above 0", kind: .usage)
+    }
+    let node = try await MusterNode.start(configuration)
+    notices = await ChannelKeys.notices(configuration.channels, on: node) + notices
+    do {
+      let page = noView ? nil : try await CallPage.start(node, port: view ?? 0, open: open)
+      let session = Session(
+        node: node, page: page, seconds: seconds, notices: notices, usesTerminal: usesTerminal)
+      try await session.run()
+    } catch {
+      await node.stop()
+      throw error
+    }
+  }
+
+  private func parsedLogLevel() throws(MusterError) -> Logger.Level {
+    guard let level = Logger.Level(rawValue: logLevel) else {
+      let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+      throw MusterError("there is no log level \(logLevel)", hint: "one of \(levels)", kind: .usage)
+    }
+    return level
+  }
+
+  // MARK: From flags to a configuration
+
+  private func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
+    guard !(call && watch) else {
+      throw MusterError("--call and --watch exclude each other", hint: "use one", kind: .usage)
+    }
+    var notices: [MusterError] = []
+    var result = Configuration()
+    result.name = try displayName()
+    result.channels = try ChannelKeys.resolve(
+      channels, passphrase: passphrase, keyFile: keyFile, invite: invite)
+    result.call = call
+    result.peers = peer
+    result.rendezvous = rendezvous
+    result.offersRendezvous = offerRendezvous
+    result.mapsPorts = !noPortMapping
+    result.relays = !noRelay
+    result.dht = dht
+    result.lan = !noLan
+    result.dnsServiceDiscovery = dnsServiceDiscovery
+    result.listen = listen
+    result.interfaces = interface
+    result.recordDirectory = record
+    result.dataDirectory = data
+    result.videoBitrate = try checkedBitrate()
+    result.maxVideo = try checkedSize()
+    for (option, value) in [("video", video), ("audio", audio), ("speaker", speaker)]
+    where value?.isEmpty == true {
+      throw MusterError(
+        "--\(option) is empty", hint: "leave it away, or see muster join --help", kind: .usage)
+    }
+    (result.video, result.audio, result.speaker) = devices(&notices)
+    return (result, notices)
+  }
+
+  private func displayName() throws(MusterError) -> String {
+    let given = name ?? getenv("USER").map { String(cString: $0) } ?? "member"
+    let safe = DisplayText.sanitized(given, limit: Limits.nameBytes)
+    guard !safe.isEmpty else {
+      throw MusterError("the name is empty", hint: "give one with --name", kind: .usage)
+    }
+    return safe
+  }
+
+  private func checkedBitrate() throws(MusterError) -> Int? {
+    guard let videoBitrate else { return nil }
+    guard (30...20_000).contains(videoBitrate) else {
+      throw MusterError(
+        "--video-bitrate \(videoBitrate) is out of range", hint: "give 30 to 20000 kbit/s",
+        kind: .usage)
+    }
+    return videoBitrate
+  }
+
+  private func checkedSize() throws(MusterError) -> VideoSize? {
+    guard let maxVideo else { return nil }
+    guard let size = VideoSize(maxVideo) else {
+      throw MusterError(
+        "--max-video \(maxVideo) is no size", hint: "write WIDTHxHEIGHT, such as 640x360",
+        kind: .usage)
+    }
+    return size
+  }
+
+  /// What was asked for; where nothing was, the devices that are there.
+  private func devices(
+    _ notices: inout [MusterError]
+  ) -> (video: String?, audio: String?, speaker: String?) {
+    func choose(_ given: String?, _ found: Bool, _ device: String, _ notice: MusterError) -> String?
+    {
+      if let given { return given == "none" ? nil : given }
+      if found { return device }
+      notices.append(notice)
+      return nil
+    }
+    // ALSA lists devices that cannot be opened, so the default ones are tried.
+    let hasMicrophone = audio == nil && (try? AudioSources.open("mic"))?.cancel() != nil
+    let hasSpeaker = speaker == nil && (try? AudioSinks.open("default"))?.close() != nil
+    let hasCamera = video == nil && DeviceList.cameras().contains { !$0.modes.isEmpty }
+    return (
+      choose(
+        video, hasCamera, "camera",
+        MusterError(
+          "no camera found: others will not see you", hint: "use --video test or a file")),
+      choose(
+        audio, hasMicrophone, "mic",
+        MusterError(
+          "no microphone found: others will not hear you", hint: "use --audio tone or a file")
+      ),
+      choose(
+        speaker, hasSpeaker, "default",
+        MusterError("no loudspeaker found: you will hear nobody", hint: "use --speaker FILE.wav"))
+    )
+  }
+}

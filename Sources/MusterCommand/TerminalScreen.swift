@@ -1,0 +1,181 @@
+import Muster
+import MusterBase
+import MusterChannel
+import MusterWire
+
+/// What the terminal shows: who is there, what happened, and the line that is being written.
+struct TerminalScreen {
+  /// This node, which is "you" in every line.
+  private let own: NodeID
+  private var log: [String] = []
+  /// What must not be overlooked stands above everything that happens later.
+  private var warnings: [String] = []
+  private var statistics: Statistics?
+  /// What those who were here call themselves, for messages of those who have gone.
+  private var names = PeerTable<NodeID, String>()
+  /// The place of the channel that keys act on.
+  var activeChannel = 0
+  /// The text that is being written, if one is.
+  var editor: LineEditor?
+
+  /// Lines that are remembered; the terminal's height shows fewer.
+  private static let linesKept = 200
+  private static let warningsKept = 3
+  /// Lines of the log that a long roster leaves.
+  private static let linesShown = 6
+
+  init(own: NodeID) { self.own = own }
+
+  // MARK: What happens
+
+  mutating func note(_ line: String) {
+    log = (log + [line]).suffix(Self.linesKept)
+  }
+
+  mutating func note(_ event: Event) {
+    switch event {
+    case .memberJoined(_, let member):
+      remember(member)
+      note("\(member.name) is here")
+    case .memberUpdated(_, let member): remember(member)
+    case .memberLeft(_, let member, let reason):
+      note("\(member.name) has gone (\(reason.rawValue))")
+    case .callStarted(let channel, let call):
+      note("a call is on in \(channel), led by \(name(call.info.initiator))")
+    case .callHandedOver(let channel, let call):
+      let leads = call.info.initiator == own ? "you lead" : "\(name(call.info.initiator)) leads"
+      note("\(leads) the call in \(channel) now: whoever did has vanished")
+    case .callEnded(let channel, _, let reason): note("the call in \(channel) is over (\(reason))")
+    case .message(let channel, let message): note(line(of: message, in: channel))
+    case .warning(let error): warnings = (warnings + ["\(error)"]).suffix(Self.warningsKept)
+    case .error(let error, _): note("error: \(error)")
+    case .statistics(let statistics): self.statistics = statistics
+    default: break
+    }
+  }
+
+  private mutating func remember(_ member: Member) {
+    if names.count >= Limits.authors { names = PeerTable() }
+    names[member.id] = member.name
+  }
+
+  private func name(_ id: NodeID) -> String { id == own ? "you" : names[id] ?? id.short }
+
+  private func line(of message: TextMessage, in channel: String) -> String {
+    let receiver = message.to.map { " to \(name($0))" } ?? " in \(channel)"
+    let time = Clocks.timeOfDay(milliseconds: message.sentAt)
+    return "\(time) \(name(message.from))\(receiver): \(message.text)"
+  }
+
+  // MARK: Drawing
+
+  /// The whole screen, no higher than the terminal.
+  func lines(
+    _ channels: [MusterNode.ChannelView], page: String?, size: (columns: Int, rows: Int)
+  ) -> [String] {
+    let width = max(20, size.columns - 4)
+    let standing = warnings.flatMap { warning in
+      Style.wrapped("warning: \(warning)", columns: width).map { "  \(Style.loud($0))" }
+    }
+    let happened = log.flatMap { Style.wrapped($0, columns: width) }.map { "  \($0)" }
+    let footer = [""] + footer(channels, width: width)
+    let room = max(0, size.rows - standing.count - footer.count - 1)
+    var top = channels.enumerated().flatMap { index, channel in
+      roster(of: channel, isActive: channels.count > 1 && index == activeChannel)
+    }
+    if let page { top += ["", "  Page  \(page)"] }
+    let topRoom = max(1, room - min(Self.linesShown, happened.count))
+    if top.count > topRoom {
+      let hidden = top.count - topRoom + 1
+      top = top.prefix(topRoom - 1) + [Style.dim("  … and \(hidden) more lines")]
+    }
+    return top + [""] + standing + happened.suffix(max(0, room - top.count)) + footer
+  }
+
+  private func footer(_ channels: [MusterNode.ChannelView], width: Int) -> [String] {
+    let active = channels.indices.contains(activeChannel) ? channels[activeChannel] : nil
+    if let editor {
+      let prompt = "  to all in \(active?.name ?? ""): "
+      let room = max(10, width - Style.columns(prompt))
+      return [
+        prompt + Style.tail(editor.shown(cursor: "▏"), columns: room),
+        Style.dim("  [Enter] sends   [Esc] leaves it"),
+      ]
+    }
+    let isInCall = active?.isInCall ?? false
+    let channel = channels.count > 1 ? "   [Tab] next channel" : ""
+    return [
+      Style.dim(
+        "  [c] \(isInCall ? "leave" : "start or join") the call   [t] write   [m] microphone   "
+          + "[v] camera\(channel)   [q] quit")
+    ]
+  }
+
+  private func roster(of channel: MusterNode.ChannelView, isActive: Bool) -> [String] {
+    var title = "\(isActive ? "▸" : " ") \(Style.bold(channel.name))"
+    if let call = channel.call {
+      let count = call.participants.count
+      let since = Clocks.timeOfDay(milliseconds: call.info.startedAt)
+      title += "  call ongoing since \(since), \(count) "
+      title += count == 1 ? "participant" : "participants"
+    } else {
+      title += "  no call"
+    }
+    var lines = ["", title, ""]
+    lines.append(line(for: channel.own, in: channel, quality: "you"))
+    for member in channel.members {
+      let peer = statistics?.peers.first {
+        $0.member == member.id && $0.channel == channel.name
+      }
+      lines.append(line(for: member, in: channel, quality: quality(peer, in: channel)))
+    }
+    if channel.members.isEmpty { lines.append(Style.dim("  nobody else yet")) }
+    for pair in statistics?.relayed ?? [] where pair.channel == channel.name {
+      let names = pair.members.map { name(of: $0, in: channel) }
+      let rate = Int(pair.kilobitsPerSecond)
+      lines.append(
+        Style.dim("  passing on for \(names.joined(separator: " and ")): \(rate) kbit/s"))
+    }
+    return lines
+  }
+
+  private func line(
+    for member: Member, in channel: MusterNode.ChannelView, quality: String
+  ) -> String {
+    let flags = member.flags
+    let voice =
+      flags.contains(.audioMuted)
+      ? "muted" : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
+    let name = Style.padded(member.name, to: 20)
+    // In an open channel all are presenters.
+    let role = member.role == .presenter ? "" : member.role.name
+    let rank = channel.isCreated ? Style.padded(role, to: 10) : ""
+    let isInitiator = member.isInCall && channel.call?.info.initiator == member.id
+    let position = isInitiator ? "leads it" : member.isInCall ? "in call" : "not joined"
+    let state = Style.padded(position, to: 12)
+    let camera = flags.contains(.videoMuted) ? "camera off  " : ""
+    let mark = Style.mark(member.isInCall)
+    return "  \(mark) \(name)\(rank)\(state)\(camera)\(voice)  \(Style.dim(quality))"
+  }
+
+  private func name(of member: NodeID, in channel: MusterNode.ChannelView) -> String {
+    channel.members.first { $0.id == member }?.name ?? member.short
+  }
+
+  private func quality(_ peer: Statistics.Peer?, in channel: MusterNode.ChannelView) -> String {
+    guard let peer else { return "" }
+    var parts: [String] = []
+    if let relay = peer.via {
+      parts.append("via \(name(of: relay, in: channel))")
+    }
+    if let layer = peer.received?.layer { parts.append("\(layer)") }
+    if let received = peer.received { parts.append("\(Int(received.kilobitsPerSecond)) kbit/s") }
+    if let roundTrip = peer.roundTrip {
+      parts.append("\(Int(roundTrip.inMilliseconds.rounded())) ms")
+    }
+    if let loss = peer.received?.audioLostPercent, loss >= 0.5 {
+      parts.append("\(Int(loss)) % lost")
+    }
+    return parts.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,56 @@
+import CMusterShims
+import Glibc
+
+/// A thread for work that blocks: devices, codecs, files.
+package final class WorkerThread: @unchecked Sendable {
+  private var handle = pthread_t()
+
+  /// Starts `body` on a thread of this name (15 characters are seen by tools).
+  package init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    let start = Unmanaged.passRetained(Start(name, body))
+    let failure = pthread_create(
+      &handle, nil,
+      { raw in
+        guard let raw else { return nil }
+        let start = Unmanaged<Start>.fromOpaque(raw).takeRetainedValue()
+        muster_thread_name(start.name)
+        start.body()
+        return nil
+      }, start.toOpaque())
+    precondition(failure == 0, "the system has no more threads")
+  }
+
+  /// Waits for the thread's end; call once.
+  package func join() { pthread_join(handle, nil) }
+
+  /// Has it go without a trace when it ends, which nobody waits for; in place of `join`.
+  package func detach() { pthread_detach(handle) }
+
+  /// What `body` gives, on a thread of its own; nil if that takes longer than `limit`. The thread
+  /// goes on until `body` is over: whoever calls this sees to it that not many are.
+  package static func result<Result: Sendable>(
+    _ name: String, within limit: Duration, of body: @escaping @Sendable () -> Result
+  ) async -> Result? {
+    let (results, arrival) = AsyncStream<Result>.makeStream(bufferingPolicy: .bufferingOldest(1))
+    WorkerThread(name) {
+      arrival.yield(body())
+      arrival.finish()
+    }.detach()
+    let timer = Task {
+      try await Task.sleep(for: limit)
+      arrival.finish()
+    }
+    defer { timer.cancel() }
+    return await results.first { _ in true }
+  }
+
+  private final class Start {
+    let name: String
+    let body: @Sendable () -> Void
+
+    init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.body = body
+    }
+  }
+}

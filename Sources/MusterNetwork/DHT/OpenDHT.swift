@@ -1,0 +1,208 @@
+import MusterDevices
+
+#if DHT
+  import COpenDHT
+  import Glibc
+  import MusterBase
+  import NIOCore
+  import NIOPosix
+
+  /// A node of an OpenDHT network, on a thread of the library's own.
+  ///
+  /// The library calls back on that thread while it holds its lock. So nothing here waits for the
+  /// library while it holds `state`, which callbacks take; putting and listening only queue.
+  package final class OpenDHT: HashTable {
+    private struct State {
+      /// Nil once it is to end.
+      package var runner: OpaquePointer?
+      /// The library's tokens, by tag.
+      package var listenings: [[UInt8]: OpaquePointer] = [:]
+      package var puts: [ObjectIdentifier: Put] = [:]
+      /// Calls on their way that wait for the library.
+      package var waiting = 0
+    }
+
+    private let state: Monitor<State>
+
+    /// A longer value is no announce; it is not even copied.
+    private static let valueLimit = 1024
+
+    /// Takes part from now on, on a free UDP port of every address, in the network with the number
+    /// that public nodes have.
+    package init() throws(MusterError) {
+      var configuration = dht_runner_config()
+      dht_runner_config_default(&configuration)
+      let runner = dht_runner_new()
+      guard let runner, dht_runner_run_config(runner, 0, &configuration) == 0 else {
+        if let runner { dht_runner_delete(runner) }
+        throw MusterError(
+          "cannot start a node of the DHT", hint: "it needs a free UDP port; leave --dht away")
+      }
+      state = Monitor(State(runner: runner))
+    }
+
+    deinit { end() }
+
+    package func bootstrap(_ addresses: [Address]) {
+      state.withLock { state in
+        guard let runner = state.runner else { return }
+        for address in addresses {
+          dht_runner_bootstrap(runner, address.hostText, String(address.port))
+        }
+      }
+    }
+
+    // MARK: Putting
+
+    /// One value until the library says what came of it.
+    private final class Put: Sendable {
+      private let failed: @Sendable () -> Void
+      // Not the table itself, which must not come to its end on the library's thread.
+      private let state: Monitor<State>
+
+      package init(_ state: Monitor<State>, _ failed: @escaping @Sendable () -> Void) {
+        self.state = state
+        self.failed = failed
+      }
+
+      package func finish(_ isStored: Bool) {
+        state.withLock { $0.puts[ObjectIdentifier(self)] = nil }
+        if !isStored { failed() }
+      }
+    }
+
+    package func put(_ value: [UInt8], under tag: [UInt8], failed: @escaping @Sendable () -> Void) {
+      let put = Put(state, failed)
+      state.withLock { state in
+        guard let runner = state.runner else { return }
+        // Kept here, not by the library: what is still queued at its end it never calls.
+        state.puts[ObjectIdentifier(put)] = put
+        let stored = dht_value_new(value, value.count)
+        var hash = Self.hash(tag)
+        dht_runner_put(
+          runner, &hash, stored,
+          { isStored, put in
+            guard let put else { return }
+            Unmanaged<Put>.fromOpaque(put).takeUnretainedValue().finish(isStored)
+          }, Unmanaged.passUnretained(put).toOpaque(), false)
+        dht_value_unref(stored)
+      }
+    }
+
+    // MARK: Listening
+
+    private final class Listener: Sendable {
+      package let heard: @Sendable ([UInt8]) -> Void
+
+      package init(_ heard: @escaping @Sendable ([UInt8]) -> Void) { self.heard = heard }
+
+      package func receive(_ value: OpaquePointer?) {
+        let view = dht_value_get_data(value)
+        guard let data = view.data, view.size <= OpenDHT.valueLimit else { return }
+        heard(Array(UnsafeBufferPointer(start: data, count: view.size)))
+      }
+    }
+
+    package func listen(under tag: [UInt8], heard: @escaping @Sendable ([UInt8]) -> Void) {
+      state.withLock { state in
+        guard let runner = state.runner, state.listenings[tag] == nil else { return }
+        var hash = Self.hash(tag)
+        state.listenings[tag] = dht_runner_listen(
+          runner, &hash,
+          { value, isExpired, listener in
+            guard let listener, !isExpired else { return true }
+            Unmanaged<Listener>.fromOpaque(listener).takeUnretainedValue().receive(value)
+            return true
+          },
+          // Called once, when the library has let go of the listener.
+          { listener in
+            guard let listener else { return }
+            Unmanaged<Listener>.fromOpaque(listener).release()
+          }, Unmanaged.passRetained(Listener(heard)).toOpaque())
+      }
+    }
+
+    package func stopListening(under tag: [UInt8]) {
+      state.withLock { state in
+        guard let runner = state.runner, let token = state.listenings[tag] else { return }
+        state.listenings[tag] = nil
+        var hash = Self.hash(tag)
+        dht_runner_cancel_listen(runner, &hash, token)
+        dht_op_token_delete(token)
+      }
+    }
+
+    private static func hash(_ tag: [UInt8]) -> dht_infohash {
+      var hash = dht_infohash()
+      withUnsafeMutableBytes(of: &hash) { $0.copyBytes(from: tag.prefix($0.count)) }
+      return hash
+    }
+
+    // MARK: Where it is seen
+
+    package func seenAddresses() async -> [Address] {
+      let found = try? await NIOThreadPool.singleton.runIfActive { self.askSeenAddresses() }
+      return found ?? []
+    }
+
+    /// Waits until the library has a moment.
+    private func askSeenAddresses() -> [Address] {
+      let borrowed = state.withLock { state in
+        if state.runner != nil { state.waiting += 1 }
+        return state.runner
+      }
+      guard let borrowed else { return [] }
+      defer { state.withLock { $0.waiting -= 1 } }
+      guard let list = dht_runner_get_public_address(borrowed) else { return [] }
+      defer { free(list) }
+      var found: [Address] = []
+      var index = list
+      while let one = index.pointee {
+        if let address = Self.address(one) { found.append(address) }
+        free(one)
+        index += 1
+      }
+      return found
+    }
+
+    private static func address(_ raw: UnsafeMutablePointer<sockaddr>) -> Address? {
+      switch Int32(raw.pointee.sa_family) {
+      case AF_INET:
+        raw.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+          Address(SocketAddress($0.pointee))
+        }
+      case AF_INET6:
+        raw.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+          Address(SocketAddress($0.pointee))
+        }
+      default: nil
+      }
+    }
+
+    // MARK: The end
+
+    /// The library may be busy: who leaves does not wait for that.
+    private static let stopPatience = Duration.milliseconds(500)
+
+    package func stop() async {
+      _ = await WorkerThread.result("muster-dht", within: Self.stopPatience) { self.end() }
+    }
+
+    /// Waits for the library's thread. There is nothing to say to the others: what this node left
+    /// is forgotten in ten minutes.
+    private func end() {
+      let runner = state.withLock { state in
+        defer { state.runner = nil }
+        return state.runner
+      }
+      guard let runner else { return }
+      state.wait { $0.waiting == 0 ? () : nil }
+      dht_runner_delete(runner)
+      state.withLock { state in
+        for token in state.listenings.values { dht_op_token_delete(token) }
+        state.listenings = [:]
+        state.puts = [:]
+      }
+    }
+  }
+#endif

@@ -1,0 +1,121 @@
+import Glibc
+import MusterBase
+import MusterDevices
+
+/// Turns `HOST:PORT` into addresses, off the event loop, again and again: names may change.
+package struct PeerResolver: Sendable {
+  /// A host name or address, and a port.
+  package struct Endpoint: Equatable, Sendable {
+    package var host: String
+    package var port: UInt16
+
+    /// Reads `name:port`, `1.2.3.4:port` or `[::1]:port`. What comes of it has no character that
+    /// means something to a shell or a terminal: others write invites, and users copy advice.
+    package init(_ text: String, option: String) throws(MusterError) {
+      let failure = MusterError(
+        "\"\(text)\" is not an address", hint: "\(option) takes HOST:PORT, such as 192.0.2.7:4711",
+        kind: .usage)
+      guard let colon = text.lastIndex(of: ":"),
+        let port = UInt16(text[text.index(after: colon)...])
+      else { throw failure }
+      var host = String(text[..<colon])
+      let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+      if isBracketed { host = String(host.dropFirst().dropLast()) }
+      guard let first = host.utf8.first, first != UInt8(ascii: "-"),
+        host.utf8.allSatisfy({ Self.isInName($0) || isBracketed && Self.isInAddress($0) })
+      else { throw failure }
+      self.host = host
+      self.port = port
+    }
+
+    private static func isInName(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+
+    /// Of an IPv6 address and its zone, besides what is in names.
+    private static func isInAddress(_ byte: UInt8) -> Bool {
+      byte == UInt8(ascii: ":") || byte == UInt8(ascii: "%")
+    }
+
+    /// `HOST:PORT`, to be read again.
+    package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  }
+
+  package private(set) var endpoints: [Endpoint]
+  /// Whether the node waits for what they stand for: it asks once at a time.
+  package var isBeingResolved = false
+  /// What the system has not given up yet, so that each name has one thread at most.
+  private let lookUps = Monitor<[Endpoint]>([])
+
+  package init(endpoints: [Endpoint]) { self.endpoints = endpoints }
+
+  /// Takes in more of them, each once; those that are no addresses are left out.
+  package mutating func add(_ hints: [String], limit: Int) {
+    for hint in hints where endpoints.count < limit {
+      guard let new = try? Endpoint(hint, option: "the invite"), !endpoints.contains(new) else {
+        continue
+      }
+      endpoints.append(new)
+    }
+  }
+
+  /// Addresses of one name that are used.
+  private static let addressesPerName = 4
+
+  /// What each endpoint stands for now: nothing, if it is a name that does not resolve, or takes
+  /// longer than `limit`. Names are looked up at the same time, on threads of their own: one name
+  /// server that does not answer keeps nobody else waiting.
+  package func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])]
+  {
+    await withTaskGroup(of: (Int, [Address]).self) { group in
+      for (index, endpoint) in endpoints.enumerated() {
+        group.addTask { (index, await addresses(of: endpoint, within: limit)) }
+      }
+      var found = endpoints.map { (endpoint: $0, addresses: [Address]()) }
+      for await (index, addresses) in group { found[index].addresses = addresses }
+      return found
+    }
+  }
+
+  private func addresses(of endpoint: Endpoint, within limit: Duration) async -> [Address] {
+    if let address = Address(endpoint.text) { return [address] }
+    let isFirst = lookUps.withLock { lookUps in
+      guard !lookUps.contains(endpoint) else { return false }
+      lookUps.append(endpoint)
+      return true
+    }
+    guard isFirst else { return [] }
+    let lookUps = lookUps
+    let found = await WorkerThread.result("muster-lookup", within: limit) {
+      defer { lookUps.withLock { $0.removeAll { $0 == endpoint } } }
+      return Self.lookUp(endpoint)
+    }
+    return found ?? []
+  }
+
+  /// All addresses of a name, those first that the system prefers (RFC 6724). Blocks.
+  private static func lookUp(_ endpoint: Endpoint) -> [Address] {
+    var hints = addrinfo()
+    hints.ai_family = AF_UNSPEC
+    hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(endpoint.host, nil, &hints, &list) == 0 else { return [] }
+    defer { freeaddrinfo(list) }
+    var addresses: [Address] = []
+    var entry = list
+    while let one = entry, addresses.count < addressesPerName {
+      if let raw = one.pointee.ai_addr, var address = Address(raw) {
+        address.port = endpoint.port
+        if !addresses.contains(address) { addresses.append(address) }
+      }
+      entry = one.pointee.ai_next
+    }
+    return addresses
+  }
+}

@@ -1,0 +1,71 @@
+import Glibc
+import MusterBase
+
+/// The way out of this machine's network, and the gateway on it.
+package struct DefaultRoute: Equatable, Sendable {
+  package var interface: String
+  /// An IPv4 address; port 0.
+  package var gateway: Address
+
+  /// What the kernel lists is read up to here; a default route stands among the first.
+  private static let readBytes = 1 << 16
+  /// `RTF_UP` and `RTF_GATEWAY` of linux/route.h.
+  private static let isUpThroughGateway: UInt32 = 3
+
+  /// The route that is used now, if it leads through one of these interfaces, or through any where
+  /// none is named.
+  package static func current(through interfaces: [String]) -> DefaultRoute? {
+    guard let file = fopen("/proc/net/route", "re") else { return nil }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: readBytes)
+    let count = fread(&bytes, 1, bytes.count, file)
+    guard let route = preferred(in: String(decoding: bytes.prefix(count), as: UTF8.self)),
+      interfaces.isEmpty || interfaces.contains(route.interface)
+    else { return nil }
+    return route
+  }
+
+  /// The default route of the least metric in what proc(5) calls `/proc/net/route`.
+  package static func preferred(in table: String) -> DefaultRoute? {
+    var best: (metric: Int, route: DefaultRoute)?
+    for line in table.split(separator: "\n").dropFirst() {
+      let fields = line.split(whereSeparator: \.isWhitespace)
+      guard fields.count >= 8, let destination = UInt32(fields[1], radix: 16),
+        let gateway = UInt32(fields[2], radix: 16), let flags = UInt32(fields[3], radix: 16),
+        let metric = Int(fields[6]), let mask = UInt32(fields[7], radix: 16),
+        destination == 0, mask == 0, flags & isUpThroughGateway == isUpThroughGateway,
+        metric < best?.metric ?? .max
+      else { continue }
+      // The table has the bytes of the address as the machine would read them as one number.
+      let address = Address(host: .v4(UInt32(bigEndian: gateway)), port: 0)
+      best = (metric, DefaultRoute(interface: String(fields[0]), gateway: address))
+    }
+    return best?.route
+  }
+
+  /// This machine's address on this way, which the gateway sees and maps to.
+  package var ownAddress: Address? {
+    let descriptor = Sockets.udp(Address(host: .v4(0), port: 0), reuse: false)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    // Connecting sends nothing. The port could be any but 0; this one is NAT-PMP's.
+    var there = gateway
+    there.port = 5351
+    let isConnected = there.socketAddress.withSockAddr {
+      connect(descriptor, $0, socklen_t($1)) == 0
+    }
+    return isConnected ? Sockets.localAddress(descriptor) : nil
+  }
+}
+
+extension Address {
+  /// Whether hosts elsewhere can get there: not private (RFC 1918), shared by a provider's
+  /// customers (RFC 6598), link-local, loopback, multicast or none at all. Addresses for
+  /// documentation, which nobody has, pass: networks of namespaces are made of them.
+  package var isOutside: Bool {
+    guard case .v4(let ip) = host else { return !isLoopback && !isLinkLocal }
+    let isPrivate =
+      ip >> 24 == 10 || ip >> 20 == 0xAC1 || ip >> 16 == 0xC0A8 || ip >> 22 == 0x191
+    return !isPrivate && !isLoopback && !isLinkLocal && ip >> 24 != 0 && ip >> 28 < 0xE
+  }
+}

@@ -1,0 +1,245 @@
+import Glibc
+import MusterBase
+import MusterCrypto
+import MusterDevices
+import MusterDiscovery
+import MusterWire
+import NIOCore
+import NIOPosix
+
+/// Asks rendezvous as which address they see this host, once and without a node.
+public struct RendezvousProbe: Sendable {
+  public enum Outcome: Equatable, Sendable {
+    /// The name does not resolve, or not in time.
+    case unresolved
+    case answered(seen: Address, roundTrip: Duration)
+    /// Something answers, but nothing that a rendezvous of this version says.
+    case misunderstood
+    /// Nobody listens there, or a firewall says so.
+    case refused
+    /// This host knows no way there, or may not use it: the C library's words.
+    case unreachable(String)
+    case silent
+  }
+
+  /// How one address of one rendezvous took it.
+  public struct Report: Equatable, Sendable {
+    /// `HOST:PORT` as it was given.
+    public var name: String
+    /// Nil for a name that does not resolve.
+    public var address: Address?
+    public var outcome: Outcome
+
+    public var hasAnswered: Bool { if case .answered = outcome { true } else { false } }
+  }
+
+  /// By name in the order they were given, then by address.
+  public let reports: [Report]
+  /// What was seen of which socket: one that asked everyone, and for each address one of its own.
+  public let observations: [NATMapping.Observation]
+
+  /// What lies between this host and those of one family that answered; nil where none did.
+  public func mapping(ipv6: Bool) -> NATMapping? {
+    NATMapping(observations.filter { $0.destination.isIPv6 == ipv6 })
+  }
+
+  /// How long a name may take to resolve.
+  private static let namePatience = Duration.seconds(3)
+
+  /// Asks all of `names`, each `HOST:PORT`, and as many of those remembered as a node would use, at
+  /// once. Takes five seconds at most; throws for a name that makes no sense, and where no sockets
+  /// are to be had.
+  public static func ask(
+    _ names: [String], remembered: [String] = []
+  ) async throws(MusterError) -> RendezvousProbe {
+    var endpoints: [PeerResolver.Endpoint] = []
+    for name in names {
+      let endpoint = try PeerResolver.Endpoint(name, option: "--rendezvous")
+      if !endpoints.contains(endpoint) { endpoints.append(endpoint) }
+    }
+    var resolver = PeerResolver(endpoints: endpoints)
+    resolver.add(remembered, limit: Limits.rendezvous)
+    let found = await resolver.resolve(within: namePatience)
+    let addresses = found.flatMap(\.addresses).reduce(into: [Address]()) { addresses, address in
+      if !addresses.contains(address) { addresses.append(address) }
+    }
+    let questioning: Questioning
+    do {
+      questioning = try await NIOThreadPool.singleton.runIfActive {
+        var questioning = try Questioning(addresses)
+        questioning.run()
+        return questioning
+      }
+    } catch let error as MusterError {
+      throw error
+    } catch { throw MusterError("cannot ask rendezvous (\(error))", hint: "try again") }
+    let reports = found.flatMap { endpoint, addresses in
+      guard !addresses.isEmpty else {
+        return [Report(name: endpoint.text, address: nil, outcome: .unresolved)]
+      }
+      return addresses.map { address in
+        Report(
+          name: endpoint.text, address: address, outcome: questioning.outcome(of: address))
+      }
+    }
+    return RendezvousProbe(reports: reports, observations: questioning.observations)
+  }
+}
+
+/// Hellos out and answers in, until everyone has answered or two seconds are over.
+private struct Questioning: Sendable {
+  private struct Question: Sendable {
+    package let address: Address
+    package let local: Address
+    /// Which of `sockets` asks.
+    package let socket: Int
+    /// Of each hello that was sent, with when: an answer tells which one it is to.
+    package var sent: [(token: UInt64, at: Instant)] = []
+    package var outcome = RendezvousProbe.Outcome.silent
+
+    package var isAnswered: Bool { if case .answered = outcome { true } else { false } }
+  }
+
+  private final class Socket: Sendable {
+    package let descriptor: Int32
+    /// Where its datagrams leave from; only the port of one that is not connected.
+    package let local: Address
+
+    package init?(isIPv6: Bool, connectedTo peer: Address? = nil) {
+      let any = Address(host: isIPv6 ? .v6(high: 0, low: 0, zone: 0) : .v4(0), port: 0)
+      let opened = Sockets.udp(any, reuse: false)
+      // So that the system tells of refusals, which it does to connected sockets only.
+      _ = peer?.socketAddress.withSockAddr { connect(opened, $0, socklen_t($1)) }
+      descriptor = opened
+      local = Sockets.localAddress(opened) ?? any
+      guard opened >= 0 else { return nil }
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+  }
+
+  private static let patience = Duration.seconds(2)
+  /// When hellos go out, from the beginning.
+  private static let tries = [Duration.zero, .milliseconds(500), .milliseconds(1200)]
+
+  private var sockets: [Socket] = []
+  private var questions: [Question] = []
+  private var entropy = Entropy.system
+
+  package init(_ addresses: [Address]) throws(MusterError) {
+    for isIPv6 in [false, true] {
+      let some = addresses.filter { $0.isIPv6 == isIPv6 && $0.isUnicast }
+      guard !some.isEmpty else { continue }
+      let common = try add(Socket(isIPv6: isIPv6))
+      for address in some {
+        let own = try add(Socket(isIPv6: isIPv6, connectedTo: address))
+        for index in [common, own] {
+          // The system sends both on the same way.
+          var local = sockets[own].local
+          local.port = sockets[index].local.port
+          questions.append(Question(address: address, local: local, socket: index))
+        }
+      }
+    }
+  }
+
+  private mutating func add(_ socket: Socket?) throws(MusterError) -> Int {
+    guard let socket else {
+      throw MusterError("no free UDP port", hint: "end other programs, then try again")
+    }
+    sockets.append(socket)
+    return sockets.count - 1
+  }
+
+  /// What became of the questions to one address: the answer, else the reason against one.
+  package func outcome(of address: Address) -> RendezvousProbe.Outcome {
+    let outcomes = questions.filter { $0.address == address }.map(\.outcome)
+    return outcomes.first { if case .answered = $0 { true } else { false } }
+      ?? outcomes.first { $0 != .silent } ?? .silent
+  }
+
+  package var observations: [NATMapping.Observation] {
+    questions.compactMap { question in
+      guard case .answered(let seen, _) = question.outcome, question.local.isUnicast else {
+        return nil
+      }
+      return NATMapping.Observation(
+        local: question.local, destination: question.address, seen: seen)
+    }
+  }
+
+  /// Blocks.
+  package mutating func run() {
+    let start = BootClock.now
+    var tries = Self.tries[...]
+    while questions.contains(where: { !$0.isAnswered }) {
+      let elapsed = BootClock.now - start
+      guard elapsed < Self.patience else { return }
+      if let due = tries.first, due <= elapsed {
+        tries.removeFirst()
+        askAll()
+      }
+      let next = min(tries.first ?? Self.patience, Self.patience)
+      wait(atMost: next - (BootClock.now - start))
+    }
+  }
+
+  private mutating func askAll() {
+    for index in questions.indices where !questions[index].isAnswered {
+      let token = entropy.u64()
+      questions[index].sent.append((token, BootClock.now))
+      let hello = RendezvousHello(token: token).encoded()
+      let descriptor = sockets[questions[index].socket].descriptor
+      let sent = questions[index].address.socketAddress.withSockAddr { address, length in
+        sendto(descriptor, hello, hello.count, 0, address, socklen_t(length))
+      }
+      if sent < 0 { note(errno, at: index) }
+    }
+  }
+
+  private mutating func wait(atMost duration: Duration) {
+    var polled = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+    let milliseconds = Int32(clamping: Int64(max(duration, .zero).inMilliseconds.rounded(.up)))
+    guard poll(&polled, nfds_t(polled.count), milliseconds) > 0 else { return }
+    for index in polled.indices where polled[index].revents != 0 { read(index) }
+  }
+
+  /// One datagram, or one error: whoever sends many gains nothing, as the time is looked at again.
+  private mutating func read(_ socket: Int) {
+    var buffer = [UInt8](repeating: 0, count: Limits.datagramBytes)
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let (count, source) = withUnsafeMutablePointer(to: &storage) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
+        let count = recvfrom(
+          sockets[socket].descriptor, &buffer, buffer.count, 0, raw, &length)
+        return (count, count < 0 ? nil : Address(raw))
+      }
+    }
+    let code = errno
+    for index in questions.indices where questions[index].socket == socket {
+      if count < 0 {
+        note(code, at: index)
+      } else if source == questions[index].address, !questions[index].isAnswered {
+        receive(Array(buffer.prefix(count)), at: index)
+      }
+    }
+  }
+
+  private mutating func receive(_ datagram: [UInt8], at index: Int) {
+    guard let cookie = try? RendezvousCookie(decoding: datagram), cookie.seen.isUnicast,
+      let sent = questions[index].sent.first(where: { $0.token == cookie.token })
+    else {
+      questions[index].outcome = .misunderstood
+      return
+    }
+    questions[index].outcome = .answered(
+      seen: cookie.seen.withoutZone, roundTrip: BootClock.now - sent.at)
+  }
+
+  private mutating func note(_ code: Int32, at index: Int) {
+    guard code != EAGAIN, code != EINTR, questions[index].outcome == .silent else { return }
+    questions[index].outcome =
+      code == ECONNREFUSED ? .refused : .unreachable(SystemError.text(of: code))
+  }
+}

@@ -1,0 +1,274 @@
+import CMusterShims
+import Glibc
+import MusterBase
+import MusterDevices
+import MusterDiscovery
+import MusterWire
+import NIOCore
+import NIOPosix
+
+/// The node's UDP sockets: one port for everything, on IPv4 and IPv6, and the discovery port that
+/// all nodes of a host share. Lives on the node's event loop.
+package final class Sockets {
+  /// Groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365), IPv6
+  /// link-local.
+  package enum Discovery {
+    package static let port: UInt16 = 47_474
+    package static let groupV4 = Address(host: .v4(0xEFC0_4D53), port: port)
+    package static let groupV6 = Address(
+      host: .v6(high: 0xFF02_0000_0000_0000, low: 0x4D53, zone: 0), port: port)
+  }
+
+  /// 2 MiB: a second of a busy call; the kernel may grant less.
+  private static let bufferBytes: Int32 = 2 << 20
+
+  private struct Socket {
+    package let descriptor: Int32
+    package let channel: any NIOCore.Channel
+  }
+
+  private var v4: Socket?
+  private var v6: Socket?
+  private var discoveryV4: Socket?
+  private var discoveryV6: Socket?
+  /// Datagram bytes handed to the kernel.
+  package private(set) var bytesSent: UInt64 = 0
+  package private(set) var port: UInt16 = 0
+
+  /// The addresses bound, as `ready` lists them.
+  package private(set) var bound: [Address] = []
+
+  /// Binds the given address, or all of them when it is nil: then to `port`, any free one for 0.
+  package static func open(
+    listen: Address?, port: UInt16 = 0, lan: Bool, on loop: any EventLoop,
+    handler: @Sendable @escaping () -> DatagramHandler
+  ) async throws(MusterError) -> Sockets {
+    let sockets = Sockets()
+    let (v4, v6, port) = try bindPair(listen, port: port)
+    sockets.port = port
+    let any: [(Int32, Bool)] = [(v4, false), (v6, true)]
+    for (descriptor, isV6) in any where descriptor >= 0 {
+      let socket = try await adopt(descriptor, on: loop, handler: handler)
+      if isV6 { sockets.v6 = socket } else { sockets.v4 = socket }
+      if let address = socket.channel.localAddress.flatMap({ Address($0) }) {
+        sockets.bound.append(address)
+      }
+    }
+    guard lan else { return sockets }
+    // Shared by all nodes of the host: multicast and broadcast reach each of them (socket(7)).
+    let shared4 = udp(Address(host: .v4(0), port: Discovery.port), reuse: true)
+    if shared4 >= 0 {
+      sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
+    }
+    let shared6 = udp(
+      Address(host: .v6(high: 0, low: 0, zone: 0), port: Discovery.port), reuse: true)
+    if shared6 >= 0 {
+      sockets.discoveryV6 = try await adopt(shared6, on: loop, handler: handler)
+    }
+    return sockets
+  }
+
+  /// What `--listen` says; names are not looked up, since it is this machine that is meant.
+  package static func listenAddress(_ text: String) throws(MusterError) -> Address {
+    let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
+    guard let address = Address(endpoint.text) else {
+      throw MusterError(
+        "\"\(text)\" is not an address of this machine",
+        hint: "--listen takes an IP address and a port, such as 0.0.0.0:4711", kind: .usage)
+    }
+    return address
+  }
+
+  /// Whether the discovery port could be had.
+  package var hearsTheLAN: Bool { discoveryV4 != nil || discoveryV6 != nil }
+
+  private static func bindPair(
+    _ listen: Address?, port wanted: UInt16
+  ) throws(MusterError) -> (Int32, Int32, UInt16) {
+    if let listen {
+      let descriptor = udp(listen, reuse: false)
+      guard descriptor >= 0 else { throw bindFailure(listen, -descriptor) }
+      let port = listen.port != 0 ? listen.port : localPort(descriptor)
+      return listen.isIPv6 ? (-1, descriptor, port) : (descriptor, -1, port)
+    }
+    // The same port on both families: the first bind chooses it, and another may hold it on the
+    // second.
+    for _ in 0..<16 {
+      let any = Address(host: .v4(0), port: wanted)
+      let v4 = udp(any, reuse: false)
+      guard v4 >= 0 else {
+        if wanted != 0 { throw bindFailure(any, -v4) }
+        continue
+      }
+      let port = localPort(v4)
+      let v6 = udp(Address(host: .v6(high: 0, low: 0, zone: 0), port: port), reuse: false)
+      if v6 == -EADDRINUSE {
+        Glibc.close(v4)
+        if wanted != 0 { throw bindFailure(any, EADDRINUSE) }
+        continue
+      }
+      return (v4, v6, port)  // v6 is negative on hosts without IPv6: IPv4 alone will do
+    }
+    throw MusterError(
+      "no free UDP port", hint: "end other programs, or choose a port with --listen HOST:PORT")
+  }
+
+  private static func bindFailure(_ address: Address, _ code: Int32) -> MusterError {
+    switch code {
+    case EADDRINUSE:
+      MusterError(
+        "UDP port \(address.port) is in use",
+        hint: "choose another with --listen HOST:PORT, or leave --listen away for a free one")
+    case EADDRNOTAVAIL:
+      MusterError(
+        "\(address.hostText) is not an address of this machine",
+        hint: "see them with muster doctor")
+    default:
+      MusterError(
+        "cannot listen on \(address) (\(SystemError.text(of: code)))",
+        hint: "choose another with --listen HOST:PORT")
+    }
+  }
+
+  /// A non-blocking socket; negative for an error number.
+  package static func udp(_ address: Address, reuse: Bool) -> Int32 {
+    address.socketAddress.withSockAddr { pointer, length in
+      muster_udp_open(
+        address.isIPv6 ? AF_INET6 : AF_INET, pointer, UInt32(length), reuse ? 1 : 0, 1, bufferBytes)
+    }
+  }
+
+  private static func localPort(_ descriptor: Int32) -> UInt16 {
+    localAddress(descriptor)?.port ?? 0
+  }
+
+  /// What a socket is bound to; of a connected one, the address that its datagrams leave from.
+  package static func localAddress(_ descriptor: Int32) -> Address? {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutablePointer(to: &storage) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
+        getsockname(descriptor, raw, &length) == 0 ? Address(raw) : nil
+      }
+    }
+  }
+
+  private static func adopt(
+    _ descriptor: Int32, on loop: any EventLoop,
+    handler: @Sendable @escaping () -> DatagramHandler
+  ) async throws(MusterError) -> Socket {
+    do {
+      let channel = try await DatagramBootstrap(group: loop)
+        .channelOption(.datagramVectorReadMessageCount, value: 16)
+        .channelOption(
+          .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * 2048)
+        )
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(handler())
+          }
+        }
+        .withBoundSocket(descriptor).get()
+      return Socket(descriptor: descriptor, channel: channel)
+    } catch {
+      throw MusterError("cannot use the UDP socket (\(error))", hint: "try again")
+    }
+  }
+
+  // MARK: Sending
+
+  /// Sends one datagram at once. What the network does not take is lost, as on the network: nothing
+  /// piles up here. Not by way of swift-nio, which closes the socket for good when there is no
+  /// route for a moment.
+  package func send(_ datagram: [UInt8], to address: Address) {
+    guard let socket = address.isIPv6 ? v6 : v4 else { return }
+    transmit(datagram, socket, address, interface: address.zone, source: nil)
+  }
+
+  /// Sends by multicast and broadcast out of every given interface. One that refuses is passed
+  /// over: an interface may vanish at any moment, and others still work.
+  package func broadcast(_ datagram: [UInt8], via interfaces: [NetworkInterface]) {
+    var hasMulticastV6: [UInt32] = []
+    for interface in interfaces {
+      if interface.address.isIPv6 {
+        guard let v6, interface.supportsMulticast, !hasMulticastV6.contains(interface.index) else {
+          continue
+        }
+        hasMulticastV6.append(interface.index)
+        transmit(datagram, v6, Discovery.groupV6, interface: interface.index, source: nil)
+      } else if let v4 {
+        let source = interface.address
+        // Loopback serves multicast although it does not say so.
+        if interface.supportsMulticast || interface.isLoopback {
+          transmit(
+            datagram, v4, Discovery.groupV4, interface: interface.index, source: source)
+        }
+        if let broadcast = interface.broadcast {
+          transmit(datagram, v4, broadcast, interface: interface.index, source: source)
+        }
+      }
+    }
+  }
+
+  private func transmit(
+    _ datagram: [UInt8], _ socket: Socket, _ destination: Address, interface: UInt32,
+    source: Address?
+  ) {
+    bytesSent &+= UInt64(datagram.count)
+    let family = destination.isIPv6 ? AF_INET6 : AF_INET
+    destination.withHostBytes { host in
+      guard let source else {
+        _ = muster_send_via(
+          socket.descriptor, family, host, destination.port, interface, nil, datagram,
+          UInt32(datagram.count))
+        return
+      }
+      source.withHostBytes { own in
+        _ = muster_send_via(
+          socket.descriptor, family, host, destination.port, interface, own, datagram,
+          UInt32(datagram.count))
+      }
+    }
+  }
+
+  /// Joins the discovery groups on every given interface; being a member already is fine.
+  package func joinGroups(on interfaces: [NetworkInterface]) {
+    for interface in interfaces {
+      if interface.address.isIPv6 {
+        guard let discoveryV6 else { continue }
+        Discovery.groupV6.withHostBytes {
+          _ = muster_join_group(discoveryV6.descriptor, AF_INET6, $0, interface.index)
+        }
+      } else if let discoveryV4 {
+        Discovery.groupV4.withHostBytes {
+          _ = muster_join_group(discoveryV4.descriptor, AF_INET, $0, interface.index)
+        }
+      }
+    }
+  }
+
+  /// NIO's channels of all sockets, for closing: nothing is sent any more.
+  package func takeChannels() -> [any NIOCore.Channel] {
+    defer { (v4, v6, discoveryV4, discoveryV6) = (nil, nil, nil, nil) }
+    return [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
+  }
+}
+
+/// Hands each datagram on, on the event loop.
+package final class DatagramHandler: ChannelInboundHandler, Sendable {
+  package typealias InboundIn = AddressedEnvelope<ByteBuffer>
+
+  private let receive: @Sendable ([UInt8], Address) -> Void
+
+  package init(receive: @escaping @Sendable ([UInt8], Address) -> Void) { self.receive = receive }
+
+  package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let envelope = unwrapInboundIn(data)
+    guard let source = Address(envelope.remoteAddress) else { return }
+    receive(envelope.data.withUnsafeReadableBytes { Array($0) }, source)
+  }
+
+  /// Errors of single datagrams (ICMP refusals, full buffers) concern nobody: the engines ask
+  /// again.
+  package func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+}

@@ -1,0 +1,198 @@
+import MusterBase
+import MusterCodecs
+import MusterCore
+import MusterDevices
+import MusterMedia
+
+/// The thread that turns everyone's Opus packets into one sound.
+///
+/// Each member has a jitter buffer and a decoder; every 20 ms, at the sink's own pace, each gives a
+/// frame, and the mix is written.
+package final class AudioPlayout: Sendable {
+  private enum Input: Sendable {
+    case packet(ReceivedAudio, LinkID, at: Instant)
+    case ended(LinkID)
+  }
+
+  /// What the playout tells about a member, a few times a second.
+  package struct Report: Sendable {
+    package var link: LinkID
+    /// The sound stamped so leaves the loudspeaker at that time.
+    package var timestamp: UInt32
+    package var playedAt: Instant
+    package var lostPercent: Double
+  }
+
+  /// Two seconds of 17 speakers.
+  private static let inputCapacity = 2048
+  private static let framesPerReport = 10
+
+  private let sink: any AudioSink
+  private let echo: EchoControl?
+  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let record: @Sendable (DecodedAudio, LinkID) -> Void
+  private let ended: @Sendable (LinkID) -> Void
+  private let report: @Sendable ([Report]) -> Void
+  private let failed: @Sendable (MusterError) -> Void
+
+  package init(
+    sink: any AudioSink, echo: EchoControl?,
+    record: @escaping @Sendable (DecodedAudio, LinkID) -> Void,
+    ended: @escaping @Sendable (LinkID) -> Void,
+    report: @escaping @Sendable ([Report]) -> Void,
+    failed: @escaping @Sendable (MusterError) -> Void
+  ) {
+    self.sink = sink
+    self.echo = echo
+    self.record = record
+    self.ended = ended
+    self.report = report
+    self.failed = failed
+  }
+
+  package func play(_ packet: ReceivedAudio, from link: LinkID, at now: Instant) {
+    inputs.add(.packet(packet, link, at: now))
+  }
+
+  package func end(_ link: LinkID) { inputs.add(.ended(link)) }
+
+  package func start() -> WorkerThread { WorkerThread("muster-playout") { self.run() } }
+
+  package func stop() { inputs.close() }
+
+  private func run() {
+    var speakers = PeerTable<LinkID, Speaker>()
+    var frames = 0
+    let mixer = AudioMixer()
+    defer { sink.close() }
+    do {
+      while !inputs.isClosed {
+        // With nobody speaking in any call there is nothing to pace: sleep until someone does.
+        let arrived = speakers.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
+        for input in arrived { try take(input, &speakers) }
+        let now = BootClock.now
+        var mixed: [[Int16]] = []
+        for index in 0..<speakers.count {
+          let decoded = try speakers[at: index].next(at: now)
+          for audio in decoded { record(audio, speakers.keys[index]) }
+          mixed.append(Speaker.joined(decoded.map(\.pcm)))
+        }
+        guard !speakers.isEmpty else { continue }
+        let pcm = mixer.mix(mixed)
+        echo?.play(pcm)
+        try sink.write(pcm)
+        frames += 1
+        if frames % Self.framesPerReport == 0 { report(reports(speakers)) }
+      }
+    } catch let error as DeviceError {
+      failed(MusterError(error.what, hint: error.hint))
+    } catch {
+      failed(MusterError("cannot play sound (\(error))", hint: "try another --speaker"))
+    }
+  }
+
+  private func take(_ input: Input, _ speakers: inout PeerTable<LinkID, Speaker>) throws {
+    switch input {
+    case .packet(let packet, let link, let arrival):
+      if speakers[link] == nil { speakers[link] = Speaker(decoder: try OpusDecoder()) }
+      _ = speakers.update(link) { $0.insert(packet, at: arrival) }
+    case .ended(let link):
+      speakers[link] = nil
+      ended(link)
+    }
+  }
+
+  private func reports(_ speakers: PeerTable<LinkID, Speaker>) -> [Report] {
+    let playedAt = BootClock.now + sink.delay
+    return speakers.compactMap { link, speaker in
+      guard let timestamp = speaker.playingTimestamp else { return nil }
+      return Report(
+        link: link, timestamp: timestamp, playedAt: playedAt, lostPercent: speaker.lostPercent)
+    }
+  }
+}
+
+/// 20 ms of one member's sound.
+package struct DecodedAudio: Sendable {
+  package var pcm: [Int16]
+  /// 48 kHz, of the first sample.
+  package var timestamp: UInt32
+  /// When it was captured, by the sender's clock; nil before its first report.
+  package var capturedAt: Instant?
+}
+
+/// One member's jitter buffer and decoder.
+package struct Speaker {
+  private let decoder: OpusDecoder
+  private var buffer = AudioJitterBuffer()
+  /// A timestamp and the capture time that belongs to it.
+  private var anchor: (timestamp: UInt32, capturedAt: Instant)?
+  private(set) var playingTimestamp: UInt32?
+
+  package init(decoder: OpusDecoder) { self.decoder = decoder }
+
+  package var lostPercent: Double {
+    let statistics = buffer.statistics
+    let total = statistics.received + statistics.lost
+    return total == 0 ? 0 : 100 * Double(statistics.lost) / Double(total)
+  }
+
+  package mutating func insert(_ packet: ReceivedAudio, at now: Instant) {
+    if let capturedAt = packet.capturedAt { anchor = (packet.timestamp, capturedAt) }
+    buffer.insert(
+      sequence: packet.sequence, timestamp: packet.timestamp, payload: packet.payload,
+      level: packet.level, at: now)
+  }
+
+  /// The next frames; nothing while the member is silent, two when the buffer catches up.
+  package mutating func next(at now: Instant) throws -> [DecodedAudio] {
+    var frames: [DecodedAudio] = []
+    let steps = buffer.next(at: now)
+    for (position, step) in steps.enumerated() {
+      guard let pcm = try decode(step) else { continue }
+      let timestamp = timestamp(of: step, before: steps.count - 1 - position)
+      playingTimestamp = timestamp
+      frames.append(
+        DecodedAudio(pcm: pcm, timestamp: timestamp, capturedAt: captureTime(of: timestamp)))
+    }
+    return frames
+  }
+
+  private func decode(_ step: AudioJitterBuffer.Playout) throws -> [Int16]? {
+    switch step {
+    case .silence: nil
+    // What a hostile or confused sender calls Opus is concealed like a loss.
+    case .decode(let packet, _): (try? decoder.decode(packet)) ?? decoder.conceal()
+    case .recover(let following): (try? decoder.recover(from: following)) ?? decoder.conceal()
+    case .conceal: decoder.conceal()
+    }
+  }
+
+  /// The buffer tells the timestamp of the last packet it handed out; `later` more came after this.
+  private func timestamp(of step: AudioJitterBuffer.Playout, before later: Int) -> UInt32 {
+    if case .decode = step, let timestamp = buffer.playingTimestamp {
+      return timestamp &- UInt32(later * AudioFormat.samplesPerFrame)
+    }
+    let following = playingTimestamp ?? buffer.playingTimestamp ?? 0
+    return following &+ UInt32(AudioFormat.samplesPerFrame)
+  }
+
+  private func captureTime(of timestamp: UInt32) -> Instant? {
+    guard let anchor else { return nil }
+    let samples = Int64(Int32(bitPattern: timestamp &- anchor.timestamp))
+    return anchor.capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000)
+  }
+
+  /// Two frames blended into the time of one, when the buffer catches up.
+  package static func joined(_ frames: [[Int16]]) -> [Int16] {
+    guard let last = frames.last else {
+      return [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
+    }
+    guard frames.count > 1, let first = frames.first, first.count == last.count else { return last }
+    let count = Int32(last.count)
+    return last.indices.map { index in
+      let weight = Int32(index)
+      return Int16((Int32(first[index]) * (count - weight) + Int32(last[index]) * weight) / count)
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import Glibc
+import MusterBase
+import MusterCrypto
+import MusterDevices
+
+/// The directory that holds a node's identity, locked while a node uses it.
+///
+/// The lock is the kernel's (`flock`), so that a killed process leaves none behind.
+public final class DataDirectory: Sendable {
+  public let path: String
+  private let lock: Int32
+
+  private init(path: String, lock: Int32) {
+    self.path = path
+    self.lock = lock
+  }
+
+  deinit { close(lock) }
+
+  /// `$XDG_DATA_HOME/muster`, else `~/.local/share/muster`.
+  public static var defaultPath: String? {
+    if let base = environment("XDG_DATA_HOME"), base.hasPrefix("/") { return base + "/muster" }
+    return environment("HOME").map { $0 + "/.local/share/muster" }
+  }
+
+  private static func environment(_ name: String) -> String? {
+    guard let value = getenv(name) else { return nil }
+    let text = String(cString: value)
+    return text.isEmpty ? nil : text
+  }
+
+  /// Opens and locks a directory, making it (mode 0700) where there is none.
+  ///
+  /// Returns nil when another process holds it.
+  public static func open(_ path: String) throws(MusterError) -> DataDirectory? {
+    try makeDirectories(path)
+    let file = path + "/lock"
+    let descriptor = Glibc.open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw MusterError(
+        "cannot write to the data directory \(path) (\(SystemError.last))",
+        hint: "check its permissions, or use --data with a directory of yours")
+    }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let reason = errno
+      close(descriptor)
+      if reason == EWOULDBLOCK { return nil }
+      throw MusterError(
+        "cannot lock the data directory \(path) (\(SystemError.text(of: reason)))",
+        hint: "use --data with a directory on a local disk")
+    }
+    return DataDirectory(path: path, lock: descriptor)
+  }
+
+  private static func makeDirectories(_ path: String) throws(MusterError) {
+    var made = path.hasPrefix("/") ? "" : "."
+    for part in path.split(separator: "/") {
+      made += "/" + part
+      guard mkdir(made, 0o700) != 0, errno != EEXIST else { continue }
+      throw MusterError(
+        "cannot make the directory \(made) (\(SystemError.last))",
+        hint: "check the permissions above it, or use --data with a directory of yours")
+    }
+  }
+
+  /// The identity kept here; made and written at the first use.
+  public func identity() throws(MusterError) -> Identity {
+    let file = path + "/identity"
+    if let seed = try Self.read(file, atMost: 64) {
+      guard seed.count == 32, let identity = Identity(seed: seed) else {
+        throw MusterError(
+          "the identity file \(file) is damaged",
+          hint: "restore it from a copy, or move it away to get a new identity")
+      }
+      return identity
+    }
+    var entropy = Entropy.system
+    let identity = Identity(generating: &entropy)
+    let failure = identity.withSeed { Self.writeDurably($0, to: file) }
+    if let failure {
+      throw MusterError(
+        "cannot write the identity file \(file) (\(failure))",
+        hint: "check the disk's free space and the directory's permissions")
+    }
+    return identity
+  }
+
+  private static func read(_ file: String, atMost limit: Int) throws(MusterError) -> [UInt8]? {
+    let descriptor = Glibc.open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return nil }
+      throw MusterError(
+        "cannot read \(file) (\(SystemError.last))", hint: "check its owner and permissions")
+    }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: limit)
+    let count = Glibc.read(descriptor, &bytes, limit)
+    guard count >= 0 else {
+      throw MusterError("cannot read \(file) (\(SystemError.last))", hint: "check the disk")
+    }
+    return Array(bytes.prefix(count))
+  }
+
+  /// Writes beside, syncs, then renames: whoever is killed leaves the old file or the new one.
+  private static func writeDurably(_ bytes: UnsafeRawBufferPointer, to file: String) -> String? {
+    let temporary = file + ".new"
+    let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { return SystemError.last }
+    let written = write(descriptor, bytes.baseAddress, bytes.count)
+    guard written == bytes.count, fsync(descriptor) == 0 else {
+      let reason = SystemError.last
+      close(descriptor)
+      return reason
+    }
+    close(descriptor)
+    guard rename(temporary, file) == 0 else { return SystemError.last }
+    return syncFolder(of: file)
+  }
+
+  /// A power cut must not take the new name away again.
+  private static func syncFolder(of file: String) -> String? {
+    let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
+    let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return SystemError.last }
+    defer { close(descriptor) }
+    return fsync(descriptor) == 0 || errno == EINVAL ? nil : SystemError.last
+  }
+}

@@ -1,0 +1,308 @@
+import Foundation
+import GRDB
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterDevices
+
+/// What a node must remember: channels with their keys, signed entries, and whose name has which
+/// key.
+///
+/// SQLite in the data directory. A transaction is there or it is not, also after `kill -9`, a full
+/// disk or a power cut: write-ahead log, synchronous mode FULL.
+public final class Store: Sendable {
+  /// One thing to remember or to forget.
+  public enum Change: Sendable {
+    case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
+    case forget([EntryID], channel: ChannelID)
+    /// People have been told of this message.
+    case shown(EntryID, channel: ChannelID)
+    case key(EpochKey, channel: ChannelID)
+    case identity(KnownIdentity, channel: ChannelID)
+    /// Where members of a channel that is kept have met, as `HOST:PORT`, best first.
+    case rendezvous([String], channel: ChannelID)
+  }
+
+  private let queue: DatabaseQueue
+  private let path: String
+
+  private init(queue: DatabaseQueue, path: String) {
+    self.queue = queue
+    self.path = path
+  }
+
+  // MARK: Opening
+
+  /// Opens the store of a directory, making it or bringing it up to date where need be.
+  public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
+    let path = directory.path + "/muster.sqlite"
+    // Made here, so that nobody else can ever read it; SQLite gives its other files the same mode.
+    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw MusterError(
+        "cannot open \(path) (\(SystemError.last))",
+        hint: "check its permissions, or use --data with a directory of yours")
+    }
+    close(descriptor)
+    do {
+      var configuration = GRDB.Configuration()
+      configuration.busyMode = .timeout(5)
+      configuration.prepareDatabase { database in
+        // Not by `configuration.journalMode`: after this, it would set synchronous to NORMAL, and
+        // write to the file, also to one of a newer version.
+        try database.execute(sql: "PRAGMA journal_mode = WAL")
+        try database.execute(sql: "PRAGMA synchronous = FULL")
+      }
+      let queue = try DatabaseQueue(path: path, configuration: configuration)
+      let migrator = Schema.migrator
+      let isFromFuture = try queue.read { try migrator.hasBeenSuperseded($0) }
+      guard !isFromFuture else {
+        throw MusterError(
+          "\(path) was written by a newer version of muster",
+          hint: "update this one, or use --data with another directory")
+      }
+      try migrator.migrate(queue)
+      return Store(queue: queue, path: path)
+    } catch { throw explained(error, path) }
+  }
+
+  package static func explained(_ error: any Error, _ path: String) -> MusterError {
+    if let error = error as? MusterError { return error }
+    if error is RowDecodingError { return damaged(path) }
+    guard let error = error as? DatabaseError else {
+      return MusterError("cannot use \(path) (\(error))", hint: "check the disk")
+    }
+    switch error.resultCode {
+    case .SQLITE_FULL:
+      return MusterError(
+        "the disk is full: \(path) cannot be written", hint: "make room; nothing was lost")
+    case .SQLITE_NOTADB, .SQLITE_CORRUPT: return damaged(path)
+    case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
+      return MusterError(
+        "\(path) cannot be written", hint: "check its owner and permissions")
+    case .SQLITE_IOERR:
+      return MusterError(
+        "the disk fails: \(path) cannot be used (\(error.message ?? "I/O error"))",
+        hint: "check the disk and its free space")
+    default:
+      return MusterError(
+        "cannot use \(path) (\(error.message ?? error.resultCode.description))",
+        hint: "check the disk, or use --data with another directory")
+    }
+  }
+
+  private static func damaged(_ path: String) -> MusterError {
+    MusterError(
+      "\(path) is damaged",
+      hint: "restore it from a copy, or move it away: channels then need new invites")
+  }
+
+  /// SQLite's own word for when it waits for the disk, for tests; 2 is FULL.
+  package var synchronous: Int? {
+    try? queue.read { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+  }
+
+  private func read<T>(_ body: (Database) throws -> T) throws(MusterError) -> T {
+    do { return try queue.read(body) } catch { throw Self.explained(error, path) }
+  }
+
+  private func write(_ body: (Database) throws -> Void) throws(MusterError) {
+    do { try queue.write(body) } catch { throw Self.explained(error, path) }
+  }
+
+  // MARK: Channels
+
+  /// Every channel, the one known for longest first.
+  public func channels() throws(MusterError) -> [StoredChannel] {
+    try read { database in
+      try Row.fetchAll(database, sql: "SELECT * FROM channel ORDER BY createdAt, name").compactMap {
+        try Self.channel($0, database)
+      }
+    }
+  }
+
+  /// The channel of this id; nil for one that is not known.
+  public func channel(_ id: ChannelID) throws(MusterError) -> StoredChannel? {
+    try read { database in
+      let row = try Row.fetchOne(
+        database, sql: "SELECT * FROM channel WHERE id = ?", arguments: [Data(id.key.bytes)])
+      return try row.flatMap { try Self.channel($0, database) }
+    }
+  }
+
+  /// The channel of this name that has an owner or a key of its own, else an open one.
+  public func channel(named name: String) throws(MusterError) -> StoredChannel? {
+    let named = try channels().filter { $0.name == name }
+    return named.last { !$0.keys.isEmpty } ?? named.last
+  }
+
+  /// Puts a channel and its keys in, or in the place of what was known of it; keys are only added.
+  public func save(_ channel: StoredChannel) throws(MusterError) {
+    try write { database in
+      try database.execute(
+        sql: """
+          INSERT OR REPLACE INTO channel
+          (id, name, genesis, createdAt, ticketGrant, ticketSeed, peers, rendezvous)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+          """,
+        arguments: [
+          Data(channel.id.key.bytes), channel.name, channel.genesis.map { Data($0) },
+          Int64(clamping: channel.createdAt), channel.ticket.map { Data($0.grant) },
+          channel.ticket.map { Data($0.seed) }, channel.peers.joined(separator: "\n"),
+          channel.rendezvous.joined(separator: "\n"),
+        ])
+      for key in channel.keys { try Self.insert(key, channel.id, database) }
+    }
+  }
+
+  private static func channel(_ row: Row, _ database: Database) throws -> StoredChannel? {
+    // `decode` throws where a subscript would trap: a damaged file may hold anything anywhere.
+    let bytes = try row.decode(Data.self, forColumn: "id")
+    guard let key = Bytes32(bytes) else { return nil }
+    var channel = StoredChannel(
+      id: ChannelID(key), name: try row.decode(forColumn: "name"),
+      createdAt: try seconds(row, "createdAt"))
+    channel.genesis = try row.decode(Data?.self, forColumn: "genesis").map { Array($0) }
+    if let grant = try row.decode(Data?.self, forColumn: "ticketGrant"),
+      let seed = try row.decode(Data?.self, forColumn: "ticketSeed")
+    {
+      channel.ticket = StoredChannel.Ticket(grant: Array(grant), seed: Array(seed))
+    }
+    channel.peers = try lines(row, "peers")
+    channel.rendezvous = try lines(row, "rendezvous")
+    let keys = try Row.fetchAll(
+      database, sql: "SELECT number, secret FROM epochKey WHERE channel = ? ORDER BY number",
+      arguments: [bytes])
+    channel.keys = try keys.compactMap { row in
+      let number = UInt32(clamping: try row.decode(Int64.self, forColumn: "number"))
+      return ChannelKey(secret: Array(try row.decode(Data.self, forColumn: "secret")))
+        .map { EpochKey(number: number, key: $0) }
+    }
+    return channel
+  }
+
+  private static func seconds(_ row: Row, _ column: String) throws -> UInt64 {
+    UInt64(clamping: try row.decode(Int64.self, forColumn: column))
+  }
+
+  package static func lines(_ row: Row, _ column: String) throws -> [String] {
+    try row.decode(String.self, forColumn: column).split(separator: "\n").map { String($0) }
+  }
+
+  private static func insert(
+    _ key: EpochKey, _ channel: ChannelID, _ database: Database
+  ) throws {
+    try database.execute(
+      sql: "INSERT OR REPLACE INTO epochKey (channel, number, secret) VALUES (?, ?, ?)",
+      arguments: [
+        Data(channel.key.bytes), Int64(key.number), key.key.withSecret { Data($0) },
+      ])
+  }
+
+  // MARK: Entries and identities
+
+  /// Adds what is kept of a channel to what a node joins.
+  package func fill(_ setup: inout ChannelSetup) throws(MusterError) {
+    setup.entries = try entries(of: setup.id)
+    setup.unshown = try unshown(in: setup.id)
+  }
+
+  /// The kept entries that people have not been told of, which they only ever are of messages.
+  public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
+    try read { database in
+      try Data.fetchAll(
+        database, sql: "SELECT id FROM entry WHERE channel = ? AND NOT isShown",
+        arguments: [Data(channel.key.bytes)]
+      ).compactMap { EntryID($0) }
+    }
+  }
+
+  /// The signed entries kept of a channel.
+  public func entries(of channel: ChannelID) throws(MusterError) -> [[UInt8]] {
+    try read { database in
+      try Data.fetchAll(
+        database, sql: "SELECT bytes FROM entry WHERE channel = ?",
+        arguments: [Data(channel.key.bytes)]
+      ).map { Array($0) }
+    }
+  }
+
+  /// All of `changes` in one transaction, or none.
+  public func apply(_ changes: [Change]) throws(MusterError) {
+    try write { database in
+      for change in changes { try Self.apply(change, database) }
+    }
+  }
+
+  private static func apply(_ change: Change, _ database: Database) throws {
+    switch change {
+    case .keep(let entry, let id, let channel):
+      try database.execute(
+        sql: "INSERT OR IGNORE INTO entry (channel, id, bytes) VALUES (?, ?, ?)",
+        arguments: [Data(channel.key.bytes), Data(id.bytes), Data(entry)])
+    case .forget(let ids, let channel):
+      for id in ids {
+        try database.execute(
+          sql: "DELETE FROM entry WHERE channel = ? AND id = ?",
+          arguments: [Data(channel.key.bytes), Data(id.bytes)])
+      }
+    case .shown(let id, let channel):
+      try database.execute(
+        sql: "UPDATE entry SET isShown = TRUE WHERE channel = ? AND id = ?",
+        arguments: [Data(channel.key.bytes), Data(id.bytes)])
+    case .key(let key, let channel): try insert(key, channel, database)
+    case .identity(let identity, let channel): try insert(identity, channel, database)
+    case .rendezvous(let texts, let channel):
+      try database.execute(
+        sql: "UPDATE channel SET rendezvous = ? WHERE id = ?",
+        arguments: [texts.joined(separator: "\n"), Data(channel.key.bytes)])
+    }
+  }
+
+  private static func insert(
+    _ identity: KnownIdentity, _ channel: ChannelID, _ database: Database
+  ) throws {
+    let id = Data(channel.key.bytes)
+    try database.execute(
+      sql: """
+        INSERT INTO identity (channel, name, key, firstSeen, lastSeen, isVerified)
+        VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (channel, name, key) DO UPDATE SET
+          lastSeen = max(lastSeen, excluded.lastSeen),
+          isVerified = isVerified OR excluded.isVerified
+        """,
+      arguments: [
+        id, identity.name, Data(identity.key.key.bytes), Int64(clamping: identity.firstSeen),
+        Int64(clamping: identity.lastSeen), identity.isVerified,
+      ])
+    let count = try Int.fetchOne(
+      database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
+    // With room for as many again, so that what takes milliseconds is not done every time.
+    guard let count, count > 2 * TrustBook.limit else { return }
+    try database.execute(
+      sql: """
+        DELETE FROM identity WHERE channel = ? AND NOT isVerified AND rowid NOT IN (
+          SELECT rowid FROM identity WHERE channel = ? AND NOT isVerified
+          ORDER BY lastSeen DESC LIMIT ?)
+        """,
+      arguments: [id, id, TrustBook.limit])
+  }
+
+  /// Who is known in a channel, those seen last at the end.
+  public func identities(of channel: ChannelID) throws(MusterError) -> [KnownIdentity] {
+    try read { database in
+      try Row.fetchAll(
+        database, sql: "SELECT * FROM identity WHERE channel = ? ORDER BY lastSeen",
+        arguments: [Data(channel.key.bytes)]
+      ).compactMap { row in
+        guard let key = Bytes32(try row.decode(Data.self, forColumn: "key")) else { return nil }
+        return KnownIdentity(
+          name: try row.decode(forColumn: "name"), key: NodeID(key),
+          firstSeen: try Self.seconds(row, "firstSeen"),
+          lastSeen: try Self.seconds(row, "lastSeen"),
+          isVerified: try row.decode(forColumn: "isVerified"))
+      }
+    }
+  }
+}

@@ -1,0 +1,234 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// Claims and ends on the table, and the call that follows from them.
+struct CallsBooks {
+  var claims: [SignedEntry] = []
+  var ends: [SignedEntry] = []
+  /// Who is in which call, since when.
+  var present: [(member: NodeID, participation: Participation)] = []
+  /// Who may neither start nor take over a call.
+  var listeners: [NodeID] = []
+
+  mutating func add(_ entries: SignedEntry...) {
+    for entry in entries {
+      if entry.entry.body.kind == .claim { claims.append(entry) } else { ends.append(entry) }
+    }
+  }
+
+  mutating func join(_ pen: Pen, _ call: UInt64, since joined: UInt64 = 0) {
+    present.append((pen.id, Participation(id: callID(call), joined: joined)))
+  }
+
+  func may(_ capability: Capability, _ member: NodeID) -> Bool {
+    capability == .joinCall || !listeners.contains(member)
+  }
+
+  var active: ActiveCall? {
+    CallLedger.active(claims: claims, ends: ends, present: present, may: may)
+  }
+
+  func isOver(_ call: UInt64) -> Bool {
+    CallLedger.isOver(callID(call), claims: claims, ends: ends, may: may)
+  }
+
+  func info(_ call: UInt64) -> CallInfo? {
+    CallLedger.info(of: callID(call), claims: claims, ends: ends, may: may)
+  }
+}
+
+struct CallsLedgerTests {
+  private var books = CallsBooks()
+  private var a = Pen(1)
+  private var b = Pen(2)
+  private var c = Pen(3)
+
+  @Test mutating func whoeverStartsACallIsItsInitiator() {
+    books.add(a.claim(7, lamport: 5, startedAt: 1000))
+    #expect(books.active == nil)
+    #expect(!books.isOver(7))
+    books.join(b, 7, since: 6)
+    books.join(a, 7, since: 5)
+    books.join(c, 9, since: 1)
+    let info = CallInfo(
+      id: callID(7), initiator: a.id, startedAt: 1000, term: 1, order: 5)
+    #expect(
+      books.active
+        == ActiveCall(
+          info: info, participants: [a.id, b.id].sorted(), byPresence: [a.id, b.id]))
+    #expect(books.info(7) == info)
+    #expect(books.info(9) == nil && !books.isOver(9))
+  }
+
+  @Test mutating func ofConcurrentCallsTheEarliestWithSomebodyInItStays() {
+    books.add(a.claim(7, lamport: 5), b.claim(8, lamport: 4), c.claim(9, lamport: 4))
+    books.join(a, 7)
+    #expect(books.active?.info.id == callID(7))
+    books.join(c, 9)
+    #expect(books.active?.info.id == callID(9))
+    books.join(b, 8)
+    #expect(books.active?.info.id == callID(8))
+  }
+
+  @Test mutating func theInitiatorEndsTheCall() {
+    books.add(a.claim(7, lamport: 5))
+    books.join(b, 7)
+    books.add(a.end(7, lamport: 6))
+    #expect(books.active == nil)
+    #expect(books.isOver(7))
+    #expect(books.info(7) == nil)
+  }
+
+  @Test mutating func anotherClaimOfTheInitiatorDoesNotBringItBack() {
+    books.add(a.claim(7, lamport: 5), a.end(7, lamport: 6), a.claim(7, lamport: 7))
+    books.join(a, 7)
+    #expect(books.active == nil)
+    #expect(books.isOver(7))
+  }
+
+  @Test mutating func aHandOverKeepsTheCallAndItsAge() {
+    books.add(a.claim(7, lamport: 5, startedAt: 1000))
+    books.add(b.claim(7, term: 2, lamport: 20, startedAt: 1000, order: 5))
+    books.join(b, 7)
+    let info = CallInfo(
+      id: callID(7), initiator: b.id, startedAt: 1000, term: 2, order: 5)
+    #expect(books.active?.info == info)
+    // The claim of the first term may be forgotten.
+    books.claims.removeFirst()
+    #expect(books.active?.info == info)
+  }
+
+  @Test mutating func anEndCoversTermsUpToItsOwn() {
+    books.add(a.claim(7, lamport: 5), b.claim(7, term: 2, lamport: 20, order: 5))
+    books.join(c, 7)
+    books.add(b.end(7, term: 2, lamport: 21))
+    #expect(books.isOver(7))
+    books.add(c.claim(7, term: 3, lamport: 22, order: 5))
+    #expect(books.active?.info.initiator == c.id)
+  }
+
+  @Test mutating func theSuccessorBeyondAPartitionOutlivesTheEndOfTheOldTerm() {
+    books.add(a.claim(7, lamport: 5), b.claim(7, term: 2, lamport: 20, order: 5))
+    books.join(b, 7)
+    books.add(a.end(7, lamport: 100))
+    #expect(books.active?.info.initiator == b.id)
+    #expect(!books.isOver(7))
+  }
+
+  @Test mutating func ofTwoSuccessorsTheFirstLeadsAndNeitherEndsTheOther() {
+    books.add(
+      a.claim(7, lamport: 5), c.claim(7, term: 2, lamport: 21, order: 5),
+      b.claim(7, term: 2, lamport: 20, order: 5))
+    books.join(c, 7)
+    #expect(books.active?.info.initiator == b.id)
+    books.add(b.end(7, term: 2, lamport: 30))
+    #expect(books.active?.info.initiator == c.id)
+    #expect(books.active?.info.term == 2)
+  }
+
+  @Test mutating func whoLeadsTwoSuccessorsEndsTheCallForBoth() throws {
+    books.add(
+      a.claim(7, lamport: 5), c.claim(7, term: 2, lamport: 21, order: 5),
+      b.claim(7, term: 2, lamport: 20, order: 5))
+    books.join(c, 7)
+    let info = try #require(books.info(7))
+    let bodies = CallLedger.ending(
+      info, by: b.id, claims: books.claims, ends: books.ends, may: books.may)
+    #expect(bodies.map(\.kind) == [.claim, .end])
+    for (index, body) in bodies.enumerated() {
+      books.add(b.sign(body, lamport: 30 + UInt64(index)))
+    }
+    #expect(books.isOver(7))
+  }
+
+  @Test mutating func anInitiatorAloneEndsItsOwnTerm() throws {
+    books.add(a.claim(7, lamport: 5), b.claim(7, term: 2, lamport: 20, order: 5))
+    let info = try #require(books.info(7))
+    let bodies = CallLedger.ending(
+      info, by: b.id, claims: books.claims, ends: books.ends, may: books.may)
+    #expect(bodies == [.end(CallEnd(call: callID(7), term: 2))])
+  }
+
+  /// Ends that their authors have no right to; each alone changes nothing.
+  @Test mutating func nobodyEndsTheCallOfAnother() {
+    books.add(a.claim(7, lamport: 5))
+    books.join(a, 7)
+    books.listeners = [c.id]
+    let call = books.active
+    let forged = [
+      b.end(7, term: 1, lamport: 9), b.end(7, term: 2, lamport: 9),
+      b.end(7, term: .max, lamport: 9), b.end(7, term: 0, lamport: 9),
+      a.end(7, term: 2, lamport: 9), a.end(7, term: 0, lamport: 9),
+      a.end(7, term: .max, lamport: 9), a.end(8, term: 1, lamport: 9),
+      c.end(7, term: 1, lamport: 9),
+    ]
+    for end in forged {
+      var other = books
+      other.add(end)
+      #expect(other.active == call)
+    }
+    books.ends = forged
+    #expect(books.active == call)
+    #expect(!books.isOver(7))
+  }
+
+  @Test mutating func whatARoleForbidsHasNoEffect() {
+    books.listeners = [c.id]
+    books.add(c.claim(9, lamport: 1))
+    books.join(c, 9)
+    #expect(books.active == nil)
+    #expect(!books.isOver(9))
+
+    books.add(a.claim(7, lamport: 5))
+    books.join(b, 7)
+    let call = books.active
+    books.add(
+      c.claim(7, lamport: 1), c.claim(7, term: 2, lamport: 6), c.end(7, term: 2, lamport: 7),
+      c.end(7, term: 1, lamport: 8))
+    #expect(books.active == call)
+    #expect(call?.info.initiator == a.id)
+  }
+
+  @Test mutating func aCallGoesWithTheRightToIt() {
+    books.add(a.claim(7, lamport: 5))
+    books.join(b, 7)
+    #expect(books.active != nil)
+    books.listeners = [a.id]
+    #expect(books.active == nil)
+    books.add(b.claim(7, term: 2, lamport: 9, order: 5))
+    #expect(books.active?.info.initiator == b.id)
+  }
+
+  @Test mutating func whoMayNotBeInACallIsNotInIt() {
+    books.add(a.claim(7, lamport: 5))
+    books.join(a, 7)
+    books.join(b, 7)
+    let (kept, barred) = (a.id, b.id)
+    let call = CallLedger.active(
+      claims: books.claims, ends: [], present: books.present,
+      may: { $0 != .joinCall || $1 != barred })
+    #expect(call?.participants == [kept])
+    #expect(call?.byPresence == [kept])
+  }
+
+  @Test mutating func whoHasBeenThereLongestComesFirst() {
+    books.add(a.claim(7, lamport: 5))
+    books.join(c, 7, since: 8)
+    books.join(b, 7, since: 8)
+    books.join(a, 7, since: 9)
+    #expect(books.active?.byPresence == [b.id, c.id].sorted() + [a.id])
+    #expect(books.active?.participants == [a.id, b.id, c.id].sorted())
+  }
+
+  @Test mutating func theLastTermIsNotCountedBeyond() throws {
+    books.add(a.claim(7, term: .max, lamport: 5), b.claim(7, term: .max, lamport: 6))
+    books.join(a, 7)
+    let info = try #require(books.info(7))
+    let bodies = CallLedger.ending(
+      info, by: a.id, claims: books.claims, ends: books.ends, may: books.may)
+    #expect(bodies == [.end(CallEnd(call: callID(7), term: .max))])
+  }
+}

@@ -1,0 +1,93 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import Testing
+
+/// What is told of the way from one view of the call to the next.
+struct CallsViewTests {
+  private let a = testIdentity(1).id
+  private let b = testIdentity(2).id
+  private let c = testIdentity(3).id
+
+  private func info(
+    _ call: UInt64, by initiator: NodeID, term: UInt32 = 1, order: UInt64? = nil
+  ) -> CallInfo {
+    CallInfo(
+      id: callID(call), initiator: initiator, startedAt: 0, term: term, order: order ?? call)
+  }
+
+  private func call(_ info: CallInfo, _ members: NodeID...) -> ActiveCall {
+    ActiveCall(info: info, participants: members.sorted(), byPresence: members)
+  }
+
+  private func events(
+    _ old: ActiveCall?, _ new: ActiveCall?, over: [UInt64] = [],
+    gone: (member: NodeID, reason: LeaveReason)? = nil
+  ) -> [ChannelEvent] {
+    CallView.events(from: old, to: new, isOver: { over.map(callID).contains($0) }, gone: gone)
+  }
+
+  @Test func nothingNewIsNotTold() {
+    let seven = call(info(7, by: a), a, b)
+    #expect(events(nil, nil).isEmpty)
+    #expect(events(seven, seven).isEmpty)
+  }
+
+  @Test func startsJoinsAndLeavesAreToldOnce() {
+    let seven = info(7, by: a)
+    #expect(events(nil, call(seven, a, b)) == [.callStarted(call(seven, a, b))])
+    #expect(
+      events(call(seven, a, b), call(seven, a, c)) == [
+        .callLeft(call(seven, a), b, .left), .callJoined(call(seven, a, c), c),
+      ])
+    let two = [b, c].sorted()
+    #expect(
+      events(call(seven, a), call(seven, a, b, c)) == [
+        .callJoined(call(seven, a, two[0]), two[0]),
+        .callJoined(call(seven, a, b, c), two[1]),
+      ])
+  }
+
+  @Test func whoIsGoneIsToldWithTheReason() {
+    let seven = info(7, by: a)
+    #expect(
+      events(call(seven, a, b), call(seven, a), gone: (b, .crashed)) == [
+        .callLeft(call(seven, a), b, .crashed)
+      ])
+    let last = events(call(seven, b), nil, gone: (b, .removed))
+    #expect(last.map(reason) == [.removed, nil])
+  }
+
+  private func reason(_ event: ChannelEvent) -> LeaveReason? {
+    if case .callLeft(_, _, let reason) = event { reason } else { nil }
+  }
+
+  @Test func aHandOverIsToldBetweenLeavesAndJoins() {
+    let (old, new) = (info(7, by: a), info(7, by: b, term: 2))
+    #expect(
+      events(call(old, a, b), call(new, b, c)) == [
+        .callLeft(call(old, b), a, .left), .callHandedOver(call(new, b)),
+        .callJoined(call(new, b, c), c),
+      ])
+  }
+
+  @Test func callsEndByTheirInitiatorByAnEarlierCallOrForLackOfPeople() {
+    let (seven, eight) = (info(7, by: a), info(8, by: b))
+    #expect(
+      events(call(seven, a, b), nil, over: [7]) == [.callEnded(seven, reason: "ended")])
+    #expect(
+      events(call(eight, b), call(seven, a, b)) == [
+        .callEnded(eight, reason: "merged"), .callStarted(call(seven, a, b)),
+      ])
+    #expect(
+      events(call(eight, b), call(seven, a, b), over: [8]) == [
+        .callEnded(eight, reason: "ended"), .callStarted(call(seven, a, b)),
+      ])
+    let nobody = ActiveCall(info: seven, participants: [], byPresence: [])
+    #expect(
+      events(call(seven, a), call(eight, b)) == [
+        .callLeft(nobody, a, .left), .callEnded(seven, reason: "empty"),
+        .callStarted(call(eight, b)),
+      ])
+  }
+}

@@ -1,0 +1,217 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// The one call of a channel, and who may do what in a created one.
+struct ChannelStateCallTests {
+  /// Everyone in a call that the first one started, one after the other.
+  private func talking(_ count: Int) -> ChannelStateWorld {
+    var world = ChannelStateWorld.mesh(count)
+    joinAll(&world)
+    return world
+  }
+
+  private func joinAll(_ world: inout ChannelStateWorld) {
+    for index in world.nodes.indices {
+      world.startOrJoin(index, proposing: UInt64(index) + 1)
+      world.run(for: .milliseconds(200))
+    }
+  }
+
+  @Test func whoComesJoinsTheCallThatIsOn() {
+    let world = talking(3)
+    for node in world.nodes {
+      #expect(node.state.isInCall && node.state.call?.info.id == callID(1))
+      #expect(node.state.call?.info.initiator == world.ids[0])
+      #expect(node.state.call?.participants == world.ids.sorted())
+      #expect(node.state.call?.byPresence == world.ids)
+      #expect(node.events.callsStarted == [callID(1)])
+      #expect(node.events.callEnds.isEmpty)
+    }
+  }
+
+  @Test(arguments: 2...5)
+  func ofCallsStartedAtOnceOneStays(_ count: Int) {
+    var world = ChannelStateWorld.mesh(count)
+    world.forgetEvents()
+    world.hold()
+    for index in 0..<count { world.startOrJoin(index, proposing: UInt64(10 - index)) }
+    for (index, node) in world.nodes.enumerated() {
+      #expect(node.state.call?.info.id == callID(UInt64(10 - index)))
+    }
+    world.release()
+    world.run(for: .seconds(2))
+    // All started under one counter: the smallest id stays.
+    for node in world.nodes {
+      #expect(node.state.isInCall)
+      #expect(node.state.call?.info.id == callID(UInt64(11 - count)))
+      #expect(node.state.call?.participants == world.ids.sorted())
+      #expect(node.events.callEnds.allSatisfy { $0 == CallEndReason.merged })
+      #expect(node.events.callsStarted.count == node.events.callEnds.count + 1)
+    }
+    #expect(world.nodes.last?.events.callEnds == [])
+  }
+
+  @Test func theCallIsOverWhenItsInitiatorLeavesIt() {
+    var world = talking(3)
+    world.forgetEvents()
+    world.act(0) { $0.leaveCall(at: $1) }
+    world.run(for: .seconds(1))
+    for node in world.nodes {
+      #expect(!node.state.isInCall && node.state.call == nil)
+      #expect(node.events.callEnds == [CallEndReason.ended])
+    }
+    // The next one is another.
+    world.startOrJoin(1, proposing: 7)
+    world.run(for: .seconds(1))
+    for node in world.nodes { #expect(node.state.call?.info.id == callID(7)) }
+  }
+
+  @Test func theCallGoesOnWhenAnotherLeavesIt() {
+    var world = talking(3)
+    world.forgetEvents()
+    world.act(1) { $0.leaveCall(at: $1) }
+    world.run(for: .seconds(1))
+    for node in world.nodes {
+      #expect(node.state.call?.participants == [world.ids[0], world.ids[2]].sorted())
+      #expect(node.events.callEnds.isEmpty)
+    }
+    #expect(!world.nodes[1].state.isInCall)
+    #expect(world.nodes[0].state.member(world.ids[1])?.isInCall == false)
+  }
+
+  @Test func whoLeavesTheChannelEndsItsCall() {
+    var world = talking(3)
+    world.forgetEvents()
+    world.act(0) { $0.leave(at: $1) }
+    world.run(for: .seconds(1))
+    #expect(world.nodes[0].state.isSettled)
+    for index in [1, 2] {
+      #expect(world.nodes[index].events.callEnds == [CallEndReason.ended])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.left])
+    }
+  }
+
+  @Test func aVanishedInitiatorIsFollowedByWhoWasThereLongest() {
+    var world = talking(3)
+    world.forgetEvents()
+    world.crash(0)
+    world.run(for: .seconds(8))
+    for node in world.upNodes {
+      #expect(node.state.call?.participants == [world.ids[1], world.ids[2]].sorted())
+      #expect(node.events.handedOverTo.isEmpty)
+    }
+    world.run(for: .seconds(10))
+    for node in world.upNodes {
+      #expect(node.events.handedOverTo == [world.ids[1]])
+      #expect(node.state.call?.info.term == 2 && node.state.call?.info.id == callID(1))
+      #expect(node.events.callEnds.isEmpty)
+    }
+    // Who comes back is one among others.
+    world.comeBack(0, bootID: 2, to: [1, 2], .replaced)
+    world.run(for: .seconds(2))
+    world.startOrJoin(0, proposing: 9)
+    world.run(for: .seconds(2))
+    for node in world.nodes {
+      #expect(node.state.call?.info.initiator == world.ids[1])
+      #expect(node.state.call?.participants == world.ids.sorted())
+    }
+  }
+
+  // MARK: Created channels
+
+  private func club(_ count: Int, _ role: Role, endsWithInitiator: Bool) -> ChannelStateWorld {
+    var world = ChannelStateWorld(
+      count, settings: ChannelSettings(callEndsWithInitiator: endsWithInitiator))
+    for member in world.ids.dropFirst() {
+      world.act(0) { $0.grant(role, to: member, expiresAt: 0, at: $1) }
+    }
+    for index in 1..<count { world.connect(index, to: Array(0..<index)) }
+    world.run(for: .seconds(2))
+    return world
+  }
+
+  @Test func aCallMayEndWithItsInitiator() {
+    var world = club(3, .presenter, endsWithInitiator: true)
+    joinAll(&world)
+    #expect(world.nodes.allSatisfy { $0.state.call?.participants.count == 3 })
+    world.forgetEvents()
+    world.crash(0)
+    world.run(for: .seconds(20))
+    for node in world.upNodes {
+      #expect(!node.state.isInCall && node.state.call == nil)
+      #expect(node.events.handedOverTo.isEmpty)
+      #expect(node.events.callEnds == [CallEndReason.empty])
+    }
+  }
+
+  @Test func onlyPresentersStartCalls() {
+    var world = club(2, .attendee, endsWithInitiator: false)
+    #expect(world.nodes[1].state.ownMember.role == .attendee)
+    world.startOrJoin(1, proposing: 1)
+    world.run(for: .seconds(1))
+    #expect(world.nodes.allSatisfy { $0.state.call == nil && !$0.state.isInCall })
+    world.startOrJoin(0, proposing: 2)
+    world.startOrJoin(1, proposing: 3)
+    world.run(for: .seconds(1))
+    #expect(world.nodes.allSatisfy { $0.state.call?.info.id == callID(2) && $0.state.isInCall })
+  }
+
+  @Test func aStrangerIsNobodyUntilItIsGrantedARole() {
+    var world = ChannelStateWorld(2, settings: ChannelSettings())
+    let stranger = world.ids[1]
+    world.connect(1, to: [0])
+    world.say(1, "early")
+    world.run(for: .seconds(1))
+    #expect(world.nodes[0].state.members.isEmpty && world.nodes[0].events.texts.isEmpty)
+    #expect(world.nodes[0].state.refusal(of: stranger) == .noGrant)
+    world.act(0) { $0.grant(.presenter, to: stranger, expiresAt: 0, at: $1) }
+    world.run(for: .seconds(1))
+    #expect(world.nodes[0].state.members.map(\.role) == [.presenter])
+    #expect(world.nodes[0].events.texts == ["early"])
+    #expect(world.nodes[1].events.contains(.ownRoleChanged(.presenter)))
+    world.act(0) { $0.grant(.none, to: stranger, expiresAt: 0, at: $1) }
+    world.run(for: .seconds(1))
+    #expect(world.nodes[0].events.left.map(\.reason) == [.removed])
+    #expect(world.nodes[0].state.refusal(of: stranger) == .removed)
+  }
+
+  @Test func keysThatNobodySpokeOfPushNothingOut() {
+    var world = club(3, .presenter, endsWithInitiator: false)
+    joinAll(&world)
+    world.say(1, "stays")
+    world.run(for: .seconds(1))
+    world.forgetEvents()
+    let (neighbour, lamport) = (world.ids[1], Entry.lamportLimit)
+    for number in 0..<20 {
+      let stranger = testIdentity(UInt64(900 + number))
+      var bodies: [EntryBody] = (0..<30).map {
+        .claim(CallClaim(call: callID(UInt64(500 + $0)), term: 1, startedAt: 0, order: 0))
+      }
+      bodies += (0..<30).map { _ in
+        .message(Message(sentAt: 0, after: [], to: nil, content: [0x78]))
+      }
+      bodies.append(
+        .presence(Presence(bootID: 1, flags: [], name: "x", call: nil, layers: [])))
+      bodies.append(
+        .grant(
+          Grant(
+            subject: stranger.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)))
+      for (index, body) in bodies.enumerated() {
+        let entry = SignedEntry.sign(
+          Entry(author: stranger.id, sequence: UInt64(index), lamport: lamport, body: body),
+          by: stranger, in: world.channel)
+        world.act(0) { $0.receive(.entry(entry.bytes), from: neighbour, at: $1) }
+      }
+    }
+    world.run(for: .seconds(2))
+    #expect(world.agree)
+    for node in world.nodes {
+      #expect(node.state.call?.info.id == callID(1) && node.state.members.count == 2)
+      #expect(node.state.history.map(\.text) == ["stays"])
+      #expect(node.events.isEmpty)
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// Who is there and what is said, as members who are linked to each other see it.
+struct ChannelStateTests {
+  @Test(arguments: 2...5)
+  func everyoneKnowsEveryoneOnce(_ count: Int) {
+    let world = ChannelStateWorld.mesh(count)
+    #expect(world.agree)
+    for node in world.nodes {
+      let others = world.ids.filter { $0 != node.id }.sorted()
+      #expect(node.state.members.map(\.id) == others)
+      #expect(node.events.joined.sorted() == others)
+      #expect(node.events.count == others.count)
+    }
+  }
+
+  @Test func theEndsOfAChainKnowEachOtherUntilItBreaks() {
+    var world = ChannelStateWorld(5)
+    for index in 1..<5 { world.connect(index, to: [index - 1]) }
+    world.run(for: .seconds(3))
+    for node in world.nodes { #expect(node.state.members.count == 4) }
+    world.forgetEvents()
+    world.disconnect(2, from: [3], .crashed)
+    world.run(for: .seconds(3))
+    #expect(world.nodes[0].events.left.map(\.id).sorted() == world.ids[3...].sorted())
+    #expect(world.nodes[0].events.left.allSatisfy { $0.reason == .crashed })
+    #expect(world.nodes[0].state.members.map(\.id) == world.ids[1...2].sorted())
+    #expect(world.nodes[4].state.members.map(\.id) == [world.ids[3]])
+    world.connect(2, to: [3])
+    world.run(for: .seconds(3))
+    for node in world.nodes { #expect(node.state.members.count == 4) }
+    #expect(world.agree)
+  }
+
+  @Test func whatAMemberSaysOfItselfIsSeen() {
+    var world = ChannelStateWorld.mesh(3)
+    world.forgetEvents()
+    world.act(1) { $0.setFlags([.audioMuted, .left], at: $1) }
+    world.run(for: .seconds(1))
+    for index in [0, 2] {
+      // Only who leaves says so.
+      #expect(world.nodes[index].state.member(world.ids[1])?.flags == [.audioMuted])
+      #expect(world.nodes[index].events.count == 1)
+    }
+  }
+
+  // MARK: Going and coming
+
+  @Test func whoLeavesIsGoneWhenAllHaveItsLastWord() {
+    var world = ChannelStateWorld.mesh(3)
+    world.forgetEvents()
+    world.act(1) { $0.leave(at: $1) }
+    #expect(world.nodes[1].state.hasLeft && !world.nodes[1].state.isSettled)
+    world.run(for: .seconds(1))
+    #expect(world.nodes[1].state.isSettled)
+    world.disconnect(1, from: [0, 2], .left)
+    world.run(for: .seconds(1))
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.left.map(\.id) == [world.ids[1]])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.left])
+      #expect(world.nodes[index].state.members.count == 1)
+    }
+  }
+
+  /// Its last word, of which it knows no more, would have it gone for good.
+  @Test func whoComesAgainInTheSameProcessIsThere() {
+    var world = ChannelStateWorld.mesh(3)
+    world.act(1) { $0.leave(at: $1) }
+    world.run(for: .seconds(1))
+    world.forgetEvents()
+    world.comeBack(1, bootID: 1, to: [0, 2], .left)
+    world.run(for: .seconds(3))
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.joined == [world.ids[1]])
+      #expect(world.nodes[index].events.left.isEmpty)
+    }
+    #expect(world.nodes[1].state.members.count == 2)
+    #expect(world.agree)
+  }
+
+  @Test func whoStartsAnewIsAnotherEvenIfItHasForgottenAll() {
+    var world = ChannelStateWorld.mesh(3)
+    world.forgetEvents()
+    world.crash(1)
+    world.comeBack(1, bootID: 2, to: [0, 2], .replaced)
+    world.run(for: .seconds(3))
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.left.map(\.id) == [world.ids[1]])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.replaced])
+      #expect(world.nodes[index].events.joined == [world.ids[1]])
+      #expect(world.nodes[index].state.member(world.ids[1])?.bootID == 2)
+    }
+    #expect(world.nodes[1].state.members.count == 2)
+    #expect(world.agree)
+  }
+
+  @Test func oneOfTwoMayStartAnew() {
+    var world = ChannelStateWorld.mesh(2)
+    world.forgetEvents()
+    world.crash(1)
+    world.comeBack(1, bootID: 2, to: [0], .replaced)
+    world.run(for: .seconds(3))
+    #expect(world.nodes[0].events.left.map(\.id) == [world.ids[1]])
+    #expect(world.nodes[0].events.joined == [world.ids[1]])
+    #expect(world.nodes[0].state.member(world.ids[1])?.bootID == 2)
+    #expect(world.agree)
+  }
+
+  @Test func whoFallsSilentIsGone() {
+    var world = ChannelStateWorld.mesh(3)
+    world.forgetEvents()
+    world.run(for: .seconds(20))
+    #expect(world.nodes.allSatisfy { $0.events.isEmpty })
+    world.crash(1)
+    world.run(for: .seconds(8))
+    for index in [0, 2] {
+      #expect(world.nodes[index].events.left.map(\.id) == [world.ids[1]])
+      #expect(world.nodes[index].events.left.map(\.reason) == [.crashed])
+      #expect(world.nodes[index].state.suspected.isEmpty)
+    }
+  }
+
+  // MARK: Text
+
+  @Test func textReachesEveryoneOnceAndInOneOrder() {
+    var world = ChannelStateWorld.mesh(3)
+    for number in 0..<10 { world.say(number % 3, "text \(number)") }
+    world.run(for: .seconds(1))
+    for node in world.nodes {
+      #expect(node.events.texts == (0..<10).map { "text \($0)" })
+      #expect(node.state.history.map(\.text) == node.events.texts)
+    }
+  }
+
+  @Test func textForOneIsReadByBothEndsAlone() {
+    var world = ChannelStateWorld.mesh(4)
+    world.say(1, "for one", to: 2)
+    world.say(1, "for all")
+    world.run(for: .seconds(1))
+    for index in [1, 2] {
+      #expect(world.nodes[index].events.texts == ["for one", "for all"])
+      #expect(world.nodes[index].state.history.first?.to == world.ids[2])
+    }
+    for index in [0, 3] {
+      #expect(world.nodes[index].events.texts == ["for all"])
+      #expect(world.nodes[index].state.history.map(\.text) == ["for all"])
+    }
+    #expect(world.agree)
+  }
+
+  @Test func whoComesLateReadsWhatWasSaid() {
+    var world = ChannelStateWorld(3)
+    world.connect(1, to: [0])
+    for number in 0..<5 { world.say(number % 2, "text \(number)") }
+    world.run(for: .seconds(1))
+    world.connect(2, to: [0, 1])
+    world.run(for: .seconds(3))
+    #expect(world.nodes[2].events.texts == (0..<5).map { "text \($0)" })
+  }
+
+  @Test func textThatIsTooLongIsNotSaid() {
+    var world = ChannelStateWorld.mesh(2)
+    world.say(0, String(repeating: "x", count: Limits.textBytes + 1))
+    world.run(for: .seconds(1))
+    #expect(world.nodes.allSatisfy { $0.state.history.isEmpty })
+    world.say(0, String(repeating: "x", count: Limits.textBytes))
+    world.run(for: .seconds(1))
+    #expect(world.nodes.allSatisfy { $0.state.history.count == 1 })
+  }
+
+  // MARK: Counters
+
+  /// Its own word of an earlier process lies further ahead than one entry may raise the counter.
+  @Test(arguments: [UInt64(1) << 20, 1 << 33, 1 << 60, Entry.lamportLimit - 1000])
+  func aNodeSpeaksLouderThanItsFormerSelf(_ lamport: UInt64) {
+    var world = ChannelStateWorld.mesh(2)
+    let author = testIdentity(1)
+    let former = SignedEntry.sign(
+      Entry(
+        author: author.id, sequence: 5, lamport: lamport,
+        body: .presence(Presence(bootID: 99, flags: [], name: "old", call: nil, layers: []))),
+      by: author, in: testKey.channelID)
+    let berta = world.ids[1]
+    world.act(0) { $0.receive(.entry(former.bytes), from: berta, at: $1) }
+    world.run(for: .seconds(2))
+    world.act(0) { $0.setFlags([.audioMuted], at: $1) }
+    world.run(for: .seconds(2))
+    #expect(world.nodes[1].state.member(author.id)?.bootID == 1)
+    #expect(world.nodes[1].state.member(author.id)?.flags == [.audioMuted])
+    #expect(world.agree)
+  }
+}

@@ -1,0 +1,95 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// A document is a function of the set of entries; every failure names its seed.
+struct DocumentPropertyTests {
+  @Test(arguments: 1...40 as ClosedRange<UInt64>)
+  func orderAndRepetitionMakeNoDifference(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    var entries = Entries.some(120, authors: 6, &prng)
+    if seed.isMultiple(of: 2) {
+      for author in 1...2 as ClosedRange<UInt64> { entries += Entries.contradiction(author) }
+    }
+    let expected = Document.of(entries)
+    for _ in 0..<4 {
+      let again = prng.permuted(entries + prng.permuted(entries).prefix(30))
+      let document = Document.of(again)
+      #expect(document.digest == expected.digest, "seed \(seed)")
+      #expect(document.summary == expected.summary, "seed \(seed)")
+    }
+  }
+
+  /// Commutative, associative, idempotent: three parts merged in any way.
+  @Test(arguments: 1...30 as ClosedRange<UInt64>)
+  func partsMergeToTheWhole(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    let entries = Entries.some(150, authors: 5, &prng)
+    let expected = Document.of(entries)
+    var shares: [[SignedEntry]] = [[], [], []]
+    for entry in entries {
+      shares[prng.below(3)].append(entry)
+      if prng.chance(0.5) { shares[prng.below(3)].append(entry) }
+    }
+    let parts = shares.map { Document.of($0) }
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 0, 1, 2, 1]] {
+      var merged = Document(channel: testKey.channelID)
+      for part in order {
+        for entry in entries.flatMap({ parts[part].entry($0.id.prefix) }) {
+          _ = merged.insert(entry)
+        }
+      }
+      #expect(merged.digest == expected.digest, "seed \(seed)")
+    }
+  }
+
+  /// Beyond the bounds: each author's newest so many, and of all those the newest so many.
+  @Test(arguments: 1...8 as ClosedRange<UInt64>)
+  func leavingOutEarlyIsLeavingOutLate(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    let authors = 12
+    let entries = (0..<480).map { number in
+      Entries.signed(
+        UInt64(1 + prng.below(authors)), sequence: UInt64(number),
+        lamport: UInt64(prng.below(200)), .unknown(kind: 77, [UInt8(number & 255)]))
+    }
+    var kept: [SignedEntry] = []
+    for author in 1...authors {
+      let id = testIdentity(UInt64(author)).id
+      kept += entries.filter { $0.entry.author == id }.sorted()
+        .suffix(Limits.unknownEntriesPerAuthor)
+    }
+    let expected = kept.sorted().suffix(Limits.unknownEntries)
+    #expect(kept.count > Limits.unknownEntries, "the test is to reach both bounds")
+    let sum = expected.reduce(EntryID.zero) { $0 &+ $1.id }
+    for _ in 0..<3 {
+      let document = Document.of(prng.permuted(entries))
+      #expect(
+        document.digest == DocumentDigest(count: UInt32(expected.count), sum: sum),
+        "seed \(seed)")
+    }
+  }
+
+  /// What is reported as removed and inserted adds up to what is there.
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func whatIsReportedIsWhatHappens(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    var entries = Entries.some(200, authors: 3, &prng)
+    entries += Entries.contradiction(2)
+    var document = Document(channel: testKey.channelID)
+    var held: [SignedEntry] = []
+    for entry in prng.permuted(entries) {
+      switch document.insert(entry) {
+      case .inserted(let removed):
+        held.append(entry)
+        held.removeAll(where: removed.contains)
+      case .quarantined(_, let removed): held.removeAll(where: removed.contains)
+      case .known, .superseded, .refused: break
+      }
+      #expect(document.count == held.count + document.quarantined.count, "seed \(seed)")
+    }
+    #expect(held.allSatisfy { document.entry($0.id.prefix) == [$0] }, "seed \(seed)")
+  }
+}

@@ -1,0 +1,129 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// What a change of the channel's key does to those who are in it.
+struct RightsEpochTests {
+  @Test func epochsFormOneChain() {
+    var club = Club()
+    let first = club.owner.epoch(1, lamport: 1)
+    let second = club.owner.epoch(2, after: first, lamport: 2)
+    let third = club.owner.epoch(3, after: second, lamport: 3)
+    club.add(third)
+    #expect(club.rights.currentEpoch == 0)
+    club.add(first)
+    #expect(club.rights.currentEpoch == 1)
+    club.add(second)
+    #expect(club.rights.currentEpoch == 3)
+    #expect(club.rights.epochs.map(\.id) == [first, second, third].map(\.id))
+    #expect(club.rights.epochs.map(\.bytes) == [first, second, third].map(\.bytes))
+    #expect(club.rights.epochs.map(\.change.number) == [1, 2, 3])
+  }
+
+  @Test func ofTwoChangesAfterTheSameOneTheFirstInTheOrderHolds() {
+    for isReversed in [false, true] {
+      var club = Club()
+      let early = club.owner.epoch(1, lamport: 5)
+      let late = club.owner.epoch(1, lamport: 6)
+      let afterLate = club.owner.epoch(2, after: late, lamport: 7)
+      let afterEarly = club.owner.epoch(2, after: early, lamport: 8)
+      let all = [early, late, afterLate, afterEarly]
+      club.add(isReversed ? all.reversed() : all)
+      #expect(club.rights.epochs.map(\.id) == [early.id, afterEarly.id])
+    }
+  }
+
+  @Test func nobodyButTheFirstOwnerChangesTheKey() {
+    var club = Club()
+    var (coOwner, member) = (club.pen(1), club.pen(2))
+    club.add(
+      club.owner.grant(.owner, to: coOwner.id, lamport: 1),
+      club.owner.grant(.presenter, to: member.id, lamport: 2),
+      coOwner.epoch(1, removing: [member.id], lamport: 3),
+      member.epoch(1, removing: [coOwner.id], lamport: 4))
+    #expect(club.rights.currentEpoch == 0)
+    #expect(club.role(member) == .presenter)
+    #expect(club.role(coOwner) == .owner)
+  }
+
+  /// A newcomer's counter starts at the bottom, and a cheat's does where it likes: what the
+  /// redemption says about its time proves nothing.
+  @Test(arguments: [1, 10, 11, 100] as [UInt64])
+  func anInviteFromBeforeTheChangeIsRefused(lamport: UInt64) {
+    var club = Club()
+    var late = club.pen(1)
+    let invite = club.invite(lamport: 2)
+    club.add(club.owner.epoch(1, lamport: 10))
+    club.add(late.redeem(invite, with: club.secret, lamport: lamport))
+    #expect(club.role(late) == .none)
+    #expect(club.refusal(late) == .inviteOutdated)
+    // A new one lets it in.
+    let renewed = club.invite(epoch: 1, lamport: 12)
+    club.add(late.redeem(renewed, with: club.secret, lamport: 200))
+    #expect(club.role(late) == .presenter)
+  }
+
+  @Test func thoseWhoCameByInviteStayWhenTheKeyChanges() {
+    var club = Club()
+    var (stays, goes, direct) = (club.pen(1), club.pen(2), club.pen(3))
+    let invite = club.invite(.attendee, expiresAt: 900, lamport: 1)
+    club.add(
+      stays.redeem(invite, with: club.secret, lamport: 2),
+      goes.redeem(invite, with: club.secret, lamport: 3),
+      club.owner.grant(.presenter, to: direct.id, lamport: 4))
+
+    let grants = club.rights.grantsBeforeKeyChange(removing: [goes.id], at: 0)
+    #expect(
+      grants == [
+        Grant(subject: stays.id, role: .attendee, expiresAt: 900, epoch: 0, isBearer: false)
+      ])
+    #expect(club.rights.grantsBeforeKeyChange(removing: [goes.id], at: 900).isEmpty)
+    club.add(grants.map { club.owner.sign(.grant($0), lamport: 5) })
+    club.add(club.owner.epoch(1, removing: [goes.id], lamport: 6))
+    #expect(club.role(stays) == .attendee)
+    #expect(club.role(stays, at: 900) == .none)
+    #expect(club.role(direct) == .presenter)
+    #expect(club.role(goes) == .none)
+    #expect(club.refusal(goes) == .removed)
+    #expect(club.rights.grantsBeforeKeyChange(removing: [], at: 0).isEmpty)
+  }
+
+  @Test func whoeverIsRemovedKeepsNothingAndGetsBackOnlyByANewerWord() {
+    var club = Club()
+    var member = club.pen(1)
+    let invite = club.invite(lamport: 1)
+    let change = club.owner.epoch(1, removing: [member.id], lamport: 5)
+    club.add(
+      club.owner.grant(.presenter, to: member.id, lamport: 4),
+      member.redeem(invite, with: club.secret, lamport: 2), change)
+    #expect(club.role(member) == .none)
+    #expect(club.refusal(member) == .removed)
+    club.add(member.redeem(invite, with: club.secret, lamport: 60))
+    #expect(club.role(member) == .none)
+
+    var invited = club
+    let renewed = invited.invite(.consumer, epoch: 1, lamport: 7)
+    invited.add(member.redeem(renewed, with: invited.secret, lamport: 80))
+    #expect(invited.role(member) == .consumer)
+    club.add(club.owner.grant(.attendee, to: member.id, lamport: 6))
+    #expect(club.role(member) == .attendee)
+  }
+
+  @Test func anInviteOfAChangeThatIsStillOnItsWayCounts() {
+    var club = Club()
+    var member = club.pen(1)
+    let invite = club.invite(epoch: 2, lamport: 9)
+    club.add(member.redeem(invite, with: club.secret, lamport: 10))
+    #expect(club.role(member) == .presenter)
+    let first = club.owner.epoch(1, lamport: 5)
+    club.add(first, club.owner.epoch(2, after: first, lamport: 6))
+    #expect(club.role(member) == .presenter)
+    let second = club.rights.epochs.last?.id ?? .zero
+    let third = EpochChange(
+      number: 3, keyID: otherKey.channelID, previous: second, removed: [])
+    club.add(club.owner.sign(.epoch(third), lamport: 11))
+    #expect(club.refusal(member) == .inviteOutdated)
+  }
+}

@@ -1,0 +1,225 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+extension Pen {
+  /// A message after `predecessors`.
+  mutating func say(
+    _ text: String, after predecessors: [UInt64] = [], lamport: UInt64
+  ) -> SignedEntry {
+    let message = Message(sentAt: 0, after: predecessors, to: nil, content: Array(text.utf8))
+    return sign(.message(message), lamport: lamport)
+  }
+}
+
+/// Messages are shown once, in their order, causes before effects.
+struct TextLogTests {
+  private var log = MessageLog()
+  private var a = Pen(1)
+  private var b = Pen(2)
+
+  @Test mutating func aBurstComesOutInTheOrder() {
+    let sent = (1...4).map { a.say("\($0)", lamport: $0) }
+    #expect(log.deadline == nil)
+    for (delay, index) in [2, 0, 3, 1].enumerated() {
+      #expect(log.insert(sent[index], at: seconds(1 + 0.005 * Double(delay))).isEmpty)
+    }
+    #expect(log.deadline == seconds(1.03))
+    #expect(log.tick(at: seconds(1.029)).isEmpty)
+    // The last one has come late, but all before it go with what has waited long enough.
+    #expect(log.tick(at: seconds(1.03)) == Array(sent[0..<3]))
+    #expect(log.tick(at: seconds(1.04)) == [sent[3]])
+    #expect(log.deadline == nil)
+    #expect(log.tick(at: seconds(9)).isEmpty)
+  }
+
+  @Test mutating func anEffectWaitsForItsCause() {
+    let cause = a.say("cause", lamport: 1)
+    let effect = b.say("effect", after: [cause.id.prefix], lamport: 2)
+    #expect(log.insert(effect, at: seconds(1)).isEmpty)
+    #expect(log.tick(at: seconds(1.03)).isEmpty)
+    #expect(log.deadline == seconds(4))
+    #expect(log.insert(cause, at: seconds(3)).isEmpty)
+    #expect(log.tick(at: seconds(3.03)) == [cause, effect])
+    #expect(log.deadline == nil)
+  }
+
+  @Test mutating func aCauseThatDoesNotComeIsGivenUpAndMayComeLater() {
+    let cause = a.say("cause", lamport: 1)
+    let effect = b.say("effect", after: [cause.id.prefix], lamport: 2)
+    _ = log.insert(effect, at: seconds(1))
+    _ = log.tick(at: seconds(1.03))
+    #expect(log.tick(at: seconds(3.99)).isEmpty)
+    #expect(log.tick(at: seconds(4)) == [effect])
+    #expect(log.deadline == nil)
+    _ = log.insert(cause, at: seconds(10))
+    #expect(log.tick(at: seconds(10.03)) == [cause])
+    // It is followed already.
+    #expect(log.heads == [effect.id.prefix])
+  }
+
+  @Test mutating func whileMoreComesInThePatienceIsLongerButEnds() {
+    let effect = b.say("effect", after: [77], lamport: 1)
+    var shown: [SignedEntry] = []
+    shown += log.insert(effect, at: seconds(0))
+    for second in 1...12 {
+      let filler = a.say("\(second)", lamport: UInt64(second) + 1)
+      shown += log.insert(filler, at: seconds(Double(second)))
+      shown += log.tick(at: seconds(Double(second) + 0.5))
+      #expect(shown.contains(effect) == (second >= 10), "second \(second)")
+    }
+  }
+
+  @Test mutating func nothingIsShownTwice() {
+    let message = a.say("once", lamport: 1)
+    _ = log.insert(message, at: seconds(1))
+    _ = log.insert(message, at: seconds(1.01))
+    #expect(log.tick(at: seconds(2)) == [message])
+    #expect(log.insert(message, at: seconds(3)).isEmpty)
+    #expect(log.deadline == nil)
+  }
+
+  @Test mutating func whatAnEarlierProcessHasShownIsNotShownAgain() {
+    let first = a.say("first", lamport: 1)
+    let second = a.say("second", after: [first.id.prefix], lamport: 2)
+    let claim = a.claim(7, lamport: 3)
+    log.restore([second, claim, first])
+    #expect(log.deadline == nil)
+    #expect(log.heads == [second.id.prefix])
+    #expect(log.insert(first, at: seconds(1)).isEmpty)
+    let third = b.say("third", after: [second.id.prefix], lamport: 4)
+    _ = log.insert(third, at: seconds(1))
+    #expect(log.tick(at: seconds(1.03)) == [third])
+  }
+
+  @Test mutating func headsAreTheNewestThatNobodyFollows() {
+    #expect(log.heads.isEmpty)
+    let first = a.say("first", lamport: 1)
+    _ = log.insert(first, at: seconds(1))
+    // The next one follows it, although it is not shown yet.
+    #expect(log.heads == [first.id.prefix])
+    let second = a.say("second", after: log.heads, lamport: 2)
+    _ = log.insert(second, at: seconds(1))
+    #expect(log.heads == [second.id.prefix])
+    _ = log.tick(at: seconds(2))
+    #expect(log.heads == [second.id.prefix])
+
+    var others: [UInt64] = []
+    for number in 1...6 as ClosedRange<UInt64> {
+      let other = b.say("\(number)", lamport: 2 + number)
+      others.append(other.id.prefix)
+      _ = log.insert(other, at: seconds(3))
+    }
+    #expect(log.heads == Array(others.suffix(4)))
+    _ = log.tick(at: seconds(4))
+    #expect(log.heads == Array(others.suffix(4)))
+  }
+
+  /// Who names what does not exist holds up nobody but itself.
+  @Test mutating func aMadeUpPredecessorIsNoHead() {
+    let honest = a.say("honest", lamport: 1)
+    let liar = b.say("liar", after: [123], lamport: 2)
+    _ = log.insert(honest, at: seconds(1))
+    _ = log.insert(liar, at: seconds(1))
+    #expect(log.heads == [honest.id.prefix])
+    let next = a.say("next", after: log.heads, lamport: 3)
+    _ = log.insert(next, at: seconds(1))
+    #expect(log.tick(at: seconds(1.03)) == [honest, next])
+    #expect(log.tick(at: seconds(4)) == [liar])
+  }
+
+  /// Counters that contradict what they name delay, but neither hide nor repeat.
+  @Test mutating func aCauseWithAHigherCounterIsShownFirstNonetheless() {
+    let cause = a.say("cause", lamport: 9)
+    let effect = b.say("effect", after: [cause.id.prefix], lamport: 1)
+    _ = log.insert(effect, at: seconds(1))
+    _ = log.insert(cause, at: seconds(1))
+    var shown = log.tick(at: seconds(1.03))
+    #expect(shown == [cause])
+    #expect(log.deadline.map { $0 <= seconds(1.03) } == true)
+    shown += log.tick(at: seconds(1.03))
+    #expect(shown == [cause, effect])
+    #expect(log.deadline == nil)
+  }
+
+  @Test mutating func noMoreWaitThanTheDocumentHolds() {
+    var shown: [SignedEntry] = []
+    for number in 0..<(Limits.messages + 3) {
+      let message = a.say("x", after: [1], lamport: UInt64(number) + 1)
+      shown += log.insert(message, at: seconds(1))
+    }
+    #expect(shown.map(\.entry.lamport) == [1, 2, 3])
+  }
+
+  @Test mutating func otherEntriesAreNoMessages() {
+    #expect(log.insert(a.claim(7, lamport: 1), at: seconds(1)).isEmpty)
+    #expect(log.deadline == nil && log.heads.isEmpty)
+  }
+}
+
+/// Conversations as they happen, heard in any order; every failure names its seed.
+struct TextPropertyTests {
+  private struct Speech {
+    var entry: SignedEntry
+    var arrives: Instant
+  }
+
+  /// Everyone follows what it has read of the others, and all arrives within two seconds.
+  private func conversation(_ prng: inout PRNG) -> [Speech] {
+    var pens = (1...4).map { Pen($0) }
+    var logs = pens.map { _ in MessageLog() }
+    var speeches: [Speech] = []
+    for lamport in 1...40 as ClosedRange<UInt64> {
+      let now = seconds(0.05 * Double(lamport))
+      let speaker = prng.below(pens.count)
+      _ = logs[speaker].tick(at: now)
+      let entry = pens[speaker].say(
+        "\(lamport)", after: logs[speaker].heads, lamport: lamport)
+      for reader in logs.indices where reader == speaker || prng.chance(0.6) {
+        _ = logs[reader].insert(entry, at: now)
+      }
+      let arrives = now + .milliseconds(prng.below(2000))
+      speeches.append(Speech(entry: entry, arrives: arrives))
+    }
+    return speeches
+  }
+
+  @Test(arguments: 1...60 as ClosedRange<UInt64>)
+  func everythingIsShownOnceAndNoEffectBeforeItsCause(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    let speeches = conversation(&prng)
+    var log = MessageLog()
+    var shown: [SignedEntry] = []
+    for speech in speeches.sorted(by: { $0.arrives < $1.arrives }) {
+      while let deadline = log.deadline, deadline <= speech.arrives {
+        shown += log.tick(at: deadline)
+      }
+      shown += log.insert(speech.entry, at: speech.arrives)
+      if prng.chance(0.3) { shown += log.insert(speech.entry, at: speech.arrives) }
+    }
+    while let deadline = log.deadline { shown += log.tick(at: deadline) }
+    #expect(shown.sorted() == speeches.map(\.entry).sorted(), "seed \(seed)")
+    var before: [UInt64] = []
+    for entry in shown {
+      if case .message(let message) = entry.entry.body {
+        #expect(message.after.allSatisfy { before.contains($0) }, "seed \(seed)")
+      }
+      before.append(entry.id.prefix)
+    }
+  }
+
+  /// What is shown later than its deadline says is shown all the same.
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func aLateTickShowsEverything(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    let sent = conversation(&prng)
+    let speeches = prng.permuted(sent)
+    var log = MessageLog()
+    var shown: [SignedEntry] = []
+    for speech in speeches { shown += log.insert(speech.entry, at: seconds(1)) }
+    #expect(shown.isEmpty, "seed \(seed)")
+    #expect(log.tick(at: seconds(100)) == speeches.map(\.entry).sorted(), "seed \(seed)")
+  }
+}

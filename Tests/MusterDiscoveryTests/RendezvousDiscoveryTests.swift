@@ -1,0 +1,193 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterDiscovery
+import MusterWire
+import Testing
+
+/// Nodes that hear nothing of each other but through a rendezvous, over a network without delay in
+/// which only the rendezvous can be reached unasked.
+private struct Apart {
+  var nodes: [Discovery]
+  var server = RendezvousServer(entropy: .seeded(9))
+  var now = seconds(5)
+  let index = testAddress(99)
+  /// Nothing reaches the rendezvous or comes from it while it is off.
+  var isServing = true
+  /// Another process answers whatever comes after a hello.
+  var renewsAfterHello = false
+  /// Nothing passes from node to node.
+  var isCut = false
+  /// Whom each node has sent to: only they come in (a NAT that filters by address and port).
+  private var holes: [Set<Int>]
+  private(set) var found: [Set<Int>]
+  /// Announces from node to node, let through or not.
+  private(set) var candidateProbes = 0
+  private var renewals: UInt64 = 0
+
+  init(_ count: Int) {
+    nodes = (0..<count).map { testDiscovery(UInt64($0) + 1) }
+    holes = Array(repeating: [], count: count)
+    found = Array(repeating: [], count: count)
+    for number in 0..<count {
+      perform(nodes[number].open(testKey, at: now), of: number)
+      perform(nodes[number].setOwnAddresses([testAddress(number + 1)], at: now), of: number)
+    }
+  }
+
+  mutating func begin(_ number: Int, at rendezvous: [Address]? = nil) {
+    perform(nodes[number].setRendezvous(rendezvous ?? [index], at: now), of: number)
+  }
+
+  mutating func run(for duration: Duration) {
+    let end = now + duration
+    while let due = nodes.compactMap(\.deadline).min(), due <= end {
+      now = max(now, due)
+      for number in nodes.indices { perform(nodes[number].tick(at: now), of: number) }
+      server.tick(at: now)
+    }
+    now = end
+  }
+
+  private mutating func perform(_ outputs: [Discovery.Output], of number: Int) {
+    for output in outputs {
+      switch output {
+      case .broadcast: break
+      case .found(let peer, _, _, _):
+        let other = nodes.indices.first { testIdentity(UInt64($0) + 1).id == peer }
+        if let other { found[number].insert(other) }
+      case .send(let datagram, let address): send(datagram, from: number, to: address)
+      }
+    }
+  }
+
+  private mutating func send(_ datagram: [UInt8], from number: Int, to address: Address) {
+    let source = testAddress(number + 1)
+    if address == index {
+      guard isServing else { return }
+      let answers = server.receive(datagram, from: source, seconds: 1_700_000_000, at: now)
+      if renewsAfterHello, DatagramKind(of: datagram) == .rendezvousHello {
+        renewals += 1
+        server = RendezvousServer(entropy: .seeded(100 + renewals))
+      }
+      for case .send(let answer, let receiver) in answers {
+        guard let other = node(at: receiver) else { continue }
+        perform(nodes[other].receive(answer, from: index, at: now), of: other)
+      }
+    } else if let other = node(at: address) {
+      candidateProbes += 1
+      guard !isCut else { return }
+      holes[number].insert(other)
+      guard holes[other].contains(number) else { return }
+      perform(nodes[other].receive(datagram, from: source, at: now), of: other)
+    }
+  }
+
+  private func node(at address: Address) -> Int? {
+    nodes.indices.first { testAddress($0 + 1) == address }
+  }
+}
+
+struct RendezvousDiscoveryTests {
+  @Test(arguments: 2...6)
+  func thoseWhoRegisterFindEachOther(count: Int) {
+    var apart = Apart(count)
+    for number in 0..<count {
+      apart.begin(number)
+      apart.run(for: .seconds(Int64(number)))
+    }
+    apart.run(for: .seconds(2))
+    for number in 0..<count {
+      #expect(apart.found[number] == Set(0..<count).subtracting([number]))
+    }
+  }
+
+  @Test func everyoneLearnsItsOutsideAddress() {
+    var apart = Apart(1)
+    apart.begin(0)
+    #expect(apart.nodes[0].reachableAddresses == [testAddress(1)])
+  }
+
+  @Test func aRendezvousThatComesLaterIsFoundLater() {
+    var apart = Apart(2)
+    apart.isServing = false
+    for number in 0...1 { apart.begin(number) }
+    apart.run(for: .seconds(60))
+    #expect(apart.found == [[], []])
+    apart.isServing = true
+    apart.run(for: .seconds(7))
+    #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func aRendezvousThatHasForgottenAllIsToldAgain() {
+    var apart = Apart(2)
+    apart.begin(0)
+    apart.run(for: .seconds(30))
+    apart.server = RendezvousServer(entropy: .seeded(10))
+    apart.begin(1)
+    apart.run(for: .seconds(7))
+    #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func aCookieThatIsWorthNothingIsNotUsedForLong() {
+    var apart = Apart(2)
+    apart.begin(1)
+    // Started anew after the hello of each: the registration's cookie is of the former one.
+    apart.renewsAfterHello = true
+    apart.begin(0)
+    apart.run(for: .seconds(1))
+    apart.renewsAfterHello = false
+    apart.run(for: .seconds(7))
+    #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func aWayThatOpensLateIsFoundSoon() {
+    var apart = Apart(2)
+    apart.isCut = true
+    for number in 0...1 { apart.begin(number) }
+    apart.run(for: .seconds(60))
+    #expect(apart.found == [[], []])
+    apart.isCut = false
+    apart.run(for: .seconds(7))
+    // One of them is enough: it opens the link.
+    #expect(apart.found != [[], []])
+  }
+
+  @Test func aDeadRendezvousDelaysNobody() {
+    var apart = Apart(2)
+    for number in 0...1 { apart.begin(number, at: [testAddress(98), apart.index]) }
+    apart.run(for: .milliseconds(300))
+    #expect(apart.found == [[1], [0]])
+  }
+
+  @Test func nobodyIsKnockedAtForEver() {
+    var apart = Apart(2)
+    apart.begin(0)
+    // The other one leaves an announce, and does not knock itself.
+    apart.begin(1)
+    apart.run(for: .seconds(1))
+    let before = apart.candidateProbes
+    for number in 0...1 {
+      apart.nodes[number].setLinked([
+        (
+          LinkID(
+            channel: testKey.channelID, peer: testIdentity(UInt64(2 - number)).id),
+          testAddress(2 - number)
+        )
+      ])
+    }
+    apart.run(for: .seconds(600))
+    #expect(apart.candidateProbes == before)
+  }
+
+  @Test func recordsThatNobodyAskedForAreDropped() {
+    var discovery = testDiscovery(1)
+    _ = discovery.open(testKey, at: .zero)
+    _ = discovery.setRendezvous([testAddress(99)], at: .zero)
+    var author = Author(2)
+    let records = RendezvousRecords(
+      token: 1, records: [.init(seen: testAddress(5), announcement: author.announcement())])
+    #expect(discovery.receive(records.encoded(), from: testAddress(99), at: .zero).isEmpty)
+    #expect(discovery.counters.foreignRecords == 1)
+  }
+}

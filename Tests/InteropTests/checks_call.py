@@ -64,25 +64,14 @@ def a_call_ends_when_its_initiator_leaves_it(t):
 
 @check()
 def two_calls_become_one(t):
-    """Of two calls that began apart the one with the smaller order goes on."""
+    """Of two calls that began apart one goes on, and the members of the other move over."""
     python = t.start_peer(call=True)
     muster = t.start_muster(call=True)
     calls = {one.wait("call.started")["call"] for one in (python, muster)}
     t.expect(len(calls) == 2, f"expected two calls before the two meet, saw {calls}")
-    bridge = t.start_peer(name="bridge", knows=[python, muster])
-    together = sorted([python.id, muster.id])
-
-    def is_one(event):
-        return set(together) <= set(event["participants"])
-
-    ids = set()
-    for one in (python, muster, bridge):
-        event = next((found for name in ("call.joined", "call.started") for found in one.all(name)
-                      if is_one(found)), None) or _wait_for_either(one, is_one)
-        ids.add(event["call"])
-    t.expect(len(ids) == 1 and ids <= calls, f"expected one of {calls} for all, saw {ids}")
-
-
-def _wait_for_either(node, where):
-    """Those who move over are told as joining, or are in the call when it becomes known."""
-    return node.wait("call.joined", where=where)
+    # It knows both, and through it they find each other's entries.
+    t.start_peer(name="bridge", knows=[python, muster])
+    both = sorted([python.id, muster.id])
+    joined = {one.wait("call.joined", where=lambda event: event["participants"] == both)["call"]
+              for one in (python, muster)}
+    t.expect(len(joined) == 1 and joined <= calls, f"expected one of {calls}, saw {joined}")

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from check import check
+from context import latest
 from node import clean_environment
 
 ATTENDEE, PRESENTER = 2, 3
@@ -76,7 +77,7 @@ def an_epoch_brings_a_new_key(t):
     python.wait("member.left", member=guest.id)
     _talk(owner, python, "among ourselves")
     _talk(python, owner, "so we are")
-    role = python.latest("role")["role"]
+    role = latest(python, "role")["role"]
     t.expect(role == ATTENDEE, f"expected to stay an attendee, saw role {role}")
 
 

@@ -39,14 +39,13 @@ def texts_to_one_member_open_on_both_sides(t):
 def long_documents_are_compared_by_ranges(t):
     """Both have more than 32 items before they meet: fingerprints, lists, wants."""
     python = t.start_peer()
-    address = python.address
     for number in range(40):
         python.send("say", text=f"Python {number}")
     muster = t.start_muster()
     for number in range(60):
         muster.send("say", text=f"Swift {number}")
     muster.wait("message", text="Swift 59")
-    bridge = t.start_peer(name="bridge", knows=[address, muster])
+    bridge = t.start_peer(name="bridge", knows=[python, muster])
     bridge.wait("message", text="Swift 59")
     bridge.wait("message", text="Python 39")
     for number in range(60):

@@ -35,10 +35,9 @@ def muster_leaves_and_python_sees_it(t):
 def a_member_that_vanishes_is_missed(t):
     """Neither side says a word: each is watched by the other two."""
     python = t.start_peer()
-    address = python.address
     muster = t.start_muster(knows=[python])
-    lost_python = t.start_peer(name="lost", knows=[address, muster])
-    lost_muster = t.start_muster(name="berta", knows=[address, muster, lost_python])
+    lost_python = t.start_peer(name="lost", knows=[python, muster])
+    lost_muster = t.start_muster(name="berta", knows=[python, muster, lost_python])
     t.linked(python, muster, lost_python, lost_muster)
     for victim in (lost_python, lost_muster):
         victim.signal(signal.SIGKILL)

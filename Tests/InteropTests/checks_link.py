@@ -1,6 +1,7 @@
 """Discovery and handshakes, in both roles (sections 5 to 7)."""
 
 from check import check
+from context import address
 
 
 @check()
@@ -21,19 +22,19 @@ def python_answers_the_handshake(t):
     t.expect(done["role"] == "responder", f"expected to be the responder, saw {done}")
     t.linked(python, muster)
     seen = python.wait("seen", member=muster.id)
-    t.expect(seen["address"] == python.address,
-             f"expected to be seen at {python.address}, saw {seen['address']}")
+    t.expect(seen["address"] == address(python),
+             f"expected to be seen at {address(python)}, saw {seen['address']}")
 
 
 @check()
 def both_begin_the_handshake_at_once(t):
-    """Whoever is second must know the other's address beforehand: Python keeps its port."""
+    """Each knows the other's address: muster is given a port that Python takes afterwards."""
     probe = t.start_peer(name="before")
-    address = probe.address
+    free = address(probe)
     probe.send("quit")
     probe.ended(10)
-    muster = t.start_muster(knows=[address])
-    python = t.start_peer(knows=[muster], listen=[address])
+    muster = t.start_muster(knows=[free])
+    python = t.start_peer(knows=[muster], listen=[free])
     t.linked(python, muster)
     up = [event for event in muster.all("link.up") if event["member"] == python.id]
     t.expect(len(up) == 1, f"expected one link.up of muster, saw {len(up)}")
@@ -61,10 +62,10 @@ def they_find_each_other_on_the_local_network(t):
 def they_meet_at_a_rendezvous(t):
     """muster serves as the rendezvous of a channel that it is not in."""
     server = t.start_muster("--offer-rendezvous", name="server", channels=[t.channel + "-other"])
-    through = ("--rendezvous", server.address)
+    through = ("--rendezvous", address(server))
     muster = t.start_muster(*through)
     python = t.start_peer(*through)
     seen = python.wait("rendezvous")
-    t.expect(seen["seenAt"] == python.address,
-             f"expected to be seen at {python.address}, saw {seen['seenAt']}")
+    t.expect(seen["seenAt"] == address(python),
+             f"expected to be seen at {address(python)}, saw {seen['seenAt']}")
     t.linked(python, muster)

@@ -3,6 +3,7 @@
 import os
 
 from check import check
+from context import latest
 from footage import LAYERS, MUSTER_TONE, PEER_TONE, decoded_frames, samples, tone_share
 from peer.media.files import IVFFile
 from peer.media.vp8 import is_keyframe
@@ -58,7 +59,7 @@ def python_gets_video_and_audio_of_muster(t):
                 where=lambda event: event["frames"] >= FRAMES
                 and event["audioPackets"] >= AUDIO_PACKETS)
     _quit(python, muster)
-    skipped = python.latest("media")["framesSkipped"]
+    skipped = latest(python, "media")["framesSkipped"]
     t.expect(skipped == 0, f"expected no frame to be passed over, saw {skipped}")
     record = os.path.join(python.folder, "record", muster.id)
     _video_plays(t, record + ".ivf", FRAMES)
@@ -102,7 +103,7 @@ def subscriptions_choose_the_layer(t):
     muster.wait("layer", member=python.id, direction="out", to="off")
     python.send("subscribe", width=65535, height=65535)
     python.wait("layer", member=muster.id, to="640x360",
-                where=lambda event: event["t"] > python.latest("layer", to="320x180")["t"])
+                where=lambda event: event["t"] > latest(python, "layer", to="320x180")["t"])
 
 
 @check(needs="ffmpeg")
@@ -114,7 +115,7 @@ def lost_packets_are_sent_again_and_recordings_decode(t):
                 and event["packetsAskedFor"] > 0 and event["packetsRepeated"] > 0)
     _frames_received(muster, python, 2 * FRAMES)
     _quit(python, muster)
-    figures = python.latest("media")
+    figures = latest(python, "media")
     t.figure("asked for", figures["packetsAskedFor"])
     t.figure("repeated", figures["packetsRepeated"])
     _video_plays(t, muster.recording(python, "ivf"), 2 * FRAMES)

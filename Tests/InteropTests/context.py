@@ -12,74 +12,53 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Without media: what most checks need.
 QUIET = {"video": "none", "audio": "none"}
 
-# How long to wait for an event. Generous: no check is about speed.
-LIMIT = 30
+
+def address(node):
+    """Where a node can be reached over IPv4, unless it listens on IPv6 only."""
+    return f"127.0.0.1:{node.port}"
 
 
-class Peer(Node):
-    """A Python peer; its events and commands have the form of those of `muster`."""
-
-    def wait(self, name, limit=LIMIT, since=0.0, where=None, **fields):
-        return super().wait(name, limit, since, where, **fields)
-
-    @property
-    def address(self):
-        return self.ready()["listen"][0]
-
-    @property
-    def key(self):
-        return self.ready()["key"]
-
-    def latest(self, name, **fields):
-        """The newest event of this name that is there already, or None."""
-        found = self.all(name, **fields)
-        return found[-1] if found else None
-
-
-class Muster(Node):
-    def wait(self, name, limit=LIMIT, since=0.0, where=None, **fields):
-        return super().wait(name, limit, since, where, **fields)
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.port}"
+def latest(node, name, **fields):
+    """The newest event of this name that is there already."""
+    return node.all(name, **fields)[-1]
 
 
 class InteropContext(Context):
+    """Events are waited for with the limit of `Node.wait`, which a busy machine keeps."""
+
     def __init__(self, muster, folder, footage):
         super().__init__(muster, folder, False, footage)
+        self._peers = []
 
     def start_muster(self, *more, name="anna", knows=(), call=False, **options):
         """A node of `muster` that announces to those that it `knows`, and nowhere else."""
         arguments = ["--no-lan", *more]
-        for other in knows:
-            arguments += ["--peer", other if isinstance(other, str) else other.address]
+        arguments += _peers(knows)
         node = self.node(name, *arguments, call=call, **{**QUIET, **options})
-        node.__class__ = Muster
         node.ready()
         return node
 
     def start_peer(self, *more, name="python", knows=(), listen=("127.0.0.1:0",), call=False,
                    sends=False, record=False, invite=None):
         """A Python peer that announces to those that it `knows`."""
-        folder = self._path(name)
+        folder = os.path.join(self.folder, name)
         arguments = ["--name", name, *more]
         if invite:
             arguments += ["--invite", invite]
         else:
             arguments += [self.channel, "--passphrase", self.passphrase]
-        for other in knows:
-            arguments += ["--peer", other if isinstance(other, str) else other.address]
-        for address in listen:
-            arguments += ["--listen", address]
+        arguments += _peers(knows)
+        for one in listen:
+            arguments += ["--listen", one]
         if call:
             arguments += ["--call"]
         if sends:
             arguments += self.footage.arguments()
         if record:
             arguments += ["--record", os.path.join(folder, "record")]
-        node = Peer("peer", name, arguments, folder, environment={"PYTHONPATH": HERE},
+        node = Node("peer", name, arguments, folder, environment={"PYTHONPATH": HERE},
                     wrap=(sys.executable, "-B", "-m"))
+        self._peers.append(node)
         self.nodes.append(node)
         node.ready()
         return node
@@ -94,11 +73,16 @@ class InteropContext(Context):
 
     def all_well(self):
         super().all_well()
-        for node in self.nodes:
-            if isinstance(node, Peer):
-                errors = node.errors.splitlines()
-                self.expect(not errors, f"{node.name}: expected nothing on standard error,"
-                                        f" saw {errors[-1:]}")
+        for node in self._peers:
+            errors = node.errors.splitlines()
+            self.expect(not errors, f"{node.name}: expected nothing on standard error,"
+                                    f" saw {errors[-1:]}")
+
+
+def _peers(nodes):
+    """Nodes, or addresses as text, as options of `muster` and of the Python peer."""
+    return [part for one in nodes
+            for part in ("--peer", one if isinstance(one, str) else address(one))]
 
 
 def seed_of_id(is_wanted):

@@ -52,8 +52,9 @@ class Footage:
             # One keyframe, the first. One thread: on a busy machine libvpx's wait for each other.
             ffmpeg("-f", "lavfi",
                    "-i", f"testsrc2=size={width}x{height}:rate={RATE}:duration={_SECONDS}",
-                   "-c:v", "libvpx", "-threads", "1", "-b:v", f"{width}k", "-deadline", "realtime", "-cpu-used", "16",
-                   "-auto-alt-ref", "0", "-lag-in-frames", "0", "-g", "9999", path)
+                   "-c:v", "libvpx", "-threads", "1", "-b:v", f"{width}k",
+                   "-deadline", "realtime", "-cpu-used", "16", "-auto-alt-ref", "0",
+                   "-lag-in-frames", "0", "-g", "9999", path)
         ffmpeg(*_sine(PEER_TONE), "-c:a", "libopus", "-b:a", "32k", "-vbr", "off",
                "-application", "voip", "-frame_duration", "20", "-fec", "1", "-packet_loss", "10",
                self._path("tone.opus"))

@@ -1,4 +1,4 @@
-"""python3 -m peer join CHANNEL: joins a channel, tells what happens, and takes commands.
+"""python3 -m peer join CHANNEL: joins a channel, reports events, and takes commands.
 
 Events and commands are JSON lines of the same form as those of `muster join --json`.
 """

@@ -10,6 +10,7 @@ from .subscription import VALUE_LENGTH
 
 CONTROL = 0x01
 _CRITICAL = 0x80
+_MOST_CANDIDATES = 8
 
 
 class Type(IntEnum):
@@ -63,6 +64,8 @@ def _checked(kind, value):
         raise Malformed(f"control message {kind} of {len(value)} bytes")
     if kind == Type.SEEN and len(decode_addresses(value)) != 1:
         raise Malformed("not one address")
+    if kind == Type.CANDIDATES and len(decode_addresses(value)) > _MOST_CANDIDATES:
+        raise Malformed("too many candidates")
     return decode_ranges(value) if kind == Type.RANGES else value
 
 

@@ -149,7 +149,7 @@ class Discovery:
 
 
 class CandidateProber:
-    """Hole punching (section 14, "Knocking"): announcements to where a member may be."""
+    """Hole punching (section 14): announcements to each address at which a member may be."""
 
     _WAITS = (0.25, 0.5, 1, 2, 4, 5)
     _EXPIRY = 15.0  # seconds without another report

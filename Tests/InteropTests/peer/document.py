@@ -158,7 +158,7 @@ class Document:
 
 
 def equivocation_id(author):
-    """The id of the item that stands for a quarantined author."""
+    """The id of the item that stands for a quarantined author (in the document: a fence)."""
     return blake2b(32, b"muster/1 fence" + author)
 
 

@@ -97,7 +97,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Grant:
-    """Gives a role (section 12); with `bearer` to whoever redeems it."""
+    """Gives a role (section 12); with `bearer` to the member that redeems it."""
 
     KIND = 6
 

@@ -126,7 +126,7 @@ def mac1_of(message):
 
 
 def has_mac1(identity, keys, message):
-    """Whether the sender of an initiation knows this secret and whom it speaks to."""
+    """Whether the sender of an initiation knows this secret and the responder's key."""
     key = keys.initiation_mac_key(identity.link_key)
     return blake2b(16, message[:161], key) == mac1_of(message)
 

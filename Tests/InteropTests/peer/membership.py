@@ -1,4 +1,4 @@
-"""A place in a created channel: redeeming an invite, following changes of the key (section 12)."""
+"""Membership of a created channel: redeeming an invite, following changes of the key (section 12)."""
 
 from .channel import ChannelKeys
 from .entries import Entry, Epoch, Redemption

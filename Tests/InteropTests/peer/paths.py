@@ -101,7 +101,7 @@ class Paths:
         self.report_seen(link)
 
     def report_seen(self, link):
-        """Tells the peer at which address it is seen, over a direct path."""
+        """Reports to the peer the address at which it is seen, over a direct path."""
         if not link.is_relayed:
             self._node.links.control(link, Type.SEEN, encode_address(link.route))
 

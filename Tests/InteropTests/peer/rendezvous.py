@@ -30,7 +30,7 @@ def registration(slot, cookie, period, tag, is_wanting, announcement):
 
 
 class Rendezvous:
-    """Registers at one rendezvous, and probes the addresses that it tells of."""
+    """Registers at one rendezvous, and probes the addresses that it reports."""
 
     def __init__(self, node, address):
         self._node, self.address = node, address
@@ -38,7 +38,7 @@ class Rendezvous:
         self._cookie = None
         self._period = 0
         self._missed = self._rounds = 0
-        self._reported = set()     # members that the rendezvous told of
+        self._reported = set()     # members that the rendezvous reported
         self.seen_at = None        # this node's address as the rendezvous sees it
 
     def start(self):

@@ -82,7 +82,8 @@ class LocalMedia:
 
     def _send_audio(self):
         captured = int((boot_clock() - AUDIO_INTERVAL) * streams.AUDIO_CLOCK)
-        if self._audio_timestamp is None:
+        # Timestamps jump only if the process stood still for longer than `_repeat` makes up for.
+        if self._audio_timestamp is None or captured - self._audio_timestamp > streams.AUDIO_CLOCK:
             self._audio_timestamp = captured
         packet = self._audio.next_packet()
         sessions = self._sessions() if self._may_send else []

@@ -15,6 +15,7 @@ from .vp8 import dimensions
 
 _ASSUMED_ROUND_TRIP = 0.1
 _MOST_BLOCKS = 31
+_MOST_SSRCS = 16   # of each kind from one member
 
 
 class IncomingVideo:
@@ -71,6 +72,8 @@ class IncomingAudio:
         self._file = folder and OpusWriter(os.path.join(folder, f"{short(member)}.opus"))
 
     def add(self, packet):
+        if packet.ssrc not in self.receptions and len(self.receptions) >= _MOST_SSRCS:
+            return
         reception = self.receptions.setdefault(
             packet.ssrc, Reception(packet.ssrc, streams.AUDIO_CLOCK))
         sequence = reception.extend(packet.sequence)
@@ -131,6 +134,8 @@ class MediaSession:
     def _on_video(self, packet, stream):
         receiver = self._receivers.get(packet.ssrc)
         if receiver is None:
+            if len(self._receivers) >= _MOST_SSRCS:
+                return
             receiver = self._receivers[packet.ssrc] = LayerReceiver(packet.ssrc, stream)
         receiver.add(packet)
         self._show(receiver)

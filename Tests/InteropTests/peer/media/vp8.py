@@ -72,8 +72,8 @@ def is_keyframe(frame):
 
 
 def dimensions(keyframe):
-    """Width and height in pixels; None if the frame is too short to say."""
+    """Width and height in pixels; 0 by 0 if the frame is too short to say."""
     if len(keyframe) < 10:
-        return None
+        return 0, 0
     width, height = struct.unpack_from("<HH", keyframe, 6)
     return width & 0x3FFF, height & 0x3FFF

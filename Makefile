@@ -48,6 +48,7 @@ test: ## Build and run every test, a brief fuzz run included
 	swift build $(SWIFT_FLAGS) --build-tests
 	swift test $(SWIFT_FLAGS) --skip-build --disable-xctest --disable-testable-imports
 	Tests/LabTests/run
+	Tests/InteropTests/run
 	Tests/PageTests/run
 	Tests/DeviceTests/run
 	Tests/Fuzz/run 5

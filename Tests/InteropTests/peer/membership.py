@@ -1,0 +1,54 @@
+"""Membership of a created channel: redeeming an invite, following changes of the key (section 12)."""
+
+from .channel import ChannelKeys
+from .entries import Entry, Epoch, Redemption
+from .events import emit, short
+from .reader import Malformed
+from .rights import redemption_message
+
+_REASONS = {1: "removed", 2: "old invite", 3: "expired", 4: "no role", 5: "quarantined"}
+
+
+class Membership:
+    def __init__(self, node, invite):
+        self._node, self._invite = node, invite
+        self._role = None
+
+    def start(self):
+        """Publishes the redemption, which others keep as this node's claim to its role."""
+        if self._invite is None or self._invite.grant is None:
+            return
+        message = redemption_message(self._node.channel.id, self._node.id)
+        signature = self._invite.one_time_key.sign(message)
+        self._node.gossip.publish(Redemption(self._invite.grant, signature))
+
+    def refresh(self):
+        role = self._node.rights.role(self._node.document, self._node.id)
+        if role != self._role:
+            self._role = role
+            emit("role", role=int(role))
+
+    def on_epoch_key(self, link, value):
+        """Believed if the secret has the id that its entry names, and that is in the chain."""
+        node, keys = self._node, ChannelKeys(value[:32])
+        try:
+            entry = Entry.decode(value[32:])
+        except Malformed:
+            return
+        if node.channel.genesis is None or entry.kind != Epoch.KIND:
+            return
+        is_known = any(one.id == keys.id for one in node.channel.keys)
+        if is_known or entry.body.key_id != keys.id or not entry.is_signed(node.channel.id):
+            return
+        node.document.add(entry)
+        if entry.id not in [one.id for one in node.rights.epochs(node.document)]:
+            return
+        node.channel.change_key(keys)
+        emit("epoch", number=entry.body.number, key=short(keys.id), member=short(link.peer))
+        node.publish_presence()
+        for other in node.links.all():
+            node.handshakes.begin(other.peer, other.boot, other.route, keys)
+        node.refresh()
+
+    def on_refused(self, link, value):
+        emit("refused", member=short(link.peer), reason=_REASONS.get(value[0], str(value[0])))

@@ -123,7 +123,6 @@ extension ChannelState {
       state.absorb(state.gossip.tick(at: now), at: now, &out)
       state.show(state.messages.tick(at: now), &out)
       if let due = state.hearingDueAt, due <= now { state.publishHearing(at: now, &out) }
-      if let due = state.expiryAt, due <= now { state.changes.rights = true }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
     }
     return out

@@ -28,8 +28,10 @@ extension Simulation {
   }
 
   private mutating func observe(_ message: TextMessage, at place: Int) {
+    let (node, id) = (nodes[place].node, channel.id)
     let fault = messages.shown(
-      message, at: nodes[place].reader, own: nodes[place].identity.id, at: now)
+      message, at: nodes[place].reader, own: nodes[place].identity.id, at: now,
+      mayWrite: { node?.may(.sendText, $0, in: id) ?? true })
     if let fault { violated("messages", "\(nodes[place].label): \(fault)") }
     if message.from != nodes[place].identity.id {
       checkRole(.sendText, of: message.from, at: place, "shows text of")

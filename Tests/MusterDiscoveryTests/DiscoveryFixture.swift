@@ -46,7 +46,7 @@ struct Author {
     counter += 1
     let announcement = Announcement(
       author: identity.id, bootID: bootID, counter: counter, echo: echo, addresses: addresses)
-    return SignedAnnouncement(announcement, by: identity, in: testKey.channelID)
+    return SignedAnnouncement(announcement, by: identity, in: testKey.keyID)
       .datagram(sealedBy: testKey, entropy: &entropy)
   }
 

@@ -85,7 +85,7 @@ struct Entries {
       6,
       .epoch(
         EpochChange(
-          number: 1, keyID: cast.channel.channelID, previous: .zero, removed: [cast.bert.id])),
+          number: 1, keyID: cast.channel.keyID, previous: .zero, removed: [cast.bert.id])),
       in: genesis.channelID)
   }
 }

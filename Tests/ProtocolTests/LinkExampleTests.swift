@@ -67,7 +67,7 @@ import Testing
 
   let index = response[1..<5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
   let key = sides.initiator.split().send
-  let link = LinkID(channel: cast.channel.channelID, peer: cast.anna.id)
+  let link = SessionLinkID(key: cast.channel.keyID, peer: cast.anna.id)
   let first = engine.receive(
     data([0], to: index, counter: 0, key: key), from: cast.annaAddress, at: .zero)
   #expect(
@@ -92,7 +92,7 @@ private struct Handshake {
 
   init() throws {
     cast = try Cast()
-    let prologue = Array("muster/1".utf8) + cast.channel.channelID.key.bytes
+    let prologue = Array("muster/1".utf8) + cast.channel.keyID.key.bytes
     try expect("prologue", is: prologue)
     initiator = HandshakeState(
       .ikPSK2, .initiator, prologue: prologue, staticKeys: cast.anna.linkKeys,

@@ -168,6 +168,7 @@ let package = Package(
       [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterCore", "MusterSimulator",
       ]),
+    tests("MusterPipelineTests", ["MusterBase", "MusterPipeline"]),
     .testTarget(
       name: "MusterDevicesTests", dependencies: ["MusterBase", "MusterCodecs", "MusterDevices"],
       exclude: ["VirtualRoom"], swiftSettings: common),

@@ -33,6 +33,8 @@ public actor MusterNode {
   let store: Store?
   let writer: StoreWriter?
   var control: ControlSocket?
+  /// A disk that fails does so at every write: three warnings at once, then one in ten seconds.
+  var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
   /// The names and keys known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
 

@@ -80,6 +80,10 @@ class Gossip:
             if link is not source and link.peer != author and link.peer[:8] not in heard:
                 self._send(link, entries)
 
+    def send_again(self, link, entry):
+        """Sends one entry to one neighbour, which may have it already."""
+        self._send(link, [entry])
+
     def _send(self, link, entries):
         for entry in entries:
             state, prefix = link.gossip, entry.id[:8]

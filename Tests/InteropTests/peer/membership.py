@@ -45,10 +45,17 @@ class Membership:
         if is_known or entry.body.key_id != keys.id or not entry.is_signed(node.channel.id):
             return
         node.document.add(entry)
-        if entry.id not in [one.id for one in node.rights.epochs(node.document)]:
-            return
+        chain = node.rights.epochs(node.document)
+        numbers = {one.body.key_id: one.body.number for one in chain}
+        is_newer = entry.body.number > numbers.get(node.channel.current.id, 0)
+        if is_newer and entry.id in [one.id for one in chain]:
+            emit("epoch", number=entry.body.number, key=short(keys.id), member=short(link.peer))
+            self._use(keys)
+
+    def _use(self, keys):
+        """Takes a new key: each link gets a handshake under it."""
+        node = self._node
         node.channel.change_key(keys)
-        emit("epoch", number=entry.body.number, key=short(keys.id), member=short(link.peer))
         node.publish_presence()
         for other in node.links.all():
             node.handshakes.begin(other.peer, other.boot, other.route, keys)

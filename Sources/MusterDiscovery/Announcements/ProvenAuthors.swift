@@ -1,25 +1,25 @@
 import MusterBase
 
-/// Who has been proven to be live in one channel, from which addresses, up to which counter.
+/// The members of one channel that proved to be live, with their addresses and highest counters.
 struct ProvenAuthors: Sendable {
-  /// Twice the peers that a node links to, so that coming and going costs nobody a challenge.
+  /// Twice the peers that a node links to, so that membership churn causes no extra challenges.
   static let capacity = 2 * Limits.peersPerChannel
-  /// Earlier boots of one author whose announces are known to be replays.
+  /// Earlier boots of one author, whose announcements are known to be replays.
   static let formerBoots = 4
 
   enum Standing: Equatable {
-    /// Heard before, or from a process that has been replaced: nothing is owed to it.
+    /// Seen before, or from a boot that has been replaced: ignored.
     case stale
-    /// News of a live process at an address where it answered before.
+    /// New, and from an address that the boot has proven: accepted.
     case proven
-    /// News, but anyone could have sent it from there.
+    /// New, but from an address that is not proven: to be challenged.
     case unproven
   }
 
   private struct Record: Sendable {
     var bootID: UInt64
     var highestCounter: UInt64
-    /// The most lately heard of first; `Limits.addresses` at most.
+    /// Most recently seen first; `Limits.addresses` at most.
     var addresses: [Address]
     var formerBoots: [UInt64] = []
     var heardAt: Instant
@@ -40,7 +40,7 @@ struct ProvenAuthors: Sendable {
     return record.addresses.contains(source) ? .proven : .unproven
   }
 
-  /// Takes note of a proof: an echo, or a new counter from an address proven before.
+  /// Records a proof: an echo, or a higher counter from a proven address.
   mutating func record(
     _ author: NodeID, bootID: UInt64, counter: UInt64, at source: Address, now: Instant
   ) {

@@ -56,14 +56,15 @@ extension Discovery {
     case .repeated: counters.repeatedChallenge += 1
     case .answer:
       counters.answered += 1
-      // Without addresses: an answer should hardly be larger than the question.
+      // Without addresses: the answer should hardly be larger than the challenge (no
+      // amplification).
       let answer = sealAnnouncement(in: index, echo: challenge.echo, addresses: [])
       return [.send(answer, to: source)]
     }
     return []
   }
 
-  /// The channel whose key opens the datagram, and what was in it.
+  /// The channel whose key decrypts the datagram, and the plaintext.
   private mutating func open(_ datagram: [UInt8]) -> (channel: Int, plaintext: [UInt8])? {
     for index in channels.indices {
       if let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) {

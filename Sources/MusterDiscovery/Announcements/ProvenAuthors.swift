@@ -1,19 +1,19 @@
 import MusterBase
 
-/// Authors proven to be live in one channel: from which addresses, and up to which counters.
+/// The members of one channel that proved to be live, with their addresses and highest counters.
 struct ProvenAuthors: Sendable {
-  /// Twice the peers that a node links to: members that come and go need no new challenge.
+  /// Twice the peers that a node links to, so that membership churn causes no extra challenges.
   static let capacity = 2 * Limits.peersPerChannel
-  /// Earlier boots of one author whose announces are known to be replays.
+  /// Earlier boots of one author, whose announcements are known to be replays.
   static let formerBoots = 4
 
   /// What an announcement is worth, as the table of PROTOCOL.md section 5 decides it.
   enum Standing: Equatable {
-    /// Seen before, or from a process that has been replaced: it gets no answer.
+    /// Seen before, or from a boot that has been replaced: ignored.
     case replay
-    /// From a live process at an address where it has answered a challenge.
+    /// New, and from an address that the boot has proven: accepted.
     case accepted
-    /// New, but anyone could have sent it from there.
+    /// New, but from an address that is not proven: to be challenged.
     case unproven
   }
 
@@ -58,7 +58,7 @@ struct ProvenAuthors: Sendable {
     return isNew ? .accepted : .replay
   }
 
-  /// Records a proof: an echo, or a new counter from an address proven before.
+  /// Records a proof: an echo, or a higher counter from a proven address.
   mutating func record(
     _ author: NodeID, bootID: UInt64, counter: UInt64, at source: Address, now: Instant
   ) {

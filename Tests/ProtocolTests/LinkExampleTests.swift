@@ -49,13 +49,13 @@ import Testing
     identity: cast.bert, bootID: cast.bertBoot, entropy: .seeded(1), seed: 1)
   engine.open(cast.channel)
   let initiation = try Document.bytes("initiation")
-  let answers = engine.receive(initiation, from: cast.annaAddress, at: .zero)
-  guard case .send(let response, cast.annaAddress)? = answers.first else {
+  let answers = engine.receive(initiation, from: .direct(cast.annaAddress), at: .zero)
+  guard case .send(let response, .direct(cast.annaAddress))? = answers.first else {
     Issue.record("\(answers)")
     return
   }
   #expect(response.count == 101)
-  let repeated = engine.receive(initiation, from: cast.annaAddress, at: .zero)
+  let repeated = engine.receive(initiation, from: .direct(cast.annaAddress), at: .zero)
   #expect(repeated.isEmpty)
 
   var sides = try Handshake()
@@ -69,13 +69,13 @@ import Testing
   let key = sides.initiator.split().send
   let link = SessionLinkID(key: cast.channel.keyID, peer: cast.anna.id)
   let first = engine.receive(
-    data([0], to: index, counter: 0, key: key), from: cast.annaAddress, at: .zero)
+    data([0], to: index, counter: 0, key: key), from: .direct(cast.annaAddress), at: .zero)
   #expect(
-    first.contains(.established(link, address: cast.annaAddress, bootID: cast.annaBoot)))
+    first.contains(.established(link, route: .direct(cast.annaAddress), bootID: cast.annaBoot)))
   let control = try Document.bytes("control-wish-ping")
   let second = engine.receive(
-    data(control, to: index, counter: 1, key: key), from: cast.annaAddress, at: .zero)
-  #expect(second == [.delivered(link, control)])
+    data(control, to: index, counter: 1, key: key), from: .direct(cast.annaAddress), at: .zero)
+  #expect(second == [.delivered(link, control, over: .direct(cast.annaAddress), packetNumber: 1)])
 }
 
 @Test func pathMessagesAreAsWritten() throws {

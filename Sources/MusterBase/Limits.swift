@@ -25,6 +25,11 @@ public enum Limits {
   /// Answered handshakes of a link that wait for the initiator to use one.
   public static let sessionsPerLink = 3
 
+  /// Video streams that one member announces: camera, screen and two more.
+  public static let videoStreams = 4
+  /// Bytes of a stream's name in UTF-8, which are ASCII characters.
+  public static let streamNameBytes = 16
+  /// Layers of one stream.
   public static let spatialLayers = 3
   /// One encoded picture; a larger one is dropped by sender and receiver alike.
   public static let frameBytes = 1 << 20

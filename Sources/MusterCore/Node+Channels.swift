@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCrypto
 import MusterDiscovery
+import MusterMedia
 import MusterWire
 
 extension Node {
@@ -17,7 +18,7 @@ extension Node {
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis,
       keys: Array(setup.keys.suffix(1 + Limits.formerKeys)), state: state(of: setup),
-      openedAt: now, requested: configuration.requested)
+      openedAt: now, muted: configuration.muted)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
     for key in channels[id]?.keys ?? [] { open(key, of: id, at: now, &out) }
     if wantsCall { wantCall(in: id, at: now, &out) }
@@ -42,15 +43,16 @@ extension Node {
   private mutating func enter(
     _ channel: ChannelID, ticket: Ticket?, at now: Instant
   ) -> [ChannelState.Output] {
-    let (flags, layers, offset) = (localMedia.flags, localMedia.layers, wallOffset)
+    let (flags, offers) = (media.local.flags, media.local.streams.offers)
+    let offset = wallOffset
     return channels.update(channel) { entry in
       entry.state.setWallClock(offsetMilliseconds: offset, at: now)
       var outputs: [ChannelState.Output] = []
       if let ticket {
         outputs += entry.state.redeem(grant: ticket.grant, secret: ticket.secret, at: now)
       }
-      outputs += entry.state.setFlags(flags, at: now)
-      outputs += entry.state.setLayers(layers, at: now)
+      outputs += entry.state.setFlags(entry.flags(from: flags), at: now)
+      outputs += entry.state.setStreams(entry.streams(from: offers), at: now)
       return outputs + entry.state.enter(at: now)
     } ?? []
   }
@@ -61,7 +63,6 @@ extension Node {
     endMedia(in: channel, at: now, &out)
     let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
     perform(outputs, in: channel, at: now, &out)
-    selectLayers(at: now, &out)
     return out
   }
 
@@ -70,6 +71,7 @@ extension Node {
     var out: [Output] = []
     for key in channels[channel]?.keys ?? [] { close(key, at: now, &out) }
     channels[channel] = nil
+    media.close(channel)
     forgetUnreachable(in: channel)
     return out
   }

@@ -106,6 +106,7 @@ extension Node {
     _ out: inout [Output]
   ) {
     peers[link] = Peer(key: key, bootID: bootID, upSince: now)
+    media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)
     _ = channels.update(link.channel) { $0.refusals = [] }
     let relay = relayedPaths[address]?.relay
@@ -143,10 +144,10 @@ extension Node {
   ) {
     guard peers[link] != nil else { return }
     // Whoever is the last to fall silent in a call is missed for a while.
-    if reason == .timedOut, peers[link]?.incoming != nil {
+    if reason == .timedOut, media.isActive(link) {
       _ = channels.update(link.channel) { $0.lostOthersAt = now }
     }
-    endMedia(with: link, at: now, &out)
+    perform(media.linkDown(link, at: now), at: now, &out)
     peers[link] = nil
     discovery.setLinked(linkedPeers)
     seenChanged()
@@ -163,7 +164,6 @@ extension Node {
     out += change(link.channel, at: now) {
       $0.linkDown(link.peer, reason: leaveReason, at: now)
     }
-    selectLayers(at: now, &out)
     updateCallState(in: link.channel, at: now, &out)
   }
 
@@ -203,8 +203,8 @@ extension Node {
       return
     }
     switch PayloadKind(of: payload) {
-    case .rtp: receiveRTP(payload, over: link, at: now, &out)
-    case .rtcp: receiveRTCP(payload, over: link, at: now, &out)
+    case .rtp: perform(media.receiveRTP(payload, over: link, at: now), at: now, &out)
+    case .rtcp: perform(media.receiveRTCP(payload, over: link, at: now), at: now, &out)
     case .relay: receiveRelayed(payload, over: link, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
@@ -213,23 +213,25 @@ extension Node {
     }
   }
 
-  /// Of wishes in one payload the last one counts, of pings the first few: nothing makes a node
-  /// work or answer a hundred times for one datagram.
+  /// Of subscriptions to one stream in a payload the last one counts, of pings the first few:
+  /// nothing makes a node work or answer a hundred times for one datagram.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    var requested: RequestedResolution?
+    var subscriptions = PeerTable<StreamID, Subscription>()
     var pings = 0
     for message in messages {
       switch message {
-      case .requested(let newest): requested = newest
+      case .subscribe(let newest): subscriptions[newest.stream] = newest
       case .ping:
         pings += 1
         if pings <= Self.pingsAtOnce { receive(message, over: link, at: now, &out) }
       default: receive(message, over: link, at: now, &out)
       }
     }
-    if let requested { receive(.requested(requested), over: link, at: now, &out) }
+    for (_, subscription) in subscriptions {
+      receive(.subscribe(subscription), over: link, at: now, &out)
+    }
   }
 
   private static let pingsAtOnce = 4
@@ -256,23 +258,12 @@ extension Node {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
-    case .requested(let requested):
-      let changed =
-        peers.update(link) { peer in
-          // Repeated with each ping: one that is left out is one that is late.
-          guard peer.requested != requested, peer.subscriptionBudget.take(at: now) else {
-            return false
-          }
-          peer.requested = requested
-          return true
-        } ?? false
-      if changed { selectLayers(at: now, &out) }
+    case .subscribe(let subscription):
+      perform(media.receive(subscription, from: link, at: now), at: now, &out)
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
     case .pong(let token):
       _ = peers.update(link) { $0.receivePong(token, at: now) }
-      if let roundTrip = peers[link]?.roundTrip {
-        _ = peers.update(link) { $0.incoming?.video.setRoundTrip(roundTrip) }
-      }
+      if let roundTrip = peers[link]?.roundTrip { media.setRoundTrip(roundTrip, of: link) }
     case .epochKey(let secret, let entry):
       receiveKey(secret, entry: entry, over: link, at: now, &out)
     case .refused(let reason): refused(reason, over: link, at: now, &out)
@@ -312,25 +303,20 @@ extension Node {
 
   // MARK: Time
 
-  /// Pings, parts with strangers, reports and asks again where something is due.
+  /// Pings, key offers and checks of standing that are due.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
     if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }
     if peers[at: index].nextPing <= now {
-      let isInCall = peers[at: index].incoming != nil
+      let isInCall = media.isActive(link)
       peers[at: index].nextPing =
         now + (isInCall ? configuration.pingInterval : configuration.idlePingInterval)
-      var messages: [Control] = [.ping(UInt64(bitPattern: now.nanoseconds))]
-      // Repeated with every ping, so that a lost wish is a wish delayed.
-      if let incoming = peers[at: index].incoming {
-        messages.append(.requested(incoming.requested))
-      }
-      send(messages, over: link, at: now, &out)
+      let ping = Control.ping(UInt64(bitPattern: now.nanoseconds))
+      send([ping] + media.subscriptions(over: link), over: link, at: now, &out)
     }
     if let due = peers[at: index].nextCheckAt, due <= now {
       checkStanding(of: link, at: now, &out)
     }
-    tickMedia(of: link, at: now, &out)
   }
 
   /// Whether the neighbour is still a member, and still one to have a link with.

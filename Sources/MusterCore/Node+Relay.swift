@@ -62,7 +62,7 @@ extension Node {
   /// Tells others when this node has its hands full, and when it has not any more.
   mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
     let isLoadHigh = relayBudget.isLoadHigh(at: now)
-    guard isLoadHigh != localMedia.flags.contains(.relaysMuch) else { return }
+    guard isLoadHigh != media.local.flags.contains(.relaysMuch) else { return }
     out += change(at: now) { $0.set(.relaysMuch, to: isLoadHigh) }
   }
 

@@ -235,7 +235,8 @@ extension Node {
       seenChanged()
     }
     if !isDirect || unreachable.index(of: link) != nil {
-      repeatFrames(over: link, since: now + (.zero - Self.repeatedTime), at: now, &out)
+      let start = now + (.zero - Self.repeatedTime)
+      perform(media.repeatFrames(over: link, since: start, at: now), at: now, &out)
     }
     _ = channels.update(link.channel) { $0.relaySearchAt = now }
   }

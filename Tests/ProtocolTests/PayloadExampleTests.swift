@@ -41,7 +41,7 @@ private let reporter: UInt32 = 0x6A6B_6C00
     isNonReference: false, isFrameStart: true, pictureID: 4660, tl0PicIdx: 86, temporalLayer: 0,
     isLayerSync: false, keyIndex: 9)
   let header = RTPHeader(
-    marker: true, payloadType: PayloadType.vp8(layer: 1), sequence: 2000,
+    marker: true, payloadType: PayloadType.video(.camera, layer: 1), sequence: 2000,
     timestamp: RTPTime.timestamp(of: captured, clockRate: RTPTime.videoClockRate),
     ssrc: base + 2)
   var writer = Writer()

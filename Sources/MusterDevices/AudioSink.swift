@@ -23,6 +23,11 @@ public enum AudioSinks {
     }
     return try SpeakerSink(device: specification)
   }
+
+  /// Whether a specification names a loudspeaker, which is open only while it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    specification != "none" && !specification.hasSuffix(".wav")
+  }
 }
 
 /// A file or nothing, at the pace of the boot clock.

@@ -8,7 +8,8 @@ extension MediaSessions {
   mutating func receiveRTP(
     _ payload: [UInt8], over link: LinkID, at now: Instant
   ) -> [Output] {
-    guard let index = sessions.index(of: link), let rights = sessions[at: index].call?.incomingRights,
+    guard let index = sessions.index(of: link),
+      let rights = sessions[at: index].call?.incomingRights,
       let packet = try? RTPPacket(decoding: payload)
     else { return [] }
     if packet.header.payloadType == PayloadType.opus {

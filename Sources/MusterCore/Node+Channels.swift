@@ -90,6 +90,10 @@ extension Node {
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
   /// Everyone who can be reached, without this node, in the order of their ids.
   public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
+  /// One of them; nil for a node that cannot be reached or is no member.
+  public func member(_ id: NodeID, of channel: ChannelID) -> Member? {
+    channels[channel]?.state.member(id)
+  }
   /// This node as the others see it.
   public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
   /// The call that is on, whether this node is in it or not.
@@ -168,7 +172,7 @@ extension Node {
     out.append(.keepKey(next, in: channel))
     out += change(channel, at: now) { state in
       state.grant(.none, to: member, expiresAt: 0, at: now)
-        + state.changeKey(to: key.channelID, removing: [member], at: now)
+        + state.changeKey(to: key.keyID, removing: [member], at: now)
     }
     install(next, in: channel, at: now, &out)
     return out

@@ -128,7 +128,7 @@ extension Node {
       let statistics = media.statistics(of: link)
       return PeerStatistics(
         link: link,
-        address: links.address(of: LinkID(channel: peer.key, peer: link.peer))
+        address: links.address(of: SessionLinkID(key: peer.key, peer: link.peer))
           .flatMap { $0.relayed == nil ? $0 : nil },
         via: relay(of: link), roundTrip: peer.roundTrip,
         lossPercent: statistics?.lossPercent ?? 0, sent: statistics?.camera.sent,

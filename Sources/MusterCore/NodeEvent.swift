@@ -75,6 +75,12 @@ public struct StreamStatistics: Equatable, Sendable {
   /// Nil for a direction in which the stream has not been offered.
   public var sent: MediaStatistics?
   public var received: MediaStatistics?
+
+  public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
+    self.stream = stream
+    self.sent = sent
+    self.received = received
+  }
 }
 
 /// Totals of one direction of one stream since media with the member began; the camera's include

@@ -4,7 +4,7 @@ import MusterWire
 /// What this node keeps about one link, but for its media.
 struct Peer: Sendable {
   /// The key that the engine's link is under, by its id.
-  var key: ChannelID
+  var key: KeyID
   let bootID: UInt64
   let upSince: Instant
   var roundTrip: Duration?
@@ -33,7 +33,7 @@ struct Peer: Sendable {
   static let steadyAfter = Duration.seconds(10)
   static let unsteadyTryInterval = Duration.seconds(30)
 
-  init(key: ChannelID, bootID: UInt64, upSince: Instant) {
+  init(key: KeyID, bootID: UInt64, upSince: Instant) {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince

@@ -6,11 +6,15 @@ import MusterBase
 /// Each derived key is BLAKE2b keyed by the secret over a label of its own, so that none tells
 /// anything of another.
 public struct ChannelKey: Sendable {
-  public let channelID: ChannelID
+  public let keyID: KeyID
   /// The pre-shared key of the channel's Noise handshakes.
   public let noisePSK: SecretBytes
   private let secret: SecretBytes
   private let announcementKey: SecretBytes
+
+  /// The id of the open channel with this key: an open channel has one key only, and its id is that
+  /// key's. A created channel's id comes from its genesis.
+  public var channelID: ChannelID { ChannelID(keyID.key) }
 
   /// A channel's random key; nil unless it has 32 bytes.
   public init?(secret: [UInt8]) {
@@ -24,7 +28,7 @@ public struct ChannelKey: Sendable {
     announcementKey = Blake2b.derive("muster/1 announce key", from: secret, in: .guarded)
     let id = Blake2b.mac(Array("muster/1 channel id".utf8)[...], key: secret, count: 32)
     guard let key = Bytes32(id) else { preconditionFailure("32 bytes by argument") }
-    channelID = ChannelID(key)
+    keyID = KeyID(key)
   }
 
   /// The key of a channel that has a name only: whoever knows the name can join.
@@ -117,7 +121,7 @@ extension ChannelKey: Equatable {
 }
 
 extension ChannelKey: CustomStringConvertible {
-  public var description: String { "key of channel \(channelID)" }
+  public var description: String { "channel key \(keyID)" }
 }
 
 extension ChannelKey {

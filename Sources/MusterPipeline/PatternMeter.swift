@@ -1,6 +1,7 @@
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterMedia
 
 /// Decodes members' test patterns and reads back when each picture was captured: the latency from
 /// capture to decoded picture, where both nodes share one boot clock.
@@ -12,16 +13,23 @@ package final class PatternMeter: Sendable {
   }
 
   private enum Input: Sendable {
-    case frame([UInt8], MemberStream)
+    case frame(ReceivedFrame, MemberStream)
     case ended(MemberStream)
   }
 
-  /// Pictures waiting for the decoder; beyond, the oldest go and latency is read from the rest.
+  /// Frames waiting for the decoder: two seconds of one member.
   private static let inputCapacity = 64
   /// Samples kept per stream: ten seconds at 30 pictures a second.
   private static let samples = 300
 
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {
+    input in
+    switch input {
+    case .frame(let frame, let stream):
+      .encoded(stream, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .ended(let stream): .control(stream)
+    }
+  }
   private let results = Monitor(PeerTable<MemberStream, RingBuffer<Duration>>())
 
   package init() {}
@@ -30,7 +38,12 @@ package final class PatternMeter: Sendable {
 
   package func stop() { inputs.close() }
 
-  package func add(_ frame: [UInt8], from stream: MemberStream) { inputs.add(.frame(frame, stream)) }
+  /// Frames that wait for the decoder.
+  package var queueLevel: QueueLevel { inputs.level }
+
+  package func add(_ frame: ReceivedFrame, from stream: MemberStream) {
+    inputs.add(.frame(frame, stream))
+  }
 
   package func end(_ stream: MemberStream) { inputs.add(.ended(stream)) }
 
@@ -49,9 +62,9 @@ package final class PatternMeter: Sendable {
     while let batch = inputs.takeAll() {
       for input in batch {
         switch input {
-        case .frame(let data, let stream):
+        case .frame(let frame, let stream):
           if decoders[stream] == nil { decoders[stream] = try? VP8Decoder() }
-          measure(data, stream, decoders[stream])
+          measure(frame.data, stream, decoders[stream])
         case .ended(let stream):
           decoders[stream] = nil
           results.withLock { $0[stream] = nil }

@@ -9,16 +9,32 @@ import MusterMedia
 /// line up: the time of a frame, and the index of a sample, are counted from there.
 package final class Recorder: Sendable {
   private enum Input: Sendable {
-    case frame(ReceivedFrame, LinkID, StreamID, name: String)
+    case frame(ReceivedFrame, MemberStream, name: String)
     case audio(DecodedAudio, LinkID)
-    case ended(LinkID)
+    case ended(File)
   }
 
-  /// Two seconds of 17 members, should the disk stall; beyond, the oldest go.
-  private static let inputCapacity = 4096
+  /// What has a file of its own.
+  private enum File: Equatable {
+    case video(MemberStream)
+    case audio(LinkID)
+  }
+
+  /// Two seconds of 17 members at 30 frames and 50 packets a second, should the disk stall.
+  private static let frameCapacity = 1024
+  private static let audioCapacity = 2048
 
   private let directory: String
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, File>(
+    encoded: frameCapacity, independent: audioCapacity
+  ) { input in
+    switch input {
+    case .frame(let frame, let stream, _):
+      .encoded(.video(stream), temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .audio(_, let link): .independent(.audio(link))
+    case .ended(let file): .control(file)
+    }
+  }
   private let names = Monitor(PeerTable<LinkID, String>())
 
   /// Makes the directory where there is none; one that cannot be written is an error now, not
@@ -39,14 +55,26 @@ package final class Recorder: Sendable {
   /// What the files of a member are called from its first picture or sound on.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  /// `name` is what the member calls the stream, from which the file takes its name.
-  package func add(_ frame: ReceivedFrame, of stream: StreamID, name: String, from link: LinkID) {
-    inputs.add(.frame(frame, link, stream, name: name))
+  /// Queues a frame; `name` is what the member calls the stream, from which the file takes its name.
+  /// The result is a stream that needs a keyframe to go on, because the disk is slow; mostly nil.
+  package func add(
+    _ frame: ReceivedFrame, of stream: MemberStream, name: String
+  ) -> MemberStream? {
+    guard
+      case .needsKeyframe(.video(let other)) = inputs.add(.frame(frame, stream, name: name))
+    else { return nil }
+    return other
   }
 
   package func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.audio(audio, link)) }
 
-  package func end(_ link: LinkID) { inputs.add(.ended(link)) }
+  /// Finishes the files of a member, or that of one of its streams.
+  package func end(_ link: LinkID, _ stream: StreamID? = nil) {
+    for ended in stream.map({ [$0] }) ?? StreamID.all {
+      inputs.add(.ended(.video(MemberStream(link, ended))))
+    }
+    if stream == nil { inputs.add(.ended(.audio(link))) }
+  }
 
   package func start(_ failed: @escaping @Sendable (MusterError) -> Void) -> WorkerThread {
     WorkerThread("muster-record") { self.run(failed) }
@@ -54,6 +82,9 @@ package final class Recorder: Sendable {
 
   /// What is queued is still written.
   package func stop() { inputs.close() }
+
+  /// Frames, sound and ends of media that wait for the disk.
+  package var queueLevel: QueueLevel { inputs.level }
 
   private func run(_ failed: (MusterError) -> Void) {
     var tracks = PeerTable<LinkID, Track>()
@@ -75,18 +106,27 @@ package final class Recorder: Sendable {
 
   private func take(_ input: Input, _ tracks: inout PeerTable<LinkID, Track>) throws {
     switch input {
-    case .frame(let frame, let link, let stream, let name):
-      try tracks[at: track(of: link, &tracks)].add(frame, of: stream, name: name, id: link.peer)
+    case .frame(let frame, let stream, let name):
+      try tracks[at: track(of: stream.link, &tracks)].add(
+        frame, of: stream.stream, name: name, id: stream.link.peer)
     case .audio(let audio, let link):
       try tracks[at: track(of: link, &tracks)].add(audio, id: link.peer)
-    case .ended(let link):
-      if let index = tracks.index(of: link) { tracks[at: index].close() }
-      tracks[link] = nil
+    case .ended(.video(let stream)): close(stream.link, &tracks) { $0.close(stream.stream) }
+    case .ended(.audio(let link)): close(link, &tracks) { $0.closeAudio() }
     }
   }
 }
 
 extension Recorder {
+  /// Finishes a file; a member without open files is forgotten.
+  private func close(
+    _ link: LinkID, _ tracks: inout PeerTable<LinkID, Track>, _ body: (inout Track) -> Void
+  ) {
+    guard let index = tracks.index(of: link) else { return }
+    body(&tracks[at: index])
+    if !tracks[at: index].isOpen { tracks[link] = nil }
+  }
+
   /// Where a member's track is in the table; made when it is the first.
   private func track(of link: LinkID, _ tracks: inout PeerTable<LinkID, Track>) -> Int {
     if let index = tracks.index(of: link) { return index }
@@ -256,8 +296,22 @@ private struct Track {
     return candidate
   }
 
-  mutating func close() {
-    for track in video { track.file?.close() }
+  /// Whether some file is being written.
+  var isOpen: Bool { audio != nil || video.contains { $0.file != nil } }
+
+  mutating func close(_ stream: StreamID) {
+    video[stream.index].file?.close()
+    video[stream.index] = VideoTrack()
+  }
+
+  mutating func closeAudio() {
     audio?.close()
+    audio = nil
+    waitingAudio = []
+  }
+
+  mutating func close() {
+    for stream in StreamID.all { close(stream) }
+    closeAudio()
   }
 }

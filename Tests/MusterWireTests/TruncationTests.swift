@@ -11,7 +11,8 @@ private func messages(_ samples: inout Samples) -> [Control] {
     RangeSummary(depth: 60, prefix: samples.u64(), content: .ids([1, 2, 3])),
   ]
   return [
-    .entry([1, 2, 3]), .entriesReceived([1, 2]), .subscribe(Subscription(.screen, .best)), .ping(1), .pong(2),
+    .entry([1, 2, 3]), .entriesReceived([1, 2]), .subscribe(Subscription(.screen, .best)), .ping(1),
+    .pong(2),
     .digest(DocumentDigest(count: 3, sum: samples.key())), .ranges(lists), .want([4]),
     .probe(samples.node(), token: 5), .probed(samples.node(), token: 6, answered: true),
     .epochKey(samples.random.bytes(32), entry: [7]), .refused(.removed),

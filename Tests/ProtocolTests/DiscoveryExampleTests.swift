@@ -10,7 +10,7 @@ import Testing
   let addresses = try ["192.0.2.7:40000", "[2001:db8::7]:40000"].map { try #require(Address($0)) }
   let announcement = Announcement(
     author: cast.anna.id, bootID: cast.annaBoot, counter: 7, echo: nil, addresses: addresses)
-  let signed = SignedAnnouncement(announcement, by: cast.anna, in: cast.channel.channelID)
+  let signed = SignedAnnouncement(announcement, by: cast.anna, in: cast.channel.keyID)
   try expect("announce", is: announcement.encoded())
   try expect("announce-signature", is: signed.signature)
   try expect(
@@ -21,7 +21,7 @@ import Testing
   let opened = try #require(DiscoveryDatagram.open(datagram, with: cast.channel))
   let read = try SignedAnnouncement(decoding: opened)
   #expect(read.announcement == announcement)
-  #expect(read.isGenuine(in: cast.channel.channelID))
+  #expect(read.isGenuine(in: cast.channel.keyID))
 }
 
 @Test func challengesAreLaidOutAndSealedAsWritten() throws {

@@ -26,10 +26,31 @@ struct Entries {
         Presence(
           bootID: cast.annaBoot, flags: [.audioMuted, .audio], name: "Anna",
           call: Participation(id: call, joined: 42),
-          layers: [
-            VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: 30),
-            VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30),
-          ])))
+          streams: [camera])))
+  }
+
+  private var camera: StreamOffer {
+    StreamOffer(
+      .camera,
+      layers: [
+        VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: 30),
+        VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30),
+      ])
+  }
+
+  /// With a screen and a muted third stream.
+  func presenceOfStreams() throws -> Entry {
+    let screen = VideoLayer(size: VideoSize(width: 1920, height: 1080), framesPerSecond: 15)
+    let third = try #require(StreamID(2))
+    let body = Presence(
+      bootID: cast.annaBoot, flags: [.audioMuted, .sharing, .audio, .declinesRelaying],
+      name: "Anna", call: Participation(id: call, joined: 42),
+      streams: [
+        camera, StreamOffer(.screen, layers: [screen]),
+        StreamOffer(third, name: "whiteboard", isMuted: true, isPattern: true, layers: []),
+      ])
+    return Entry(
+      author: cast.anna.id, sequence: 0xC0C1_C2C3_0000_0008, lamport: 48, body: .presence(body))
   }
 
   var claim: SignedEntry {
@@ -85,7 +106,7 @@ struct Entries {
       6,
       .epoch(
         EpochChange(
-          number: 1, keyID: cast.channel.channelID, previous: .zero, removed: [cast.bert.id])),
+          number: 1, keyID: cast.channel.keyID, previous: .zero, removed: [cast.bert.id])),
       in: genesis.channelID)
   }
 }
@@ -102,6 +123,7 @@ private func unsigned(_ entry: SignedEntry) -> [UInt8] {
   try expect(
     "entry-presence-signature", is: Array(presence.bytes.suffix(Entry.signatureBytes)))
   try expect("entry-presence-id", is: presence.id.bytes)
+  try expect("entry-presence-streams", is: try entries.presenceOfStreams().encoded())
   try expect("entry-claim", is: unsigned(entries.claim))
   try expect("entry-hearing", is: unsigned(entries.neighbourReport))
   try expect("entry-message", is: unsigned(entries.message))

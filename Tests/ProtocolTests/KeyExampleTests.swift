@@ -16,7 +16,7 @@ import Testing
   let channel = ChannelKey.fromName("lab")
   try expect("name-key", is: channel.withSecret { [UInt8]($0) })
   try expect("name-key", is: Blake2b.hash(Array("muster/1 name".utf8) + Array("lab".utf8)))
-  try expect("channel-id", is: channel.channelID.key.bytes)
+  try expect("channel-id", is: channel.keyID.key.bytes)
   try expect("noise-psk", is: revealed(channel.noisePSK))
   try expect("announce-key", is: revealed(try announcementKey()))
 }

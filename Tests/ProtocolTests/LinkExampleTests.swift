@@ -39,7 +39,7 @@ import Testing
   try expect(
     "data-control",
     is: data(
-      try Document.bytes("control-wish-ping"), to: cast.bertIndex, counter: 1, key: key))
+      try Document.bytes("control-subscribe-ping"), to: cast.bertIndex, counter: 1, key: key))
 }
 
 /// Whoever writes what the document says is understood by the engine, and understands it.
@@ -67,12 +67,12 @@ import Testing
 
   let index = response[1..<5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
   let key = sides.initiator.split().send
-  let link = LinkID(channel: cast.channel.channelID, peer: cast.anna.id)
+  let link = SessionLinkID(key: cast.channel.keyID, peer: cast.anna.id)
   let first = engine.receive(
     data([0], to: index, counter: 0, key: key), from: cast.annaAddress, at: .zero)
   #expect(
     first.contains(.established(link, address: cast.annaAddress, bootID: cast.annaBoot)))
-  let control = try Document.bytes("control-wish-ping")
+  let control = try Document.bytes("control-subscribe-ping")
   let second = engine.receive(
     data(control, to: index, counter: 1, key: key), from: cast.annaAddress, at: .zero)
   #expect(second == [.delivered(link, control)])
@@ -92,7 +92,7 @@ private struct Handshake {
 
   init() throws {
     cast = try Cast()
-    let prologue = Array("muster/1".utf8) + cast.channel.channelID.key.bytes
+    let prologue = Array("muster/1".utf8) + cast.channel.keyID.key.bytes
     try expect("prologue", is: prologue)
     initiator = HandshakeState(
       .ikPSK2, .initiator, prologue: prologue, staticKeys: cast.anna.linkKeys,

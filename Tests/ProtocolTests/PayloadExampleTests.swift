@@ -7,10 +7,11 @@ import Testing
 
 @Test func controlPayloadsAreAsWritten() throws {
   let messages: [Control] = [
-    .requested(RequestedResolution(width: 640, height: 360)), .ping(0x3132_3334_3536_3738),
+    .subscribe(Subscription(.camera, RequestedResolution(width: 640, height: 360))),
+    .ping(0x3132_3334_3536_3738),
   ]
-  try expect("control-wish-ping", is: Control.encode(messages))
-  #expect(try Control.decode(try Document.bytes("control-wish-ping")) == messages)
+  try expect("control-subscribe-ping", is: Control.encode(messages))
+  #expect(try Control.decode(try Document.bytes("control-subscribe-ping")) == messages)
   let receipt = Control.entriesReceived([0x0102_0304_0506_0708, 0x1112_1314_1516_1718])
   try expect("control-received", is: Control.encode([receipt]))
   let seen = Control.seen(Address(host: .v4(0xC000_0207), port: 40_000))
@@ -43,7 +44,7 @@ private let reporter: UInt32 = 0x6A6B_6C00
   let header = RTPHeader(
     marker: true, payloadType: PayloadType.video(.camera, layer: 1), sequence: 2000,
     timestamp: RTPTime.timestamp(of: captured, clockRate: RTPTime.videoClockRate),
-    ssrc: base + 2)
+    ssrc: SSRCPlan(base: base).video(.camera, layer: 1))
   var writer = Writer()
   header.write(to: &writer)
   descriptor.write(to: &writer)
@@ -57,6 +58,17 @@ private let reporter: UInt32 = 0x6A6B_6C00
   let data = reader.rest()
   #expect(read == descriptor)
   #expect(VP8FrameHeader.isKeyframe(data))
+}
+
+@Test func framesOfTheScreenAreAsWritten() throws {
+  let header = RTPHeader(
+    marker: true, payloadType: PayloadType.video(.screen, layer: 0), sequence: 3000,
+    timestamp: RTPTime.timestamp(of: captured, clockRate: RTPTime.videoClockRate),
+    ssrc: SSRCPlan(base: base).video(.screen, layer: 0))
+  let packet = try RTPPacket(decoding: try Document.bytes("rtp-screen"))
+  #expect(packet.header == header)
+  var reader = Reader(packet.payload)
+  #expect(try VP8Descriptor(reading: &reader).pictureID == 7)
 }
 
 /// Section 13 says how a picture is cut.

@@ -1,4 +1,5 @@
-/// A queue between threads that never blocks who adds: when full, the oldest element goes.
+/// A queue of raw media between threads that never blocks the producer: when full, the oldest
+/// element goes. Encoded frames, and anything that must not be lost, go through `FrameQueue`.
 package final class BoundedQueue<Element: Sendable>: Sendable {
   private struct Contents {
     var elements: [Element] = []

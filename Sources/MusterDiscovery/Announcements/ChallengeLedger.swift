@@ -16,7 +16,7 @@ struct ChallengeLedger: Sendable {
   /// One challenge for each peer that a full channel may bring at once, then 32 a second: 105 bytes
   /// each, 27 kbit/s, too little to harm anyone and enough for a whole channel within two seconds.
   private var total = TokenBucket(capacity: 64, perSecond: 32)
-  private var authors = PeerTable<LinkID, Author>()
+  private var authors = PeerTable<SessionLinkID, Author>()
 
   enum Verdict: Equatable {
     case ask
@@ -42,7 +42,7 @@ struct ChallengeLedger: Sendable {
 
   /// Whether an unproven announce from `source` may be challenged; `ask` counts as done.
   mutating func judge(
-    _ author: LinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
+    _ author: SessionLinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
   ) -> Verdict {
     var entry = authors[author] ?? Author(askedAt: now)
     if Self.isAsked(entry, bootID: bootID, counter: counter, source: source) {
@@ -65,15 +65,15 @@ struct ChallengeLedger: Sendable {
   }
 
   /// The author answered: this boot lives, wherever it goes next.
-  mutating func answered(_ author: LinkID, bootID: UInt64) {
+  mutating func answered(_ author: SessionLinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in
       guard let position = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }
       entry.boots[position].budget = Boot(bootID: bootID, counter: 0, sources: []).budget
     }
   }
 
-  mutating func forget(_ channel: ChannelID) {
-    for key in authors.keys where key.channel == channel { authors[key] = nil }
+  mutating func forget(_ key: KeyID) {
+    for author in authors.keys where author.key == key { authors[author] = nil }
   }
 
   private static func isAsked(

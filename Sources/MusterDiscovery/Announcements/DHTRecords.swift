@@ -5,7 +5,7 @@ import MusterWire
 /// An announce to be left where others look for it without any conversation, as in a DHT.
 public struct DHTRecord: Equatable, Sendable {
   /// Of the key that the announce is sealed by.
-  public let channel: ChannelID
+  public let key: KeyID
   /// Where it is left: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
   /// A whole announce datagram, the same as a rendezvous gets.
@@ -14,7 +14,7 @@ public struct DHTRecord: Equatable, Sendable {
 
 /// Where announces of one channel's members are looked for.
 public struct DHTKey: Equatable, Sendable {
-  public let channel: ChannelID
+  public let key: KeyID
   public let tag: [UInt8]
 }
 

@@ -87,20 +87,20 @@ extension Discovery {
   ) -> [Output] {
     counters.found += 1
     challenges.answered(
-      LinkID(channel: channels[index].id, peer: announcement.author), bootID: announcement.bootID)
+      SessionLinkID(key: channels[index].id, peer: announcement.author), bootID: announcement.bootID)
     channels[index].proven.record(
       announcement.author, bootID: announcement.bootID, counter: announcement.counter, at: source,
       now: now)
     return [
       .found(
-        announcement.author, bootID: announcement.bootID, channel: channels[index].id, at: source)
+        announcement.author, bootID: announcement.bootID, key: channels[index].id, at: source)
     ]
   }
 
   private mutating func challenge(
     _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
-    let author = LinkID(channel: channels[index].id, peer: announcement.author)
+    let author = SessionLinkID(key: channels[index].id, peer: announcement.author)
     let verdict = challenges.judge(
       author, bootID: announcement.bootID, counter: announcement.counter, from: source, at: now)
     switch verdict {

@@ -13,12 +13,12 @@ public struct Discovery: Sendable {
     case broadcast([UInt8])
     case send([UInt8], to: Address)
     /// The peer is live at this address with this boot.
-    case found(NodeID, bootID: UInt64, channel: ChannelID, at: Address)
+    case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
   }
 
   struct Channel: Sendable {
     let key: ChannelKey
-    let id: ChannelID
+    let id: KeyID
     /// Tells this run's records at rendezvous from others', and answers about them from forgeries.
     let slot: UInt64
     /// Gone with what is known of authors when the channel is closed: an answer from before then
@@ -52,7 +52,7 @@ public struct Discovery: Sendable {
   var seenByNeighbours: [Address] = []
   private var peers = ConfiguredPeers()
   private(set) var linked: [Address] = []
-  private(set) var linkedPeers: [LinkID] = []
+  private(set) var linkedPeers: [SessionLinkID] = []
 
   public internal(set) var counters = DiscoveryCounters()
 
@@ -68,7 +68,7 @@ public struct Discovery: Sendable {
   public mutating func open(
     _ key: ChannelKey, isPassive: Bool = false, at now: Instant
   ) -> [Output] {
-    let id = key.channelID
+    let id = key.keyID
     guard channels.count < Limits.channelKeys, !channels.contains(where: { $0.id == id }) else {
       return []
     }
@@ -85,8 +85,8 @@ public struct Discovery: Sendable {
   }
 
   /// Announces nothing under this key any more, but still answers who does.
-  public mutating func setPassive(_ channel: ChannelID) {
-    for index in channels.indices where channels[index].id == channel {
+  public mutating func setPassive(_ key: KeyID) {
+    for index in channels.indices where channels[index].id == key {
       channels[index].isPassive = true
     }
   }
@@ -103,12 +103,12 @@ public struct Discovery: Sendable {
   }
 
   /// Forgets a channel and everyone in it, and has rendezvous forget this node in it.
-  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
-    let outputs = channels.filter { $0.id == channel && !$0.isPassive }
+  public mutating func close(key: KeyID, at now: Instant) -> [Output] {
+    let outputs = channels.filter { $0.id == key && !$0.isPassive }
       .flatMap { deregister($0, at: now) }
-    channels.removeAll { $0.id == channel }
-    challenges.forget(channel)
-    candidateProber.end(channel: channel)
+    channels.removeAll { $0.id == key }
+    challenges.forget(key)
+    candidateProber.end(key: key)
     return outputs
   }
 
@@ -132,7 +132,7 @@ public struct Discovery: Sendable {
 
   /// Says who is linked, and where: configured peers among them are rarely announced to, and nobody
   /// among them is knocked at.
-  public mutating func setLinked(_ links: [(peer: LinkID, address: Address)]) {
+  public mutating func setLinked(_ links: [(peer: SessionLinkID, address: Address)]) {
     let links = links.prefix(Limits.links)
     linked = links.map(\.address)
     linkedPeers = links.map(\.peer)
@@ -171,8 +171,8 @@ public struct Discovery: Sendable {
       if isDue { outputs.append(.broadcast(datagram)) }
       outputs += duePeers.map { .send(datagram, to: $0) }
     }
-    for (channel, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
-      guard let index = channels.firstIndex(where: { $0.id == channel }) else { continue }
+    for (key, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
+      guard let index = channels.firstIndex(where: { $0.id == key }) else { continue }
       let datagram = nextAnnouncement(in: index, at: now)
       outputs += addresses.map { .send(datagram, to: $0) }
     }

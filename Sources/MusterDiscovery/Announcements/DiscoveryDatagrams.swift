@@ -9,11 +9,11 @@ public struct SignedAnnouncement: Equatable, Sendable {
   /// The bytes of the announce exactly as they came, which is what the signature covers.
   private let signedBytes: [UInt8]
 
-  /// Signs `announcement` as `identity` for one channel.
-  public init(_ announcement: Announcement, by identity: Identity, in channel: ChannelID) {
+  /// Signs `announcement` as `identity` under one channel key.
+  public init(_ announcement: Announcement, by identity: Identity, in key: KeyID) {
     self.announcement = announcement
     signedBytes = announcement.encoded()
-    signature = identity.sign(Self.message(signedBytes, in: channel))
+    signature = identity.sign(Self.message(signedBytes, in: key))
   }
 
   /// Reads what a datagram held; says nothing yet of whether the signature is good.
@@ -24,10 +24,10 @@ public struct SignedAnnouncement: Equatable, Sendable {
     announcement = try Announcement(decoding: signedBytes)
   }
 
-  /// Whether the author named in the announce signed it for `channel`.
-  public func isGenuine(in channel: ChannelID) -> Bool {
+  /// Whether the author named in the announce signed it under `key`.
+  public func isGenuine(in key: KeyID) -> Bool {
     Signatures.isValid(
-      signature, of: Self.message(signedBytes, in: channel), by: announcement.author)
+      signature, of: Self.message(signedBytes, in: key), by: announcement.author)
   }
 
   /// The whole datagram: kind byte, then nonce, sealed announce and signature, tag.
@@ -35,8 +35,8 @@ public struct SignedAnnouncement: Equatable, Sendable {
     DiscoveryDatagram.seal(signedBytes + signature, as: .announcement, with: key, entropy: &entropy)
   }
 
-  private static func message(_ bytes: [UInt8], in channel: ChannelID) -> [UInt8] {
-    Array("muster/1 announce".utf8) + channel.key.bytes + bytes
+  private static func message(_ bytes: [UInt8], in key: KeyID) -> [UInt8] {
+    Array("muster/1 announce".utf8) + key.key.bytes + bytes
   }
 }
 

@@ -112,7 +112,7 @@ public struct EpochChange: Equatable, Sendable {
   /// From 1 on; the key that a channel was created with is of epoch 0.
   public var number: UInt32
   /// The id that follows from the new key: it tells the right key, and nothing of it.
-  public var keyID: ChannelID
+  public var keyID: KeyID
   /// The entry id of the epoch before; zero for the first.
   public var previous: Bytes32
   public var removed: [NodeID]
@@ -126,7 +126,7 @@ public struct EpochChange: Equatable, Sendable {
   public static let keptLimit = 96
 
   public init(
-    number: UInt32, keyID: ChannelID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
+    number: UInt32, keyID: KeyID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
   ) {
     self.number = number
     self.keyID = keyID
@@ -149,7 +149,7 @@ public struct EpochChange: Equatable, Sendable {
   init(reading reader: inout Reader) throws(WireError) {
     number = try reader.u32()
     guard number > 0 else { throw .invalidValue }
-    keyID = ChannelID(try reader.bytes32())
+    keyID = KeyID(try reader.bytes32())
     previous = try reader.bytes32()
     let count = Int(try reader.u8())
     guard count <= Self.removedLimit else { throw .tooLong }

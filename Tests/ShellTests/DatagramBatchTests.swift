@@ -12,33 +12,35 @@ private func datagram(_ size: Int, _ byte: UInt8 = 1) -> [UInt8] {
   [UInt8](repeating: byte, count: size)
 }
 
-@Test func aBatchHoldsDatagramsOfOneSizeAndAShorterLastOne() {
+/// Which of the datagrams a batch takes, each in its turn.
+private func taken(_ datagrams: [([UInt8], Address)]) -> [Bool] {
   var batch = DatagramBatch()
-  #expect(batch.append(datagram(1000), to: here))
-  #expect(batch.append(datagram(1000), to: here))
-  #expect(batch.append(datagram(900), to: here))
-  #expect(!batch.append(datagram(900), to: here), "behind a shorter one")
-  #expect(batch.bytes.count == 2900 && batch.segment == 1000)
+  return datagrams.map { batch.append($0.0, to: $0.1) }
+}
+
+@Test func aBatchHoldsDatagramsOfOneSizeAndAShorterLastOne() {
+  let sizes = [1000, 1000, 900, 900]
+  #expect(taken(sizes.map { (datagram($0), here) }) == [true, true, true, false])
 }
 
 @Test func aBatchTakesNoLargerDatagramAndNoOtherAddress() {
+  let offered = [(datagram(100), here), (datagram(101), here), (datagram(100), there), ([], here)]
+  #expect(taken(offered) == [true, false, false, false])
+}
+
+@Test func aClearedBatchTakesAnyDatagram() {
   var batch = DatagramBatch()
-  #expect(batch.append(datagram(100), to: here))
-  #expect(!batch.append(datagram(101), to: here))
-  #expect(!batch.append(datagram(100), to: there))
-  #expect(!batch.append([], to: here))
+  let first = batch.append(datagram(100), to: here)
   batch.clear()
-  #expect(batch.address == nil)
-  #expect(batch.append(datagram(101), to: there))
+  let second = batch.append(datagram(101), to: there)
+  #expect(first && second && batch.address == there && batch.bytes.count == 101)
 }
 
 @Test func aBatchIsBounded() {
-  var small = DatagramBatch()
-  let tiny = (0..<100).filter { _ in small.append(datagram(10), to: here) }
-  #expect(tiny.count == 64)
-  var large = DatagramBatch()
-  let full = (0..<100).filter { _ in large.append(datagram(1200), to: here) }
-  #expect(full.count == 54)
+  let small = taken((0..<100).map { _ in (datagram(10), here) })
+  #expect(small.count { $0 } == 64)
+  let large = taken((0..<100).map { _ in (datagram(1200), here) })
+  #expect(large.count { $0 } == 54)
 }
 
 /// Sends through real sockets: the receiver sees the datagrams as they were enqueued.

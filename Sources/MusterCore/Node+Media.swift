@@ -58,8 +58,9 @@ extension Node {
         continue
       }
       if !media.isActive(link) {
+        if let roundTrip = roundTrip(of: link) { media.setRoundTrip(roundTrip, of: link) }
         perform(media.begin(link, at: now), at: now, &out)
-        _ = peers.update(link) { $0.nextPing = now }
+        pingSoon(link, at: now)
       }
       let outputs = media.update(
         link, sending: sending, receiving: rights(of: link.peer, in: entry),
@@ -124,13 +125,12 @@ extension Node {
 
   /// How every peer is reached and how media fares, in the order of links.
   public func statistics() -> [PeerStatistics] {
-    peers.map { link, peer in
+    peers.keys.map { link in
       let statistics = media.statistics(of: link)
       return PeerStatistics(
         link: link,
-        address: links.address(of: SessionLinkID(key: peer.key, peer: link.peer))
-          .flatMap { $0.relayed == nil ? $0 : nil },
-        via: relay(of: link), roundTrip: peer.roundTrip,
+        address: path(of: link)?.route.address, via: relay(of: link),
+        roundTrip: roundTrip(of: link),
         lossPercent: statistics?.lossPercent ?? 0, sent: statistics?.camera.sent,
         received: statistics?.camera.received, streams: statistics?.others ?? [])
     }

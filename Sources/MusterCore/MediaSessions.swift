@@ -24,11 +24,13 @@ struct MediaSessions: Sendable {
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
   private let defaultRequest: RequestedResolution
   let reportInterval: Duration
+  private let requestInterval: Duration
   private var prng: PRNG
 
-  init(requesting resolution: RequestedResolution, reportInterval: Duration, prng: inout PRNG) {
-    defaultRequest = resolution
-    self.reportInterval = reportInterval
+  init(_ configuration: Node.Configuration, prng: inout PRNG) {
+    defaultRequest = configuration.requested
+    reportInterval = configuration.reportInterval
+    requestInterval = configuration.pingInterval
     local = LocalMedia(prng: &prng)
     self.prng = PRNG(seed: prng.next())
   }
@@ -142,10 +144,13 @@ struct MediaSessions: Sendable {
     return out
   }
 
-  /// Repeated with every ping, so that a lost subscription is only a late one.
-  func subscriptions(over link: LinkID) -> [Control] {
-    guard let index = sessions.index(of: link) else { return [] }
-    return sessions[at: index].call?.subscriptions ?? []
+  /// Subscriptions are repeated as often as pings, so that a lost one is only late.
+  mutating func dueSubscriptions(over link: LinkID, at now: Instant) -> [Control] {
+    guard let index = sessions.index(of: link), let call = sessions[at: index].call,
+      call.nextRequestAt <= now
+    else { return [] }
+    sessions[at: index].call?.nextRequestAt = now + requestInterval
+    return call.subscriptions
   }
 
   // MARK: Time
@@ -156,13 +161,16 @@ struct MediaSessions: Sendable {
     return next
   }
 
-  /// Keyframes, repeated requests and reports that are due.
+  /// Keyframes, subscriptions, repeated requests and reports that are due.
   mutating func tick(at now: Instant) -> [Output] {
     var out = local.streams.dueKeyframes(at: now).map { due in
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))
     }
     for index in 0..<sessions.count {
       guard let due = sessions[at: index].deadline, due <= now else { continue }
+      let link = sessions.keys[index]
+      let subscriptions = dueSubscriptions(over: link, at: now)
+      if !subscriptions.isEmpty { out.append(.control(subscriptions, over: link)) }
       tick(sessionAt: index, at: now, &out)
     }
     return out

@@ -93,9 +93,7 @@ public struct Node: Sendable {
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
-    media = MediaSessions(
-      requesting: configuration.requested, reportInterval: configuration.reportInterval,
-      prng: &prng)
+    media = MediaSessions(configuration, prng: &prng)
     media.local.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// What this node keeps about one association in use, except for its media.
+/// What this node keeps about one association in use, but for its media.
 struct Peer: Sendable {
   /// The key of the session link in use.
   var key: KeyID
@@ -9,27 +9,20 @@ struct Peer: Sendable {
   let upSince: Instant
   /// The run that the peer's presence named when the link came up: it may lag behind.
   var announcedBootID: UInt64?
-  /// When the subscriptions are next repeated while in a call.
-  var nextRequestAt: Instant
   /// When the channel's key is offered again; nil once the peer is known to have it.
   var nextKeyAt: Instant?
   /// When the peer's standing in the channel is next checked.
   var nextCheckAt: Instant?
   /// Where the peer sees this node.
   var seesThisNodeAt: Address?
-
   static let checkInterval = Duration.seconds(1)
 
   init(key: KeyID, bootID: UInt64, upSince: Instant) {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince
-    nextRequestAt = upSince
     nextCheckAt = upSince + Self.checkInterval
   }
 
-  /// `isInCall`: only then are there subscriptions to repeat.
-  func deadline(isInCall: Bool) -> Instant? {
-    soonest(isInCall ? nextRequestAt : nil, soonest(nextKeyAt, nextCheckAt))
-  }
+  var deadline: Instant? { soonest(nextKeyAt, nextCheckAt) }
 }

@@ -37,10 +37,8 @@ struct MediaSessions: Sendable {
 
   // MARK: Links and calls
 
-  /// `roundTrip` of the path in use, where it is measured already.
-  mutating func linkUp(_ link: LinkID, roundTrip: Duration?, at now: Instant) {
+  mutating func linkUp(_ link: LinkID, at now: Instant) {
     sessions[link] = MediaSession(upSince: now)
-    sessions[link]?.roundTrip = roundTrip
   }
 
   mutating func linkDown(_ link: LinkID, at now: Instant) -> [Output] {

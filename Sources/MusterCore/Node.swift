@@ -117,9 +117,7 @@ public struct Node: Sendable {
     }
     next = soonest(next, soonest(associations.deadline, relaying.deadline))
     next = soonest(next, links.paths.deadline)
-    for index in 0..<peers.count {
-      next = soonest(next, peers[at: index].deadline(isInCall: media.isActive(peers.keys[index])))
-    }
+    for index in 0..<peers.count { next = soonest(next, peers[at: index].deadline) }
     return next
   }
 

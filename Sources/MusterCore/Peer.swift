@@ -16,7 +16,6 @@ struct Peer: Sendable {
   /// Where the peer sees this node.
   var seesThisNodeAt: Address?
   static let checkInterval = Duration.seconds(1)
-
   init(key: KeyID, bootID: UInt64, upSince: Instant) {
     self.key = key
     self.bootID = bootID

@@ -3,7 +3,7 @@ import MusterMedia
 import MusterWire
 
 /// What this node keeps about one association in use, with its media while in a call.
-struct Peer: Sendable {
+struct Peer: HasDeadline, Sendable {
   /// The key of the session link in use.
   var key: KeyID
   let bootID: UInt64

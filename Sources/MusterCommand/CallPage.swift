@@ -180,39 +180,61 @@ private actor PageSource {
       audioMuted: member.flags.contains(.audioMuted),
       videoMuted: member.flags.contains(.videoMuted) || !member.hasCamera,
       speaking: member.flags.contains(.speaking),
-      tile: member.isInCall ? tiles.tile(of: member.id) : nil,
+      tile: member.isInCall ? tiles.tile(of: member.id, .camera) : nil,
       width: received?.layer?.size.width, height: received?.layer?.size.height,
       fps: (received?.layer?.framesPerSecond).map(Double.init),
       kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
       lossPercent: peer?.lossPercent, layer: received?.layer?.description, why: received?.why,
-      via: peer?.via.map { messages.name(of: $0) })
+      via: peer?.via.map { messages.name(of: $0) }, streams: streams(of: member, peer))
+  }
+
+  /// What a member in the call sends besides its camera.
+  private func streams(of member: Member, _ peer: Statistics.Peer?) -> [ViewSnapshot.Stream] {
+    guard member.isInCall else { return [] }
+    return member.streams.filter { $0.id != .camera && !$0.layers.isEmpty }.map { offer in
+      let received = peer?.streams.first { $0.name == offer.name }?.received
+      return ViewSnapshot.Stream(
+        name: offer.name, tile: offer.isMuted ? nil : tiles.tile(of: member.id, offer.id),
+        width: received?.layer?.size.width, height: received?.layer?.size.height,
+        fps: (received?.layer?.framesPerSecond).map(Double.init),
+        kbps: received?.kilobitsPerSecond, layer: received?.layer?.description,
+        why: received?.why)
+    }
   }
 }
 
 /// Numbers the tiles of the page: 0 is this node's own preview.
 private final class Tiles: Sendable {
+  private struct Source: Equatable {
+    var member: NodeID
+    var stream: StreamID
+  }
+
   private struct State {
-    var members: [NodeID] = []
+    /// In the order in which they were first shown.
+    var sources: [Source] = []
     var sequences = [UInt32](repeating: 0, count: 256)
     var lastTimestamp = [Double](repeating: 0, count: 256)
   }
 
   private let state = Mutex(State())
 
-  func tile(of member: NodeID) -> UInt8? {
-    state.withLock { Self.tile(of: member, &$0) }
+  /// The number of a stream of a member; nil when all are taken.
+  func tile(of member: NodeID, _ stream: StreamID) -> UInt8? {
+    state.withLock { Self.tile(of: Source(member: member, stream: stream), &$0) }
   }
 
-  private static func tile(of member: NodeID, _ state: inout State) -> UInt8? {
-    if let index = state.members.firstIndex(of: member) { return UInt8(index + 1) }
-    guard state.members.count < 255 else { return nil }
-    state.members.append(member)
-    return UInt8(state.members.count)
+  private static func tile(of source: Source, _ state: inout State) -> UInt8? {
+    if let index = state.sources.firstIndex(of: source) { return UInt8(index + 1) }
+    guard state.sources.count < 255 else { return nil }
+    state.sources.append(source)
+    return UInt8(state.sources.count)
   }
 
   func frame(_ viewed: ViewedFrame) -> ViewFrame {
     state.withLock { state in
-      let tile = viewed.member.map { Self.tile(of: $0, &state) ?? 0 } ?? 0
+      let source = viewed.member.map { Source(member: $0, stream: viewed.stream) }
+      let tile = source.map { Self.tile(of: $0, &state) ?? 0 } ?? 0
       let index = Int(tile)
       state.sequences[index] &+= 1
       // Unique within the tile, as the page keys its pictures by it.

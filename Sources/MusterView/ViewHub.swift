@@ -99,7 +99,9 @@ final class ViewHub {
       let error = ViewMessage(message: "The page sent something that is not a command.")
       return client.answered(error.encoded)
     }
-    if command.do == "keyframe" && !mayAsk(command.member ?? "") { return client.answered(nil) }
+    if command.do == "keyframe" && !mayAsk(command.member ?? "", command.stream) {
+      return client.answered(nil)
+    }
     let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
     // One after the other: a mute and an unmute must not change places.
     client.lastCommand = Task { [previous = client.lastCommand] in
@@ -148,25 +150,34 @@ final class ViewHub {
       if let tile = member.tile, isWanted(tile) {
         requestKeyframe(of: member.id, in: newest.channel)
       }
+      for stream in member.streams {
+        guard let tile = stream.tile, isWanted(tile) else { continue }
+        requestKeyframe(of: member.id, stream.name, in: newest.channel)
+      }
     }
   }
 
-  private func requestKeyframe(of member: String, in channel: String) {
-    guard mayAsk(member) else { return }
-    let command = ViewCommand(do: "keyframe", member: member, channel: channel)
+  private func requestKeyframe(of member: String, _ stream: String? = nil, in channel: String) {
+    guard mayAsk(member, stream) else { return }
+    let command = ViewCommand(do: "keyframe", member: member, stream: stream, channel: channel)
     guard let json = try? JSONEncoder().encode(command) else { return }
     let host = host
     Task { _ = await host.perform([UInt8](json)) }
   }
 
-  /// Whether a keyframe may be asked of a member that is known and was not asked just now.
-  private func mayAsk(_ member: String) -> Bool {
-    guard let newest,
-      member == newest.own.id || newest.members.contains(where: { $0.id == member })
-    else { return false }
+  /// Whether a keyframe may be asked for: of a stream that is known and was not asked for just now.
+  /// Nil is the camera.
+  private func mayAsk(_ member: String, _ stream: String?) -> Bool {
+    guard let newest else { return false }
+    let known = newest.members.first { $0.id == member }
+    guard member == newest.own.id || known != nil else { return false }
+    if let stream, stream != "camera" {
+      guard known?.streams.contains(where: { $0.name == stream }) ?? false else { return false }
+    }
+    let key = "\(member)/\(stream ?? "camera")"
     let now = NIODeadline.now()
-    if let last = askedAt[member], now - last < Self.keyframeInterval { return false }
-    askedAt[member] = now
+    if let last = askedAt[key], now - last < Self.keyframeInterval { return false }
+    askedAt[key] = now
     return true
   }
 
@@ -180,6 +191,7 @@ final class ViewHub {
 struct ViewCommand: Codable {
   var `do`: String
   var member: String?
+  var stream: String?
   var channel: String?
 }
 

@@ -107,12 +107,14 @@ extension ViewSnapshot {
     public var why: String?
     /// The name of the member through whom it is reached; nil where it is reached directly.
     public var via: String?
+    /// Its further video streams.
+    public var streams: [Stream]
 
     public init(
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
       speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
       fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil, lossPercent: Double? = nil,
-      layer: String? = nil, why: String? = nil, via: String? = nil
+      layer: String? = nil, why: String? = nil, via: String? = nil, streams: [Stream] = []
     ) {
       self.id = id
       self.name = name
@@ -131,8 +133,39 @@ extension ViewSnapshot {
       self.layer = layer
       self.why = why
       self.via = via
+      self.streams = streams
     }
   }
+
+  /// A video stream of a member besides its camera, such as its screen.
+  public struct Stream: Codable, Sendable, Equatable {
+    public var name: String
+    /// The number its frames come under; nil while nothing of it is sent.
+    public var tile: UInt8?
+    public var width: Int?
+    public var height: Int?
+    public var fps: Double?
+    public var kbps: Double?
+    /// The layer that the member sends to this node, as text.
+    public var layer: String?
+    /// Why that layer and no better one.
+    public var why: String?
+
+    public init(
+      name: String, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil, fps: Double? = nil,
+      kbps: Double? = nil, layer: String? = nil, why: String? = nil
+    ) {
+      self.name = name
+      self.tile = tile
+      self.width = width
+      self.height = height
+      self.fps = fps
+      self.kbps = kbps
+      self.layer = layer
+      self.why = why
+    }
+  }
+
   /// A message as the events of `muster join --json` have it, with the time in milliseconds.
   public struct Message: Codable, Sendable, Equatable {
     public var id: String

@@ -188,3 +188,52 @@ def pictures_come_from_ivf_files_and_fifos_too(t):
         node.send("quit")
         node.ended(3)
     t.figure("loudness of --speaker", rms(samples(heard)), at_least=100)
+
+
+@check(needs="ffmpeg", timed=True)
+def two_streams_of_one_node_arrive_apart(t):
+    first = t.node("anna", "--share", "test:640x360@15", video="test:640x360@30")
+    first.ready()
+    second = t.node("berta", record=True)
+    second.ready()
+    camera = second.wait("media.first-frame", 20, member=first.id, stream="camera")
+    screen = second.wait("media.first-frame", 20, member=first.id, stream="screen")
+    t.expect((camera["width"], camera["height"]) == (640, 360), f"the camera is {camera}")
+    t.expect((screen["width"], screen["height"]) == (640, 360), f"the screen is {screen}")
+    t.expect(second.id not in first.roster() or first.first_frame(second)["stream"] == "camera",
+             "the other's only stream is not its camera")
+    t.pause(3)
+    # One stream smaller, the other as it was.
+    at = second.send("watch", member=first.id, stream="screen", width=320, height=180)
+    change = second.wait("layer", 5, at, member=first.id, stream="screen", direction="in")
+    t.expect(change["to"] == "320x180@15", f"the screen changes to {change['to']}")
+    t.expect(change["why"] == "receiver's request", f"because of {change['why']}")
+    t.pause(2)
+    told = second.peer_statistics(first)
+    t.expect(told["in"]["layer"] == "640x360@30", f"the camera is at {told['in']['layer']}")
+    t.expect([one["stream"] for one in told["streams"]] == ["screen"], f"{told['streams']}")
+    t.expect(told["streams"][0]["in"]["layer"] == "320x180@15", f"{told['streams'][0]}")
+    at = second.send("watch", member=first.id, stream="camera", off=True)
+    change = second.wait("layer", 5, at, member=first.id, stream="camera", direction="in")
+    t.expect((change["to"], change["why"]) == ("off", "receiver's request"), f"{change}")
+    t.expect(second.peer_statistics(first)["in"]["layer"] == "off", "the camera is not off")
+    second.send("quit")
+    t.expect(second.ended(3) == 0, "it does not end well")
+    for stream, least in ((None, 60), ("screen", 40)):
+        path = second.recording(first, "ivf", stream)
+        t.expect(not (said := complaints(path)), f"ffmpeg says of {path}: {said[:200]}")
+        t.figure(f"frames of {stream or 'camera'}", len(Ivf(path).frames), at_least=least)
+
+
+@check(timed=True)
+def a_node_enters_muted(t):
+    first = t.node("anna", "--muted", "both", "--share", "test:320x180@15")
+    first.ready()
+    second = t.node("berta")
+    screen = second.wait("media.first-frame", 20, member=first.id)
+    t.expect(screen["stream"] == "screen", f"the first frame is of {screen['stream']}")
+    joined = second.wait("member.joined", 5, member=first.id)
+    t.expect(joined["audioMuted"] and joined["videoMuted"], f"not muted: {joined}")
+    at = first.send("unmute", media="video")
+    change = second.wait("layer", 5, at, member=first.id, stream="camera", direction="in")
+    t.expect(change["from"] == "off", f"the camera comes from {change['from']}")

@@ -187,9 +187,10 @@ class Node:
     def is_running(self):
         return self.process.poll() is None
 
-    def recording(self, other, ending):
-        """The path of what was recorded of another node."""
-        found = glob.glob(os.path.join(self.folder, "record", f"*-{other.id}.{ending}"))
+    def recording(self, other, ending, stream=None):
+        """The path of what was recorded of another node: of its camera, or of another stream."""
+        name = f"*-{other.id}.{ending}" if stream is None else f"*-{other.id}-{stream}.{ending}"
+        found = glob.glob(os.path.join(self.folder, "record", name))
         if len(found) != 1:
             there = sorted(os.listdir(os.path.join(self.folder, "record")))
             raise Unexpected(f"{self.name}: no one .{ending} of {other.name} among {there}")

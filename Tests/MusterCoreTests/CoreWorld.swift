@@ -18,6 +18,10 @@ struct CoreWorld {
     var passedOn: [(at: Instant, from: Address, to: Address, bytes: Int)] = []
     /// Pictures of others, by whose they are.
     var shown = PeerTable<LinkID, Int>()
+    /// The same by stream, and the layers that were encoded.
+    var shownStreams: [StreamID: Int] = [:]
+    var encoded: [StreamID: [Int]] = [:]
+    var events: [NodeEvent] = []
   }
 
   struct Flight {
@@ -121,6 +125,18 @@ struct CoreWorld {
     }?.via
   }
 
+  /// Offers so many layers of a stream; none withdraws it.
+  mutating func offer(_ layers: Int, of stream: StreamID, by index: Int) {
+    hosts[index].source.setLayers(layers, of: stream)
+    let offers = hosts[index].source.offers
+    call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
+  }
+
+  /// Gives a node a command.
+  mutating func command(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
+    call(index, body)
+  }
+
   mutating func run(for duration: Duration) {
     let end = now + duration
     while let next = nextEvent, next <= end {
@@ -163,9 +179,11 @@ struct CoreWorld {
   private mutating func takeFrames() {
     nextFrame = now + Self.frameInterval
     for index in hosts.indices {
-      for var frame in hosts[index].source.frames(capturedAt: now, &prng) {
-        frame.data += [UInt8](repeating: 7, count: weight(index))
-        call(index) { $0.sendVideo(frame, at: $1) }
+      for stream in StreamID.all {
+        for var frame in hosts[index].source.frames(of: stream, capturedAt: now, &prng) {
+          frame.data += [UInt8](repeating: 7, count: weight(index))
+          call(index) { $0.sendVideo(frame, of: stream, at: $1) }
+        }
       }
     }
   }
@@ -186,11 +204,15 @@ struct CoreWorld {
         for other in hosts.indices where other != index {
           send(datagram, from: index, to: hosts[other].address)
         }
-      case .encode(let stream, let layers): hosts[index].source.encode(layers, of: stream)
+      case .encode(let stream, let layers):
+        hosts[index].source.encode(layers, of: stream)
+        hosts[index].encoded[stream] = layers
+      case .event(let event, in: _): hosts[index].events.append(event)
       case .encodeKeyframe(let stream, let layer):
         hosts[index].source.requestKeyframe(layer, of: stream)
-      case .show(_, let link, _, _):
+      case .show(_, let link, let stream, _):
         hosts[index].shown[link] = (hosts[index].shown[link] ?? 0) + 1
+        hosts[index].shownStreams[stream, default: 0] += 1
       default: break
       }
     }

@@ -43,7 +43,9 @@ function showChanges(before, { self, members, call }) {
 }
 
 function showGrid({ self, members }) {
-  const others = self.inCall ? members.filter((member) => member.inCall) : [];
+  const present = self.inCall ? members.filter((member) => member.inCall) : [];
+  // A member's further streams have cards of their own, next to that of its camera.
+  const others = present.flatMap((member) => [member, ...streamsOf(member)]);
   const wanted = new Set(others.map((member) => member.id));
   for (const [id, card] of cards) {
     if (wanted.has(id) || card.isOwn) continue;
@@ -61,6 +63,15 @@ function showGrid({ self, members }) {
   $('alone').hidden = !self.inCall || others.length > 0;
   showOwn(self);
   arrange();
+}
+
+/// What a member shares besides its camera, as cards take it.
+function streamsOf(member) {
+  return (member.streams ?? []).map((stream) => ({
+    ...stream, id: `${member.id}/${stream.name}`, name: `${member.name} – ${stream.name}`,
+    face: member.name, via: member.via, rttMs: member.rttMs, lossPercent: member.lossPercent,
+    audioMuted: false, videoMuted: stream.tile == null, speaking: false, isStream: true,
+  }));
 }
 
 function showOwn(self) {
@@ -106,7 +117,7 @@ function showRoster({ self, members, call }) {
   setText($('count'), String(all.length));
   const shown = all.map((member) => [
     member.id, member.name, member.role, member.inCall, member.audioMuted, member.videoMuted,
-    call?.initiator === member.id,
+    call?.initiator === member.id, (member.streams ?? []).map(({ name }) => name),
   ]);
   fill($('roster'), shown, () => all.map((member) => rosterItem(member, call)));
 }
@@ -121,6 +132,7 @@ function rosterItem(member, call) {
   if (member.inCall && call?.initiator === member.id) parts.push('leads it');
   // In an open channel all are presenters.
   if (member.role !== 'presenter') parts.push(member.role);
+  for (const { name } of member.streams ?? []) parts.push(`shares ${name}`);
   state.textContent = parts.join(' · ');
   who.append(state);
   item.append(dot(member), who);

@@ -74,19 +74,20 @@ class Card {
     this.element = template.firstElementChild.cloneNode(true);
     this.element.dataset.member = member.id;
     this.part = (name) => this.element.querySelector(`.${name}`);
-    this.part('face').firstElementChild.style.setProperty('--hue', hue(member.id));
+    this.part('face').firstElementChild.style.setProperty('--hue', hue(member.id.split('/')[0]));
   }
 
   update(member) {
     const name = this.isOwn ? 'You' : member.name;
     setText(this.part('name'), name);
     this.part('label').title = name;
-    setText(this.part('face').firstElementChild, initials(member.name));
+    setText(this.part('face').firstElementChild, initials(member.face ?? member.name));
     const { classList } = this.element;
     classList.toggle('audio-muted', member.audioMuted);
     classList.toggle('speaking', member.speaking && !member.audioMuted);
     this.bind(member.videoMuted ? null : member.tile ?? null);
-    const notes = [member.audioMuted && 'microphone off', member.videoMuted && 'camera off'];
+    const off = member.isStream ? 'paused' : 'camera off';
+    const notes = [member.audioMuted && 'microphone off', member.videoMuted && off];
     this.element.setAttribute('aria-label', [name, ...notes.filter(Boolean)].join(', '));
     if (!this.isOwn) this.showQuality(member);
   }

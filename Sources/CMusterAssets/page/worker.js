@@ -42,7 +42,8 @@ class Tile {
     };
   }
 
-  /// Another member's pictures come under this number now.
+  /// Another stream comes under this number now: that of a member's camera has the member's id,
+  /// others have `id/name`.
   assign(member) {
     if (this.member === member) return;
     if (this.member !== null) {
@@ -176,7 +177,8 @@ class Tile {
     if (this.member === null || now - this.askedAt < ASK_EVERY) return;
     this.askedAt = now;
     this.stats.keyRequests += 1;
-    send({ do: 'keyframe', member: this.member });
+    const [member, stream = 'camera'] = this.member.split('/');
+    send({ do: 'keyframe', member, stream });
   }
 
   close() {
@@ -242,6 +244,9 @@ function receiveText(text) {
     tileOf(0).assign(snapshot.self.id);
     for (const member of snapshot.members) {
       if (typeof member.tile === 'number') tileOf(member.tile).assign(member.id);
+      for (const { tile, name } of member.streams ?? []) {
+        if (typeof tile === 'number') tileOf(tile).assign(`${member.id}/${name}`);
+      }
     }
   }
   postMessage({ kind: 'message', message });

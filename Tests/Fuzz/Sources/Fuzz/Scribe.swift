@@ -96,11 +96,16 @@ struct Scribe {
       name: name ?? "ada",
       call: program.bit()
         ? Participation(id: call(&program), joined: UInt64(program.u8())) : nil,
-      layers: (0..<program.below(Limits.spatialLayers + 1)).map { _ in
-        VideoLayer(
-          size: VideoSize(width: Int(program.u8()), height: Int(program.u8())),
-          framesPerSecond: Int(program.u8()))
-      })
+      streams: StreamID.all.filter { _ in program.bit() }.map { stream(&program, $0) })
+  }
+
+  private func stream(_ program: inout Program, _ id: StreamID) -> StreamOffer {
+    let layers = (0..<program.below(Limits.spatialLayers + 1)).map { _ in
+      VideoLayer(
+        size: VideoSize(width: Int(program.u8()), height: Int(program.u8())),
+        framesPerSecond: Int(program.u8()))
+    }
+    return StreamOffer(id, isMuted: program.bit(), isPattern: program.bit(), layers: layers)
   }
 
   private func message(_ program: inout Program, by author: Identity) -> Message {

@@ -1,0 +1,177 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+import Testing
+
+private let small = VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: 30)
+private let large = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30)
+private let now = Instant.zero + .seconds(100)
+
+/// The frame that a packetizer makes of a keyframe of one layer.
+private func keyframe(_ layer: VideoLayer, _ index: Int) throws -> PacketizedFrame {
+  var packetizer = VideoPacketizer(layer: index, seed: 1)
+  let frame = EncodedFrame(
+    data: keyframeData(layer.size), isKeyframe: true, layer: index, temporalLayer: 0,
+    isReference: true, capturedAt: now)
+  let packets = packetizer.packetize(frame)
+  return try #require(packets)
+}
+
+private func keyframeData(_ size: VideoSize) -> [UInt8] {
+  var writer = Writer()
+  writer.append([0x10, 0, 0, 0x9D, 0x01, 0x2A] as [UInt8])
+  writer.u16(UInt16(size.width).byteSwapped)
+  writer.u16(UInt16(size.height).byteSwapped)
+  writer.append([1, 2, 3])
+  return writer.bytes
+}
+
+// MARK: Outgoing
+
+/// Selects a layer for what is requested; the reported change once its keyframe has come.
+private func select(
+  _ streams: inout OutgoingStreams, _ requested: RequestedResolution,
+  among layers: [VideoLayer] = [small, large], prevented: LayerReason? = nil
+) -> LayerChange? {
+  streams.withStream(.camera) { stream in
+    let selection = stream.select(requested, among: layers, prevented: prevented)
+    return selection.change ?? selection.keyframe.flatMap { stream.switchLayer(to: $0) }
+  }
+}
+
+@Test func theReasonOfALayerIsTheTrueOne() {
+  var streams = OutgoingStreams(seed: 1)
+  let atMost = RequestedResolution(width: 320, height: 180)
+  #expect(select(&streams, .best) == LayerChange(from: nil, to: large, why: .started))
+  #expect(select(&streams, .best) == nil)
+  #expect(select(&streams, atMost) == LayerChange(from: large, to: small, why: .requested))
+  #expect(select(&streams, .none) == LayerChange(from: small, to: nil, why: .requested))
+  #expect(select(&streams, .best) == LayerChange(from: nil, to: large, why: .requested))
+  #expect(
+    select(&streams, .best, prevented: .muted) == LayerChange(from: large, to: nil, why: .muted))
+  #expect(select(&streams, .best) == LayerChange(from: nil, to: large, why: .unmuted))
+  #expect(
+    select(&streams, .best, prevented: .role) == LayerChange(from: large, to: nil, why: .role))
+  #expect(select(&streams, .best) == LayerChange(from: nil, to: large, why: .role))
+  #expect(
+    select(&streams, .best, among: [small]) == LayerChange(from: large, to: small, why: .source))
+  #expect(select(&streams, .best, among: []) == LayerChange(from: small, to: nil, why: .source))
+}
+
+@Test func aSmallerLayerFromTheBeginningIsTheReceiversRequest() {
+  var streams = OutgoingStreams(seed: 1)
+  let atMost = RequestedResolution(width: 320, height: 180)
+  #expect(select(&streams, atMost) == LayerChange(from: nil, to: small, why: .requested))
+}
+
+@Test func streamsHaveSequencesAndSSRCsOfTheirOwn() throws {
+  var streams = OutgoingStreams(seed: 3)
+  let frame = try keyframe(large, 1)
+  var headers: [RTPHeader] = []
+  for id in StreamID.all {
+    headers += streams.withStream(id) { stream in
+      frame.payloads.map { stream.send($0, of: frame, isLast: true, at: now) }
+    }
+  }
+  #expect(headers.map(\.payloadType) == [97, 100, 103, 106])
+  #expect(headers.map { $0.ssrc &- streams.ssrcs.base } == [2, 5, 8, 11])
+  #expect(Set(headers.map(\.sequence)).count == headers.count)
+  #expect(streams.ids == StreamID.all)
+}
+
+@Test func keyframesAreLimitedForEachStream() {
+  var streams = EncodedStreams(seed: 1)
+  streams.set([
+    StreamOffer(.camera, layers: [small]), StreamOffer(.screen, layers: [small, large]),
+  ])
+  let soon = now + .milliseconds(10)
+  let answers = [
+    streams.requestKeyframe(of: .camera, layer: 0, at: now),
+    streams.requestKeyframe(of: .camera, layer: 0, at: soon),
+    streams.requestKeyframe(of: .screen, layer: 0, at: soon),
+  ]
+  #expect(answers == [true, false, true])
+  let due = streams.dueKeyframes(at: now + KeyframeLimiter.interval)
+  #expect(due.map(\.stream) == [.camera] && due.map(\.layer) == [0])
+  streams.set([StreamOffer(.camera, layers: [small])])
+  #expect(streams.offers.map(\.id) == [.camera])
+  #expect(streams.layers(of: .screen).isEmpty)
+}
+
+// MARK: Incoming
+
+/// The packets of a keyframe as they come to a receiver.
+private func receive(
+  _ streams: inout IncomingStreams, _ id: StreamID, _ layer: VideoLayer,
+  from outgoing: inout OutgoingStreams
+) throws -> [LayerChange] {
+  let frame = try keyframe(layer, 0)
+  var changes: [LayerChange] = []
+  for (index, payload) in frame.payloads.enumerated() {
+    let header = outgoing.withStream(id) {
+      $0.send(payload, of: frame, isLast: index == frame.payloads.count - 1, at: now)
+    }
+    let packet = RTPPacket(header: header, payload: payload[...])
+    for case .frame(let frame) in streams.receive(packet, of: id, at: now) {
+      let showing = streams.show(frame, of: id, audioDelay: nil, at: now)
+      if let change = showing?.change { changes.append(change) }
+    }
+  }
+  return changes
+}
+
+@Test func aReceivedLayerGoesOffWithItsReason() throws {
+  var streams = IncomingStreams()
+  var sender = OutgoingStreams(seed: 5)
+  let offer = StreamOffer(.screen, layers: [small, large])
+  func expect(
+    _ offer: StreamOffer?, _ requested: RequestedResolution = .best, isAllowed: Bool = true
+  ) -> LayerChange? {
+    streams.expect(.screen, offer, requested, isAllowed: isAllowed, at: now).change
+  }
+  #expect(expect(offer) == nil)
+  let first = try receive(&streams, .screen, large, from: &sender)
+  #expect(first == [LayerChange(from: nil, to: large, why: .started)])
+  var muted = offer
+  muted.isMuted = true
+  #expect(expect(muted) == LayerChange(from: large, to: nil, why: .muted))
+  // What is still under way changes nothing.
+  let late = try receive(&streams, .screen, large, from: &sender)
+  #expect(late.isEmpty)
+  #expect(streams[.screen]?.layer == nil)
+  #expect(expect(offer) == nil)
+  let second = try receive(&streams, .screen, large, from: &sender)
+  #expect(second == [LayerChange(from: nil, to: large, why: .unmuted)])
+  #expect(expect(offer, .none) == LayerChange(from: large, to: nil, why: .requested))
+  #expect(expect(offer, .best, isAllowed: false) == nil)
+  #expect(streams[.screen]?.why == .role)
+}
+
+@Test func aWithdrawnStreamEndsAndBeginsAnew() throws {
+  var streams = IncomingStreams()
+  var sender = OutgoingStreams(seed: 6)
+  let offer = StreamOffer(.screen, layers: [small])
+  _ = streams.expect(.screen, offer, .best, isAllowed: true, at: now)
+  _ = try receive(&streams, .screen, small, from: &sender)
+  let (change, hasEnded) = streams.expect(.screen, nil, .best, isAllowed: true, at: now)
+  #expect(change == LayerChange(from: small, to: nil, why: .source) && hasEnded)
+  #expect(streams[.screen] == nil)
+  _ = streams.expect(.screen, offer, .best, isAllowed: true, at: now)
+  let again = try receive(&streams, .screen, small, from: &sender)
+  #expect(again == [LayerChange(from: nil, to: small, why: .started)])
+}
+
+@Test func streamsOfOneSenderDoNotDisturbEachOther() throws {
+  var streams = IncomingStreams()
+  var sender = OutgoingStreams(seed: 7)
+  for id in StreamID.all {
+    let name = id <= .screen ? nil : "board"
+    _ = streams.expect(
+      id, StreamOffer(id, name: name, layers: [small]), .best, isAllowed: true, at: now)
+    let changes = try receive(&streams, id, small, from: &sender)
+    #expect(changes.count == 1)
+  }
+  #expect(streams.ids == StreamID.all)
+  let blocks = streams.reportBlocks(at: now)
+  #expect(blocks.count == StreamID.all.count)
+}

@@ -19,8 +19,8 @@ struct Channel: Sendable {
   var muted: MemberFlags = []
   /// The largest picture asked of those who come into the call.
   var requested: RequestedResolution
-  /// When the last other participant went missing; nil while there is one, or nobody is missed.
-  var lostOthersAt: Instant?
+  /// The next key while the change to it is being written; it is in force afterwards.
+  var pendingKey: (commit: CommitID, key: EpochKey)?
   /// What others said why this node is no member; each is told to people once.
   var refusals: [Refusal] = []
 
@@ -34,8 +34,5 @@ struct Channel: Sendable {
     return flags
   }
 
-  func deadline(graceAfterLoss: Duration) -> Instant? {
-    let next = soonest(soonest(state.deadline, startsCallAt), relaySearchAt)
-    return soonest(next, lostOthersAt.map { $0 + graceAfterLoss })
-  }
+  var deadline: Instant? { soonest(soonest(state.deadline, startsCallAt), relaySearchAt) }
 }

@@ -142,10 +142,6 @@ extension Node {
     _ link: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
   ) {
     guard peers[link] != nil else { return }
-    // Whoever is the last to fall silent in a call is missed for a while.
-    if reason == .timedOut, peers[link]?.incoming != nil {
-      _ = channels.update(link.channel) { $0.lostOthersAt = now }
-    }
     endMedia(with: link, at: now, &out)
     peers[link] = nil
     discovery.setLinked(linkedPeers)

@@ -96,8 +96,8 @@ extension Node {
   /// What roles and this channel's own muting let through, both ways.
   private mutating func updateRights(in channel: ChannelID) {
     guard let entry = channels[channel] else { return }
-    let sendsAudio = mayItself(.sendAudio, entry) && !entry.muted.contains(.audioMuted)
-    let sendsVideo = mayItself(.sendVideo, entry) && !entry.muted.contains(.videoMuted)
+    let sendsAudio = entry.state.mayItself(.sendAudio) && !entry.muted.contains(.audioMuted)
+    let sendsVideo = entry.state.mayItself(.sendVideo) && !entry.muted.contains(.videoMuted)
     for index in 0..<peers.count where peers.keys[index].channel == channel {
       let peer = peers.keys[index].peer
       peers[at: index].outgoing?.allowsAudio = sendsAudio
@@ -105,10 +105,6 @@ extension Node {
       peers[at: index].incoming?.allowsAudio = entry.state.may(.sendAudio, peer)
       peers[at: index].incoming?.allowsVideo = entry.state.may(.sendVideo, peer)
     }
-  }
-
-  private func mayItself(_ capability: Capability, _ entry: Channel) -> Bool {
-    configuration.ignoresOwnRole || entry.state.may(capability, identity.id)
   }
 
   private mutating func beginMedia(

@@ -4,7 +4,7 @@ import MusterCore
 import MusterMedia
 import MusterWire
 
-/// Synthetic pictures and sound: from the sources, and to the screens and loudspeakers.
+/// Synthetic video and audio, from the sources to the sinks.
 extension Simulation {
   mutating func show(
     _ frame: ReceivedFrame, of link: LinkID, at index: Int, after delay: Duration
@@ -31,14 +31,14 @@ extension Simulation {
     if let fault = delivery.played(audio.payload, from: sender, at: index) {
       violated("delivery", fault)
     }
-    // Out of the loudspeaker after a steady 60 ms, as pictures should learn.
+    // A constant playout delay of 60 ms, which video has to match.
     let playedAt = nodes[index].local(now) + .milliseconds(60)
     nodes[index].node?.noteAudioPlayout(
       of: link, timestamp: audio.timestamp, playedAt: playedAt)
   }
 
   mutating func mediaEnded(_ link: LinkID, at index: Int) {
-    // What a node was before it lost its identity says nothing of what it is now.
+    // Streams of a lost identity are not those of the host's present one.
     guard let sender = present(link.peer) else { return }
     frameChecker.ended(from: sender, at: index)
     shownAt[index * nodes.count + sender] = nil

@@ -57,7 +57,7 @@ public struct SyntheticSource: Sendable {
     if streams.indices.contains(layer) { streams[layer].needsKeyframe = true }
   }
 
-  /// One picture, encoded in every layer that is wanted.
+  /// One video frame, encoded in every requested layer.
   public mutating func frames(capturedAt: Instant, _ prng: inout PRNG) -> [EncodedFrame] {
     var frames: [EncodedFrame] = []
     for layer in encoded where layers.indices.contains(layer) {
@@ -66,7 +66,7 @@ public struct SyntheticSource: Sendable {
     return frames
   }
 
-  /// One packet of sound.
+  /// One audio packet.
   public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
     audioSerial += 1
     let token = AudioToken(sender: sender, run: run, serial: audioSerial)

@@ -147,7 +147,7 @@ let package = Package(
     .executableTarget(name: "muster", dependencies: ["MusterCommand"], swiftSettings: common),
 
     .executableTarget(
-      name: "muster-lawless", dependencies: ["Muster"], path: "Tests/Lawless",
+      name: "muster-lawless", dependencies: ["Muster", "MusterChannel"], path: "Tests/Lawless",
       swiftSettings: sockets),
     .executableTarget(
       name: "muster-example", dependencies: ["Muster"], path: "docs/example",

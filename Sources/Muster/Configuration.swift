@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterWire
@@ -72,8 +73,8 @@ public struct Configuration: Sendable {
   public var dataDirectory: String?
   /// Use an identity in memory and no directory at all.
   public var isEphemeral = false
-  /// A patched node, for tests of the others: it does what its role forbids.
-  package var ignoresOwnRole = false
+  /// How the rules of channels are applied: tests of other nodes start patched ones.
+  package var policy = ChannelPolicy.standard
 
   public init() {}
 }

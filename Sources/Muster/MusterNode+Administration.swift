@@ -31,15 +31,15 @@ extension MusterNode {
     for channel in node.channelIDs where !before.contains(channel) {
       administrator.outputs += node.finishLeaving(channel, at: now)
     }
-    perform(administrator.localOutputs)
+    perform(administrator.otherOutputs)
     let failure = await write(administrator.changes)
-    perform(administrator.datagrams)
+    for commit in administrator.commits {
+      perform(node.finish(commit, isDurable: failure == nil, at: now))
+    }
     if request.verb == .verify {
       for channel in before { loadTrust(of: channel) }
     }
     guard case .success = result, let failure else { return result }
-    return .failure(
-      MusterError(
-        "\(failure.message); it is done, but forgotten when this node ends", hint: failure.hint))
+    return .failure(failure)
   }
 }

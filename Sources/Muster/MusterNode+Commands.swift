@@ -198,7 +198,22 @@ extension MusterError {
     case .tooManyEpochs:
       self.init(
         "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
+    case .busy:
+      self.init("earlier changes are still being written", hint: "try again; check the disk")
     }
+  }
+
+  /// What could not be written, and so did not happen.
+  init(_ subject: CommitSubject) {
+    let what =
+      switch subject {
+      case .message: "the message was not sent"
+      case .role: "the role was not changed"
+      case .key: "the member was not removed"
+      case .invite: "the invite is not valid"
+      case .callEnd: "the call goes on without this node"
+      }
+    self.init("\(what): it could not be written", hint: "check the disk and its free space")
   }
 
   /// Why others do not take this node for a member.

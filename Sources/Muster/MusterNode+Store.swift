@@ -12,9 +12,12 @@ extension MusterNode {
   struct Remembered {
     var changes: [Store.Change] = []
     var messages: [Event] = []
+    /// What nobody hears of before it is written.
+    var commits: [(changes: [Node.Change], id: CommitID)] = []
   }
 
   func remember(_ remembered: Remembered) {
+    defer { for commit in remembered.commits { write(commit.changes, for: commit.id) } }
     guard let writer, !remembered.changes.isEmpty else {
       for message in remembered.messages { emit(message) }
       return
@@ -25,6 +28,20 @@ extension MusterNode {
         self.assumeIsolated { node in
           for message in remembered.messages { node.emit(message) }
           if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
+        }
+      }
+    }
+  }
+
+  /// Writes what a commit holds, then lets the node go on with it.
+  private func write(_ changes: [Node.Change], for commit: CommitID) {
+    guard let writer else { return perform(node.finish(commit, isDurable: true, at: now)) }
+    writer.write(changes.map { .init($0, in: commit.channel) }) { [weak self] error in
+      guard let self else { return }
+      self.loop.execute {
+        self.assumeIsolated { node in
+          node.perform(node.node.finish(commit, isDurable: error == nil, at: node.now))
+          if let error { node.emit(.warning(error)) }
         }
       }
     }
@@ -70,15 +87,14 @@ extension MusterNode {
 }
 
 extension Store.Change {
-  /// What an output of the node asks to be remembered, if it is such a one.
-  init?(_ output: Node.Output) {
-    switch output {
-    case .keep(let entry, let id, let channel):
-      self = .keep(entry: entry, id: id, channel: channel)
-    case .forget(let ids, let channel): self = .forget(ids, channel: channel)
-    case .shown(let id, let channel): self = .shown(id, channel: channel)
-    case .keepKey(let key, let channel): self = .key(key, channel: channel)
-    case .send, .broadcast, .event, .encode, .encodeKeyframe, .show, .play, .mediaEnded: return nil
-    }
+  /// What the node asks to write, in the store's terms.
+  init(_ change: Node.Change, in channel: ChannelID) {
+    self =
+      switch change {
+      case .entry(let bytes, let id): .keep(entry: bytes, id: id, channel: channel)
+      case .forget(let ids): .forget(ids, channel: channel)
+      case .shown(let id): .shown(id, channel: channel)
+      case .key(let key): .key(key, channel: channel)
+      }
   }
 }

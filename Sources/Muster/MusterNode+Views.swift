@@ -66,6 +66,7 @@ extension MusterNode {
     case .callEnded(let call, let reason): .callEnded(channel: name, call, reason: reason)
     case .callHandedOver(let call): .callHandedOver(channel: name, call)
     case .message(let message): .message(channel: name, message)
+    case .commitFailed(let subject): .warning(MusterError(subject))
     case .refused(let reason): .error(MusterError(reason, channel: name), command: nil)
     case .keyChanged, .ownRoleChanged: nil
     }

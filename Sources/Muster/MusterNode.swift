@@ -134,7 +134,7 @@ public actor MusterNode {
       }
     }
     var coreConfiguration = Node.Configuration()
-    coreConfiguration.ignoresOwnRole = configuration.ignoresOwnRole
+    coreConfiguration.policy = configuration.policy
     coreConfiguration.offersRendezvous = configuration.offersRendezvous
     coreConfiguration.relays = configuration.relays
     coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
@@ -277,8 +277,8 @@ public actor MusterNode {
         show(frame, of: MemberStream(link, stream), after: delay)
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link, let stream): endMedia(of: link, stream)
-      case .keep, .forget, .shown, .keepKey:
-        if let change = Store.Change(output) { remembered.changes.append(change) }
+      case .write(let change, let channel): remembered.changes.append(.init(change, in: channel))
+      case .commit(let changes, let commit): remembered.commits.append((changes, commit))
       }
     }
     sockets.flush()

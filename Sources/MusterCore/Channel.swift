@@ -13,10 +13,8 @@ struct Channel: HasDeadline, Sendable {
   var callState = CallState.disconnected
   /// What is switched off in this channel only.
   var muted: MemberFlags
-  /// When the last other participant went missing; nil while there is one, or nobody is missed.
-  var lostOthersAt: Instant?
-  /// For how long a participant that lost all others counts as reconnecting.
-  let reconnectLimit: Duration
+  /// The next key while the change to it is being written; it is in force afterwards.
+  var pendingKey: (commit: CommitID, key: EpochKey)?
   /// What others said why this node is no member; each is told to people once.
   var refusals: [Refusal] = []
 
@@ -36,8 +34,5 @@ struct Channel: HasDeadline, Sendable {
     }
   }
 
-  var deadline: Instant? {
-    soonest(
-      soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + reconnectLimit })
-  }
+  var deadline: Instant? { soonest(state.deadline, startsCallAt) }
 }

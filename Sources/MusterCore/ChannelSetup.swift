@@ -78,4 +78,6 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case empty
   /// The key has changed as often as it can.
   case tooManyEpochs
+  /// Earlier changes of this node are still being written.
+  case busy
 }

@@ -55,10 +55,6 @@ extension Node {
         updateCallState(in: channel, at: now, &out)
       }
     }
-    if let lost = channels[channel]?.lostOthersAt, now - lost >= configuration.reconnectLimit {
-      _ = channels.update(channel) { $0.lostOthersAt = nil }
-      updateCallState(in: channel, at: now, &out)
-    }
     enterCallIfDue(channel, at: now, &out)
     if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
@@ -79,9 +75,12 @@ extension Node {
         if case .message = event {} else { changed = true }
         if case .ownRoleChanged = event { associations.forgetRefusalsByPeers(in: channel) }
         out.append(.event(.channel(event), in: channel))
-      case .keep(let entry): out.append(.keep(entry: entry.bytes, id: entry.id, in: channel))
-      case .forget(let ids): out.append(.forget(ids, in: channel))
-      case .shown(let id): out.append(.shown(id, in: channel))
+      case .commit(let entries, let commit):
+        out.append(.commit(changes(entries, for: commit), then: commit))
+      case .keep(let entry):
+        out.append(.write(.entry(entry.bytes, id: entry.id), in: channel))
+      case .forget(let ids): out.append(.write(.forget(ids), in: channel))
+      case .shown(let id): out.append(.write(.shown(id), in: channel))
       case .fail(let peer): failed.append(peer)
       }
     }
@@ -98,6 +97,10 @@ extension Node {
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
     guard let entry = channels[channel], let due = entry.startsCallAt else { return }
+    if let later = entry.state.catchesUpUntil, now < later {
+      _ = channels.update(channel) { $0.startsCallAt = max(due, later) }
+      return
+    }
     guard entry.state.call != nil || now >= due else { return }
     if let refusal = refusalToEnter(entry) {
       // After a restart, the grant that makes this node a member may still be on its way.
@@ -157,7 +160,6 @@ extension Node {
   ) {
     guard let entry = channels[channel] else { return }
     guard entry.state.isInCall else {
-      _ = channels.update(channel) { $0.lostOthersAt = nil }
       if entry.startsCallAt == nil { setCallState(.disconnected, in: channel, &out) }
       return
     }
@@ -166,10 +168,9 @@ extension Node {
     let isHearing = others.contains { other in
       peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
     }
-    if isHearing { _ = channels.update(channel) { $0.lostOthersAt = nil } }
+    // Once the last of the others has left the channel, this node is connected, alone in the call.
     let isCutOff = !others.isEmpty && !isHearing && entry.callState != .connecting
-    let isMissing = entry.lostOthersAt != nil && !isHearing
-    setCallState(isCutOff || isMissing ? .reconnecting : .connected, in: channel, &out)
+    setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
   }
 
   // MARK: This node's own state

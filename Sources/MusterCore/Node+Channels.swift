@@ -17,7 +17,7 @@ extension Node {
     var out: [Output] = []
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
-      muted: configuration.muted, reconnectLimit: configuration.reconnectLimit)
+      muted: configuration.muted)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
     perform(keyring.open(id, setup.keys), at: now, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
@@ -32,10 +32,8 @@ extension Node {
       try? SignedEntry.verified($0, in: setup.id)
     }
     start.unshown = setup.unshown
-    start.flaw = configuration.flaw
-    var state = ChannelState(start)
-    state.ignoresOwnRole = configuration.ignoresOwnRole
-    return state
+    start.policy = configuration.policy
+    return ChannelState(start)
   }
 
   /// Says that this node is here, what it can send, and shows its invite.
@@ -133,6 +131,7 @@ extension Node {
       throw .unknownMember
     }
     try check(.sendText, in: channel)
+    try checkDisk(channel)
     return change(channel, at: now) { $0.say(text, to: receiver, at: now) }
   }
 
@@ -144,6 +143,7 @@ extension Node {
     if role == .owner, channels[channel]?.genesis?.genesis.owner != identity.id {
       throw .notAllowed(.grant, role)
     }
+    try checkDisk(channel)
     return change(channel, at: now) {
       $0.grant(role, to: member, expiresAt: expiresAt, at: now)
     }
@@ -157,23 +157,49 @@ extension Node {
     guard let entry = channels[channel], let owner = entry.genesis?.genesis.owner else {
       throw .openChannel
     }
+    try checkDisk(channel)
     // Only the owner of the genesis can change the key; others just take the role away.
-    var out: [Output] = []
     guard owner == identity.id else {
       return change(channel, at: now) { $0.grant(.none, to: member, expiresAt: 0, at: now) }
     }
+    guard entry.pendingKey == nil else { throw .busy }
     let number = entry.state.currentEpoch
     guard number < UInt32(Limits.epochs),
       let key = ChannelKey(secret: entropy.bytes(32))
     else { throw .tooManyEpochs }
-    // Kept before anyone hears of it: nobody may be left with a key that its owner has lost.
     let next = EpochKey(number: number + 1, key: key)
-    out.append(.keepKey(next, in: channel))
-    out += change(channel, at: now) { state in
-      state.grant(.none, to: member, expiresAt: 0, at: now)
-        + state.changeKey(to: key.keyID, removing: [member], at: now)
+    var out: [Output] = []
+    let outputs =
+      channels.update(channel) { entry -> [ChannelState.Output] in
+        let outputs = entry.state.changeKey(to: key.keyID, removing: [member], at: now)
+        for case .commit(_, let commit) in outputs { entry.pendingKey = (commit, next) }
+        return outputs
+      } ?? []
+    perform(outputs, in: channel, at: now, &out)
+    return out
+  }
+
+  /// What a commit holds: entries, and the key that goes with a change of it.
+  func changes(_ entries: [SignedEntry], for commit: CommitID) -> [Change] {
+    let pending = channels[commit.channel]?.pendingKey
+    let key = pending.flatMap { $0.commit == commit ? [Change.key($0.key)] : nil } ?? []
+    return key + entries.map { .entry($0.bytes, id: $0.id) }
+  }
+
+  /// The host has written a commit, or could not (`isDurable` is false). The outputs bring it to
+  /// the others, or an event says that nothing of it happened. A commit of a channel that was left
+  /// meanwhile has no outputs: its entries are in the document when the channel is joined again.
+  public mutating func finish(
+    _ commit: CommitID, isDurable: Bool, at now: Instant
+  ) -> [Output] {
+    var out = change(commit.channel, at: now) {
+      $0.finish(commit, isDurable: isDurable, at: now)
     }
-    install(next, in: channel, at: now, &out)
+    guard let pending = channels[commit.channel]?.pendingKey, pending.commit == commit else {
+      return out
+    }
+    _ = channels.update(commit.channel) { $0.pendingKey = nil }
+    if isDurable { install(pending.key, in: commit.channel, at: now, &out) }
     return out
   }
 
@@ -195,6 +221,7 @@ extension Node {
     guard let oneTime = Identity(seed: seed) else { throw .unknownMember }
     // Owners are made by name, not by a link that passes from hand to hand.
     guard role < .owner else { throw .notAllowed(.grant, role) }
+    try checkDisk(channel)
     let made = channels.update(channel) {
       $0.state.bearerGrant(role, for: oneTime.id, expiresAt: expiresAt, at: now)
     }
@@ -217,9 +244,14 @@ extension Node {
   /// Refuses what this node's role does not allow.
   func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
     guard let state = channels[channel]?.state else { throw .unknownChannel }
-    guard !configuration.ignoresOwnRole, !state.may(capability, identity.id) else { return }
+    guard !state.mayItself(capability) else { return }
     if let refusal = state.refusal(of: identity.id) { throw .notMember(refusal) }
     throw .notAllowed(capability, state.role(of: identity.id))
+  }
+
+  /// Refuses what would wait for a disk that has stopped.
+  private func checkDisk(_ channel: ChannelID) throws(CommandRefusal) {
+    if channels[channel]?.state.isWaitingForDisk ?? false { throw .busy }
   }
 
   /// Changes one channel and carries out what follows.

@@ -20,9 +20,22 @@ extension Node {
     for channel in channels.keys where keyring.current(of: channel) == nil {
       found.append("channel \(channel) without a key")
     }
+    for (id, entry) in channels { found += faults(of: entry, id) }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
     return found + deadlineFaults()
+  }
+
+  /// What a channel's engine finds in itself, and where the node contradicts it.
+  private func faults(of entry: Channel, _ id: ChannelID) -> [String] {
+    var found = entry.state.checkInvariants()
+    let linked = peers.keys.filter { $0.channel == id }.map(\.peer)
+    if linked != entry.state.neighbourIDs { found.append("neighbours without links") }
+    let isIn = entry.callState == .connected || entry.callState == .reconnecting
+    if isIn != entry.state.isInCall {
+      found.append("call state \(entry.callState.rawValue) while in call: \(entry.state.isInCall)")
+    }
+    return found
   }
 
   /// The node must wake for each of its parts.

@@ -98,7 +98,8 @@ extension Node {
       let key = ChannelKey(secret: secret), epoch.change.keyID == key.keyID
     else { return }
     let next = EpochKey(number: epoch.change.number, key: key)
-    out.append(.keepKey(next, in: link.channel))
+    // Others have it, too, and offer it to a later process that lost it.
+    out.append(.write(.key(next), in: link.channel))
     install(next, in: link.channel, at: now, &out)
   }
 

@@ -149,10 +149,6 @@ extension Node {
   private mutating func linkDown(
     _ link: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
   ) {
-    // In a call, the last participant to fall silent is missed for a while.
-    if reason == .timedOut, media.isActive(link) {
-      _ = channels.update(link.channel) { $0.lostOthersAt = now }
-    }
     perform(media.linkDown(link, at: now), at: now, &out)
     associations.end(link)
     discovery.setLinked(linkedPeers)

@@ -73,8 +73,7 @@ extension Node {
 
   /// What this node's role and its muting in a channel let it send.
   private func rights(ofItselfIn entry: Channel) -> MediaRights {
-    var rights = MediaRights()
-    if !configuration.ignoresOwnRole { rights = self.rights(of: identity.id, in: entry) }
+    var rights = Self.rights { entry.state.mayItself($0) }
     if entry.muted.contains(.audioMuted) { rights.audio = false }
     if entry.muted.contains(.videoMuted), rights[.camera] == nil { rights[.camera] = .muted }
     return rights
@@ -82,10 +81,14 @@ extension Node {
 
   /// What a member's role lets it send.
   private func rights(of member: NodeID, in entry: Channel) -> MediaRights {
+    Self.rights { entry.state.may($0, member) }
+  }
+
+  private static func rights(_ may: (Capability) -> Bool) -> MediaRights {
     var rights = MediaRights()
-    rights.audio = entry.state.may(.sendAudio, member)
-    let video: LayerReason? = entry.state.may(.sendVideo, member) ? nil : .role
-    let screen: LayerReason? = entry.state.may(.share, member) ? nil : .role
+    rights.audio = may(.sendAudio)
+    let video: LayerReason? = may(.sendVideo) ? nil : .role
+    let screen: LayerReason? = may(.share) ? nil : .role
     for stream in StreamID.all { rights[stream] = stream == .screen ? screen : video }
     return rights
   }

@@ -34,15 +34,11 @@ public struct Node: Sendable {
     public var offersRendezvous = false
     /// Whether this node passes on what members send who cannot reach each other.
     public var relays = true
-    /// A participant whose others have all gone missing says for so long that it reconnects.
-    public var reconnectLimit = Duration.seconds(10)
     /// How long a start waits for members who may already have a call.
     public var startGrace = Duration.milliseconds(300)
     public var reportInterval = Duration.seconds(1)
-    /// A planted bug, for tests of the simulator's checkers.
-    package var flaw: MeshFlaw?
-    /// A patched node, for tests of the others: it does what its role forbids.
-    package var ignoresOwnRole = false
+    /// How the rules of channels are applied: tests plant bugs, or patched nodes, here.
+    package var policy = ChannelPolicy.standard
 
     public init() {}
   }
@@ -62,12 +58,24 @@ public struct Node: Sendable {
     case play(ReceivedAudio, from: LinkID)
     /// The member has withdrawn a stream; nil: it has left the call, or this node has.
     case mediaEnded(LinkID, stream: StreamID?)
-    /// Remember this signed entry, or this key, for later processes; forget those entries.
-    case keep(entry: [UInt8], id: EntryID, in: ChannelID)
-    case forget([EntryID], in: ChannelID)
-    /// A remembered message has been shown: later processes need not show it again.
-    case shown(EntryID, in: ChannelID)
-    case keepKey(EpochKey, in: ChannelID)
+    /// Write this for later processes; others may hear of it before it is written.
+    case write(Change, in: ChannelID)
+    /// Write all of this or none of it, then call `finish`, which has the datagrams that follow:
+    /// until then nobody hears of it. They are sealed only then, so that packet numbers, times and
+    /// paths are those of the sending. `ChannelState` says what waits for the disk, and why.
+    case commit([Change], then: CommitID)
+  }
+
+  /// Something to write for the later processes of this node.
+  public enum Change: Equatable, Sendable {
+    /// A signed entry of a channel's document, under its id.
+    case entry([UInt8], id: EntryID)
+    /// Entries that are not needed any more.
+    case forget([EntryID])
+    /// A written message has been shown: later processes need not show it again.
+    case shown(EntryID)
+    /// A key of the channel.
+    case key(EpochKey)
   }
 
   public let identity: Identity

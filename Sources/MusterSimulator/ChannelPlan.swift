@@ -50,7 +50,7 @@ extension Simulation {
       identity: nodes[0].identity, entropy: .seeded(prng.next()), seed: prng.next())
     office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: now)
     let id = channel.id
-    record(office.join(nodes[0].setup(of: channel), call: false, at: now), at: 0)
+    record(office.join(nodes[0].setup(of: channel), call: false, at: now), of: &office, at: 0)
     for index in nodes.indices.dropFirst() {
       let role = scenario.roles[index]
       let end = WallTime.seconds(.zero + (healAt - .zero) * 0.7)
@@ -58,7 +58,7 @@ extension Simulation {
       if scenario.isGranted[index] {
         let member = nodes[index].identity.id
         let outputs = try? office.grant(role, to: member, expiresAt: expiresAt, in: id, at: now)
-        record(outputs ?? [], at: 0)
+        record(outputs ?? [], of: &office, at: 0)
       }
       nodes[index].usesInvite = !scenario.isGranted[index]
       // Some invites are shared, others are for one: what holds for both must hold.
@@ -72,7 +72,7 @@ extension Simulation {
         to: min(role, .presenter), expiresAt: expiresAt, from: &office)
       {
         nodes[index].invite = made.invite
-        record(made.outputs, at: 0)
+        record(made.outputs, of: &office, at: 0)
       }
     }
   }
@@ -95,10 +95,22 @@ extension Simulation {
     return (invite, outputs)
   }
 
-  /// Only what is to be remembered of what a node asks for.
-  private mutating func record(_ outputs: [Node.Output], at index: Int) {
-    for output in outputs {
-      if case .keep(let entry, let id, in: _) = output { keep(entry, id, at: index) }
+  /// Writes what a node asks for that has no network, and has it go on.
+  private mutating func record(
+    _ outputs: [Node.Output], of node: inout Node, at index: Int
+  ) {
+    var writes = NodeWrites()
+    for output in outputs { writes.take(output) }
+    for change in writes.changes + writes.commits.flatMap(\.changes) {
+      nodes[index].disk.apply(change)
+      guard case .entry(let bytes, let id) = change,
+        let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes))
+      else { continue }
+      bounds.entries += 1
+      learn(entry, id, at: index)
+    }
+    for commit in writes.commits {
+      record(node.finish(commit.id, isDurable: true, at: now), of: &node, at: index)
     }
   }
 }

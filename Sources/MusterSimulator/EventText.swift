@@ -46,6 +46,7 @@ extension Simulation {
       "message \(messages.number(of: message.id) ?? -1) of \(label(message.from))"
     case .refused(let reason): "is refused: \(reason)"
     case .keyChanged(let epoch): "key \(epoch)"
+    case .commitFailed(let subject): "could not write: \(subject.rawValue)"
     case .ownRoleChanged(let role): "is \(role.name)"
     }
   }

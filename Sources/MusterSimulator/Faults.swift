@@ -1,6 +1,6 @@
 import MusterBase
 
-/// What may go wrong in a simulated world.
+/// The kinds of faults that a simulation injects.
 public enum Fault: String, CaseIterable, Sendable {
   /// Long and uneven delay, different in each direction.
   case delay
@@ -11,7 +11,7 @@ public enum Fault: String, CaseIterable, Sendable {
   case partition
   /// Nothing passes in one direction between two nodes.
   case oneway
-  /// A process dies and starts again with a new boot id and what it was told to remember.
+  /// A process dies and starts again with a new boot id and what is on its disk.
   case crash
   /// The same, and all that it remembered is gone but for its identity.
   case forget
@@ -21,8 +21,10 @@ public enum Fault: String, CaseIterable, Sendable {
   case leave
   /// Wall time jumps.
   case clock
-  /// A stranger sends noise, and datagrams that it recorded, whole or spoilt.
+  /// An attacker without keys sends noise, and recorded datagrams, intact or altered.
   case attack
+  /// Writes to the disks take long, and some fail.
+  case disk
 }
 
 /// Which faults a run has.
@@ -38,7 +40,7 @@ public enum FaultChoice: Equatable, Sendable {
 /// Swarm testing: every seed has some faults not at all and the others very unevenly, since a run
 /// that has a little of everything never gets into the corners (Groce et al., ISSTA 2012).
 struct FaultPlan: Sendable {
-  /// By the place of the fault among all; 0 is off, 1 the worst.
+  /// By the index of the fault among all cases; 0 is off, 1 the strongest.
   private let strengths: [Double]
 
   init(_ choice: FaultChoice, _ prng: inout PRNG) {
@@ -108,6 +110,14 @@ struct FaultPlan: Sendable {
     }
     conditions.duplication = 0.1 * strength(.duplication)
     return conditions
+  }
+
+  /// What disks are like while there are faults.
+  var diskConditions: Disk.Conditions {
+    guard isOn(.disk) else { return Disk.Conditions() }
+    return Disk.Conditions(
+      longestDelay: Duration.seconds(1).scaled(by: strength(.disk)),
+      failures: 0.3 * strength(.disk))
   }
 
   /// Until a fault that comes now and then comes next; nil when it does not.

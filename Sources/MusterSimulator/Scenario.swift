@@ -3,30 +3,30 @@ import MusterWire
 
 /// What kind of channel a run is about.
 public enum ChannelKind: String, CaseIterable, Sendable {
-  /// Whoever knows the name may join and send.
+  /// Anyone who knows the name may join and send.
   case open
   /// The first node owns it and has given the others their roles.
   case created
 }
 
-/// What is drawn from the seed before a run begins.
+/// The parameters of a run, drawn from the seed before it begins.
 struct Scenario: Sendable {
   let count: Int
   let seconds: Int
   let shape: NetworkShape
   let kind: ChannelKind
   let settings: ChannelSettings
-  /// Whether nodes have pictures and sound; most runs are about the channel alone.
+  /// Whether nodes send video and audio; most runs are about the channel alone.
   let hasMedia: Bool
   let usesBroadcast: Bool
   let usesPeers: Bool
-  /// In created channels, by place: the role that each begins with, and whether the owner granted
+  /// In created channels, by index: the role that each begins with, and whether the owner granted
   /// it directly; the others come with invites.
   let roles: [Role]
   let isGranted: [Bool]
-  /// The place of a second owner; it keeps that role.
+  /// The index of a second owner, which keeps that role.
   let coOwner: Int?
-  /// The place of a patched node that does what its role forbids.
+  /// The index of a patched node that ignores its own role.
   let lawless: Int?
   /// Whose first role ends in the midst of the run.
   let expiring: Int?

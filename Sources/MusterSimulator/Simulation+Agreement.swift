@@ -4,22 +4,22 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// What the commands given, and the network there is, make of who must be together in the end.
+/// The expected groups and roles, derived from the commands given and the network.
 extension Simulation {
-  /// Whether everyone must take it for a member once all is known.
+  /// Whether every node must take it for a member in the end.
   func isSurelyMember(_ id: NodeID) -> Bool {
     roles.role(of: id, at: WallTime.seconds(now)) > .none && !roles.isAmbiguous(id)
   }
 
-  /// Whether nobody may.
+  /// Whether no node may take it for a member in the end.
   func isSurelyNonMember(_ position: Int) -> Bool {
     let id = nodes[position].identity.id
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
   }
 
-  /// What those who are together do not agree about. Whoever is taken for a member by nobody may
-  /// think what it likes: its links are not what it takes them for. So may those whom a removed
-  /// member has parted from the owner, and who hear of the others through it.
+  /// The first disagreement within a connected group. Nodes that nobody takes for members are not
+  /// asked, nor are members that a removed one separates from the owner: their links do not mean
+  /// what they take them for.
   func disagreement(among views: [AgreementChecker.View]) -> String? {
     let judged = AgreementChecker.groups(views).filter { group in
       let positions = group.compactMap { present($0.own.id) }
@@ -31,8 +31,8 @@ extension Simulation {
       })
   }
 
-  /// The places of whom everything is asked: in a created channel those who are with its owner,
-  /// since others, whom a removed member may have parted from it, cannot know what it says.
+  /// The indices of nodes that must agree in everything: in a created channel those connected with
+  /// its owner, since others may not have its newest grants.
   func agreeing(_ views: [AgreementChecker.View]) -> [Int] {
     let groups = AgreementChecker.groups(views).map { group in
       group.compactMap { present($0.own.id) }.sorted()
@@ -41,7 +41,7 @@ extension Simulation {
     return groups.first { $0.contains(0) } ?? []
   }
 
-  /// What is not as it must be although those who are together agree.
+  /// A group that agrees and yet differs from what is expected of it.
   func surprise(in views: [AgreementChecker.View]) -> String? {
     let groups = AgreementChecker.groups(views).map { $0.compactMap { present($0.own.id) } }
     for expected in expectedGroups {
@@ -55,7 +55,7 @@ extension Simulation {
     return intruder(in: agreeing(views)) ?? wrongRole(views)
   }
 
-  /// Who must be together, as far as the network goes and roles allow.
+  /// The groups that the network and the roles make.
   var expectedGroups: [[Int]] {
     let members = nodes.indices.filter {
       nodes[$0].isPresent && isSurelyMember(nodes[$0].identity.id)
@@ -71,8 +71,8 @@ extension Simulation {
     return groups
   }
 
-  /// Whether two nodes have a key in common that one of them speaks under. Who has been away since
-  /// before a key change is not understood by those who came after it.
+  /// Whether one of two nodes announces under a key that the other has, too. A node that was away
+  /// during a key change has none in common with those that came after it.
   func canUnderstand(_ a: Int, _ b: Int) -> Bool {
     func keys(_ position: Int) -> [UInt32] {
       let first = nodes[position].firstKey.number
@@ -111,7 +111,7 @@ extension Simulation {
 
   private func wrongRole(_ views: [AgreementChecker.View]) -> String? {
     let group = agreeing(views)
-    // What the other owner said last may not have come through a network that a removal parted.
+    // The second owner's last grants may not have crossed a network that a removal has split.
     if let coOwner = scenario.coOwner, !group.contains(coOwner) { return nil }
     for view in views {
       guard let position = present(view.own.id), group.contains(position) else { continue }

@@ -11,9 +11,9 @@ struct Settling: Sendable {
   /// Since when all agree, and since when they have not; one of them is nil.
   private(set) var settledAt: Instant?
   private(set) var disputedSince: Instant?
-  /// The places that agree, of which more is asked.
+  /// The indices of the nodes that must agree in everything.
   var group: [Int] = []
-  /// When everyone has said its closing word.
+  /// When every node sent its closing message.
   var spokeAt: Instant?
   var framesAt: Instant?
   var completeAt: Instant?
@@ -26,24 +26,23 @@ struct Settling: Sendable {
   }
 }
 
-/// What is looked at every so often: bounds and stories all the time, agreement once there are no
-/// faults.
+/// Periodic checks: bounds and events at any time, agreement once the faults are over.
 extension Simulation {
   /// Links, rosters, calls and documents must have come together this long after the last fault:
   /// an announce every 6 s at the latest, then a handshake and the document.
   static let settleLimit = Duration.seconds(12)
-  /// Where there are roles: whoever was refused and then got an invite is not connected to for 20
-  /// s.
+  /// The same in created channels: after a refusal a node is not connected to for 20 s
+  /// (`Node.denial`), even if it has a role by then.
   static let settleLimitWithRoles = Duration.seconds(30)
   /// A hand-over, or a role that ends, may come later, and must then be everywhere within this.
   static let disputeLimit = Duration.seconds(2)
-  /// Whatever keeps on changing never settles.
+  /// A channel that still changes after this long has failed to converge.
   static let restlessLimit = Duration.seconds(60)
-  /// Agreement has to last for so long before everyone says a closing word, and before the end.
+  /// Agreement must last this long before the closing messages, and again before the end.
   static let settledTime = Duration.milliseconds(800)
   static let messageLimit = Duration.seconds(5)
   static let frameLimit = Duration.seconds(20)
-  /// Whoever was refused is not connected to for 20 s.
+  /// Two periods of 20 s in which refused nodes are not connected to (`Node.denial`).
   static let refusalLimit = Duration.seconds(40)
 
   mutating func check() {
@@ -139,13 +138,13 @@ extension Simulation {
     }
   }
 
-  /// What everyone in `agreeing` must be able to read.
+  /// A message that a node of the group lacks and another holds.
   private var lostMessage: String? {
     let readers = settling.group.map { nodes[$0].reader }
     let required = messages.held(by: readers) { nodes[$1.index].disk.holds($0) }
     for index in settling.group {
       guard let node = nodes[index].node else { continue }
-      // An invite of somebody who is not among them may be known to others only.
+      // The grant of an author outside the group may be known to that author's side only.
       let together = settling.group.map { nodes[$0].identity.id }
       let fault = messages.fault(
         in: node.history(of: channel.id).map(\.id), of: nodes[index].identity.id,
@@ -159,7 +158,7 @@ extension Simulation {
     return nil
   }
 
-  /// Somebody in the call who does not see somebody else, as of the last second and a half.
+  /// A participant that has shown no frame of another for 1.5 s.
   private var missingFrame: String? {
     guard scenario.hasMedia else { return nil }
     let inCall = settling.group.filter { nodes[$0].node?.isInCall(channel.id) ?? false }
@@ -185,7 +184,7 @@ extension Simulation {
       && !roles.isAmbiguous(id)
   }
 
-  /// Somebody who is no member and was not told so, by one who must know.
+  /// A node without a role that no informed neighbour has refused.
   private var missingRefusal: String? {
     let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
     for index in nodes.indices where !settling.group.contains(index) && isSurelyNonMember(index) {

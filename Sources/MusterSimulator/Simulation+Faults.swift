@@ -2,11 +2,11 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 
-/// What goes wrong, and how it is made good again.
+/// The injection of faults, and their ends.
 extension Simulation {
   /// A fault of the kinds that come now and then.
   mutating func inject(_ fault: Fault) {
-    // A stranger does not care that everyone else has gone quiet.
+    // The attacker goes on when all other faults are over.
     guard !isHealed || fault == .attack else { return }
     if let pause = plan.pause(before: fault, &prng) { schedule(.fault(fault), in: pause) }
     switch fault {
@@ -18,7 +18,7 @@ extension Simulation {
     case .leave: leave()
     case .clock: stepClock()
     case .attack: attack()
-    case .delay, .loss, .bursts, .duplication, .reordering, .corruption, .rate: break
+    case .delay, .loss, .bursts, .duplication, .reordering, .corruption, .rate, .disk: break
     }
   }
 
@@ -84,7 +84,7 @@ extension Simulation {
   private mutating func crash(_ loss: Loss) {
     let index = prng.below(nodes.count)
     guard nodes[index].node != nil else { return }
-    // The owner's word is on its disk alone, and nobody else's counts for it.
+    // An owner's grants may be on its own disk only, and nobody else can replace them.
     let taken = isOwner(index) ? .nothing : loss
     note(nodes[index].label, "crashes")
     trace.mark(.crash(taken), at: index, now)
@@ -93,7 +93,11 @@ extension Simulation {
   }
 
   mutating func stop(_ index: Int) {
-    nodes[index].stop()
+    let crash = nodes[index].stop()
+    for job in crash.written { written(job, at: index) }
+    nodes[index].drafts = PeerTable()
+    for id in crash.lost { messages.lost(id, at: nodes[index].reader) }
+    for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
     settling.changed(at: now)
     trace.sample(nodes[index], in: channel.id, at: now)
     for other in nodes.indices {
@@ -101,7 +105,7 @@ extension Simulation {
     }
   }
 
-  /// A process begins in the place of one that died, or of one that is ended now.
+  /// Starts a process in place of one that died, or that is ended now.
   mutating func restart(_ index: Int, _ loss: Loss) {
     if nodes[index].node != nil { stop(index) }
     if loss != .nothing { wipe(index) }
@@ -115,7 +119,8 @@ extension Simulation {
 
   private mutating func wipe(_ index: Int) {
     note(nodes[index].label, "remembers nothing")
-    nodes[index].disk = Disk()
+    nodes[index].disk = Disk(seed: prng.next())
+    nodes[index].disk.conditions = isHealed ? .init() : plan.diskConditions
     nodes[index].memory += 1
     calls.forgot(index)
   }
@@ -132,7 +137,7 @@ extension Simulation {
     finishLeaving(index, run: nodes[index].run, patience: 10)
   }
 
-  /// Waits until everyone has heard the last word, for a second at most.
+  /// Waits up to 1 s until every neighbour has acknowledged the leave.
   mutating func finishLeaving(_ index: Int, run: Int, patience: Int) {
     guard nodes[index].run == run, let node = nodes[index].node else { return }
     let id = channel.id
@@ -149,13 +154,17 @@ extension Simulation {
 
   mutating func rejoin(_ index: Int, run: Int) {
     guard nodes[index].run == run, nodes[index].node != nil else { return }
+    // What it enters with is read from the disk.
+    guard nodes[index].disk.isIdle else {
+      return schedule(.rejoin(index, run: run), in: .milliseconds(20))
+    }
     note(nodes[index].label, "returns")
     join(index)
   }
 
   // MARK: The end of all faults
 
-  /// Datagrams pass again. Whoever is away now stays away or is back soon.
+  /// Ends all faults of the network and the disks; processes that are down return as planned.
   mutating func healAll() {
     isHealed = true
     isCut = false
@@ -164,6 +173,7 @@ extension Simulation {
     trace.healed(at: now)
     network.heal()
     for sender in nodes.indices {
+      nodes[sender].disk.conditions = Disk.Conditions()
       for receiver in nodes.indices where sender != receiver {
         network.setConditions(
           plan.healedConditions(&prng), from: nodes[sender].address, to: nodes[receiver].address)

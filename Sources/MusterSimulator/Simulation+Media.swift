@@ -4,7 +4,7 @@ import MusterCore
 import MusterMedia
 import MusterWire
 
-/// Synthetic frames and audio: from the sources, and to the screens and loudspeakers.
+/// Synthetic video and audio, from the sources to the sinks.
 extension Simulation {
   mutating func show(
     _ frame: ReceivedFrame, of stream: StreamID, _ link: LinkID, at index: Int,
@@ -33,7 +33,7 @@ extension Simulation {
     if let fault = delivery.played(audio.payload, from: sender, at: index) {
       violated("delivery", fault)
     }
-    // Out of the loudspeaker after a steady 60 ms, as pictures should learn.
+    // A constant playout delay of 60 ms, which video has to match.
     let playedAt = nodes[index].local(now) + .milliseconds(60)
     nodes[index].node?.noteAudioPlayout(
       of: link, timestamp: audio.timestamp, playedAt: playedAt)
@@ -45,7 +45,7 @@ extension Simulation {
   }
 
   mutating func mediaEnded(_ link: LinkID, _ stream: StreamID?, at index: Int) {
-    // What a node was before it lost its identity says nothing of what it is now.
+    // Streams of a lost identity are not those of the host's present one.
     guard let sender = present(link.peer) else { return }
     frameChecker.ended(stream, from: sender, at: index)
     for ended in stream.map({ [$0] }) ?? StreamID.all {

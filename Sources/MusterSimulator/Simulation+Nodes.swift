@@ -5,7 +5,7 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// The simulator's half of what a shell does: it carries out what nodes ask for.
+/// The interpreter of node outputs: the simulator's counterpart of `MusterNode.perform`.
 extension Simulation {
   mutating func deliver(_ arrived: Network.Delivery) {
     guard violation == nil, let receiver = index(of: arrived.to) else { return }
@@ -47,10 +47,13 @@ extension Simulation {
   }
 
   mutating func perform(_ outputs: [Node.Output], of index: Int) {
+    var writes = NodeWrites()
     for output in outputs {
       switch output {
+      case .write, .commit: writes.take(output)
       case .send(let datagram, let address): send(datagram, from: index, to: address)
       case .broadcast(let datagram): broadcast(datagram, from: index)
+      case .event(.channel(.message(let message)), in: _): writes.messages.append(message)
       case .event(let event, in: _): observe(event, of: index)
       case .encode(let stream, let layers): nodes[index].source.encode(layers, of: stream)
       case .encodeKeyframe(let stream, let layer):
@@ -59,14 +62,9 @@ extension Simulation {
         show(frame, of: stream, link, at: index, after: delay)
       case .play(let audio, let link): play(audio, of: link, at: index)
       case .mediaEnded(let link, let stream): mediaEnded(link, stream, at: index)
-      case .keep(let entry, let id, in: _): keep(entry, id, at: index)
-      case .forget(let ids, in: _): nodes[index].disk.forget(ids)
-      case .shown(let id, in: _): nodes[index].disk.shown(id)
-      case .keepKey(let key, in: _):
-        nodes[index].disk.keep(key)
-        plaintext.add(key: key.key)
       }
     }
+    write(writes, of: index)
     trace.sample(nodes[index], in: channel.id, at: now)
   }
 
@@ -96,16 +94,79 @@ extension Simulation {
 
   // MARK: Onto the disk
 
-  /// Writes an entry down, and tells the checkers what the host knows from now on.
-  mutating func keep(_ bytes: [UInt8], _ id: EntryID, at index: Int) {
-    nodes[index].disk.keep(bytes, id: id)
+  private mutating func write(_ writes: NodeWrites, of index: Int) {
+    for change in writes.changes + writes.commits.flatMap(\.changes) {
+      checkWrite(change, by: index)
+    }
+    submit(writes, of: index)
+    if writes.changes.isEmpty {
+      for message in writes.messages { observe(message, at: index) }
+    }
+    guard options.bug == .sendsBeforeWritten else { return }
+    for commit in writes.commits {
+      perform(nodes[index].finish(commit.id, isDurable: true, at: now), of: index)
+    }
+  }
+
+  /// What a node asks to write is something that lasts, and that its author has written.
+  private mutating func checkWrite(_ change: Node.Change, by index: Int) {
+    if case .key(let key) = change { plaintext.add(key: key.key) }
+    guard case .entry(let bytes, let id) = change else { return }
+    let label = nodes[index].label
     guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else {
-      violated("disk", "\(nodes[index].label) keeps what is no entry")
+      violated("disk", "\(label) keeps what is no entry")
       return
     }
+    switch entry.body {
+    case .presence, .neighbourReport: violated("disk", "\(label) keeps what does not last")
+    default: break
+    }
+    if entry.author == nodes[index].identity.id {
+      bounds.entries += 1
+    } else if let fault = commits.heard(id, of: entry.body.kind) {
+      violated("commits", "\(label) \(fault)")
+    }
+  }
+
+  mutating func written(_ job: Disk.Job, at index: Int) {
+    for case .entry(let bytes, let id) in job.changes {
+      guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { continue }
+      if !job.fails {
+        learn(entry, id, at: index)
+      } else if case .message = entry.body, nodes[index].drafts[id] == nil {
+        // The process has it nonetheless, for as long as it runs.
+        noteCopy(of: id, by: entry.author, at: index)
+      }
+      nodes[index].drafts[id] = nil
+    }
+    guard job.run == nodes[index].run, nodes[index].node != nil else { return }
+    for message in job.messages { observe(message, at: index) }
+  }
+
+  func isReportedDurable(_ job: Disk.Job) -> Bool {
+    let hasEnd = job.changes.contains { change in
+      guard case .entry(let bytes, _) = change,
+        let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes))
+      else { return false }
+      return entry.body.kind == .end
+    }
+    return !job.fails && !(options.bug == .endsReportedFailed && hasEnd)
+  }
+
+  private mutating func noteCopy(of id: EntryID, by author: NodeID, at index: Int) {
+    let isProven = nodes[index].node?.may(.sendText, author, in: channel.id) ?? true
+    messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: now)
+  }
+
+  /// Notes for the checkers what a host has on its disk from now on.
+  mutating func learn(_ entry: Entry, _ id: EntryID, at index: Int) {
     let author = entry.author
     let isOwn = author == nodes[index].identity.id
-    if isOwn { bounds.entries += 1 }
+    if isOwn { commits.wrote(id) }
+    if let draft = nodes[index].drafts[id] {
+      let isProven = nodes[index].node?.may(.sendText, author, in: channel.id) ?? true
+      messages.sent(draft, at: nodes[index].reader, isUnproven: !isProven, now)
+    }
     switch entry.body {
     case .claim(let claim):
       calls.learnt(
@@ -113,9 +174,7 @@ extension Simulation {
     case .end(let end):
       calls.learnt(
         end: CallChecker.Word(call: end.call, term: end.term, author: author), at: index)
-    case .message:
-      let isProven = nodes[index].node?.may(.sendText, author, in: channel.id) ?? true
-      messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: now)
+    case .message: noteCopy(of: id, by: author, at: index)
     case .redemption: if isOwn { nodes[index].disk.holdsRedemption = true }
     case .grant(let grant):
       guard isOwn, !grant.isBearer, isOwner(index) else { break }
@@ -123,22 +182,21 @@ extension Simulation {
       roles.granted(
         grant.role, to: grant.subject, expiresAt: grant.expiresAt,
         order: RoleChecker.Order(lamport: entry.lamport, author: author))
-    case .presence, .neighbourReport:
-      violated("disk", "\(nodes[index].label) keeps what does not last")
     case .epoch(let change):
       guard isOwn, index == 0 else { break }
+      for member in change.removed { roles.changedKey(removing: member) }
       roles.shutOut(
         change.removed, order: RoleChecker.Order(lamport: entry.lamport, author: author))
-    case .unknown: break
+    case .presence, .neighbourReport, .unknown: break
     }
   }
 
-  /// Whether what the place's node says of roles counts.
+  /// Whether the host's node is an owner, whose grants count.
   func isOwner(_ index: Int) -> Bool {
     scenario.kind == .created && (index == 0 || index == scenario.coOwner)
   }
 
-  // MARK: Who is who
+  // MARK: Identities
 
   mutating func adopt(_ identity: Identity, by index: Int) {
     nodes[index].identity = identity
@@ -153,7 +211,7 @@ extension Simulation {
     return index < nodes.count ? index : nil
   }
 
-  /// The place whose node has this identity now.
+  /// The index of the host that has this identity now.
   func present(_ id: NodeID) -> Int? {
     owners[id].flatMap { nodes[$0].identity.id == id ? $0 : nil }
   }

@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// What nodes tell, held against what may never be.
+/// Checks of the events that nodes report.
 extension Simulation {
   mutating func observe(_ event: NodeEvent, of index: Int) {
     let label = nodes[index].label
@@ -13,7 +13,8 @@ extension Simulation {
     if let fault = nodes[index].events.saw(event) { violated("events", "\(label): \(fault)") }
     guard case .channel(let event) = event else { return }
     switch event {
-    case .message(let message): observe(message, at: index)
+    case .message: break  // See `written`.
+    case .commitFailed: totals.failedCommits += 1
     case .memberLeft(let member, .crashed): checkEjection(of: member, at: index)
     case .callStarted(let call), .callHandedOver(let call): observe(call.info, at: index)
     case .callJoined(let call, _), .callLeft(let call, _, _):
@@ -27,7 +28,7 @@ extension Simulation {
     }
   }
 
-  private mutating func observe(_ message: TextMessage, at index: Int) {
+  mutating func observe(_ message: TextMessage, at index: Int) {
     let (node, id) = (nodes[index].node, channel.id)
     let fault = messages.shown(
       message, at: nodes[index].reader, own: nodes[index].identity.id, at: now,
@@ -47,7 +48,7 @@ extension Simulation {
       call.term == 1 ? .startCall : .handOver, of: call.initiator, at: index, "sees a call of")
   }
 
-  /// Whatever takes effect at a node must be within the role of whoever it came from.
+  /// Everything that takes effect at a node must be within the role of its author.
   mutating func checkRole(
     _ capability: Capability, of member: NodeID, at index: Int, _ what: String
   ) {
@@ -60,7 +61,7 @@ extension Simulation {
     }
   }
 
-  /// Nobody who is there, and can be heard, is taken for gone.
+  /// No running member with a working path may be reported as crashed.
   private mutating func checkEjection(of member: Member, at index: Int) {
     guard let other = present(member.id), isUndisturbed([index, other]), nodes[other].isPresent,
       nodes[other].node?.bootID == member.bootID,

@@ -71,7 +71,7 @@ extension Simulation {
   /// A node comes in with an invite.
   mutating func noteInvite(of index: Int) {
     guard let invite = nodes[index].invite else { return }
-    // The channel's key is part of what an invite says.
+    // An invite contains the channel's key.
     if invite.key.number > nodes[index].firstKey.number { nodes[index].firstKey = invite.key }
     roles.invited(
       nodes[index].identity.id, as: invite.grant.role, expiresAt: invite.grant.expiresAt,
@@ -103,7 +103,6 @@ extension Simulation {
       try node.revoke(member, in: id, at: clock)
     }
     guard let outputs else { return }
-    roles.changedKey(removing: member)
     trace.mark(.removed, at: index, now)
     perform(outputs, of: 0)
     if prng.chance(0.6), nodes[index].node != nil {

@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// What people do with their nodes.
+/// The commands that users give to their nodes.
 extension Simulation {
   mutating func handle(_ event: Event) {
     switch event {
@@ -40,8 +40,8 @@ extension Simulation {
     nodes[index].events = EventChecker()
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
-    configuration.flaw = options.flaw
-    configuration.ignoresOwnRole = index == scenario.lawless
+    configuration.policy =
+      nodes[index].isLawless ? .lawless : options.bug?.policy ?? .standard
     nodes[index].node = Node(
       identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
       configuration: configuration)
@@ -144,11 +144,10 @@ extension Simulation {
       let call = node.call(in: channel.id)?.info, call.initiator == node.id,
       node.ownMember(in: channel.id)?.call == call.id
     else { return }
-    calls.ended(call, at: index)
     trace.mark(.endsCall, at: index, now)
   }
 
-  /// Says something; mostly short, sometimes as long as it may be.
+  /// Sends a message: mostly short, sometimes of the greatest length.
   mutating func say(_ index: Int, to receiver: NodeID?) {
     let id = channel.id
     var text = "\(Marker.text) says \(messages.count)"
@@ -160,15 +159,13 @@ extension Simulation {
     }
     guard let outputs else { return }
     let own = nodes[index].identity.id
-    for case .keep(let bytes, let entryID, in: _) in outputs {
-      guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
+    for case .commit(let changes, _) in outputs {
+      guard case .entry(let bytes, let entryID)? = changes.first,
+        let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
         entry.author == own, case .message(let message) = entry.body
       else { continue }
-      messages.sent(
-        MessageChecker.Word(
-          text: text, id: entryID, from: own, to: receiver, after: message.after),
-        at: nodes[index].reader,
-        isUnproven: !(nodes[index].node?.may(.sendText, own, in: id) ?? true), now)
+      nodes[index].drafts[entryID] = MessageChecker.Word(
+        text: text, id: entryID, from: own, to: receiver, after: message.after)
       trace.mark(.sent, at: index, now)
     }
     perform(outputs, of: index)

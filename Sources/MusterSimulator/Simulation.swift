@@ -6,15 +6,14 @@ import MusterWire
 
 /// Many nodes on a virtual network and clock: the same `Node` as in the shell, in another world.
 ///
-/// Everything that happens follows from the seed: faults and workload are drawn from it, events of
-/// one time come in the order in which they were scheduled, nodes in the order of their places.
-public struct Simulation: Sendable {
-  /// What a process that dies takes with it.
+/// The seed determines the whole run: faults, workload, delays and all randomness of the nodes.
+public struct Simulation: Sendable, World {
+  /// What is lost with a process that dies.
   enum Loss: Sendable {
     case nothing, disk, identity
   }
 
-  /// Something planned. `run` tells a process from its successors.
+  /// A planned event. `run` distinguishes a process from its successors.
   enum Event: Sendable {
     case start(Int)
     case act
@@ -32,8 +31,6 @@ public struct Simulation: Sendable {
   }
 
   static let checkInterval = Duration.milliseconds(200)
-  /// A node that wants to be called again so often without time passing would spin for ever.
-  static let ticksInPlace = 100
 
   let options: SimulationOptions
   let plan: FaultPlan
@@ -47,7 +44,7 @@ public struct Simulation: Sendable {
   var queue = EventQueue<Event>()
   var network: Network
   var nodes: [SimulatedNode] = []
-  /// Whose identity it is or was.
+  /// The index of the host that has or had an identity.
   var owners = PeerTable<NodeID, Int>()
   var attacker: Attacker
   var timeline: Timeline
@@ -56,7 +53,7 @@ public struct Simulation: Sendable {
   var blockedDirections = 0
   var isHealed = false
   var removalsLeft: Int
-  /// The most that any way loses of what it carries while there are faults.
+  /// The highest loss of any path while there are faults, 0 to 1.
   var worstLoss = 0.0
 
   var nonces = NonceChecker()
@@ -68,15 +65,18 @@ public struct Simulation: Sendable {
   var roles: RoleChecker
   var calls: CallChecker
   var messages: MessageChecker
-  /// When the last picture was shown, by receiver and sender.
+  var commits = CommitChecker()
+  /// When the last frame was shown, by receiver and sender.
   var shownAt: [Instant?]
   var settling = Settling()
   var trafficCheckedAt = Instant.zero
   var totals = Totals()
   var violation: Violation?
-  private var isFinished = false
+  var isFinished = false
+  let checkers: [StepChecker]
+  var otherDeadline: Instant? { nil }
 
-  /// What is counted for the result.
+  /// Counters for the result.
   struct Totals: Sendable {
     var bytes: UInt64 = 0
     var frames: UInt64 = 0
@@ -84,6 +84,7 @@ public struct Simulation: Sendable {
     var linksMade: UInt64 = 0
     var grants: UInt64 = 0
     var refusals: UInt64 = 0
+    var failedCommits: UInt64 = 0
   }
 
   public init(_ options: SimulationOptions) {
@@ -109,6 +110,7 @@ public struct Simulation: Sendable {
       owner: channel.genesis?.genesis.owner, settings: scenario.settings)
     calls = CallChecker(nodes: count)
     messages = MessageChecker()
+    checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
     shownAt = Array(repeating: nil, count: count * count * Limits.videoStreams)
     for (index, address) in addresses.enumerated() {
       addNode(index, address, identities[index])
@@ -126,41 +128,13 @@ public struct Simulation: Sendable {
 
   /// Runs until the end, or until something happened that may not.
   public mutating func run() -> SimulationResult {
-    while !isFinished, violation == nil, let next = nextTime() {
-      now = max(now, next)
-      for delivery in network.tick(at: now) { deliver(delivery) }
-      while violation == nil, let event = queue.popDue(at: now) { handle(event) }
-      for index in nodes.indices {
-        guard let wake = nodes[index].wakeAt, wake <= now else { continue }
-        perform(nodes[index].tick(at: now), of: index)
-        if nodes[index].ticksInPlace > Self.ticksInPlace {
-          violated("progress", "\(nodes[index].label) wants to be called for ever")
-        }
-      }
-    }
+    drive()
     return result
   }
 
+  mutating func tickOthers() {}
+
   mutating func finish() { isFinished = true }
-
-  mutating func violated(_ checker: String, _ what: String) {
-    guard violation == nil else { return }
-    let found = Violation(checker: checker, what: what, at: now)
-    violation = found
-    note("!!", found.description)
-  }
-
-  mutating func note(_ label: String, _ text: String) { timeline.note(label, text, at: now) }
-
-  mutating func schedule(_ event: Event, in delay: Duration) {
-    queue.schedule(event, at: now + delay)
-  }
-
-  private func nextTime() -> Instant? {
-    var next = soonest(network.deadline, queue.deadline)
-    for index in nodes.indices { next = soonest(next, nodes[index].wakeAt) }
-    return next
-  }
 
   /// 10.0.0.1, the address of the first node; the others follow.
   static let firstHost: UInt32 = 0x0A00_0001
@@ -179,12 +153,14 @@ public struct Simulation: Sendable {
       SimulatedNode(
         index: index, address: address, name: "\(Marker.text)-\(index)",
         clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
-        firstKey: channel.key, wantsCall: prng.chance(0.85)))
+        firstKey: channel.key, wantsCall: prng.chance(0.85), diskSeed: prng.next()))
+    nodes[index].isLawless = index == scenario.lawless
     adopt(identity, by: index)
   }
 
   private mutating func setConditions() {
     for sender in nodes.indices {
+      nodes[sender].disk.conditions = plan.diskConditions
       for receiver in nodes.indices where sender != receiver {
         let (from, to) = (nodes[sender].address, nodes[receiver].address)
         var conditions = plan.conditions(&prng)
@@ -221,7 +197,8 @@ public struct Simulation: Sendable {
       settledAfter: settling.settledAt.map { $0 - healAt },
       framesAfter: scenario.hasMedia ? settling.framesAt.map { $0 - healAt } : nil,
       messages: messages.totals, calls: calls.totals, epochs: UInt64(roles.epoch),
-      grants: totals.grants, refusals: totals.refusals, network: network.counters,
+      grants: totals.grants, refusals: totals.refusals,
+      failedCommits: totals.failedCommits, network: network.counters,
       bytes: totals.bytes, frames: totals.frames, audioPackets: totals.audioPackets,
       linksMade: totals.linksMade, violation: violation, digest: timeline.digest,
       timeline: timeline.lines,

@@ -1,5 +1,6 @@
 import Glibc
 import Muster
+import MusterChannel
 
 // A node that ignores what its role forbids: it starts calls and sends pictures and sound as a
 // consumer. The lab checks run it against honest nodes, none of which may take notice.
@@ -15,7 +16,7 @@ var configuration = Configuration()
 configuration.name = "rogue"
 configuration.video = "test:320x180@15"
 configuration.audio = "tone"
-configuration.ignoresOwnRole = true
+configuration.policy = ChannelPolicy(name: "lawless", permits: { $0 || $1 })
 var arguments = CommandLine.arguments.dropFirst(2)
 while let option = arguments.popFirst(), let value = arguments.popFirst() {
   switch option {

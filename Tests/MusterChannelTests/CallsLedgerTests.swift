@@ -46,7 +46,7 @@ struct CallsLedgerTests {
   private var b = Pen(2)
   private var c = Pen(3)
 
-  @Test mutating func whoeverStartsACallIsItsInitiator() {
+  @Test mutating func theStarterOfACallIsItsInitiator() {
     books.add(a.claim(7, lamport: 5, startedAt: 1000))
     #expect(books.active == nil)
     #expect(!books.isOver(7))
@@ -129,7 +129,7 @@ struct CallsLedgerTests {
     #expect(books.active?.info.term == 2)
   }
 
-  @Test mutating func whoLeadsTwoSuccessorsEndsTheCallForBoth() throws {
+  @Test mutating func theLeadingSuccessorEndsTheCallForBoth() throws {
     books.add(
       a.claim(7, lamport: 5), c.claim(7, term: 2, lamport: 21, order: 5),
       b.claim(7, term: 2, lamport: 20, order: 5))
@@ -202,7 +202,7 @@ struct CallsLedgerTests {
     #expect(books.active?.info.initiator == b.id)
   }
 
-  @Test mutating func whoMayNotBeInACallIsNotInIt() {
+  @Test mutating func aMemberWithoutTheRightIsNoParticipant() {
     books.add(a.claim(7, lamport: 5))
     books.join(a, 7)
     books.join(b, 7)
@@ -214,7 +214,7 @@ struct CallsLedgerTests {
     #expect(call?.byPresence == [kept])
   }
 
-  @Test mutating func whoHasBeenThereLongestComesFirst() {
+  @Test mutating func participantsAreOrderedBySeniority() {
     books.add(a.claim(7, lamport: 5))
     books.join(c, 7, since: 8)
     books.join(b, 7, since: 8)

@@ -89,7 +89,7 @@ struct CallsPropertyTests {
   }
 
   @Test(arguments: 1...100 as ClosedRange<UInt64>)
-  func whatNobodyMayClaimOrEndChangesNothing(seed: UInt64) {
+  func claimsAndEndsWithoutTheRightChangeNothing(seed: UInt64) {
     var prng = PRNG(seed: seed)
     var books = randomBooks(&prng)
     for entry in randomEntries(&prng) { books.add(entry) }

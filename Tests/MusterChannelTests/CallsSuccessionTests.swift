@@ -57,7 +57,7 @@ struct CallsSuccessionTests {
     #expect(watch.see(rest, at: 12) == .takeOver(term: 2))
   }
 
-  @Test func whoMovesUpInTheLineActsSooner() {
+  @Test func aPromotedSuccessorActsSooner() {
     var watch = Watch(c)
     #expect(watch.see(call([b, c], by: a), at: 0) == .none)
     #expect(watch.see(call([c], by: a), at: 4) == .none)
@@ -65,7 +65,7 @@ struct CallsSuccessionTests {
     #expect(watch.see(call([c], by: a), at: 10) == .takeOver(term: 2))
   }
 
-  @Test func whoMayNotTakeOverIsPassedBy() {
+  @Test func aMemberWithoutTheRightIsSkipped() {
     let rest = call([b, c], by: a)
     var passed = Watch(b)
     var next = Watch(c)

@@ -22,18 +22,20 @@ struct CallsViewTests {
 
   private func events(
     _ old: ActiveCall?, _ new: ActiveCall?, over: [UInt64] = [],
-    gone: (member: NodeID, reason: LeaveReason)? = nil
+    merged: Bool = false, gone: (member: NodeID, reason: LeaveReason)? = nil
   ) -> [ChannelEvent] {
-    CallView.events(from: old, to: new, isOver: { over.map(callID).contains($0) }, gone: gone)
+    CallView.events(
+      from: old, to: new, isOver: { over.map(callID).contains($0) }, hasMerged: merged,
+      reason: { gone?.member == $0 ? gone?.reason ?? .left : .left })
   }
 
-  @Test func nothingNewIsNotTold() {
+  @Test func anUnchangedCallHasNoEvents() {
     let seven = call(info(7, by: a), a, b)
     #expect(events(nil, nil).isEmpty)
     #expect(events(seven, seven).isEmpty)
   }
 
-  @Test func startsJoinsAndLeavesAreToldOnce() {
+  @Test func startsJoinsAndLeavesAreReportedOnce() {
     let seven = info(7, by: a)
     #expect(events(nil, call(seven, a, b)) == [.callStarted(call(seven, a, b))])
     #expect(
@@ -48,7 +50,7 @@ struct CallsViewTests {
       ])
   }
 
-  @Test func whoIsGoneIsToldWithTheReason() {
+  @Test func aDepartureHasItsReason() {
     let seven = info(7, by: a)
     #expect(
       events(call(seven, a, b), call(seven, a), gone: (b, .crashed)) == [
@@ -62,7 +64,7 @@ struct CallsViewTests {
     if case .callLeft(_, _, let reason) = event { reason } else { nil }
   }
 
-  @Test func aHandOverIsToldBetweenLeavesAndJoins() {
+  @Test func aHandOverIsReportedBetweenLeavesAndJoins() {
     let (old, new) = (info(7, by: a), info(7, by: b, term: 2))
     #expect(
       events(call(old, a, b), call(new, b, c)) == [
@@ -71,7 +73,7 @@ struct CallsViewTests {
       ])
   }
 
-  @Test func callsEndByTheirInitiatorByAnEarlierCallOrForLackOfPeople() {
+  @Test func callsEndByTheInitiatorByAMergeOrForLackOfParticipants() {
     let (seven, eight) = (info(7, by: a), info(8, by: b))
     #expect(
       events(call(seven, a, b), nil, over: [7]) == [.callEnded(seven, reason: "ended")])
@@ -83,6 +85,8 @@ struct CallsViewTests {
       events(call(eight, b), call(seven, a, b), over: [8]) == [
         .callEnded(eight, reason: "ended"), .callStarted(call(seven, a, b)),
       ])
+    #expect(
+      events(call(eight, b), nil, merged: true) == [.callEnded(eight, reason: "merged")])
     let nobody = ActiveCall(info: seven, participants: [], byPresence: [])
     #expect(
       events(call(seven, a), call(eight, b)) == [

@@ -162,7 +162,8 @@ struct CallsWorld {
       active = self.active(for: node)
     }
     nodes[node].events += CallView.events(
-      from: nodes[node].view, to: active, isOver: { isOver($0, for: node) }, gone: nil)
+      from: nodes[node].view, to: active, isOver: { isOver($0, for: node) }, hasMerged: false,
+      reason: { _ in .left })
     nodes[node].view = active
     let verdict = nodes[node].succession.update(
       active, own: nodes[node].pen.id, isInCall: nodes[node].own != nil,

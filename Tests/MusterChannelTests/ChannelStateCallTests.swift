@@ -20,7 +20,7 @@ struct ChannelStateCallTests {
     }
   }
 
-  @Test func whoComesJoinsTheCallThatIsOn() {
+  @Test func aNewParticipantJoinsTheActiveCall() {
     let world = talking(3)
     for node in world.nodes {
       #expect(node.state.isInCall && node.state.call?.info.id == callID(1))
@@ -82,7 +82,7 @@ struct ChannelStateCallTests {
     #expect(world.nodes[0].state.member(world.ids[1])?.isInCall == false)
   }
 
-  @Test func whoLeavesTheChannelEndsItsCall() {
+  @Test func anInitiatorLeavingTheChannelEndsItsCall() {
     var world = talking(3)
     world.forgetEvents()
     world.act(0) { $0.leave(at: $1) }
@@ -94,7 +94,7 @@ struct ChannelStateCallTests {
     }
   }
 
-  @Test func aVanishedInitiatorIsFollowedByWhoWasThereLongest() {
+  @Test func aVanishedInitiatorIsSucceededByTheMostSenior() {
     var world = talking(3)
     world.forgetEvents()
     world.crash(0)
@@ -159,7 +159,7 @@ struct ChannelStateCallTests {
     #expect(world.nodes.allSatisfy { $0.state.call?.info.id == callID(2) && $0.state.isInCall })
   }
 
-  @Test func aStrangerIsNobodyUntilItIsGrantedARole() {
+  @Test func aNodeWithoutARoleIsNoMember() {
     var world = ChannelStateWorld(2, settings: ChannelSettings())
     let stranger = world.ids[1]
     world.connect(1, to: [0])
@@ -178,7 +178,7 @@ struct ChannelStateCallTests {
     #expect(world.nodes[0].state.refusal(of: stranger) == .removed)
   }
 
-  @Test func keysThatNobodySpokeOfPushNothingOut() {
+  @Test func keysWithoutGrantsDisplaceNothing() {
     var world = club(3, .presenter, endsWithInitiator: false)
     joinAll(&world)
     world.say(1, "stays")

@@ -36,7 +36,7 @@ struct ChannelStateTests {
     #expect(world.agree)
   }
 
-  @Test func whatAMemberSaysOfItselfIsSeen() {
+  @Test func aPresenceIsSeenByEveryone() {
     var world = ChannelStateWorld.mesh(3)
     world.forgetEvents()
     world.act(1) { $0.setFlags([.audioMuted, .left], at: $1) }
@@ -50,7 +50,7 @@ struct ChannelStateTests {
 
   // MARK: Going and coming
 
-  @Test func whoLeavesIsGoneWhenAllHaveItsLastWord() {
+  @Test func aLeaveIsSettledWhenEveryNeighbourHasIt() {
     var world = ChannelStateWorld.mesh(3)
     world.forgetEvents()
     world.act(1) { $0.leave(at: $1) }
@@ -67,7 +67,7 @@ struct ChannelStateTests {
   }
 
   /// Its last word, of which it knows no more, would have it gone for good.
-  @Test func whoComesAgainInTheSameProcessIsThere() {
+  @Test func aMemberCanReenterInTheSameProcess() {
     var world = ChannelStateWorld.mesh(3)
     world.act(1) { $0.leave(at: $1) }
     world.run(for: .seconds(1))
@@ -82,7 +82,7 @@ struct ChannelStateTests {
     #expect(world.agree)
   }
 
-  @Test func whoStartsAnewIsAnotherEvenIfItHasForgottenAll() {
+  @Test func aRestartedMemberWithoutADiskIsANewProcess() {
     var world = ChannelStateWorld.mesh(3)
     world.forgetEvents()
     world.crash(1)
@@ -110,7 +110,7 @@ struct ChannelStateTests {
     #expect(world.agree)
   }
 
-  @Test func whoFallsSilentIsGone() {
+  @Test func aSilentMemberIsReportedCrashed() {
     var world = ChannelStateWorld.mesh(3)
     world.forgetEvents()
     world.run(for: .seconds(20))
@@ -152,7 +152,7 @@ struct ChannelStateTests {
     #expect(world.agree)
   }
 
-  @Test func whoComesLateReadsWhatWasSaid() {
+  @Test func aLatecomerGetsTheHistory() {
     var world = ChannelStateWorld(3)
     world.connect(1, to: [0])
     for number in 0..<5 { world.say(number % 2, "text \(number)") }
@@ -162,7 +162,7 @@ struct ChannelStateTests {
     #expect(world.nodes[2].events.texts == (0..<5).map { "text \($0)" })
   }
 
-  @Test func textThatIsTooLongIsNotSaid() {
+  @Test func textThatIsTooLongIsNotSent() {
     var world = ChannelStateWorld.mesh(2)
     world.say(0, String(repeating: "x", count: Limits.textBytes + 1))
     world.run(for: .seconds(1))
@@ -176,7 +176,7 @@ struct ChannelStateTests {
 
   /// Its own word of an earlier process lies further ahead than one entry may raise the counter.
   @Test(arguments: [UInt64(1) << 20, 1 << 33, 1 << 60, Entry.lamportLimit - 1000])
-  func aNodeSpeaksLouderThanItsFormerSelf(_ lamport: UInt64) {
+  func aNewProcessOverridesEarlierPresences(_ lamport: UInt64) {
     var world = ChannelStateWorld.mesh(2)
     let author = testIdentity(1)
     let former = SignedEntry.sign(

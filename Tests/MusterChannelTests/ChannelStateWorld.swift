@@ -16,6 +16,8 @@ struct ChannelStateWorld {
     var isUp = true
     /// When something last came over each of its links.
     var heard = PeerTable<NodeID, Instant>()
+    /// What it has asked to write.
+    var written: [SignedEntry] = []
 
     var id: NodeID { identity.id }
   }
@@ -27,6 +29,9 @@ struct ChannelStateWorld {
   private var flights: [(from: Int, to: Int, message: Control)] = []
   /// While it is, nothing arrives.
   private var isHeld = false
+  /// While it is, commits wait in `writes` for `finishWrites`.
+  var isDiskStopped = false
+  private(set) var writes: [(index: Int, id: CommitID)] = []
 
   /// Members who have come in, not linked yet; in a created channel the first is the owner.
   init(_ count: Int, settings: ChannelSettings? = nil) {
@@ -40,7 +45,8 @@ struct ChannelStateWorld {
     }
     for index in 0..<count {
       let identity = testIdentity(UInt64(index) + 1)
-      nodes.append(Node(identity: identity, state: state(of: identity, life: 0, bootID: 1)))
+      let state = state(of: identity, life: 0, bootID: 1, entries: [])
+      nodes.append(Node(identity: identity, state: state))
       act(index) { $0.enter(at: $1) }
     }
   }
@@ -57,12 +63,14 @@ struct ChannelStateWorld {
   var upNodes: [Node] { nodes.filter(\.isUp) }
   var agree: Bool { upNodes.allSatisfy { $0.state.digest == upNodes[0].state.digest } }
 
-  private func state(of identity: Identity, life: UInt64, bootID: UInt64) -> ChannelState {
+  private func state(
+    of identity: Identity, life: UInt64, bootID: UInt64, entries: [SignedEntry]
+  ) -> ChannelState {
     let number = identity.id.key.prefix &+ life
     var setup = ChannelState.Setup(
       identity: identity, channel: channel, genesis: genesis, name: "node", bootID: bootID,
       entropy: .seeded(number), seed: number)
-    setup.entries = []
+    setup.entries = entries
     return ChannelState(setup)
   }
 
@@ -110,8 +118,12 @@ struct ChannelStateWorld {
   /// It stops without a word; the others find out.
   mutating func crash(_ index: Int) { nodes[index].isUp = false }
 
-  /// A new process that remembers nothing, or the same one in the channel once more.
-  mutating func comeBack(_ index: Int, bootID: UInt64, to others: [Int], _ reason: LeaveReason) {
+  /// A new process, which has read what the one before wrote or nothing, or the same one in the
+  /// channel once more.
+  mutating func comeBack(
+    _ index: Int, bootID: UInt64, to others: [Int], _ reason: LeaveReason,
+    remembers: Bool = false
+  ) {
     hold()
     let id = nodes[index].id
     for other in others { end(of: id, at: other, reason) }
@@ -121,10 +133,21 @@ struct ChannelStateWorld {
     nodes[index].heard = PeerTable()
     nodes[index].events = []
     nodes[index].state = state(
-      of: nodes[index].identity, life: nodes[index].lives, bootID: bootID)
+      of: nodes[index].identity, life: nodes[index].lives, bootID: bootID,
+      entries: remembers ? nodes[index].written : [])
     act(index) { $0.enter(at: $1) }
     connect(index, to: others)
     release()
+  }
+
+  /// The disks go on, or turn out to have failed.
+  mutating func finishWrites(isDurable: Bool) {
+    isDiskStopped = false
+    let due = writes
+    writes = []
+    for write in due {
+      act(write.index) { $0.finish(write.id, isDurable: isDurable, at: $1) }
+    }
   }
 
   mutating func hold() { isHeld = true }
@@ -173,7 +196,15 @@ struct ChannelStateWorld {
         flights.append((index, to, message))
       case .event(let event): nodes[index].events.append(event)
       case .fail(let peer): end(of: peer, at: index, .crashed)
-      case .keep, .shown, .forget: break
+      case .commit(let entries, let id):
+        nodes[index].written += entries
+        guard !isDiskStopped else {
+          writes.append((index, id))
+          continue
+        }
+        perform(nodes[index].state.finish(id, isDurable: true, at: now), of: index)
+      case .keep(let entry): nodes[index].written.append(entry)
+      case .shown, .forget: break
       }
     }
   }

@@ -117,7 +117,7 @@ struct DetectorTests {
     #expect(world.pings < 5 * 3600 * 5)
   }
 
-  @Test func whoWasStoppedDoubtsItselfFirst() {
+  @Test func aSuspendedProcessRaisesItsOwnTimeouts() {
     var world = Watchers(3, loss: 0, seed: 3)
     world.run(for: .seconds(2))
     world.isSilent[2] = true
@@ -184,7 +184,7 @@ struct ReachabilityTests {
     #expect(reached == [id(2), id(3), id(4)])
   }
 
-  @Test func whoIsHeardButDoesNotHearIsNotThere() {
+  @Test func aOneWayLinkDoesNotReach() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)], neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([]))])
     #expect(reached == [id(2)])

@@ -10,7 +10,7 @@ struct EquivocationTests {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
   }
 
-  @Test func everythingOfTheAuthorGoes() {
+  @Test func allEntriesOfTheAuthorAreRemoved() {
     let author = testIdentity(1).id
     let pair = Entries.contradiction(1)
     let presence = Entries.signed(1, sequence: 1, lamport: 1, Entries.presence("one"))
@@ -30,7 +30,7 @@ struct EquivocationTests {
     #expect(document.entry(id.prefix).sorted() == pair.sorted())
   }
 
-  @Test func theWitnessesConvinceEveryone() {
+  @Test func theProofsConvinceEveryone() {
     let first = Document.of(Entries.contradiction(1))
     let witnesses = first.entry(equivocationID(testIdentity(1).id).prefix)
     #expect(Document.of(witnesses).digest == first.digest)
@@ -38,7 +38,7 @@ struct EquivocationTests {
   }
 
   /// Both witnesses are older than what is known of the author, so neither is kept.
-  @Test func outdatedWitnessesConvinceToo() {
+  @Test func outdatedProofsConvinceToo() {
     let pair = ["this", "that"].map {
       Entries.signed(1, sequence: 5, lamport: 5, Entries.presence($0))
     }
@@ -58,7 +58,7 @@ struct EquivocationTests {
   }
 
   /// Of too many, everybody fences the same ones.
-  @Test func fencesAreBoundedAlike() {
+  @Test func quarantinesAreBoundedAlike() {
     let authors = UInt64(Limits.quarantinedAuthors + 20)
     let pairs = (1...authors).map { Entries.contradiction($0) }
     let rising = Document.of(pairs.flatMap { $0 })

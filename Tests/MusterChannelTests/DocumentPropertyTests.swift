@@ -47,7 +47,7 @@ struct DocumentPropertyTests {
 
   /// Beyond the bounds: each author's newest so many, and of all those the newest so many.
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func leavingOutEarlyIsLeavingOutLate(seed: UInt64) {
+  func droppingEarlyEqualsDroppingLate(seed: UInt64) {
     var prng = PRNG(seed: seed)
     let authors = 12
     let entries = (0..<480).map { number in
@@ -74,7 +74,7 @@ struct DocumentPropertyTests {
 
   /// What is reported as removed and inserted adds up to what is there.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
-  func whatIsReportedIsWhatHappens(seed: UInt64) {
+  func insertionsAreReportedAsTheyHappen(seed: UInt64) {
     var prng = PRNG(seed: seed)
     var entries = Entries.some(200, authors: 3, &prng)
     entries += Entries.contradiction(2)

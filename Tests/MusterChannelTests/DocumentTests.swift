@@ -93,7 +93,7 @@ struct DocumentTests {
   }
 
   /// Its word must stand, all of it, and be the same everywhere.
-  @Test func theOwnerIsNeverFenced() {
+  @Test func theOwnerIsNeverQuarantined() {
     let owner = testIdentity(1).id
     let words =
       Entries.contradiction(1) + [

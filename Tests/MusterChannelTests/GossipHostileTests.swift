@@ -24,7 +24,7 @@ struct GossipHostileTests {
     RangeSummary(depth: depth, prefix: prefix, content: .ids(ids))
   }
 
-  @Test func strangersAreNotHeard() {
+  @Test func entriesFromOthersThanNeighboursAreIgnored() {
     var gossip = filled(3)
     let stranger = testIdentity(50).id
     let entry = Entries.signed(50, sequence: 1, lamport: 1, Entries.message("hello"))
@@ -86,7 +86,7 @@ struct GossipHostileTests {
     }
   }
 
-  @Test func wishesAreBoundedAndTheUnknownIsPassedOver() {
+  @Test func requestsAreBoundedAndUnknownIdsSkipped() {
     var gossip = filled(200)
     #expect(gossip.receive(.want([1, 2, 3]), from: peer, at: seconds(1)).isEmpty)
     let held = gossip.document.all(.message).map(\.id.prefix)
@@ -106,7 +106,7 @@ struct GossipHostileTests {
     #expect(sent == 1024 - 3)
   }
 
-  @Test func whoListsWhatIsNotThereKeepsNobodyFromBeingAsked() {
+  @Test func aNeighbourThatListsMissingEntriesBlocksNoOther() {
     var gossip = filled(0)
     var prng = PRNG(seed: 5)
     var asked = 0

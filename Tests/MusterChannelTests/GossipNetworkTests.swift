@@ -28,7 +28,7 @@ struct GossipNetworkTests {
   }
 
   @Test(arguments: Shape.allCases, [0, 0.2])
-  func everybodyGetsEverything(shape: Shape, loss: Double) {
+  func everyNodeGetsEveryEntry(shape: Shape, loss: Double) {
     for seed in 1...3 as ClosedRange<UInt64> {
       var prng = PRNG(seed: seed)
       var net = GossipNet(8, links: shape.links(8, seed: seed), loss: loss, seed: seed)
@@ -46,7 +46,7 @@ struct GossipNetworkTests {
     }
   }
 
-  @Test func newsCrossesAChainAtItsSpeed() {
+  @Test func entriesCrossAChainAtLinkSpeed() {
     var net = GossipNet(5, links: Shape.chain.links(5, seed: 1))
     net.run(.seconds(3))
     let news = net.say(0, Entries.presence("new"))
@@ -54,7 +54,7 @@ struct GossipNetworkTests {
     #expect(net.haveAll(news))
   }
 
-  @Test func amongAllWhoHearEachOtherNewsIsSentOnceToEach() {
+  @Test func inAFullMeshEachNodeGetsAnEntryOnce() {
     var net = GossipNet(6, links: Shape.mesh.links(6, seed: 1))
     net.introduceAll()
     net.run(.seconds(3))
@@ -65,7 +65,7 @@ struct GossipNetworkTests {
     #expect(net.haveAll(news) && net.entriesSent - before == 5)
   }
 
-  @Test func aRingSendsNewsRoundBothWays() {
+  @Test func aRingSpreadsEntriesInBothDirections() {
     var net = GossipNet(9, links: Shape.ring.links(9, seed: 1))
     net.introduceAll()
     net.run(.seconds(3))
@@ -102,7 +102,7 @@ struct GossipNetworkTests {
   }
 
   /// More than fits into an outbox at once.
-  @Test func whoWasAwayForLongCatchesUp() throws {
+  @Test func aNodeThatWasAwayCatchesUp() throws {
     var net = GossipNet(2, links: [])
     for number in 0..<700 { net.say(0, Entries.message("text \(number)")) }
     for number in 0..<50 { net.say(1, Entries.message("mine \(number)")) }
@@ -115,7 +115,7 @@ struct GossipNetworkTests {
   }
 
   @Test(arguments: [0, 0.2])
-  func aContradictionIsFoundOutEverywhere(loss: Double) {
+  func anEquivocationIsDetectedEverywhere(loss: Double) {
     var net = GossipNet(6, links: Shape.chain.links(6, seed: 1), loss: loss, seed: 4)
     let author = testIdentity(40).id
     let pair = Entries.contradiction(40)
@@ -128,7 +128,7 @@ struct GossipNetworkTests {
     #expect(net.nodes.allSatisfy { $0.document.quarantined == [author] && $0.document.count == 1 })
   }
 
-  @Test func outdatedWitnessesReachThoseWhoKnowBetter() {
+  @Test func outdatedProofsReachNodesWithNewerEntries() {
     var net = GossipNet(2, links: [])
     let pair = ["this", "that"].map {
       Entries.signed(40, sequence: 5, lamport: 5, Entries.presence($0))
@@ -141,7 +141,7 @@ struct GossipNetworkTests {
     #expect(net.nodes.allSatisfy { $0.document.quarantined == [testIdentity(40).id] })
   }
 
-  @Test func newsComesRoundWhenALinkIsLost() {
+  @Test func entriesTakeAnotherPathWhenALinkIsLost() {
     var net = GossipNet(5, links: Shape.ring.links(5, seed: 1))
     net.introduceAll()
     net.run(.seconds(3))

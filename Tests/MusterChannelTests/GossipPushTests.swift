@@ -26,7 +26,7 @@ struct GossipPushTests {
     return log
   }
 
-  @Test func aNewLinkHearsFirstWhoThisIs() throws {
+  @Test func aNewNeighbourFirstGetsTheOwnPresence() throws {
     var gossip = Gossip.linked(1, to: [])
     let presence = Entries.signed(1, sequence: 1, lamport: 1, Entries.presence("one"))
     _ = gossip.broadcast(presence, at: seconds(1))
@@ -35,7 +35,7 @@ struct GossipPushTests {
     #expect(sends.map(\.message) == [.entry(presence.bytes), .digest(gossip.document.digest)])
   }
 
-  @Test func newsPassesByItsSourceAndWhoeverItsAuthorHears() {
+  @Test func pushesSkipTheSourceAndNeighboursOfTheAuthor() {
     var gossip = Gossip.linked(1, to: [2, 3, 4])
     let (third, fourth) = (testIdentity(3).id, testIdentity(4).id)
     let neighbourReport = Entries.signed(
@@ -50,7 +50,7 @@ struct GossipPushTests {
   }
 
   /// What comes over another one's link is passed on to all others.
-  @Test func newsOfFarAuthorsGoesToAllOthers() {
+  @Test func entriesOfDistantAuthorsGoToAllOthers() {
     var gossip = Gossip.linked(1, to: [2, 3, 4])
     let far = messages(1, by: 9)[0]
     let out = gossip.receive(.entry(far.bytes), from: peer, at: seconds(1))
@@ -60,7 +60,7 @@ struct GossipPushTests {
     }
   }
 
-  @Test func whatArrivesIsAcknowledgedSoonEvenWhenKnown() throws {
+  @Test func everyEntryIsAcknowledgedSoonEvenIfKnown() throws {
     var gossip = Gossip.linked(1, to: [2])
     let message = messages(1, by: 2)[0]
     for start in [1, 1.1] {
@@ -74,7 +74,7 @@ struct GossipPushTests {
     #expect(gossip.counters.entriesRepeated == 1)
   }
 
-  @Test func whatIsNotAcknowledgedIsSentAgainForAWhile() {
+  @Test func unacknowledgedEntriesAreRetransmitted() {
     var gossip = Gossip.linked(1, to: [2])
     let message = messages(1)[0]
     var times = gossip.broadcast(message, at: seconds(1)).entries(to: peer).map { _ in seconds(1) }
@@ -88,7 +88,7 @@ struct GossipPushTests {
     #expect(gossip.isSettled(message.id))
   }
 
-  @Test func anEntryIsSettledWhenAllHaveIt() {
+  @Test func anEntryIsSettledWhenAllNeighboursHaveIt() {
     var gossip = Gossip.linked(1, to: [2, 3])
     let message = messages(1)[0]
     _ = gossip.broadcast(message, at: seconds(1))
@@ -100,7 +100,7 @@ struct GossipPushTests {
     #expect(gossip.isSettled(message.id))
   }
 
-  @Test func whatIsOutdatedIsNotSentAgain() {
+  @Test func outdatedEntriesAreNotRetransmitted() {
     var gossip = Gossip.linked(1, to: [2])
     let old = Entries.signed(1, sequence: 1, lamport: 1, Entries.presence("old"))
     let new = Entries.signed(1, sequence: 2, lamport: 2, Entries.presence("new"))
@@ -121,7 +121,7 @@ struct GossipPushTests {
     }
   }
 
-  @Test func thereAreNeverMoreOnTheirWayThanTheWindowAllows() {
+  @Test func theWindowBoundsEntriesInFlight() {
     var gossip = Gossip.linked(1, to: [2])
     let entries = messages(500)
     var now = seconds(1)

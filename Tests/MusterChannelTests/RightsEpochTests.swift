@@ -65,7 +65,7 @@ struct RightsEpochTests {
     #expect(club.role(late) == .presenter)
   }
 
-  @Test func thoseWhoCameByInviteStayWhenTheKeyChanges() {
+  @Test func invitedMembersKeepTheirRolesThroughAKeyChange() {
     var club = Club()
     var (stays, goes, direct) = (club.pen(1), club.pen(2), club.pen(3))
     let invite = club.invite(.attendee, expiresAt: 900, lamport: 1)
@@ -90,7 +90,7 @@ struct RightsEpochTests {
     #expect(club.rights.grantsBeforeKeyChange(removing: [], at: 0).isEmpty)
   }
 
-  @Test func whoeverIsRemovedKeepsNothingAndGetsBackOnlyByANewerWord() {
+  @Test func aRemovedMemberReturnsOnlyByANewerGrant() {
     var club = Club()
     var member = club.pen(1)
     let invite = club.invite(lamport: 1)
@@ -111,7 +111,7 @@ struct RightsEpochTests {
     #expect(club.role(member) == .attendee)
   }
 
-  @Test func anInviteOfAChangeThatIsStillOnItsWayCounts() {
+  @Test func anInviteOfALaterEpochCounts() {
     var club = Club()
     var member = club.pen(1)
     let invite = club.invite(epoch: 2, lamport: 9)

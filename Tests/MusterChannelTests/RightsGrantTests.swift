@@ -6,7 +6,7 @@ import Testing
 
 /// Roles that are granted directly.
 struct RightsGrantTests {
-  @Test func theOwnerIsOneWhateverAnyoneSays() {
+  @Test func theOwnersRoleCannotBeTakenAway() {
     var club = Club()
     var coOwner = club.pen(1)
     club.add(
@@ -35,7 +35,7 @@ struct RightsGrantTests {
     #expect(club.refusal(member) == nil)
   }
 
-  @Test func aGrantExpiresAndNoOlderOneTakesItsPlace() {
+  @Test func anExpiredGrantIsNotReplacedByAnOlderOne() {
     var club = Club()
     let member = club.pen(1)
     club.add(
@@ -51,7 +51,7 @@ struct RightsGrantTests {
     }
   }
 
-  @Test func whoeverIsNoOwnerGrantsNothing() {
+  @Test func onlyOwnersGrant() {
     var club = Club()
     var (presenter, stranger, friend) = (club.pen(1), club.pen(2), club.pen(3))
     club.add(
@@ -73,7 +73,7 @@ struct RightsGrantTests {
     #expect(club.role(secret) == .none)
   }
 
-  @Test func ownersGrantWhatIsBelowThem() {
+  @Test func ownersGrantLowerRoles() {
     var club = Club()
     var (coOwner, other, member) = (club.pen(1), club.pen(2), club.pen(3))
     club.add(
@@ -89,7 +89,7 @@ struct RightsGrantTests {
     #expect(club.role(member) == .none)
   }
 
-  @Test func noOwnerTakesAwayWhatTheFirstOneGave() {
+  @Test func noOwnerRevokesAnotherMadeByTheFirst() {
     var club = Club()
     var (coOwner, other) = (club.pen(1), club.pen(2))
     club.add(
@@ -101,7 +101,7 @@ struct RightsGrantTests {
     #expect(club.role(coOwner) == .owner)
   }
 
-  @Test func twoOwnersCanBeSentAwayButNotSendEachOtherAway() {
+  @Test func onlyTheFirstOwnerRemovesOtherOwners() {
     var club = Club()
     var (a, b) = (club.pen(1), club.pen(2))
     club.add(
@@ -113,7 +113,7 @@ struct RightsGrantTests {
     #expect(club.role(b) == .owner)
   }
 
-  @Test func whoeverSignsTwoEntriesUnderOneNumberIsOut() {
+  @Test func anEquivocatingMemberLosesItsRole() {
     var club = Club()
     let member = club.pen(1)
     club.add(club.owner.grant(.presenter, to: member.id, lamport: 1))

@@ -6,7 +6,7 @@ import Testing
 
 /// Roles that come by an invite.
 struct RightsInviteTests {
-  @Test func whoeverHoldsAnInviteComesIntoItsRole() {
+  @Test func anInviteGrantsItsRole() {
     var club = Club()
     var (a, b) = (club.pen(1), club.pen(2))
     let invite = club.invite(.attendee, lamport: 1)
@@ -113,7 +113,7 @@ struct RightsInviteTests {
     #expect(club.role(b) == .consumer)
   }
 
-  @Test func ownersInviteToWhatIsBelowThem() {
+  @Test func ownersInviteToLowerRoles() {
     var club = Club()
     var (coOwner, a, b) = (club.pen(1), club.pen(2), club.pen(3))
     club.add(club.owner.grant(.owner, to: coOwner.id, expiresAt: 500, lamport: 1))

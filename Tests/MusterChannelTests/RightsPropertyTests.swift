@@ -72,7 +72,7 @@ struct RightsPropertyTests {
 
   /// What members without the right to grant sign changes nothing for anyone else.
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
-  func strangersHaveNoSay(seed: UInt64) {
+  func grantsOfNonMembersDoNotCount(seed: UInt64) {
     var prng = PRNG(seed: seed)
     var club = Club()
     let entries = randomEntries(&club, &prng)

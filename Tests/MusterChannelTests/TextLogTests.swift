@@ -94,7 +94,7 @@ struct TextLogTests {
     #expect(log.tick(at: seconds(1.03)) == [third])
   }
 
-  @Test mutating func headsAreTheNewestThatNobodyFollows() {
+  @Test mutating func headsHaveNoSuccessors() {
     #expect(log.heads.isEmpty)
     let first = a.say("first", lamport: 1)
     _ = log.insert(first, at: seconds(1))

@@ -16,12 +16,13 @@ struct CoreWorld {
     var sent: [Flight] = []
     /// Bytes that went to somebody the moment something came from another, with when.
     var passedOn: [(at: Instant, from: Address, to: Address, bytes: Int)] = []
+    /// What it reported, in order.
+    var events: [NodeEvent] = []
     /// Pictures of others, by whose they are.
     var shown = PeerTable<LinkID, Int>()
     /// The same by stream, and the layers that were encoded.
     var shownStreams: [StreamID: Int] = [:]
     var encoded: [StreamID: [Int]] = [:]
-    var events: [NodeEvent] = []
   }
 
   struct Flight {
@@ -196,9 +197,12 @@ struct CoreWorld {
     }
   }
 
-  private mutating func call(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
+  mutating func call(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
     for output in body(&hosts[index].node, now) {
       switch output {
+      case .event(let event, in: _): hosts[index].events.append(event)
+      case .commit(_, let commit):
+        call(index) { $0.finish(commit, isDurable: true, at: $1) }
       case .send(let datagram, let to): send(datagram, from: index, to: to)
       case .broadcast(let datagram):
         for other in hosts.indices where other != index {
@@ -207,7 +211,6 @@ struct CoreWorld {
       case .encode(let stream, let layers):
         hosts[index].source.encode(layers, of: stream)
         hosts[index].encoded[stream] = layers
-      case .event(let event, in: _): hosts[index].events.append(event)
       case .encodeKeyframe(let stream, let layer):
         hosts[index].source.requestKeyframe(layer, of: stream)
       case .show(_, let link, let stream, _):

@@ -38,20 +38,20 @@ struct AgreementTests {
     CallInfo(id: CallID(high: 1, low: 2), initiator: id(1), startedAt: 5, term: 1, order: 1)
   }
 
-  @Test func thoseWhoAgreeDoSo() {
+  @Test func equalViewsAgree() {
     #expect(!disagree([]))
     #expect(!disagree(views([member(1)])))
     #expect(
       !disagree(views([member(1, call: call), member(2), member(3, call: call)], call: call)))
   }
 
-  @Test func whoSpeaksMayBeOutOfDate() {
+  @Test func theSpeakingFlagMayDiffer() {
     var views = views([member(1), member(2)])
     views[0].own.flags.insert(.speaking)
     #expect(!disagree(views))
   }
 
-  @Test func whatIsKnownThroughOthersCounts() {
+  @Test func membersBehindOthersCount() {
     // A chain: the first and the last have no link.
     var views = views([member(1), member(2), member(3)])
     views[0].linked = [id(2)]
@@ -62,7 +62,7 @@ struct AgreementTests {
     #expect(disagree(views))
   }
 
-  @Test func thoseApartNeedNotAgree() {
+  @Test func separateGroupsNeedNotAgree() {
     let apart = views([member(1)]) + views([member(2), member(3)])
     #expect(AgreementChecker.groups(apart).map(\.count) == [1, 2])
     #expect(!disagree(apart))

@@ -93,7 +93,7 @@ struct CheckerTests {
     #expect(checker.kept(entries: 17) != nil)
   }
 
-  @Test func newsThatGoesRoundForEverIsFound() {
+  @Test func entriesThatCirculateWithoutEndAreFound() {
     var checker = BoundsChecker()
     #expect(checker.secondPassed(sent: 800, nodes: 3, hasMedia: false) == nil)
     #expect(checker.secondPassed(sent: 1600, nodes: 3, hasMedia: false) == nil)
@@ -119,7 +119,7 @@ struct CheckerTests {
     #expect(other.sent(challenge, to: stranger) != nil)
   }
 
-  @Test func soundPlayedTwiceAlteredOrMisplacedIsFound() {
+  @Test func audioPlayedTwiceAlteredOrMisplacedIsFound() {
     var checker = DeliveryChecker()
     let packet = AudioToken(sender: 1, run: 1, serial: 7).packet
     #expect(packet.count == AudioToken.packetBytes)

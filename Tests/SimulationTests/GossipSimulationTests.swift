@@ -27,7 +27,7 @@ struct GossipSimulationTests {
     }
   }
 
-  @Test func lossSlowsNewsAndLosesNone() {
+  @Test func lossDelaysEntriesAndLosesNone() {
     let clean = GossipSimulation.run(GossipOptions(nodes: 40))
     let lossy = GossipSimulation.run(GossipOptions(nodes: 40, loss: 0.3))
     #expect(clean.reachedAll && lossy.reachedAll)

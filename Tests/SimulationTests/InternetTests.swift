@@ -83,7 +83,7 @@ struct InternetTests {
     #expect(drain(&internet).map(\.host) == [1])
   }
 
-  @Test func whoMovesIsNoLongerWhereItWas() {
+  @Test func aMovedHostIsNotReachedAtItsOldAddress() {
     var internet = internet(.none, .none, .none)
     let before = internet.address(of: 1)
     internet.send([1], from: 0, to: before, at: .zero)
@@ -108,7 +108,7 @@ struct InternetTests {
     #expect(internet.address(of: next) == left)
   }
 
-  @Test func twoPreservingRoutersArePassedWhenBothHaveKnocked() {
+  @Test func twoPreservingRoutersPassAfterMutualProbes() {
     var internet = internet(.preserving, .preserving, .none)
     for host in 0..<2 { internet.send([0], from: host, to: internet.address(of: 2), at: .zero) }
     let seen = drain(&internet).map(\.from)
@@ -120,7 +120,7 @@ struct InternetTests {
     #expect(drain(&internet).map(\.host) == [1])
   }
 
-  @Test func aRandomPortIsNotTheOneThatSomebodyElseSaw() {
+  @Test func aRandomPortDiffersPerDestination() {
     var internet = internet(.preserving, .random, .none)
     for host in 0..<2 { internet.send([0], from: host, to: internet.address(of: 2), at: .zero) }
     let seen = drain(&internet).map(\.from)

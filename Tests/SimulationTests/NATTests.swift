@@ -51,7 +51,7 @@ struct NATTests {
   }
 
   @Test(arguments: routers)
-  func onlyAFullOneLetsStrangersIn(kind: NATKind) throws {
+  func onlyFullConeLetsUnknownHostsIn(kind: NATKind) throws {
     var nat = nat(kind)
     let seen = try leave(&nat, from: anna, to: second, at: .zero)
     for stranger in [first, third] {

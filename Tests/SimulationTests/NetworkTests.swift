@@ -60,7 +60,7 @@ struct NetworkTests {
     #expect(network.counters.unroutable == 1)
   }
 
-  @Test func strangersAreHeardUnderTheirOwnAddress() {
+  @Test func unknownHostsKeepTheirAddress() {
     var network = network()
     network.send([1], from: stranger, to: b, at: .zero)
     #expect(drain(&network).map(\.delivery.from) == [stranger])

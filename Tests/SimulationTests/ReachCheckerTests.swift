@@ -23,7 +23,7 @@ struct ReachCheckerTests {
     }
   }
 
-  @Test func thoseOfOneHomeNeedNothingElse() {
+  @Test func hostsOfOneHomeNeedNothingElse() {
     let checker = checker([.blocked], members: [0, 0], rendezvous: [])
     #expect(checker.isDirect(0, 1) && checker.mustBeLinked(1, 0))
     #expect(!checker.mustBeLinked(0, 0))
@@ -42,7 +42,7 @@ struct ReachCheckerTests {
     #expect(!apart.mustBeLinked(0, 1) && !apart.mayBeLinked(0, 1))
   }
 
-  @Test func whoIsARendezvousReachesItself() {
+  @Test func aRendezvousReachesItself() {
     let checker = checker([.none, .random], members: [0, 1], rendezvous: [0])
     #expect(checker.isDirect(0, 1))
   }

@@ -10,7 +10,7 @@ struct ReachTests {
     static let seeds: ClosedRange<UInt64> = 1...200
   #endif
 
-  @Test func whoCanBeLinkedIsLinkedWithinTenSecondsOfTheLastChange() {
+  @Test func reachablePairsLinkWithinTenSecondsOfTheLastChange() {
     var changes = ReachChange.allCases.map { _ in 0 }
     var (direct, relayed, apart) = (0, 0, 0)
     for seed in Self.seeds {

@@ -88,7 +88,7 @@ struct SeedTests {
   }
 
   @Test(arguments: Fault.allCases)
-  func eachFaultAloneIsSurvived(fault: Fault) {
+  func everyFaultAloneIsSurvived(fault: Fault) {
     for seed in 1...4 as ClosedRange<UInt64> {
       let options = SimulationOptions(seed: seed, nodes: 4, seconds: 16, faults: .only([fault]))
       let result = Simulation.run(options)

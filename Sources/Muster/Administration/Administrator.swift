@@ -10,20 +10,35 @@ import MusterWire
 /// Carries out requests on a node and a store; the node may have sockets or not.
 struct Administrator {
   let store: Store
-  /// Changes to remember before anyone is told, and what else the node asks for.
+  /// What the node asks for.
   var outputs: [Node.Output] = []
 
   init(_ store: Store) { self.store = store }
 
   /// What of `outputs` is to be on the disk before the request counts as done.
-  var changes: [Store.Change] { outputs.compactMap { Store.Change($0) } }
+  var changes: [Store.Change] {
+    outputs.flatMap { output -> [Store.Change] in
+      switch output {
+      case .write(let change, let channel): [.init(change, in: channel)]
+      case .commit(let changes, let commit): changes.map { .init($0, in: commit.channel) }
+      default: []
+      }
+    }
+  }
 
-  /// What others are told: after that.
-  var datagrams: [Node.Output] { outputs.filter(\.isDatagram) }
+  /// What the node goes on with after that.
+  var commits: [CommitID] {
+    outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
+  }
 
-  /// The rest of `outputs`, which is of the moment.
-  var localOutputs: [Node.Output] {
-    outputs.filter { Store.Change($0) == nil && !$0.isDatagram }
+  /// The rest of `outputs`, which does not depend on the disk.
+  var otherOutputs: [Node.Output] {
+    outputs.filter { output in
+      switch output {
+      case .write, .commit: false
+      default: true
+      }
+    }
   }
 
   mutating func perform(
@@ -233,14 +248,5 @@ struct Administrator {
     var rights = Rights(channel: stored.id, genesis: genesis)
     rights.update(from: document)
     return rights.members(at: WallClock.milliseconds / 1000)
-  }
-}
-
-extension Node.Output {
-  fileprivate var isDatagram: Bool {
-    switch self {
-    case .send, .broadcast: true
-    default: false
-    }
   }
 }

@@ -1,9 +1,9 @@
 import MusterBase
 
-/// A call and who leads it.
+/// The identity of a call and its initiator.
 public struct CallInfo: Equatable, Hashable, Sendable {
   public var id: CallID
-  /// Who started it, or took it over last.
+  /// The member that started it, or took it over last.
   public var initiator: NodeID
   /// Milliseconds since 1970 by the first initiator's wall clock; for display only.
   public var startedAt: UInt64
@@ -26,12 +26,12 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   }
 }
 
-/// A call as it stands: somebody is in it.
+/// A call with at least one participant.
 public struct ActiveCall: Equatable, Sendable {
   public var info: CallInfo
   /// In the order of their ids.
   public var participants: [NodeID]
-  /// The same, who has been there longest first: whoever takes over is found in this order.
+  /// The same members by seniority, the longest present first: the order of succession.
   public var byPresence: [NodeID]
 
   public init(info: CallInfo, participants: [NodeID], byPresence: [NodeID]) {

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// Works out the one call of a channel from what its members have signed and who is there.
+/// Derives the one call of a channel from signed claims and ends and from the members present.
 ///
 /// Nothing is accumulated: the same entries give the same call on every node, in whatever order
 /// they arrived. A claim or an end counts while its author has the right to it; so the call of an
@@ -14,7 +14,7 @@ public enum CallLedger {
 
     var author: NodeID { entry.entry.author }
 
-    /// The higher term; within one, whoever claimed first.
+    /// The higher term wins; within one term, the earlier claim.
     static func isStronger(_ a: Claim, than b: Claim) -> Bool {
       a.body.term != b.body.term ? a.body.term > b.body.term : a.entry < b.entry
     }
@@ -68,6 +68,14 @@ public enum CallLedger {
       order: first?.entry.entry.lamport ?? leader.body.order)
   }
 
+  /// The strongest live claim of the call, which names its initiator; nil when it has none.
+  public static func leadingClaim(
+    of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
+    may: (Capability, NodeID) -> Bool
+  ) -> SignedEntry? {
+    live(valid(claims, of: call, may: may), of: call, ends: ends).min(by: Claim.isStronger)?.entry
+  }
+
   /// What `own`, the initiator, publishes to end the call for all: the end of its term; when a
   /// healed partition left others who claim the same term, first a term above theirs.
   public static func ending(
@@ -101,7 +109,7 @@ public enum CallLedger {
     for entry in ends {
       guard case .end(let end) = entry.entry.body, end.call == call else { continue }
       let author = entry.entry.author
-      // Nobody ends what is not its own to end.
+      // An end is valid only for a term that its author has claimed.
       guard claims.contains(where: { $0.author == author && $0.body.term == end.term }) else {
         continue
       }

@@ -2,18 +2,26 @@ import MusterBase
 
 /// What changed between two views of a channel's call.
 public enum CallView {
-  /// The events between two views; `gone` is the member whose disappearance brought the change.
+  /// The events between two views.
+  ///
+  /// - Parameters:
+  ///   - isOver: whether an initiator's end covers all claims of a call.
+  ///   - hasMerged: whether participants of `old` have gone over to an earlier call.
+  ///   - reason: why a participant of `old` is not in it any more.
   public static func events(
-    from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool,
-    gone: (member: NodeID, reason: LeaveReason)?
+    from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool, hasMerged: Bool,
+    reason leaveReason: (NodeID) -> LeaveReason
   ) -> [ChannelEvent] {
     guard let old else { return new.map { [.callStarted($0)] } ?? [] }
-    if let new, new.info.id == old.info.id { return changes(from: old, to: new, gone: gone) }
-    let reason = endReason(of: old.info, replacedBy: new?.info, isOver: isOver)
+    if let new, new.info.id == old.info.id {
+      return changes(from: old, to: new, reason: leaveReason)
+    }
+    let reason = endReason(
+      of: old.info, replacedBy: new?.info, isOver: isOver, hasMerged: hasMerged)
     var events: [ChannelEvent] = []
     if reason == CallEndReason.empty {
       let nobody = ActiveCall(info: old.info, participants: [], byPresence: [])
-      events = changes(from: old, to: nobody, gone: gone)
+      events = changes(from: old, to: nobody, reason: leaveReason)
     }
     events.append(.callEnded(old.info, reason: reason))
     if let new { events.append(.callStarted(new)) }
@@ -21,24 +29,24 @@ public enum CallView {
   }
 
   private static func endReason(
-    of old: CallInfo, replacedBy new: CallInfo?, isOver: (CallID) -> Bool
+    of old: CallInfo, replacedBy new: CallInfo?, isOver: (CallID) -> Bool, hasMerged: Bool
   ) -> String {
     if isOver(old.id) { return CallEndReason.ended }
+    if hasMerged { return CallEndReason.merged }
     if let new, CallInfo.precedes(new, old) { return CallEndReason.merged }
     return CallEndReason.empty
   }
 
   /// Leaves, then a new initiator, then joins: one event each with the call as it is after it.
   private static func changes(
-    from old: ActiveCall, to new: ActiveCall, gone: (member: NodeID, reason: LeaveReason)?
+    from old: ActiveCall, to new: ActiveCall, reason: (NodeID) -> LeaveReason
   ) -> [ChannelEvent] {
     var events: [ChannelEvent] = []
     var call = old
     for member in old.participants where !new.participants.contains(member) {
       call.participants.removeAll { $0 == member }
       call.byPresence.removeAll { $0 == member }
-      let reason = gone?.member == member ? gone?.reason ?? .left : .left
-      events.append(.callLeft(call, member, reason))
+      events.append(.callLeft(call, member, reason(member)))
     }
     call.info = new.info
     call.byPresence = new.byPresence.filter { call.participants.contains($0) }

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Watches the initiator of the active call, and says what is to be done when it has vanished.
+/// Decides what happens to a call whose initiator has vanished.
 public struct Succession: Sendable {
   public enum Verdict: Equatable, Sendable {
     case none
@@ -42,12 +42,12 @@ public struct Succession: Sendable {
     if absence?.call != call.info.id || absence?.term != call.info.term {
       absence = Absence(call: call.info.id, term: call.info.term, since: now)
     }
-    // Whoever comes in again is asked again.
+    // A node that rejoins the call is a candidate again.
     if !isInCall { absence?.hasActed = false }
     guard isInCall, let absence, !absence.hasActed else { return .none }
     var due = absence.since + Self.grace
     if !endsWithInitiator {
-      // A term cannot be counted up for ever; no honest call comes near the end.
+      // The term is a 32-bit counter; no honest call comes near its end.
       guard call.info.term < .max,
         let index = call.byPresence.filter(mayHandOver).firstIndex(of: own)
       else { return .none }

@@ -2,25 +2,25 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The signed entries of one channel that are kept, and nothing but a function of all that came.
+/// The signed entries of one channel that are kept: a function of the set of entries received.
 ///
-/// What is kept of a set of entries does not depend on the order in which they came nor on how
-/// often (`Retention`). So two documents that have seen the same are the same, which their digests
-/// show.
+/// The entries kept do not depend on the order or number of arrivals (`Retention`), so documents
+/// that have received the same entries are equal, and so are their digests: a state-based CRDT
+/// (Shapiro et al., 2011).
 public struct Document: Sendable {
   public enum Insertion: Equatable, Sendable {
     /// Kept; those removed made room for it.
     case inserted(removed: [SignedEntry])
     case known
-    /// Older than what is kept, or beyond the bound.
+    /// Older than a kept entry, or beyond a bound.
     case superseded
-    /// It contradicts another entry of its author, none of which count any more.
+    /// It equivocates with another entry of its author, all of whose entries are removed.
     case quarantined(NodeID, removed: [SignedEntry])
-    /// Its author is fenced.
+    /// Its author is quarantined.
     case refused
   }
 
-  /// Two entries under one sequence.
+  /// The proof of an equivocation: two entries under one sequence number.
   struct Witness: Sendable {
     var id: EntryID
     var entries: [SignedEntry]
@@ -28,9 +28,9 @@ public struct Document: Sendable {
 
   let channel: ChannelID
   private let exempt: NodeID?
-  package var flaw: MeshFlaw?
 
-  /// Ids of entries and fences, sorted, and what each is of: nil for a fence.
+  /// Ids of entries and of equivocations, in rising order, and the entry of each; nil for an
+  /// equivocation.
   private(set) var ids: [EntryID] = []
   private var items: [SignedEntry?] = []
   /// The sum of `ids`.
@@ -43,24 +43,29 @@ public struct Document: Sendable {
   /// How far one entry may raise the counter.
   static let lamportStep: UInt64 = 1 << 32
 
-  /// What this node's own entries are counted on from: the highest Lamport counter seen, but for
-  /// those that no cause explains.
+  /// The Lamport clock: the highest counter seen, except for jumps beyond `lamportStep`.
   public private(set) var lamport: UInt64 = 0
 
-  /// `exempt`, the owner of a created channel, is never fenced: all its word must stand.
+  /// `exempt`, the owner of a created channel, is never quarantined: everything it signed must
+  /// stand, since nobody else can replace it.
   public init(channel: ChannelID, exempt: NodeID? = nil) {
+    self.init(channel: channel, exempt: exempt, policy: .standard)
+  }
+
+  package init(channel: ChannelID, exempt: NodeID?, policy: ChannelPolicy) {
     self.channel = channel
     self.exempt = exempt
-    retention = Retention(owner: exempt)
+    retention = Retention(owner: exempt, policy: policy)
   }
 
   public var count: Int { ids.count }
   public var quarantined: [NodeID] { equivocations.keys }
   public var digest: DocumentDigest { DocumentDigest(count: UInt32(ids.count), sum: sum) }
 
-  // MARK: Looking
+  // MARK: Queries
 
-  /// The entry whose id begins so; the two witnesses of a fence; nothing for what is not known.
+  /// The entries whose id has this prefix; for an equivocation its two proofs; empty for an unknown
+  /// prefix.
   public func entry(_ prefix: UInt64) -> [SignedEntry] {
     var found: [SignedEntry] = []
     var position = ids.firstPlace { $0.prefix >= prefix }
@@ -71,7 +76,7 @@ public struct Document: Sendable {
     return found
   }
 
-  /// Whether there is an item whose id begins so.
+  /// Whether there is an item whose id has this prefix.
   public func contains(_ prefix: UInt64) -> Bool {
     let position = ids.firstPlace { $0.prefix >= prefix }
     return position < ids.count && ids[position].prefix == prefix
@@ -80,36 +85,37 @@ public struct Document: Sendable {
   /// Whether it is kept, by its whole id: two that begin alike can be made with some effort.
   func contains(_ id: EntryID) -> Bool { index(of: id) != nil }
 
-  /// What stands behind one of `ids`.
+  /// The entry of an id, or the two proofs of an equivocation.
   func entries(at position: Int) -> [SignedEntry] {
     if let entry = items[position] { return [entry] }
     return equivocations.first { $0.value.id == ids[position] }?.value.entries ?? []
   }
 
-  /// The newest presence, hearing or redemption of an author.
+  /// The newest presence, neighbour report or redemption of an author.
   public func newest(_ kind: EntryBody.Kind, of author: NodeID) -> SignedEntry? {
     retention.registers[kind]?[author]
   }
 
-  /// The highest Lamport counter of what is kept of an author; 0 when nothing is.
+  /// The highest Lamport counter among the kept entries of an author; 0 without any.
   public func newestLamport(of author: NodeID) -> UInt64 {
     (authors[author] ?? []).reduce(0) { max($0, $1.entry.lamport) }
   }
 
-  /// Everything of one kind: presences, hearings and redemptions by author, the rest in the order.
+  /// All entries of one kind: presences, neighbour reports and redemptions by author, the others in
+  /// document order.
   public func all(_ kind: EntryBody.Kind) -> [SignedEntry] { retention.all(kind) }
 
-  /// Counts the changes of one kind, so that readers need not look at what has not changed.
+  /// A counter of the changes of one kind, for readers that cache what they derive.
   public func version(of kind: EntryBody.Kind) -> UInt64 { versions[Int(kind.rawValue)] }
 
-  /// What stands in the document for a fenced author.
+  /// The id that stands in the document for a quarantined author.
   static func equivocationID(of author: NodeID) -> EntryID {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
   }
 
   // MARK: Inserting
 
-  /// Takes an entry in, if the rules keep it, and says what became of it.
+  /// Inserts an entry if retention keeps it.
   public mutating func insert(_ entry: SignedEntry) -> Insertion {
     let author = entry.entry.author
     guard equivocations.index(of: author) == nil else { return .refused }
@@ -123,10 +129,9 @@ public struct Document: Sendable {
   }
 
   private mutating func keep(_ entry: SignedEntry) -> Insertion {
-    // One lie must not use up the counter for all: it is followed only so far at a time.
+    // One entry with an absurd counter must not exhaust it for everyone.
     lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
-    if flaw == .forgottenEnd, entry.entry.body.kind == .end { return .superseded }
-    guard let removed = retention.insert(entry, byArrival: flaw == .mergeByArrival) else {
+    guard let removed = retention.insert(entry) else {
       passed.note(entry)
       return .superseded
     }
@@ -144,7 +149,7 @@ public struct Document: Sendable {
     return .inserted(removed: removed)
   }
 
-  /// Another entry under the same sequence, kept or lately let pass.
+  /// Another entry with the same sequence number, kept or recently dropped.
   private func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     if let list = authors[entry.entry.author] {
       let position = list.firstPlace { $0.entry.sequence >= entry.entry.sequence }
@@ -155,8 +160,9 @@ public struct Document: Sendable {
     return passed.contradicting(entry)
   }
 
-  /// Takes out all of an author's entries. Of more authors than can be fenced, those with the
-  /// smallest fence ids are, for everyone alike; nil for one beyond, whose entries stay.
+  /// Removes all entries of an author. Beyond `Limits.quarantinedAuthors` the authors with the
+  /// smallest equivocation ids are quarantined, the same ones on every node; nil for another one,
+  /// whose entries stay.
   private mutating func quarantine(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
     let id = Self.equivocationID(of: author)
     if equivocations.count >= Limits.quarantinedAuthors {
@@ -179,7 +185,7 @@ public struct Document: Sendable {
     return .quarantined(author, removed: removed)
   }
 
-  /// Takes out what the retention has let go already.
+  /// Removes an entry that retention has dropped.
   private mutating func forget(_ entry: SignedEntry) {
     let author = entry.entry.author
     let isLast = authors.update(author) { list in
@@ -215,8 +221,46 @@ public struct Document: Sendable {
   }
 }
 
+extension Document {
+  /// What contradicts itself in this document; empty when all is well. For tests.
+  package func checkInvariants() -> [String] {
+    var faults = retention.checkInvariants()
+    var expected = EntryID.zero
+    var total = 0
+    for index in ids.indices {
+      if index > 0, ids[index - 1] >= ids[index] { faults.append("ids are out of order") }
+      if let item = items[index], item.id != ids[index] {
+        faults.append("an id is of another entry")
+      }
+      if items[index] != nil { total += 1 }
+      expected = expected &+ ids[index]
+    }
+    if items.count != ids.count { faults.append("\(items.count) items for \(ids.count) ids") }
+    if expected != sum { faults.append("the digest is of other entries") }
+    if total != retention.count {
+      faults.append("\(total) entries are held and \(retention.count) retained")
+    }
+    if equivocations.count > Limits.quarantinedAuthors { faults.append("too many quarantined") }
+    var listed = 0
+    for (author, list) in authors {
+      listed += list.count
+      if list.isEmpty { faults.append("an author without entries") }
+      if equivocations.index(of: author) != nil { faults.append("entries of a quarantined author") }
+      let repeats = zip(list, list.dropFirst()).contains { a, b in
+        a.entry.sequence > b.entry.sequence
+          || a.entry.sequence == b.entry.sequence && author != exempt
+      }
+      if repeats, equivocations.count < Limits.quarantinedAuthors {
+        faults.append("sequences of an author are out of order")
+      }
+    }
+    if listed != total { faults.append("\(listed) entries by author of \(total)") }
+    return faults
+  }
+}
+
 extension Array {
-  /// The first place where `holds` is true, which it must be from there on.
+  /// Binary search: the first index from which on `holds` is true.
   func firstPlace(where holds: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {

@@ -1,12 +1,13 @@
 import MusterBase
 import MusterWire
 
-/// The last entries that came and are not kept, so that an author who contradicts one is found out.
+/// The last entries that were received and not kept, to detect equivocation against them.
 ///
-/// Without them a node that has an author's newer word already would let both witnesses of a fence
-/// pass as outdated, and never agree with the others about the author.
+/// Without them a node that has a newer entry of an author would drop both conflicting entries as
+/// outdated, and never agree with the others about the author.
 struct PassedEntries: Sendable {
-  /// Witnesses are sent one right after the other; this is what may come in between.
+  /// The two proofs of an equivocation are sent one after the other; so many entries may arrive in
+  /// between.
   static let limit = 256
 
   /// Author and sequence in short, for a quick search.

@@ -3,11 +3,11 @@ import MusterWire
 
 /// Which entries a document keeps: a function of the set of entries alone.
 ///
-/// Of presences, hearings and redemptions, the newest for each author, and of the owner's grants
-/// the newest for each subject; of these the newest so many. Of messages, call entries, grants of
-/// others and unknown kinds, each author's newest so many, and of all those the newest so many.
-/// "Newest of each, then newest of all" gives the same whether entries are left out early or at the
-/// end: what is left out has so many newer ones before it that more entries can only add to them.
+/// Of presences, neighbour reports and redemptions the newest of each author, and of the owner's
+/// grants the newest for each subject; of these the newest up to a limit. Of messages, call
+/// entries, grants of others and unknown kinds the newest of each author up to a limit, and of all
+/// those the newest up to a limit. Both rules commute with insertion: an entry that is dropped has
+/// enough newer ones before it, and further entries can only add to them.
 struct Retention: Sendable {
   /// One newest entry for each key.
   struct Registers<Key: Comparable & Sendable>: Sendable {
@@ -19,12 +19,12 @@ struct Retention: Sendable {
     subscript(key: Key) -> SignedEntry? { table[key] }
     var entries: [SignedEntry] { table.map(\.value) }
 
-    /// What made room; nil when the entry is not kept.
+    /// Inserts an entry; the entries dropped for it, or nil when it is not kept itself.
     mutating func insert(
-      _ entry: SignedEntry, under key: Key, byArrival: Bool
+      _ entry: SignedEntry, under key: Key, _ policy: ChannelPolicy
     ) -> [SignedEntry]? {
       if let known = table[key] {
-        guard byArrival || known < entry else { return nil }
+        guard policy.replaces(known, entry) else { return nil }
         table[key] = entry
         return [known]
       }
@@ -74,6 +74,22 @@ struct Retention: Sendable {
       if index < entries.count, entries[index] == entry { _ = take(at: index) }
     }
 
+    /// What contradicts itself; `name` says which entries these are.
+    func checkInvariants(_ name: String) -> [String] {
+      var faults: [String] = []
+      var found = PeerTable<NodeID, Int>()
+      for (index, entry) in entries.enumerated() {
+        if index > 0, !(entries[index - 1] < entry) { faults.append("\(name) are out of order") }
+        found[entry.entry.author] = (found[entry.entry.author] ?? 0) + 1
+      }
+      if entries.count > limit { faults.append("\(entries.count) \(name) of \(limit) at most") }
+      for (author, count) in found where count > limitPerAuthor || counts[author] != count {
+        faults.append("\(count) \(name) of one author, counted as \(counts[author] ?? 0)")
+      }
+      if found.count != counts.count { faults.append("authors of \(name) without any") }
+      return faults
+    }
+
     private mutating func take(at index: Int) -> SignedEntry {
       let entry = entries.remove(at: index)
       let left = (counts[entry.entry.author] ?? 1) - 1
@@ -82,7 +98,7 @@ struct Retention: Sendable {
     }
   }
 
-  /// Presences, hearings and redemptions, one of each for an author.
+  /// Presences, neighbour reports and redemptions: one of each per author.
   struct PerAuthor: Sendable {
     var presence = Registers<NodeID>(limit: Limits.authors)
     var neighbourReport = Registers<NodeID>(limit: Limits.authors)
@@ -112,25 +128,30 @@ struct Retention: Sendable {
   private var unknown = Log(
     limit: Limits.unknownEntries, limitPerAuthor: Limits.unknownEntriesPerAuthor)
 
-  init(owner: NodeID?) { self.owner = owner }
+  private let policy: ChannelPolicy
 
-  /// What had to go for the entry; nil when the entry itself is not kept.
-  mutating func insert(_ entry: SignedEntry, byArrival: Bool) -> [SignedEntry]? {
+  init(owner: NodeID?, policy: ChannelPolicy) {
+    self.owner = owner
+    self.policy = policy
+  }
+
+  /// Inserts an entry; the entries dropped for it, or nil when it is not kept itself.
+  mutating func insert(_ entry: SignedEntry) -> [SignedEntry]? {
     let author = entry.entry.author
     switch entry.entry.body {
     case .presence:
-      return registers.presence.insert(entry, under: author, byArrival: byArrival)
+      return registers.presence.insert(entry, under: author, policy)
     case .neighbourReport:
-      return registers.neighbourReport.insert(entry, under: author, byArrival: false)
-    case .redemption: return registers.redemption.insert(entry, under: author, byArrival: false)
+      return registers.neighbourReport.insert(entry, under: author, policy)
+    case .redemption: return registers.redemption.insert(entry, under: author, policy)
     case .grant(let grant):
       guard let owner else { return nil }
       guard author == owner else {
-        // The channel's owner always has room above what other owners say.
+        // Leaves the channel's owner Lamport counters above those of other owners.
         guard entry.entry.lamport <= Entry.lamportLimit / 2 else { return nil }
         return grantsOfOthers.insert(entry)
       }
-      return grants.insert(entry, under: grant.subject, byArrival: false)
+      return grants.insert(entry, under: grant.subject, policy)
     case .claim, .end: return calls.insert(entry)
     case .message: return messages.insert(entry)
     case .epoch: return author == owner ? epochs.insert(entry) : nil
@@ -155,6 +176,32 @@ struct Retention: Sendable {
     case .epoch: epochs.remove(entry)
     case .unknown: unknown.remove(entry)
     }
+  }
+
+  /// How many entries are kept.
+  var count: Int {
+    registers.presence.entries.count + registers.neighbourReport.entries.count
+      + registers.redemption.entries.count + grants.entries.count
+      + grantsOfOthers.entries.count + calls.entries.count + messages.entries.count
+      + epochs.entries.count + unknown.entries.count
+  }
+
+  /// What contradicts itself: the order, bounds and counts of what is kept.
+  func checkInvariants() -> [String] {
+    var faults =
+      grantsOfOthers.checkInvariants("grants") + calls.checkInvariants("call entries")
+      + messages.checkInvariants("messages") + epochs.checkInvariants("key changes")
+      + unknown.checkInvariants("unknown entries")
+    for kind in [EntryBody.Kind.presence, .neighbourReport, .redemption] {
+      let entries = registers[kind]?.entries ?? []
+      if entries.count > Limits.authors { faults.append("too many entries of kind \(kind)") }
+      let isMisplaced = entries.contains {
+        $0.entry.body.kind != kind || registers[kind]?[$0.entry.author] != $0
+      }
+      if isMisplaced { faults.append("an entry of kind \(kind) under another author") }
+    }
+    if grants.entries.count > Limits.grants { faults.append("too many grants of the owner") }
+    return faults
   }
 
   func all(_ kind: EntryBody.Kind) -> [SignedEntry] {

@@ -2,10 +2,10 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// What names an entry everywhere: BLAKE2b-256 of its bytes with the signature.
+/// The id of an entry: BLAKE2b-256 over its bytes and signature.
 public typealias EntryID = Bytes32
 
-/// An entry with its author's signature, which was found good.
+/// An entry with the verified signature of its author.
 ///
 /// Shared, not copied: documents, outboxes and logs all hold the same one.
 public struct SignedEntry: Sendable {
@@ -28,7 +28,7 @@ public struct SignedEntry: Sendable {
   public var bytes: [UInt8] { storage.bytes }
   public var id: EntryID { storage.id }
 
-  /// What is wrong with bytes that claim to be a signed entry.
+  /// Why bytes are no valid signed entry.
   public enum Fault: Error, Equatable, Sendable {
     case malformed
     case forged
@@ -43,7 +43,8 @@ public struct SignedEntry: Sendable {
     return SignedEntry(storage: Storage(entry: entry, bytes: bytes + signature))
   }
 
-  /// The entry, once its author's signature is found good for `channel`.
+  /// The entry in `bytes`, if its author's signature is valid for `channel`. Throws `malformed` for
+  /// bytes that do not decode, `forged` for an invalid signature.
   public static func verified(
     _ bytes: [UInt8], in channel: ChannelID
   ) throws(Fault) -> SignedEntry {
@@ -75,7 +76,8 @@ extension SignedEntry: Comparable {
     a.storage === b.storage || a.id == b.id
   }
 
-  /// The order of a document: by cause as far as that is known, and the same for everyone.
+  /// Document order: total, the same on every node, and consistent with causality as far as Lamport
+  /// counters reflect it.
   public static func < (a: SignedEntry, b: SignedEntry) -> Bool {
     let (x, y) = (a.entry, b.entry)
     if x.lamport != y.lamport { return x.lamport < y.lamport }

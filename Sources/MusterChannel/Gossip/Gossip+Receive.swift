@@ -2,8 +2,8 @@ import MusterBase
 import MusterWire
 
 extension Gossip {
-  /// Takes in what a neighbour sent: entries, acknowledgements, digests, ranges and wishes. Entries
-  /// that do not belong here, or not yet, wait for `reconsider`.
+  /// Processes entries, acknowledgements, digests, ranges and requests of a neighbour. Entries that
+  /// the rights do not admit wait for `reconsider`.
   public mutating func receive(
     _ message: Control, from peer: NodeID, at now: Instant,
     admits: (Entry) -> Bool = { _ in true }
@@ -28,7 +28,7 @@ extension Gossip {
     _ out: inout [Output]
   ) {
     let id = SignedEntry.id(of: bytes)
-    // What is known needs no check of its signature, only an acknowledgement.
+    // A known entry needs no verification, only an acknowledgement.
     if document.contains(id) {
       counters.entriesRepeated &+= 1
       neighbours[at: position].outbox.drop { $0.id == id }
@@ -48,7 +48,7 @@ extension Gossip {
     noteReceived(id.prefix, from: position, at: now, &out)
     guard admits(entry.entry) else {
       counters.notAdmitted &+= 1
-      // An invite that nobody honours is not looked at again and again.
+      // An invalid redemption is not verified again with every change of the rights.
       if entry.entry.body.kind != .redemption, !waiting.contains(where: { $0.entry.id == id }) {
         let one = Waiting(entry: entry, source: neighbours.keys[position])
         waiting = (waiting + [one]).suffix(Self.waitingLimit)
@@ -59,7 +59,7 @@ extension Gossip {
     take(entry, from: neighbours.keys[position], pushes: isRelayed, at: now, &out)
   }
 
-  /// Takes in what waited and belongs here by now; what does not goes on waiting.
+  /// Inserts waiting entries that the rights admit by now; the others go on waiting.
   mutating func reconsider(at now: Instant, admits: (Entry) -> Bool) -> [Output] {
     var out: [Output] = []
     let before = waiting
@@ -88,7 +88,7 @@ extension Gossip {
   ) {
     guard ranges.count <= Control.rangeLimit, maySpend(on: position, at: now) else { return }
     let found = document.compare(ranges)
-    for entry in found.lacking { neighbours[at: position].outbox.add(entry) }
+    for entry in Self.inOrder(found.lacking) { neighbours[at: position].outbox.add(entry) }
     ask(found.wanted, of: position, at: now, &out)
     send(found.ranges, to: position, at: now, &out)
     flush(position, at: now, &out)
@@ -97,14 +97,35 @@ extension Gossip {
   private mutating func receiveSubscriptions(
     _ ids: [UInt64], from position: Int, at now: Instant, _ out: inout [Output]
   ) {
+    var found: [SignedEntry] = []
     for id in ids.prefix(Control.idLimit) {
       guard neighbours[at: position].requestBudget.take(at: now) else {
         counters.overBudget &+= 1
         break
       }
-      for entry in document.entry(id) { neighbours[at: position].outbox.add(entry) }
+      found += document.entry(id)
     }
+    for entry in Self.inOrder(found) { neighbours[at: position].outbox.add(entry) }
     flush(position, at: now, &out)
+  }
+
+  /// Rights before what they permit, and calls before the presences of their participants: the
+  /// receiver reports what it learns as it comes, and has no reason to report it wrong.
+  private static func inOrder(_ entries: [SignedEntry]) -> [SignedEntry] {
+    func isRight(_ entry: SignedEntry) -> Bool {
+      switch entry.entry.body.kind {
+      case .grant, .epoch, .redemption: true
+      default: false
+      }
+    }
+    func isCall(_ entry: SignedEntry) -> Bool {
+      switch entry.entry.body.kind {
+      case .claim, .end: true
+      default: false
+      }
+    }
+    return entries.filter(isRight) + entries.filter(isCall)
+      + entries.filter { !isRight($0) && !isCall($0) }
   }
 
   /// Asks for entries that nobody was asked for just now.
@@ -137,14 +158,15 @@ extension Gossip {
     neighbours[at: position].asked = recent
   }
 
-  /// Whether a neighbour's part in a comparison is looked at at all.
+  /// Whether the budget of a neighbour allows another comparison with it.
   private mutating func maySpend(on position: Int, at now: Instant) -> Bool {
     let may = neighbours[at: position].answers.take(Self.comparisonCost, at: now)
     if !may { counters.overBudget &+= 1 }
     return may
   }
 
-  /// As many messages as it takes and the budget allows; none is larger than a datagram holds.
+  /// Sends ranges in as many messages as they need and the budget allows, each of at most
+  /// `rangeBytes`.
   private mutating func send(
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
@@ -171,6 +193,6 @@ extension Gossip {
   }
 
   private static let rangeBytes = 1000
-  /// What looking at a message takes from the budget of its answer.
+  /// Bytes of the answer budget that processing one message costs.
   private static let comparisonCost = 100.0
 }

@@ -3,15 +3,15 @@ import MusterWire
 
 /// A channel's document, and how it spreads over this node's links.
 ///
-/// News is pushed at once to every neighbour that does not have it from its author anyway. Whatever
-/// that misses is found by comparing documents with one random neighbour about every second, so
-/// that it works over any connected graph of links.
+/// New entries are pushed at once to every neighbour that does not get them from their author. Lost
+/// pushes are repaired by comparing documents with one random neighbour about every second (push
+/// and anti-entropy: Demers et al., PODC 1987), which works over any connected graph of links.
 public struct Gossip: Sendable {
   public enum Output: Equatable, Sendable {
     case send(Control, to: NodeID)
     /// An entry is new, and those removed made room for it.
     case inserted(SignedEntry, removed: [SignedEntry])
-    /// An author has contradicted itself: nothing of it counts.
+    /// An author has signed two entries under one sequence number: none of its entries count.
     case quarantined(NodeID, removed: [SignedEntry])
   }
 
@@ -20,7 +20,7 @@ public struct Gossip: Sendable {
     /// Ids to acknowledge, at most `Control.idLimit`.
     var received: [UInt64] = []
     var acknowledgeAt: Instant?
-    /// Entries that it may send: a check of a signature costs 34 µs.
+    /// Entries that it may send: verifying a signature costs 34 µs.
     var entries = TokenBucket(capacity: 2000, perSecond: 1000)
     /// Entries of it that are pushed on at once; the rest spreads by comparison, so that nobody
     /// makes all others flood one another.
@@ -34,7 +34,7 @@ public struct Gossip: Sendable {
     var asked = PeerTable<UInt64, Instant>()
   }
 
-  /// An entry of an author that nobody here has heard of yet.
+  /// An entry that the rights do not admit yet.
   struct Waiting: Sendable {
     var entry: SignedEntry
     var source: NodeID
@@ -50,8 +50,8 @@ public struct Gossip: Sendable {
   static let comparisonJitter = 0.2
   /// How long nobody else is asked for what one neighbour was asked for.
   static let askedElsewhereAfter = Duration.seconds(1)
-  /// How long it is not asked itself again: who lists what it never sends must not keep others, who
-  /// would send it, from being asked.
+  /// How long the same neighbour is not asked again: one that lists entries and never sends them
+  /// must not keep this node from asking the others.
   static let askedAgainAfter = Duration.seconds(3)
   static let askedLimit = 512
 
@@ -64,36 +64,41 @@ public struct Gossip: Sendable {
   var random: PRNG
   private var compareAt: Instant?
 
-  package var flaw: MeshFlaw? {
-    get { document.flaw }
-    set { document.flaw = newValue }
+  public init(channel: ChannelID, own: NodeID, exempt: NodeID?, seed: UInt64) {
+    self.init(channel: channel, own: own, exempt: exempt, seed: seed, policy: .standard)
   }
 
-  public init(channel: ChannelID, own: NodeID, exempt: NodeID?, seed: UInt64) {
+  package init(
+    channel: ChannelID, own: NodeID, exempt: NodeID?, seed: UInt64, policy: ChannelPolicy
+  ) {
     self.channel = channel
     self.own = own
-    document = Document(channel: channel, exempt: exempt)
+    document = Document(channel: channel, exempt: exempt, policy: policy)
     random = PRNG(seed: seed)
   }
 
-  /// Takes in what was remembered, before there is any link.
+  /// Takes in the entries of an earlier process, before there is any link.
   public mutating func restore(_ entries: [SignedEntry]) {
     for entry in entries { _ = document.insert(entry) }
   }
 
-  /// Says something: an entry of this node's own.
+  /// Inserts an entry of this node and pushes it to all neighbours.
   public mutating func broadcast(_ entry: SignedEntry, at now: Instant) -> [Output] {
     var out: [Output] = []
     take(entry, from: nil, at: now, &out)
     return out
   }
 
-  /// A link to `peer` can be used: what this node is comes first, then documents are compared.
-  public mutating func linkUp(_ peer: NodeID, at now: Instant) -> [Output] {
+  /// A link to `peer` can be used: this node's redemption, the claim `first` of its call, and its
+  /// presence are sent at once, in this order; then the documents are compared.
+  public mutating func linkUp(
+    _ peer: NodeID, first claim: SignedEntry? = nil, at now: Instant
+  ) -> [Output] {
     var neighbour = Neighbour()
-    for kind in [EntryBody.Kind.redemption, .presence] {
-      if let entry = document.newest(kind, of: own) { neighbour.outbox.add(entry) }
-    }
+    let entries = [
+      document.newest(.redemption, of: own), claim, document.newest(.presence, of: own),
+    ]
+    for entry in entries.compactMap({ $0 }) { neighbour.outbox.add(entry) }
     neighbours[peer] = neighbour
     if compareAt == nil { compareAt = now + random.jittered(Self.comparisonInterval, by: 0.5) }
     var out: [Output] = []
@@ -102,13 +107,13 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// The link is gone: what was on its way to the neighbour is left to a later comparison.
+  /// The link is gone; entries in flight are left to a later comparison.
   public mutating func linkDown(_ peer: NodeID) {
     neighbours[peer] = nil
     if neighbours.isEmpty { compareAt = nil }
   }
 
-  /// Sends again what was lost, acknowledges, and compares; harmless before `deadline`.
+  /// Retransmits, acknowledges and compares when due; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     flushAll(at: now, &out)
@@ -132,7 +137,7 @@ public struct Gossip: Sendable {
     return next
   }
 
-  /// Whether nobody is still to be told of an entry.
+  /// Whether every neighbour has acknowledged an entry.
   public func isSettled(_ id: EntryID) -> Bool {
     !(0..<neighbours.count).contains { neighbours[at: $0].outbox.contains(id) }
   }
@@ -144,7 +149,7 @@ public struct Gossip: Sendable {
     out.append(.send(.digest(document.digest), to: peer))
   }
 
-  /// Takes an entry into the document and passes it on.
+  /// Inserts an entry into the document and pushes it to the other neighbours.
   mutating func take(
     _ entry: SignedEntry, from source: NodeID?, pushes: Bool = true, at now: Instant,
     _ out: inout [Output]
@@ -171,8 +176,8 @@ public struct Gossip: Sendable {
     for position in 0..<neighbours.count { neighbours[at: position].outbox.drop(where: isNeedless) }
   }
 
-  /// Puts the entries of one author, a new one or the two witnesses against it, in line for all who
-  /// do not have them.
+  /// Queues entries of one author, a new one or the two proofs of its equivocation, for every
+  /// neighbour that may lack them.
   private mutating func push(_ entries: [SignedEntry], exceptTo source: NodeID?) {
     guard let author = entries.first?.entry.author else { return }
     let reached = reached(by: author)
@@ -184,7 +189,7 @@ public struct Gossip: Sendable {
     }
   }
 
-  /// Whom the author, a neighbour itself, tells its news directly.
+  /// Prefixes of the nodes that an author pushes its entries to directly, if it is a neighbour.
   private func reached(by author: NodeID) -> [UInt64] {
     guard author != own, neighbours.index(of: author) != nil,
       case .neighbourReport(let neighbourReport)? = document.newest(.neighbourReport, of: author)?
@@ -197,7 +202,7 @@ public struct Gossip: Sendable {
     for position in 0..<neighbours.count { flush(position, at: now, &out) }
   }
 
-  /// Sends one neighbour what is due.
+  /// Sends one neighbour its acknowledgements and due entries.
   mutating func flush(_ position: Int, at now: Instant, _ out: inout [Output]) {
     let peer = neighbours.keys[position]
     if let due = neighbours[at: position].acknowledgeAt, due <= now {
@@ -226,5 +231,24 @@ public struct Gossip: Sendable {
     if neighbours[at: position].acknowledgeAt == nil {
       neighbours[at: position].acknowledgeAt = now + Self.acknowledgeDelay
     }
+  }
+}
+
+extension Gossip {
+  /// What contradicts itself in this state; empty when all is well. For tests.
+  package func checkInvariants() -> [String] {
+    var faults = document.checkInvariants()
+    if waiting.count > Self.waitingLimit { faults.append("\(waiting.count) entries wait") }
+    if neighbours.isEmpty != (compareAt == nil) { faults.append("comparisons without neighbours") }
+    for (peer, neighbour) in neighbours {
+      if peer == own { faults.append("this node is its own neighbour") }
+      if neighbour.received.count > Control.idLimit { faults.append("too many acknowledgements") }
+      if neighbour.received.isEmpty != (neighbour.acknowledgeAt == nil) {
+        faults.append("acknowledgements without a time, or a time without them")
+      }
+      if neighbour.asked.count > Self.askedLimit { faults.append("too many requests") }
+      faults += neighbour.outbox.checkInvariants()
+    }
+    return faults
   }
 }

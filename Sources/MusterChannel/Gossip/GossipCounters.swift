@@ -1,10 +1,10 @@
-/// What the gossip of one channel did, and how often others were wrong; each way has its own.
+/// Counters of one channel's gossip: entries and comparisons, and each kind of misbehaviour.
 public struct GossipCounters: Equatable, Sendable {
   public var entriesSent: UInt64 = 0
   public var entriesTaken: UInt64 = 0
-  /// Known already.
+  /// Received although known.
   public var entriesRepeated: UInt64 = 0
-  /// Older than what is known, or beyond a bound.
+  /// Older than a kept entry, or beyond a bound.
   public var entriesSuperseded: UInt64 = 0
   public var digestsSent: UInt64 = 0
   public var digestsEqual: UInt64 = 0
@@ -16,9 +16,9 @@ public struct GossipCounters: Equatable, Sendable {
   public var malformed: UInt64 = 0
   /// Not signed by the author that it names, or for another channel.
   public var forged: UInt64 = 0
-  /// Of an author of whom no owner has spoken.
+  /// By an author without any grant.
   public var notAdmitted: UInt64 = 0
-  /// Of an author who contradicted itself.
+  /// By a quarantined author.
   public var ofQuarantined: UInt64 = 0
 
   public init() {}

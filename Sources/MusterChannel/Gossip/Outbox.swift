@@ -1,13 +1,12 @@
 import MusterBase
 import MusterWire
 
-/// What is on its way to one neighbour: sent again until acknowledged, no faster than it gets
-/// there.
+/// Entries on their way to one neighbour, retransmitted until acknowledged, with congestion
+/// control.
 ///
-/// The window is in entries and follows the ways of TCP (RFC 5681): it grows with what is
-/// acknowledged, halves when something is lost, and also when the round trip shows that a queue
-/// builds up. A link of the field, some tens of kbit/s for everything, is thus never filled by
-/// news.
+/// The window counts entries and follows TCP (RFC 5681): it grows with acknowledgements, and halves
+/// on loss and when the round trip time shows a growing queue. Gossip thus never fills a link of a
+/// few tens of kbit/s.
 struct Outbox: Sendable {
   static let firstWindow = 4.0
   static let windowLimit = 64.0
@@ -49,7 +48,7 @@ struct Outbox: Sendable {
       || urgent.contains { $0.id == id } || bulk.contains { $0.id == id }
   }
 
-  /// Puts an entry in line; false when there is no room.
+  /// Queues an entry; false when there is no room.
   @discardableResult
   mutating func add(_ entry: SignedEntry) -> Bool {
     guard count < Limits.outboxEntries else {
@@ -61,7 +60,7 @@ struct Outbox: Sendable {
     return true
   }
 
-  /// Leaves out what nobody needs any more, or what the neighbour turns out to have.
+  /// Removes entries that are obsolete, or that the neighbour has.
   mutating func drop(where isNeedless: (SignedEntry) -> Bool) {
     guard !isEmpty else { return }
     urgent.removeAll(where: isNeedless)
@@ -79,13 +78,14 @@ struct Outbox: Sendable {
         continue
       }
       let flight = flights.remove(at: index)
-      // Only of what was sent once is it known which sending was answered (Karn).
+      // Retransmitted entries give no sample: it is ambiguous which copy was acknowledged (Karn's
+      // algorithm).
       if flight.attempts == 1 { measured(now - flight.sentAt, at: now) }
       window = min(window + 1, Self.windowLimit)
     }
   }
 
-  /// What is to be sent now: what was lost, then what is new, as far as it fits into the window.
+  /// Entries to send now: lost ones first, then new ones, as far as the window allows.
   mutating func due(at now: Instant) -> [SignedEntry] {
     collectLost(at: now)
     var due: [SignedEntry] = []
@@ -143,5 +143,20 @@ struct Outbox: Sendable {
     if let halvedAt, now - halvedAt < roundTrip ?? Self.firstTimeout { return }
     halvedAt = now
     window = max(window / 2, 1)
+  }
+
+  /// What contradicts itself: bounds, and entries in line twice.
+  func checkInvariants() -> [String] {
+    var faults: [String] = []
+    if count > Limits.outboxEntries { faults.append("\(count) entries in an outbox") }
+    if window < 1 || window > Self.windowLimit { faults.append("a window of \(window)") }
+    let ids = (urgent + bulk + (flights + lost).map(\.entry)).map(\.id).sorted()
+    if zip(ids, ids.dropFirst()).contains(where: { $0 == $1 }) {
+      faults.append("an entry is in an outbox twice")
+    }
+    if flights.contains(where: { $0.attempts > Self.attempts }) {
+      faults.append("an entry is sent too often")
+    }
+    return faults
   }
 }

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// Finding what one of two documents has and the other has not, in a few messages.
+/// Set reconciliation: finds the entries that one of two documents lacks, in a few messages.
 ///
 /// The ids of entries are hashes, so they spread evenly over a tree of 16 branches a level. Two
 /// nodes compare sums of ids, and go down where they differ until a branch is small enough to be
@@ -12,17 +12,17 @@ extension Document {
   /// Lists shorter than this cost little more than a fingerprint.
   private static let shortList = 4
 
-  /// What follows from a neighbour's ranges.
+  /// The result of comparing a neighbour's ranges with this document.
   struct Comparison: Equatable, Sendable {
-    /// What the neighbour lacks.
+    /// Entries that the neighbour lacks.
     var lacking: [SignedEntry] = []
-    /// What this document lacks.
+    /// Ids of entries that this document lacks.
     var wanted: [UInt64] = []
-    /// Where more has to be compared.
+    /// Ranges that the neighbour must compare in turn.
     var ranges: [RangeSummary] = []
   }
 
-  /// The first thing to say to who has another digest.
+  /// The first answer to a neighbour with another digest.
   var rootRanges: [RangeSummary] {
     count <= RangeSummary.idLimit
       ? [list(depth: 0, prefix: 0)] : children(depth: 0, prefix: 0)

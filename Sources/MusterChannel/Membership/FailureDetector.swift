@@ -1,13 +1,13 @@
 import MusterBase
 import MusterWire
 
-/// Tells which neighbours do not answer any more: SWIM (Das, Gupta, Motivala, DSN 2002) with
-/// Lifeguard, over the links of one channel.
+/// Detects neighbours that stopped answering: SWIM (Das, Gupta, Motivala, DSN 2002) with Lifeguard,
+/// over the links of one channel.
 ///
-/// Anything that comes over a link is a sign of life, so probes go only where it is quiet. Who does
-/// not answer is probed through others as well, then suspected, and failed when the suspicion has
-/// lasted. What other neighbours report of whom they hear makes suspicions shorter, and has this
-/// node look at once. A node that was stopped or starved doubts itself before it doubts others.
+/// Any authentic datagram is a sign of life, so only quiet links are probed. A neighbour that does
+/// not answer is probed through others as well, then suspected, and failed after the suspicion
+/// timeout. Neighbour reports of others shorten the timeout and trigger a probe at once. A process
+/// that was suspended or starved raises its own timeouts first (Lifeguard's local health).
 public struct FailureDetector: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// One neighbour is probed this often, all of them in turn.
@@ -32,7 +32,7 @@ public struct FailureDetector: Sendable {
     case ping(NodeID)
     /// Ask `helper` to ping `target`.
     case ask(helper: NodeID, target: NodeID, token: UInt64)
-    /// Tell `to`, which asked for it, what came of a ping of `target`.
+    /// Report the outcome of an indirect probe of `target` to the node that asked for it.
     case answer(to: NodeID, target: NodeID, token: UInt64, answered: Bool)
     case suspects(NodeID)
     case clears(NodeID)
@@ -41,22 +41,22 @@ public struct FailureDetector: Sendable {
 
   struct Peer: Sendable {
     var upSince: Instant
-    /// The probe under way began then.
+    /// When the probe under way began.
     var probedAt: Instant?
     var nextPingAt: Instant?
     var hasAskedHelpers = false
     /// How long an answer may take on this link.
     var patience = Duration.zero
     var suspectedAt: Instant?
-    /// Neighbours that doubt it too, or do not hear it any more: so many at most as there are.
+    /// Neighbours that suspect it too, or stopped hearing it; each at most once.
     var confirmedBy: [NodeID] = []
-    /// Whom it hears, by their prefixes.
+    /// Prefixes of the nodes that it reports hearing.
     var heard: [UInt64] = []
-    /// Others hear it: the way to it is bad, or broken for this node alone.
+    /// A helper has heard it: only this node's path to it is bad.
     var isHeardByHelpers = false
   }
 
-  /// Pings for others that are still to be answered.
+  /// An indirect probe that this node carries out for another.
   struct IndirectProbe: Sendable {
     var requester: NodeID
     var target: NodeID
@@ -73,11 +73,12 @@ public struct FailureDetector: Sendable {
   var indirectProbes: [IndirectProbe] = []
   /// Lifeguard's local health: 0 is well; timeouts grow with it.
   public private(set) var health = 0
-  private var round: [NodeID] = []
+  var round: [NodeID] = []
   private var random: PRNG
-  private var nextProbeAt: Instant?
+  var nextProbeAt: Instant?
   private var tokens: UInt64 = 0
-  /// What `deadline` was after the last tick.
+  /// The value of `deadline` after the last tick: a late tick means that this process was
+  /// suspended.
   private var promised: Instant?
 
   public init(seed: UInt64, configuration: Configuration = .init()) {
@@ -102,7 +103,7 @@ public struct FailureDetector: Sendable {
     if peers.isEmpty { (nextProbeAt, promised) = (nil, nil) }
   }
 
-  /// Whom a neighbour hears and suspects, as gossip brought it.
+  /// Processes the newest neighbour report of a neighbour.
   public mutating func noted(_ neighbourReport: NeighbourReport, of peer: NodeID, at now: Instant) {
     guard let position = peers.index(of: peer) else { return }
     let before = peers[at: position].heard
@@ -115,7 +116,7 @@ public struct FailureDetector: Sendable {
       let isKnown = peers[at: index].confirmedBy.contains(peer)
       if doubts, !isKnown {
         peers[at: index].confirmedBy.append(peer)
-        // Another's doubt is a reason to look, not a verdict.
+        // Another node's suspicion triggers a probe; it is not a verdict.
         if peers[at: index].probedAt == nil { beginProbe(index, at: now) }
       } else if !doubts, isKnown, neighbourReport.heard.contains(prefix) {
         peers[at: index].confirmedBy.removeAll { $0 == peer }
@@ -141,7 +142,7 @@ public struct FailureDetector: Sendable {
     return [.ping(target)]
   }
 
-  /// What came of a ping that a helper was asked for.
+  /// Processes a helper's answer to an indirect probe.
   public mutating func receiveProbed(
     _ target: NodeID, token: UInt64, answered: Bool, from helper: NodeID, at now: Instant
   ) -> [Output] {
@@ -152,8 +153,8 @@ public struct FailureDetector: Sendable {
     return []
   }
 
-  /// A neighbour has said something in another run than the one that its link stands with: what
-  /// others hear of it is no reason for patience any more, and it is time to look.
+  /// A presence of another process of a neighbour has arrived: helpers may hear that process, so
+  /// their answers no longer extend the timeout, and the link is probed at once.
   public mutating func heardInAnotherRun(_ peer: NodeID, at now: Instant) {
     guard let position = peers.index(of: peer) else { return }
     peers[at: position].isHeardByHelpers = false
@@ -186,7 +187,7 @@ public struct FailureDetector: Sendable {
     return out
   }
 
-  /// This process did not run: what it did not hear is nobody's fault.
+  /// This process was suspended: silence during that time does not count against neighbours.
   private mutating func exempt(at now: Instant) {
     health = min(health + 1, configuration.healthLimit)
     for position in 0..<peers.count {
@@ -214,7 +215,7 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// One neighbour whose probe is under way, or that is suspected.
+  /// Advances the probe or suspicion of one neighbour.
   private mutating func watch(
     _ position: Int, at now: Instant, _ lastHeard: (NodeID) -> Instant?,
     _ roundTrip: (NodeID) -> Duration?, _ out: inout [Output]
@@ -248,7 +249,7 @@ public struct FailureDetector: Sendable {
     peers[at: position].suspectedAt = now
   }
 
-  /// It is there after all.
+  /// The neighbour has answered: ends its probe and suspicion.
   private mutating func recompute(_ position: Int, _ out: inout [Output]) {
     let wasSuspected = peers[at: position].suspectedAt != nil
     peers[at: position].probedAt = nil
@@ -261,7 +262,7 @@ public struct FailureDetector: Sendable {
   }
 
   private func suspicionTimeout(_ position: Int) -> Duration {
-    // A link may be bad while the member is there: it gets more time, but does not stand for ever.
+    // The member runs but its link is bad: the link gets more time, up to a bound.
     if peers[at: position].isHeardByHelpers { return configuration.suspicionMaximum * (health + 2) }
     return Suspicion.timeout(
       confirmations: peers[at: position].confirmedBy.count, expected: min(3, peers.count - 2),
@@ -283,7 +284,7 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// The next neighbour in turn that has been quiet.
+  /// Probes the next neighbour in turn that has been quiet.
   private mutating func probeNext(
     at now: Instant, _ lastHeard: (NodeID) -> Instant?, _ out: inout [Output]
   ) {

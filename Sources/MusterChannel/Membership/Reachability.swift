@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Who is there: whoever can be reached over links that both ends report.
+/// The members that can be reached over links that both ends report.
 public enum Reachability {
   /// Everyone that a path of links leads to from `own`, in rising order, without `own`.
   ///

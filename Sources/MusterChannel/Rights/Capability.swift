@@ -1,6 +1,6 @@
 import MusterWire
 
-/// Something that a member of a channel may or may not do; every receiver checks it.
+/// An action that a role permits or forbids; every receiver checks it.
 public enum Capability: Sendable, CaseIterable {
   case receive
   case joinCall
@@ -14,8 +14,8 @@ public enum Capability: Sendable, CaseIterable {
   /// Give and take roles below the own one.
   case grant
 
-  /// Who may do what, after the roles of Azure Communication Services' rooms: the least role that
-  /// it takes. Each role may do all that the ones before it may; `none` may do nothing.
+  /// The least role that permits the action, after the roles of Azure Communication Services'
+  /// rooms. Each role permits everything that the lower ones permit; `none` permits nothing.
   public var leastRole: Role {
     switch self {
     case .receive: .consumer

@@ -4,18 +4,18 @@ import MusterWire
 
 /// Invites: a bearer grant signed by an owner, and the one-time key that it names.
 public enum Invites {
-  /// What the holder of an invite's secret publishes to come into its role.
+  /// The entry by which the holder of an invite's secret claims the role of the invite.
   public static func redemption(
     of grant: [UInt8], secret: Identity, by redeemer: NodeID, in channel: ChannelID
   ) -> Redemption {
     Redemption(
-      // A longer one is none of ours and is refused by everyone, cut or not.
+      // A longer grant was not made by this software; receivers refuse it, truncated or not.
       grant: Array(grant.prefix(Redemption.grantEntryLimit)),
       signature: secret.sign(message(redeemer, channel)))
   }
 
-  /// The bearer grant, once its author's signature and that of the one-time key over the redeemer
-  /// are found good; whether its author is an owner is for the caller to say.
+  /// The bearer grant, if its author's signature and the one-time key's signature over the redeemer
+  /// are valid; nil otherwise. The caller checks whether the author is an owner.
   public static func verified(
     _ redemption: Redemption, by redeemer: NodeID, in channel: ChannelID
   ) -> SignedEntry? {

@@ -1,12 +1,12 @@
 import MusterBase
 import MusterWire
 
-/// From the entries of a document to what owners have said of each key.
+/// From the entries of a document to the standing of each key.
 extension Rights {
   /// The owner's key changes from the first on, without a gap.
   ///
-  /// A change counts when the grants that go with it are there: of the members that it keeps none
-  /// may be a stranger until then.
+  /// A change takes effect with the grants that belong to it: until they arrive, the members that
+  /// it keeps would have no role.
   static func chain(
     _ entries: [SignedEntry], of owner: NodeID, grants: [SignedEntry]
   ) -> [(change: EpochChange, entry: SignedEntry)] {
@@ -39,7 +39,7 @@ extension Rights {
     return chain
   }
 
-  /// Checks the redemptions that are new; those that are gone are forgotten.
+  /// Verifies new redemptions, and drops those that the document no longer has.
   mutating func checkRedemptions(_ entries: [SignedEntry]) {
     var table = PeerTable<NodeID, CheckedRedemption>()
     for entry in entries {
@@ -55,13 +55,13 @@ extension Rights {
     checked = table
   }
 
-  /// Sorts what counts, or may count at some time, by whom it is about.
+  /// Groups all grants, invites and removals that count, or may count at some time, by subject.
   mutating func collectStandings(_ entries: [SignedEntry], owner: NodeID) {
     let grants = entries.compactMap(Standing.Word.init).filter { !$0.grant.isBearer }
     let invites = checked.compactMap { redeemer, redemption in
       redemption.word.map { (redeemer: redeemer, word: $0) }
     }
-    // Whoever has at any time been made an owner by the first one, whose word is above all.
+    // Members that the channel's owner has made owners at any time.
     var owners: [NodeID] = []
     owners += grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
     owners += invites.filter { $0.word.author == owner && $0.word.grant.role == .owner }

@@ -1,33 +1,38 @@
 import MusterBase
 import MusterWire
 
-/// Who may do what in a channel, as its document says.
+/// The roles of a channel's members, derived from its document.
 ///
 /// In an open channel everyone is a presenter. In a created one the owner of the genesis grants
-/// roles, directly or by invites; members whom it has made owners grant those below. Nothing else
-/// counts, so that the same document gives the same roles on every node. Of the direct grants for a
-/// member the newest holds, also when it has expired; an invite's role counts beside an older
-/// direct one. An invite counts while the channel has the key that it came with: whoever came by
-/// one stays when the key changes because the owner grants its role directly before that
-/// (`grantsBeforeKeyChange`). A Lamport counter, which everyone sets as it likes, could not tell an
-/// invite shown before the change from one shown after it.
+/// roles, directly or by invites; members whom it has made owners grant the roles below. Nothing
+/// else counts, so that the same document gives the same roles on every node. Of the direct grants
+/// for a member the newest holds, even when it has expired; an invite's role counts beside an older
+/// direct one. An invite is valid under the channel key that it came with: before each key change
+/// the owner grants the roles of invited members directly (`grantsBeforeKeyChange`). A Lamport
+/// counter could not separate redemptions before the change from later ones, since each author
+/// sets its own.
 public struct Rights: Sendable {
   let channel: ChannelID
   private let owner: NodeID?
   public let settings: ChannelSettings
   /// The owner's key changes without a gap; `Limits.epochs` at most.
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
-  /// What owners have said of each key, and those that came by an invite.
+  /// The grants, invites and removals of each key.
   var standings = PeerTable<NodeID, Standing>()
   /// Redemptions of `Limits.authors` at most, so that no signature is checked twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
   var quarantined: [NodeID] = []
   var versions: [UInt64] = []
-  package var flaw: MeshFlaw?
+  private let policy: ChannelPolicy
 
   /// A channel with `genesis`, whose id is `channel`; without one it is open.
   public init(channel: ChannelID, genesis: SignedGenesis?) {
+    self.init(channel: channel, genesis: genesis, policy: .standard)
+  }
+
+  package init(channel: ChannelID, genesis: SignedGenesis?, policy: ChannelPolicy) {
     self.channel = channel
+    self.policy = policy
     owner = genesis?.genesis.owner
     settings = genesis?.genesis.settings ?? ChannelSettings()
   }
@@ -42,7 +47,7 @@ public struct Rights: Sendable {
   /// The epoch of the channel's key: 0 for the one that it was created with.
   public var currentEpoch: UInt32 { chain.last?.change.number ?? 0 }
 
-  /// What a member may do at a time, in seconds since 1970.
+  /// The role of a member at a time in seconds since 1970; `none` for one that has no role.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     judgement(of: member, at: wallSeconds).role
   }
@@ -51,11 +56,11 @@ public struct Rights: Sendable {
   public func may(
     _ capability: Capability, _ member: NodeID, at wallSeconds: UInt64
   ) -> Bool {
-    if flaw == .uncheckedRole { return true }
-    return capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings)
+    policy.permits(
+      capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings), false)
   }
 
-  /// Why `member` is not one; nil when it is.
+  /// The reason for which `member` is not a member; nil when it is one.
   public func refusal(of member: NodeID, at wallSeconds: UInt64) -> Refusal? {
     judgement(of: member, at: wallSeconds).refusal
   }
@@ -72,16 +77,16 @@ public struct Rights: Sendable {
     }
   }
 
-  /// The highest Lamport counter of what owners have said of a member; 0 when they have not.
+  /// The highest Lamport counter of the grants about a member; 0 without any.
   public func newestWord(about member: NodeID) -> UInt64 {
     guard let standing = standings[member] else { return 0 }
     let words = standing.direct + (standing.invite.map { [$0] } ?? [])
     return words.map(\.entry.entry.lamport).max() ?? 0
   }
 
-  /// Whether an entry belongs into the document of a created channel: keys cost nothing, and those
-  /// that no owner ever spoke of must not push out what members say. Whoever had a role keeps its
-  /// place, so that the answer, once yes, does not change with time.
+  /// Whether the document of a created channel admits an entry. Anyone can make keys, and entries
+  /// of keys without any grant must not displace those of members. A key that ever had a role stays
+  /// admitted, so that an admission is never revoked.
   func admits(_ entry: Entry) -> Bool {
     guard let owner, entry.author != owner else { return true }
     switch entry.body {
@@ -102,7 +107,7 @@ public struct Rights: Sendable {
       .contains { $0.author == owner && $0.grant.role == .owner }
   }
 
-  /// When the next role ends: rights are to be looked at anew then.
+  /// When the next role expires, in seconds since 1970; nil when none does.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?
     for (_, standing) in standings {
@@ -114,8 +119,8 @@ public struct Rights: Sendable {
     return next
   }
 
-  /// What the owner has to publish before it changes the key: direct grants of their roles for
-  /// those who came by invites, who would be strangers otherwise; not for those removed.
+  /// The direct grants that must precede a key change: the roles of invited members, whose invites
+  /// end with the key. Members that are `removed` get none.
   public func grantsBeforeKeyChange(
     removing removed: [NodeID], at wallSeconds: UInt64
   ) -> [Grant] {
@@ -130,7 +135,7 @@ public struct Rights: Sendable {
     }
   }
 
-  /// Works the rights out anew when something that they follow from has changed.
+  /// Recomputes the rights if grants, redemptions, key changes or quarantined authors have changed.
   public mutating func update(from document: Document) {
     guard let owner else {
       quarantined = document.quarantined
@@ -158,7 +163,7 @@ public struct Rights: Sendable {
     if quarantined.contains(member) { return .refused(.equivocated) }
     guard let standing = standings[member] else { return .refused(.noGrant) }
     let byOwner = standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
-    // What the channel's owner has made an owner, no other owner takes away.
+    // Only the channel's owner can take the owner's role from another.
     if byOwner.role == .owner { return byOwner }
     return standing.judgement(epoch: currentEpoch, at: wallSeconds) {
       $0 == owner || isOwner($0, at: wallSeconds)
@@ -169,5 +174,29 @@ public struct Rights: Sendable {
   private func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
     guard !quarantined.contains(member), let standing = standings[member] else { return false }
     return standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner
+  }
+}
+
+extension Rights {
+  /// What contradicts itself in these rights; empty when all is well. For tests.
+  package func checkInvariants() -> [String] {
+    var faults: [String] = []
+    if chain.count > Limits.epochs { faults.append("\(chain.count) key changes") }
+    for (index, link) in chain.enumerated() {
+      let previous = index == 0 ? EntryID.zero : chain[index - 1].entry.id
+      if link.change.number != UInt32(index) + 1 || link.change.previous != previous {
+        faults.append("key change \(link.change.number) does not follow the one before it")
+      }
+      if link.entry.entry.author != owner { faults.append("a key change that is not the owner's") }
+    }
+    if checked.count > Limits.authors { faults.append("too many redemptions") }
+    for (_, standing) in standings {
+      let isSorted = zip(standing.direct, standing.direct.dropFirst()).allSatisfy {
+        $1.entry < $0.entry
+      }
+      if !isSorted { faults.append("grants of a member are out of order") }
+    }
+    if owner == nil, standings.count + chain.count > 0 { faults.append("rights without an owner") }
+    return faults
   }
 }

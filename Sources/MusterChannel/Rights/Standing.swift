@@ -1,22 +1,22 @@
 import MusterBase
 import MusterWire
 
-/// What owners have said of one key.
+/// The grants and removals that owners have signed about one key.
 struct Standing: Sendable {
-  /// A grant and the signed entry that says so.
+  /// A grant and the signed entry that carries it.
   struct Word: Sendable {
     var entry: SignedEntry
     var grant: Grant
   }
 
-  /// Newest first; by everyone who is an owner or may be one at some time.
+  /// Newest first; signed by anyone who is an owner or was made one at some time.
   var direct: [Word] = []
   /// The bearer grant that it has redeemed.
   var invite: Word?
   /// The newest change of the key that shut it out.
   var removal: SignedEntry?
 
-  /// What holds at a time, counting only what was granted by `isGranter`.
+  /// The role at a time, counting only grants signed by `isGranter`.
   func judgement(
     epoch: UInt32, at wallSeconds: UInt64, isGranter: (NodeID) -> Bool
   ) -> Judgement {
@@ -26,7 +26,7 @@ struct Standing: Sendable {
       let judgement = Self.judgement(of: newest.grant, at: wallSeconds)
       guard let invite, newest.entry < invite.entry else { return judgement }
       let invited = self.judgement(ofInvite: invite.grant, epoch: epoch, at: wallSeconds)
-      // The invite is the newer word, unless it gives less than the member has anyway.
+      // The invite is newer, but it never takes away what the member has by a direct grant.
       return judgement.role > invited.role ? judgement : invited
     }
     if let invite { return judgement(ofInvite: invite.grant, epoch: epoch, at: wallSeconds) }
@@ -46,7 +46,7 @@ struct Standing: Sendable {
   private func judgement(
     ofInvite grant: Grant, epoch: UInt32, at wallSeconds: UInt64
   ) -> Judgement {
-    // One of a later epoch shows that there has been a change that is still on its way.
+    // An invite of a later epoch proves a key change whose entry has not arrived yet.
     guard grant.epoch >= epoch else {
       return .refused(removal == nil ? .inviteOutdated : .removed)
     }
@@ -62,7 +62,7 @@ struct Standing: Sendable {
   }
 }
 
-/// What one key may do at one time, and why not more.
+/// The role of one key at one time, and the reason if it has none.
 struct Judgement: Sendable {
   var role: Role
   /// When the role ends; 0 for never.
@@ -74,9 +74,9 @@ struct Judgement: Sendable {
   static func refused(_ reason: Refusal) -> Judgement { Judgement(role: .none, refusal: reason) }
 }
 
-/// An author's newest redemption, looked at once.
+/// An author's newest redemption, whose signatures have been verified once.
 struct CheckedRedemption: Sendable {
   var id: EntryID
-  /// The invite's grant; nil when anything about it is wrong.
+  /// The invite's grant; nil for a redemption that does not verify.
   var word: Standing.Word?
 }

@@ -2,11 +2,12 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// What goes on between this node and its neighbours.
+/// Links to neighbours, and the messages that arrive over them.
 extension ChannelState {
-  /// Links that come and go at once are told of together.
+  /// Changes of links within this time share one neighbour report.
   static let reportDelay = Duration.milliseconds(50)
-  /// Who speaks changes often, and nobody needs to know within less.
+  /// The least time between presences that differ in the speaking flag only: it changes often, and
+  /// each change costs an entry to every member.
   static let speakingInterval = Duration.milliseconds(250)
 
   /// Whether `peer` is a neighbour, or there is room for it as one more.
@@ -18,8 +19,11 @@ extension ChannelState {
   public mutating func linkUp(_ peer: NodeID, bootID: UInt64, at now: Instant) -> [Output] {
     guard peer != identity.id, hasRoom(for: peer) else { return [] }
     return commit(at: now) { state, out in
-      state.leaveMessages.removeAll { $0 == peer }
+      state.linkEnds[peer] = nil
       state.neighbours[peer] = Neighbour(bootID: bootID)
+      if state.call == nil, state.catchesUpUntil == nil {
+        state.catchesUpUntil = now + Self.catchUpTime
+      }
       state.detector.linkUp(peer, at: now)
       if let entry = state.gossip.document.newest(.neighbourReport, of: peer),
         case .neighbourReport(let neighbourReport) = entry.entry.body
@@ -27,11 +31,12 @@ extension ChannelState {
         state.detector.noted(neighbourReport, of: peer, at: now)
       }
       state.neighboursChanged(at: now)
-      state.apply(state.gossip.linkUp(peer, at: now), at: now, &out)
+      let outputs = state.gossip.linkUp(peer, first: state.leadingClaim, at: now)
+      state.apply(outputs, at: now, &out)
     }
   }
 
-  /// Neighbours that say of themselves that they hear `member`.
+  /// Neighbours whose current reports say that they hear `member`.
   public func neighbours(neighbourReport member: NodeID) -> [NodeID] {
     neighbours.keys.filter { neighbour in
       guard
@@ -52,8 +57,8 @@ extension ChannelState {
       state.neighbours[peer] = nil
       state.detector.linkDown(peer)
       state.gossip.linkDown(peer)
-      if reason == .left {
-        state.leaveMessages = (state.leaveMessages + [peer]).suffix(Limits.peersPerChannel)
+      if reason != .crashed, state.linkEnds.count < Limits.peersPerChannel {
+        state.linkEnds[peer] = reason
       }
       state.neighboursChanged(at: now)
     }
@@ -64,7 +69,7 @@ extension ChannelState {
     reportDueAt = reportDueAt ?? now + Self.reportDelay
   }
 
-  /// Takes in what a neighbour sent about the channel.
+  /// Processes a control message of a neighbour; others are ignored.
   public mutating func receive(
     _ message: Control, from peer: NodeID, at now: Instant
   ) -> [Output] {
@@ -88,16 +93,16 @@ extension ChannelState {
     }
   }
 
-  /// Whether a neighbour's newest word is from the run that its link stands with: that others hear
-  /// it says nothing of that run otherwise.
+  /// Whether a neighbour's newest presence is of the process at the other end of its link. If not,
+  /// reports of others may be about another process of that member.
   private func isInSameRun(_ peer: NodeID) -> Bool {
     guard case .presence(let presence)? = gossip.document.newest(.presence, of: peer)?.entry.body
     else { return false }
     return presence.bootID == neighbours[peer]?.bootID
   }
 
-  /// Takes in what a node that is no member shows to become one: its redemption of an invite, or a
-  /// grant of its role. The rights say whether either is worth anything.
+  /// Takes in the redemption or grant by which a node that is no member claims its role; `Rights`
+  /// decides whether it is valid.
   public mutating func receiveCredential(
     _ bytes: [UInt8], from peer: NodeID, at now: Instant
   ) -> [Output] {
@@ -113,7 +118,8 @@ extension ChannelState {
     }
   }
 
-  /// Does what is due; harmless before `deadline`. `lastHeard` and `roundTrip` are of links.
+  /// Does what is due; harmless before `deadline`. `lastHeard` and `roundTrip` are those of the
+  /// link to a neighbour.
   public mutating func tick(
     at now: Instant, lastHeard: (NodeID) -> Instant?, roundTrip: (NodeID) -> Duration?
   ) -> [Output] {
@@ -124,6 +130,10 @@ extension ChannelState {
       state.apply(state.gossip.tick(at: now), at: now, &out)
       state.show(state.messages.tick(at: now), &out)
       if let due = state.reportDueAt, due <= now { state.publishReport(at: now, &out) }
+      if let due = state.catchesUpUntil, due <= now {
+        state.catchesUpUntil = nil
+        state.changes.call = true
+      }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
     }
     return out
@@ -147,15 +157,16 @@ extension ChannelState {
     }
   }
 
-  /// Carries out what the gossip asks for, and notes what new entries change.
+  /// Carries out the outputs of the gossip, and marks what new entries change.
+  /// `isWritten`: the entries are on the disk already.
   mutating func apply(
-    _ outputs: [Gossip.Output], at now: Instant, _ out: inout [Output]
+    _ outputs: [Gossip.Output], isWritten: Bool = false, at now: Instant, _ out: inout [Output]
   ) {
     for output in outputs {
       switch output {
       case .send(let message, let peer): out.append(.send(message, to: peer))
       case .inserted(let entry, let removed):
-        if Self.isLasting(entry) { out.append(.keep(entry)) }
+        if !isWritten, Self.isLasting(entry) { out.append(.keep(entry)) }
         forget(removed, &out)
         note(entry, at: now, &out)
       case .quarantined(_, let removed):
@@ -170,7 +181,7 @@ extension ChannelState {
     if !lasting.isEmpty { out.append(.forget(lasting)) }
   }
 
-  /// Who is there and whom they hear is new with every process.
+  /// Presences and neighbour reports end with the process that signed them.
   private static func isLasting(_ entry: SignedEntry) -> Bool {
     switch entry.entry.body.kind {
     case .presence, .neighbourReport: false
@@ -183,7 +194,7 @@ extension ChannelState {
     switch entry.entry.body {
     case .presence:
       changes.reachability = true
-      // Of an earlier process of this node, or of its last time in this channel.
+      // Signed by an earlier process of this node, or before it last left this channel.
       if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
       if neighbours.index(of: author) != nil, !isInSameRun(author) {
         detector.heardInAnotherRun(author, at: now)
@@ -202,7 +213,7 @@ extension ChannelState {
     }
   }
 
-  /// Shows messages; those of authors who may not write, or not yet, are held back.
+  /// Reports messages; those whose authors have no right to write are withheld until they have.
   mutating func show(_ entries: [SignedEntry], _ out: inout [Output]) {
     for entry in entries {
       guard may(.sendText, entry.entry.author) else {

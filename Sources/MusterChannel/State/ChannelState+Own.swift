@@ -2,9 +2,9 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// What this node itself says in the channel.
+/// The entries that this node itself signs.
 extension ChannelState {
-  /// Enters the channel: says that this node is here.
+  /// Enters the channel: signs the first presence of this process.
   public mutating func enter(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.signPresence(at: now, &out)
@@ -13,7 +13,7 @@ extension ChannelState {
     }
   }
 
-  /// Sets what this node tells of its sound and picture; the flags of the channel stay.
+  /// Sets the flags about audio, video and relaying; those about the channel stay.
   public mutating func setFlags(_ flags: MemberFlags, at now: Instant) -> [Output] {
     let kept = own.flags.intersection(.left)
     return commit(at: now) { state, _ in
@@ -32,8 +32,8 @@ extension ChannelState {
     }
   }
 
-  /// Joins the active call, or starts one as its initiator when there is none; nothing happens
-  /// without the right to.
+  /// Joins the active call, or starts one as its initiator; nothing happens without the right to.
+  /// `startedAt`: milliseconds since 1970, for display only.
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
@@ -55,7 +55,7 @@ extension ChannelState {
     commit(at: now) { state, out in state.dropCall(at: now, &out) }
   }
 
-  /// Leaves the call and the channel: the last word, sent until every neighbour has it.
+  /// Leaves the call and the channel; `isSettled` tells when every neighbour knows.
   public mutating func leave(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.dropCall(at: now, &out)
@@ -68,10 +68,10 @@ extension ChannelState {
     own.call = nil
     guard let call, call.info.id == mine.id, call.info.initiator == identity.id else { return }
     let words = CallLedger.ending(
-      call.info, by: identity.id, claims: gossip.document.all(.claim),
-      ends: gossip.document.all(.end), may: { may($0, $1) })
-    for word in words { signAndBroadcast(word, at: now, &out) }
-    if let id = lastPublished { lastWords = (lastWords + [id]).suffix(4) }
+      call.info, by: identity.id, claims: callEntries(.claim), ends: callEntries(.end),
+      may: { may($0, $1) })
+    signAndCommit(words, as: .callEnd, &out)
+    changes.call = true
   }
 
   // MARK: Text
@@ -82,9 +82,9 @@ extension ChannelState {
     commit(at: now) { state, out in
       guard let content = state.content(text, to: receiver) else { return }
       let message = Message(
-        sentAt: state.wallMilliseconds, after: state.messages.heads, to: receiver,
+        sentAt: state.wallMilliseconds, after: state.messageHeads, to: receiver,
         content: content)
-      state.signAndBroadcast(.message(message), at: now, &out)
+      state.signAndCommit([.message(message)], as: .message, &out)
     }
   }
 
@@ -122,28 +122,33 @@ extension ChannelState {
   ) -> [Output] {
     let grant = Grant(
       subject: member, role: role, expiresAt: expiresAt, epoch: 0, isBearer: false)
-    return commit(at: now) { state, out in state.signAndBroadcast(.grant(grant), at: now, &out) }
+    return commit(at: now) { state, out in state.signAndCommit([.grant(grant)], as: .role, &out) }
   }
 
-  /// The owner's next key epoch, under which those removed know nothing any more.
+  /// The owner's next key epoch, which those removed do not learn; it takes their roles, too. One
+  /// commit: a removal without its key change would leave the channel readable.
   public mutating func changeKey(
     to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
-    // Who came by an invite of the key before would be a stranger under the next one.
+    // Invites end with the key: without a grant their members would have no role.
     let kept = rights.grantsBeforeKeyChange(removing: removed, at: wallSeconds)
     let change = EpochChange(
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
       removed: Array(removed.prefix(EpochChange.removedLimit)),
       kept: kept.prefix(EpochChange.keptLimit).map(\.subject.key.prefix))
+    let taken = removed.map {
+      Grant(subject: $0, role: .none, expiresAt: 0, epoch: 0, isBearer: false)
+    }
     return commit(at: now) { state, out in
-      for grant in kept { state.signAndBroadcast(.grant(grant), at: now, &out) }
-      state.signAndBroadcast(.epoch(change), at: now, &out)
+      let bodies = (taken + kept).map { EntryBody.grant($0) } + [.epoch(change)]
+      state.signAndCommit(bodies, as: .key, &out)
     }
   }
 
-  /// A bearer grant for an invite. It is told like any other, so that what is granted later comes
-  /// later, whichever process of the owner does it.
+  /// A bearer grant for an invite, with the outputs that write and spread it. It is in the document
+  /// like any other, so that later grants get higher Lamport counters in every process of the
+  /// owner.
   public mutating func bearerGrant(
     _ role: Role, for subject: NodeID, expiresAt: UInt64, at now: Instant
   ) -> (grant: SignedEntry, outputs: [Output]) {
@@ -151,13 +156,11 @@ extension ChannelState {
       .grant(
         Grant(
           subject: subject, role: role, expiresAt: expiresAt, epoch: currentEpoch, isBearer: true)))
-    let outputs = commit(at: now) { state, out in
-      state.apply(state.gossip.broadcast(grant, at: now), at: now, &out)
-    }
+    let outputs = commit(at: now) { state, out in state.commit([grant], as: .invite, &out) }
     return (grant, outputs)
   }
 
-  /// Shows the invite that this node came with.
+  /// Signs and sends the redemption of the invite that this node came with.
   public mutating func redeem(
     grant: [UInt8], secret: Identity, at now: Instant
   ) -> [Output] {
@@ -168,45 +171,51 @@ extension ChannelState {
     }
   }
 
-  func mayItself(_ capability: Capability) -> Bool {
-    ignoresOwnRole || may(capability, identity.id)
-  }
-
   // MARK: Signing
 
-  private mutating func sign(_ body: EntryBody) -> SignedEntry {
+  mutating func sign(_ body: EntryBody) -> SignedEntry {
     sequence &+= 1
-    // This node's own word of an earlier process may lie further ahead than one entry may raise
-    // the counter (`Document.lamportStep`): what it says now must count nonetheless.
+    // Own entries of an earlier process may lie further ahead than one entry may raise the counter
+    // (`Document.lamportStep`); new ones must still be newer than those.
     var known = max(
       gossip.document.lamport, gossip.document.newestLamport(of: identity.id))
-    // An invite's grant is in nobody's document by itself; what is granted after it comes after it.
+    // Entries on their way to the disk are not in the document yet.
+    known = max(known, signedLamport)
+    // A redeemed invite's grant may be in no document; a later grant must be newer than it.
     if case .grant(let grant) = body, !grant.isBearer {
       known = max(known, rights.newestWord(about: grant.subject))
     }
     let lamport = min(known &+ 1, Entry.lamportLimit)
+    signedLamport = lamport
     return SignedEntry.sign(
       Entry(author: identity.id, sequence: sequence, lamport: lamport, body: body),
       by: identity, in: channel)
   }
 
-  /// Says something new.
+  /// Signs an entry and sends it to everyone without waiting for the disk.
   mutating func signAndBroadcast(_ body: EntryBody, at now: Instant, _ out: inout [Output]) {
     let entry = sign(body)
-    lastPublished = entry.id
     apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
-  /// Says anew what this node is.
+  /// What this node reports about itself: it does not speak outside a call, nor without the right
+  /// to send audio, whatever its microphone hears.
+  var ownPresence: Presence {
+    var presence = own
+    if own.call == nil || !mayItself(.sendAudio) { presence.flags.remove(.speaking) }
+    return presence
+  }
+
+  /// Signs and sends a new presence.
   mutating func signPresence(at now: Instant, _ out: inout [Output]) {
     presenceDueAt = nil
     presenceSentAt = now
-    let entry = sign(.presence(own))
+    let entry = sign(.presence(ownPresence))
     ownEntry = entry
     apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
-  /// Says anew whom this node hears.
+  /// Signs and sends a new neighbour report.
   mutating func publishReport(at now: Instant, _ out: inout [Output]) {
     reportDueAt = nil
     let neighbourReport = NeighbourReport(

@@ -2,9 +2,10 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// What follows from the document and the links: rights, roster, call, and this node's own part.
+/// The derivation of rights, roster and call from the document and the links, and this node's part
+/// in them.
 extension ChannelState {
-  /// Makes one change of any kind, then works out what follows from it.
+  /// Makes one change of any kind, then recomputes everything that depends on it.
   mutating func commit(
     at now: Instant, _ change: (inout ChannelState, inout [Output]) -> Void
   ) -> [Output] {
@@ -24,10 +25,19 @@ extension ChannelState {
     return out
   }
 
-  /// What follows may change what this node says, and that what follows; it ends after a few.
+  /// Recomputes until nothing changes any more. This ends: an entry that waited for rights is
+  /// admitted once, a call is left or taken over once, and an own presence is overtaken once by
+  /// each entry. `checkInvariants` reports a state that was not finished within the limit.
   private mutating func recomputeAll(at now: Instant, _ out: inout [Output]) {
-    for _ in 0..<4 where !changes.isEmpty { recompute(at: now, &out) }
+    for _ in 0..<Self.roundLimit {
+      if changes.isEmpty { return }
+      recompute(at: now, &out)
+    }
   }
+
+  /// Rounds that a hostile document may cost; honest ones take four at most (10,000 seeds of the
+  /// simulator).
+  private static let roundLimit = 8
 
   private mutating func recompute(at now: Instant, _ out: inout [Output]) {
     let pending = changes
@@ -81,12 +91,13 @@ extension ChannelState {
     }
     for member in departed { announceLeave(to: member, reason(of: member), &out) }
     for member in present { welcome(member, &out) }
-    // Who is heard by way of others has not gone with its link.
-    leaveMessages.removeAll { roster.index(of: $0) != nil }
+    // A member that others still hear has not left with its link.
+    for id in linkEnds.keys where roster.index(of: id) != nil { linkEnds[id] = nil }
   }
 
-  /// Everyone who can be reached, has said so in the run that can be reached, and may be here.
-  private func presentMembers() -> [Member] {
+  /// Every member that can be reached, has a presence of the process that can be reached, and has a
+  /// role.
+  func presentMembers() -> [Member] {
     var neighbourReport: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
     for entry in gossip.document.all(.presence) {
@@ -109,7 +120,7 @@ extension ChannelState {
       if let neighbour = neighbours[id], neighbour.bootID != presence.bootID { return nil }
       let role = rights.role(of: id, at: wallSeconds)
       guard role > .none, !gossip.document.quarantined.contains(id) else { return nil }
-      return Member(presence, of: id, role: role)
+      return Member(presence, of: id, role: role, settings: settings)
     }
   }
 
@@ -141,7 +152,8 @@ extension ChannelState {
   }
 
   private func reason(of member: Member) -> LeaveReason {
-    if refusal(of: member.id) != nil { return .removed }
+    // A removed node loses the others because of its own removal: they did nothing.
+    if refusal(of: member.id) != nil || isShutOut { return .removed }
     if let entry = gossip.document.newest(.presence, of: member.id),
       case .presence(let presence) = entry.entry.body, presence.flags.contains(.left)
     {
@@ -150,7 +162,15 @@ extension ChannelState {
     if let neighbour = neighbours[member.id], neighbour.bootID != member.bootID {
       return .replaced
     }
-    return leaveMessages.contains(member.id) ? .left : .crashed
+    return linkEnds[member.id] ?? .crashed
+  }
+
+  /// Whether this node was a member, as far as it knows, and is none any more.
+  private var isShutOut: Bool {
+    switch refusal(of: identity.id) {
+    case .removed, .expired, .equivocated: true
+    case .noGrant, .inviteOutdated, .unknown, nil: false
+    }
   }
 
   // MARK: Call
@@ -160,7 +180,7 @@ extension ChannelState {
     var active = activeCall
     if let mine = own.call {
       if let active, active.info.id != mine.id {
-        // Whoever comes over from another call has been talking since then.
+        // Seniority carries over from the call that merges into this one.
         own.call = Participation(id: active.info.id, joined: mine.joined)
       } else if active == nil || !mayItself(.joinCall) {
         own.call = nil
@@ -191,17 +211,48 @@ extension ChannelState {
   private mutating func view(
     _ active: ActiveCall?, gone: (member: NodeID, reason: LeaveReason)?, _ out: inout [Output]
   ) {
-    let events = CallView.events(from: call, to: active, isOver: isOver, gone: gone)
+    if isCatchingUp, call == nil, own.call == nil { return }
+    let events = CallView.events(
+      from: call, to: active, isOver: isOver,
+      hasMerged: call.map { hasMerged($0.info) } ?? false,
+      reason: { member in
+        if gone?.member == member { return gone?.reason ?? .left }
+        if member == identity.id { return isShutOut ? .removed : .left }
+        return refusal(of: member) == nil ? .left : .removed
+      })
     call = active
     out += events.map { .event($0) }
   }
 
-  private func isOver(_ id: CallID) -> Bool {
-    CallLedger.isOver(
-      id, claims: gossip.document.all(.claim), ends: gossip.document.all(.end), may: mayIn)
+  /// Whether one of a call's participants is now in an earlier one: the two have merged. A claim
+  /// that is not known yet is of an earlier call, too: a later one is claimed by its first
+  /// participant, whose claim comes before its presence.
+  private func hasMerged(_ old: CallInfo) -> Bool {
+    roster.keys.contains { id in
+      guard call?.participants.contains(id) ?? false,
+        case .presence(let presence)? = gossip.document.newest(.presence, of: id)?.entry.body,
+        let other = presence.call?.id, other != old.id, !isOver(other)
+      else { return false }
+      let info = CallLedger.info(
+        of: other, claims: callEntries(.claim), ends: callEntries(.end), may: mayIn)
+      return info.map { CallInfo.precedes($0, old) } ?? true
+    }
   }
 
-  private var activeCall: ActiveCall? {
+  /// The claim that the call of this node goes by: a new neighbour gets it before the presences
+  /// that name the call, and so hears of the right initiator first.
+  var leadingClaim: SignedEntry? {
+    guard let call else { return nil }
+    return CallLedger.leadingClaim(
+      of: call.info.id, claims: callEntries(.claim), ends: callEntries(.end), may: mayIn)
+  }
+
+  private func isOver(_ id: CallID) -> Bool {
+    CallLedger.isOver(
+      id, claims: callEntries(.claim), ends: callEntries(.end), may: mayIn)
+  }
+
+  var activeCall: ActiveCall? {
     var present: [(member: NodeID, participation: Participation)] = []
     for id in roster.keys {
       guard let entry = gossip.document.newest(.presence, of: id),
@@ -211,18 +262,25 @@ extension ChannelState {
     }
     if let mine = own.call { present.append((identity.id, mine)) }
     return CallLedger.active(
-      claims: gossip.document.all(.claim), ends: gossip.document.all(.end), present: present,
+      claims: callEntries(.claim), ends: callEntries(.end), present: present,
       may: mayIn)
   }
 
   private var mayIn: (Capability, NodeID) -> Bool { { may($0, $1) } }
 
-  // MARK: Telling
+  // MARK: Own presence
 
-  /// Says what has changed about this node: at once, but for who speaks, which may wait.
+  /// Publishes changes of this node's state: at once, except for the speaking flag, which is
+  /// rate-limited.
   private mutating func publishOwnState(at now: Instant, _ out: inout [Output]) {
     guard let ownEntry, case .presence(let published) = ownEntry.entry.body else { return }
+    let own = ownPresence
     guard published != own else {
+      presenceDueAt = nil
+      return
+    }
+    // Heard before the end of the call, it would look as if its initiator had only left it.
+    guard !pending.contains(where: { $0.subject == .callEnd }) else {
       presenceDueAt = nil
       return
     }

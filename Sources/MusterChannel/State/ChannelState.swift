@@ -2,26 +2,31 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// One channel as one member knows it: its document, who is there, what they may, and the call.
+/// One channel as one member knows it: its document, roster, rights and call.
 ///
-/// Everything follows from the document and from who can be reached: the same entries and the same
-/// links give the same roster and the same call on every node, in whatever order they came. What
-/// goes on between two nodes is in `ChannelState+Links`, what this node itself says in
-/// `ChannelState+Own`, and what follows from all that in `ChannelState+Settle`.
+/// Everything is derived from the document and from reachability: the same entries and links give
+/// the same roster and call on every node, in whatever order they arrived. Messages between
+/// neighbours are in `ChannelState+Links`, the entries of this node in `ChannelState+Own`, those
+/// that wait for the disk in `Commit`, and the derivation in `ChannelState+Recompute`.
 public struct ChannelState: Sendable {
   public enum Output: Equatable, Sendable {
     case send(Control, to: NodeID)
     case event(ChannelEvent)
-    /// An entry that outlives this process, and those that need not be remembered any more.
+    /// Entries of this node that must be durable before anyone hears of them: once they are
+    /// written, or cannot be, the host calls `finish`, which brings what follows. `Commit.swift`
+    /// says which entries these are, and why.
+    case commit([SignedEntry], then: CommitID)
+    /// An entry to write that others may hear of before.
     case keep(SignedEntry)
-    /// A kept message has been shown, or is not for this node: it is not to be shown again.
+    /// A written message has been shown, or is not for this node: later processes do not show it.
     case shown(EntryID)
+    /// Entries that later processes do not need.
     case forget([EntryID])
     /// The neighbour has not answered for too long: its link counts as down.
     case fail(NodeID)
   }
 
-  /// What a channel starts from.
+  /// The initial state of a channel.
   public struct Setup: Sendable {
     public var identity: Identity
     public var channel: ChannelID
@@ -31,11 +36,11 @@ public struct ChannelState: Sendable {
     public var bootID: UInt64
     public var entropy: Entropy
     public var seed: UInt64
-    /// What was remembered of an earlier process.
+    /// Entries that an earlier process has written.
     public var entries: [SignedEntry] = []
     /// Those messages among them that it had not shown before it ended.
     public var unshown: [EntryID] = []
-    package var flaw: MeshFlaw?
+    package var policy = ChannelPolicy.standard
 
     public init(
       identity: Identity, channel: ChannelID, genesis: SignedGenesis?, name: String,
@@ -53,7 +58,7 @@ public struct ChannelState: Sendable {
 
   /// A neighbour: a node with a link of its own to this one.
   struct Neighbour: Sendable {
-    /// The process at the other end: what an earlier one said of itself does not count.
+    /// The process at the other end; presences of other processes do not count for it.
     var bootID: UInt64
   }
 
@@ -64,51 +69,55 @@ public struct ChannelState: Sendable {
 
   let identity: Identity
   var entropy: Entropy
-  /// What this node says of itself, and the entry that last said so.
+  /// This node's state, and the entry that last published it.
   var own: Presence
   var ownEntry: SignedEntry?
   var presenceDueAt: Instant?
   var presenceSentAt: Instant?
   var reportDueAt: Instant?
-  /// What this node might do when it was last looked at.
+  /// This node's role at the last recomputation.
   var ownRole: Role
-  /// The entry that last said whom this node hears.
+  /// The neighbour report that this node published last.
   var ownReport: EntryID?
   var sequence: UInt64
+  /// The Lamport counter of the entry that this process signed last.
+  var signedLamport: UInt64 = 0
 
   var gossip: Gossip
   var detector: FailureDetector
   var rights: Rights
   var succession = Succession()
   var messages = MessageLog()
-  /// Messages that an earlier process was told of and had no time to show.
+  /// Messages that an earlier process received and had no time to show.
   var unshown: [SignedEntry] = []
   /// Messages whose authors have no right to write yet: their grants may still be on their way.
   var withheld: [SignedEntry] = []
 
   var neighbours = PeerTable<NodeID, Neighbour>()
-  /// Neighbours that said goodbye on the link itself; why they are gone if nothing else tells.
-  var leaveMessages: [NodeID] = []
+  /// Why the links of neighbours ended that closed or replaced them: the reason of their leaving
+  /// the channel if the document has none. `Limits.peersPerChannel` at most.
+  var linkEnds = PeerTable<NodeID, LeaveReason>()
   /// Everyone here but this node.
   var roster = PeerTable<NodeID, Member>()
-  /// What has changed since the last time everything was worked out.
+  /// Own entries on their way to the disk, in the order of their signing; `PendingCommit.limit` at
+  /// most.
+  var pending: [PendingCommit] = []
+  /// Inputs of the derivation that changed since the last recomputation.
   var changes = Changes()
-  /// Entries whose arrival everywhere ends this node's time here.
+  /// Own entries that every neighbour must have before this node may close its links.
   var lastWords: [EntryID] = []
   /// Milliseconds from boot time to wall time: for expiry and display only.
   var wallOffset: Int64 = 0
   /// When the next role expires, or rights are to be evaluated again for another reason.
   var expiryAt: Instant?
-  /// The entry that this node published last.
-  var lastPublished: EntryID?
-  /// A patched node, for tests of the others: it does what its role forbids.
-  package var ignoresOwnRole = false
+  private let policy: ChannelPolicy
 
   struct Changes: Sendable {
     var rights = true
     var reachability = true
     var call = true
-    /// This node's own word was overtaken by one of an earlier process of it.
+    /// A newer own presence of an earlier process has arrived: this process publishes its own
+    /// again.
     var ownIsOvertaken = false
 
     var isEmpty: Bool { !rights && !reachability && !call && !ownIsOvertaken }
@@ -123,16 +132,16 @@ public struct ChannelState: Sendable {
     var seeds = PRNG(seed: setup.seed)
     gossip = Gossip(
       channel: setup.channel, own: setup.identity.id, exempt: setup.genesis?.genesis.owner,
-      seed: seeds.next())
+      seed: seeds.next(), policy: setup.policy)
+    policy = setup.policy
     detector = FailureDetector(seed: seeds.next())
-    rights = Rights(channel: setup.channel, genesis: setup.genesis)
-    // A process never repeats a sequence of an earlier one that it may have forgotten.
+    rights = Rights(channel: setup.channel, genesis: setup.genesis, policy: setup.policy)
+    // 32 random bits: a process must not repeat sequence numbers of an earlier one, whose entries
+    // it may have lost.
     sequence = entropy.u64() & ~0xFFFF_FFFF
     own = Presence(
       bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
       call: nil, streams: [])
-    gossip.flaw = setup.flaw
-    rights.flaw = setup.flaw
     gossip.restore(setup.entries)
     let known = setup.entries.filter { $0.entry.body.kind == .message }
     let waiting = setup.unshown.sorted()
@@ -146,13 +155,15 @@ public struct ChannelState: Sendable {
     ownRole = rights.role(of: setup.identity.id, at: 0)
   }
 
-  // MARK: What is known
+  // MARK: Queries
 
   /// Everyone who can be reached, without this node, in the order of their ids.
   public var members: [Member] { roster.map(\.value) }
 
   public var ownMember: Member {
-    Member(own, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds))
+    Member(
+      ownPresence, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds),
+      settings: settings)
   }
 
   /// A member that can be reached.
@@ -160,13 +171,17 @@ public struct ChannelState: Sendable {
 
   public var isInCall: Bool { own.call != nil }
 
-  /// Whether this node has said its last word here.
+  /// Whether this node has left the channel.
   public var hasLeft: Bool { own.flags.contains(.left) }
 
-  /// Whether every neighbour has this node's newest word.
+  /// Whether every neighbour has acknowledged this node's newest entries.
   public var isSettled: Bool {
-    (lastWords + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isSettled($0) }
+    pending.isEmpty
+      && (lastWords + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isSettled($0) }
   }
+
+  /// The nodes at the other ends of this node's links, in the order of their ids.
+  package var neighbourIDs: [NodeID] { neighbours.keys }
 
   /// Neighbours that have not answered for a while.
   public var suspected: [NodeID] { detector.suspected }
@@ -204,15 +219,31 @@ public struct ChannelState: Sendable {
     rights.members(at: wallSeconds)
   }
 
-  /// What a member may do, as the document says by now.
+  /// The role of a member at the time of the last input.
   public func role(of member: NodeID) -> Role { rights.role(of: member, at: wallSeconds) }
 
-  /// Whether a member may do something, as the document says by now.
+  /// Whether the role of a member permits something at the time of the last input.
   public func may(_ capability: Capability, _ member: NodeID) -> Bool {
     rights.may(capability, member, at: wallSeconds)
   }
 
-  /// Why `peer` is not taken for a member; nil when it is one.
+  /// Whether this node does something: whether its role permits it, unless a test says otherwise.
+  public func mayItself(_ capability: Capability) -> Bool {
+    policy.permits(may(capability, identity.id), true)
+  }
+
+  /// While a new neighbour's part of the document is on its way, an unknown call is not reported
+  /// yet, and none is to be started: members who have long been in it are then its participants
+  /// from the first event on. Nil at other times, and once this node is in a call itself.
+  public internal(set) var catchesUpUntil: Instant?
+
+  /// How long that is: some round trips of a LAN. Longer ones are not waited for, since it delays
+  /// the joining of a call.
+  static let catchUpTime = Duration.milliseconds(50)
+
+  var isCatchingUp: Bool { catchesUpUntil.map { wallNow < $0 } ?? false }
+
+  /// The reason for which `peer` is not a member; nil when it is one.
   public func refusal(of peer: NodeID) -> Refusal? {
     if gossip.document.quarantined.contains(peer) { return .equivocated }
     return rights.refusal(of: peer, at: wallSeconds)
@@ -256,7 +287,6 @@ public struct ChannelState: Sendable {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))
     next = soonest(next, soonest(succession.deadline, messages.deadline))
-    next = soonest(next, expiryAt)
-    return next
+    return soonest(next, soonest(expiryAt, catchesUpUntil))
   }
 }

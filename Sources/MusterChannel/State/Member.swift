@@ -4,12 +4,12 @@ import MusterWire
 /// A member of a channel as the others see it, made safe to show.
 public struct Member: Equatable, Sendable {
   public var id: NodeID
-  /// What the member calls itself, sanitised; its short id when nothing is left of that.
+  /// The display name, sanitised; the short id when nothing is left of it.
   public var name: String
   public var role: Role
   /// With `inCall` exactly when it is in a call.
   public var flags: MemberFlags
-  /// The call that it says it is in.
+  /// The call that its presence names; nil outside calls.
   public var call: CallID?
   /// The video streams on offer, in rising order.
   public var streams: [StreamOffer]
@@ -30,12 +30,16 @@ public struct Member: Equatable, Sendable {
 
   public var isInCall: Bool { call != nil }
 
-  /// What a presence says, with everything that contradicts itself left out.
-  public init(_ presence: Presence, of id: NodeID, role: Role) {
+  /// What a presence says, without what contradicts itself or the role: nobody speaks outside a
+  /// call, or without the right to send audio.
+  public init(_ presence: Presence, of id: NodeID, role: Role, settings: ChannelSettings) {
+    var flags = presence.flags
+    if presence.call == nil { flags.remove(.inCall) } else { flags.insert(.inCall) }
+    if presence.call == nil || !Capability.sendAudio.isAllowed(to: role, in: settings) {
+      flags.remove(.speaking)
+    }
     self.init(
-      id: id, name: Self.shownName(presence.name, of: id), role: role,
-      flags: presence.call == nil
-        ? presence.flags.subtracting(.inCall) : presence.flags.union(.inCall),
+      id: id, name: Self.shownName(presence.name, of: id), role: role, flags: flags,
       call: presence.call?.id, streams: presence.streams.map(Self.usable), bootID: presence.bootID)
   }
 
@@ -65,11 +69,11 @@ public struct Member: Equatable, Sendable {
 
 /// Why a member is gone.
 public enum LeaveReason: String, Sendable {
-  /// It said so.
+  /// It left in order.
   case left
-  /// It fell silent.
+  /// It stopped answering, and nobody who can be reached hears it.
   case crashed
-  /// The owner took away its right to be there.
+  /// An owner took away its role, or that of this node, which parts it from everybody.
   case removed
   /// It started again as another process.
   case replaced
@@ -82,29 +86,31 @@ public enum ChannelEvent: Equatable, Sendable {
   case memberLeft(Member, LeaveReason)
   /// A call is on; those who are in it already are its participants and do not join again.
   case callStarted(ActiveCall)
-  /// The call as it is with the one who joined.
+  /// The call after the member joined.
   case callJoined(ActiveCall, NodeID)
-  /// The call as it is without the one who left.
+  /// The call after the participant left.
   case callLeft(ActiveCall, NodeID, LeaveReason)
   /// The same call under another initiator.
   case callHandedOver(ActiveCall)
   /// Over, by one of `CallEndReason`.
   case callEnded(CallInfo, reason: String)
   case message(TextMessage)
-  /// The others do not take this node for a member.
+  /// Others refuse this node as a member.
   case refused(Refusal)
   /// The owner has changed the channel's key.
   case keyChanged(epoch: UInt32)
-  /// This node itself may do more or less than before.
+  /// Something of this node's own could not be written, and nobody has heard of it.
+  case commitFailed(CommitSubject)
+  /// The role of this node has changed.
   case ownRoleChanged(Role)
 }
 
 /// Why a call is over for this node.
 public enum CallEndReason {
-  /// The initiator left it; it never comes back.
+  /// Its initiator ended it; it never comes back.
   public static let ended = "ended"
-  /// Nobody that this node can hear is in it any more.
+  /// No member that can be reached is in it any more.
   public static let empty = "empty"
-  /// An earlier call became known, and all move over to that.
+  /// An earlier call became known, and its participants move over to that.
   public static let merged = "merged"
 }

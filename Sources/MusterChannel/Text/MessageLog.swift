@@ -1,10 +1,10 @@
 import MusterBase
 import MusterWire
 
-/// Shows every message once, causes before effects.
+/// Delivers every message once, in causal order.
 ///
-/// What came before a message is named in it (its predecessors); what arrives in one burst comes
-/// out in the order of the document. A predecessor that does not come is waited for a while only.
+/// Each message names its predecessors; messages of one burst are delivered in document order. The
+/// wait for a missing predecessor is bounded.
 public struct MessageLog: Sendable {
   /// Messages of one burst are gathered for this long, and then shown in their order.
   public static let gathering = Duration.milliseconds(30)
@@ -32,7 +32,7 @@ public struct MessageLog: Sendable {
 
   public init() {}
 
-  /// Takes in what an earlier process has shown.
+  /// Restores the messages that an earlier process has delivered.
   public mutating func restore(_ entries: [SignedEntry]) {
     for entry in entries.sorted() {
       guard case .message(let message) = entry.entry.body else { continue }
@@ -41,7 +41,7 @@ public struct MessageLog: Sendable {
     }
   }
 
-  /// Takes in a new message; what may now be shown, in the order.
+  /// Takes in a new message; returns the messages that can now be delivered, in order.
   public mutating func insert(_ entry: SignedEntry, at now: Instant) -> [SignedEntry] {
     guard case .message(let message) = entry.entry.body, !shown.contains(entry.id.prefix) else {
       return []
@@ -55,14 +55,14 @@ public struct MessageLog: Sendable {
     return overflow + tick(at: now)
   }
 
-  /// What may now be shown, in the order.
+  /// The messages that can now be delivered, in order.
   public mutating func tick(at now: Instant) -> [SignedEntry] {
     guard let deadline, deadline <= now else { return [] }
     let gathered = waiting.lastIndex { now - $0.arrived >= Self.gathering } ?? -1
     var ready: [SignedEntry] = []
     var kept: [Waiting] = []
     for (index, item) in waiting.enumerated() {
-      // What precedes a gathered message goes with it, however late it came.
+      // Messages ordered before a gathered one are delivered with it, however late they came.
       if index <= gathered, isFree(item) || patienceEnd(item) <= now {
         ready.append(show(item))
       } else {
@@ -77,7 +77,8 @@ public struct MessageLog: Sendable {
   }
 
   /// The newest messages that no other follows, for the next own message: those shown, and those
-  /// that only have to be gathered. So whoever names what does not exist delays itself alone.
+  /// that only wait for the rest of their burst. A message with an invented predecessor thus delays
+  /// only itself.
   public var heads: [UInt64] {
     var front = front
     var coming = RecentIDs(capacity: Limits.messages)
@@ -110,7 +111,22 @@ public struct MessageLog: Sendable {
     return low
   }
 
-  /// The messages that nobody follows.
+  /// What contradicts itself in this log; empty when all is well. For tests.
+  package func checkInvariants() -> [String] {
+    var faults: [String] = []
+    if waiting.count > Limits.messages { faults.append("\(waiting.count) messages wait") }
+    if waiting.isEmpty != (deadline == nil) { faults.append("messages wait without a time") }
+    if !zip(waiting, waiting.dropFirst()).allSatisfy({ $0.entry < $1.entry }) {
+      faults.append("messages wait out of order")
+    }
+    if waiting.contains(where: { shown.contains($0.entry.id.prefix) }) {
+      faults.append("a message that was shown waits")
+    }
+    if front.heads.count > Message.predecessorLimit { faults.append("too many heads") }
+    return faults
+  }
+
+  /// The messages without a known successor.
   private struct Front: Sendable {
     /// In the order; at most `Message.predecessorLimit`.
     var heads: [SignedEntry] = []

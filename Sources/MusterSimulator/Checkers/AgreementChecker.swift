@@ -2,10 +2,10 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Those who can reach each other over links agree: about who is there, in which role, about the
-/// call, and about every entry of the channel's document.
+/// Nodes that reach each other over links agree about the roster with its roles, the call, and every
+/// entry of the channel's document.
 public enum AgreementChecker {
-  /// One node's picture of its channel.
+  /// One node's view of its channel.
   public struct View: Equatable, Sendable {
     public var own: Member
     /// Everyone else that it knows to be there, by id.
@@ -113,7 +113,7 @@ public enum AgreementChecker {
     }
   }
 
-  /// Who speaks right now is always a little old.
+  /// The speaking flag is rate-limited, so that views may differ in it.
   private static func settled(_ member: Member) -> Member {
     var member = member
     member.flags.remove(.speaking)

@@ -7,7 +7,7 @@ import MusterWire
 /// An end covers its author's claim of its term and all claims of terms before: a successor on the
 /// other side of a partition, with a higher term, goes on, and so does another claim of that term.
 public struct CallChecker: Sendable {
-  /// Who claimed a call under which term, or ended it.
+  /// A claim or an end: the call, the term and the author.
   public struct Word: Equatable, Sendable {
     public var call: CallID
     public var term: UInt32
@@ -39,34 +39,27 @@ public struct CallChecker: Sendable {
       started: UInt64(started.count), ended: UInt64(ended.count), handedOver: UInt64(terms.count))
   }
 
-  // MARK: What nodes learn
+  // MARK: Entries on disks
 
-  /// A node has a claim in its document now.
+  /// A host has a claim on its disk now.
   public mutating func learnt(claim: Word, at index: Int) {
     if claim.term == 1, !started.contains(claim.call) { started.append(claim.call) }
     if claim.term > 1, !terms.contains(claim) { terms.append(claim) }
     if !memories[index].claims.contains(claim) { memories[index].claims.append(claim) }
   }
 
-  /// A node has an end in its document now.
+  /// A host has an end on its disk now.
   public mutating func learnt(end: Word, at index: Int) {
     if !ended.contains(end.call) { ended.append(end.call) }
     if !memories[index].ends.contains(end) { memories[index].ends.append(end) }
   }
 
-  /// The initiator leaves its call by command: whatever it then writes down, it knows that.
-  public mutating func ended(_ call: CallInfo, at index: Int) {
-    let word = Word(call: call.id, term: call.term, author: call.initiator)
-    learnt(claim: word, at: index)
-    learnt(end: word, at: index)
-  }
-
   /// A host has lost its memory.
   public mutating func forgot(_ index: Int) { memories[index] = Memory() }
 
-  // MARK: What nodes see
+  // MARK: Active calls
 
-  /// What is wrong with a call that a node takes to be on.
+  /// The fault of a call that a node takes for active; nil when it has none.
   public func seen(_ call: CallInfo, at index: Int) -> String? {
     let memory = memories[index]
     let end = memory.ends.first { end in

@@ -17,7 +17,7 @@ public struct DeliveryChecker: Sendable {
 
   public init() {}
 
-  /// What is wrong with a packet of sound that node `receiver` got over its link to `sender`.
+  /// The fault of an audio packet that node `receiver` got over its link to `sender`; nil for none.
   public mutating func played(_ packet: [UInt8], from sender: Int, at receiver: Int) -> String? {
     guard let token = AudioToken(packet) else {
       return "sound that nobody made, \(packet.count) bytes"

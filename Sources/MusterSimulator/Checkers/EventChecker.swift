@@ -2,8 +2,8 @@ import MusterBase
 import MusterChannel
 import MusterCore
 
-/// Events tell the whole story once: members join before they change or leave, a call starts before
-/// it ends, links come up before they go down, and whoever adds all that up has what the node has.
+/// Events are complete and consistent: members join before they change or leave, a call starts
+/// before it ends, links come up before they go down, and together they add up to the node's state.
 public struct EventChecker: Sendable {
   private var members = PeerTable<NodeID, Member>()
   private var call: ActiveCall?
@@ -25,7 +25,7 @@ public struct EventChecker: Sendable {
     links = []
   }
 
-  /// What is wrong with an event, coming after all the others.
+  /// The fault of an event that follows all earlier ones; nil when it has none.
   public mutating func saw(_ event: NodeEvent) -> String? {
     switch event {
     case .channel(let event): return saw(event)
@@ -43,7 +43,7 @@ public struct EventChecker: Sendable {
     return nil
   }
 
-  /// What is wrong with an event of the channel.
+  /// The fault of an event of the channel; nil when it has none.
   public mutating func saw(_ event: ChannelEvent) -> String? {
     switch event {
     case .memberJoined(let member):
@@ -56,7 +56,7 @@ public struct EventChecker: Sendable {
     case .memberLeft(let member, _):
       if members[member.id] == nil { return "\(member.name) leaves twice" }
       members[member.id] = nil
-    case .ownRoleChanged: break
+    case .ownRoleChanged, .commitFailed: break
     case .keyChanged(let number):
       if number <= epoch { return "key \(number) comes after key \(epoch)" }
       epoch = number

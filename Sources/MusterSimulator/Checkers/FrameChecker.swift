@@ -37,7 +37,7 @@ public struct FrameChecker: Sendable {
     for sender in 0..<nodes { ended(from: sender, at: receiver) }
   }
 
-  /// What is wrong with a frame that node `receiver` got over its link to `sender`.
+  /// The fault of a frame that node `receiver` got over its link to `sender`; nil for none.
   public mutating func shown(
     _ frame: [UInt8], of stream: StreamID = .camera, layer: Int, from sender: Int,
     at receiver: Int

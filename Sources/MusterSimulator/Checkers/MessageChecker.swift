@@ -15,7 +15,7 @@ public struct MessageChecker: Sendable {
     }
   }
 
-  /// What somebody says.
+  /// A message as its author sent it.
   public struct Word: Equatable, Sendable {
     public var text: String
     public var id: EntryID
@@ -79,8 +79,8 @@ public struct MessageChecker: Sendable {
 
   // MARK: What happens
 
-  /// A node says something; its entry is kept at the same moment. `isUnproven`: it does not know
-  /// itself that it may.
+  /// A node sends a message, which is on its disk at the same moment. `isUnproven`: it does not know
+  /// of its own right to.
   public mutating func sent(
     _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {
@@ -100,8 +100,22 @@ public struct MessageChecker: Sendable {
       Copy(reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven))
   }
 
-  /// What is wrong with a message that a node, `own`, shows; `mayWrite` are the rights as that node
-  /// knows them.
+  /// A reader's process died before it had written the message: it is as if it had never come.
+  public mutating func lost(_ id: EntryID, at reader: Reader) {
+    guard let number = numbers[id] else { return }
+    messages[number].copies.removeAll { $0.reader == reader }
+  }
+
+  /// A reader's disk has the message, but not that it was shown: it may be shown once more, after
+  /// messages that follow it.
+  public mutating func forgotten(_ id: EntryID, at reader: Reader) {
+    guard let number = numbers[id], let copy = index(of: reader, number) else { return }
+    messages[number].copies[copy].shownAt = nil
+    messages[number].copies[copy].isUnproven = true
+  }
+
+  /// The fault of a message that the node `own` shows, nil when it has none; `mayWrite` are the
+  /// rights as that node knows them.
   public mutating func shown(
     _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant,
     mayWrite: (NodeID) -> Bool = { _ in true }
@@ -141,7 +155,7 @@ public struct MessageChecker: Sendable {
       else { return false }
       let other = messages[later].copies[position]
       guard let shownAt = other.shownAt else { return false }
-      // Who has waited long enough need not wait for what has not come.
+      // The wait for a missing predecessor is bounded (`MessageLog.patience`).
       return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience
     }
   }
@@ -150,7 +164,7 @@ public struct MessageChecker: Sendable {
     messages[number].copies.firstIndex { $0.reader == reader }
   }
 
-  // MARK: What must have happened
+  // MARK: Completeness
 
   /// The messages that somebody of `readers` has got, and so all of them must, by number. Of more
   /// than a document holds for certain, only those that somebody `stillHolds`.
@@ -166,7 +180,7 @@ public struct MessageChecker: Sendable {
     }
   }
 
-  /// What is missing from, or twice in, what a node can read of these messages.
+  /// A required message that a node's history lacks, or one that it has twice; nil for neither.
   public func fault(
     in history: [EntryID], of own: NodeID, among required: [Int], isAuthor: (NodeID) -> Bool
   ) -> String? {

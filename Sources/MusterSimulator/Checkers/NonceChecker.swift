@@ -10,7 +10,7 @@ public struct NonceChecker: Sendable {
 
   public init() {}
 
-  /// What is wrong with a datagram that a node sends.
+  /// The fault of a datagram that a node sends; nil when it has none.
   public mutating func sent(_ datagram: [UInt8]) -> String? {
     guard DatagramKind(of: datagram) == .data else { return nil }
     var reader = Reader(datagram.dropFirst())

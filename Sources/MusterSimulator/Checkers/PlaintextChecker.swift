@@ -28,7 +28,7 @@ public struct PlaintextChecker: Sendable {
     filter |= 1 << (word & 63)
   }
 
-  /// What is wrong with a datagram that a node sends.
+  /// The fault of a datagram that a node sends; nil when it has none.
   public func sent(_ datagram: [UInt8]) -> String? {
     var window: UInt64 = 0
     var seen = 0

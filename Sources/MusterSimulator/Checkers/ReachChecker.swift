@@ -6,7 +6,7 @@ public struct ReachChecker: Equatable, Sendable {
   /// What counts of the network.
   public struct Layout: Equatable, Sendable {
     public var kinds: [NATKind]
-    /// Pairs of homes between which nothing passes.
+    /// Pairs of homes that are cut apart.
     public var cuts: [[Int]]
     /// By member, its home; nil for one that is not there.
     public var members: [Int?]

@@ -37,7 +37,7 @@ public struct RoleChecker: Sendable {
   private var words = PeerTable<NodeID, [Word]>()
   /// The newest change of the key that shut a member out.
   private var removals = PeerTable<NodeID, Order>()
-  /// Those of whom several invites are about: which one counts is for the document to say.
+  /// Members with several invites: the document decides which one counts.
   private var ambiguous: [NodeID] = []
   /// The owner's changes of the key so far.
   public private(set) var epoch: UInt32 = 0
@@ -50,7 +50,7 @@ public struct RoleChecker: Sendable {
     self.settings = settings
   }
 
-  // MARK: What owners say
+  // MARK: Grants
 
   /// An owner grants a role directly.
   public mutating func granted(
@@ -86,9 +86,9 @@ public struct RoleChecker: Sendable {
     words[member] = known
   }
 
-  // MARK: What follows
+  // MARK: Expected roles
 
-  /// Whether it cannot be told from the commands alone which role the member has.
+  /// Whether the commands alone do not determine the member's role.
   public func isAmbiguous(_ member: NodeID) -> Bool { ambiguous.contains(member) }
 
   /// The role that a member has once everyone knows everything.

@@ -18,7 +18,7 @@ public struct SilenceChecker: Sendable {
 
   public init(members: [Address]) { self.members = members }
 
-  /// A stranger sends something; `source` may be the forged address of a member.
+  /// The attacker sends something; `source` may be the forged address of a member.
   public mutating func injected(_ datagram: [UInt8], from source: Address) {
     guard !members.contains(source) else { return }
     switch DatagramKind(of: datagram) {
@@ -30,7 +30,7 @@ public struct SilenceChecker: Sendable {
     }
   }
 
-  /// What is wrong with a datagram that a node sends.
+  /// The fault of a datagram that a node sends; nil when it has none.
   public mutating func sent(_ datagram: [UInt8], to address: Address) -> String? {
     if members.contains(address) { return nil }
     let kind = DatagramKind(of: datagram)

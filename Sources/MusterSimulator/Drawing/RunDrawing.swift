@@ -10,7 +10,7 @@ struct RunDrawing {
   private static let lane = 46.0
   private static let plot = 1160.0
   private static let legendHeight = 96.0
-  /// Of calls, in the order of their appearance; told apart by colour-blind eyes too (Okabe, Ito).
+  /// Colours of calls in order of appearance, distinct for colour-blind readers (Okabe, Ito).
   private static let colours = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#6b4c9a",
   ]
@@ -19,7 +19,7 @@ struct RunDrawing {
   private var svg: SVG
   private var calls: [CallID] = []
 
-  /// The picture of a run that has ended.
+  /// The drawing of a finished run.
   static func svg(of run: Simulation) -> String {
     var drawing = RunDrawing(run)
     drawing.draw()

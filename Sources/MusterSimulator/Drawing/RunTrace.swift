@@ -46,7 +46,7 @@ struct RunTrace: Sendable {
   }
 
   private static let rows = 4
-  /// A longer run is drawn in part: a picture of more is of no use to anybody.
+  /// Longer runs are drawn up to this length, which still fits on a screen.
   static let markLimit = 20_000
 
   let isOn: Bool

@@ -1,4 +1,4 @@
-/// A picture as text: elements one after the other, with everything escaped that is not markup.
+/// An SVG document under construction; text is escaped.
 public struct SVG: Sendable {
   public let width: Int
   public let height: Int
@@ -54,7 +54,7 @@ public struct SVG: Sendable {
     body += "\(escaped(text))</text>\n"
   }
 
-  /// The whole picture, in need of nothing else.
+  /// The complete document, without external references.
   public var document: String {
     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(width)\" height=\"\(height)\" "
       + "viewBox=\"0 0 \(width) \(height)\" font-family=\"sans-serif\">\n"

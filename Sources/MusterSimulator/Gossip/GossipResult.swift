@@ -10,7 +10,7 @@ public struct GossipOptions: Equatable, Sendable {
   public var seed: UInt64
   /// The part of datagrams lost.
   public var loss: Double
-  /// Pieces of news, one after the other.
+  /// The number of updates, one after the other.
   public var updates: Int
 
   public init(
@@ -24,7 +24,7 @@ public struct GossipOptions: Equatable, Sendable {
   }
 }
 
-/// How far and how fast news went, and what that cost.
+/// The reach, speed and cost of updates.
 public struct GossipResult: Equatable, Sendable {
   public var nodes: Int
   public var degree: Int
@@ -32,7 +32,7 @@ public struct GossipResult: Equatable, Sendable {
   public var updates = 0
   /// Whether all of it reached all nodes.
   public var reachedAll = true
-  /// From being said to being known, over all nodes and all news.
+  /// Latency from an update to its arrival, over all nodes and updates.
   public var median: Duration = .zero
   public var p99: Duration = .zero
   /// Until the last node knew, the worst of all.
@@ -40,7 +40,7 @@ public struct GossipResult: Equatable, Sendable {
   /// Sent by one node on average, IP and UDP headers included, beyond what it sends anyway.
   public var bytesPerUpdate = 0.0
   public var datagramsPerUpdate = 0.0
-  /// Sent by one node while there is no news.
+  /// Bytes per second that one node sends while nothing changes.
   public var idleBytesPerSecond: Double
 
   private var delays: [Duration] = []

@@ -26,13 +26,13 @@ public struct GossipSimulation: Sendable {
     var gossip: Gossip
     /// The earliest wake that is in the queue.
     var wakeAt: Instant?
-    /// Delay of the way to each neighbour, as in the graph.
+    /// Delay of the path to each neighbour, as in the graph.
     let delays: [Duration]
     var presence: Presence
     var sequence: UInt64 = 2
   }
 
-  /// The news that is on its way.
+  /// The update that is spreading.
   private struct News: Sendable {
     let id: EntryID
     let at: Instant
@@ -47,7 +47,7 @@ public struct GossipSimulation: Sendable {
   /// Links are up and compared by then.
   static let warmUp = Duration.seconds(5)
   static let idleTime = Duration.seconds(10)
-  /// News, and what it costs, is counted for so long.
+  /// How long an update and its cost are measured.
   static let window = Duration.seconds(3)
   static let patience = Duration.seconds(30)
 
@@ -102,7 +102,7 @@ public struct GossipSimulation: Sendable {
     return simulation.run()
   }
 
-  /// Runs until every piece of news is everywhere, or has had its time.
+  /// Runs until every update is everywhere, or its time is over.
   public mutating func run() -> GossipResult {
     for index in hosts.indices {
       for neighbour in graph.neighbours[index] {
@@ -121,7 +121,7 @@ public struct GossipSimulation: Sendable {
     return result
   }
 
-  // MARK: News
+  // MARK: Updates
 
   private mutating func broadcast(_ result: inout GossipResult) {
     let (bytesBefore, datagramsBefore, start) = (bytes, datagrams, now)

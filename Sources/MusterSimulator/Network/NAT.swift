@@ -12,7 +12,7 @@ public enum NATKind: String, CaseIterable, Sendable {
   case preserving
   /// Another port outside for each destination, and open to that one only.
   case random
-  /// No UDP either way.
+  /// UDP is blocked in both directions.
   case blocked
 }
 
@@ -89,7 +89,7 @@ public struct NAT: Sendable {
     return Address(host: outside, port: mappings[index].port)
   }
 
-  /// To whom inside a datagram goes that has come to `address`; nil when it is dropped.
+  /// The inside address that an arriving datagram is translated to; nil when it is dropped.
   public mutating func enter(
     from remote: Address, to address: Address, at now: Instant
   ) -> Address? {
@@ -116,7 +116,7 @@ public struct NAT: Sendable {
     rebind()
   }
 
-  /// Another router stands in its place, which knows nothing of what went through this one.
+  /// Replaces the router with one that has no mappings.
   public mutating func become(_ other: NATKind) {
     kind = other
     rebind()

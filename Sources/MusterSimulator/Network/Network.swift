@@ -16,7 +16,7 @@ public struct Network: Sendable {
     }
   }
 
-  /// What became of datagrams.
+  /// Datagrams by their fate.
   public struct Counters: Equatable, Sendable {
     public var sent: UInt64 = 0
     public var delivered: UInt64 = 0
@@ -33,7 +33,7 @@ public struct Network: Sendable {
 
   private var hosts = PeerTable<Address, Int>()
   private let addresses: [Address]
-  /// Row by row the ways from one host to all others; the last row is for senders from outside.
+  /// Path conditions row by row, from one host to all others; the last row is for outside senders.
   private var paths: [Path]
   /// Hosts of different groups do not hear each other; the last is where outsiders are.
   private var groups: [Int]
@@ -86,7 +86,7 @@ public struct Network: Sendable {
 
   // MARK: Faults
 
-  /// Changes one direction between two hosts; what is on its way already is left alone.
+  /// Changes one direction between two hosts; datagrams in flight are not affected.
   public mutating func setConditions(
     _ conditions: PathConditions, from sender: Address, to receiver: Address
   ) {
@@ -100,7 +100,7 @@ public struct Network: Sendable {
     change(sender, receiver) { $0.isBlocked = isBlocked }
   }
 
-  /// Stops everything in one direction between two hosts for good: there is no such way.
+  /// Removes one direction between two hosts for the whole run.
   public mutating func sever(from sender: Address, to receiver: Address) {
     change(sender, receiver) { $0.isSevered = true }
   }

@@ -5,16 +5,16 @@ public enum NetworkShape: String, CaseIterable, Sendable {
   /// Between any two.
   case full
   case chain, star, ring
-  /// A tree and some more ways at random, so that it is connected.
+  /// A random connected graph: a tree with further edges.
   case random
 }
 
-/// The pairs of hosts with a way between them.
+/// The pairs of hosts with a direct path.
 struct PathMap: Sendable {
   let count: Int
   private var cells: [Bool]
 
-  /// A map of some shape; who stands where in it is drawn.
+  /// A map of some shape; the positions of the hosts in it are random.
   init(_ shape: NetworkShape, count: Int, _ prng: inout PRNG) {
     self.count = count
     cells = Array(repeating: shape == .full, count: count * count)

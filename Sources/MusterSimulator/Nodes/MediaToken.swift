@@ -17,7 +17,7 @@ public enum Marker {
   }
 }
 
-/// What a synthetic frame says of itself in place of a picture: who made it and what it refers to.
+/// The content of a synthetic frame: its sender, its number and the frames that it refers to.
 public struct FrameToken: Equatable, Sendable {
   public var sender: UInt8
   /// Which run of the sender.
@@ -96,7 +96,7 @@ public struct FrameToken: Equatable, Sendable {
   }
 }
 
-/// What a synthetic packet of sound says of itself.
+/// The content of a synthetic audio packet.
 public struct AudioToken: Equatable, Sendable {
   /// As Opus at 32 kbit/s with 20 ms a packet.
   public static let packetBytes = 80

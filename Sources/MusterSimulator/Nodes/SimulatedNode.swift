@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterWire
@@ -20,7 +21,7 @@ struct SimulatedNode: Sendable {
   let clockOffset: Duration
 
   var identity: Identity
-  var disk = Disk()
+  var disk: Disk
   /// Counts the times that the disk was lost.
   var memory = 0
   /// The key that it came with.
@@ -36,23 +37,30 @@ struct SimulatedNode: Sendable {
   /// Whether the node wants to be in the channel; false from its leave to its return.
   var isInChannel = false
   var wantsCall: Bool
-  /// Whether this node's pictures and sound are switched off.
+  /// Whether this node's video and audio are muted.
   var isVideoMuted = false
   var isAudioMuted = false
-  /// What the process's events have told so far.
+  /// The state that the events of the process add up to.
   var events = EventChecker()
-  /// What it was told since it last entered why it is no member.
+  /// The refusals that it got since it last entered the channel.
   var refusals: [Refusal] = []
   /// When the process next wants to be called, in the simulation's time.
   private(set) var wakeAt: Instant?
+  /// Whether this node does what its role forbids.
+  var isLawless = false
+  /// Messages of this process that are on their way to the disk.
+  var drafts = PeerTable<EntryID, MessageChecker.Word>()
+  /// Whether it had an input since the checkers last looked.
+  private var hasActed = false
   /// Calls of `tick` at one point in time.
   private(set) var ticksInPlace = 0
   private var tickedAt: Instant?
 
   init(
     index: Int, address: Address, name: String, clockOffset: Duration, identity: Identity,
-    firstKey: EpochKey, wantsCall: Bool
+    firstKey: EpochKey, wantsCall: Bool, diskSeed: UInt64
   ) {
+    disk = Disk(seed: diskSeed)
     self.index = index
     self.address = address
     self.name = name
@@ -71,7 +79,7 @@ struct SimulatedNode: Sendable {
   /// Whether it has an invite that it has not shown yet.
   var showsInvite: Bool { usesInvite && !disk.holdsRedemption && invite != nil }
 
-  /// Who reads messages here.
+  /// This host as a reader of messages.
   var reader: MessageChecker.Reader { MessageChecker.Reader(index: index, memory: memory) }
 
   /// The simulation's time as this host's boot clock shows it.
@@ -95,7 +103,21 @@ struct SimulatedNode: Sendable {
     let clock = local(now)
     guard let (outputs, deadline) = node?.apply({ body(&$0, clock) }) else { return [] }
     wakeAt = deadline.map { max(now, $0.advanced(by: .zero - clockOffset)) }
+    hasActed = true
     return outputs
+  }
+
+  /// Hands the process the outcome of a commit.
+  mutating func finish(
+    _ commit: CommitID, isDurable: Bool, at now: Instant
+  ) -> [Node.Output] {
+    call(at: now) { $0.finish(commit, isDurable: isDurable, at: $1) }
+  }
+
+  /// Whether the process had an input since this was last asked.
+  mutating func takeHasActed() -> Bool {
+    defer { hasActed = false }
+    return hasActed && node != nil
   }
 
   /// Calls `tick` and counts how often it was called without time going on.
@@ -105,10 +127,12 @@ struct SimulatedNode: Sendable {
     return call(at: now) { $0.tick(at: $1) }
   }
 
-  mutating func stop() {
+  /// Ends the process; what its disk made of its last writes is returned.
+  mutating func stop() -> Disk.Crash {
     node = nil
     wakeAt = nil
     isInChannel = false
+    return disk.crash()
   }
 }
 

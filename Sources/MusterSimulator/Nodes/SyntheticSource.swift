@@ -105,6 +105,7 @@ struct SyntheticStream: Sendable {
     if encoders.indices.contains(layer) { encoders[layer].needsKeyframe = true }
   }
 
+  /// One video frame, encoded in every requested layer.
   mutating func frames(capturedAt: Instant, _ prng: inout PRNG) -> [EncodedFrame] {
     var frames: [EncodedFrame] = []
     for layer in encoded where layers.indices.contains(layer) {

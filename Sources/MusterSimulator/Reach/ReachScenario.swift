@@ -1,6 +1,6 @@
 import MusterBase
 
-/// What is drawn from the seed before a run begins.
+/// The parameters of a run, drawn from the seed before it begins.
 struct ReachScenario: Sendable {
   static let fewestNodes = 2
   static let mostNodes = 9
@@ -22,7 +22,7 @@ struct ReachScenario: Sendable {
   let isLong: Bool
   let conditions: Conditions
 
-  /// How good the ways are.
+  /// The quality of paths between homes.
   struct Conditions: Sendable {
     var longestDelay: Duration
     var loss: Double

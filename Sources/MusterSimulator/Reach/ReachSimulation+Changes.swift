@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterDiscovery
 
-/// How the network changes, and who comes and goes.
+/// Changes of the network, and processes that come and go.
 extension ReachSimulation {
   /// One change of those that this run has.
   mutating func change() {
@@ -39,52 +39,52 @@ extension ReachSimulation {
 
   private mutating func move() -> Bool {
     let index = prng.below(nodes.count)
-    let homes = (0..<scenario.rendezvousHomes[0]).filter { $0 != internet.home(of: index) }
+    let homes = (0..<scenario.rendezvousHomes[0]).filter { $0 != network.home(of: index) }
     guard index != scenario.offering, !homes.isEmpty else { return false }
     let home = prng.one(of: homes)
-    internet.move(index, to: home)
-    nodes[index].address = internet.address(of: index)
+    network.move(index, to: home)
+    nodes[index].address = network.address(of: index)
     note(
       nodes[index].label,
-      "moves to home \(home), \(internet.kind(of: home).rawValue), at \(nodes[index].address)")
+      "moves to home \(home), \(network.kind(of: home).rawValue), at \(nodes[index].address)")
     schedule(.notice(index), in: prng.duration(.milliseconds(10), .milliseconds(500)))
     return true
   }
 
   /// A home with a router; nil where there is none.
   private mutating func routedHome() -> Int? {
-    let homes = (0..<internet.homeCount).filter { internet.kind(of: $0) != .none }
+    let homes = (0..<network.homeCount).filter { network.kind(of: $0) != .none }
     return homes.isEmpty ? nil : prng.one(of: homes)
   }
 
   private mutating func replaceRouter() -> Bool {
     guard let home = routedHome() else { return false }
-    let kind = ReachScenario.otherKind(than: internet.kind(of: home), &prng)
+    let kind = ReachScenario.otherKind(than: network.kind(of: home), &prng)
     note("--", "home \(home) has another router: \(kind.rawValue)")
-    internet.become(kind, at: home)
+    network.become(kind, at: home)
     return true
   }
 
   private mutating func rebind() -> Bool {
     guard let home = routedHome() else { return false }
     note("--", "the router of home \(home) forgets all")
-    internet.rebind(home)
+    network.rebind(home)
     return true
   }
 
   private mutating func renumber() -> Bool {
     guard let home = routedHome() else { return false }
     note("--", "home \(home) has another address")
-    internet.renumber(home)
+    network.renumber(home)
     return true
   }
 
   private mutating func cut() -> Bool {
-    let one = prng.below(internet.homeCount)
-    let other = prng.below(internet.homeCount)
-    guard one != other, !internet.isCut(one, other) else { return false }
+    let one = prng.below(network.homeCount)
+    let other = prng.below(network.homeCount)
+    guard one != other, !network.isCut(one, other) else { return false }
     note("--", "nothing passes between homes \(one) and \(other)")
-    internet.setCut(true, between: one, and: other)
+    network.setCut(true, between: one, and: other)
     cuts.append([min(one, other), max(one, other)])
     schedule(.mend(one, other), in: prng.duration(.seconds(1), .seconds(20)))
     return true
@@ -92,7 +92,7 @@ extension ReachSimulation {
 
   mutating func mend(_ one: Int, _ other: Int) {
     note("--", "homes \(one) and \(other) have a way again")
-    internet.setCut(false, between: one, and: other)
+    network.setCut(false, between: one, and: other)
     cuts.removeAll { $0 == [min(one, other), max(one, other)] }
   }
 
@@ -117,7 +117,7 @@ extension ReachSimulation {
     let index = prng.below(nodes.count)
     guard nodes[index].node != nil else { return false }
     note(nodes[index].label, "crashes")
-    nodes[index].stop()
+    _ = nodes[index].stop()
     schedule(.restart(index), in: prng.duration(.milliseconds(100), .seconds(7)))
     return true
   }

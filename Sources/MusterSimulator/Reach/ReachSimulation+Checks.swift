@@ -4,17 +4,17 @@ import MusterCore
 import MusterCrypto
 import MusterDiscovery
 
-/// Whether everyone is linked who can be, and nobody else.
+/// Checks that exactly those pairs are linked that can reach each other.
 extension ReachSimulation {
-  /// So long after the last change everyone who can reach each other must be linked.
+  /// After the last change, all pairs that can reach each other must be linked within this time.
   static let limit = Duration.seconds(10)
-  /// Sound on a link that stands comes four times as often.
+  /// A working link carries an audio packet every 250 ms.
   static let silence = Duration.seconds(2)
   /// All must have been well for so long in the end: longer than anyone believes in a link that is
   /// none. In some runs it is watched for `long`.
   static let rest = Duration.seconds(2)
   static let longRest = Duration.seconds(40)
-  /// What nodes make of a new link takes a moment to be known everywhere.
+  /// The consequences of a new link take a moment to spread.
   static let disputeLimit = Duration.seconds(2)
 
   mutating func check() {
@@ -52,19 +52,19 @@ extension ReachSimulation {
   private var layout: ReachChecker.Layout {
     var servers = rendezvous.filter { $0.server != nil }.map(\.home)
     if let offering = scenario.offering, nodes[offering].node != nil,
-      let home = internet.home(of: offering)
+      let home = network.home(of: offering)
     {
       servers.append(home)
     }
     return ReachChecker.Layout(
-      kinds: (0..<internet.homeCount).map { internet.kind(of: $0) }, cuts: cuts,
-      members: nodes.indices.map { nodes[$0].node == nil ? nil : internet.home(of: $0) },
+      kinds: (0..<network.homeCount).map { network.kind(of: $0) }, cuts: cuts,
+      members: nodes.indices.map { nodes[$0].node == nil ? nil : network.home(of: $0) },
       rendezvous: servers)
   }
 
   // MARK: Links
 
-  /// Two who could be linked, and are not.
+  /// A pair that must be linked and is not.
   private func gap(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for other in nodes.indices where checker.mustBeLinked(one, other) {
@@ -83,7 +83,7 @@ extension ReachSimulation {
     return nil
   }
 
-  /// Two who are linked, or think so, and cannot be; or not in the way that they think.
+  /// A pair that believes in a link, or in a path of it, that cannot exist.
   private func surplus(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for statistics in nodes[one].node?.statistics() ?? [] {

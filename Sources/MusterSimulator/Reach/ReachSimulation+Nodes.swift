@@ -44,18 +44,18 @@ extension ReachSimulation {
       if options.flaw == .recordsAreLost, DatagramKind(of: datagram) == .rendezvousRecords {
         continue
       }
-      internet.send(datagram, from: arrived.host, to: address, at: now)
+      network.send(datagram, from: arrived.host, to: address, at: now)
     }
   }
 
-  /// What is left of what a node does with a datagram on a host that is broken.
+  /// The outputs that remain on a host with a planted bug.
   private func spoilt(
     _ outputs: [Node.Output], after arrived: Internet.Delivery
   ) -> [Node.Output] {
     guard options.flaw == .forwardsAreLost, DatagramKind(of: arrived.datagram) == .data else {
       return outputs
     }
-    // What is passed on is as long as it came, and goes to somebody else.
+    // A relayed datagram keeps its length and goes to another address.
     return outputs.filter { output in
       guard case .send(let datagram, let address) = output else { return true }
       return datagram.count != arrived.datagram.count || address == arrived.from
@@ -68,22 +68,21 @@ extension ReachSimulation {
   }
 
   mutating func perform(_ outputs: [Node.Output], of index: Int) {
+    var writes = NodeWrites()
     for output in outputs {
       switch output {
+      case .write, .commit: writes.take(output)
       case .send(let datagram, let address): send(datagram, from: index, to: address)
       case .broadcast(let datagram):
         check(datagram, from: index)
         if options.flaw == .broadcastsAreLost { continue }
-        internet.broadcast(datagram, from: index, at: now)
+        network.broadcast(datagram, from: index, at: now)
       case .event(let event, in: _): observe(event, of: index)
       case .play(let audio, let link): play(audio, of: link, at: index)
-      case .keep(let entry, let id, in: _): nodes[index].disk.keep(entry, id: id)
-      case .forget(let ids, in: _): nodes[index].disk.forget(ids)
-      case .shown(let id, in: _): nodes[index].disk.shown(id)
-      case .keepKey(let key, in: _): nodes[index].disk.keep(key)
       case .encode, .encodeKeyframe, .show, .mediaEnded: break
       }
     }
+    submit(writes, of: index)
   }
 
   // MARK: Onto the wire
@@ -94,7 +93,7 @@ extension ReachSimulation {
     if options.flaw == .candidateProbesAreLost, DatagramKind(of: datagram) == .announcement {
       return
     }
-    internet.send(datagram, from: index, to: address, at: now)
+    network.send(datagram, from: index, to: address, at: now)
   }
 
   private mutating func check(_ datagram: [UInt8], from index: Int) {
@@ -139,7 +138,7 @@ extension ReachSimulation {
       identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
       configuration: configuration)
     nodes[index].isInChannel = true
-    nodes[index].address = internet.address(of: index)
+    nodes[index].address = network.address(of: index)
     note(nodes[index].label, "starts, run \(run), at \(nodes[index].address)")
     let own = nodes[index].address
     let wall = WallTime.seconds(now) * 1000
@@ -164,7 +163,7 @@ extension ReachSimulation {
     return rendezvous.map(\.address) + [member].compactMap { $0 }
   }
 
-  /// The kernel has told the shell, which says so even where the address looks the same.
+  /// The kernel reports a change of interfaces, which the shell passes on even for equal addresses.
   private mutating func notice(_ index: Int) {
     guard nodes[index].node != nil else { return }
     let own = nodes[index].address
@@ -172,7 +171,7 @@ extension ReachSimulation {
     input(index) { $0.pathsChanged(at: $1) }
   }
 
-  // MARK: What is seen and heard
+  // MARK: Events and audio
 
   private mutating func observe(_ event: NodeEvent, of index: Int) {
     let label = nodes[index].label
@@ -198,7 +197,7 @@ extension ReachSimulation {
 
   func label(_ id: NodeID) -> String { owners[id].map { nodes[$0].label } ?? id.short }
 
-  /// Silence, so that nobody counts as speaking, in packets that say whose they are.
+  /// Sends a silent packet that names its sender; at this level nobody counts as speaking.
   private mutating func takeAudio(_ index: Int, run: Int) {
     guard nodes[index].run == run, nodes[index].node != nil else { return }
     schedule(.audio(index, run: run), in: Self.audioInterval)

@@ -7,10 +7,10 @@ import MusterWire
 /// Members of one call, at homes behind routers that translate addresses, with rendezvous between
 /// them: the same `Node` as in the shell, while the network changes under it.
 ///
-/// Everyone sends a packet of sound every so often. Who is linked is judged by whether it arrives:
-/// nodes may believe for seconds that a link stands over which nothing comes.
-public struct ReachSimulation: Sendable {
-  /// Something planned. `run` tells a process from its successors.
+/// Everyone sends an audio packet every 250 ms. A link counts while packets arrive: nodes may believe
+/// for seconds in a link over which nothing arrives.
+public struct ReachSimulation: Sendable, World {
+  /// A planned event. `run` distinguishes a process from its successors.
   enum Event: Sendable {
     case start(Int)
     case change
@@ -46,7 +46,7 @@ public struct ReachSimulation: Sendable {
   var now = Instant.zero
   var prng: PRNG
   var queue = EventQueue<Event>()
-  var internet: Internet
+  var network: Internet
   /// Hosts have the numbers of their nodes; those of rendezvous follow.
   var nodes: [SimulatedNode] = []
   var rendezvous: [Rendezvous] = []
@@ -60,7 +60,7 @@ public struct ReachSimulation: Sendable {
   var plaintext = PlaintextChecker()
   var bounds = BoundsChecker()
   var delivery = DeliveryChecker()
-  /// When sound last arrived, by receiver and sender.
+  /// When audio last arrived, by receiver and sender.
   var heardAt: [Instant?]
   /// Since when all is well, and since when it is not; one of them is nil.
   var settledAt: Instant?
@@ -69,7 +69,11 @@ public struct ReachSimulation: Sendable {
   var linksMade: UInt64 = 0
   var audioPackets: UInt64 = 0
   var violation: Violation?
-  private var isFinished = false
+  var isFinished = false
+  let checkers: [StepChecker]
+  var otherDeadline: Instant? {
+    rendezvous.reduce(nil) { soonest($0, $1.server?.deadline) }
+  }
 
   public init(_ options: ReachOptions) {
     self.options = options
@@ -78,9 +82,10 @@ public struct ReachSimulation: Sendable {
     self.scenario = scenario
     key = ChannelKey.fromName("\(Marker.text)-reach-\(options.seed)")
     healAt = .zero + (scenario.changeTimes.last ?? .zero)
-    internet = Internet(homes: scenario.kinds, seed: prng.next())
+    network = Internet(homes: scenario.kinds, seed: prng.next())
     timeline = Timeline(keepsLines: options.keepsTimeline)
     heardAt = Array(repeating: nil, count: scenario.count * scenario.count)
+    checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
     changeCounts = ReachChange.allCases.map { _ in 0 }
     for index in 0..<scenario.count { addNode(index) }
     for home in scenario.rendezvousHomes { addRendezvous(in: home) }
@@ -96,56 +101,30 @@ public struct ReachSimulation: Sendable {
 
   /// Runs until the end, or until something happened that may not.
   public mutating func run() -> ReachResult {
-    while !isFinished, violation == nil, let next = nextTime() {
-      now = max(now, next)
-      for delivery in internet.tick(at: now) { deliver(delivery) }
-      while violation == nil, let event = queue.popDue(at: now) { handle(event) }
-      for index in nodes.indices {
-        guard let wake = nodes[index].wakeAt, wake <= now else { continue }
-        perform(nodes[index].tick(at: now), of: index)
-        if nodes[index].ticksInPlace > Simulation.ticksInPlace {
-          violated("progress", "\(nodes[index].label) wants to be called for ever")
-        }
-      }
-      for number in rendezvous.indices { rendezvous[number].server?.tick(at: now) }
-    }
+    drive()
     return result
   }
 
+  mutating func tickOthers() {
+    for number in rendezvous.indices { rendezvous[number].server?.tick(at: now) }
+  }
+
+  mutating func written(_ job: Disk.Job, at index: Int) {}
+
   mutating func finish() { isFinished = true }
-
-  mutating func violated(_ checker: String, _ what: String) {
-    guard violation == nil else { return }
-    let found = Violation(checker: checker, what: what, at: now)
-    violation = found
-    note("!!", found.description)
-  }
-
-  mutating func note(_ label: String, _ text: String) { timeline.note(label, text, at: now) }
-
-  mutating func schedule(_ event: Event, in delay: Duration) {
-    queue.schedule(event, at: now + delay)
-  }
-
-  private func nextTime() -> Instant? {
-    var next = soonest(internet.deadline, queue.deadline)
-    for index in nodes.indices { next = soonest(next, nodes[index].wakeAt) }
-    for one in rendezvous { next = soonest(next, one.server?.deadline) }
-    return next
-  }
 
   // MARK: The beginning
 
   private mutating func addNode(_ index: Int) {
     // Ports are mostly drawn by the system; some are given, and the same in every home.
     let port = prng.chance(0.5) ? Self.port : 32_768 + UInt16(prng.below(28_000))
-    let host = internet.addHost(port: port, in: scenario.indices[index])
+    let host = network.addHost(port: port, in: scenario.indices[index])
     let identity = Simulation.newIdentity(&prng)
     nodes.append(
       SimulatedNode(
-        index: index, address: internet.address(of: host), name: "\(Marker.text)-\(index)",
+        index: index, address: network.address(of: host), name: "\(Marker.text)-\(index)",
         clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
-        firstKey: EpochKey(number: 0, key: key), wantsCall: true))
+        firstKey: EpochKey(number: 0, key: key), wantsCall: true, diskSeed: prng.next()))
     owners[identity.id] = index
     plaintext.add(identity.id)
     bounds.identities += 1
@@ -153,24 +132,24 @@ public struct ReachSimulation: Sendable {
   }
 
   private mutating func addRendezvous(in home: Int) {
-    let host = internet.addHost(port: Self.rendezvousPort, in: home)
+    let host = network.addHost(port: Self.rendezvousPort, in: home)
     rendezvous.append(
       Rendezvous(
-        host: host, home: home, address: internet.address(of: host),
+        host: host, home: home, address: network.address(of: host),
         server: RendezvousServer(entropy: .seeded(prng.next()))))
   }
 
-  /// What the ways between homes do to datagrams from now on; within a home they do nothing.
+  /// Sets the conditions of all paths between homes; within a home they are perfect.
   mutating func setConditions() {
     let loss = isHealed ? scenario.conditions.lossAfterwards : scenario.conditions.loss
-    for sender in 0..<internet.homeCount {
-      for receiver in 0..<internet.homeCount where sender != receiver {
+    for sender in 0..<network.homeCount {
+      for receiver in 0..<network.homeCount where sender != receiver {
         var conditions = PathConditions()
         conditions.delay = prng.duration(
           .milliseconds(1), max(scenario.conditions.longestDelay, .milliseconds(1)))
         conditions.jitter = .milliseconds(2)
         conditions.loss = loss
-        internet.setConditions(conditions, from: sender, to: receiver)
+        network.setConditions(conditions, from: sender, to: receiver)
       }
     }
   }
@@ -189,7 +168,7 @@ public struct ReachSimulation: Sendable {
     return ReachResult(
       seed: options.seed, nodes: nodes.count, homes: scenario.kinds.count, changes: changeCounts,
       duration: now - .zero, settledAfter: settledAt.map { $0 - healAt }, direct: pairs.direct,
-      relayed: pairs.relayed, apart: pairs.apart, network: internet.counters,
+      relayed: pairs.relayed, apart: pairs.apart, network: network.counters,
       linksMade: linksMade, audioPackets: audioPackets, violation: violation,
       digest: timeline.digest, timeline: timeline.lines)
   }

@@ -1,0 +1,125 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// Own entries that must be on the disk before anyone hears of them, on disks that are slow or
+/// fail.
+struct ChannelStateCommitTests {
+  private func talking() -> ChannelStateWorld {
+    var world = ChannelStateWorld.mesh(2)
+    for index in world.nodes.indices {
+      world.startOrJoin(index, proposing: UInt64(index) + 1)
+      world.run(for: .milliseconds(200))
+    }
+    world.forgetEvents()
+    return world
+  }
+
+  private func failures(_ events: [ChannelEvent]) -> [CommitSubject] {
+    events.compactMap { if case .commitFailed(let subject) = $0 { subject } else { nil } }
+  }
+
+  @Test func nobodyHearsOfAMessageBeforeItIsWritten() {
+    var world = ChannelStateWorld.mesh(2)
+    let before = world.nodes[0].state.digest
+    world.isDiskStopped = true
+    world.say(0, "first")
+    world.say(0, "second")
+    world.run(for: .seconds(5))
+    for node in world.nodes { #expect(node.events.texts.isEmpty) }
+    // Comparisons of documents do not bring it either.
+    #expect(world.nodes[0].state.digest == before && world.agree)
+    #expect(!world.nodes[0].state.isSettled)
+    world.finishWrites(isDurable: true)
+    world.run(for: .milliseconds(200))
+    for node in world.nodes {
+      #expect(node.events.texts == ["first", "second"])
+      #expect(node.state.checkInvariants() == [])
+    }
+  }
+
+  @Test func aMessageThatCannotBeWrittenIsReportedAndDropped() {
+    var world = ChannelStateWorld.mesh(2)
+    world.isDiskStopped = true
+    world.say(0, "lost")
+    world.finishWrites(isDurable: false)
+    #expect(failures(world.nodes[0].events) == [.message])
+    world.say(0, "next")
+    world.run(for: .milliseconds(200))
+    for node in world.nodes { #expect(node.events.texts == ["next"]) }
+    #expect(world.agree)
+  }
+
+  @Test func theEndOfACallIsHeardBeforeItsInitiatorHasLeft() {
+    var world = talking()
+    world.isDiskStopped = true
+    world.act(0) { $0.leaveCall(at: $1) }
+    world.run(for: .seconds(2))
+    #expect(!world.nodes[0].state.isInCall)
+    #expect(world.nodes[0].events.callEnds == [CallEndReason.ended])
+    #expect(world.nodes[1].state.call?.participants.count == 2)
+    world.finishWrites(isDurable: true)
+    world.run(for: .milliseconds(200))
+    #expect(world.nodes[1].events.callEnds == [CallEndReason.ended])
+    #expect(world.nodes[1].events.callLeaves.isEmpty && !world.nodes[1].state.isInCall)
+  }
+
+  @Test func aCallWhoseEndCannotBeWrittenGoesOnWithoutItsInitiator() {
+    var world = talking()
+    world.isDiskStopped = true
+    world.act(0) { $0.leaveCall(at: $1) }
+    world.finishWrites(isDurable: false)
+    world.run(for: .milliseconds(200))
+    #expect(failures(world.nodes[0].events) == [.callEnd])
+    #expect(!world.nodes[0].state.isInCall && world.nodes[1].state.isInCall)
+    for node in world.nodes {
+      #expect(node.state.call?.participants == [world.ids[1]])
+      #expect(node.state.checkInvariants() == [])
+    }
+  }
+
+  @Test func aRemovalIsWrittenWithItsKeyChange() {
+    var world = ChannelStateWorld(2, settings: ChannelSettings())
+    let member = world.ids[1]
+    world.act(0) { $0.grant(.presenter, to: member, expiresAt: 0, at: $1) }
+    world.isDiskStopped = true
+    var outputs: [ChannelState.Output] = []
+    world.act(0) { state, now in
+      outputs = state.changeKey(to: otherKey.keyID, removing: [member], at: now)
+      return outputs
+    }
+    var kinds: [EntryBody.Kind?] = []
+    for case .commit(let entries, _) in outputs { kinds += entries.map(\.entry.body.kind) }
+    #expect(kinds == [.grant, .epoch])
+    #expect(world.nodes[0].state.currentEpoch == 0)
+    #expect(world.nodes[0].state.role(of: member) == .presenter)
+    world.finishWrites(isDurable: true)
+    #expect(world.nodes[0].state.currentEpoch == 1)
+    #expect(world.nodes[0].state.refusal(of: member) == .removed)
+  }
+
+  @Test func aDiskThatHasStoppedTakesNoMoreThanItsBound() {
+    var world = ChannelStateWorld(1)
+    world.isDiskStopped = true
+    while !world.nodes[0].state.isWaitingForDisk, world.writes.count < 1000 { world.say(0, "on") }
+    let count = world.writes.count
+    world.say(0, "too much")
+    #expect(world.writes.count == count && count < 1000)
+    #expect(failures(world.nodes[0].events) == [.message])
+  }
+
+  @Test func anOutcomeThatNobodyWaitsForChangesNothing() {
+    var world = ChannelStateWorld(1)
+    world.say(0, "once")
+    let digest = world.nodes[0].state.digest
+    var outputs: [ChannelState.Output] = []
+    world.act(0) { state, now in
+      outputs = state.finish(
+        CommitID(channel: state.channel, number: 1), isDurable: true, at: now)
+      return outputs
+    }
+    #expect(outputs.isEmpty && world.nodes[0].state.digest == digest)
+  }
+}

@@ -1,0 +1,49 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterSimulator
+import MusterWire
+import Testing
+
+/// What a node reports about its own part in a call.
+struct CallStateTests {
+  private static let key = ChannelKey.fromName("\(Marker.text) state")
+
+  private func talking() -> CoreWorld {
+    var world = CoreWorld(2)
+    world.join("\(Marker.text) state", Self.key)
+    world.run(for: .seconds(5))
+    return world
+  }
+
+  private func states(_ world: CoreWorld) -> [CallState] {
+    world.hosts[0].events.compactMap { if case .callState(let state) = $0 { state } else { nil } }
+  }
+
+  @Test func aNodeWhoseOnlyPartnerCrashedIsConnectedAlone() {
+    var world = talking()
+    #expect(states(world).last == .connected)
+    world.passes = { _, _, _ in false }
+    var elapsed = Duration.zero
+    while world.hosts[0].node.members(of: Self.key.channelID).count > 0, elapsed < .seconds(20) {
+      world.run(for: .milliseconds(100))
+      elapsed += .milliseconds(100)
+    }
+    #expect(elapsed < .seconds(20))
+    #expect(states(world).suffix(2) == [.reconnecting, .connected])
+    #expect(world.hosts[0].node.checkInvariants() == [])
+  }
+
+  @Test func aMemberThatLeftTheCallDoesNotSpeak() {
+    var world = talking()
+    let channel = Self.key.channelID
+    func speaks() -> Bool? {
+      world.hosts[0].node.members(of: channel).first?.flags.contains(.speaking)
+    }
+    #expect(speaks() == true)
+    world.call(1) { $0.leaveCall(in: channel, at: $1) }
+    world.run(for: .seconds(1))
+    #expect(speaks() == false)
+  }
+}

@@ -1,0 +1,48 @@
+import MusterChannel
+import MusterSimulator
+import Testing
+
+/// Bugs planted into the nodes and their hosts: a checker that finds nothing would be of no use.
+struct PlantedBugTests {
+  /// Few nodes and no media: many seeds in little time.
+  private func options(_ seed: UInt64) -> SimulationOptions {
+    SimulationOptions(seed: seed, nodes: 5, media: false)
+  }
+
+  private func firstViolation(
+    with bug: PlantedBug, invariants: Bool = false
+  ) -> Violation? {
+    for seed in 1...200 as ClosedRange<UInt64> {
+      var options = options(seed)
+      options.bug = bug
+      options.checksInvariants = invariants
+      if let violation = Simulation.run(options).violation { return violation }
+    }
+    return nil
+  }
+
+  @Test(arguments: PlantedBug.allCases)
+  func aPlantedBugIsFoundWithin200Seeds(bug: PlantedBug) {
+    #expect(firstViolation(with: bug) != nil, "\(bug) is not found")
+  }
+
+  @Test func sendingBeforeTheWriteIsFoundAsThat() {
+    #expect(firstViolation(with: .sendsBeforeWritten)?.checker == "commits")
+  }
+
+  @Test func invariantsFindANodeThatIgnoresRoles() {
+    #expect(firstViolation(with: .uncheckedRole, invariants: true)?.checker == "invariants")
+  }
+
+  @Test func withoutPlantedBugsTheSameSeedsPass() {
+    #if DEBUG
+      let seeds = 1...10 as ClosedRange<UInt64>
+    #else
+      let seeds = 1...200 as ClosedRange<UInt64>
+    #endif
+    for seed in seeds {
+      let violation = Simulation.run(options(seed)).violation
+      #expect(violation == nil, "seed \(seed): \(String(describing: violation))")
+    }
+  }
+}

@@ -4,7 +4,7 @@ import MusterWire
 
 /// The media of one link: what the peer requests for as long as the link is up, and audio and video
 /// of both directions while both nodes are in the call.
-struct MediaSession: Sendable {
+struct MediaSession: HasDeadline, Sendable {
   /// When the link came up: first frames are timed from here.
   let upSince: Instant
   /// As the link measures it; nil before the first answer.

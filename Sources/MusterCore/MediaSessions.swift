@@ -18,7 +18,7 @@ struct MediaSessions: Sendable {
 
   var local: LocalMedia
   /// `Limits.links` at most: one per link that is up.
-  var sessions = PeerTable<LinkID, MediaSession>()
+  var sessions = DeadlineTable<LinkID, MediaSession>()
   /// What is requested of those who come into a channel's call, by the stream's index; what the
   /// configuration says where nothing stands. `Limits.channels` at most.
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
@@ -153,11 +153,10 @@ struct MediaSessions: Sendable {
 
   // MARK: Time
 
-  var deadline: Instant? {
-    var next = local.streams.deadline
-    for index in 0..<sessions.count { next = soonest(next, sessions[at: index].deadline) }
-    return next
-  }
+  var deadline: Instant? { soonest(local.streams.deadline, sessions.deadline) }
+
+  /// Has the sessions that changed say when they next have work.
+  mutating func refreshDeadlines() { sessions.refresh() }
 
   /// Keyframes, subscriptions, repeated requests and reports that are due.
   mutating func tick(at now: Instant) -> [Output] {

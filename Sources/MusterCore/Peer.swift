@@ -1,8 +1,8 @@
 import MusterBase
 import MusterWire
 
-/// What this node keeps about one association in use, but for its media.
-struct Peer: Sendable {
+/// What this node keeps about one association in use, except for its media.
+struct Peer: HasDeadline, Sendable {
   /// The key of the session link in use.
   var key: KeyID
   let bootID: UInt64
@@ -15,7 +15,9 @@ struct Peer: Sendable {
   var nextCheckAt: Instant?
   /// Where the peer sees this node.
   var seesThisNodeAt: Address?
+
   static let checkInterval = Duration.seconds(1)
+
   init(key: KeyID, bootID: UInt64, upSince: Instant) {
     self.key = key
     self.bootID = bootID

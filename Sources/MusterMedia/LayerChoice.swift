@@ -3,10 +3,11 @@ import MusterWire
 
 /// Which simulcast layer a receiver gets.
 public enum LayerChoice {
-  /// The index of the largest layer that is no larger than the wish, else of the smallest; nil when
-  /// no video is wanted or there is none.
+  /// The index of the largest layer that is no larger than the requested resolution, else of the
+  /// smallest; nil when no video is requested or there are no layers.
   ///
-  /// By the shorter side, so that a tall picture in a wide place is judged by what limits it.
+  /// Sizes are compared by the shorter side, so that a tall frame in a wide tile is judged by the
+  /// side that limits it.
   public static func layer(for requested: RequestedResolution, among layers: [VideoLayer]) -> Int? {
     guard requested.wantsVideo else { return nil }
     let limit = Int(min(requested.width, requested.height))

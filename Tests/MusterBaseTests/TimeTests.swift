@@ -29,7 +29,7 @@ func durationsAreClampedToSixtyFourBits(duration: Duration, nanoseconds: Int64) 
 @Test func theSoonestDeadlineWins() {
   let early = Instant(nanoseconds: 1)
   let late = Instant(nanoseconds: 2)
-  #expect(soonest(nil, nil) == nil)
+  #expect(soonest(Instant?.none, nil) == nil)
   #expect(soonest(early, nil) == early)
   #expect(soonest(nil, late) == late)
   #expect(soonest(late, early) == early)

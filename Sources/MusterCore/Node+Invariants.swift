@@ -23,6 +23,7 @@ extension Node {
     for (id, entry) in channels { found += faults(of: entry, id) }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
+    if !media.sessions.isConsistent { found.append("media changed their deadline unnoticed") }
     return found + deadlineFaults()
   }
 

@@ -123,7 +123,7 @@ public struct Node: Sendable {
 
   public var id: NodeID { identity.id }
 
-  /// The associations in use, with their media.
+  /// The associations in use.
   var peers: DeadlineTable<LinkID, Peer> {
     _read { yield associations.peers }
     _modify { yield &associations.peers }

@@ -312,7 +312,11 @@ struct SteadyPathTests {
   var held: [UInt8]?
   let outputs = world.nodes[1].engine.probe(link, over: elsewhere, now: world.now)
   for case .send(let datagram, _) in outputs { held = datagram }
-  world.run(for: .seconds(20))
+  for _ in 0..<20 {
+    // Else the path in use would be challenged, whose answer ends all challenges.
+    world.say("still here", from: 0, to: 1)
+    world.run(for: .seconds(1))
+  }
   let answers = world.nodes[0].engine.receive(
     held ?? [], from: LinkWorld.route(1), at: world.now)
   for case .send(let datagram, _) in answers {

@@ -122,6 +122,7 @@ let package = Package(
         "MusterPipeline", "MusterStore", "MusterNetwork", "CMusterShims",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: sockets),
     .target(
       name: "MusterView",
@@ -193,7 +194,7 @@ let package = Package(
     tests(
       "ViewTests",
       [
-        "MusterBase", "MusterView", .product(name: "NIOCore", package: "swift-nio"),
+        "MusterBase", "Muster", "MusterView", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),

@@ -1,3 +1,4 @@
+import Logging
 import MusterBase
 import MusterCore
 import MusterCrypto
@@ -30,6 +31,8 @@ public struct Configuration: Sendable {
   public var channels: [Channel] = []
   /// Start or join the call of every channel at once.
   public var call = false
+  /// Media that this node enters every channel without sending.
+  public var muted: [Command.Media] = []
   /// `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?
   /// `mic[:PCM]`, `tone` or a file; nil for none.
@@ -67,6 +70,8 @@ public struct Configuration: Sendable {
   public var dataDirectory: String?
   /// Use an identity in memory and no directory at all.
   public var isEphemeral = false
+  /// Where decisions are recorded, such as a changed path with its reason; nowhere by default.
+  public var logger = Logger(label: "muster.node") { _ in SwiftLogNoOpLogHandler() }
   /// A patched node, for tests of the others: it does what its role forbids.
   package var ignoresOwnRole = false
 

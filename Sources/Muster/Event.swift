@@ -47,6 +47,8 @@ public struct Statistics: Sendable {
   public var peers: [Peer]
   /// Members who cannot reach each other and whose packets this node passes on.
   public var relayed: [Relayed]
+  /// The counters of the engines and queues since the start.
+  public var counters: [CounterRecord.Counter]
 
   /// One such pair.
   public struct Relayed: Sendable {

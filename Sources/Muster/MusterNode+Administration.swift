@@ -6,21 +6,32 @@ extension MusterNode {
   func openControl() async {
     guard let dataDirectory else { return }
     do {
-      control = try await ControlSocket.open(in: dataDirectory, on: loop) { [weak self] request in
+      control = try await ControlSocket.open(in: dataDirectory, on: loop) { [weak self] command in
         guard let self else {
           return .failure(MusterError("the node is about to end", hint: "try again"))
         }
-        return await self.administer(request)
+        do throws(MusterError) {
+          return .success(try await self.perform(command, from: .controlSocket))
+        } catch { return .failure(error) }
       }
     } catch { emit(.warning(error)) }
   }
 
-  /// What is answered is on the disk; only then do others learn of it.
+  /// Answers once the changes are on the disk; only then do others learn of them.
   func administer(
     _ request: Administration.Request
-  ) async -> Result<Administration.Reply, MusterError> {
+  ) async throws(MusterError) -> Administration.Reply {
+    var reply = Administration.Reply()
+    if request.verb == .diagnose {
+      reply.node = diagnostics()
+      return reply
+    }
+    if request.verb == .ping {
+      reply.ping = try await ping(request.member ?? "", in: request.channel)
+      return reply
+    }
     guard let store else {
-      return .failure(MusterError("this node keeps nothing", hint: "start it with --data"))
+      throw MusterError("this node keeps nothing", hint: "start it with --data")
     }
     var administrator = Administrator(store)
     let before = node.channelIDs
@@ -37,9 +48,9 @@ extension MusterNode {
     if request.verb == .verify {
       for channel in before { loadTrust(of: channel) }
     }
-    guard case .success = result, let failure else { return result }
-    return .failure(
-      MusterError(
-        "\(failure.message); it is done, but forgotten when this node ends", hint: failure.hint))
+    reply = try result.get()
+    guard let failure else { return reply }
+    throw MusterError(
+      "\(failure.message); it is done, but forgotten when this node ends", hint: failure.hint)
   }
 }

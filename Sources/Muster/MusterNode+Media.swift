@@ -8,6 +8,8 @@ import NIOCore
 
 /// One picture for a page, as it came: still VP8.
 public struct ViewedFrame: Sendable {
+  /// The channel whose call the frame belongs to; nil for this node's own preview.
+  public var channel: String?
   /// Nil for this node's own preview.
   public var member: NodeID?
   public var isKeyframe: Bool
@@ -61,7 +63,8 @@ extension MusterNode {
     if showsPreview, frame.layer == 0, let frameSink {
       frameSink(
         ViewedFrame(
-          member: nil, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
+          channel: nil, member: nil, isKeyframe: frame.isKeyframe,
+          temporalLayer: frame.temporalLayer,
           data: frame.data, at: frame.capturedAt))
     }
   }
@@ -73,6 +76,7 @@ extension MusterNode {
       node.noteAudioPlayout(
         of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
       meters.audioLost[report.link] = report.lostPercent
+      meters.audio[report.link] = report.statistics
     }
   }
 
@@ -95,7 +99,8 @@ extension MusterNode {
     if isPattern(link) { media.meter.add(frame, from: link) }
     guard let frameSink else { return }
     let viewed = ViewedFrame(
-      member: link.peer, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
+      channel: node.name(of: link.channel), member: link.peer, isKeyframe: frame.isKeyframe,
+      temporalLayer: frame.temporalLayer,
       data: frame.data, at: frame.completedAt)
     // Never before the one before it, also when the delay has just become shorter.
     let earliest = meters.shownUntil[link] ?? now

@@ -2,6 +2,7 @@ import Glibc
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterMedia
 import MusterWire
 
 /// What the last statistics were computed from.
@@ -16,16 +17,24 @@ struct Meters {
   var shownUntil: [LinkID: Instant] = [:]
   /// Percent, as the playout last told.
   var audioLost: [LinkID: Double] = [:]
+  var audio: [LinkID: AudioStatistics] = [:]
+  /// Where each link led, to log a change.
+  var paths: [LinkID: LinkPath] = [:]
 
   mutating func forget(_ link: LinkID) {
     media[link] = nil
     audioLost[link] = nil
+    audio[link] = nil
+    paths[link] = nil
     shownUntil[link] = nil
   }
 }
 
 extension MusterNode {
-  func emitStatistics() { emit(.statistics(measure())) }
+  func emitStatistics() {
+    emit(.statistics(measure()))
+    reportOwnChanges()
+  }
 
   private func measure() -> Statistics {
     let seconds = meters.at.map { (now - $0).inSeconds } ?? (now - readyAt).inSeconds
@@ -40,7 +49,9 @@ extension MusterNode {
       cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
       residentMegabytes: ProcessUsage.residentMegabytes,
       uplinkKilobitsPerSecond: Double(sent - meters.bytesSent) * 8 / 1000 / span,
-      peers: peers.map { peer($0, over: span) }, relayed: relayed(over: span))
+      peers: peers.map { peer($0, over: span) }, relayed: relayed(over: span),
+      counters: counters())
+    logPaths(peers)
     meters.at = now
     meters.cpuNanoseconds = cpu
     meters.bytesSent = sent

@@ -43,7 +43,10 @@ extension MusterNode {
     case .callState(let state):
       updateEncoders()
       return .callState(channel: name, state)
-    case .callRefused(let refusal): return .error(MusterError(refusal), command: nil)
+    case .callRefused(let refusal): return refused(refusal, in: channel)
+    case .pong(let member, let roundTrip):
+      noticePong(of: member, in: channel, roundTrip)
+      return nil
     case .firstFrame(let member, let after, let size):
       return .firstFrame(channel: name, member, after: after, size: size)
     case .layer(let member, let direction, let from, let to, let why):

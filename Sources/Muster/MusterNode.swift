@@ -1,3 +1,4 @@
+import Logging
 import MusterBase
 import MusterChannel
 import MusterCore
@@ -22,12 +23,11 @@ public actor MusterNode {
   public nonisolated let listening: [Address]
   /// The channels joined at the start.
   public nonisolated let channelNames: [String]
-  /// What happens, in order. Bounded: a host that does not read loses the oldest events.
-  public nonisolated let events: AsyncStream<TimedEvent>
-
   nonisolated let loop: any EventLoop
   nonisolated let readyAt: Instant
-  private let eventSink: AsyncStream<TimedEvent>.Continuation
+  nonisolated let feed = EventFeed()
+  /// Records decisions, each with its reason.
+  nonisolated let logger: Logger
   let dataDirectory: DataDirectory?
   /// What outlives the process; nil for a node that is to leave no trace.
   let store: Store?
@@ -70,14 +70,18 @@ public actor MusterNode {
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
+  /// Channels whose call is joined as soon as somebody who may starts one.
+  var awaitedCalls: [ChannelID] = []
+  /// This node in each channel, as it was last reported.
+  var ownRecords: [ChannelID: MemberRecord] = [:]
+  /// Who waits for the answers to a ping.
+  var pongListeners: [PongListener] = []
   var isStopping = false
 
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.executor.asUnownedSerialExecutor()
   }
 
-  /// Events waiting for the host; a second of the busiest call has far fewer.
-  private static let eventCapacity = 4096
   private static let interfacePollSeconds: Int64 = 2
   static let resolveSeconds: Int64 = 10
   private static let wallClockSeconds: Int64 = 30
@@ -87,6 +91,7 @@ public actor MusterNode {
     loop: any EventLoop, opened: OpenedIdentity, channelNames: [String]
   ) {
     self.configuration = configuration
+    logger = configuration.logger
     self.node = node
     self.sockets = sockets
     self.media = media
@@ -98,8 +103,6 @@ public actor MusterNode {
     listening = sockets.bound
     self.channelNames = channelNames
     readyAt = BootClock.now
-    (events, eventSink) = AsyncStream.makeStream(
-      bufferingPolicy: .bufferingNewest(Self.eventCapacity))
   }
 
   /// Opens everything a node needs and starts it; what cannot be opened is one clear error.
@@ -146,6 +149,7 @@ public actor MusterNode {
     let node = Node(
       identity: opened.identity, entropy: entropy, seed: entropy.u64(),
       configuration: coreConfiguration)
+    opened.directory?.remember(displayName: node.configuration.name)
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
       opened: opened, channelNames: channels.map(\.setup.name))
@@ -251,6 +255,7 @@ public actor MusterNode {
   /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
   func perform(_ outputs: [Node.Output]) {
     var remembered = Remembered()
+    var hasEvents = false
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
@@ -258,6 +263,7 @@ public actor MusterNode {
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
+        hasEvents = true
         nameRecording(event, in: channel)
         noteIdentity(event, in: channel, &remembered)
         guard let translated = hostEvent(event, in: channel) else { continue }
@@ -280,6 +286,9 @@ public actor MusterNode {
     }
     remember(remembered)
     armTimer()
+    guard hasEvents else { return }
+    joinAwaitedCalls()
+    reportOwnChanges()
   }
 
   private func armTimer() {
@@ -299,8 +308,18 @@ public actor MusterNode {
   }
 
   func emit(_ event: Event) {
-    eventSink.yield(
-      TimedEvent(secondsSinceStart: (now - ProcessClock.startedAt).inSeconds, event: event))
+    log(event)
+    feed.yield(TimedEvent(secondsSinceStart: secondsSinceStart, event: event))
+  }
+
+  /// What happens, in order, for one consumer of any number.
+  ///
+  /// Consumers that subscribe before the first of them reads get everything since the start of the
+  /// node, later ones what happens from now on. Up to `capacity` events wait for each; a consumer that is slower loses the oldest, and
+  /// gets a `warning` with their number in their place. The stream ends with the node. Cancelling a
+  /// task that waits for events ends that stream alone.
+  public nonisolated func events(capacity: Int = 4096) -> AsyncStream<TimedEvent> {
+    feed.subscribe(capacity: capacity)
   }
 
   // MARK: Leaving
@@ -325,7 +344,7 @@ public actor MusterNode {
     await writer?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
     await portClosed
-    eventSink.finish()
+    feed.finish()
   }
 }
 

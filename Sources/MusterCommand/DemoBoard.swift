@@ -63,7 +63,7 @@ final class DemoBoard: Sendable {
   }
 
   private func row(
-    _ node: DemoNode, _ report: DemoNode.Report, _ peer: DemoStatistics.Peer
+    _ node: DemoNode, _ report: DemoNode.Report, _ peer: StatisticsRecord.Peer
   ) -> String {
     func whole(_ value: Double?) -> String { value.map { String(Int($0.rounded())) } ?? "-" }
     let latency = peer.latencyMs.map { "\(whole($0.p50)) / \(whole($0.p95)) ms" } ?? "-"

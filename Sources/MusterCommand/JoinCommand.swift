@@ -6,6 +6,7 @@ import MusterBase
 import MusterCrypto
 import MusterDevices
 import MusterNetwork
+import MusterView
 import ServiceLifecycle
 
 /// `muster join`: a node until it is told to stop.
@@ -39,13 +40,16 @@ struct JoinCommand: AsyncParsableCommand {
 
   @Option(
     help: "An invite: muster://…, a file with one, or - for the first line of standard input.")
-  var invite: String?
+  var invite: [String] = []
 
   @Flag(help: "Start the call, or join it, at once.")
   var call = false
 
   @Flag(help: "Stay out of the call.")
   var watch = false
+
+  @Option(help: "Enter without sending audio, video or both.")
+  var muted: Muting?
 
   @Option(
     help: "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera, if any)."
@@ -106,8 +110,10 @@ struct JoinCommand: AsyncParsableCommand {
   @Option(help: "A directory to record into: one .ivf and one .wav per participant.")
   var record: String?
 
-  @Option(defaultAsFlag: 0, help: "The port of the call page on 127.0.0.1 (default: a free one).")
-  var view: Int?
+  @Option(
+    defaultAsFlag: PagePort(0),
+    help: "The port of the call page on 127.0.0.1 (default: a free one).")
+  var view: PagePort?
 
   @Flag(name: .customLong("no-view"), help: "No call page.")
   var noView = false
@@ -137,20 +143,18 @@ struct JoinCommand: AsyncParsableCommand {
     }
     let usesTerminal = !json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
     var (configuration, notices) = try nodeConfiguration()
-    if let view, noView || !(0...65535).contains(view) {
-      throw MusterError(
-        noView ? "--view and --no-view exclude each other" : "\(view) is not a port",
-        hint: "give a port from 0 to 65535, or one of the two", kind: .usage)
-    }
-    if let seconds, !(seconds > 0 && seconds.isFinite && seconds < 1e9) {
-      throw MusterError("--for \(seconds) is no time", hint: "give seconds above 0", kind: .usage)
-    }
+    let port = try checkedPort()
+    try checkTime()
+    configuration.logger = Logger(label: "muster.node")
     let node = try await MusterNode.start(configuration)
+    let events = node.events()
     notices = await ChannelKeys.notices(configuration.channels, on: node) + notices
     do {
-      let page = noView ? nil : try await CallPage.start(node, port: view ?? 0, open: open)
+      let page = noView ? nil : try await CallPage.start(node, port: port)
+      if open, let page { Browser.open(page.url) }
       let session = Session(
-        node: node, page: page, seconds: seconds, notices: notices, usesTerminal: usesTerminal)
+        node: node, events: events, page: page, seconds: seconds, notices: notices,
+        usesTerminal: usesTerminal)
       try await session.run()
     } catch {
       await node.stop()
@@ -168,6 +172,30 @@ struct JoinCommand: AsyncParsableCommand {
 
   // MARK: From flags to a configuration
 
+  private func checkedPort() throws(MusterError) -> Int {
+    guard let view else { return 0 }
+    guard !noView else {
+      throw MusterError(
+        "--view and --no-view exclude each other", hint: "give one of the two", kind: .usage)
+    }
+    guard let number = Int(view.text), (0...65535).contains(number) else {
+      throw MusterError(
+        "--view \(Words.shown(view.text)) is not a port", hint: "give a port from 0 to 65535",
+        kind: .usage)
+    }
+    return number
+  }
+
+  private func checkTime() throws(MusterError) {
+    guard let seconds, !(seconds > 0 && seconds <= Self.longestTime) else { return }
+    throw MusterError(
+      "--for \(seconds) is out of range", hint: "give seconds above 0, and at most 1e9",
+      kind: .usage)
+  }
+
+  /// 31 years, in seconds: nanoseconds of it fit into 63 bits with room.
+  private static let longestTime = 1e9
+
   private func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
     guard !(call && watch) else {
       throw MusterError("--call and --watch exclude each other", hint: "use one", kind: .usage)
@@ -176,8 +204,9 @@ struct JoinCommand: AsyncParsableCommand {
     var result = Configuration()
     result.name = try displayName()
     result.channels = try ChannelKeys.resolve(
-      channels, passphrase: passphrase, keyFile: keyFile, invite: invite)
+      channels, passphrase: passphrase, keyFile: keyFile, invites: invite)
     result.call = call
+    result.muted = muted?.media ?? []
     result.peers = peer
     result.rendezvous = rendezvous
     result.offersRendezvous = offerRendezvous

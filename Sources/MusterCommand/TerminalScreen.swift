@@ -144,7 +144,7 @@ struct TerminalScreen {
   ) -> String {
     let flags = member.flags
     let voice =
-      flags.contains(.audioMuted)
+      member.isSilent
       ? "muted" : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
     let name = Style.padded(member.name, to: 20)
     // In an open channel all are presenters.
@@ -153,7 +153,7 @@ struct TerminalScreen {
     let isInitiator = member.isInCall && channel.call?.info.initiator == member.id
     let position = isInitiator ? "leads it" : member.isInCall ? "in call" : "not joined"
     let state = Style.padded(position, to: 12)
-    let camera = flags.contains(.videoMuted) ? "camera off  " : ""
+    let camera = member.isInvisible ? "camera off  " : ""
     let mark = Style.mark(member.isInCall)
     return "  \(mark) \(name)\(rank)\(state)\(camera)\(voice)  \(Style.dim(quality))"
   }

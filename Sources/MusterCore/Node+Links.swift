@@ -270,6 +270,7 @@ extension Node {
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
     case .pong(let token):
       _ = peers.update(link) { $0.receivePong(token, at: now) }
+      reportPong(token, over: link, at: now, &out)
       if let roundTrip = peers[link]?.roundTrip {
         _ = peers.update(link) { $0.incoming?.video.setRoundTrip(roundTrip) }
       }

@@ -79,6 +79,8 @@ public struct Node: Sendable {
   /// Members of calls to whom nothing gets through.
   var unreachable = PeerTable<LinkID, UnreachablePeer>()
   var relayBudget = RelayBudget()
+  /// Tokens of the pings that the host asked for and that are not answered, one for each link.
+  var pingsUnderWay = PeerTable<LinkID, UInt64>()
   /// While this node keeps announces for others.
   var server: RendezvousServer?
   /// Who was refused, and until when it is not connected to.

@@ -19,6 +19,8 @@ extension Simulation {
     case .layer(let peer, let direction, let from, let to, let why):
       "layer \(direction.rawValue) \(label(peer)): \(from?.description ?? "none") to "
         + "\(to?.description ?? "none"), \(why.rawValue)"
+    case .pong(let peer, let roundTrip):
+      "\(label(peer)) answers after \(roundTrip.wholeNanoseconds / 1_000_000) ms"
     }
   }
 

@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Muster
 import NIOCore
 import NIOWebSocket
 
@@ -95,19 +95,19 @@ final class ViewHub {
 
   /// Hands a page's command to the node.
   func perform(_ json: [UInt8], for client: ViewClient) {
-    guard let command = try? JSONDecoder().decode(ViewCommand.self, from: Data(json)) else {
-      let error = ViewMessage(message: "The page sent something that is not a command.")
-      return client.answered(error.encoded)
-    }
-    if command.do == "keyframe" && !mayAsk(command.member ?? "") { return client.answered(nil) }
+    let command: Command
+    do {
+      command = try Command(json: json)
+    } catch { return client.answered(ViewMessage(message: "\(error)").encoded) }
+    if case .keyframe(let member, _) = command, !mayAsk(member) { return client.answered(nil) }
     let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
     // One after the other: a mute and an unmute must not change places.
     client.lastCommand = Task { [previous = client.lastCommand] in
       await previous?.value
-      let error = await host.perform(json)
+      let error = await host.perform(command)
       loop.execute {
         reply.value.answered(
-          error.flatMap { ViewMessage(message: $0, command: command.do).encoded })
+          error.flatMap { ViewMessage(message: $0, command: command.verb?.rawValue).encoded })
       }
     }
   }
@@ -144,25 +144,26 @@ final class ViewHub {
   private func requestKeyframes(where isWanted: (UInt8) -> Bool) {
     guard let newest else { return }
     if isWanted(0) { requestKeyframe(of: newest.own.id, in: newest.channel) }
-    for member in newest.members {
-      if let tile = member.tile, isWanted(tile) {
-        requestKeyframe(of: member.id, in: newest.channel)
+    for room in newest.rooms {
+      for member in room.members {
+        if let tile = member.tile, isWanted(tile) {
+          requestKeyframe(of: member.id, in: room.channel)
+        }
       }
     }
   }
 
   private func requestKeyframe(of member: String, in channel: String) {
     guard mayAsk(member) else { return }
-    let command = ViewCommand(do: "keyframe", member: member, channel: channel)
-    guard let json = try? JSONEncoder().encode(command) else { return }
     let host = host
-    Task { _ = await host.perform([UInt8](json)) }
+    Task { _ = await host.perform(.keyframe(member: member, channel: channel)) }
   }
 
   /// Whether a keyframe may be asked of a member that is known and was not asked just now.
   private func mayAsk(_ member: String) -> Bool {
     guard let newest,
-      member == newest.own.id || newest.members.contains(where: { $0.id == member })
+      member == newest.own.id
+        || newest.rooms.contains(where: { $0.members.contains { $0.id == member } })
     else { return false }
     let now = NIODeadline.now()
     if let last = askedAt[member], now - last < Self.keyframeInterval { return false }
@@ -174,13 +175,6 @@ final class ViewHub {
     let now = NIODeadline.now()
     askedAt = askedAt.filter { now - $0.value < Self.keyframeInterval }
   }
-}
-
-/// The part of a command that concerns the server; the rest is the node's business.
-struct ViewCommand: Codable {
-  var `do`: String
-  var member: String?
-  var channel: String?
 }
 
 /// A text message to the page.
@@ -201,9 +195,8 @@ struct ViewMessage: Encodable {
     self.command = command
   }
 
-  /// JSON; nil for figures that JSON cannot express, such as infinity.
+  /// What has no value is left out.
   var encoded: ByteBuffer? {
-    guard let data = try? JSONEncoder().encode(self) else { return nil }
-    return ByteBuffer(bytes: data)
+    ByteBuffer(string: JSONValue(encoding: self, nulls: .omitted).text)
   }
 }

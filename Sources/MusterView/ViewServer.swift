@@ -89,6 +89,7 @@ public final class ViewServer: Sendable {
   private func makeHub(on loop: any EventLoop) -> NIOLoopBound<ViewHub> {
     let hub = ViewHub(host: host, loop: loop) { [weak self] count in
       self?.pages.store(count, ordering: .relaxed)
+      self?.host.pagesChanged(count)
     }
     return NIOLoopBound(hub, eventLoop: loop)
   }

@@ -12,10 +12,12 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
   public var messages: [Message]
   /// Warnings still standing; the page shows each once.
   public var notices: [String]
+  /// The channels besides the first, which the page may show in its place.
+  public var others: [Room]
 
   public init(
     own: Own, channel: String, channels: [String], call: Call?, members: [Member],
-    messages: [Message] = [], notices: [String]
+    messages: [Message] = [], notices: [String], others: [Room] = []
   ) {
     self.own = own
     self.channel = channel
@@ -24,15 +26,36 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
     self.members = members
     self.messages = messages
     self.notices = notices
+    self.others = others
+  }
+
+  /// Every channel, the first one included.
+  var rooms: [Room] {
+    [Room(channel: channel, own: own, call: call, members: members, messages: messages)] + others
   }
 
   private enum CodingKeys: String, CodingKey {
     case own = "self"
-    case channel, channels, call, members, messages, notices
+    case channel, channels, call, members, messages, notices, others
   }
 }
 
 extension ViewSnapshot {
+  /// One channel; a snapshot has the same fields for the first.
+  public struct Room: Codable, Sendable, Equatable {
+    public var channel: String
+    public var own: Own
+    public var call: Call?
+    public var members: [Member]
+    public var messages: [Message]
+
+    private enum CodingKeys: String, CodingKey {
+      case channel
+      case own = "self"
+      case call, members, messages
+    }
+  }
+
   /// This node.
   public struct Own: Codable, Sendable, Equatable {
     public var id: String

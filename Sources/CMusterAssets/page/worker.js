@@ -21,6 +21,9 @@ const tiles = new Map();
 let socket = null;
 let url = '';
 let channel = '';
+// The channel that the person looks at; the first one while it is not there.
+let chosen = '';
+let lastSnapshot = '';
 let retryAfter = 250;
 let retryTimer = 0;
 
@@ -238,6 +241,8 @@ function receiveText(text) {
   }
   if (message.type === 'snapshot') {
     const { snapshot } = message;
+    lastSnapshot = text;
+    Object.assign(snapshot, snapshot.others.find((room) => room.channel === chosen));
     channel = snapshot.channel;
     tileOf(0).assign(snapshot.self.id);
     for (const member of snapshot.members) {
@@ -252,6 +257,10 @@ onmessage = ({ data }) => {
     case 'connect':
       url = data.url;
       connect();
+      break;
+    case 'choose':
+      chosen = data.channel;
+      if (lastSnapshot) receiveText(lastSnapshot);
       break;
     case 'retry':
       if (retryTimer) connect();

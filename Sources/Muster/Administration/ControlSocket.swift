@@ -6,13 +6,13 @@ import MusterStore
 import NIOCore
 import NIOPosix
 
-/// Where a running node takes requests of the same user: a stream socket in its data directory.
+/// Where a running node takes commands of the same user: a stream socket in its data directory.
 ///
-/// One JSON object a line in, one out, and the connection ends. The directory's mode (0700) and the
-/// socket's (0600) keep others away.
+/// One `Command` in, as a line of JSON, one `Administration.Reply` out, and the connection ends. The
+/// directory's mode (0700) and the socket's (0600) keep other users away.
 public final class ControlSocket: Sendable {
   public typealias Handler =
-    @Sendable (Administration.Request) async -> Result<Administration.Reply, MusterError>
+    @Sendable (Command) async -> Result<Administration.Reply, MusterError>
 
   static let lineLimit = 65_536
   /// Connections that wait for the node to take them; who finds no room tries again.
@@ -77,7 +77,7 @@ public final class ControlSocket: Sendable {
 
   /// Asks the node that uses a data directory; nil when nobody listens there.
   static func ask(
-    _ request: Administration.Request, in directory: String
+    _ command: Command, in directory: String
   ) async throws(MusterError) -> Administration.Reply? {
     let address = try SocketPath(directory)
     defer { address.close() }
@@ -94,8 +94,7 @@ public final class ControlSocket: Sendable {
       return nil
     }
     do {
-      var line = try Array(JSONEncoder().encode(request))
-      line.append(0x0A)
+      let line = Array((command.json + "\n").utf8)
       let deadline = channel.eventLoop.scheduleTask(in: .seconds(10)) {
         channel.close(promise: nil)
       }
@@ -171,26 +170,27 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
     guard let end = line.firstIndex(of: 0x0A) else { return }
     isAsked = true
     deadline?.cancel()
-    let request = try? JSONDecoder().decode(
-      Administration.Request.self, from: Data(line[..<end]))
-    guard let request else {
-      context.close(promise: nil)
-      return
-    }
+    let command: Command
+    do {
+      command = try Command(json: Array(line[..<end]), limit: ControlSocket.lineLimit)
+      try command.check(from: .controlSocket)
+    } catch { return Self.answer(.failure(error), on: context.channel) }
     let (channel, handler) = (context.channel, handler)
-    Task {
-      var reply: Administration.Reply
-      switch await handler(request) {
-      case .success(let done): reply = done
-      case .failure(let error):
-        reply = Administration.Reply()
-        reply.failure = .init(
-          message: error.message, hint: error.hint, isUsage: error.kind == .usage)
-      }
-      var bytes = (try? Array(JSONEncoder().encode(reply))) ?? []
-      bytes.append(0x0A)
-      try? await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
-      try? await channel.close()
+    Task { Self.answer(await handler(command), on: channel) }
+  }
+
+  private static func answer(
+    _ result: Result<Administration.Reply, MusterError>, on channel: any Channel
+  ) {
+    var reply = Administration.Reply()
+    switch result {
+    case .success(let done): reply = done
+    case .failure(let error):
+      reply.failure = .init(
+        message: error.message, hint: error.hint, isUsage: error.kind == .usage)
+    }
+    channel.writeAndFlush(ByteBuffer(string: reply.json.text + "\n")).whenComplete { _ in
+      channel.close(promise: nil)
     }
   }
 }

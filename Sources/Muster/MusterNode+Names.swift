@@ -1,0 +1,48 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+
+/// Which channel and which member a command means.
+extension MusterNode {
+  func channel(of command: Command) throws(MusterError) -> ChannelID {
+    let channels = node.channelIDs
+    if let name = command.channel { return try channel(named: name) }
+    guard channels.count == 1 else {
+      throw channels.isEmpty
+        ? MusterError("this node is in no channel", hint: "join one with join-channel")
+        : MusterError(
+          "in which channel", hint: "add \"channel\": several are joined", kind: .usage)
+    }
+    return channels[0]
+  }
+
+  func channel(named name: String) throws(MusterError) -> ChannelID {
+    guard let channel = node.channelIDs.first(where: { node.name(of: $0) == name }) else {
+      throw MusterError(
+        "this node is not in a channel \(name)", hint: "see \"channels\" in ready")
+    }
+    return channel
+  }
+
+  func member(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
+    let known = node.members(of: channel).map(\.id)
+    guard let id = known.first(where: { $0.short == text || $0.key.hex == text }) else {
+      throw MusterError("no member \(text) is here", hint: "ids are in member.joined events")
+    }
+    return id
+  }
+
+  /// A member that is here, or one that is away and of whom a role or a message is known.
+  func correspondent(
+    _ text: String, in channel: ChannelID
+  ) throws(MusterError) -> NodeID {
+    if let bytes = Hex.decode(text), let key = Bytes32(bytes) { return NodeID(key) }
+    let away =
+      node.roles(in: channel).map(\.member) + node.history(of: channel).map(\.from)
+      + correspondents(in: channel)
+    if let id = away.first(where: { $0.short == text }) { return id }
+    return try member(text, in: channel)
+  }
+}

@@ -1,0 +1,27 @@
+import MusterBase
+import MusterChannel
+import MusterDiscovery
+import MusterLink
+import MusterMedia
+
+/// The counters of a node's engines since it started, for people who ask why something happens.
+public struct NodeDiagnostics: Equatable, Sendable {
+  public var link: LinkCounters
+  public var discovery: DiscoveryCounters
+  /// Nil where the node is no rendezvous.
+  public var rendezvous: RendezvousCounters?
+  /// One for each channel that the node is in.
+  public var gossip: [GossipCounters]
+  /// One for each member whose video is being received.
+  public var video: [VideoStatistics]
+}
+
+extension Node {
+  /// The engines' counters as they are now; reading them changes nothing.
+  public func diagnostics() -> NodeDiagnostics {
+    NodeDiagnostics(
+      link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
+      gossip: channels.map { $0.value.state.gossipCounters },
+      video: peers.compactMap { $0.value.incoming?.video.statistics })
+  }
+}

@@ -192,6 +192,12 @@ let package = Package(
         "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
       ]),
     tests(
+      "MusterCommandTests",
+      [
+        "MusterBase", "Muster", "MusterCommand",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    tests(
       "ViewTests",
       [
         "MusterBase", "Muster", "MusterView", .product(name: "NIOCore", package: "swift-nio"),

@@ -10,8 +10,8 @@ import MusterView
 import ServiceLifecycle
 
 /// `muster join`: a node until it is told to stop.
-struct JoinCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
+package struct JoinCommand: AsyncParsableCommand {
+  package static let configuration = CommandConfiguration(
     commandName: "join",
     abstract: "Join channels; start or join their calls.",
     discussion: """
@@ -25,7 +25,7 @@ struct JoinCommand: AsyncParsableCommand {
       """)
 
   @Argument(help: "The channels to join; none with --invite, which names its own.")
-  var channels: [String] = []
+  package var channels: [String] = []
 
   @Option(help: "The name that others see (default: the user's name).")
   var name: String?
@@ -134,7 +134,9 @@ struct JoinCommand: AsyncParsableCommand {
     name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
   var logLevel: String = "warning"
 
-  mutating func run() async throws {
+  package init() {}
+
+  package mutating func run() async throws {
     let level = try parsedLogLevel()
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler.standardError(label: label)
@@ -162,7 +164,7 @@ struct JoinCommand: AsyncParsableCommand {
     }
   }
 
-  private func parsedLogLevel() throws(MusterError) -> Logger.Level {
+  package func parsedLogLevel() throws(MusterError) -> Logger.Level {
     guard let level = Logger.Level(rawValue: logLevel) else {
       let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
       throw MusterError("there is no log level \(logLevel)", hint: "one of \(levels)", kind: .usage)
@@ -172,7 +174,7 @@ struct JoinCommand: AsyncParsableCommand {
 
   // MARK: From flags to a configuration
 
-  private func checkedPort() throws(MusterError) -> Int {
+  package func checkedPort() throws(MusterError) -> Int {
     guard let view else { return 0 }
     guard !noView else {
       throw MusterError(
@@ -186,7 +188,7 @@ struct JoinCommand: AsyncParsableCommand {
     return number
   }
 
-  private func checkTime() throws(MusterError) {
+  package func checkTime() throws(MusterError) {
     guard let seconds, !(seconds > 0 && seconds <= Self.longestTime) else { return }
     throw MusterError(
       "--for \(seconds) is out of range", hint: "give seconds above 0, and at most 1e9",
@@ -196,7 +198,7 @@ struct JoinCommand: AsyncParsableCommand {
   /// 31 years, in seconds: nanoseconds of it fit into 63 bits with room.
   private static let longestTime = 1e9
 
-  private func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
+  package func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
     guard !(call && watch) else {
       throw MusterError("--call and --watch exclude each other", hint: "use one", kind: .usage)
     }

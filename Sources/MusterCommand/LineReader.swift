@@ -5,13 +5,13 @@ import MusterDevices
 ///
 /// The thread stops reading while `linesWaiting` lines are not taken: a writer that is faster than
 /// its commands are carried out is slowed down by the pipe, and no line is lost.
-enum LineReader {
+package enum LineReader {
   /// A longer line is passed on in parts, which are no commands, so that memory stays bounded.
-  static let longestLine = 64 * 1024
-  static let linesWaiting = 256
+  package static let longestLine = 64 * 1024
+  package static let linesWaiting = 256
 
   /// The lines without their ends, in order; the last one may lack its end. Ends with the file.
-  static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
+  package static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .unbounded)
     let source = Source(descriptor, continuation)
     WorkerThread("muster-lines") { source.read() }.detach()

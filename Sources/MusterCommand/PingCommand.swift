@@ -53,33 +53,33 @@ struct PingCommand: AsyncParsableCommand {
 }
 
 /// What a series of pings has shown.
-struct PingReport {
-  private(set) var member = ""
-  private(set) var name = ""
-  private(set) var paths: [Path] = []
+package struct PingReport {
+  package private(set) var member = ""
+  package private(set) var name = ""
+  package private(set) var paths: [Path] = []
 
   /// The round trips over one path.
-  struct Path: Encodable, Equatable {
-    var channel: String
-    var address: String?
-    var via: String?
-    var sent = 0
+  package struct Path: Encodable, Equatable {
+    package var channel: String
+    package var address: String?
+    package var via: String?
+    package var sent = 0
     /// Milliseconds, of those that were answered.
-    var roundTrips: [Double] = []
+    package var roundTrips: [Double] = []
 
     private enum CodingKeys: String, CodingKey {
       case channel, address, via, sent, received, lossPercent, minMs, avgMs, maxMs
     }
 
-    var lossPercent: Double {
+    package var lossPercent: Double {
       sent == 0 ? 0 : 100 * Double(sent - roundTrips.count) / Double(sent)
     }
 
-    var average: Double? {
+    package var average: Double? {
       roundTrips.isEmpty ? nil : roundTrips.reduce(0, +) / Double(roundTrips.count)
     }
 
-    func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
       var fields = encoder.container(keyedBy: CodingKeys.self)
       try fields.encode(channel, forKey: .channel)
       try fields.encodeIfPresent(address, forKey: .address)
@@ -93,7 +93,9 @@ struct PingReport {
     }
   }
 
-  mutating func add(_ reply: PingReply) {
+  package init() {}
+
+  package mutating func add(_ reply: PingReply) {
     (member, name) = (reply.member, reply.name)
     for one in reply.paths {
       let known = paths.firstIndex {
@@ -110,14 +112,14 @@ struct PingReport {
 
   // MARK: For people
 
-  func lines(of reply: PingReply, number: Int) -> [String] {
+  package func lines(of reply: PingReply, number: Int) -> [String] {
     reply.paths.map { path in
       let result = path.rttMs.map { "\(Self.number($0)) ms" } ?? "no answer"
       return "\(number)  \(result)  \(Self.route(path.address, path.via)), in \(path.channel)"
     }
   }
 
-  var summary: [String] {
+  package var summary: [String] {
     ["", "\(name) (\(member))"]
       + paths.map { path in
         let figures =
@@ -141,7 +143,7 @@ struct PingReport {
 
   // MARK: For programs
 
-  var json: JSONValue {
+  package var json: JSONValue {
     .object([
       ("member", .string(member)), ("name", .string(name)),
       ("paths", .array(paths.map { JSONValue(encoding: $0) })),

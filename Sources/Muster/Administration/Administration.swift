@@ -1,4 +1,3 @@
-import FoundationEssentials
 import MusterBase
 import MusterChannel
 import MusterStore

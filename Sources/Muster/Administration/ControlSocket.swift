@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import MusterBase
 import MusterDevices
@@ -101,7 +100,7 @@ public final class ControlSocket: Sendable {
       defer { deadline.cancel() }
       try await channel.writeAndFlush(ByteBuffer(bytes: line)).get()
       let bytes = try await answer.futureResult.get()
-      return try JSONDecoder().decode(Administration.Reply.self, from: Data(bytes))
+      return try Administration.Reply(json: bytes)
     } catch {
       answer.fail(error)
       throw noAnswer(in: directory)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import MusterBase
 import MusterChannel
 import MusterWire
@@ -54,6 +55,11 @@ extension Administration.Reply: Codable {
 
   /// As `--json` prints it.
   public var json: JSONValue { JSONValue(encoding: self) }
+
+  /// Reads one line of the control socket.
+  package init(json: [UInt8]) throws {
+    self = try JSONDecoder().decode(Self.self, from: Data(json))
+  }
 
   public init(from decoder: any Decoder) throws {
     self.init()

@@ -15,14 +15,22 @@ struct CommandTests {
   }
 
   private static let all: [Command] = [
-    .startCall(), .joinCall(channel: "lab"), .leaveCall(), .mute(.audio), .unmute(.video, channel: "a"),
-    .watch(.init(VideoSize(width: 320, height: 180), of: "00ff")), .watch(.init(nil, channel: "lab")),
+    .startCall(), .joinCall(channel: "lab"), .leaveCall(), .mute(.audio),
+    .unmute(.video, channel: "a"),
+    .watch(.init(VideoSize(width: 320, height: 180), of: "00ff")),
+    .watch(.init(nil, channel: "lab")),
     .keyframe(member: "00ff", channel: "lab"), .say("hé \"you\"\n", to: "00ff", channel: "lab"),
     .joinChannel(.init(channel: "lab", passphrase: "p", call: true)),
     .joinChannel(.init(invite: "muster://x")), .leaveChannel(channel: "lab"), .quit,
     .administer(request(.create) { $0.settings.callEndsWithInitiator = true }),
-    .administer(request(.grant) { $0.role = .presenter; $0.expiresAt = 1_800_000_000 }),
-    .administer(request(.invite) { $0.peers = ["a:1"]; $0.rendezvous = ["b:2", "c:3"] }),
+    .administer(
+      request(.grant) {
+        $0.role = .presenter; $0.expiresAt = 1_800_000_000
+      }),
+    .administer(
+      request(.invite) {
+        $0.peers = ["a:1"]; $0.rendezvous = ["b:2", "c:3"]
+      }),
     .administer(request(.verify) { $0.confirm = true }), .administer(.init(.diagnose)),
   ]
 
@@ -41,7 +49,8 @@ struct CommandTests {
 
   @Test func theOrderOfFieldsIsThatOfTheContract() {
     #expect(
-      Command.mute(.audio, channel: "lab").json == #"{"do":"mute","media":"audio","channel":"lab"}"#)
+      Command.mute(.audio, channel: "lab").json == #"{"do":"mute","media":"audio","channel":"lab"}"#
+    )
     #expect(Command.quit.json == #"{"do":"quit"}"#)
   }
 

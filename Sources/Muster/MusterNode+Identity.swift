@@ -1,0 +1,39 @@
+import MusterBase
+import MusterCrypto
+import MusterStore
+
+/// Whose node this is, and where it keeps what outlives the process.
+extension MusterNode {
+  typealias OpenedIdentity = (
+    identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]
+  )
+
+  /// The kept identity; a fresh one in memory when the default directory is in use.
+  static func openIdentity(
+    _ configuration: Configuration
+  ) throws(MusterError) -> OpenedIdentity {
+    if let path = configuration.dataDirectory {
+      guard let directory = try DataDirectory.open(path) else {
+        throw MusterError(
+          "the data directory \(path) is in use by another node",
+          hint: "end that node, or use --data with another directory")
+      }
+      return (try directory.identity(), directory, try Store.open(directory), [])
+    }
+    var entropy = Entropy.system
+    if configuration.isEphemeral { return (Identity(generating: &entropy), nil, nil, []) }
+    guard let path = DataDirectory.defaultPath else {
+      let warning = MusterError(
+        "neither XDG_DATA_HOME nor HOME is set, so the identity is not kept",
+        hint: "use --data DIR to keep it")
+      return (Identity(generating: &entropy), nil, nil, [warning])
+    }
+    if let directory = try DataDirectory.open(path) {
+      return (try directory.identity(), directory, try Store.open(directory), [])
+    }
+    let warning = MusterError(
+      "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
+      hint: "use --data DIR to give it one of its own")
+    return (Identity(generating: &entropy), nil, nil, [warning])
+  }
+}

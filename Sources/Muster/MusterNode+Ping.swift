@@ -2,11 +2,19 @@ import MusterBase
 import MusterChannel
 import MusterCore
 
+/// A member's answer to a ping.
+struct Pong: Sendable {
+  var channel: ChannelID
+  var roundTrip: Duration
+  /// The path over which it came.
+  var route: Route
+}
+
 /// Who waits for answers of one member to a ping.
 struct PongListener {
   var id: Int
   var member: NodeID
-  var answers: AsyncStream<(channel: ChannelID, roundTrip: Duration)>.Continuation
+  var answers: AsyncStream<Pong>.Continuation
 }
 
 /// `muster ping`: one round trip over every link to a member.
@@ -32,7 +40,7 @@ extension MusterNode {
       throw MusterError(
         "there is no link to \(member.name)", hint: "it is known through other members only")
     }
-    let (answers, sink) = AsyncStream<(channel: ChannelID, roundTrip: Duration)>.makeStream(
+    let (answers, sink) = AsyncStream<Pong>.makeStream(
       bufferingPolicy: .bufferingOldest(waiting.count))
     let listener = (pongListeners.map(\.id).max() ?? 0) + 1
     pongListeners.append(PongListener(id: listener, member: member.id, answers: sink))
@@ -42,27 +50,31 @@ extension MusterNode {
       sink.finish()
     }
     var paths: [PingReply.Path] = []
-    for await (channel, roundTrip) in answers {
-      guard let index = waiting.firstIndex(where: { $0.link.channel == channel }) else { continue }
-      paths.append(path(waiting.remove(at: index), roundTrip))
+    for await pong in answers {
+      guard let index = waiting.firstIndex(where: { $0.link.channel == pong.channel }) else {
+        continue
+      }
+      waiting.remove(at: index)
+      paths.append(
+        PingReply.Path(
+          channel: node.name(of: pong.channel) ?? "", address: pong.route.address?.description,
+          via: pong.route.relay?.short, rttMs: pong.roundTrip.inMilliseconds))
       if waiting.isEmpty { break }
     }
     timeout.cancel()
     pongListeners.removeAll { $0.id == listener }
-    for link in waiting { paths.append(path(link, nil)) }
+    for peer in waiting {
+      paths.append(
+        PingReply.Path(
+          channel: node.name(of: peer.link.channel) ?? "",
+          address: peer.via == nil ? peer.address?.description : nil, via: peer.via?.short))
+    }
     return PingReply(member: member.id.short, name: member.name, paths: paths)
   }
 
-  private func path(_ peer: PeerStatistics, _ roundTrip: Duration?) -> PingReply.Path {
-    PingReply.Path(
-      channel: node.name(of: peer.link.channel) ?? "",
-      address: peer.via == nil ? peer.address?.description : nil, via: peer.via?.short,
-      rttMs: roundTrip?.inMilliseconds)
-  }
-
-  func noticePong(of member: NodeID, in channel: ChannelID, _ roundTrip: Duration) {
+  func noticePong(of member: NodeID, _ pong: Pong) {
     for listener in pongListeners where listener.member == member {
-      listener.answers.yield((channel, roundTrip))
+      listener.answers.yield(pong)
     }
   }
 

@@ -44,8 +44,8 @@ extension MusterNode {
       updateEncoders()
       return .callState(channel: name, state)
     case .callRefused(let refusal): return refused(refusal, in: channel)
-    case .pong(let member, let roundTrip):
-      noticePong(of: member, in: channel, roundTrip)
+    case .pong(let member, let roundTrip, let route):
+      noticePong(of: member, Pong(channel: channel, roundTrip: roundTrip, route: route))
       return nil
     case .firstFrame(let member, let after, let size):
       return .firstFrame(channel: name, member, after: after, size: size)

@@ -19,13 +19,14 @@ extension Node {
     return out
   }
 
-  /// Reports the answer to a ping of `ping(_:in:at:)`; the token is the time at which it was sent.
+  /// Reports the answer to a ping of `ping(_:in:at:)`, and the path over which it came; the token is
+  /// the time at which the ping was sent.
   mutating func reportPong(
-    _ token: UInt64, over link: LinkID, at now: Instant, _ out: inout [Output]
+    _ token: UInt64, over link: LinkID, _ route: Route, at now: Instant, _ out: inout [Output]
   ) {
     guard pingsUnderWay[link] == token else { return }
     pingsUnderWay[link] = nil
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
-    out.append(.event(.pong(link.peer, roundTrip: now - sentAt), in: link.channel))
+    out.append(.event(.pong(link.peer, roundTrip: now - sentAt, over: route), in: link.channel))
   }
 }

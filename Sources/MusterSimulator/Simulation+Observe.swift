@@ -28,8 +28,10 @@ extension Simulation {
   }
 
   private mutating func observe(_ message: TextMessage, at index: Int) {
+    let (node, id) = (nodes[index].node, channel.id)
     let fault = messages.shown(
-      message, at: nodes[index].reader, own: nodes[index].identity.id, at: now)
+      message, at: nodes[index].reader, own: nodes[index].identity.id, at: now,
+      mayWrite: { node?.may(.sendText, $0, in: id) ?? true })
     if let fault { violated("messages", "\(nodes[index].label): \(fault)") }
     if message.from != nodes[index].identity.id {
       checkRole(.sendText, of: message.from, at: index, "shows text of")

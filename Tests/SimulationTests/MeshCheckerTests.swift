@@ -257,6 +257,22 @@ struct MessageCheckerTests {
     #expect((fault != nil) == isFault)
   }
 
+  @Test(arguments: [true, false])
+  func aMessageWhoseAuthorLostItsRightMayBeOvertaken(isWithheld: Bool) {
+    var checker = MessageChecker()
+    checker.said(word(1), at: here, at(0))
+    checker.said(word(2, after: [1]), at: here, at(10))
+    for number in [1, 2] as [UInt8] {
+      checker.kept(entryID(number), at: there, isUnproven: false, at: at(20))
+    }
+    let fault = checker.shown(
+      message(2), at: there, own: second, at: at(50), mayWrite: { _ in !isWithheld })
+    #expect(fault == nil)
+    // Its author may write again.
+    let later = checker.shown(message(1), at: there, own: second, at: at(900))
+    #expect((later == nil) == isWithheld)
+  }
+
   @Test func aLostMessageIsFound() {
     var checker = MessageChecker()
     checker.sent(word(1), at: here, at(0))

@@ -124,7 +124,6 @@ extension ChannelState {
       state.apply(state.gossip.tick(at: now), at: now, &out)
       state.show(state.messages.tick(at: now), &out)
       if let due = state.reportDueAt, due <= now { state.publishReport(at: now, &out) }
-      if let due = state.expiryAt, due <= now { state.changes.rights = true }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
     }
     return out

@@ -10,6 +10,12 @@ extension ChannelState {
   ) -> [Output] {
     wallNow = now
     var out: [Output] = []
+    // A role that has expired counts for nothing from that second on. Its consequences come first:
+    // otherwise the change would be based on a call that its initiator may no longer lead.
+    if let expiryAt, expiryAt <= now {
+      changes.rights = true
+      recomputeAll(at: now, &out)
+    }
     let before = own
     change(&self, &out)
     if own.call != before.call { changes.call = true }
@@ -50,11 +56,19 @@ extension ChannelState {
     let held = withheld
     withheld = []
     show(held, &out)
-    expiryAt = rights.nextExpiry(after: wallSeconds).map { seconds in
-      let ahead = Int64(clamping: seconds) - Int64(clamping: wallSeconds)
-      // A day at most, so that no wall clock, however wrong, leads beyond the end of time.
-      return wallNow + .seconds(min(max(ahead, 1), 86_400))
-    }
+    expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
+  }
+
+  /// The boot time at which the wall clock reaches `seconds`, which it has not yet.
+  private func boot(atWallSecond seconds: UInt64) -> Instant {
+    // A day at most, so that no wall clock, however wrong, leads beyond the end of time.
+    let ahead = Duration.seconds(Int64(clamping: min(seconds - wallSeconds, 86_400)))
+    // Exact to the nanosecond: rights change at the full second, and until this deadline nothing
+    // reports it.
+    let passed =
+      Duration.milliseconds(Int64(clamping: wallMilliseconds % 1000))
+      + .nanoseconds(wallNow.nanoseconds % 1_000_000)
+    return wallNow + (ahead - passed)
   }
 
   // MARK: Roster

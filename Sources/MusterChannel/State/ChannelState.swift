@@ -97,6 +97,7 @@ public struct ChannelState: Sendable {
   var lastWords: [EntryID] = []
   /// Milliseconds from boot time to wall time: for expiry and display only.
   var wallOffset: Int64 = 0
+  /// When the next role expires, or rights are to be evaluated again for another reason.
   var expiryAt: Instant?
   /// The entry that this node published last.
   var lastPublished: EntryID?
@@ -234,11 +235,12 @@ public struct ChannelState: Sendable {
 
   // MARK: Time
 
-  /// Tells how wall time relates to boot time.
+  /// Sets how far wall time is ahead of boot time; the next input, which is due at once, applies
+  /// what that means for roles that expire.
   public mutating func setWallClock(offsetMilliseconds: Int64, at now: Instant) {
     wallOffset = offsetMilliseconds
     wallNow = now
-    changes.rights = true
+    expiryAt = now
   }
 
   /// The boot time of the last input: what `wallSeconds` counts from.

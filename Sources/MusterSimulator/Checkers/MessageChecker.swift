@@ -38,7 +38,8 @@ public struct MessageChecker: Sendable {
     var reader: Reader
     var arrivedAt: Instant
     var shownAt: Instant?
-    /// It came from somebody of whom the reader did not know yet that it may write.
+    /// The author had no right to write, as far as the reader knew, when the message arrived or
+    /// when one that follows it was shown: it may be shown later than that one.
     var isUnproven: Bool
   }
 
@@ -99,9 +100,11 @@ public struct MessageChecker: Sendable {
       Copy(reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven))
   }
 
-  /// What is wrong with a message that a node, `own`, shows.
+  /// What is wrong with a message that a node, `own`, shows; `mayWrite` are the rights as that node
+  /// knows them.
   public mutating func shown(
-    _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant
+    _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant,
+    mayWrite: (NodeID) -> Bool = { _ in true }
   ) -> String? {
     guard let number = numbers[message.id] else { return "a message that nobody said" }
     let sent = messages[number]
@@ -118,6 +121,11 @@ public struct MessageChecker: Sendable {
       return "message \(number) after \(later), which follows it"
     }
     messages[number].copies[copy].shownAt = now
+    for earlier in sent.before where !mayWrite(messages[earlier].word.from) {
+      // A node withholds it until its author may write again; the others go on without it.
+      guard let position = index(of: reader, earlier) else { continue }
+      messages[earlier].copies[position].isUnproven = true
+    }
     if reader.index != sent.author.index { delays.append(now - sent.at) }
     return nil
   }

@@ -1,0 +1,68 @@
+import MusterBase
+import MusterChannel
+import MusterWire
+import Testing
+
+/// The initiator's role expires while its call is on.
+struct ChannelStateExpiryTests {
+  /// Wall clocks show boot time.
+  private static let expiry = seconds(20)
+
+  /// An owner and a presenter in the presenter's call, half a second before its role expires.
+  private func expiring() -> ChannelStateWorld {
+    var world = ChannelStateWorld(2, settings: ChannelSettings())
+    // The rights are evaluated for the last time in the middle of a second.
+    world.run(for: .milliseconds(300))
+    let presenter = world.ids[1]
+    world.act(0) { $0.grant(.presenter, to: presenter, expiresAt: 20, at: $1) }
+    world.connect(1, to: [0])
+    world.run(for: .seconds(2))
+    world.startOrJoin(1, proposing: 1)
+    world.startOrJoin(0, proposing: 2)
+    world.run(for: Self.expiry - world.now - .milliseconds(500))
+    for node in world.nodes { #expect(node.state.call?.participants == world.ids.sorted()) }
+    world.forgetEvents()
+    return world
+  }
+
+  @Test func theCallEndsWithTheRoleToTheNanosecond() {
+    var world = expiring()
+    world.run(for: .nanoseconds(499_999_999))
+    for node in world.nodes { #expect(node.state.call != nil && node.events.isEmpty) }
+    world.run(for: .nanoseconds(1))
+    #expect(world.now == Self.expiry)
+    for node in world.nodes {
+      #expect(node.state.call == nil && !node.state.isInCall)
+      #expect(node.events.callEnds == [CallEndReason.empty])
+    }
+    #expect(world.nodes[1].events.contains(.ownRoleChanged(.none)))
+    #expect(world.nodes[0].events.left.map(\.reason) == [.removed])
+  }
+
+  @Test func aCommandBeforeTheTimerFindsTheRoleExpired() {
+    var world = expiring()
+    var outputs: [ChannelState.Output] = []
+    world.act(1) { state, now in
+      outputs = state.leaveCall(at: now + .milliseconds(700))
+      return outputs
+    }
+    #expect(world.nodes[1].events.first == .ownRoleChanged(.none))
+    #expect(world.nodes[1].events.callEnds == [CallEndReason.empty])
+    // Without the role the call is no longer this node's to end.
+    for case .keep(let entry) in outputs { #expect(entry.entry.body.kind != .end) }
+  }
+
+  @Test func aStepOfTheWallClockCountsAtOnce() {
+    var world = expiring()
+    for (offset, role) in [(1000, .none), (0, .presenter)] as [(Int64, Role)] {
+      world.forgetEvents()
+      world.act(1) { state, now in
+        state.setWallClock(offsetMilliseconds: offset, at: now)
+        return []
+      }
+      #expect(world.nodes[1].state.deadline.map { $0 <= world.now } == true)
+      world.run(for: .milliseconds(1))
+      #expect(world.nodes[1].events.contains(.ownRoleChanged(role)))
+    }
+  }
+}

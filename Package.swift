@@ -126,7 +126,7 @@ let package = Package(
     .target(
       name: "MusterView",
       dependencies: [
-        "MusterBase", "Muster", "CMusterAssets",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "Muster", "CMusterAssets",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),

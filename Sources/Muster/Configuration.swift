@@ -8,9 +8,12 @@ import MusterWire
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {
+    /// The channel's name, 1 to `Limits.channelNameBytes` bytes of text without control characters.
     public var name: String
+    /// The secret or the invite.
     public var source: Source
 
+    /// A channel by its name and the way to it.
     public init(name: String, source: Source) {
       self.name = name
       self.source = source
@@ -28,6 +31,7 @@ public struct Configuration: Sendable {
 
   /// The display name that members see.
   public var name = "member"
+  /// What to join at the start; at most `Limits.channels`.
   public var channels: [Channel] = []
   /// Start or join the call of every channel at once.
   public var call = false
@@ -75,5 +79,6 @@ public struct Configuration: Sendable {
   /// A patched node, for tests of the others: it does what its role forbids.
   package var ignoresOwnRole = false
 
+  /// A node in no channel, without devices, on every interface.
   public init() {}
 }

@@ -1,6 +1,8 @@
 import MusterBase
+import MusterCore
 import MusterCrypto
 import MusterStore
+import MusterWire
 
 /// Whose node this is, and where it keeps what outlives the process.
 extension MusterNode {
@@ -35,5 +37,19 @@ extension MusterNode {
       "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
       hint: "use --data DIR to give it one of its own")
     return (Identity(generating: &entropy), nil, nil, [warning])
+  }
+
+  /// What of the configuration concerns the engines.
+  static func core(_ configuration: Configuration) -> Node.Configuration {
+    var core = Node.Configuration()
+    core.ignoresOwnRole = configuration.ignoresOwnRole
+    core.offersRendezvous = configuration.offersRendezvous
+    core.relays = configuration.relays
+    core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
+    if let size = configuration.maxVideo {
+      core.requested = RequestedResolution(
+        width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
+    }
+    return core
   }
 }

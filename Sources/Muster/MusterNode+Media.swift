@@ -12,8 +12,11 @@ public struct ViewedFrame: Sendable {
   public var channel: String?
   /// Nil for this node's own preview.
   public var member: NodeID?
+  /// Whether the frame can be decoded without others.
   public var isKeyframe: Bool
+  /// 0 for the base layer.
   public var temporalLayer: Int
+  /// VP8, one frame.
   public var data: [UInt8]
   /// When it was captured or received, by this node's boot clock.
   public var at: Instant

@@ -7,10 +7,15 @@ import MusterWire
 extension MusterNode {
   /// A channel as it is now, for the terminal and the page.
   public struct ChannelView: Sendable {
+    /// The channel's name.
     public var name: String
+    /// This node as the others see it.
     public var own: Member
+    /// The others who can be reached, in the order of their ids.
     public var members: [Member]
+    /// The active call, whether this node is in it or not.
     public var call: ActiveCall?
+    /// Whether this node is in it.
     public var isInCall: Bool
     /// Whether it has an owner and roles.
     public var isCreated: Bool

@@ -78,6 +78,7 @@ public actor MusterNode {
   var pongListeners: [PongListener] = []
   var isStopping = false
 
+  /// The event loop that the node lives on.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.executor.asUnownedSerialExecutor()
   }
@@ -136,19 +137,10 @@ public actor MusterNode {
         reference.node?.assumeIsolated { $0.received(datagram, from: source) }
       }
     }
-    var coreConfiguration = Node.Configuration()
-    coreConfiguration.ignoresOwnRole = configuration.ignoresOwnRole
-    coreConfiguration.offersRendezvous = configuration.offersRendezvous
-    coreConfiguration.relays = configuration.relays
-    coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
-    if let size = configuration.maxVideo {
-      coreConfiguration.requested = RequestedResolution(
-        width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
-    }
     var entropy = Entropy.system
     let node = Node(
       identity: opened.identity, entropy: entropy, seed: entropy.u64(),
-      configuration: coreConfiguration)
+      configuration: core(configuration))
     opened.directory?.remember(displayName: node.configuration.name)
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
@@ -336,5 +328,6 @@ extension MusterNode {
 
 /// When this process started; a command touches it first of all.
 public enum ProcessClock {
+  /// Boot time of the first use.
   public static let startedAt = BootClock.now
 }

@@ -4,7 +4,9 @@ import NIOCore
 public struct ViewFrame: Sendable {
   /// Which picture it belongs to: 0 is this node's own, others as the snapshot's members say.
   public var tile: UInt8
+  /// Whether the frame can be decoded without others.
   public var isKeyframe: Bool
+  /// 0 for the base layer.
   public var temporalLayer: UInt8
   /// Counts the frames offered for this tile: a gap makes a page wait for the next keyframe.
   public var sequence: UInt32
@@ -12,8 +14,10 @@ public struct ViewFrame: Sendable {
   public var sentAtMilliseconds: Double
   /// When it is to be shown; unique within the tile.
   public var timestampMicroseconds: Double
+  /// VP8, one frame.
   public var data: [UInt8]
 
+  /// A frame of these fields.
   public init(
     tile: UInt8, isKeyframe: Bool, temporalLayer: UInt8, sequence: UInt32,
     sentAtMilliseconds: Double, timestampMicroseconds: Double, data: [UInt8]

@@ -2,6 +2,7 @@ import Muster
 
 /// What the page's server asks of the node.
 public struct ViewHost: Sendable {
+  /// Everything that the page shows, as it is now.
   public var snapshot: @Sendable () async -> ViewSnapshot
   /// Does one command; answers what went wrong, if anything.
   public var perform: @Sendable (Command) async -> String?
@@ -22,13 +23,17 @@ public struct ViewHost: Sendable {
 
 /// Why the page cannot be served, and what to do about it.
 public struct ViewError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What is wrong.
   public var message: String
+  /// What to do about it.
   public var hint: String
 
+  /// An error in words.
   public init(message: String, hint: String) {
     self.message = message
     self.hint = hint
   }
 
+  /// Both in one line.
   public var description: String { "\(message): \(hint)" }
 }

@@ -20,6 +20,7 @@ public enum Administration {
       public var needsNode: Bool { self == .ping || self == .diagnose }
     }
 
+    /// What is asked.
     public var verb: Verb
     /// A channel's name.
     public var channel: String?
@@ -31,6 +32,7 @@ public enum Administration {
     public var expiresAt: UInt64?
     /// `HOST:PORT` hints of an invite.
     public var peers: [String] = []
+    /// `HOST:PORT` of rendezvous, for an invite.
     public var rendezvous: [String] = []
     /// What holds for the calls of a channel that is created.
     public var settings = ChannelSettings()
@@ -43,10 +45,15 @@ public enum Administration {
 
   /// The answer, as `--json` prints it and the control socket carries it.
   public struct Reply: Equatable, Sendable {
+    /// The URL, for `invite`.
     public var invite: String?
+    /// The digits to compare, for `verify`.
     public var code: String?
+    /// The channels asked for, or the one created.
     public var channels: [ChannelSummary] = []
+    /// Round trips, for `ping`.
     public var ping: PingReply?
+    /// Counters, links and queues, for `diagnose`.
     public var node: NodeReport?
     /// What went wrong; the other fields mean nothing then.
     var failure: Failure?
@@ -66,9 +73,11 @@ public enum Administration {
     /// `created` channels have an owner and roles.
     public enum Kind: String, Codable, Sendable { case created, open }
 
+    /// What the member calls itself.
     public var name: String
     /// 64 hex digits.
     public var id: String
+    /// Whether it has an owner and roles.
     public var kind: Kind
     /// The owner's full key; nil for open channels.
     public var owner: String?
@@ -78,8 +87,11 @@ public enum Administration {
     public var epoch: UInt32
     /// Seconds since 1970.
     public var createdAt: UInt64
+    /// Whether a call ends when its initiator vanishes, and is not handed over.
     public var callEndsWithInitiator: Bool
+    /// Whether attendees may only watch.
     public var onlyPresentersSend: Bool
+    /// Everyone with a role, or seen before, in no order.
     public var members: [MemberSummary] = []
 
     /// Whether the channel has an owner and roles.
@@ -94,6 +106,7 @@ public enum Administration {
     public var key: String
     /// Nil for a member that was never seen.
     public var name: String?
+    /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
     /// Seconds since 1970; nil for never.
     public var expiresAt: UInt64?

@@ -10,6 +10,7 @@ import NIOPosix
 /// One `Command` in, as a line of JSON, one `Administration.Reply` out, and the connection ends. The
 /// directory's mode (0700) and the socket's (0600) keep other users away.
 public final class ControlSocket: Sendable {
+  /// Carries out a command; called on any thread.
   public typealias Handler =
     @Sendable (Command) async -> Result<Administration.Reply, MusterError>
 

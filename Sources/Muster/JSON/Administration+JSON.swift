@@ -61,6 +61,7 @@ extension Administration.Reply: Codable {
     self = try JSONDecoder().decode(Self.self, from: Data(json))
   }
 
+  /// Reads the fields; unknown ones are ignored.
   public init(from decoder: any Decoder) throws {
     self.init()
     let fields = try decoder.container(keyedBy: CodingKeys.self)

@@ -45,6 +45,7 @@ extension Command: Codable {
     }
   }
 
+  /// Writes the fields in the order of the contract.
   public func encode(to encoder: any Encoder) throws {
     if case .administer(let request) = self { return try request.encode(to: encoder) }
     try Fields(self).encode(to: encoder)

@@ -72,6 +72,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
 
   private enum CodingKeys: String, CodingKey { case event, t, channel, reason }
 
+  /// Writes the fields in the order of the contract.
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     try fields.encode(name, forKey: .event)
@@ -96,6 +97,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     }
   }
 
+  /// Reads the fields; unknown ones are ignored.
   public init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     t = try fields.decode(Double.self, forKey: .t)

@@ -2,12 +2,15 @@
 public struct ReadyRecord: Codable, Equatable, Sendable {
   /// Grows when a field changes its meaning.
   public var schema: Int
+  /// This node's id, 16 hex digits.
   public var id: String
+  /// The full key, 64 hex digits.
   public var key: String
   /// UDP addresses, `HOST:PORT`.
   public var listen: [String]
   /// The call page's URL; null without a page.
   public var view: String?
+  /// Names of the channels joined.
   public var channels: [String]
 }
 
@@ -17,13 +20,17 @@ public struct MemberRecord: Codable, Equatable, Sendable {
   public var member: String
   /// 64 hex digits.
   public var key: String
+  /// What the member calls itself.
   public var name: String
+  /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
   public var role: String
+  /// Whether it is in a call.
   public var inCall: Bool
   /// Also while the member has no microphone.
   public var audioMuted: Bool
   /// Also while the member has no camera.
   public var videoMuted: Bool
+  /// By the member's own voice detector; false outside a call.
   public var speaking: Bool
 }
 
@@ -31,48 +38,59 @@ public struct MemberRecord: Codable, Equatable, Sendable {
 public struct CallRecord: Codable, Equatable, Sendable {
   /// 32 hex digits.
   public var call: String
+  /// Id of the member that leads the call.
   public var initiator: String
   /// Who joined or left; null in the others.
   public var member: String?
   /// Seconds since 1970 by the wall clock of the member that started it.
   public var startedAt: Double
+  /// Ids of the participants, sorted.
   public var participants: [String]
+  /// Why the member left or the call ended; null in the others.
   public var reason: String?
 }
 
 /// `call.state`: how far this node is into the call.
 public struct CallStateRecord: Codable, Equatable, Sendable {
+  /// `connecting`, `connected`, `reconnecting` or `disconnected`.
   public var state: String
 }
 
 /// `link.up` and `link.down`.
 public struct LinkRecord: Codable, Equatable, Sendable {
+  /// The member's id, 16 hex digits.
   public var member: String
   /// `HOST:PORT`; null for a relayed link and in `link.down`.
   public var address: String?
   /// The relaying member; null for a direct link.
   public var via: String?
+  /// `link.down`: `left`, `timedOut`, `replaced` or `local`; `link.up`: null.
   public var reason: String?
 }
 
 /// `media.first-frame`.
 public struct FirstFrameRecord: Codable, Equatable, Sendable {
+  /// The member's id, 16 hex digits.
   public var member: String
   /// Seconds since the link to the member came up.
   public var after: Double
   /// Pixels.
   public var width: Int
+  /// Pixels.
   public var height: Int
 }
 
 /// `layer`: the layer sent to a member or received from it has changed.
 public struct LayerRecord: Codable, Equatable, Sendable {
+  /// The member's id, 16 hex digits.
   public var member: String
   /// `in` or `out`.
   public var direction: String
   /// `WxH@FPS` or `off`.
   public var from: String
+  /// `WxH@FPS` or `off`.
   public var to: String
+  /// Why the layer is what it is.
   public var why: String
 }
 
@@ -80,9 +98,11 @@ public struct LayerRecord: Codable, Equatable, Sendable {
 public struct MessageRecord: Codable, Equatable, Sendable {
   /// 16 hex digits.
   public var id: String
+  /// Id of the author, which may have left since.
   public var from: String
   /// Null for everyone.
   public var to: String?
+  /// One line, free of control characters.
   public var text: String
   /// Seconds since 1970 by the author's wall clock.
   public var sentAt: Double
@@ -90,6 +110,7 @@ public struct MessageRecord: Codable, Equatable, Sendable {
 
 /// `warning` and `error`.
 public struct NoticeRecord: Codable, Equatable, Sendable {
+  /// What is wrong.
   public var message: String
   /// What to do; may be empty.
   public var hint: String
@@ -99,7 +120,9 @@ public struct NoticeRecord: Codable, Equatable, Sendable {
 
 /// `stats`, once a second.
 public struct StatisticsRecord: Codable, Equatable, Sendable {
+  /// The whole process.
   public var node: Node
+  /// One for each link, in the order of ids.
   public var peers: [Peer]
   /// The engines' and queues' counters that are not 0, since the start.
   public var counters: CounterRecord
@@ -112,12 +135,15 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var rssMB: Double
     /// UDP payload sent, in kbit/s.
     public var uplinkKbps: Double
+    /// Pairs of members for whom this node relays.
     public var relays: [Relay]
   }
 
   /// A pair of members whose packets this node relays.
   public struct Relay: Codable, Equatable, Sendable {
+    /// The channel's name.
     public var channel: String
+    /// The two ids.
     public var members: [String]
     /// kbit/s in both directions together.
     public var kbps: Double
@@ -125,16 +151,23 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
 
   /// One link.
   public struct Peer: Codable, Equatable, Sendable {
+    /// The channel's name.
     public var channel: String
+    /// The member's id, 16 hex digits.
     public var member: String
     /// Milliseconds; null before the first answer.
     public var rttMs: Double?
+    /// Percent of what this node sends, as the member reports it, smoothed.
     public var lossPercent: Double
     /// Reserved for the path's bandwidth estimate, in kbit/s.
     public var estimateKbps: Double?
+    /// The relaying member; null for a direct link.
     public var via: String?
+    /// `out`: media to the member; null while not in a call together.
     public var sent: Direction?
+    /// `in`: media from the member; null while not in a call together.
     public var received: Direction?
+    /// Null unless the member sends the test pattern and shares this machine's boot clock.
     public var latencyMs: Latency?
 
     enum CodingKeys: String, CodingKey {
@@ -149,19 +182,27 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
   public struct Direction: Codable, Equatable, Sendable {
     /// `WxH@FPS` or `off`.
     public var layer: String
+    /// Payload of audio and video over the last second, in kbit/s.
     public var kbps: Double
+    /// Frames sent, or received whole.
     public var frames: Int
+    /// Frames that were skipped; 0 when sending.
     public var framesLost: Int
     /// Gaps of more than 200 ms, and their sum in ms.
     public var freezes: Int
+    /// Sum of the freezes, in ms.
     public var frozenMs: Double
+    /// Percent of the audio packets that were not there in time.
     public var audioLostPercent: Double
+    /// Why the layer is what it is.
     public var why: String
   }
 
   /// Capture to decoded frame, in ms.
   public struct Latency: Codable, Equatable, Sendable {
+    /// The median of the last 300 frames.
     public var p50: Double
+    /// The 95th percentile of the last 300 frames.
     public var p95: Double
   }
 }
@@ -170,7 +211,9 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
 public struct CounterRecord: Codable, Equatable, Sendable {
   /// One counter.
   public struct Counter: Equatable, Sendable {
+    /// Such as `link.wrongMAC`.
     public var name: String
+    /// Since the start.
     public var value: UInt64
 
     /// A counter of this name and value.
@@ -180,6 +223,7 @@ public struct CounterRecord: Codable, Equatable, Sendable {
     }
   }
 
+  /// Those that are not 0.
   public var counters: [Counter]
 
   /// Keeps those that are not 0.
@@ -197,6 +241,7 @@ public struct CounterRecord: Codable, Equatable, Sendable {
     init?(intValue: Int) { nil }
   }
 
+  /// Reads the fields; unknown ones are ignored.
   public init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: Key.self)
     counters = try fields.allKeys.map { key in
@@ -204,6 +249,7 @@ public struct CounterRecord: Codable, Equatable, Sendable {
     }.sorted { $0.name < $1.name }
   }
 
+  /// Writes the fields in the order of the contract.
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: Key.self)
     for counter in counters {

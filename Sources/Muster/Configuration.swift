@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Everything a node is told at its start.
+/// The settings of a node, fixed at its start.
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {
@@ -45,7 +45,7 @@ public struct Configuration: Sendable {
   public var speaker: String?
   /// Caps the top layer, in kbit/s.
   public var videoBitrate: Int?
-  /// The largest picture asked of others.
+  /// The largest resolution requested of others.
   public var maxVideo: VideoSize?
   /// `HOST:PORT` of nodes to look for besides the LAN.
   public var peers: [String] = []
@@ -58,11 +58,11 @@ public struct Configuration: Sendable {
   /// `HOST:PORT` of nodes of an OpenDHT network in which members are looked for, by which this node
   /// becomes one of it; an error in a build without the trait DHT.
   public var dht: [String] = []
-  /// Pass on, within a budget, what members of a call send who cannot reach each other.
+  /// Relay, within a budget, for participants of a call that cannot reach each other.
   public var relays = true
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
-  /// Tell everyone on the network, through Avahi, that a node is here, and look for those who do.
+  /// Publish this node by DNS-SD (Avahi), visible to everyone on the network, and browse for others.
   public var dnsServiceDiscovery = false
   /// `HOST:PORT` to bind; nil for every address and any free port.
   public var listen: String?

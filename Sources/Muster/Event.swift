@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// Something a node tells its host, with the seconds since the node started.
+/// An event and the time at which it happened.
 public struct TimedEvent: Sendable {
   /// Since the process started, by a clock that does not jump.
   public var secondsSinceStart: Double
@@ -17,7 +17,8 @@ public struct TimedEvent: Sendable {
   }
 }
 
-/// What a node tells. `channel` is the channel's name; nil for what concerns the whole node.
+/// Something that happened on a node. `channel` is the channel's name; events without it concern
+/// the whole node.
 public enum Event: Sendable {
   case memberJoined(channel: String, Member)
   case memberUpdated(channel: String, Member)
@@ -51,7 +52,7 @@ public struct Statistics: Sendable {
   public var uplinkKilobitsPerSecond: Double
   /// One for each link, in the order of ids.
   public var peers: [Peer]
-  /// Members who cannot reach each other and whose packets this node passes on.
+  /// Pairs of members that cannot reach each other and that this node relays for.
   public var relayed: [Relayed]
   /// The counters of the engines and queues since the start.
   public var counters: [CounterRecord.Counter]
@@ -82,7 +83,7 @@ public struct Statistics: Sendable {
     public var sent: Direction?
     /// Media from the member; nil while not in a call together.
     public var received: Direction?
-    /// Capture to decoded picture; nil without the test pattern or a shared clock.
+    /// From capture to decoded frame; nil without the test pattern or a shared clock.
     public var latency: (p50: Duration, p95: Duration)?
   }
 
@@ -92,7 +93,7 @@ public struct Statistics: Sendable {
     public var layer: VideoLayer?
     /// Payload of audio and video over the last second, in kbit/s.
     public var kilobitsPerSecond: Double
-    /// Pictures since the call began.
+    /// Frames since the two came into the call together.
     public var frames: UInt64
     /// Frames that were skipped; 0 when sending.
     public var framesLost: UInt64

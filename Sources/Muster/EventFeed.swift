@@ -78,13 +78,14 @@ final class EventFeed: Sendable {
   }
 }
 
-/// The events that wait for one consumer; when it is too slow, the oldest go and it is told so.
+/// The events that wait for one consumer; when it is too slow, the oldest are dropped and a warning
+/// takes their place.
 final class EventBuffer: Sendable {
   private struct State {
     var events: [TimedEvent] = []
     var taken = 0
     var capacity: Int
-    /// Dropped since the consumer was last told, and altogether.
+    /// Dropped since the last warning, and altogether.
     var unreported: UInt64 = 0
     var dropped: UInt64 = 0
     var waiters: [CheckedContinuation<TimedEvent?, Never>] = []

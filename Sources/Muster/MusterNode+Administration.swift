@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCore
 
-/// Requests of the same user's commands to this running node.
+/// Commands that other processes of the same user send over the control socket.
 extension MusterNode {
   func openControl() async {
     guard let dataDirectory else { return }

@@ -46,7 +46,7 @@ extension MusterNode {
     await sendLeave(to: [channel])
   }
 
-  /// Last words are repeated until acknowledged, for so many waits of 40 ms at most.
+  /// A leave is repeated until acknowledged, for this many waits of 40 ms at most.
   private static let leaveRounds = 12
 
   func sendLeave(to channels: [ChannelID]) async {

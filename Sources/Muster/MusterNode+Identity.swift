@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterStore
 import MusterWire
 
-/// Whose node this is, and where it keeps what outlives the process.
+/// The identity of a node, and the directory that keeps it.
 extension MusterNode {
   typealias OpenedIdentity = (
     identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]

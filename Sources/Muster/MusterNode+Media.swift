@@ -6,7 +6,7 @@ import MusterPipeline
 import MusterWire
 import NIOCore
 
-/// One picture for a page, as it came: still VP8.
+/// One frame for a page, still VP8 as it was received.
 public struct ViewedFrame: Sendable {
   /// The channel whose call the frame belongs to; nil for this node's own preview.
   public var channel: String?
@@ -23,8 +23,8 @@ public struct ViewedFrame: Sendable {
 }
 
 extension MusterNode {
-  /// Hands every picture that is due for showing to `sink`, called on the node's loop, and asks all
-  /// members for keyframes so that it can begin; nil to stop.
+  /// Hands every frame that is due for display to `sink`, which is called on the node's event loop
+  /// and must return quickly, and requests keyframes of all members; nil stops it.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
     frameSink = sink
     showsPreview = sink != nil
@@ -44,8 +44,8 @@ extension MusterNode {
       failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
   }
 
-  /// A loop that is held up must not collect pictures without bound: first those that no other
-  /// refers to are left out, then all up to the next keyframe, which is asked for.
+  /// An event loop that falls behind must not collect frames without bound: non-reference frames
+  /// are dropped first, then everything up to the next keyframe, which is requested.
   private nonisolated func handOver(_ frame: EncodedFrame) {
     guard backlog.admits(frame) else {
       if frame.isReference { media.video?.requestKeyframe(layer: frame.layer) }
@@ -131,7 +131,7 @@ extension MusterNode {
   }
 
   func endMedia(of link: LinkID) {
-    // The playout tells the recorder, once it has no more sound of the member.
+    // The playout ends the recording, once it has played the last of the member's audio.
     media.playout?.end(link)
     media.meter.end(link)
     meters.forget(link)
@@ -139,7 +139,7 @@ extension MusterNode {
 }
 
 extension MusterNode {
-  /// Whether this node has a source of pictures and one of sound.
+  /// Whether this node has a video source and an audio source.
   public func sources() -> (video: Bool, audio: Bool) {
     (media.video != nil, media.hasAudioSource)
   }

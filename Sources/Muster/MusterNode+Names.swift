@@ -34,7 +34,7 @@ extension MusterNode {
     return id
   }
 
-  /// A member that is here, or one that is away and of whom a role or a message is known.
+  /// A member that can be reached, or one that is away and known by a role or a message.
   func correspondent(
     _ text: String, in channel: ChannelID
   ) throws(MusterError) -> NodeID {

@@ -32,8 +32,8 @@ extension MusterNode {
 
   /// The event for a call that this node wanted into and may not.
   ///
-  /// A member that may join calls and not start them, and that was told to be in the call from the
-  /// beginning, waits for one.
+  /// A member whose role allows joining but not starting, and that was started with `--call`, waits
+  /// for a call.
   func refused(_ refusal: CommandRefusal, in channel: ChannelID) -> Event {
     if case .notAllowed(.startCall, let role) = refusal, awaitedCalls.contains(channel),
       Capability.joinCall.isAllowed(to: role, in: settings(of: channel))

@@ -10,7 +10,7 @@ struct Pong: Sendable {
   var route: Route
 }
 
-/// Who waits for answers of one member to a ping.
+/// A caller of `ping` that waits for answers of one member.
 struct PongListener {
   var id: Int
   var member: NodeID

@@ -11,11 +11,11 @@ struct Meters {
   var cpuNanoseconds: Int64 = 0
   var bytesSent: UInt64 = 0
   var media: PeerTable<LinkID, (sent: UInt64, received: UInt64)> = PeerTable()
-  /// Bytes passed on for pairs of members.
+  /// Bytes relayed for pairs of members.
   var relayed: [RelayedPair] = []
-  /// When the last picture that waits for its sound will be shown.
+  /// When the last frame that waits for its audio will be shown.
   var shownUntil: [LinkID: Instant] = [:]
-  /// Percent, as the playout last told.
+  /// Percent, as the playout last reported.
   var audioLost: [LinkID: Double] = [:]
   var audio: [LinkID: AudioStatistics] = [:]
   /// Where each link led, to log a change.

@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// What the node shows its host.
+/// The state of the node as its host displays it.
 extension MusterNode {
   /// A channel as it is now, for the terminal and the page.
   public struct ChannelView: Sendable {

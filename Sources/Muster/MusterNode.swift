@@ -15,7 +15,7 @@ import NIOPosix
 /// A running node: sockets, clocks, devices and codecs around one `Node` value.
 ///
 /// An actor on one NIO event loop. Datagrams, timers, media and commands all come in on that loop.
-/// Methods that await have done with the node before, so that what they read was still true.
+/// Methods that await read the node first, and nothing of it after the suspension.
 public actor MusterNode {
   /// This node's identity.
   public nonisolated let id: NodeID
@@ -44,7 +44,7 @@ public actor MusterNode {
   var interfaces: [NetworkInterface] = []
   nonisolated let media: MediaThreads
   nonisolated let backlog = FrameBacklog()
-  /// Where pictures for the page go; nil while no page is open.
+  /// Where frames for the page go; nil while no page is open.
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
   var wantedLayers: [Int] = []
@@ -53,7 +53,7 @@ public actor MusterNode {
   private var timerDue: Instant?
   var networkChanges: NetworkChanges?
   var isLookingAgain = false
-  /// Each look costs a ping to everybody: some at once, then not many.
+  /// Each change costs a ping to every peer: 8 at once, then 2 a second.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
   var indices = PeerPlaces()
@@ -70,11 +70,11 @@ public actor MusterNode {
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
-  /// Channels whose call is joined as soon as somebody who may starts one.
+  /// Channels whose call this node joins as soon as another member starts one.
   var awaitedCalls: [ChannelID] = []
   /// This node in each channel, as it was last reported.
   var ownRecords: [ChannelID: MemberRecord] = [:]
-  /// Who waits for the answers to a ping.
+  /// Callers of `ping` that wait for answers.
   var pongListeners: [PongListener] = []
   var isStopping = false
 
@@ -106,7 +106,7 @@ public actor MusterNode {
     readyAt = BootClock.now
   }
 
-  /// Opens everything a node needs and starts it; what cannot be opened is one clear error.
+  /// Opens sockets, store and devices and starts the node; throws when one of them cannot be opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
     let channels = try configuration.channels.map { channel throws(MusterError) in
@@ -211,7 +211,7 @@ public actor MusterNode {
 
   // MARK: Outputs
 
-  /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
+  /// Carries out the outputs of the node; the only interpreter of them outside the simulator.
   func perform(_ outputs: [Node.Output]) {
     var remembered = Remembered()
     var hasEvents = false
@@ -226,7 +226,7 @@ public actor MusterNode {
         nameRecording(event, in: channel)
         noteIdentity(event, in: channel, &remembered)
         guard let translated = hostEvent(event, in: channel) else { continue }
-        // A message is told of once it is safe on the disk.
+        // A message is reported once it is durable.
         if case .message = translated {
           remembered.messages.append(translated)
         } else {
@@ -308,7 +308,7 @@ public actor MusterNode {
   }
 }
 
-/// Breaks the circle of a node that needs its sockets and sockets that need their node.
+/// Breaks the reference cycle between a node and its sockets.
 private final class NodeReference: @unchecked Sendable {
   // Written once and read on the event loop.
   weak var node: MusterNode?

@@ -2,7 +2,7 @@ import Glibc
 import Muster
 import Synchronization
 
-/// What the demo shows: who sees and hears whom, how fast and how well.
+/// The demo's display: each pair of nodes with its latency and quality.
 final class DemoBoard: Sendable {
   private let nodes: [DemoNode]
   /// With a terminal the board is drawn over itself; without one, lines follow each other.

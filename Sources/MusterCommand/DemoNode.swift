@@ -4,7 +4,7 @@ import MusterBase
 import MusterCrypto
 import Synchronization
 
-/// One process of the demo and what its events told.
+/// One process of the demo and what its events reported.
 final class DemoNode: Sendable {
   /// What the board shows of a node.
   struct Report: Sendable {

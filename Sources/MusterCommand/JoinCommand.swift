@@ -9,7 +9,7 @@ import MusterNetwork
 import MusterView
 import ServiceLifecycle
 
-/// `muster join`: a node until it is told to stop.
+/// `muster join`: runs a node until it is stopped.
 package struct JoinCommand: AsyncParsableCommand {
   package static let configuration = CommandConfiguration(
     commandName: "join",

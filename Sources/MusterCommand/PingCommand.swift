@@ -42,7 +42,7 @@ struct PingCommand: AsyncParsableCommand {
         throw MusterError("no answer came of it", hint: "update muster and the running node")
       }
       report.add(reply)
-      // The next ones go to the same member, whoever else comes under a name that begins so.
+      // Later pings go to the same member, also when another one with such a name joins.
       request.member = reply.member
       if !options.json { for line in report.lines(of: reply, number: number) { print(line) } }
       fflush(nil)

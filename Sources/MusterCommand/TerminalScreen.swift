@@ -3,17 +3,17 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// What the terminal shows: who is there, what happened, and the line that is being written.
+/// The terminal's display: the roster, a log of events, and the line that is being edited.
 struct TerminalScreen {
   /// This node, which is "you" in every line.
   private let own: NodeID
   private var log: [String] = []
-  /// What must not be overlooked stands above everything that happens later.
+  /// Warnings stay above the log.
   private var warnings: [String] = []
   private var statistics: Statistics?
-  /// What those who were here call themselves, for messages of those who have gone.
+  /// Names of members that were here, for messages of those who have left.
   private var names = PeerTable<NodeID, String>()
-  /// The place of the channel that keys act on.
+  /// The index of the channel that keys act on.
   var activeChannel = 0
   /// The text that is being written, if one is.
   var editor: LineEditor?

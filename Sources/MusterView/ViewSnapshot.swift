@@ -1,4 +1,4 @@
-/// Everything the page shows besides pictures, as it is at one moment.
+/// Everything that the page shows besides video, as it is at one moment.
 public struct ViewSnapshot: Codable, Sendable, Equatable {
   /// This node in the channel.
   public var own: Own
@@ -74,7 +74,7 @@ extension ViewSnapshot {
     public var role: String
     /// Whether the role allows to start a call.
     public var mayStart: Bool
-    /// Whether it allows to send sound and pictures.
+    /// Whether it allows sending audio and video.
     public var maySend: Bool
     /// Whether it is in a call.
     public var inCall: Bool
@@ -144,7 +144,7 @@ extension ViewSnapshot {
     public var videoMuted: Bool
     /// By the member's own voice detector; false outside a call.
     public var speaking: Bool
-    /// The number its frames come under; nil while it sends no picture.
+    /// The number of its frames; nil while it is not in the call.
     public var tile: UInt8?
     /// Width of the received layer, in pixels; nil without one.
     public var width: Int?

@@ -12,7 +12,7 @@ struct Administrator {
   let store: Store
   /// What this node last called itself, for a directory that no node runs on.
   var ownName: String?
-  /// Changes to remember before anyone is told, and what else the node asks for.
+  /// Changes that must be durable before anyone hears of them, and everything else the node asks for.
   var outputs: [Node.Output] = []
 
   init(_ store: Store, ownName: String? = nil) {
@@ -23,7 +23,7 @@ struct Administrator {
   /// What of `outputs` is to be on the disk before the request counts as done.
   var changes: [Store.Change] { outputs.compactMap { Store.Change($0) } }
 
-  /// What others are told: after that.
+  /// Datagrams to others, sent once the changes are durable.
   var datagrams: [Node.Output] { outputs.filter(\.isDatagram) }
 
   /// The rest of `outputs`, which is of the moment.
@@ -115,7 +115,7 @@ struct Administrator {
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) {
     let stored = try entered(request, &node, at: now)
-    // Before it is asked who is meant: there is nobody to remove from an open channel.
+    // Checked before the member is looked up: an open channel has nobody to remove.
     guard stored.genesis != nil else { throw MusterError(CommandRefusal.openChannel) }
     let member = try member(request, in: stored, node)
     let made: [Node.Output]
@@ -164,7 +164,7 @@ struct Administrator {
     return VerificationCode.text(channel: stored.id, node.id, member)
   }
 
-  /// Who is meant by an id, a key or a name.
+  /// The member that an id, a key or a name stands for.
   private func member(
     _ request: Administration.Request, in stored: StoredChannel, _ node: Node
   ) throws(MusterError) -> NodeID {

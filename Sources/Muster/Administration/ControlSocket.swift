@@ -15,9 +15,9 @@ public final class ControlSocket: Sendable {
     @Sendable (Command) async -> Result<Administration.Reply, MusterError>
 
   static let lineLimit = 65_536
-  /// Connections that wait for the node to take them; who finds no room tries again.
+  /// Connections that wait to be accepted; a command that is refused tries again.
   private static let backlog: Int32 = 64
-  /// How long somebody may take to say what is wanted.
+  /// Time for a client to send its command.
   static let patience = TimeAmount.seconds(5)
 
   private let channel: any Channel
@@ -50,8 +50,8 @@ public final class ControlSocket: Sendable {
     }
   }
 
-  /// A socket at its place, with its mode from the first moment. Bound here, since swift-nio would
-  /// at the end remove the path that it bound, which by then leads to who knows where.
+  /// A socket that has its mode from the first moment. Bound here and not by swift-nio, which would
+  /// unlink the path at the end, when the descriptor in it may be that of another directory.
   private static func bind(in directory: String) throws -> Int32 {
     let address = try SocketPath(directory)
     defer { address.close() }

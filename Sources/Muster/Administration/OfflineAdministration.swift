@@ -4,8 +4,8 @@ import MusterCrypto
 import MusterDevices
 import MusterStore
 
-/// Administration while no node runs on the directory: a node without sockets does what a running
-/// one would, and the store keeps what comes of it. Others hear of it when a node next runs.
+/// Administration while no node runs on the directory: a node value without sockets carries the
+/// request out and the store keeps the result, which others learn when a node next runs.
 struct OfflineAdministration {
   private let directory: DataDirectory
 

@@ -47,7 +47,7 @@ extension MusterNode {
     }
   }
 
-  private func decided(
+  func decided(
     _ what: Logger.Message, _ channel: String, _ member: NodeID, _ more: Logger.Metadata
   ) {
     var metadata = more

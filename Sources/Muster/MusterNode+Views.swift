@@ -49,6 +49,9 @@ extension MusterNode {
       updateEncoders()
       return .callState(channel: name, state)
     case .callRefused(let refusal): return refused(refusal, in: channel)
+    case .peerRefused(let peer, let reason):
+      decided("member refused", name, peer, ["reason": "\(reason)"])
+      return nil
     case .pong(let member, let roundTrip, let route):
       noticePong(of: member, Pong(channel: channel, roundTrip: roundTrip, route: route))
       return nil

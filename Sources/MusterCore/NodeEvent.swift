@@ -17,6 +17,8 @@ public enum NodeEvent: Equatable, Sendable {
   /// The first picture of a member; `after` counts from when its link came up.
   case firstFrame(NodeID, after: Duration, size: VideoSize)
   case layer(NodeID, LayerDirection, from: VideoLayer?, to: VideoLayer?, why: LayerReason)
+  /// This node closed its link with a peer that is no member, for this reason.
+  case peerRefused(NodeID, Refusal)
   /// A member has answered a ping of the host, over this path.
   case pong(NodeID, roundTrip: Duration, over: Route)
 }

@@ -19,6 +19,7 @@ extension Simulation {
     case .layer(let peer, let direction, let from, let to, let why):
       "layer \(direction.rawValue) \(label(peer)): \(from?.description ?? "none") to "
         + "\(to?.description ?? "none"), \(why.rawValue)"
+    case .peerRefused(let peer, let reason): "refuses \(label(peer)): \(reason)"
     case .pong(let peer, let roundTrip, _):
       "\(label(peer)) answers after \(roundTrip.wholeNanoseconds / 1_000_000) ms"
     }

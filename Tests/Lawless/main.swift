@@ -35,7 +35,7 @@ Task.detached {
   while let line = readLine() {
     guard let command = try? Command(json: Array(line.utf8)) else { continue }
     if command == .quit { break }
-    try? await node.perform(command)
+    _ = try? await node.perform(command)
   }
   await node.stop()
 }

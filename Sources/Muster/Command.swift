@@ -19,7 +19,7 @@ public enum Command: Equatable, Sendable {
   /// Requests video of one member, or of everyone.
   case watch(Watch)
   /// Requests a keyframe from a member, for a viewer whose decoder has lost its state.
-  case keyframe(member: String, channel: String? = nil)
+  case keyframe(member: String, stream: String? = nil, channel: String? = nil)
   /// Writes to everyone, or to the member `to` only, who may be away. At most `Limits.textBytes`.
   case say(String, to: String? = nil, channel: String? = nil)
   /// Joins one more channel.
@@ -38,14 +38,19 @@ public enum Command: Equatable, Sendable {
   public struct Watch: Equatable, Sendable {
     /// The member whose video is meant; nil for all, including those who join later.
     public var member: String?
+    /// The name of a video stream, such as `camera`; nil for every stream.
+    public var stream: String?
     /// No larger than this, in pixels; nil for no video at all.
     public var size: VideoSize?
     /// The channel; nil for the only one.
     public var channel: String?
 
     /// Requests video of `size` at most.
-    public init(_ size: VideoSize?, of member: String? = nil, channel: String? = nil) {
+    public init(
+      _ size: VideoSize?, stream: String? = nil, of member: String? = nil, channel: String? = nil
+    ) {
       self.size = size
+      self.stream = stream
       self.member = member
       self.channel = channel
     }
@@ -115,7 +120,7 @@ public enum Command: Equatable, Sendable {
   public var channel: String? {
     switch self {
     case .startCall(let channel), .joinCall(let channel), .leaveCall(let channel),
-      .mute(_, let channel), .unmute(_, let channel), .keyframe(_, let channel),
+      .mute(_, let channel), .unmute(_, let channel), .keyframe(_, _, let channel),
       .say(_, _, let channel), .leaveChannel(let channel):
       channel
     case .watch(let watch): watch.channel
@@ -135,8 +140,10 @@ public enum Command: Equatable, Sendable {
     case .mute(let media, _): return .mute(media, channel: channel)
     case .unmute(let media, _): return .unmute(media, channel: channel)
     case .watch(let watch):
-      return .watch(Watch(watch.size, of: watch.member, channel: channel))
-    case .keyframe(let member, _): return .keyframe(member: member, channel: channel)
+      return .watch(
+        Watch(watch.size, stream: watch.stream, of: watch.member, channel: channel))
+    case .keyframe(let member, let stream, _):
+      return .keyframe(member: member, stream: stream, channel: channel)
     case .say(let text, let to, _): return .say(text, to: to, channel: channel)
     case .leaveChannel: return .leaveChannel(channel: channel)
     case .joinChannel, .quit, .administer: return self

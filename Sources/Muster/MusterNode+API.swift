@@ -61,15 +61,19 @@ extension MusterNode {
     try apply(audio ? .mute(.audio, channel: channel) : .unmute(.audio, channel: channel))
   }
 
-  /// Stops or resumes sending video in one channel, or in all.
+  /// Switches the camera off or on in one channel, or in all; other video streams go on.
   public func setMuted(video: Bool, in channel: String? = nil) throws(MusterError) {
     try apply(video ? .mute(.video, channel: channel) : .unmute(.video, channel: channel))
   }
 
   /// Requests video no larger than `size`, in pixels, of one member or of all; nil requests none.
+  /// `stream` is one of their video streams, or every one when it is nil.
   public func watch(
-    _ size: VideoSize?, of member: NodeID? = nil, in channel: String
+    _ size: VideoSize?, stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {
-    try apply(.watch(.init(size, of: member?.key.hex, channel: channel)))
+    try apply(
+      .watch(
+        .init(
+          size, stream: stream?.description, of: member?.key.hex, channel: channel)))
   }
 }

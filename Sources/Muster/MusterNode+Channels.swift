@@ -31,8 +31,6 @@ extension MusterNode {
     ownRecords[id] = nil
     if call { awaitedCalls.append(id) }
     perform(node.join(opened.setup, call: call, at: now))
-    // Before the first link stands, so that nobody ever sees this node unmuted.
-    for media in configuration.muted { perform(node.setMuted(media, true, in: id, at: now)) }
     add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
 

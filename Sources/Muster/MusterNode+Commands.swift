@@ -38,7 +38,8 @@ extension MusterNode {
     case .mute(let media, let name): try setMuted(media, true, in: name)
     case .unmute(let media, let name): try setMuted(media, false, in: name)
     case .watch(let watch): try self.watch(watch, in: try channel(of: command))
-    case .keyframe(let member, _): try requestKeyframe(member, in: try channel(of: command))
+    case .keyframe(let member, let stream, _):
+      try requestKeyframe(of: stream ?? "camera", from: member, in: try channel(of: command))
     case .say(let text, let to, _): try say(text, to: to, in: try channel(of: command))
     case .quit:
       throw MusterError("quit is the host's to carry out", hint: "stop the node", kind: .usage)
@@ -91,17 +92,23 @@ extension MusterNode {
     let requested = watch.size.map {
       RequestedResolution(width: UInt16(clamping: $0.width), height: UInt16(clamping: $0.height))
     }
-    perform(node.watch(requested ?? .none, of: watched, in: channel, at: now))
+    var stream: StreamID?
+    if let name = watch.stream { stream = try self.stream(named: name, of: watched, in: channel) }
+    perform(node.watch(requested ?? .none, stream: stream, of: watched, in: channel, at: now))
   }
 
-  private func requestKeyframe(_ text: String, in channel: ChannelID) throws(MusterError) {
-    // The page's own preview is the smallest layer of this node itself.
+  private func requestKeyframe(
+    of stream: String, from text: String, in channel: ChannelID
+  ) throws(MusterError) {
+    // The page's own preview is the smallest layer of this node's camera.
     if text == id.short {
-      media.video?.requestKeyframe(layer: 0)
+      media.video(.camera)?.requestKeyframe(layer: 0)
       return
     }
-    let link = LinkID(channel: channel, peer: try member(text, in: channel))
-    perform(node.requestKeyframe(from: link, at: now))
+    let member = try member(text, in: channel)
+    let stream = try self.stream(named: stream, of: member, in: channel)
+    let link = LinkID(channel: channel, peer: member)
+    perform(node.requestKeyframe(of: stream, from: link, at: now))
   }
 
   // MARK: Text

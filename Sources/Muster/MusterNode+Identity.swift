@@ -46,6 +46,8 @@ extension MusterNode {
     core.offersRendezvous = configuration.offersRendezvous
     core.relays = configuration.relays
     core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
+    if configuration.audioMuted { core.muted.insert(.audioMuted) }
+    if configuration.videoMuted { core.muted.insert(.videoMuted) }
     if let size = configuration.maxVideo {
       core.requested = RequestedResolution(
         width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))

@@ -32,11 +32,12 @@ extension MusterNode {
         ["call": "\(call.info.id)", "reason": "its initiator has vanished"])
     case .callState(let channel, let state):
       logger.info("call state", metadata: ["channel": "\(channel)", "state": "\(state.rawValue)"])
-    case .layer(let channel, let member, let direction, let from, let to, let why):
+    case .layer(let channel, let member, let stream, let direction, let from, let to, let why):
       decided(
         "layer changed", channel, member,
         [
-          "direction": "\(direction.rawValue)", "from": "\(LayerRecord.text(from))",
+          "stream": "\(stream)", "direction": "\(direction.rawValue)",
+          "from": "\(LayerRecord.text(from))",
           "to": "\(LayerRecord.text(to))", "reason": "\(why)",
         ])
     case .warning(let error): logger.notice("warning: \(error)")

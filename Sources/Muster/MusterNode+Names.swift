@@ -45,4 +45,19 @@ extension MusterNode {
     if let id = away.first(where: { $0.short == text }) { return id }
     return try member(text, in: channel)
   }
+
+  /// The stream that a command names. Names of streams other than the camera and the screen are each
+  /// member's own.
+  func stream(
+    named name: String, of member: NodeID?, in channel: ChannelID
+  ) throws(MusterError) -> StreamID {
+    if let stream = StreamID.all.first(where: { $0.description == name }) { return stream }
+    let announced = node.members(of: channel).first { $0.id == member }?.streams ?? []
+    guard let stream = announced.first(where: { $0.name == name }) else {
+      throw MusterError(
+        "there is no stream \(DisplayText.sanitized(name, limit: 40))",
+        hint: "camera and screen are; others need their \"member\"")
+    }
+    return stream.id
+  }
 }

@@ -48,13 +48,16 @@ package struct JoinCommand: AsyncParsableCommand {
   @Flag(help: "Stay out of the call.")
   var watch = false
 
-  @Option(help: "Enter without sending audio, video or both.")
-  var muted: Muting?
-
   @Option(
     help: "camera[:PATH], test[:WxH@FPS], a .y4m or .ivf file, or none (default: a camera, if any)."
   )
   var video: String?
+
+  @Option(help: "A second video stream: test[:WxH@FPS], or a .y4m or .ivf file.")
+  var share: String?
+
+  @Option(help: "Enter with the microphone, the camera or both switched off: audio, video or both.")
+  var muted: String?
 
   @Option(help: "mic[:PCM], tone, a .wav file, or none (default: a microphone if there is one).")
   var audio: String?
@@ -107,7 +110,7 @@ package struct JoinCommand: AsyncParsableCommand {
   @Option(name: .customLong("max-video"), help: "The largest picture to ask of others, as WxH.")
   var maxVideo: String?
 
-  @Option(help: "A directory to record into: one .ivf and one .wav per participant.")
+  @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
   var record: String?
 
   @Option(
@@ -208,7 +211,6 @@ package struct JoinCommand: AsyncParsableCommand {
     result.channels = try ChannelKeys.resolve(
       channels, passphrase: passphrase, keyFile: keyFile, invites: invite)
     result.call = call
-    result.muted = muted?.media ?? []
     result.peers = peer
     result.rendezvous = rendezvous
     result.offersRendezvous = offerRendezvous
@@ -223,12 +225,14 @@ package struct JoinCommand: AsyncParsableCommand {
     result.dataDirectory = data
     result.videoBitrate = try checkedBitrate()
     result.maxVideo = try checkedSize()
-    for (option, value) in [("video", video), ("audio", audio), ("speaker", speaker)]
-    where value?.isEmpty == true {
+    (result.audioMuted, result.videoMuted) = try checkedMuting()
+    let sources = [("video", video), ("share", share), ("audio", audio), ("speaker", speaker)]
+    for (option, value) in sources where value?.isEmpty == true {
       throw MusterError(
         "--\(option) is empty", hint: "leave it away, or see muster join --help", kind: .usage)
     }
     (result.video, result.audio, result.speaker) = devices(&notices)
+    result.share = share == "none" ? nil : share
     return (result, notices)
   }
 
@@ -239,6 +243,18 @@ package struct JoinCommand: AsyncParsableCommand {
       throw MusterError("the name is empty", hint: "give one with --name", kind: .usage)
     }
     return safe
+  }
+
+  private func checkedMuting() throws(MusterError) -> (audio: Bool, video: Bool) {
+    switch muted {
+    case nil: return (false, false)
+    case "audio": return (true, false)
+    case "video": return (false, true)
+    case "both": return (true, true)
+    case let other?:
+      throw MusterError(
+        "--muted \(other) is nothing to mute", hint: "write audio, video or both", kind: .usage)
+    }
   }
 
   private func checkedBitrate() throws(MusterError) -> Int? {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Muster
 
 /// The port after `--view`. Whatever begins with a digit or a sign is one, right or wrong, and never
 /// the name of a channel to join.
@@ -13,18 +12,5 @@ package struct PagePort: ExpressibleByArgument {
       return nil
     }
     text = argument
-  }
-}
-
-/// What a node enters without sending.
-package enum Muting: String, ExpressibleByArgument, CaseIterable {
-  case audio, video, both
-
-  package var media: [Command.Media] {
-    switch self {
-    case .audio: [.audio]
-    case .video: [.video]
-    case .both: [.audio, .video]
-    }
   }
 }

@@ -12,7 +12,7 @@ public struct NodeDiagnostics: Equatable, Sendable {
   public var rendezvous: RendezvousCounters?
   /// One for each channel that the node is in.
   public var gossip: [GossipCounters]
-  /// One for each member whose video is being received.
+  /// One for each video stream that is being received.
   public var video: [VideoStatistics]
 }
 
@@ -21,7 +21,16 @@ extension Node {
   public func diagnostics() -> NodeDiagnostics {
     NodeDiagnostics(
       link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
-      gossip: channels.map { $0.value.state.gossipCounters },
-      video: peers.compactMap { $0.value.incoming?.video.statistics })
+      gossip: channels.keys.compactMap { channels[$0]?.state.gossipCounters },
+      video: media.receivedVideo)
+  }
+}
+
+extension MediaSessions {
+  /// What became of every video stream that is being received.
+  fileprivate var receivedVideo: [VideoStatistics] {
+    sessions.keys.flatMap { link in
+      StreamID.all.compactMap { sessions[link]?.call?.incoming[$0]?.receiver.statistics }
+    }
   }
 }

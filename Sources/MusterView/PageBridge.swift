@@ -128,11 +128,29 @@ actor PageBridge {
       id: member.id.short, name: member.name, role: member.role.name, inCall: member.isInCall,
       audioMuted: member.isSilent, videoMuted: member.isInvisible,
       speaking: member.flags.contains(.speaking),
-      tile: member.isInCall ? tiles.tile(of: member.id, in: channel) : nil,
+      tile: member.isInCall ? tiles.tile(of: .camera, of: member.id, in: channel) : nil,
       width: received?.layer?.size.width, height: received?.layer?.size.height,
       fps: (received?.layer?.framesPerSecond).map(Double.init),
       kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
       lossPercent: peer?.lossPercent, layer: received?.layer?.description, why: received?.why,
-      via: peer?.via.map { messages.name(of: $0) })
+      via: peer?.via.map { messages.name(of: $0) },
+      streams: member.isInCall ? streams(of: member, peer, channel) : [])
+  }
+
+  /// The member's video streams besides the camera, while they are sent.
+  private func streams(
+    of member: Member, _ peer: Statistics.Peer?, _ channel: String
+  ) -> [ViewSnapshot.Stream] {
+    member.streams.compactMap { offer in
+      guard offer.id != .camera, !offer.isMuted, !offer.layers.isEmpty,
+        let tile = tiles.tile(of: offer.id, of: member.id, in: channel)
+      else { return nil }
+      let received = peer?.streams.first { $0.name == offer.name }?.received
+      return ViewSnapshot.Stream(
+        stream: offer.name, tile: tile, width: received?.layer?.size.width,
+        height: received?.layer?.size.height,
+        fps: (received?.layer?.framesPerSecond).map(Double.init),
+        kbps: received?.kilobitsPerSecond, layer: received?.layer?.description)
+    }
   }
 }

@@ -3,11 +3,13 @@ import Muster
 import MusterBase
 import Synchronization
 
-/// Numbers the tiles of the page: 0 is this node's own preview, the others are members of a channel.
+/// Numbers the tiles of the page: 0 is this node's own preview, each of the others
+/// is a video stream of a member of a channel.
 final class PageTiles: Sendable {
   private struct Owner: Equatable {
     var channel: String
     var member: NodeID
+    var stream: StreamID
   }
 
   private struct State {
@@ -19,9 +21,10 @@ final class PageTiles: Sendable {
 
   private let state = Mutex(State())
 
-  /// The member's tile in a channel; nil when all numbers are taken.
-  func tile(of member: NodeID, in channel: String) -> UInt8? {
-    state.withLock { Self.tile(of: Owner(channel: channel, member: member), &$0) }
+  /// The tile of a member's video stream in a channel; nil when all numbers are taken.
+  func tile(of stream: StreamID, of member: NodeID, in channel: String) -> UInt8? {
+    let owner = Owner(channel: channel, member: member, stream: stream)
+    return state.withLock { Self.tile(of: owner, &$0) }
   }
 
   /// Frees the tiles of channels that the node has left.
@@ -50,7 +53,7 @@ final class PageTiles: Sendable {
     state.withLock { state in
       var tile: UInt8 = 0
       if let member = viewed.member {
-        let owner = Owner(channel: viewed.channel ?? "", member: member)
+        let owner = Owner(channel: viewed.channel ?? "", member: member, stream: viewed.stream)
         guard let number = Self.tile(of: owner, &state) else { return nil }
         tile = number
       }

@@ -99,7 +99,9 @@ final class ViewHub {
     do {
       command = try Command(json: json)
     } catch { return client.answered(ViewMessage(message: "\(error)").encoded) }
-    if case .keyframe(let member, _) = command, !mayAsk(member) { return client.answered(nil) }
+    if case .keyframe(let member, let stream, _) = command, !mayAsk(member, stream) {
+      return client.answered(nil)
+    }
     let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
     // One after the other: a mute and an unmute must not change places.
     client.lastCommand = Task { [previous = client.lastCommand] in
@@ -149,26 +151,39 @@ final class ViewHub {
         if let tile = member.tile, isWanted(tile) {
           requestKeyframe(of: member.id, in: room.channel)
         }
+        for stream in member.streams where isWanted(stream.tile) {
+          requestKeyframe(of: member.id, stream.stream, in: room.channel)
+        }
       }
     }
   }
 
-  private func requestKeyframe(of member: String, in channel: String) {
-    guard mayAsk(member) else { return }
+  private func requestKeyframe(
+    of member: String, _ stream: String? = nil, in channel: String
+  ) {
+    guard mayAsk(member, stream) else { return }
     let host = host
-    Task { _ = await host.perform(.keyframe(member: member, channel: channel)) }
+    Task { _ = await host.perform(.keyframe(member: member, stream: stream, channel: channel)) }
   }
 
   /// Whether a keyframe may be asked of a member that is known and was not asked just now.
-  private func mayAsk(_ member: String) -> Bool {
-    guard let newest,
-      member == newest.own.id
-        || newest.rooms.contains(where: { $0.members.contains { $0.id == member } })
-    else { return false }
+  private func mayAsk(_ member: String, _ stream: String?) -> Bool {
+    guard let newest, isKnown(member, stream, in: newest) else { return false }
     let now = NIODeadline.now()
-    if let last = askedAt[member], now - last < Self.keyframeInterval { return false }
-    askedAt[member] = now
+    let key = "\(member)/\(stream ?? "camera")"
+    if let last = askedAt[key], now - last < Self.keyframeInterval { return false }
+    askedAt[key] = now
     return true
+  }
+
+  private func isKnown(_ member: String, _ stream: String?, in snapshot: ViewSnapshot) -> Bool {
+    if member == snapshot.own.id { return true }
+    return snapshot.rooms.contains { room in
+      room.members.contains { known in
+        known.id == member
+          && (stream == nil || stream == "camera" || known.streams.contains { $0.stream == stream })
+      }
+    }
   }
 
   private func forgetOldRequests() {

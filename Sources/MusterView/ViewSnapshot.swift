@@ -164,13 +164,16 @@ extension ViewSnapshot {
     public var why: String?
     /// The name of the member through whom it is reached; nil where it is reached directly.
     public var via: String?
+    /// Its video streams besides the camera, each with a tile of its own.
+    public var streams: [Stream]
 
     /// A value of these fields.
     public init(
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
       speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
       fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil, lossPercent: Double? = nil,
-      layer: String? = nil, why: String? = nil, via: String? = nil
+      layer: String? = nil, why: String? = nil, via: String? = nil,
+      streams: [Stream] = []
     ) {
       self.id = id
       self.name = name
@@ -189,8 +192,27 @@ extension ViewSnapshot {
       self.layer = layer
       self.why = why
       self.via = via
+      self.streams = streams
     }
   }
+  /// A video stream besides the camera.
+  public struct Stream: Codable, Sendable, Equatable {
+    /// As the member calls it, such as `screen`.
+    public var stream: String
+    /// The number of its frames.
+    public var tile: UInt8
+    /// Width of the received layer, in pixels; nil without one.
+    public var width: Int?
+    /// Height of the received layer, in pixels; nil without one.
+    public var height: Int?
+    /// Frames a second of the received layer.
+    public var fps: Double?
+    /// What the member sends of it to this node, in kbit/s.
+    public var kbps: Double?
+    /// The received layer, as text.
+    public var layer: String?
+  }
+
   /// A message as the events of `muster join --json` have it, with the time in milliseconds.
   public struct Message: Codable, Sendable, Equatable {
     /// 16 hex digits; no two messages of a channel have the same.

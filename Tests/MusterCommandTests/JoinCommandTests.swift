@@ -70,13 +70,15 @@ struct JoinCommandTests {
     #expect(error.message.contains(word) && error.kind == .usage && !error.hint.isEmpty)
   }
 
-  @Test(arguments: [("audio", [Command.Media.audio]), ("both", [.audio, .video])])
-  func enteringMuted(text: String, media: [Command.Media]) throws {
-    #expect(try parse(["lab", "--muted", text]).nodeConfiguration().0.muted == media)
-    #expect(try parse(["lab"]).nodeConfiguration().0.muted.isEmpty)
+  @Test(arguments: [("audio", true, false), ("video", false, true), ("both", true, true)])
+  func enteringMuted(text: String, audio: Bool, video: Bool) throws {
+    let configuration = try parse(["lab", "--muted", text]).nodeConfiguration().0
+    #expect(configuration.audioMuted == audio && configuration.videoMuted == video)
+    let command = try parse(["lab", "--muted", "smell"])
+    #expect(problem { _ = try command.nodeConfiguration() }?.hint.contains("both") == true)
   }
 
-  @Test(arguments: [["--bogus"], ["lab", "--muted", "smell"], ["lab", "--for", "soon"]])
+  @Test(arguments: [["--bogus"], ["lab", "--for", "soon"]])
   func whatCannotBeParsedIsRefused(arguments: [String]) {
     #expect(throws: (any Error).self) { try parse(arguments) }
   }

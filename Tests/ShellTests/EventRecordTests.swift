@@ -15,9 +15,9 @@ struct EventRecordTests {
     #"{"event":"call.state","t":2.000,"channel":"lab","state":"connected"}"#,
     #"{"event":"link.up","t":2.000,"channel":"lab","member":"00ff","address":"10.0.0.1:9","#
       + #""via":null,"reason":null}"#,
-    #"{"event":"media.first-frame","t":2.000,"channel":"lab","member":"00ff","after":0.250,"#
+    #"{"event":"media.first-frame","t":2.000,"channel":"lab","member":"00ff","stream":"screen","after":0.250,"#
       + #""width":640,"height":360}"#,
-    #"{"event":"layer","t":2.000,"channel":"lab","member":"00ff","direction":"out","from":"off","#
+    #"{"event":"layer","t":2.000,"channel":"lab","member":"00ff","stream":"camera","direction":"out","from":"off","#
       + #""to":"640x360@30","why":"call started"}"#,
     #"{"event":"message","t":2.000,"channel":"lab","id":"0b","from":"00ff","to":null,"#
       + #""text":"hé\n","sentAt":1700000000.000}"#,
@@ -28,7 +28,7 @@ struct EventRecordTests {
       + #"{"channel":"lab","member":"00ff","rttMs":null,"lossPercent":0.000,"estimateKbps":null,"#
       + #""via":null,"out":null,"in":{"layer":"off","kbps":1.000,"frames":3,"framesLost":0,"#
       + #""freezes":0,"frozenMs":0.000,"audioLostPercent":0.000,"why":"call started"},"#
-      + #""latencyMs":{"p50":1.000,"p95":2.000}}],"counters":{"gossip.entriesSent":7,"#
+      + #""latencyMs":{"p50":1.000,"p95":2.000},"streams":[{"stream":"screen","out":null,"in":null,"latencyMs":null}]}],"counters":{"gossip.entriesSent":7,"#
       + #""link.sessionsMade":1}}"#,
   ]
 

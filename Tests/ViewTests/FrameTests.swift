@@ -45,7 +45,7 @@ struct FrameTests {
         _ = try await client.receive { $0.text.contains(TestPage.error) }
         for await command in page.commands {
           if command == TestPage.impossible { break }
-          if case .keyframe("00000000000000bb", _) = command { asked += 1 }
+          if case .keyframe("00000000000000bb", _, _) = command { asked += 1 }
         }
       }
     }

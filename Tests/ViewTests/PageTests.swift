@@ -110,7 +110,7 @@ struct PageTests {
       for await command in page.commands {
         #expect(command != .keyframe(member: "a stranger"))
         if command == .mute(.audio) { break }
-        if case .keyframe("00000000000000bb", _) = command { keyframes += 1 }
+        if case .keyframe("00000000000000bb", _, _) = command { keyframes += 1 }
       }
       #expect(keyframes < count)
     }

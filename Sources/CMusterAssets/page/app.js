@@ -65,7 +65,7 @@ function showChanges(before, { channel, self, members, call }) {
 }
 
 function showGrid({ self, members }) {
-  const others = self.inCall ? members.filter((member) => member.inCall) : [];
+  const others = self.inCall ? members.filter((member) => member.inCall).flatMap(streams) : [];
   const wanted = new Set(others.map((member) => member.id));
   for (const [id, card] of cards) {
     if (wanted.has(id) || card.isOwn) continue;
@@ -83,6 +83,14 @@ function showGrid({ self, members }) {
   $('alone').hidden = !self.inCall || others.length > 0;
   showOwn(self);
   arrange();
+}
+
+/// A member and, as if they were members, its video streams besides the camera.
+function streams(member) {
+  return [member, ...member.streams.map((stream) => ({
+    ...member, ...stream, id: `${member.id}/${stream.stream}`,
+    name: `${member.name}: ${stream.stream}`, audioMuted: false, videoMuted: false, speaking: false,
+  }))];
 }
 
 function showOwn(self) {

@@ -179,7 +179,8 @@ class Tile {
     if (this.member === null || now - this.askedAt < ASK_EVERY) return;
     this.askedAt = now;
     this.stats.keyRequests += 1;
-    send({ do: 'keyframe', member: this.member });
+    const [member, stream] = this.member.split('/');
+    send({ do: 'keyframe', member, stream });
   }
 
   close() {
@@ -247,6 +248,7 @@ function receiveText(text) {
     tileOf(0).assign(snapshot.self.id);
     for (const member of snapshot.members) {
       if (typeof member.tile === 'number') tileOf(member.tile).assign(member.id);
+      for (const { stream, tile } of member.streams) tileOf(tile).assign(`${member.id}/${stream}`);
     }
   }
   postMessage({ kind: 'message', message });

@@ -71,6 +71,7 @@ private struct Fields: Codable {
   var verb: Command.Verb?
   var media: String?
   var member: String?
+  var stream: String?
   var width: Int?
   var height: Int?
   var off: Bool?
@@ -83,7 +84,7 @@ private struct Fields: Codable {
 
   enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case media, member, width, height, off, channel, text, to, passphrase, invite, call
+    case media, member, stream, width, height, off, channel, text, to, passphrase, invite, call
   }
 
   // MARK: From JSON
@@ -95,12 +96,12 @@ private struct Fields: Codable {
     case .leaveCall: return .leaveCall(channel: channel)
     case .mute: return .mute(try medium(verb), channel: channel)
     case .unmute: return .unmute(try medium(verb), channel: channel)
-    case .watch: return .watch(.init(try size(), of: member, channel: channel))
+    case .watch: return .watch(.init(try size(), stream: stream, of: member, channel: channel))
     case .keyframe:
       guard let member else {
         throw Self.usage("which member", "add \"member\" with an id from member.joined")
       }
-      return .keyframe(member: member, channel: channel)
+      return .keyframe(member: member, stream: stream, channel: channel)
     case .say:
       guard let text else { throw Self.usage("say what", "add \"text\"") }
       return .say(text, to: to, channel: channel)
@@ -147,10 +148,11 @@ private struct Fields: Codable {
     case .mute(let media, _): (verb, self.media) = (.mute, media.rawValue)
     case .unmute(let media, _): (verb, self.media) = (.unmute, media.rawValue)
     case .watch(let watch):
-      (verb, member) = (.watch, watch.member)
+      (verb, member, stream) = (.watch, watch.member, watch.stream)
       (width, height) = (watch.size?.width, watch.size?.height)
       if watch.size == nil { off = true }
-    case .keyframe(let member, _): (verb, self.member) = (.keyframe, member)
+    case .keyframe(let member, let stream, _):
+      (verb, self.member, self.stream) = (.keyframe, member, stream)
     case .say(let text, let to, _): (verb, self.text, self.to) = (.say, text, to)
     case .joinChannel(let join):
       (verb, passphrase, invite) = (.joinChannel, join.passphrase, join.invite)

@@ -22,7 +22,7 @@ extension Event {
       .callLeft(let channel, _, _, _), .callEnded(let channel, _, _),
       .callHandedOver(let channel, _), .message(let channel, _), .callState(let channel, _),
       .linkUp(let channel, _, _, _), .linkDown(let channel, _, _),
-      .firstFrame(let channel, _, _, _), .layer(let channel, _, _, _, _, _):
+      .firstFrame(let channel, _, _, _, _), .layer(let channel, _, _, _, _, _, _):
       channel
     case .statistics, .warning, .error: nil
     }
@@ -47,15 +47,16 @@ extension Event {
         LinkRecord(member: member.short, address: address?.description, via: via?.short))
     case .linkDown(_, let member, let reason):
       .linkDown(LinkRecord(member: member.short, reason: reason))
-    case .firstFrame(_, let member, let after, let size):
+    case .firstFrame(_, let member, let stream, let after, let size):
       .firstFrame(
         FirstFrameRecord(
-          member: member.short, after: after.inSeconds, width: size.width, height: size.height))
-    case .layer(_, let member, let direction, let from, let to, let why):
+          member: member.short, stream: stream, after: after.inSeconds, width: size.width,
+          height: size.height))
+    case .layer(_, let member, let stream, let direction, let from, let to, let why):
       .layer(
         LayerRecord(
-          member: member.short, direction: direction.rawValue, from: LayerRecord.text(from),
-          to: LayerRecord.text(to), why: why))
+          member: member.short, stream: stream, direction: direction.rawValue,
+          from: LayerRecord.text(from), to: LayerRecord.text(to), why: why))
     case .statistics(let statistics): .statistics(StatisticsRecord(statistics))
     case .warning(let error): .warning(NoticeRecord(error, command: nil))
     case .error(let error, let command): .error(NoticeRecord(error, command: command))
@@ -83,7 +84,7 @@ extension Member {
   public var isSilent: Bool { flags.contains(.audioMuted) || !flags.contains(.audio) }
 
   /// Whether nothing is to be seen of the member: muted, or without a camera.
-  public var isInvisible: Bool { flags.contains(.videoMuted) || layers.isEmpty }
+  public var isInvisible: Bool { flags.contains(.videoMuted) || !hasCamera }
 }
 
 extension CallRecord {
@@ -136,9 +137,19 @@ extension StatisticsRecord.Peer {
       channel: peer.channel, member: peer.member.short, rttMs: peer.roundTrip?.inMilliseconds,
       lossPercent: peer.lossPercent, estimateKbps: nil, via: peer.via?.short,
       sent: peer.sent.map { .init($0) }, received: peer.received.map { .init($0) },
-      latencyMs: peer.latency.map {
-        .init(p50: $0.p50.inMilliseconds, p95: $0.p95.inMilliseconds)
+      latencyMs: peer.latency.map { StatisticsRecord.Latency($0) },
+      streams: peer.streams.map { stream in
+        StatisticsRecord.Stream(
+          stream: stream.name, sent: stream.sent.map { .init($0) },
+          received: stream.received.map { .init($0) },
+          latencyMs: stream.latency.map { StatisticsRecord.Latency($0) })
       })
+  }
+}
+
+extension StatisticsRecord.Latency {
+  init(_ latency: (p50: Duration, p95: Duration)) {
+    self.init(p50: latency.p50.inMilliseconds, p95: latency.p95.inMilliseconds)
   }
 }
 

@@ -72,6 +72,8 @@ public struct LinkRecord: Codable, Equatable, Sendable {
 public struct FirstFrameRecord: Codable, Equatable, Sendable {
   /// The member's id, 16 hex digits.
   public var member: String
+  /// The name of the member's video stream.
+  public var stream: String
   /// Seconds since the link to the member came up.
   public var after: Double
   /// Pixels.
@@ -84,6 +86,8 @@ public struct FirstFrameRecord: Codable, Equatable, Sendable {
 public struct LayerRecord: Codable, Equatable, Sendable {
   /// The member's id, 16 hex digits.
   public var member: String
+  /// The name of the video stream: this node's own for `out`, the member's for `in`.
+  public var stream: String
   /// `in` or `out`.
   public var direction: String
   /// `WxH@FPS` or `off`.
@@ -169,9 +173,30 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var received: Direction?
     /// Null unless the member sends the test pattern and shares this machine's boot clock.
     public var latencyMs: Latency?
+    /// Video streams besides the camera.
+    public var streams: [Stream]
 
     enum CodingKeys: String, CodingKey {
       case channel, member, rttMs, lossPercent, estimateKbps, via
+      case sent = "out"
+      case received = "in"
+      case latencyMs, streams
+    }
+  }
+
+  /// A video stream besides the camera, in both directions.
+  public struct Stream: Codable, Equatable, Sendable {
+    /// As its owner calls it.
+    public var stream: String
+    /// `out`: null where this node has no such stream.
+    public var sent: Direction?
+    /// `in`: null where the member has none.
+    public var received: Direction?
+    /// As for the camera.
+    public var latencyMs: Latency?
+
+    enum CodingKeys: String, CodingKey {
+      case stream
       case sent = "out"
       case received = "in"
       case latencyMs

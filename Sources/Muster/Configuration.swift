@@ -66,7 +66,8 @@ public struct Configuration: Sendable {
   public var relays = true
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
-  /// Publish this node by DNS-SD (Avahi), visible to everyone on the network, and browse for others.
+  /// Publish this node by DNS-SD (Avahi), visible to everyone on the network, and browse for
+  /// others.
   public var dnsServiceDiscovery = false
   /// `HOST:PORT` to bind; nil for every address and any free port.
   public var listen: String?

@@ -46,8 +46,8 @@ extension MusterNode {
     return try member(text, in: channel)
   }
 
-  /// The stream that a command names. Names of streams other than the camera and the screen are each
-  /// member's own.
+  /// The stream that a command names. Names of streams other than the camera and the screen are
+  /// each member's own.
   func stream(
     named name: String, of member: NodeID?, in channel: ChannelID
   ) throws(MusterError) -> StreamID {

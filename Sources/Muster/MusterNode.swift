@@ -106,7 +106,8 @@ public actor MusterNode {
     readyAt = BootClock.now
   }
 
-  /// Opens sockets, store and devices and starts the node; throws when one of them cannot be opened.
+  /// Opens sockets, store and devices and starts the node; throws when one of them cannot be
+  /// opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
     let channels = try configuration.channels.map { channel throws(MusterError) in
@@ -276,9 +277,9 @@ public actor MusterNode {
   /// What happens, in order, for one consumer of any number.
   ///
   /// Consumers that subscribe before the first of them reads get everything since the start of the
-  /// node, later ones what happens from now on. Up to `capacity` events wait for each; a consumer that is slower loses the oldest, and
-  /// gets a `warning` with their number in their place. The stream ends with the node. Cancelling a
-  /// task that waits for events ends that stream alone.
+  /// node, later ones what happens from now on. Up to `capacity` events wait for each; a consumer
+  /// that is slower loses the oldest, and gets a `warning` with their number in their place. The
+  /// stream ends with the node. Cancelling a task that waits for events ends that stream alone.
   public nonisolated func events(capacity: Int = 4096) -> AsyncStream<TimedEvent> {
     feed.subscribe(capacity: capacity)
   }

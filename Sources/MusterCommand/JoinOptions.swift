@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// The port after `--view`. Whatever begins with a digit or a sign is one, right or wrong, and never
-/// the name of a channel to join.
+/// The port after `--view`. Whatever begins with a digit or a sign is one, right or wrong, and
+/// never the name of a channel to join.
 package struct PagePort: ExpressibleByArgument {
   package let text: String
 

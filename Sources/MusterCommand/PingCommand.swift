@@ -8,8 +8,8 @@ struct PingCommand: AsyncParsableCommand {
     commandName: "ping",
     abstract: "Measure the round trips to a member, over each path to it.",
     discussion: """
-      Asks the node that runs on the data directory. A path leads directly to the member's address, \
-      or through another member that relays.
+      Asks the node that runs on the data directory. A path leads directly to the address of the \
+      member, or through another member that relays.
       """)
 
   @Argument(help: "The member: an id or a name, or the beginning of one.")

@@ -19,8 +19,8 @@ extension Node {
     return out
   }
 
-  /// Reports the answer to a ping of `ping(_:in:at:)`, and the path over which it came; the token is
-  /// the time at which the ping was sent.
+  /// Reports the answer to a ping of `ping(_:in:at:)`, and the path over which it came; the token
+  /// is the time at which the ping was sent.
   mutating func reportPong(
     _ token: UInt64, over link: LinkID, _ route: Route, at now: Instant, _ out: inout [Output]
   ) {

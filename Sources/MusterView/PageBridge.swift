@@ -3,7 +3,8 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Makes snapshots and frames for the page out of a node's events, and hands it the page's commands.
+/// Makes snapshots and frames for the page out of a node's events, and hands it the page's
+/// commands.
 actor PageBridge {
   private let node: MusterNode
   private var statistics: Statistics?

@@ -10,7 +10,8 @@ public struct ViewFrame: Sendable {
   public var temporalLayer: UInt8
   /// Counts the frames offered for this tile: a gap makes a page wait for the next keyframe.
   public var sequence: UInt32
-  /// Wall time in ms since 1970, from which a page on the same machine computes the age of the frame.
+  /// Wall time in ms since 1970, from which a page on the same machine computes the age of the
+  /// frame.
   public var sentAtMilliseconds: Double
   /// When it is to be shown; unique within the tile.
   public var timestampMicroseconds: Double

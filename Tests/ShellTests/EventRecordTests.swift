@@ -28,7 +28,9 @@ struct EventRecordTests {
       + #"{"channel":"lab","member":"00ff","rttMs":null,"lossPercent":0.000,"estimateKbps":null,"#
       + #""via":null,"out":null,"in":{"layer":"off","kbps":1.000,"frames":3,"framesLost":0,"#
       + #""freezes":0,"frozenMs":0.000,"audioLostPercent":0.000,"why":"call started"},"#
-      + #""latencyMs":{"p50":1.000,"p95":2.000},"streams":[{"stream":"screen","out":null,"in":null,"latencyMs":null}]}],"counters":{"gossip.entriesSent":7,"#
+      + #""latencyMs":{"p50":1.000,"p95":2.000},"#
+      + #""streams":[{"stream":"screen","out":null,"in":null,"latencyMs":null}]}],"#
+      + #""counters":{"gossip.entriesSent":7,"#
       + #""link.sessionsMade":1}}"#,
   ]
 

@@ -3,8 +3,8 @@ import MusterChannel
 import MusterStore
 import MusterWire
 
-/// What `muster channel`, `invite`, `verify`, `ping` and `doctor --node` do: with the data directory
-/// itself, or through the node that is using it.
+/// What `muster channel`, `invite`, `verify`, `ping` and `doctor --node` do: with the data
+/// directory itself, or through the node that is using it.
 public enum Administration {
   /// One question or change, as `Command.administer` carries it.
   public struct Request: Equatable, Sendable {

@@ -12,7 +12,8 @@ struct Administrator {
   let store: Store
   /// What this node last called itself, for a directory that no node runs on.
   var ownName: String?
-  /// Changes that must be durable before anyone hears of them, and everything else the node asks for.
+  /// Changes that must be durable before anyone hears of them, and everything else the node asks
+  /// for.
   var outputs: [Node.Output] = []
 
   init(_ store: Store, ownName: String? = nil) {

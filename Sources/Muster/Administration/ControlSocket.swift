@@ -7,8 +7,8 @@ import NIOPosix
 
 /// Where a running node takes commands of the same user: a stream socket in its data directory.
 ///
-/// One `Command` in, as a line of JSON, one `Administration.Reply` out, and the connection ends. The
-/// directory's mode (0700) and the socket's (0600) keep other users away.
+/// One `Command` in, as a line of JSON, one `Administration.Reply` out, and the connection ends.
+/// The directory's mode (0700) and the socket's (0600) keep other users away.
 public final class ControlSocket: Sendable {
   /// Carries out a command; called on any thread.
   public typealias Handler =

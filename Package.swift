@@ -121,11 +121,12 @@ let package = Package(
         "MusterPipeline", "MusterStore", "MusterNetwork", "CMusterShims",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
       ], swiftSettings: sockets),
     .target(
       name: "MusterView",
       dependencies: [
-        "MusterBase", "Muster", "CMusterAssets",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "Muster", "CMusterAssets",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -192,9 +193,15 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
     tests(
+      "MusterCommandTests",
+      [
+        "MusterBase", "Muster", "MusterCommand",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
+    tests(
       "ViewTests",
       [
-        "MusterBase", "MusterView", .product(name: "NIOCore", package: "swift-nio"),
+        "MusterBase", "Muster", "MusterView", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOWebSocket", package: "swift-nio"),

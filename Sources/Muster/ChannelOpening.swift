@@ -6,16 +6,16 @@ import MusterDevices
 import MusterStore
 import MusterWire
 
-/// How a channel that a host asks for becomes one that a node can join.
+/// Resolves a configured channel into a setup that a node can join.
 enum ChannelOpening {
-  /// What to join, and where others may be found.
+  /// The setup, and where its members may be found.
   struct Result {
     var setup: ChannelSetup
     var peers: [String] = []
     var rendezvous: [String] = []
   }
 
-  /// Looks a channel up in the store, or puts it there.
+  /// Looks a channel up in the store, or adds it.
   static func open(
     _ channel: Configuration.Channel, store: Store?
   ) throws(MusterError) -> Result {
@@ -61,7 +61,7 @@ enum ChannelOpening {
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
     if let known = try store?.channel(stored.id) {
-      // What is known came from the owner; an invite, from anyone who could write one.
+      // The stored keys came from the owner; anyone could have written the invite.
       let new = stored.keys.filter { key in
         !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
       }

@@ -1,16 +1,20 @@
+import Logging
 import MusterBase
 import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Everything a node is told at its start.
+/// The settings of a node, fixed at its start.
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {
+    /// The channel's name, 1 to `Limits.channelNameBytes` bytes of text without control characters.
     public var name: String
+    /// The secret or the invite.
     public var source: Source
 
+    /// A channel by its name and the way to it.
     public init(name: String, source: Source) {
       self.name = name
       self.source = source
@@ -28,6 +32,7 @@ public struct Configuration: Sendable {
 
   /// The display name that members see.
   public var name = "member"
+  /// What to join at the start; at most `Limits.channels`.
   public var channels: [Channel] = []
   /// Start or join the call of every channel at once.
   public var call = false
@@ -39,8 +44,9 @@ public struct Configuration: Sendable {
   public var audio: String?
   /// `default`, an ALSA PCM or a file; nil for none.
   public var speaker: String?
-  /// Enter every channel with the microphone or the camera switched off.
+  /// Enter every channel with the microphone switched off.
   public var audioMuted = false
+  /// Enter every channel with the camera switched off.
   public var videoMuted = false
   /// Caps the top layer of the camera, in kbit/s.
   public var videoBitrate: Int?
@@ -57,11 +63,12 @@ public struct Configuration: Sendable {
   /// `HOST:PORT` of nodes of an OpenDHT network in which members are looked for, by which this node
   /// becomes one of it; an error in a build without the trait DHT.
   public var dht: [String] = []
-  /// Pass on, within a budget, what members of a call send who cannot reach each other.
+  /// Relay, within a budget, for participants of a call that cannot reach each other.
   public var relays = true
   /// Announce on the LAN by multicast and broadcast.
   public var lan = true
-  /// Tell everyone on the network, through Avahi, that a node is here, and look for those who do.
+  /// Publish this node by DNS-SD (Avahi), visible to everyone on the network, and browse for
+  /// others.
   public var dnsServiceDiscovery = false
   /// `HOST:PORT` to bind; nil for every address and any free port.
   public var listen: String?
@@ -73,8 +80,11 @@ public struct Configuration: Sendable {
   public var dataDirectory: String?
   /// Use an identity in memory and no directory at all.
   public var isEphemeral = false
+  /// Where decisions are recorded, such as a changed path with its reason; nowhere by default.
+  public var logger = Logger(label: "muster.node") { _ in SwiftLogNoOpLogHandler() }
   /// How the rules of channels are applied: tests of other nodes start patched ones.
   package var policy = ChannelPolicy.standard
 
+  /// A node in no channel, without devices, on every interface.
   public init() {}
 }

@@ -3,18 +3,22 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// Something a node tells its host, with the seconds since the node started.
+/// An event and the time at which it happened.
 public struct TimedEvent: Sendable {
+  /// Since the process started, by a clock that does not jump.
   public var secondsSinceStart: Double
+  /// What happened.
   public var event: Event
 
+  /// A value of these fields.
   public init(secondsSinceStart: Double, event: Event) {
     self.secondsSinceStart = secondsSinceStart
     self.event = event
   }
 }
 
-/// What a node tells. `channel` is the channel's name; nil for what concerns the whole node.
+/// Something that happened on a node. `channel` is the channel's name; events without it concern
+/// the whole node.
 public enum Event: Sendable {
   case memberJoined(channel: String, Member)
   case memberUpdated(channel: String, Member)
@@ -45,15 +49,22 @@ public enum Event: Sendable {
 public struct Statistics: Sendable {
   /// CPU use of the process, in cores.
   public var cpu: Double
+  /// Resident memory in 10^6 bytes.
   public var residentMegabytes: Double
+  /// UDP payload sent over the last second, in kbit/s.
   public var uplinkKilobitsPerSecond: Double
+  /// One for each link, in the order of ids.
   public var peers: [Peer]
-  /// Members who cannot reach each other and whose packets this node passes on.
+  /// Pairs of members that cannot reach each other and that this node relays for.
   public var relayed: [Relayed]
+  /// The counters of the engines and queues since the start.
+  public var counters: [CounterRecord.Counter]
 
   /// One such pair.
   public struct Relayed: Sendable {
+    /// The channel's name.
     public var channel: String
+    /// The two ends.
     public var members: [NodeID]
     /// In both directions together.
     public var kilobitsPerSecond: Double
@@ -61,16 +72,21 @@ public struct Statistics: Sendable {
 
   /// One peer, in one channel.
   public struct Peer: Sendable {
+    /// The channel's name.
     public var channel: String
+    /// The member at the other end.
     public var member: NodeID
     /// The member through whom the link leads; nil for a direct one.
     public var via: NodeID?
+    /// Smoothed; nil before the first answer.
     public var roundTrip: Duration?
+    /// Percent of what this node sends, as the member reports it, smoothed.
     public var lossPercent: Double
-    /// The camera and the audio; nil without media.
+    /// Camera and audio to the member; nil while not in a call together.
     public var sent: Direction?
+    /// Camera and audio from the member; nil while not in a call together.
     public var received: Direction?
-    /// Capture to decoded picture; nil without the test pattern or a shared clock.
+    /// From capture to decoded frame; nil without the test pattern or a shared clock.
     public var latency: (p50: Duration, p95: Duration)?
     /// Further video streams.
     public var streams: [Stream]
@@ -78,6 +94,7 @@ public struct Statistics: Sendable {
 
   /// A further video stream, in both directions.
   public struct Stream: Sendable {
+    /// As its owner calls it.
     public var name: String
     /// Nil where this node has no such stream.
     public var sent: Direction?
@@ -89,15 +106,21 @@ public struct Statistics: Sendable {
 
   /// Media of one direction.
   public struct Direction: Sendable {
+    /// The layer now; nil for none.
     public var layer: VideoLayer?
+    /// Payload of audio and video over the last second, in kbit/s.
     public var kilobitsPerSecond: Double
-    /// Pictures since the call began.
+    /// Frames since the two came into the call together.
     public var frames: UInt64
+    /// Frames that were skipped; 0 when sending.
     public var framesLost: UInt64
     /// Gaps of more than 200 ms, and their sum.
     public var freezes: UInt64
+    /// Sum of the gaps of more than 200 ms between frames.
     public var frozen: Duration
+    /// Percent of the audio packets that were not there in time.
     public var audioLostPercent: Double
+    /// Why the layer is what it is.
     public var why: String
   }
 }

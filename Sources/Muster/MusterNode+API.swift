@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// What programs call; the command line's JSON commands come down to the same.
+/// What programs call: each method is one `Command`, with types of its own.
 ///
 /// Every method names a channel by the name that it was joined under, and throws a `MusterError`
 /// that says why something cannot be done; nothing was changed then. What follows of it comes as
@@ -11,25 +11,20 @@ import MusterWire
 extension MusterNode {
   // MARK: Calls
 
-  /// Starts the channel's call, or joins it when one is on.
+  /// Starts the channel's call, or joins it when one is active; throws where the role forbids it.
   public func startCall(in channel: String) throws(MusterError) {
-    let channel = try self.channel(named: channel)
-    try attempt { node throws(CommandRefusal) in try node.startCall(in: channel, at: now) }
-    updateEncoders()
+    try apply(.startCall(channel: channel))
   }
 
-  /// Joins the call that is on.
+  /// Joins the active call; throws when there is none.
   public func joinCall(in channel: String) throws(MusterError) {
-    guard try call(in: channel) != nil else {
-      throw MusterError("there is no call to join", hint: "start one with startCall(in:)")
-    }
-    try startCall(in: channel)
+    try apply(.joinCall(channel: channel))
   }
 
-  /// Leaves the call; when this node is its initiator, the call is over for all.
+  /// Leaves the call; when this node is its initiator, the call ends for everyone. Throws when this
+  /// node is not in it.
   public func leaveCall(in channel: String) throws(MusterError) {
-    perform(node.leaveCall(in: try self.channel(named: channel), at: now))
-    updateEncoders()
+    try apply(.leaveCall(channel: channel))
   }
 
   /// The call that is on, whether this node is in it or not.
@@ -47,11 +42,11 @@ extension MusterNode {
 
   // MARK: Text
 
-  /// Writes to everyone in the channel, or to one member only.
+  /// Writes to everyone in the channel, or to one member only; at most `Limits.textBytes` bytes.
   public func say(
     _ text: String, to receiver: NodeID? = nil, in channel: String
   ) throws(MusterError) {
-    try say(text, to: receiver, in: try self.channel(named: channel))
+    try apply(.say(text, to: receiver?.key.hex, channel: channel))
   }
 
   /// What was written, in the one order that all members see; at most `Limits.messages`.
@@ -61,33 +56,24 @@ extension MusterNode {
 
   // MARK: Media
 
-  /// Silences or restores the microphone in one channel, or everywhere.
+  /// Mutes or unmutes the microphone in one channel, or in all.
   public func setMuted(audio: Bool, in channel: String? = nil) throws(MusterError) {
-    var id: ChannelID?
-    if let channel { id = try self.channel(named: channel) }
-    perform(node.setMuted(audio: audio, in: id, at: now))
-    updateEncoders()
+    try apply(audio ? .mute(.audio, channel: channel) : .unmute(.audio, channel: channel))
   }
 
-  /// Switches the camera off or on in one channel, or everywhere; other video streams go on.
+  /// Switches the camera off or on in one channel, or in all; other video streams go on.
   public func setMuted(video: Bool, in channel: String? = nil) throws(MusterError) {
-    var id: ChannelID?
-    if let channel { id = try self.channel(named: channel) }
-    perform(node.setMuted(video: video, in: id, at: now))
-    updateEncoders()
+    try apply(video ? .mute(.video, channel: channel) : .unmute(.video, channel: channel))
   }
 
-  /// Requests frames no larger than `size`, in pixels, of one member or of all; nil requests none.
+  /// Requests video no larger than `size`, in pixels, of one member or of all; nil requests none.
   /// `stream` is one of their video streams, or every one when it is nil.
   public func watch(
     _ size: VideoSize?, stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {
-    let requested = size.map {
-      RequestedResolution(width: UInt16(clamping: $0.width), height: UInt16(clamping: $0.height))
-    }
-    perform(
-      node.watch(
-        requested ?? .none, stream: stream, of: member,
-        in: try self.channel(named: channel), at: now))
+    try apply(
+      .watch(
+        .init(
+          size, stream: stream?.description, of: member?.key.hex, channel: channel)))
   }
 }

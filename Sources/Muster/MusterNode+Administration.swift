@@ -1,26 +1,37 @@
 import MusterBase
 import MusterCore
 
-/// Requests of the same user's commands to this running node.
+/// Commands that other processes of the same user send over the control socket.
 extension MusterNode {
   func openControl() async {
     guard let dataDirectory else { return }
     do {
-      control = try await ControlSocket.open(in: dataDirectory, on: loop) { [weak self] request in
+      control = try await ControlSocket.open(in: dataDirectory, on: loop) { [weak self] command in
         guard let self else {
           return .failure(MusterError("the node is about to end", hint: "try again"))
         }
-        return await self.administer(request)
+        do throws(MusterError) {
+          return .success(try await self.perform(command, from: .controlSocket))
+        } catch { return .failure(error) }
       }
     } catch { emit(.warning(error)) }
   }
 
-  /// What is answered is on the disk; only then do others learn of it.
+  /// Answers once the changes are on the disk; only then do others learn of them.
   func administer(
     _ request: Administration.Request
-  ) async -> Result<Administration.Reply, MusterError> {
+  ) async throws(MusterError) -> Administration.Reply {
+    var reply = Administration.Reply()
+    if request.verb == .diagnose {
+      reply.node = diagnostics()
+      return reply
+    }
+    if request.verb == .ping {
+      reply.ping = try await ping(request.member ?? "", in: request.channel)
+      return reply
+    }
     guard let store else {
-      return .failure(MusterError("this node keeps nothing", hint: "start it with --data"))
+      throw MusterError("this node keeps nothing", hint: "start it with --data")
     }
     var administrator = Administrator(store)
     let before = node.channelIDs
@@ -39,7 +50,8 @@ extension MusterNode {
     if request.verb == .verify {
       for channel in before { loadTrust(of: channel) }
     }
-    guard case .success = result, let failure else { return result }
-    return .failure(failure)
+    reply = try result.get()
+    if let failure { throw failure }
+    return reply
   }
 }

@@ -26,7 +26,10 @@ extension MusterNode {
   }
 
   func enter(_ opened: ChannelOpening.Result, call: Bool) {
-    loadTrust(of: opened.setup.id)
+    let id = opened.setup.id
+    loadTrust(of: id)
+    ownRecords[id] = nil
+    if call { awaitedCalls.append(id) }
     perform(node.join(opened.setup, call: call, at: now))
     add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
@@ -41,7 +44,7 @@ extension MusterNode {
     await sendLeave(to: [channel])
   }
 
-  /// Last words are repeated until acknowledged, for so many waits of 40 ms at most.
+  /// A leave is repeated until acknowledged, for this many waits of 40 ms at most.
   private static let leaveRounds = 12
 
   func sendLeave(to channels: [ChannelID]) async {
@@ -51,10 +54,12 @@ extension MusterNode {
     for channel in channels {
       perform(node.finishLeaving(channel, at: now))
       trust[channel] = nil
+      ownRecords[channel] = nil
+      awaitedCalls.removeAll { $0 == channel }
     }
   }
 
-  func joinChannel(_ command: Command) async throws(MusterError) {
+  func joinChannel(_ command: Command.JoinChannel) async throws(MusterError) {
     if let text = command.invite {
       let invite: Invite
       do { invite = try Invite(url: text) } catch { throw MusterError(error) }
@@ -65,7 +70,7 @@ extension MusterNode {
       }
       return try join(
         Configuration.Channel(name: invite.name, source: .invite(invite)),
-        call: command.call ?? false)
+        call: command.call)
     }
     guard let name = command.channel else {
       throw MusterError("join which channel", hint: "add \"channel\" or \"invite\"", kind: .usage)
@@ -84,7 +89,7 @@ extension MusterNode {
       }
       source = .open(key)
     }
-    try join(Configuration.Channel(name: name, source: source), call: command.call ?? false)
+    try join(Configuration.Channel(name: name, source: source), call: command.call)
   }
 }
 

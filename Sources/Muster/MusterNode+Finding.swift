@@ -2,12 +2,12 @@ import MusterBase
 import MusterCore
 import MusterNetwork
 
-/// Where to look for others: names and addresses given by the user, an invite, or the last time.
+/// Where to look for other nodes: names and addresses from the user, an invite, or an earlier run.
 extension MusterNode {
-  /// How long a name may take to resolve: over before all of them are asked for again.
+  /// How long a name may take to resolve; shorter than the interval of resolving.
   static let namePatience = Duration.seconds(8)
 
-  /// Asks for the addresses of all names again: they may have changed.
+  /// Resolves all names again: their addresses may have changed.
   func resolve() {
     resolvePeers()
     resolveRendezvous()
@@ -44,7 +44,7 @@ extension MusterNode {
     }
   }
 
-  /// Looks for others at these places, too; those that make no sense are left out.
+  /// Adds addresses of peers and rendezvous; malformed ones are ignored.
   func add(peers: [String], rendezvous: [String]) {
     let before = (peerNames.endpoints, rendezvousNames.endpoints)
     peerNames.add(peers, limit: Limits.configuredPeers)
@@ -52,7 +52,7 @@ extension MusterNode {
     if before != (peerNames.endpoints, rendezvousNames.endpoints) { resolve() }
   }
 
-  /// Says once that rendezvous were named and none of them answers: nobody beyond the LAN is found.
+  /// Warns once that no rendezvous answers, so that members beyond the LAN are not found.
   private func warnOfSilence(_ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]) {
     guard node.answeringRendezvous.isEmpty, !isStopping else {
       rendezvousAskedAt = nil
@@ -77,7 +77,7 @@ extension MusterNode {
           hint: "muster doctor\(names.map { " --rendezvous \($0)" }.joined()) tells why")))
   }
 
-  /// Keeps for the next time which rendezvous answer, those first.
+  /// Stores the rendezvous for the next start, those that answer first.
   private func rememberRendezvous(
     _ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]
   ) {

@@ -6,22 +6,27 @@ import MusterPipeline
 import MusterWire
 import NIOCore
 
-/// One frame for a page, as it came: still VP8.
+/// One frame for a page, still VP8 as it was received.
 public struct ViewedFrame: Sendable {
+  /// The channel whose call the frame belongs to; nil for this node's own preview.
+  public var channel: String?
   /// Nil for this node's own preview.
   public var member: NodeID?
   /// Which of the member's video streams it belongs to.
   public var stream: StreamID
+  /// Whether the frame can be decoded without others.
   public var isKeyframe: Bool
+  /// 0 for the base layer.
   public var temporalLayer: Int
+  /// VP8, one frame.
   public var data: [UInt8]
   /// When it was captured or received, by this node's boot clock.
   public var at: Instant
 }
 
 extension MusterNode {
-  /// Hands every picture that is due for showing to `sink`, called on the node's loop, and asks all
-  /// members for keyframes so that it can begin; nil to stop.
+  /// Hands every frame that is due for display to `sink`, which is called on the node's event loop
+  /// and must return quickly, and requests keyframes of all members; nil stops it.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
     frameSink = sink
     showsPreview = sink != nil
@@ -43,8 +48,8 @@ extension MusterNode {
       failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
   }
 
-  /// A loop that is held up must not collect pictures without bound: first those that no other
-  /// refers to are left out, then all up to the next keyframe, which is asked for.
+  /// An event loop that falls behind must not collect frames without bound: non-reference frames
+  /// are dropped first, then everything up to the next keyframe, which is requested.
   private nonisolated func handOver(_ frame: EncodedFrame, of stream: StreamID) {
     guard let video = media.video(stream) else { return }
     guard video.backlog.admits(frame) else {
@@ -68,7 +73,7 @@ extension MusterNode {
     if showsPreview, stream == .camera, frame.layer == 0, let frameSink {
       frameSink(
         ViewedFrame(
-          member: nil, stream: stream, isKeyframe: frame.isKeyframe,
+          channel: nil, member: nil, stream: stream, isKeyframe: frame.isKeyframe,
           temporalLayer: frame.temporalLayer, data: frame.data, at: frame.capturedAt))
     }
   }
@@ -80,6 +85,7 @@ extension MusterNode {
       node.noteAudioPlayout(
         of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
       meters.audioLost[report.link] = report.lostPercent
+      meters.audio[report.link] = report.statistics
     }
   }
 
@@ -112,7 +118,8 @@ extension MusterNode {
     if offer?.isPattern ?? false { media.meter.add(frame, from: stream) }
     guard let frameSink else { return }
     let viewed = ViewedFrame(
-      member: link.peer, stream: stream.stream, isKeyframe: frame.isKeyframe,
+      channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,
+      isKeyframe: frame.isKeyframe,
       temporalLayer: frame.temporalLayer, data: frame.data, at: frame.completedAt)
     // Never before the one before it, also when the delay has just become shorter.
     let earliest = meters.shownUntil[stream] ?? now
@@ -152,7 +159,7 @@ extension MusterNode {
       meters.forget(MemberStream(link, stream))
       return
     }
-    // The playout tells the recorder, once it has no more audio of the member.
+    // The playout ends the recording, once it has played the last of the member's audio.
     media.playout?.end(link)
     for stream in StreamID.all { media.meter.end(MemberStream(link, stream)) }
     meters.forget(link)

@@ -5,7 +5,7 @@ import NIOCore
 
 /// The interfaces of this machine, as they come and go.
 extension MusterNode {
-  /// The kernel tells of a new address and of its routes one by one.
+  /// The kernel reports a new address and its routes one by one.
   private static let changesBelongTogether = TimeAmount.milliseconds(10)
   private static let changesWait = TimeAmount.milliseconds(500)
 

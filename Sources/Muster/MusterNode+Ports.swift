@@ -3,7 +3,7 @@ import MusterCore
 import MusterNetwork
 
 /// The way in through the gateway: asked for by nodes that look for others beyond their network,
-/// and by no others. Who stays on its LAN opens no door to the world.
+/// and by no others: a node that stays on its LAN asks for no mapping.
 extension MusterNode {
   private var looksBeyond: Bool {
     configuration.offersRendezvous || !rendezvousNames.endpoints.isEmpty || dht != nil

@@ -2,20 +2,20 @@ import MusterBase
 import MusterDevices
 import MusterNetwork
 
-/// Where others may be, by who says so.
+/// Addresses at which other nodes may be, by where they are known from.
 struct PeerPlaces {
-  /// What the names given by the user, or by an invite, stand for now.
+  /// The addresses of names given by the user or by an invite.
   var named: [Address] = []
-  /// What DNS-SD names.
+  /// The addresses found by DNS-SD.
   var services: [Address] = []
   var discovery: ServiceDiscovery?
 
-  /// Those given by the user first: what strangers say does not push them out.
+  /// The user's own first, so that addresses from unknown hosts do not displace them.
   var all: [Address] { named + services }
 }
 
-/// DNS-SD: places that it names are announced to like any others, and so, whoever named them, lead
-/// to members only.
+/// DNS-SD: announcements go to the addresses that it finds as to any others. An announcement is
+/// sealed, so that an address that somebody invented leads to nothing.
 extension MusterNode {
   /// A hung daemon must not hold up a node that leaves; that it goes is noticed there anyway.
   private static let withdrawal = Duration.milliseconds(300)

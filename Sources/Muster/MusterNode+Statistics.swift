@@ -2,6 +2,7 @@ import Glibc
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterMedia
 import MusterPipeline
 import MusterWire
 
@@ -11,15 +12,20 @@ struct Meters {
   var cpuNanoseconds: Int64 = 0
   var bytesSent: UInt64 = 0
   var media: PeerTable<MemberStream, (sent: UInt64, received: UInt64)> = PeerTable()
-  /// Bytes passed on for pairs of members.
+  /// Bytes relayed for pairs of members.
   var relayed: [RelayedPair] = []
   /// When the last frame that waits for its audio will be shown.
   var shownUntil: [MemberStream: Instant] = [:]
-  /// Percent, as the playout last told.
+  /// Percent, as the playout last reported.
   var audioLost: [LinkID: Double] = [:]
+  var audio: [LinkID: AudioStatistics] = [:]
+  /// Where each link led, to log a change.
+  var paths: [LinkID: LinkPath] = [:]
 
   mutating func forget(_ link: LinkID) {
     audioLost[link] = nil
+    audio[link] = nil
+    paths[link] = nil
     for stream in StreamID.all { forget(MemberStream(link, stream)) }
   }
 
@@ -30,7 +36,10 @@ struct Meters {
 }
 
 extension MusterNode {
-  func emitStatistics() { emit(.statistics(measure())) }
+  func emitStatistics() {
+    emit(.statistics(measure()))
+    reportOwnChanges()
+  }
 
   private func measure() -> Statistics {
     let seconds = meters.at.map { (now - $0).inSeconds } ?? (now - readyAt).inSeconds
@@ -45,7 +54,9 @@ extension MusterNode {
       cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
       residentMegabytes: ProcessUsage.residentMegabytes,
       uplinkKilobitsPerSecond: Double(sent - meters.bytesSent) * 8 / 1000 / span,
-      peers: peers.map { peer($0, over: span) }, relayed: relayed(over: span))
+      peers: peers.map { peer($0, over: span) }, relayed: relayed(over: span),
+      counters: counters())
+    logPaths(peers)
     meters.at = now
     meters.cpuNanoseconds = cpu
     meters.bytesSent = sent

@@ -6,7 +6,7 @@ import MusterDiscovery
 import MusterStore
 import MusterWire
 
-/// What is remembered, and what is told only once it is.
+/// Persistence: changes go to the store, and messages are reported once they are durable.
 extension MusterNode {
   /// What one call of the node asks to remember, and the messages that come with it.
   struct Remembered {
@@ -59,7 +59,7 @@ extension MusterNode {
     trust[channel] = TrustBook((try? store?.identities(of: channel)) ?? [])
   }
 
-  /// Members that are known by name and key here, also those who are away.
+  /// Members whose name and key are remembered, present or not.
   func correspondents(in channel: ChannelID) -> [NodeID] {
     trust[channel]?.identities.map(\.key) ?? []
   }

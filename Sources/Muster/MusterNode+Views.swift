@@ -3,14 +3,19 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// What the node shows its host.
+/// The state of the node as its host displays it.
 extension MusterNode {
   /// A channel as it is now, for the terminal and the page.
   public struct ChannelView: Sendable {
+    /// The channel's name.
     public var name: String
+    /// This node as the others see it.
     public var own: Member
+    /// The others who can be reached, in the order of their ids.
     public var members: [Member]
+    /// The active call, whether this node is in it or not.
     public var call: ActiveCall?
+    /// Whether this node is in it.
     public var isInCall: Bool
     /// Whether it has an owner and roles.
     public var isCreated: Bool
@@ -43,7 +48,13 @@ extension MusterNode {
     case .callState(let state):
       updateEncoders()
       return .callState(channel: name, state)
-    case .callRefused(let refusal): return .error(MusterError(refusal), command: nil)
+    case .callRefused(let refusal): return refused(refusal, in: channel)
+    case .peerRefused(let peer, let reason):
+      decided("member refused", name, peer, ["reason": "\(reason)"])
+      return nil
+    case .pong(let member, let roundTrip, let route):
+      noticePong(of: member, Pong(channel: channel, roundTrip: roundTrip, route: route))
+      return nil
     case .firstFrame(let member, let stream, let after, let size):
       let called = self.name(of: stream, of: member, in: channel)
       return .firstFrame(channel: name, member, stream: called, after: after, size: size)

@@ -1,3 +1,4 @@
+import Logging
 import MusterBase
 import MusterChannel
 import MusterCore
@@ -14,7 +15,7 @@ import NIOPosix
 /// A running node: sockets, clocks, devices and codecs around one `Node` value.
 ///
 /// An actor on one NIO event loop. Datagrams, timers, media and commands all come in on that loop.
-/// Methods that await have done with the node before, so that what they read was still true.
+/// Methods that await read the node first, and nothing of it after the suspension.
 public actor MusterNode {
   /// This node's identity.
   public nonisolated let id: NodeID
@@ -22,12 +23,11 @@ public actor MusterNode {
   public nonisolated let listening: [Address]
   /// The channels joined at the start.
   public nonisolated let channelNames: [String]
-  /// What happens, in order. Bounded: a host that does not read loses the oldest events.
-  public nonisolated let events: AsyncStream<TimedEvent>
-
   nonisolated let loop: any EventLoop
   nonisolated let readyAt: Instant
-  private let eventSink: AsyncStream<TimedEvent>.Continuation
+  nonisolated let feed = EventFeed()
+  /// Records decisions, each with its reason.
+  nonisolated let logger: Logger
   let dataDirectory: DataDirectory?
   /// What outlives the process; nil for a node that is to leave no trace.
   let store: Store?
@@ -43,7 +43,7 @@ public actor MusterNode {
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
   nonisolated let media: MediaThreads
-  /// Where pictures for the page go; nil while no page is open.
+  /// Where frames for the page go; nil while no page is open.
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
   /// The layers that members need of each of this node's streams, by the stream's index.
@@ -53,7 +53,7 @@ public actor MusterNode {
   private var timerDue: Instant?
   var networkChanges: NetworkChanges?
   var isLookingAgain = false
-  /// Each look costs a ping to everybody: some at once, then not many.
+  /// Each change costs a ping to every peer: 8 at once, then 2 a second.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
   var indices = PeerPlaces()
@@ -70,14 +70,19 @@ public actor MusterNode {
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
+  /// Channels whose call this node joins as soon as another member starts one.
+  var awaitedCalls: [ChannelID] = []
+  /// This node in each channel, as it was last reported.
+  var ownRecords: [ChannelID: MemberRecord] = [:]
+  /// Callers of `ping` that wait for answers.
+  var pongListeners: [PongListener] = []
   var isStopping = false
 
+  /// The event loop that the node lives on.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.executor.asUnownedSerialExecutor()
   }
 
-  /// Events waiting for the host; a second of the busiest call has far fewer.
-  private static let eventCapacity = 4096
   private static let interfacePollSeconds: Int64 = 2
   static let resolveSeconds: Int64 = 10
   private static let wallClockSeconds: Int64 = 30
@@ -87,6 +92,7 @@ public actor MusterNode {
     loop: any EventLoop, opened: OpenedIdentity, channelNames: [String]
   ) {
     self.configuration = configuration
+    logger = configuration.logger
     self.node = node
     self.sockets = sockets
     self.media = media
@@ -98,11 +104,10 @@ public actor MusterNode {
     listening = sockets.bound
     self.channelNames = channelNames
     readyAt = BootClock.now
-    (events, eventSink) = AsyncStream.makeStream(
-      bufferingPolicy: .bufferingNewest(Self.eventCapacity))
   }
 
-  /// Opens everything a node needs and starts it; what cannot be opened is one clear error.
+  /// Opens sockets, store and devices and starts the node; throws when one of them cannot be
+  /// opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
     let channels = try configuration.channels.map { channel throws(MusterError) in
@@ -133,21 +138,11 @@ public actor MusterNode {
         reference.node?.assumeIsolated { $0.received(datagram, from: source) }
       }
     }
-    var coreConfiguration = Node.Configuration()
-    coreConfiguration.policy = configuration.policy
-    coreConfiguration.offersRendezvous = configuration.offersRendezvous
-    coreConfiguration.relays = configuration.relays
-    coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
-    if configuration.audioMuted { coreConfiguration.muted.insert(.audioMuted) }
-    if configuration.videoMuted { coreConfiguration.muted.insert(.videoMuted) }
-    if let size = configuration.maxVideo {
-      coreConfiguration.requested = RequestedResolution(
-        width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
-    }
     var entropy = Entropy.system
     let node = Node(
       identity: opened.identity, entropy: entropy, seed: entropy.u64(),
-      configuration: coreConfiguration)
+      configuration: core(configuration))
+    opened.directory?.remember(displayName: node.configuration.name)
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
       opened: opened, channelNames: channels.map(\.setup.name))
@@ -159,39 +154,6 @@ public actor MusterNode {
     await shell.openControl()
     await shell.watchNetwork()
     return shell
-  }
-
-  private typealias OpenedIdentity = (
-    identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]
-  )
-
-  /// The kept identity; a fresh one in memory when the default directory is in use.
-  private static func openIdentity(
-    _ configuration: Configuration
-  ) throws(MusterError) -> OpenedIdentity {
-    if let path = configuration.dataDirectory {
-      guard let directory = try DataDirectory.open(path) else {
-        throw MusterError(
-          "the data directory \(path) is in use by another node",
-          hint: "end that node, or use --data with another directory")
-      }
-      return (try directory.identity(), directory, try Store.open(directory), [])
-    }
-    var entropy = Entropy.system
-    if configuration.isEphemeral { return (Identity(generating: &entropy), nil, nil, []) }
-    guard let path = DataDirectory.defaultPath else {
-      let warning = MusterError(
-        "neither XDG_DATA_HOME nor HOME is set, so the identity is not kept",
-        hint: "use --data DIR to keep it")
-      return (Identity(generating: &entropy), nil, nil, [warning])
-    }
-    if let directory = try DataDirectory.open(path) {
-      return (try directory.identity(), directory, try Store.open(directory), [])
-    }
-    let warning = MusterError(
-      "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
-      hint: "use --data DIR to give it one of its own")
-    return (Identity(generating: &entropy), nil, nil, [warning])
   }
 
   private func begin(
@@ -249,9 +211,10 @@ public actor MusterNode {
 
   // MARK: Outputs
 
-  /// Carries out what the node asks for; the only interpreter of its outputs in a real process.
+  /// Carries out the outputs of the node; the only interpreter of them outside the simulator.
   func perform(_ outputs: [Node.Output]) {
     var remembered = Remembered()
+    var hasEvents = false
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
@@ -259,10 +222,11 @@ public actor MusterNode {
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
+        hasEvents = true
         nameRecording(event, in: channel)
         noteIdentity(event, in: channel, &remembered)
         guard let translated = hostEvent(event, in: channel) else { continue }
-        // A message is told of once it is safe on the disk.
+        // A message is reported once it is durable.
         if case .message = translated {
           remembered.messages.append(translated)
         } else {
@@ -284,6 +248,9 @@ public actor MusterNode {
     sockets.flush()
     remember(remembered)
     armTimer()
+    guard hasEvents else { return }
+    joinAwaitedCalls()
+    reportOwnChanges()
   }
 
   private func armTimer() {
@@ -303,8 +270,18 @@ public actor MusterNode {
   }
 
   func emit(_ event: Event) {
-    eventSink.yield(
-      TimedEvent(secondsSinceStart: (now - ProcessClock.startedAt).inSeconds, event: event))
+    log(event)
+    feed.yield(TimedEvent(secondsSinceStart: secondsSinceStart, event: event))
+  }
+
+  /// What happens, in order, for one consumer of any number.
+  ///
+  /// Consumers that subscribe before the first of them reads get everything since the start of the
+  /// node, later ones what happens from now on. Up to `capacity` events wait for each; a consumer
+  /// that is slower loses the oldest, and gets a `warning` with their number in their place. The
+  /// stream ends with the node. Cancelling a task that waits for events ends that stream alone.
+  public nonisolated func events(capacity: Int = 4096) -> AsyncStream<TimedEvent> {
+    feed.subscribe(capacity: capacity)
   }
 
   // MARK: Leaving
@@ -329,11 +306,11 @@ public actor MusterNode {
     await writer?.close()
     for channel in sockets.takeChannels() { try? await channel.close() }
     await portClosed
-    eventSink.finish()
+    feed.finish()
   }
 }
 
-/// Breaks the circle of a node that needs its sockets and sockets that need their node.
+/// Breaks the reference cycle between a node and its sockets.
 private final class NodeReference: @unchecked Sendable {
   // Written once and read on the event loop.
   weak var node: MusterNode?
@@ -353,5 +330,6 @@ extension MusterNode {
 
 /// When this process started; a command touches it first of all.
 public enum ProcessClock {
+  /// Boot time of the first use.
   public static let startedAt = BootClock.now
 }

@@ -21,7 +21,7 @@ enum ChannelTable {
 
   private static func members(_ channel: Channel) -> String {
     let count = channel.members.count
-    let here = channel.members.filter(\.isHere).count
+    let here = channel.members.filter(\.here).count
     return "\(count) \(count == 1 ? "member" : "members") known, \(here) here"
   }
 
@@ -61,9 +61,10 @@ enum ChannelTable {
 
   private static func line(_ member: Member) -> String {
     let seen = member.lastSeen.map { Clocks.date(seconds: Int64(clamping: $0)) } ?? "never"
-    return Style.padded(member.id, to: 18) + Style.padded(member.name ?? "?", to: 20)
+    return Style.padded(member.member, to: 18) + Style.padded(member.name ?? "?", to: 20)
       + Style.padded(member.role, to: 11)
-      + Style.padded(member.isVerified ? "yes" : "no", to: 10)
-      + Style.padded(member.isHere ? "here" : seen, to: 18) + Expiry.text(member.expiresAt)
+      + Style.padded(member.verified ? "yes" : "no", to: 10)
+      + Style.padded(member.here ? "here" : seen, to: 18)
+      + Expiry.text(member.expiresAt ?? Expiry.never)
   }
 }

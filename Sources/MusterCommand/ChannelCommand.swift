@@ -31,9 +31,7 @@ struct DataOptions: ParsableArguments {
   func perform(
     _ request: Administration.Request
   ) async throws(MusterError) -> Administration.Reply {
-    let reply = try await Administration.perform(request, data: data)
-    if let warning = reply.warning { standardError("muster: \(warning)") }
-    return reply
+    try await Administration.perform(request, data: data)
   }
 }
 

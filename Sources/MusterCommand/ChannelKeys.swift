@@ -7,8 +7,14 @@ import MusterWire
 /// Turns channel names and secrets from the command line into channels to join.
 enum ChannelKeys {
   static func resolve(
-    _ names: [String], passphrase: String?, keyFile: String?, invite: String?
+    _ names: [String], passphrase: String?, keyFile: String?, invites: [String]
   ) throws(MusterError) -> [Configuration.Channel] {
+    guard invites.count <= 1 else {
+      throw MusterError(
+        "--invite is given \(invites.count) times", hint: "join the others with join-channel",
+        kind: .usage)
+    }
+    let invite = invites.first
     try checkSecrets([
       ("--invite", invite), ("--passphrase", passphrase), ("--key-file", keyFile),
     ])

@@ -2,7 +2,7 @@ import Glibc
 import Muster
 import Synchronization
 
-/// What the demo shows: who sees and hears whom, how fast and how well.
+/// The demo's display: each pair of nodes with its latency and quality.
 final class DemoBoard: Sendable {
   private let nodes: [DemoNode]
   /// With a terminal the board is drawn over itself; without one, lines follow each other.
@@ -63,7 +63,7 @@ final class DemoBoard: Sendable {
   }
 
   private func row(
-    _ node: DemoNode, _ report: DemoNode.Report, _ peer: DemoStatistics.Peer
+    _ node: DemoNode, _ report: DemoNode.Report, _ peer: StatisticsRecord.Peer
   ) -> String {
     func whole(_ value: Double?) -> String { value.map { String(Int($0.rounded())) } ?? "-" }
     let latency = peer.latencyMs.map { "\(whole($0.p50)) / \(whole($0.p95)) ms" } ?? "-"

@@ -69,7 +69,7 @@ struct DemoCommand: AsyncParsableCommand {
   }
 }
 
-/// Who plays in the demo.
+/// The nodes of the demo.
 enum Demo {
   struct Part: Sendable {
     var name: String

@@ -1,11 +1,10 @@
-import FoundationEssentials
 import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
 import Synchronization
 
-/// One process of the demo and what its events told.
+/// One process of the demo and what its events reported.
 final class DemoNode: Sendable {
   /// What the board shows of a node.
   struct Report: Sendable {
@@ -13,7 +12,7 @@ final class DemoNode: Sendable {
     var page: String?
     var names: [String: String] = [:]
     var firstFrames: [String: Double] = [:]
-    var peers: [DemoStatistics.Peer] = []
+    var peers: [StatisticsRecord.Peer] = []
     var cpu = 0.0
     var memory = 0.0
     var isInCall = false
@@ -68,10 +67,8 @@ final class DemoNode: Sendable {
   private func read(_ descriptor: Int32) {
     Task.detached { [self] in
       for await line in LineReader.lines(of: descriptor) {
-        guard let event = try? JSONDecoder().decode(DemoEvent.self, from: Data(line)) else {
-          continue
-        }
-        state.withLock { event.apply(to: &$0) }
+        guard let event = EventRecord(json: line) else { continue }
+        state.withLock { $0.note(event) }
       }
       state.withLock { $0.hasEnded = true }
       close(descriptor)
@@ -79,68 +76,22 @@ final class DemoNode: Sendable {
   }
 }
 
-/// The fields of events that the demo looks at.
-private struct DemoEvent: Decodable {
-  var event: String
-  var id: String?
-  var view: String?
-  var member: String?
-  var name: String?
-  var after: Double?
-  var state: String?
-  var node: DemoStatistics.Node?
-  var peers: [DemoStatistics.Peer]?
-
-  func apply(to report: inout DemoNode.Report) {
-    switch event {
-    case "ready":
-      report.id = id
-      report.page = view
-    case "member.joined", "member.updated":
-      if let member, let name { report.names[member] = name }
-    case "member.left":
-      if let member { report.names[member] = nil }
-    case "call.state": report.isInCall = state == "connected"
-    case "media.first-frame":
-      if let member, let after { report.firstFrames[member] = after }
-    case "stats":
-      report.peers = peers ?? []
-      report.cpu = node?.cpu ?? 0
-      report.memory = node?.rssMB ?? 0
+extension DemoNode.Report {
+  fileprivate mutating func note(_ event: EventRecord) {
+    switch event.body {
+    case .ready(let ready):
+      id = ready.id
+      page = ready.view
+    case .memberJoined(let member), .memberUpdated(let member):
+      if member.member != id { names[member.member] = member.name }
+    case .memberLeft(let member, _): names[member.member] = nil
+    case .callState(let call): isInCall = call.state == "connected"
+    case .firstFrame(let frame): firstFrames[frame.member] = frame.after
+    case .statistics(let statistics):
+      peers = statistics.peers
+      cpu = statistics.node.cpu
+      memory = statistics.node.rssMB
     default: break
     }
-  }
-}
-
-/// The statistics event, as far as the demo shows it.
-enum DemoStatistics {
-  struct Node: Decodable, Sendable {
-    var cpu: Double
-    var rssMB: Double
-  }
-
-  struct Peer: Decodable, Sendable {
-    var member: String
-    var rttMs: Double?
-    var received: Direction?
-    var latencyMs: Latency?
-
-    enum CodingKeys: String, CodingKey {
-      case member, rttMs, latencyMs
-      case received = "in"
-    }
-  }
-
-  struct Direction: Decodable, Sendable {
-    var layer: String
-    var kbps: Double
-    var frames: Int
-    var freezes: Int
-    var audioLostPercent: Double
-  }
-
-  struct Latency: Decodable, Sendable {
-    var p50: Double
-    var p95: Double
   }
 }

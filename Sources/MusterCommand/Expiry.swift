@@ -2,10 +2,10 @@ import Glibc
 import Muster
 
 /// When an invite or a role ends, as it stands on the command line.
-enum Expiry {
+package enum Expiry {
   /// Nothing is granted for longer than this without saying `never`, in seconds: 100 years.
   private static let furthest: Int64 = 100 * 366 * 86_400
-  static let never: UInt64 = 0
+  package static let never: UInt64 = 0
 
   private static let help = """
     write a time from now, such as 30m, 2h or 7d, a day or a moment in UTC, such as 2026-12-31 or \
@@ -13,7 +13,7 @@ enum Expiry {
     """
 
   /// Seconds since 1970; 0 for never. A day ends when it is over.
-  static func parse(_ text: String, now: Int64) throws(MusterError) -> UInt64 {
+  package static func parse(_ text: String, now: Int64) throws(MusterError) -> UInt64 {
     if text == "never" { return never }
     let shown = Words.shown(text)
     guard let seconds = duration(text).map({ now + $0 }) ?? moment(text) else {

@@ -55,7 +55,7 @@ struct InviteCommand: AsyncParsableCommand {
     if isTerminal { print(Style.dim(meaning(of: url, until: expiresAt))) }
   }
 
-  /// Whoever finds an invite must not own the channel by that.
+  /// An invite that is found by somebody else must not give ownership.
   private func checkedRole() throws(MusterError) -> Role {
     let role = try Words.role(role)
     guard role != .owner else {

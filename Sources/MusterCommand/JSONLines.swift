@@ -1,14 +1,12 @@
 import Glibc
-import Logging
 import Muster
 import MusterBase
+import MusterView
 
 /// Events to standard output and commands from standard input, one JSON object a line.
 struct JSONLines: Sendable {
   let session: Session
   let stop: @Sendable () -> Void
-
-  private let logger = Logger(label: "muster.events")
 
   init(session: Session, stop: @escaping @Sendable () -> Void) {
     self.session = session
@@ -16,7 +14,7 @@ struct JSONLines: Sendable {
   }
 
   func run() async {
-    write(session.node.readyEvent(page: session.page?.url))
+    write(session.node.readyEvent(page: session.page?.url).json)
     for notice in session.notices {
       write(
         TimedEvent(secondsSinceStart: session.node.secondsToReady, event: .warning(notice)))
@@ -25,11 +23,7 @@ struct JSONLines: Sendable {
     let commands = Task {
       for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }
     }
-    for await event in session.node.events {
-      logger.debug("\(event.json.text)")
-      write(event)
-      session.page?.noticed(event.event)
-    }
+    for await event in session.events { write(event) }
     commands.cancel()
   }
 
@@ -37,7 +31,7 @@ struct JSONLines: Sendable {
     guard !line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) else { return }
     do {
       let command = try Command(json: line)
-      if command.verb == .quit { return stop() }
+      if command == .quit { return stop() }
       try await session.node.perform(command)
     } catch {
       let echo = String(decoding: line.prefix(512), as: UTF8.self)

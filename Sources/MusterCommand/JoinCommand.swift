@@ -6,11 +6,12 @@ import MusterBase
 import MusterCrypto
 import MusterDevices
 import MusterNetwork
+import MusterView
 import ServiceLifecycle
 
-/// `muster join`: a node until it is told to stop.
-struct JoinCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
+/// `muster join`: runs a node until it is stopped.
+package struct JoinCommand: AsyncParsableCommand {
+  package static let configuration = CommandConfiguration(
     commandName: "join",
     abstract: "Join channels; start or join their calls.",
     discussion: """
@@ -24,7 +25,7 @@ struct JoinCommand: AsyncParsableCommand {
       """)
 
   @Argument(help: "The channels to join; none with --invite, which names its own.")
-  var channels: [String] = []
+  package var channels: [String] = []
 
   @Option(help: "The name that others see (default: the user's name).")
   var name: String?
@@ -39,7 +40,7 @@ struct JoinCommand: AsyncParsableCommand {
 
   @Option(
     help: "An invite: muster://…, a file with one, or - for the first line of standard input.")
-  var invite: String?
+  var invite: [String] = []
 
   @Flag(help: "Start the call, or join it, at once.")
   var call = false
@@ -112,8 +113,10 @@ struct JoinCommand: AsyncParsableCommand {
   @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
   var record: String?
 
-  @Option(defaultAsFlag: 0, help: "The port of the call page on 127.0.0.1 (default: a free one).")
-  var view: Int?
+  @Option(
+    defaultAsFlag: PagePort(0),
+    help: "The port of the call page on 127.0.0.1 (default: a free one).")
+  var view: PagePort?
 
   @Flag(name: .customLong("no-view"), help: "No call page.")
   var noView = false
@@ -134,7 +137,9 @@ struct JoinCommand: AsyncParsableCommand {
     name: .customLong("log-level"), help: "trace, debug, info, notice, warning, error or critical.")
   var logLevel: String = "warning"
 
-  mutating func run() async throws {
+  package init() {}
+
+  package mutating func run() async throws {
     let level = try parsedLogLevel()
     LoggingSystem.bootstrap { label in
       var handler = StreamLogHandler.standardError(label: label)
@@ -143,20 +148,18 @@ struct JoinCommand: AsyncParsableCommand {
     }
     let usesTerminal = !json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1
     var (configuration, notices) = try nodeConfiguration()
-    if let view, noView || !(0...65535).contains(view) {
-      throw MusterError(
-        noView ? "--view and --no-view exclude each other" : "\(view) is not a port",
-        hint: "give a port from 0 to 65535, or one of the two", kind: .usage)
-    }
-    if let seconds, !(seconds > 0 && seconds.isFinite && seconds < 1e9) {
-      throw MusterError("--for \(seconds) is no time", hint: "give seconds above 0", kind: .usage)
-    }
+    let port = try checkedPort()
+    try checkTime()
+    configuration.logger = Logger(label: "muster.node")
     let node = try await MusterNode.start(configuration)
+    let events = node.events()
     notices = await ChannelKeys.notices(configuration.channels, on: node) + notices
     do {
-      let page = noView ? nil : try await CallPage.start(node, port: view ?? 0, open: open)
+      let page = noView ? nil : try await CallPage.start(node, port: port)
+      if open, let page { Browser.open(page.url) }
       let session = Session(
-        node: node, page: page, seconds: seconds, notices: notices, usesTerminal: usesTerminal)
+        node: node, events: events, page: page, seconds: seconds, notices: notices,
+        usesTerminal: usesTerminal)
       try await session.run()
     } catch {
       await node.stop()
@@ -164,7 +167,7 @@ struct JoinCommand: AsyncParsableCommand {
     }
   }
 
-  private func parsedLogLevel() throws(MusterError) -> Logger.Level {
+  package func parsedLogLevel() throws(MusterError) -> Logger.Level {
     guard let level = Logger.Level(rawValue: logLevel) else {
       let levels = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
       throw MusterError("there is no log level \(logLevel)", hint: "one of \(levels)", kind: .usage)
@@ -174,7 +177,31 @@ struct JoinCommand: AsyncParsableCommand {
 
   // MARK: From flags to a configuration
 
-  private func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
+  package func checkedPort() throws(MusterError) -> Int {
+    guard let view else { return 0 }
+    guard !noView else {
+      throw MusterError(
+        "--view and --no-view exclude each other", hint: "give one of the two", kind: .usage)
+    }
+    guard let number = Int(view.text), (0...65535).contains(number) else {
+      throw MusterError(
+        "--view \(Words.shown(view.text)) is not a port", hint: "give a port from 0 to 65535",
+        kind: .usage)
+    }
+    return number
+  }
+
+  package func checkTime() throws(MusterError) {
+    guard let seconds, !(seconds > 0 && seconds <= Self.longestTime) else { return }
+    throw MusterError(
+      "--for \(seconds) is out of range", hint: "give seconds above 0, and at most 1e9",
+      kind: .usage)
+  }
+
+  /// 31 years, in seconds: nanoseconds of it fit into 63 bits with room.
+  private static let longestTime = 1e9
+
+  package func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
     guard !(call && watch) else {
       throw MusterError("--call and --watch exclude each other", hint: "use one", kind: .usage)
     }
@@ -182,7 +209,7 @@ struct JoinCommand: AsyncParsableCommand {
     var result = Configuration()
     result.name = try displayName()
     result.channels = try ChannelKeys.resolve(
-      channels, passphrase: passphrase, keyFile: keyFile, invite: invite)
+      channels, passphrase: passphrase, keyFile: keyFile, invites: invite)
     result.call = call
     result.peers = peer
     result.rendezvous = rendezvous

@@ -1,54 +1,88 @@
 import Glibc
+import MusterDevices
 
 /// Lines of a file or pipe, read on a thread of their own so that nothing else ever waits for them.
-enum LineReader {
+///
+/// The thread stops reading while `linesWaiting` lines are not taken: a writer that is faster than
+/// its commands are carried out is slowed down by the pipe, and no line is lost.
+package enum LineReader {
   /// A longer line is passed on in parts, which are no commands, so that memory stays bounded.
-  private static let longestLine = 64 * 1024
-  private static let linesWaiting = 256
+  package static let longestLine = 64 * 1024
+  package static let linesWaiting = 256
 
-  static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
-    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(
-      bufferingPolicy: .bufferingNewest(linesWaiting))
-    let box = Unmanaged.passRetained(Box(descriptor, continuation))
-    var thread = pthread_t()
-    pthread_create(
-      &thread, nil,
-      { raw in
-        guard let raw else { return nil }
-        LineReader.read(Unmanaged<Box>.fromOpaque(raw).takeRetainedValue())
-        return nil
-      }, box.toOpaque())
-    pthread_detach(thread)
-    return stream
+  /// The lines without their ends, in order; the last one may lack its end. Ends with the file.
+  package static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
+    let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .unbounded)
+    let source = Source(descriptor, continuation)
+    WorkerThread("muster-lines") { source.read() }.detach()
+    let iterator = Iterator(stream)
+    return AsyncStream(
+      unfolding: {
+        let line = await iterator.next()
+        source.taken()
+        return line
+      }, onCancel: { source.stop() })
   }
 
-  private final class Box {
-    let descriptor: Int32
-    let lines: AsyncStream<[UInt8]>.Continuation
+  /// The thread's side.
+  private final class Source: Sendable {
+    private struct State {
+      var waiting = 0
+      var isStopped = false
+    }
+
+    private let descriptor: Int32
+    private let lines: AsyncStream<[UInt8]>.Continuation
+    private let state = Monitor(State())
 
     init(_ descriptor: Int32, _ lines: AsyncStream<[UInt8]>.Continuation) {
       self.descriptor = descriptor
       self.lines = lines
     }
+
+    func taken() { state.withLock { $0.waiting -= 1 } }
+
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    /// Hands over one line, waiting for room; false when nobody takes lines any more.
+    private func give(_ line: [UInt8]) -> Bool {
+      let goesOn = state.wait { state -> Bool? in
+        if state.isStopped { return false }
+        guard state.waiting < LineReader.linesWaiting else { return nil }
+        state.waiting += 1
+        return true
+      }
+      if goesOn { lines.yield(line) }
+      return goesOn
+    }
+
+    func read() {
+      defer { lines.finish() }
+      var line: [UInt8] = []
+      var buffer = [UInt8](repeating: 0, count: 4096)
+      while true {
+        let count = Glibc.read(descriptor, &buffer, buffer.count)
+        if count < 0 && errno == EINTR { continue }
+        guard count > 0 else { break }
+        for byte in buffer.prefix(count) {
+          if byte == 0x0A || line.count >= LineReader.longestLine {
+            guard give(line) else { return }
+            line.removeAll(keepingCapacity: true)
+          }
+          if byte != 0x0A { line.append(byte) }
+        }
+      }
+      if !line.isEmpty { _ = give(line) }
+    }
   }
 
-  private static func read(_ box: Box) {
-    let lines = box.lines
-    var line: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    while true {
-      let count = Glibc.read(box.descriptor, &buffer, buffer.count)
-      if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { break }
-      for byte in buffer.prefix(count) {
-        if byte == 0x0A || line.count >= longestLine {
-          lines.yield(line)
-          line.removeAll(keepingCapacity: true)
-        }
-        if byte != 0x0A { line.append(byte) }
-      }
-    }
-    if !line.isEmpty { lines.yield(line) }
-    lines.finish()
+  /// Lets one consumer take from the stream in between two awaits.
+  private final class Iterator: @unchecked Sendable {
+    // Used by the one task that reads the lines.
+    private var iterator: AsyncStream<[UInt8]>.Iterator
+
+    init(_ stream: AsyncStream<[UInt8]>) { iterator = stream.makeAsyncIterator() }
+
+    func next() async -> [UInt8]? { await iterator.next(isolation: nil) }
   }
 }

@@ -1,12 +1,15 @@
 import Glibc
 import Logging
 import Muster
+import MusterView
 import ServiceLifecycle
 import UnixSignals
 
 /// A running node on the command line: its events out, its commands in, its end in order.
 struct Session: Sendable {
   let node: MusterNode
+  /// Everything since the node's start.
+  let events: AsyncStream<TimedEvent>
   let page: CallPage?
   let seconds: Double?
   let notices: [MusterError]

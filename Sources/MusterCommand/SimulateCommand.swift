@@ -153,7 +153,7 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Pictures
 
-  /// Writes the picture of a run; one of many is run again for it.
+  /// Writes the diagram of a run; one of many is run again for it.
   private func draw(_ result: SimulationResult, to path: String) throws {
     var drawing = result.drawing
     if drawing == nil {

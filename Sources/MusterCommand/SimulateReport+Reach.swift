@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// What `muster simulate --reach` tells of its runs.
+/// The report of `muster simulate --reach`.
 extension SimulateReport {
   static func summary(of result: ReachResult) -> String {
     let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"

@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// What `muster simulate` tells of its runs, for people and as JSON.
+/// The report of `muster simulate`, for people and as JSON.
 enum SimulateReport {
   static func summary(of result: SimulationResult) -> String {
     let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"

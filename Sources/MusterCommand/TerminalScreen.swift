@@ -3,17 +3,17 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// What the terminal shows: who is there, what happened, and the line that is being written.
+/// The terminal's display: the roster, a log of events, and the line that is being edited.
 struct TerminalScreen {
   /// This node, which is "you" in every line.
   private let own: NodeID
   private var log: [String] = []
-  /// What must not be overlooked stands above everything that happens later.
+  /// Warnings stay above the log.
   private var warnings: [String] = []
   private var statistics: Statistics?
-  /// What those who were here call themselves, for messages of those who have gone.
+  /// Names of members that were here, for messages of those who have left.
   private var names = PeerTable<NodeID, String>()
-  /// The place of the channel that keys act on.
+  /// The index of the channel that keys act on.
   var activeChannel = 0
   /// The text that is being written, if one is.
   var editor: LineEditor?
@@ -144,7 +144,7 @@ struct TerminalScreen {
   ) -> String {
     let flags = member.flags
     let voice =
-      flags.contains(.audioMuted)
+      member.isSilent
       ? "muted" : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
     let name = Style.padded(member.name, to: 20)
     // In an open channel all are presenters.
@@ -153,7 +153,7 @@ struct TerminalScreen {
     let isInitiator = member.isInCall && channel.call?.info.initiator == member.id
     let position = isInitiator ? "leads it" : member.isInCall ? "in call" : "not joined"
     let state = Style.padded(position, to: 12)
-    let camera = flags.contains(.videoMuted) ? "camera off  " : ""
+    let camera = member.isInvisible ? "camera off  " : ""
     let mark = Style.mark(member.isInCall)
     let shared = member.isInCall && flags.contains(.sharing) ? "shares a screen  " : ""
     return "  \(mark) \(name)\(rank)\(state)\(camera)\(shared)\(voice)  \(Style.dim(quality))"

@@ -1,5 +1,6 @@
 import Muster
 import MusterBase
+import MusterView
 
 /// The live view of a node in a terminal, and the keys that act on it.
 actor TerminalView {
@@ -30,9 +31,8 @@ actor TerminalView {
       for await input in RawTerminal.keys() { await pressed(input) }
     }
     await draw()
-    for await event in session.node.events {
+    for await event in session.events {
       screen.note(event.event)
-      session.page?.noticed(event.event)
       await draw()
     }
     keys.cancel()
@@ -83,13 +83,14 @@ actor TerminalView {
 
   private func toggleCall() async {
     guard let channel = await active else { return }
-    await perform(channel.isInCall ? .leaveCall : .startCall, in: channel.name)
+    await perform(
+      channel.isInCall ? .leaveCall(channel: channel.name) : .startCall(channel: channel.name))
   }
 
   private func toggleMute(_ media: Command.Media) async {
     guard let own = await active?.own else { return }
     let isMuted = own.flags.contains(media == .audio ? .audioMuted : .videoMuted)
-    await perform(isMuted ? .unmute : .mute) { $0.media = media }
+    await perform(isMuted ? .unmute(media) : .mute(media))
   }
 
   private func write(_ input: [UInt8]) async {
@@ -97,15 +98,10 @@ actor TerminalView {
     let outcome = editor.take(input)
     screen.editor = outcome == .editing ? editor : nil
     guard case .sent(let text) = outcome, !text.isEmpty, let channel = await active else { return }
-    await perform(.say, in: channel.name) { $0.text = text }
+    await perform(.say(text, channel: channel.name))
   }
 
-  private func perform(
-    _ verb: Command.Verb, in channel: String? = nil, with change: (inout Command) -> Void = { _ in }
-  ) async {
-    var command = Command(verb)
-    command.channel = channel
-    change(&command)
+  private func perform(_ command: Command) async {
     do {
       try await session.node.perform(command)
     } catch {

@@ -3,7 +3,7 @@ import Glibc
 import Muster
 import MusterBase
 
-/// `muster verify`: whether a member is who one thinks, by comparing a code by voice.
+/// `muster verify`: authenticates a member by a code that two people compare by voice.
 struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",

@@ -152,6 +152,7 @@ extension Node {
     for bytes in grants + changes { send([.entry(bytes)], over: link, at: now, &out) }
     send([.refused(reason)], over: link, at: now, &out)
     associations.refuse(link, .init(until: now + Self.refusalTime, isByPeer: false))
+    out.append(.event(.peerRefused(link.peer, reason), in: link.channel))
     close(link, at: now, &out)
   }
 

@@ -44,6 +44,7 @@ extension Node {
         if pings <= Self.pingsAtOnce { receive(message, over: link, at: now, &out) }
       case .pong(let token):
         receivePong(token, PathID(peer: link.peer, route: route), at: now)
+        reportPong(token, over: link, route, at: now, &out)
       default: receive(message, over: link, at: now, &out)
       }
     }

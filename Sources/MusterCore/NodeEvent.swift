@@ -18,6 +18,10 @@ public enum NodeEvent: Equatable, Sendable {
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
   /// The layer of a stream that goes to a member or comes from it has changed.
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
+  /// This node closed its link with a peer that is no member, for this reason.
+  case peerRefused(NodeID, Refusal)
+  /// A member has answered a ping of the host, over this path.
+  case pong(NodeID, roundTrip: Duration, over: Route)
 }
 
 /// How far this node is into the call.

@@ -21,6 +21,7 @@ package final class AudioPlayout: Sendable {
     package var timestamp: UInt32
     package var playedAt: Instant
     package var lostPercent: Double
+    package var statistics: AudioStatistics
   }
 
   /// Two seconds of 17 speakers.
@@ -130,7 +131,8 @@ package final class AudioPlayout: Sendable {
     return speakers.compactMap { link, speaker in
       guard let timestamp = speaker.playingTimestamp else { return nil }
       return Report(
-        link: link, timestamp: timestamp, playedAt: playedAt, lostPercent: speaker.lostPercent)
+        link: link, timestamp: timestamp, playedAt: playedAt, lostPercent: speaker.lostPercent,
+        statistics: speaker.statistics)
     }
   }
 }
@@ -154,8 +156,10 @@ package struct Speaker {
 
   package init(decoder: OpusDecoder) { self.decoder = decoder }
 
+  /// What became of the member's packets.
+  package var statistics: AudioStatistics { buffer.statistics }
+
   package var lostPercent: Double {
-    let statistics = buffer.statistics
     let total = statistics.received + statistics.lost
     return total == 0 ? 0 : 100 * Double(statistics.lost) / Double(total)
   }

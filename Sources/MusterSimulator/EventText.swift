@@ -22,6 +22,9 @@ extension Simulation {
       "layer \(direction.rawValue) \(stream) \(label(peer)): "
         + "\(change.from?.description ?? "none") to \(change.to?.description ?? "none"), "
         + change.why.rawValue
+    case .peerRefused(let peer, let reason): "refuses \(label(peer)): \(reason)"
+    case .pong(let peer, let roundTrip, _):
+      "\(label(peer)) answers after \(roundTrip.wholeNanoseconds / 1_000_000) ms"
     }
   }
 

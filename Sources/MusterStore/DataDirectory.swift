@@ -87,6 +87,21 @@ public final class DataDirectory: Sendable {
     return identity
   }
 
+  /// What the node on this directory last called itself; nil before the first. At most
+  /// `Limits.nameBytes` bytes, safe to show.
+  public func displayName() -> String? {
+    guard let bytes = try? Self.read(path + "/name", atMost: Limits.nameBytes) else { return nil }
+    let name = DisplayText.sanitized(
+      String(decoding: bytes, as: UTF8.self), limit: Limits.nameBytes)
+    return name.isEmpty ? nil : name
+  }
+
+  /// Remembers what the node calls itself. A name that cannot be written is not worth an error.
+  public func remember(displayName: String) {
+    guard displayName != self.displayName() else { return }
+    _ = Array(displayName.utf8).withUnsafeBytes { Self.writeDurably($0, to: path + "/name") }
+  }
+
   private static func read(_ file: String, atMost limit: Int) throws(MusterError) -> [UInt8]? {
     let descriptor = Glibc.open(file, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {

@@ -12,6 +12,7 @@ public struct StoredChannel: Sendable {
     /// Ed25519 seed of the one-time key.
     public var seed: [UInt8]
 
+    /// A value of these fields.
     public init(grant: [UInt8], seed: [UInt8]) {
       self.grant = grant
       self.seed = seed
@@ -36,6 +37,7 @@ public struct StoredChannel: Sendable {
   /// `HOST:PORT` of rendezvous, best first.
   public var rendezvous: [String] = []
 
+  /// A value of these fields.
   public init(id: ChannelID, name: String, createdAt: UInt64) {
     self.id = id
     self.name = name
@@ -71,6 +73,7 @@ public struct KnownIdentity: Equatable, Sendable {
   /// Whether the verification codes were compared.
   public var isVerified: Bool
 
+  /// A value of these fields.
   public init(
     name: String, key: NodeID, firstSeen: UInt64, lastSeen: UInt64, isVerified: Bool
   ) {

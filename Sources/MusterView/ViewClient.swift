@@ -4,7 +4,7 @@ import NIOWebSocket
 /// One open page: commands in, snapshots and frames out, and never more than the socket takes.
 ///
 /// Lives on the server's event loop. What a page does not read in time is not kept for it: a
-/// snapshot is replaced by the next, and pictures go on at the next keyframe.
+/// snapshot is replaced by the next, and video goes on at the next keyframe.
 final class ViewClient: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
@@ -62,7 +62,7 @@ final class ViewClient: ChannelInboundHandler {
     reason.write(webSocketErrorCode: code)
     let frame = WebSocketFrame(fin: true, opcode: .connectionClose, data: reason)
     context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-    // Not when the write completes: a page that does not read would keep the connection for ever.
+    // Not when the write completes: a page that does not read would keep the connection open.
     context.close(promise: nil)
   }
 
@@ -90,7 +90,7 @@ final class ViewClient: ChannelInboundHandler {
       pendingCommands += 1
       hub.perform(Array(frame.unmaskedData.readableBytesView), for: self)
     case .ping:
-      // Whoever pings without reading the answers gets none.
+      // A client that pings without reading the answers gets none.
       if context.channel.isWritable { write(.pong, frame.unmaskedData, context) }
     case .connectionClose:
       close(.normalClosure)

@@ -2,18 +2,23 @@ import NIOCore
 
 /// One encoded VP8 frame on its way to the pages.
 public struct ViewFrame: Sendable {
-  /// Which picture it belongs to: 0 is this node's own, others as the snapshot's members say.
+  /// The tile that it belongs to: 0 is this node's preview, others as in the snapshot's members.
   public var tile: UInt8
+  /// Whether the frame can be decoded without others.
   public var isKeyframe: Bool
+  /// 0 for the base layer.
   public var temporalLayer: UInt8
   /// Counts the frames offered for this tile: a gap makes a page wait for the next keyframe.
   public var sequence: UInt32
-  /// Wall time, so that a page on the same machine can tell how old the picture is.
+  /// Wall time in ms since 1970, from which a page on the same machine computes the age of the
+  /// frame.
   public var sentAtMilliseconds: Double
   /// When it is to be shown; unique within the tile.
   public var timestampMicroseconds: Double
+  /// VP8, one frame.
   public var data: [UInt8]
 
+  /// A frame of these fields.
   public init(
     tile: UInt8, isKeyframe: Bool, temporalLayer: UInt8, sequence: UInt32,
     sentAtMilliseconds: Double, timestampMicroseconds: Double, data: [UInt8]

@@ -61,7 +61,7 @@ struct ViewGuard: Sendable {
     query.split(separator: "&").first { $0.hasPrefix("t=") }?.dropFirst(2)
   }
 
-  /// Takes the same time wherever the two differ, so that timing tells nothing about the token.
+  /// Compares in constant time, so that timing reveals nothing about the token.
   private static func isSame(_ a: Substring, _ b: String) -> Bool {
     guard a.utf8.count == b.utf8.count, !b.isEmpty else { return false }
     return zip(a.utf8, b.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0

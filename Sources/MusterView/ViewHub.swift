@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Muster
 import NIOCore
 import NIOWebSocket
 
@@ -95,21 +95,21 @@ final class ViewHub {
 
   /// Hands a page's command to the node.
   func perform(_ json: [UInt8], for client: ViewClient) {
-    guard let command = try? JSONDecoder().decode(ViewCommand.self, from: Data(json)) else {
-      let error = ViewMessage(message: "The page sent something that is not a command.")
-      return client.answered(error.encoded)
-    }
-    if command.do == "keyframe" && !mayAsk(command.member ?? "", command.stream) {
+    let command: Command
+    do {
+      command = try Command(json: json)
+    } catch { return client.answered(ViewMessage(message: "\(error)").encoded) }
+    if case .keyframe(let member, let stream, _) = command, !mayAsk(member, stream) {
       return client.answered(nil)
     }
     let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
     // One after the other: a mute and an unmute must not change places.
     client.lastCommand = Task { [previous = client.lastCommand] in
       await previous?.value
-      let error = await host.perform(json)
+      let error = await host.perform(command)
       loop.execute {
         reply.value.answered(
-          error.flatMap { ViewMessage(message: $0, command: command.do).encoded })
+          error.flatMap { ViewMessage(message: $0, command: command.verb?.rawValue).encoded })
       }
     }
   }
@@ -146,53 +146,50 @@ final class ViewHub {
   private func requestKeyframes(where isWanted: (UInt8) -> Bool) {
     guard let newest else { return }
     if isWanted(0) { requestKeyframe(of: newest.own.id, in: newest.channel) }
-    for member in newest.members {
-      if let tile = member.tile, isWanted(tile) {
-        requestKeyframe(of: member.id, in: newest.channel)
-      }
-      for stream in member.streams {
-        guard let tile = stream.tile, isWanted(tile) else { continue }
-        requestKeyframe(of: member.id, stream.name, in: newest.channel)
+    for room in newest.rooms {
+      for member in room.members {
+        if let tile = member.tile, isWanted(tile) {
+          requestKeyframe(of: member.id, in: room.channel)
+        }
+        for stream in member.streams where isWanted(stream.tile) {
+          requestKeyframe(of: member.id, stream.stream, in: room.channel)
+        }
       }
     }
   }
 
-  private func requestKeyframe(of member: String, _ stream: String? = nil, in channel: String) {
+  private func requestKeyframe(
+    of member: String, _ stream: String? = nil, in channel: String
+  ) {
     guard mayAsk(member, stream) else { return }
-    let command = ViewCommand(do: "keyframe", member: member, stream: stream, channel: channel)
-    guard let json = try? JSONEncoder().encode(command) else { return }
     let host = host
-    Task { _ = await host.perform([UInt8](json)) }
+    Task { _ = await host.perform(.keyframe(member: member, stream: stream, channel: channel)) }
   }
 
-  /// Whether a keyframe may be asked for: of a stream that is known and was not asked for just now.
-  /// Nil is the camera.
+  /// Whether a keyframe may be asked of a member that is known and was not asked just now.
   private func mayAsk(_ member: String, _ stream: String?) -> Bool {
-    guard let newest else { return false }
-    let known = newest.members.first { $0.id == member }
-    guard member == newest.own.id || known != nil else { return false }
-    if let stream, stream != "camera" {
-      guard known?.streams.contains(where: { $0.name == stream }) ?? false else { return false }
-    }
-    let key = "\(member)/\(stream ?? "camera")"
+    guard let newest, isKnown(member, stream, in: newest) else { return false }
     let now = NIODeadline.now()
+    let key = "\(member)/\(stream ?? "camera")"
     if let last = askedAt[key], now - last < Self.keyframeInterval { return false }
     askedAt[key] = now
     return true
+  }
+
+  private func isKnown(_ member: String, _ stream: String?, in snapshot: ViewSnapshot) -> Bool {
+    if member == snapshot.own.id { return true }
+    return snapshot.rooms.contains { room in
+      room.members.contains { known in
+        known.id == member
+          && (stream == nil || stream == "camera" || known.streams.contains { $0.stream == stream })
+      }
+    }
   }
 
   private func forgetOldRequests() {
     let now = NIODeadline.now()
     askedAt = askedAt.filter { now - $0.value < Self.keyframeInterval }
   }
-}
-
-/// The part of a command that concerns the server; the rest is the node's business.
-struct ViewCommand: Codable {
-  var `do`: String
-  var member: String?
-  var stream: String?
-  var channel: String?
 }
 
 /// A text message to the page.
@@ -213,9 +210,8 @@ struct ViewMessage: Encodable {
     self.command = command
   }
 
-  /// JSON; nil for figures that JSON cannot express, such as infinity.
+  /// What has no value is left out.
   var encoded: ByteBuffer? {
-    guard let data = try? JSONEncoder().encode(self) else { return nil }
-    return ByteBuffer(bytes: data)
+    ByteBuffer(string: JSONValue(encoding: self, nulls: .omitted).text)
   }
 }

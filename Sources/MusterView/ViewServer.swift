@@ -5,7 +5,7 @@ import NIOPosix
 import NIOWebSocket
 import Synchronization
 
-/// Serves the call page on this machine, and only to whoever has the token.
+/// Serves the call page on the loopback interface, to bearers of the token only.
 ///
 /// Snapshots and frames go out, commands come in; the node stays the only source of truth. All
 /// pages live on one event loop, which `offer` and `changed` reach from any thread.
@@ -18,7 +18,7 @@ public final class ViewServer: Sendable {
   static let framesInFlight = 512
   /// Beyond the upper mark a page counts as slow. Sixteen keyframes of 20 kB fit below it.
   static let outboundBytes = (low: 128 * 1024, high: 512 * 1024)
-  /// The kernel would let its send buffer grow to megabytes: seconds of stale pictures.
+  /// The kernel would let its send buffer grow to megabytes: seconds of stale video.
   static let socketBytes: ChannelOptions.Types.SocketOption.Value = 256 * 1024
 
   private struct Running: Sendable {
@@ -89,6 +89,7 @@ public final class ViewServer: Sendable {
   private func makeHub(on loop: any EventLoop) -> NIOLoopBound<ViewHub> {
     let hub = ViewHub(host: host, loop: loop) { [weak self] count in
       self?.pages.store(count, ordering: .relaxed)
+      self?.host.pagesChanged(count)
     }
     return NIOLoopBound(hub, eventLoop: loop)
   }

@@ -30,13 +30,14 @@ while let option = arguments.popFirst(), let value = arguments.popFirst() {
 }
 
 let node = try await MusterNode.start(configuration)
-report(node.readyEvent(page: nil))
+let events = node.events()
+report(node.readyEvent(page: nil).json)
 Task.detached {
   while let line = readLine() {
     guard let command = try? Command(json: Array(line.utf8)) else { continue }
-    if command.verb == .quit { break }
-    try? await node.perform(command)
+    if command == .quit { break }
+    _ = try? await node.perform(command)
   }
   await node.stop()
 }
-for await event in node.events { report(event.json) }
+for await event in events { report(event.json) }

@@ -160,14 +160,14 @@ struct AdministrationTests {
     let code = try await perform(.verify) { $0.member = anna.short }.code
     #expect(code?.filter(\.isNumber).count == VerificationCode.digits)
     // Looking is not confirming.
-    let before = try await perform(.show).channels.first?.members.filter(\.isVerified)
+    let before = try await perform(.show).channels.first?.members.filter(\.verified)
     #expect(before?.isEmpty == true)
     try await perform(.verify) {
       $0.member = anna.short
       $0.confirm = true
     }
-    let verified = try await perform(.show).channels.first?.members.filter(\.isVerified)
-    #expect(verified?.map(\.id) == [anna.short])
+    let verified = try await perform(.show).channels.first?.members.filter(\.verified)
+    #expect(verified?.map(\.member) == [anna.short])
   }
 
   @Test func whoWasNeverSeenCannotBeConfirmed() async throws {

@@ -26,7 +26,7 @@ struct NodeTests {
     let first = try await MusterNode.start(configuration("first", key: key))
     let second = try await MusterNode.start(configuration("second", key: key))
     var sawFrame = false
-    for await event in second.events {
+    for await event in second.events() {
       guard case .firstFrame(_, let member, _, _, let size) = event.event else { continue }
       #expect(member == first.id)
       #expect(size == VideoSize(width: 320, height: 180))
@@ -36,7 +36,7 @@ struct NodeTests {
     #expect(sawFrame)
     await second.stop()
     var reason: String?
-    for await event in first.events {
+    for await event in first.events() {
       guard case .memberLeft(_, _, let why) = event.event else { continue }
       reason = why.rawValue
       break

@@ -47,8 +47,8 @@ enum Layering {
       "Synchronization", "FoundationEssentials",
     ],
     "MusterView": [
-      "MusterBase", "MusterWire", "MusterMedia", "MusterCore", "MusterCodecs", "Muster",
-      "CMusterAssets", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Glibc",
+      "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "Muster", "CMusterAssets",
+      "NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging", "Glibc",
       "Synchronization", "FoundationEssentials",
     ],
     "MusterCommand": protocols + [

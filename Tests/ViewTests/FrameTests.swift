@@ -1,3 +1,4 @@
+import Muster
 import MusterView
 import NIOPosix
 import Testing
@@ -40,11 +41,11 @@ struct FrameTests {
         // Paced by the server itself: each turn waits for the answer to a command.
         sequence += 1
         page.server.offer(TestPage.frame(sequence, isKeyframe: false))
-        try await client.send(#"{"do":"impossible"}"#)
+        try await client.send(TestPage.impossible.json)
         _ = try await client.receive { $0.text.contains(TestPage.error) }
         for await command in page.commands {
-          if command.contains("impossible") { break }
-          if command.contains("00000000000000bb") { asked += 1 }
+          if command == TestPage.impossible { break }
+          if case .keyframe("00000000000000bb", _, _) = command { asked += 1 }
         }
       }
     }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Muster
 import MusterView
 import NIOPosix
 import Testing
@@ -24,14 +25,13 @@ struct PageTests {
   @Test func aNewPageAsksForAKeyframeOfEveryTile() async throws {
     try await TestPage.run { page in
       let client = try await page.open()
-      var asked: [String] = []
+      var asked: [Command] = []
       for await command in page.commands {
-        #expect(command.contains(#""do":"keyframe""#))
         asked.append(command)
         if asked.count == 2 { break }
       }
-      #expect(asked.contains { $0.contains("00000000000000aa") })
-      #expect(asked.contains { $0.contains("00000000000000bb") })
+      #expect(asked.contains(.keyframe(member: "00000000000000aa", channel: "lab")))
+      #expect(asked.contains(.keyframe(member: "00000000000000bb", channel: "lab")))
       _ = client
     }
   }
@@ -39,10 +39,9 @@ struct PageTests {
   @Test func aCommandReachesTheNodeAsItWasSent() async throws {
     try await TestPage.run { page in
       let client = try await page.open()
-      let command = #"{"do":"mute","media":"audio","channel":"lab"}"#
-      try await client.send(command)
-      for await seen in page.commands where !seen.contains("keyframe") {
-        #expect(seen == command)
+      try await client.send(#"{"do":"mute","media":"audio","channel":"lab"}"#)
+      for await seen in page.commands where seen.verb != .keyframe {
+        #expect(seen == .mute(.audio, channel: "lab"))
         break
       }
     }
@@ -65,13 +64,12 @@ struct PageTests {
     var snapshot: ViewSnapshot
   }
 
-  @Test(arguments: [#"{"do":"say","text":"hé \"you\"","channel":"lab"}"#])
-  func aTextReachesTheNodeAsItWasWritten(_ command: String) async throws {
+  @Test func aTextReachesTheNodeAsItWasWritten() async throws {
     try await TestPage.run { page in
       let client = try await page.open()
-      try await client.send(command)
-      for await seen in page.commands where !seen.contains("keyframe") {
-        #expect(seen == command)
+      try await client.send(#"{"do":"say","text":"hé \"you\"","channel":"lab"}"#)
+      for await seen in page.commands where seen.verb != .keyframe {
+        #expect(seen == .say("hé \"you\"", channel: "lab"))
         break
       }
     }
@@ -80,10 +78,10 @@ struct PageTests {
   @Test func whatCannotBeDoneIsAnswered() async throws {
     try await TestPage.run { page in
       let client = try await page.open()
-      try await client.send(#"{"do":"impossible"}"#)
+      try await client.send(TestPage.impossible.json)
       let answer = try await client.receive { $0.text.contains(#""type":"error""#) }.text
       #expect(answer.contains(TestPage.error))
-      #expect(answer.contains(#""command":"impossible""#))
+      #expect(answer.contains(#""command":"leave-call""#))
     }
   }
 
@@ -94,7 +92,7 @@ struct PageTests {
       try await client.send(rubbish)
       let answer = try await client.receive { $0.text.contains(#""type":"error""#) }.text
       #expect(answer.contains("not a command"))
-      try await client.send(#"{"do":"impossible"}"#)
+      try await client.send(TestPage.impossible.json)
       _ = try await client.receive { $0.text.contains(TestPage.error) }
     }
   }
@@ -110,9 +108,9 @@ struct PageTests {
       try await client.send(#"{"do":"mute","media":"audio"}"#)
       var keyframes = 0
       for await command in page.commands {
-        #expect(!command.contains("stranger"))
-        if command.contains("mute") { break }
-        if command.contains("00000000000000bb") { keyframes += 1 }
+        #expect(command != .keyframe(member: "a stranger"))
+        if command == .mute(.audio) { break }
+        if case .keyframe("00000000000000bb", _, _) = command { keyframes += 1 }
       }
       #expect(keyframes < count)
     }

@@ -1,3 +1,4 @@
+import Muster
 import MusterView
 import NIOPosix
 
@@ -5,20 +6,21 @@ import NIOPosix
 struct TestPage: Sendable {
   static let token = "00112233445566778899aabbccddeeff"
   static let error = "there is no such thing"
+  /// A command that the host refuses.
+  static let impossible = Command.leaveCall(channel: "nowhere")
 
   let server: ViewServer
   let port: Int
   /// Every command that reached the host, in order.
-  let commands: AsyncStream<String>
+  let commands: AsyncStream<Command>
 
   init() async throws {
-    let (commands, seen) = AsyncStream.makeStream(of: String.self)
+    let (commands, seen) = AsyncStream.makeStream(of: Command.self)
     let host = ViewHost(
       snapshot: { Self.snapshot },
-      perform: { json in
-        let text = String(decoding: json, as: UTF8.self)
-        seen.yield(text)
-        return text.contains("impossible") ? Self.error : nil
+      perform: { command in
+        seen.yield(command)
+        return command == Self.impossible ? Self.error : nil
       })
     self.commands = commands
     server = ViewServer(host: host, port: 0, token: Self.token)

@@ -23,7 +23,7 @@ let anna = try await member("anna", in: channel)
 let berta = try await member("berta", in: channel)
 
 try await anna.startCall(in: name)
-events: for await event in berta.events {
+events: for await event in berta.events() {
   switch event.event {
   case .memberJoined(_, let member): print("\(member.name) is here")
   case .callStarted(_, let call):

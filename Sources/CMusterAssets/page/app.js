@@ -21,6 +21,7 @@ function show(next) {
   document.title = call ? `${channel} · in call` : channel;
   if (call && !self.inCall) document.title = `${channel} · call ongoing`;
   setText($('channel'), channel);
+  showChannels(next);
   document.body.dataset.view = self.inCall ? 'call' : 'lobby';
   if (before && before.self.inCall !== self.inCall) entering = false;
   showRoster(next);
@@ -33,8 +34,29 @@ function show(next) {
   for (const text of next.notices) if (!before?.notices.includes(text)) toast(text);
 }
 
+/// One button for each channel, where there are several.
+function showChannels({ channel, channels }) {
+  const list = $('channels');
+  list.hidden = channels.length < 2;
+  if (list.dataset.names !== JSON.stringify(channels)) {
+    list.dataset.names = JSON.stringify(channels);
+    list.replaceChildren(...channels.map((name) => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.className = 'tool';
+      button.textContent = name;
+      button.onclick = () => worker.postMessage({ kind: 'choose', channel: name });
+      return button;
+    }));
+  }
+  for (const button of list.children) {
+    button.setAttribute('aria-pressed', String(button.textContent === channel));
+  }
+}
+
 /// Says what changed without anyone here having done it.
-function showChanges(before, { self, members, call }) {
+function showChanges(before, { channel, self, members, call }) {
+  if (before.channel !== channel) return;
   if (before.self.role !== self.role) toast(`Your role is ${self.role} now.`);
   if (before.call?.id !== call?.id || before.call?.initiator === call?.initiator) return;
   const leads = call.initiator === self.id
@@ -43,9 +65,7 @@ function showChanges(before, { self, members, call }) {
 }
 
 function showGrid({ self, members }) {
-  const present = self.inCall ? members.filter((member) => member.inCall) : [];
-  // A member's further streams have cards of their own, next to that of its camera.
-  const others = present.flatMap((member) => [member, ...streamsOf(member)]);
+  const others = self.inCall ? members.filter((member) => member.inCall).flatMap(streams) : [];
   const wanted = new Set(others.map((member) => member.id));
   for (const [id, card] of cards) {
     if (wanted.has(id) || card.isOwn) continue;
@@ -65,13 +85,12 @@ function showGrid({ self, members }) {
   arrange();
 }
 
-/// What a member shares besides its camera, as cards take it.
-function streamsOf(member) {
-  return (member.streams ?? []).map((stream) => ({
-    ...stream, id: `${member.id}/${stream.name}`, name: `${member.name} – ${stream.name}`,
-    face: member.name, via: member.via, rttMs: member.rttMs, lossPercent: member.lossPercent,
-    audioMuted: false, videoMuted: stream.tile == null, speaking: false, isStream: true,
-  }));
+/// A member and, as if they were members, its video streams besides the camera.
+function streams(member) {
+  return [member, ...member.streams.map((stream) => ({
+    ...member, ...stream, id: `${member.id}/${stream.stream}`,
+    name: `${member.name}: ${stream.stream}`, audioMuted: false, videoMuted: false, speaking: false,
+  }))];
 }
 
 function showOwn(self) {

@@ -21,6 +21,9 @@ const tiles = new Map();
 let socket = null;
 let url = '';
 let channel = '';
+// The channel that the person looks at; the first one while it is not there.
+let chosen = '';
+let lastSnapshot = '';
 let retryAfter = 250;
 let retryTimer = 0;
 
@@ -177,7 +180,7 @@ class Tile {
     if (this.member === null || now - this.askedAt < ASK_EVERY) return;
     this.askedAt = now;
     this.stats.keyRequests += 1;
-    const [member, stream = 'camera'] = this.member.split('/');
+    const [member, stream] = this.member.split('/');
     send({ do: 'keyframe', member, stream });
   }
 
@@ -240,13 +243,13 @@ function receiveText(text) {
   }
   if (message.type === 'snapshot') {
     const { snapshot } = message;
+    lastSnapshot = text;
+    Object.assign(snapshot, snapshot.others.find((room) => room.channel === chosen));
     channel = snapshot.channel;
     tileOf(0).assign(snapshot.self.id);
     for (const member of snapshot.members) {
       if (typeof member.tile === 'number') tileOf(member.tile).assign(member.id);
-      for (const { tile, name } of member.streams ?? []) {
-        if (typeof tile === 'number') tileOf(tile).assign(`${member.id}/${name}`);
-      }
+      for (const { stream, tile } of member.streams) tileOf(tile).assign(`${member.id}/${stream}`);
     }
   }
   postMessage({ kind: 'message', message });
@@ -257,6 +260,10 @@ onmessage = ({ data }) => {
     case 'connect':
       url = data.url;
       connect();
+      break;
+    case 'choose':
+      chosen = data.channel;
+      if (lastSnapshot) receiveText(lastSnapshot);
       break;
     case 'retry':
       if (retryTimer) connect();

@@ -1,96 +1,127 @@
-import FoundationEssentials
 import MusterBase
-import MusterCore
+import MusterChannel
 import MusterStore
 import MusterWire
 
-/// What `muster channel`, `invite` and `verify` do: with the data directory itself, or through the
-/// node that is using it.
+/// What `muster channel`, `invite`, `verify`, `ping` and `doctor --node` do: with the data
+/// directory itself, or through the node that is using it.
 public enum Administration {
-  public struct Request: Codable, Sendable {
-    public enum Verb: String, Codable, Sendable {
+  /// One question or change, as `Command.administer` carries it.
+  public struct Request: Equatable, Sendable {
+    /// The request's name in JSON, the value of `do`.
+    public enum Verb: String, Codable, Sendable, CaseIterable {
       case create, list, show, grant, revoke, invite, verify
+      /// Round trips to a member; only with a running node.
+      case ping
+      /// Counters, links and queues; only with a running node.
+      case diagnose
+
+      /// Whether only a running node can answer.
+      public var needsNode: Bool { self == .ping || self == .diagnose }
     }
 
+    /// What is asked.
     public var verb: Verb
+    /// A channel's name.
     public var channel: String?
     /// An id, a full key, or a name.
     public var member: String?
-    public var roleName: String?
-    /// Seconds since 1970; 0 for never.
+    /// The role to give; nil for the default, attendee.
+    public var role: Role?
+    /// Seconds since 1970; nil for never.
     public var expiresAt: UInt64?
+    /// `HOST:PORT` hints of an invite.
     public var peers: [String] = []
+    /// `HOST:PORT` of rendezvous, for an invite.
     public var rendezvous: [String] = []
-    public var callEndsWithInitiator = false
-    public var onlyPresentersSend = false
+    /// What holds for the calls of a channel that is created.
+    public var settings = ChannelSettings()
     /// For verify: the codes were found to be the same.
     public var confirm = false
 
+    /// A request without any further fields.
     public init(_ verb: Verb) { self.verb = verb }
-
-    public var role: Role? {
-      get { roleName.flatMap { Role(name: $0) } }
-      set { roleName = newValue?.name }
-    }
-
-    public var settings: ChannelSettings {
-      get {
-        ChannelSettings(
-          callEndsWithInitiator: callEndsWithInitiator, onlyPresentersSend: onlyPresentersSend)
-      }
-      set {
-        callEndsWithInitiator = newValue.callEndsWithInitiator
-        onlyPresentersSend = newValue.onlyPresentersSend
-      }
-    }
   }
 
-  public struct Reply: Codable, Sendable {
-    public var channels: [ChannelSummary] = []
+  /// The answer, as `--json` prints it and the control socket carries it.
+  public struct Reply: Equatable, Sendable {
+    /// The URL, for `invite`.
     public var invite: String?
+    /// The digits to compare, for `verify`.
     public var code: String?
-    public var warning: String?
-    /// What went wrong, and what to do, and whether the request made no sense.
+    /// The channels asked for, or the one created.
+    public var channels: [ChannelSummary] = []
+    /// Round trips, for `ping`.
+    public var ping: PingReply?
+    /// Counters, links and queues, for `diagnose`.
+    public var node: NodeReport?
+    /// What went wrong; the other fields mean nothing then.
     var failure: Failure?
 
-    struct Failure: Codable, Sendable {
+    struct Failure: Codable, Equatable, Sendable {
       var message: String
       var hint: String
       var isUsage: Bool
     }
 
+    /// An answer with nothing in it.
     public init() {}
   }
 
-  public struct ChannelSummary: Codable, Sendable {
+  /// What is remembered of a channel.
+  public struct ChannelSummary: Codable, Equatable, Sendable {
+    /// `created` channels have an owner and roles.
+    public enum Kind: String, Codable, Sendable { case created, open }
+
+    /// What the member calls itself.
     public var name: String
+    /// 64 hex digits.
     public var id: String
-    public var isCreated: Bool
+    /// Whether it has an owner and roles.
+    public var kind: Kind
     /// The owner's full key; nil for open channels.
     public var owner: String?
+    /// Whether that is this node's identity.
     public var isOwner: Bool
+    /// How many times the channel's key was changed.
     public var epoch: UInt32
+    /// Seconds since 1970.
     public var createdAt: UInt64
+    /// Whether a call ends when its initiator vanishes, and is not handed over.
     public var callEndsWithInitiator: Bool
+    /// Whether attendees may only watch.
     public var onlyPresentersSend: Bool
+    /// Everyone with a role, or seen before, in no order.
     public var members: [MemberSummary] = []
+
+    /// Whether the channel has an owner and roles.
+    public var isCreated: Bool { kind == .created }
   }
 
-  public struct MemberSummary: Codable, Sendable {
-    public var id: String
+  /// What is remembered of a member of a channel.
+  public struct MemberSummary: Codable, Equatable, Sendable {
+    /// 16 hex digits.
+    public var member: String
+    /// 64 hex digits.
     public var key: String
     /// Nil for a member that was never seen.
     public var name: String?
+    /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
-    /// Seconds since 1970; 0 for never.
-    public var expiresAt: UInt64
-    public var isVerified: Bool
-    public var isHere: Bool
+    /// Seconds since 1970; nil for never.
+    public var expiresAt: UInt64?
+    /// Whether codes were compared.
+    public var verified: Bool
+    /// Whether it can be reached now; always false while no node runs.
+    public var here: Bool
     /// Seconds since 1970; nil for a member that was never seen.
     public var lastSeen: UInt64?
   }
 
   /// Does what is asked; `data` is the data directory, nil for the default one.
+  ///
+  /// Throws what the request runs into, and an error when a node uses the directory and does not
+  /// answer, or when none runs and only a node could answer.
   public static func perform(
     _ request: Request, data: String?
   ) async throws(MusterError) -> Reply {
@@ -100,9 +131,14 @@ public enum Administration {
     }
     for _ in 0..<attempts {
       if let directory = try DataDirectory.open(path) {
+        guard !request.verb.needsNode else {
+          throw MusterError(
+            "no node runs on the data directory \(path)",
+            hint: "start one with muster join, or name its directory with --data")
+        }
         return try OfflineAdministration(directory).perform(request)
       }
-      if let reply = try await ControlSocket.ask(request, in: path) {
+      if let reply = try await ControlSocket.ask(.administer(request), in: path) {
         guard let failure = reply.failure else { return reply }
         throw MusterError(
           failure.message, hint: failure.hint, kind: failure.isUsage ? .usage : .failure)
@@ -118,41 +154,4 @@ public enum Administration {
   /// Three seconds together: a command takes some milliseconds, an end a second at most.
   private static let attempts = 150
   private static let pause = Duration.milliseconds(20)
-}
-
-extension Administration.Reply {
-  /// As `--json` prints it.
-  public var json: JSONValue {
-    var fields: [(String, JSONValue)] = []
-    if let invite { fields.append(("invite", .string(invite))) }
-    if let code { fields.append(("code", .string(code))) }
-    fields.append(("channels", .array(channels.map(\.json))))
-    return .object(fields)
-  }
-}
-
-extension Administration.ChannelSummary {
-  var json: JSONValue {
-    .object([
-      ("name", .string(name)), ("id", .string(id)),
-      ("kind", .string(isCreated ? "created" : "open")),
-      ("owner", owner.map { .string($0) } ?? .null), ("isOwner", .bool(isOwner)),
-      ("epoch", .integer(Int64(epoch))), ("createdAt", .integer(Int64(clamping: createdAt))),
-      ("callEndsWithInitiator", .bool(callEndsWithInitiator)),
-      ("onlyPresentersSend", .bool(onlyPresentersSend)),
-      ("members", .array(members.map(\.json))),
-    ])
-  }
-}
-
-extension Administration.MemberSummary {
-  var json: JSONValue {
-    .object([
-      ("member", .string(id)), ("key", .string(key)), ("name", name.map { .string($0) } ?? .null),
-      ("role", .string(role)),
-      ("expiresAt", expiresAt == 0 ? .null : .integer(Int64(clamping: expiresAt))),
-      ("verified", .bool(isVerified)), ("here", .bool(isHere)),
-      ("lastSeen", lastSeen.map { .integer(Int64(clamping: $0)) } ?? .null),
-    ])
-  }
 }

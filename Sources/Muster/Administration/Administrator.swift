@@ -10,10 +10,15 @@ import MusterWire
 /// Carries out requests on a node and a store; the node may have sockets or not.
 struct Administrator {
   let store: Store
+  /// What this node last called itself, for a directory that no node runs on.
+  var ownName: String?
   /// What the node asks for.
   var outputs: [Node.Output] = []
 
-  init(_ store: Store) { self.store = store }
+  init(_ store: Store, ownName: String? = nil) {
+    self.store = store
+    self.ownName = ownName
+  }
 
   /// What of `outputs` is to be on the disk before the request counts as done.
   var changes: [Store.Change] {
@@ -53,6 +58,8 @@ struct Administrator {
     case .grant, .revoke: try change(request, &node, at: now)
     case .invite: reply.invite = try invite(request, &node, at: now)
     case .verify: reply.code = try verify(request, node)
+    case .ping, .diagnose:
+      throw MusterError("only a running node knows that", hint: "start one with muster join")
     }
     return reply
   }
@@ -123,7 +130,7 @@ struct Administrator {
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) {
     let stored = try entered(request, &node, at: now)
-    // Before it is asked who is meant: there is nobody to remove from an open channel.
+    // Checked before the member is looked up: an open channel has nobody to remove.
     guard stored.genesis != nil else { throw MusterError(CommandRefusal.openChannel) }
     let member = try member(request, in: stored, node)
     let made: [Node.Output]
@@ -172,7 +179,7 @@ struct Administrator {
     return VerificationCode.text(channel: stored.id, node.id, member)
   }
 
-  /// Who is meant by an id, a key or a name.
+  /// The member that an id, a key or a name stands for.
   private func member(
     _ request: Administration.Request, in stored: StoredChannel, _ node: Node
   ) throws(MusterError) -> NodeID {
@@ -209,7 +216,7 @@ struct Administrator {
   ) throws(MusterError) -> Administration.ChannelSummary {
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
     var summary = Administration.ChannelSummary(
-      name: stored.name, id: stored.id.key.hex, isCreated: genesis != nil,
+      name: stored.name, id: stored.id.key.hex, kind: genesis == nil ? .open : .created,
       owner: genesis?.genesis.owner.key.hex,
       isOwner: node == nil || genesis?.genesis.owner == node?.id,
       epoch: stored.keys.last?.number ?? 0, createdAt: stored.createdAt,
@@ -217,20 +224,23 @@ struct Administrator {
       onlyPresentersSend: genesis?.genesis.settings.onlyPresentersSend ?? false)
     guard let node else { return summary }
     let roles = try roles(in: stored, genesis, node)
-    let here = node.members(of: stored.id).map(\.id) + [node.id]
+    let own = node.ownMember(in: stored.id)
+    let here = (node.members(of: stored.id) + [own].compactMap { $0 }).map(\.id)
     let known = try store.identities(of: stored.id)
     var members: [NodeID] = roles.map(\.member)
     for identity in known where !members.contains(identity.key) { members.append(identity.key) }
     for member in members {
       let seen = known.last { $0.key == member }
       let role = roles.first { $0.member == member }
+      let ownName = own?.name ?? self.ownName
       summary.members.append(
         Administration.MemberSummary(
-          id: member.short, key: member.key.hex, name: seen?.name,
+          member: member.short, key: member.key.hex,
+          name: member == node.id ? ownName ?? seen?.name : seen?.name,
           role: role?.role.name ?? (genesis == nil ? Role.presenter.name : Role.none.name),
-          expiresAt: role?.expiresAt ?? 0,
-          isVerified: known.contains { $0.key == member && $0.isVerified },
-          isHere: here.contains(member), lastSeen: seen?.lastSeen))
+          expiresAt: role.flatMap { $0.expiresAt == 0 ? nil : $0.expiresAt },
+          verified: known.contains { $0.key == member && $0.isVerified },
+          here: here.contains(member), lastSeen: seen?.lastSeen))
     }
     return summary
   }

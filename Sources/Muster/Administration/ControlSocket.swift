@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Glibc
 import MusterBase
 import MusterDevices
@@ -6,18 +5,19 @@ import MusterStore
 import NIOCore
 import NIOPosix
 
-/// Where a running node takes requests of the same user: a stream socket in its data directory.
+/// Where a running node takes commands of the same user: a stream socket in its data directory.
 ///
-/// One JSON object a line in, one out, and the connection ends. The directory's mode (0700) and the
-/// socket's (0600) keep others away.
+/// One `Command` in, as a line of JSON, one `Administration.Reply` out, and the connection ends.
+/// The directory's mode (0700) and the socket's (0600) keep other users away.
 public final class ControlSocket: Sendable {
+  /// Carries out a command; called on any thread.
   public typealias Handler =
-    @Sendable (Administration.Request) async -> Result<Administration.Reply, MusterError>
+    @Sendable (Command) async -> Result<Administration.Reply, MusterError>
 
   static let lineLimit = 65_536
-  /// Connections that wait for the node to take them; who finds no room tries again.
+  /// Connections that wait to be accepted; a command that is refused tries again.
   private static let backlog: Int32 = 64
-  /// How long somebody may take to say what is wanted.
+  /// Time for a client to send its command.
   static let patience = TimeAmount.seconds(5)
 
   private let channel: any Channel
@@ -50,8 +50,8 @@ public final class ControlSocket: Sendable {
     }
   }
 
-  /// A socket at its place, with its mode from the first moment. Bound here, since swift-nio would
-  /// at the end remove the path that it bound, which by then leads to who knows where.
+  /// A socket that has its mode from the first moment. Bound here and not by swift-nio, which would
+  /// unlink the path at the end, when the descriptor in it may be that of another directory.
   private static func bind(in directory: String) throws -> Int32 {
     let address = try SocketPath(directory)
     defer { address.close() }
@@ -77,7 +77,7 @@ public final class ControlSocket: Sendable {
 
   /// Asks the node that uses a data directory; nil when nobody listens there.
   static func ask(
-    _ request: Administration.Request, in directory: String
+    _ command: Command, in directory: String
   ) async throws(MusterError) -> Administration.Reply? {
     let address = try SocketPath(directory)
     defer { address.close() }
@@ -94,15 +94,14 @@ public final class ControlSocket: Sendable {
       return nil
     }
     do {
-      var line = try Array(JSONEncoder().encode(request))
-      line.append(0x0A)
+      let line = Array((command.json + "\n").utf8)
       let deadline = channel.eventLoop.scheduleTask(in: .seconds(10)) {
         channel.close(promise: nil)
       }
       defer { deadline.cancel() }
       try await channel.writeAndFlush(ByteBuffer(bytes: line)).get()
       let bytes = try await answer.futureResult.get()
-      return try JSONDecoder().decode(Administration.Reply.self, from: Data(bytes))
+      return try Administration.Reply(json: bytes)
     } catch {
       answer.fail(error)
       throw noAnswer(in: directory)
@@ -171,26 +170,27 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
     guard let end = line.firstIndex(of: 0x0A) else { return }
     isAsked = true
     deadline?.cancel()
-    let request = try? JSONDecoder().decode(
-      Administration.Request.self, from: Data(line[..<end]))
-    guard let request else {
-      context.close(promise: nil)
-      return
-    }
+    let command: Command
+    do {
+      command = try Command(json: Array(line[..<end]), limit: ControlSocket.lineLimit)
+      try command.check(from: .controlSocket)
+    } catch { return Self.answer(.failure(error), on: context.channel) }
     let (channel, handler) = (context.channel, handler)
-    Task {
-      var reply: Administration.Reply
-      switch await handler(request) {
-      case .success(let done): reply = done
-      case .failure(let error):
-        reply = Administration.Reply()
-        reply.failure = .init(
-          message: error.message, hint: error.hint, isUsage: error.kind == .usage)
-      }
-      var bytes = (try? Array(JSONEncoder().encode(reply))) ?? []
-      bytes.append(0x0A)
-      try? await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
-      try? await channel.close()
+    Task { Self.answer(await handler(command), on: channel) }
+  }
+
+  private static func answer(
+    _ result: Result<Administration.Reply, MusterError>, on channel: any Channel
+  ) {
+    var reply = Administration.Reply()
+    switch result {
+    case .success(let done): reply = done
+    case .failure(let error):
+      reply.failure = .init(
+        message: error.message, hint: error.hint, isUsage: error.kind == .usage)
+    }
+    channel.writeAndFlush(ByteBuffer(string: reply.json.text + "\n")).whenComplete { _ in
+      channel.close(promise: nil)
     }
   }
 }

@@ -4,8 +4,8 @@ import MusterCrypto
 import MusterDevices
 import MusterStore
 
-/// Administration while no node runs on the directory: a node without sockets does what a running
-/// one would, and the store keeps what comes of it. Others hear of it when a node next runs.
+/// Administration while no node runs on the directory: a node value without sockets carries the
+/// request out and the store keeps the result, which others learn when a node next runs.
 struct OfflineAdministration {
   private let directory: DataDirectory
 
@@ -20,7 +20,7 @@ struct OfflineAdministration {
     var node = Node(
       identity: try directory.identity(), entropy: entropy.fork(), seed: entropy.u64())
     node.setWallClock(millisecondsSince1970: WallClock.milliseconds, at: now)
-    var administrator = Administrator(store)
+    var administrator = Administrator(store, ownName: directory.displayName())
     let reply = try administrator.perform(request, &node, at: now)
     try store.apply(administrator.changes)
     return reply

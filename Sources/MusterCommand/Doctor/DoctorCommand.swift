@@ -17,6 +17,10 @@ struct DoctorCommand: AsyncParsableCommand {
   @Flag(help: "As one JSON object.")
   var json = false
 
+  @Flag(
+    help: "Show the counters, links, paths and queues of the node that runs, and check nothing.")
+  var node = false
+
   @Option(help: "HOST:PORT of a rendezvous to ask; may be repeated.")
   var rendezvous: [String] = []
 
@@ -31,6 +35,7 @@ struct DoctorCommand: AsyncParsableCommand {
   var data: String?
 
   func run() async throws {
+    if node { return try await showNode() }
     let chosen = interface
     let known = NetworkInterface.list()
     for name in chosen where !known.contains(where: { $0.name == name }) {
@@ -60,5 +65,15 @@ struct DoctorCommand: AsyncParsableCommand {
       for line in findings.flatMap(\.lines) { print(line) }
     }
     if findings.contains(where: { $0.verdict == .bad }) { throw ExitCode(1) }
+  }
+
+  /// The inside of the running node, by way of its control socket.
+  private func showNode() async throws(MusterError) {
+    let reply = try await Administration.perform(.init(.diagnose), data: data)
+    guard let report = reply.node else {
+      throw MusterError("no answer came of it", hint: "update muster and the running node")
+    }
+    if json { return print(JSONValue(encoding: report).text) }
+    for line in NodeTable.lines(report) { print(line) }
   }
 }

@@ -24,7 +24,7 @@ enum MulticastProbe {
       await second.stop()
     }
     var isHeard = false
-    for await event in second.events {
+    for await event in second.events() {
       guard case .memberJoined = event.event else { continue }
       isHeard = true
       break

@@ -38,7 +38,7 @@ public struct EventChecker: Sendable {
     case .callState(let new):
       if new == state { return "is \(new.rawValue) twice" }
       state = new
-    case .callRefused, .firstFrame, .layer: break
+    case .callRefused, .firstFrame, .layer, .peerRefused, .pong: break
     }
     return nil
   }

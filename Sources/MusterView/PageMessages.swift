@@ -5,7 +5,7 @@ import MusterChannel
 /// The newest messages of each channel, ready for a page that is drawn anew many times a second.
 struct PageMessages {
   private var newest: [String: [TextMessage]] = [:]
-  /// What those who were here call themselves, for messages of those who have gone.
+  /// Names of members that were here, for messages of those who have left.
   private var names = PeerTable<NodeID, String>()
 
   /// Messages on the page, of `Limits.textBytes` each at most.

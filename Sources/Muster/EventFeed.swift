@@ -1,0 +1,173 @@
+import MusterBase
+import Synchronization
+
+/// Hands a node's events to any number of consumers, each at its own pace.
+final class EventFeed: Sendable {
+  private struct State {
+    var buffers: [(id: Int, buffer: EventBuffer)] = []
+    var nextID = 0
+    /// What happened before anyone began to read; nil from then on.
+    var early: [TimedEvent]? = []
+    var isFinished = false
+  }
+
+  /// Events of the start that are kept for consumers to come.
+  private static let earlyCapacity = 256
+
+  private let state = Mutex(State())
+
+  /// Events from now on; those since the start, too, as long as nobody has begun to read.
+  func subscribe(capacity: Int) -> AsyncStream<TimedEvent> {
+    let (id, buffer) = state.withLock { state in
+      let buffer = EventBuffer(capacity: capacity)
+      for event in state.early ?? [] { buffer.add(event) }
+      state.nextID += 1
+      if state.isFinished {
+        buffer.finish()
+      } else {
+        state.buffers.append((state.nextID, buffer))
+      }
+      return (state.nextID, buffer)
+    }
+    // The stream alone holds this: when its reader lets go of it, nothing is kept for it any more.
+    let subscription = Subscription { [weak self] in self?.remove(id) }
+    return AsyncStream { [weak self] in
+      self?.forgetEarly()
+      return await subscription.next(of: buffer)
+    }
+  }
+
+  func yield(_ event: TimedEvent) {
+    let buffers = state.withLock { state in
+      if let count = state.early?.count, count < Self.earlyCapacity { state.early?.append(event) }
+      return state.buffers.map(\.buffer)
+    }
+    for buffer in buffers { buffer.add(event) }
+  }
+
+  func finish() {
+    let buffers = state.withLock { state in
+      state.isFinished = true
+      defer { state.buffers = [] }
+      return state.buffers.map(\.buffer)
+    }
+    for buffer in buffers { buffer.finish() }
+  }
+
+  /// How far each consumer is behind.
+  var queues: [NodeReport.Queue] {
+    state.withLock { $0.buffers }.map { id, buffer in
+      let level = buffer.level
+      return NodeReport.Queue(
+        name: "events\(id)", waiting: level.waiting, dropped: Int(clamping: level.dropped))
+    }
+  }
+
+  private func forgetEarly() { state.withLock { $0.early = nil } }
+
+  private func remove(_ id: Int) { state.withLock { $0.buffers.removeAll { $0.id == id } } }
+
+  private final class Subscription: Sendable {
+    private let end: @Sendable () -> Void
+
+    init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+
+    deinit { end() }
+
+    func next(of buffer: EventBuffer) async -> TimedEvent? { await buffer.next() }
+  }
+}
+
+/// The events that wait for one consumer; when it is too slow, the oldest are dropped and a warning
+/// takes their place.
+final class EventBuffer: Sendable {
+  private struct State {
+    var events: [TimedEvent] = []
+    var taken = 0
+    var capacity: Int
+    /// Dropped since the last warning, and altogether.
+    var unreported: UInt64 = 0
+    var dropped: UInt64 = 0
+    var waiters: [CheckedContinuation<TimedEvent?, Never>] = []
+    var isFinished = false
+  }
+
+  private let state: Mutex<State>
+
+  init(capacity: Int) { state = Mutex(State(capacity: max(1, capacity))) }
+
+  var level: (waiting: Int, dropped: UInt64) {
+    state.withLock { ($0.events.count - $0.taken, $0.dropped) }
+  }
+
+  func add(_ event: TimedEvent) {
+    let waiter = state.withLock { state -> CheckedContinuation<TimedEvent?, Never>? in
+      if !state.waiters.isEmpty { return state.waiters.removeFirst() }
+      if state.events.count - state.taken >= state.capacity {
+        state.taken += 1
+        state.unreported += 1
+        state.dropped += 1
+      }
+      // Dropping from the front moves everything: only when half of the array is gone.
+      if state.taken > state.capacity {
+        state.events.removeFirst(state.taken)
+        state.taken = 0
+      }
+      state.events.append(event)
+      return nil
+    }
+    waiter?.resume(returning: event)
+  }
+
+  func finish() {
+    let waiters = state.withLock { state in
+      state.isFinished = true
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.resume(returning: nil) }
+  }
+
+  /// The next event, waiting for one; nil at the end, or when the task is cancelled.
+  func next() async -> TimedEvent? {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let outcome = state.withLock { state -> TimedEvent?? in
+          if let event = Self.take(&state) { return .some(event) }
+          if state.isFinished || Task.isCancelled { return .some(nil) }
+          state.waiters.append(continuation)
+          return nil
+        }
+        if let outcome { continuation.resume(returning: outcome) }
+      }
+    } onCancel: {
+      let waiters = state.withLock { state in
+        defer { state.waiters = [] }
+        return state.waiters
+      }
+      for waiter in waiters { waiter.resume(returning: nil) }
+    }
+  }
+
+  private static func take(_ state: inout State) -> TimedEvent? {
+    guard state.taken < state.events.count else { return nil }
+    if state.unreported > 0 {
+      let count = state.unreported
+      state.unreported = 0
+      return TimedEvent(
+        secondsSinceStart: state.events[state.taken].secondsSinceStart,
+        event: .warning(
+          MusterError(
+            "\(count) events were dropped: they are read too slowly",
+            hint: "read them as they come, or ask for a larger buffer")))
+    }
+    defer {
+      state.taken += 1
+      if state.taken == state.events.count {
+        state.events = []
+        state.taken = 0
+      }
+    }
+    return state.events[state.taken]
+  }
+}

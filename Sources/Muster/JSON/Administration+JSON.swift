@@ -1,0 +1,86 @@
+import FoundationEssentials
+import MusterBase
+import MusterChannel
+import MusterWire
+
+extension Administration.Request {
+  private enum CodingKeys: String, CodingKey {
+    case verb = "do"
+    case channel, member, role, expiresAt, peers, rendezvous
+    case callEndsWithInitiator, onlyPresentersSend, confirm
+  }
+
+  /// Throws a `MusterError` for a role that there is not.
+  init(_ verb: Verb, from decoder: any Decoder) throws {
+    self.init(verb)
+    let fields = try decoder.container(keyedBy: CodingKeys.self)
+    channel = try fields.decodeIfPresent(String.self, forKey: .channel)
+    member = try fields.decodeIfPresent(String.self, forKey: .member)
+    if let name = try fields.decodeIfPresent(String.self, forKey: .role) {
+      guard let role = Role(name: name), role != .none else {
+        throw MusterError(
+          "there is no role \(DisplayText.sanitized(name, limit: 40))",
+          hint: "one of owner, presenter, attendee, consumer", kind: .usage)
+      }
+      self.role = role
+    }
+    expiresAt = try fields.decodeIfPresent(UInt64.self, forKey: .expiresAt)
+    peers = try fields.decodeIfPresent([String].self, forKey: .peers) ?? []
+    rendezvous = try fields.decodeIfPresent([String].self, forKey: .rendezvous) ?? []
+    settings = ChannelSettings(
+      callEndsWithInitiator:
+        try fields.decodeIfPresent(Bool.self, forKey: .callEndsWithInitiator) ?? false,
+      onlyPresentersSend:
+        try fields.decodeIfPresent(Bool.self, forKey: .onlyPresentersSend) ?? false)
+    confirm = try fields.decodeIfPresent(Bool.self, forKey: .confirm) ?? false
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var fields = encoder.container(keyedBy: CodingKeys.self)
+    try fields.encode(verb, forKey: .verb)
+    try fields.encodeIfPresent(channel, forKey: .channel)
+    try fields.encodeIfPresent(member, forKey: .member)
+    try fields.encodeIfPresent(role?.name, forKey: .role)
+    try fields.encodeIfPresent(expiresAt, forKey: .expiresAt)
+    if !peers.isEmpty { try fields.encode(peers, forKey: .peers) }
+    if !rendezvous.isEmpty { try fields.encode(rendezvous, forKey: .rendezvous) }
+    if settings.callEndsWithInitiator { try fields.encode(true, forKey: .callEndsWithInitiator) }
+    if settings.onlyPresentersSend { try fields.encode(true, forKey: .onlyPresentersSend) }
+    if confirm { try fields.encode(true, forKey: .confirm) }
+  }
+}
+
+extension Administration.Reply: Codable {
+  private enum CodingKeys: String, CodingKey { case invite, code, channels, ping, node, failure }
+
+  /// As `--json` prints it.
+  public var json: JSONValue { JSONValue(encoding: self) }
+
+  /// Reads one line of the control socket.
+  package init(json: [UInt8]) throws {
+    self = try JSONDecoder().decode(Self.self, from: Data(json))
+  }
+
+  /// Reads the fields; unknown ones are ignored.
+  public init(from decoder: any Decoder) throws {
+    self.init()
+    let fields = try decoder.container(keyedBy: CodingKeys.self)
+    invite = try fields.decodeIfPresent(String.self, forKey: .invite)
+    code = try fields.decodeIfPresent(String.self, forKey: .code)
+    channels = try fields.decode([Administration.ChannelSummary].self, forKey: .channels)
+    ping = try fields.decodeIfPresent(PingReply.self, forKey: .ping)
+    node = try fields.decodeIfPresent(NodeReport.self, forKey: .node)
+    failure = try fields.decodeIfPresent(Failure.self, forKey: .failure)
+  }
+
+  /// What does not belong to the request is left out.
+  public func encode(to encoder: any Encoder) throws {
+    var fields = encoder.container(keyedBy: CodingKeys.self)
+    if let invite { try fields.encode(invite, forKey: .invite) }
+    if let code { try fields.encode(code, forKey: .code) }
+    try fields.encode(channels, forKey: .channels)
+    if let ping { try fields.encode(ping, forKey: .ping) }
+    if let node { try fields.encode(node, forKey: .node) }
+    if let failure { try fields.encode(failure, forKey: .failure) }
+  }
+}

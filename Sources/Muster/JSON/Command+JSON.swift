@@ -1,0 +1,165 @@
+import FoundationEssentials
+import MusterBase
+
+/// Commands as JSON objects, `{"do":"mute","media":"audio"}`; unknown fields are ignored.
+extension Command: Codable {
+  /// Bytes of one command at most.
+  public static let jsonLimit = 4096
+
+  /// Reads one JSON object; the error says precisely what would have been understood.
+  public init(json: [UInt8], limit: Int = Command.jsonLimit) throws(MusterError) {
+    guard json.count <= limit else {
+      throw MusterError(
+        "the command is too long", hint: "\(limit) bytes are the most", kind: .usage)
+    }
+    do {
+      self = try JSONDecoder().decode(Command.self, from: Data(json))
+    } catch let error as MusterError {
+      throw error
+    } catch DecodingError.typeMismatch(_, let context) where !context.codingPath.isEmpty {
+      throw Self.wrongType(context.codingPath)
+    } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
+      throw Self.wrongType(context.codingPath)
+    } catch {
+      throw Self.notACommand("this")
+    }
+  }
+
+  /// The name of the command; nil for `administer`, whose requests have their own.
+  public var verb: Verb? { Fields(self).verb }
+
+  /// The command as one line of JSON.
+  public var json: String { JSONValue(encoding: self, nulls: .omitted).text }
+
+  /// Throws a `MusterError` for an object that is no command.
+  public init(from decoder: any Decoder) throws {
+    let name = try decoder.container(keyedBy: Fields.CodingKeys.self)
+      .decodeIfPresent(String.self, forKey: .verb)
+    guard let name else { throw Self.notACommand("this") }
+    if let verb = Administration.Request.Verb(rawValue: name) {
+      self = .administer(try Administration.Request(verb, from: decoder))
+    } else if let verb = Verb(rawValue: name) {
+      self = try Fields(from: decoder).command(verb)
+    } else {
+      throw Self.notACommand("\"\(DisplayText.sanitized(name, limit: 40))\"")
+    }
+  }
+
+  /// Writes the fields in the order of the contract.
+  public func encode(to encoder: any Encoder) throws {
+    if case .administer(let request) = self { return try request.encode(to: encoder) }
+    try Fields(self).encode(to: encoder)
+  }
+
+  private static func notACommand(_ what: String) -> MusterError {
+    let verbs = Verb.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+    return MusterError(
+      "\(what) is not a command", hint: "write one JSON object a line: {\"do\": one of \(verbs)}",
+      kind: .usage)
+  }
+
+  private static func wrongType(_ path: [any CodingKey]) -> MusterError {
+    guard path.last?.stringValue != "do" else { return notACommand("this") }
+    let field = DisplayText.sanitized(path.last?.stringValue ?? "", limit: 40)
+    return MusterError(
+      "\"\(field)\" has a value of the wrong kind", hint: "see docs/EVENTS.md", kind: .usage)
+  }
+}
+
+/// The fields that commands have in JSON, in the order in which they are written.
+private struct Fields: Codable {
+  var verb: Command.Verb?
+  var media: String?
+  var member: String?
+  var stream: String?
+  var width: Int?
+  var height: Int?
+  var off: Bool?
+  var channel: String?
+  var text: String?
+  var to: String?
+  var passphrase: String?
+  var invite: String?
+  var call: Bool?
+
+  enum CodingKeys: String, CodingKey {
+    case verb = "do"
+    case media, member, stream, width, height, off, channel, text, to, passphrase, invite, call
+  }
+
+  // MARK: From JSON
+
+  func command(_ verb: Command.Verb) throws(MusterError) -> Command {
+    switch verb {
+    case .startCall: return .startCall(channel: channel)
+    case .joinCall: return .joinCall(channel: channel)
+    case .leaveCall: return .leaveCall(channel: channel)
+    case .mute: return .mute(try medium(verb), channel: channel)
+    case .unmute: return .unmute(try medium(verb), channel: channel)
+    case .watch: return .watch(.init(try size(), stream: stream, of: member, channel: channel))
+    case .keyframe:
+      guard let member else {
+        throw Self.usage("which member", "add \"member\" with an id from member.joined")
+      }
+      return .keyframe(member: member, stream: stream, channel: channel)
+    case .say:
+      guard let text else { throw Self.usage("say what", "add \"text\"") }
+      return .say(text, to: to, channel: channel)
+    case .joinChannel:
+      return .joinChannel(
+        .init(channel: channel, passphrase: passphrase, invite: invite, call: call ?? false))
+    case .leaveChannel: return .leaveChannel(channel: channel)
+    case .quit: return .quit
+    }
+  }
+
+  private func medium(_ verb: Command.Verb) throws(MusterError) -> Command.Media {
+    let allowed = Command.Media.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
+    guard let media else {
+      throw Self.usage("\(verb.rawValue) of what", "add \"media\": \(allowed)")
+    }
+    guard let medium = Command.Media(rawValue: media) else {
+      let shown = DisplayText.sanitized(media, limit: 40)
+      throw Self.usage("\"\(shown)\" is not a medium", "\"media\" is \(allowed)")
+    }
+    return medium
+  }
+
+  private func size() throws(MusterError) -> VideoSize? {
+    if off == true { return nil }
+    guard let width, let height, width > 0, height > 0 else {
+      throw Self.usage("watch at which size", "add \"width\" and \"height\", or \"off\": true")
+    }
+    return VideoSize(width: width, height: height)
+  }
+
+  private static func usage(_ message: String, _ hint: String) -> MusterError {
+    MusterError(message, hint: hint, kind: .usage)
+  }
+
+  // MARK: To JSON
+
+  init(_ command: Command) {
+    channel = command.channel
+    switch command {
+    case .startCall: verb = .startCall
+    case .joinCall: verb = .joinCall
+    case .leaveCall: verb = .leaveCall
+    case .mute(let media, _): (verb, self.media) = (.mute, media.rawValue)
+    case .unmute(let media, _): (verb, self.media) = (.unmute, media.rawValue)
+    case .watch(let watch):
+      (verb, member, stream) = (.watch, watch.member, watch.stream)
+      (width, height) = (watch.size?.width, watch.size?.height)
+      if watch.size == nil { off = true }
+    case .keyframe(let member, let stream, _):
+      (verb, self.member, self.stream) = (.keyframe, member, stream)
+    case .say(let text, let to, _): (verb, self.text, self.to) = (.say, text, to)
+    case .joinChannel(let join):
+      (verb, passphrase, invite) = (.joinChannel, join.passphrase, join.invite)
+      if join.call { call = true }
+    case .leaveChannel: verb = .leaveChannel
+    case .quit: verb = .quit
+    case .administer: break  // encodes itself
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import FoundationEssentials
+
+/// An event as the JSON object that standard output, the page and the control socket give and read;
+/// `docs/EVENTS.md` is its description. Field order is that of the declarations.
+public struct EventRecord: Codable, Equatable, Sendable {
+  /// What happened; its case gives `event`.
+  public var body: Body
+  /// Seconds since the process started; three decimals in JSON.
+  public var t: Double
+  /// The channel's name; nil, and left out, for what concerns the whole node.
+  public var channel: String?
+
+  /// The fields of each kind of event.
+  public enum Body: Equatable, Sendable {
+    case ready(ReadyRecord)
+    case memberJoined(MemberRecord)
+    case memberUpdated(MemberRecord)
+    case memberLeft(MemberRecord, reason: String)
+    case callStarted(CallRecord)
+    case callJoined(CallRecord)
+    case callLeft(CallRecord)
+    case callEnded(CallRecord)
+    case callHandedOver(CallRecord)
+    case callState(CallStateRecord)
+    case linkUp(LinkRecord)
+    case linkDown(LinkRecord)
+    case firstFrame(FirstFrameRecord)
+    case layer(LayerRecord)
+    case message(MessageRecord)
+    case statistics(StatisticsRecord)
+    case warning(NoticeRecord)
+    case error(NoticeRecord)
+  }
+
+  /// An event's name, the value of `event`.
+  public enum Name: String, Codable, Sendable, CaseIterable {
+    case ready
+    case memberJoined = "member.joined"
+    case memberUpdated = "member.updated"
+    case memberLeft = "member.left"
+    case callStarted = "call.started"
+    case callJoined = "call.joined"
+    case callLeft = "call.left"
+    case callEnded = "call.ended"
+    case callHandedOver = "call.handed-over"
+    case callState = "call.state"
+    case linkUp = "link.up"
+    case linkDown = "link.down"
+    case firstFrame = "media.first-frame"
+    case layer, message
+    case statistics = "stats"
+    case warning, error
+  }
+
+  /// An event of the whole node, or of `channel`.
+  public init(_ body: Body, t: Double, channel: String? = nil) {
+    self.body = body
+    self.t = t
+    self.channel = channel
+  }
+
+  /// Reads one line; nil for what is no event of this version.
+  public init?(json: [UInt8]) {
+    guard let record = try? JSONDecoder().decode(EventRecord.self, from: Data(json)) else {
+      return nil
+    }
+    self = record
+  }
+
+  /// The event as a JSON object.
+  public var json: JSONValue { JSONValue(encoding: self) }
+
+  private enum CodingKeys: String, CodingKey { case event, t, channel, reason }
+
+  /// Writes the fields in the order of the contract.
+  public func encode(to encoder: any Encoder) throws {
+    var fields = encoder.container(keyedBy: CodingKeys.self)
+    try fields.encode(name, forKey: .event)
+    try fields.encode(t, forKey: .t)
+    if let channel { try fields.encode(channel, forKey: .channel) }
+    switch body {
+    case .ready(let record): try record.encode(to: encoder)
+    case .memberJoined(let record), .memberUpdated(let record): try record.encode(to: encoder)
+    case .memberLeft(let record, let reason):
+      try record.encode(to: encoder)
+      try fields.encode(reason, forKey: .reason)
+    case .callStarted(let record), .callJoined(let record), .callLeft(let record),
+      .callEnded(let record), .callHandedOver(let record):
+      try record.encode(to: encoder)
+    case .callState(let record): try record.encode(to: encoder)
+    case .linkUp(let record), .linkDown(let record): try record.encode(to: encoder)
+    case .firstFrame(let record): try record.encode(to: encoder)
+    case .layer(let record): try record.encode(to: encoder)
+    case .message(let record): try record.encode(to: encoder)
+    case .statistics(let record): try record.encode(to: encoder)
+    case .warning(let record), .error(let record): try record.encode(to: encoder)
+    }
+  }
+
+  /// Reads the fields; unknown ones are ignored.
+  public init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: CodingKeys.self)
+    t = try fields.decode(Double.self, forKey: .t)
+    channel = try fields.decodeIfPresent(String.self, forKey: .channel)
+    switch try fields.decode(Name.self, forKey: .event) {
+    case .ready: body = .ready(try ReadyRecord(from: decoder))
+    case .memberJoined: body = .memberJoined(try MemberRecord(from: decoder))
+    case .memberUpdated: body = .memberUpdated(try MemberRecord(from: decoder))
+    case .memberLeft:
+      body = .memberLeft(
+        try MemberRecord(from: decoder), reason: try fields.decode(String.self, forKey: .reason))
+    case .callStarted: body = .callStarted(try CallRecord(from: decoder))
+    case .callJoined: body = .callJoined(try CallRecord(from: decoder))
+    case .callLeft: body = .callLeft(try CallRecord(from: decoder))
+    case .callEnded: body = .callEnded(try CallRecord(from: decoder))
+    case .callHandedOver: body = .callHandedOver(try CallRecord(from: decoder))
+    case .callState: body = .callState(try CallStateRecord(from: decoder))
+    case .linkUp: body = .linkUp(try LinkRecord(from: decoder))
+    case .linkDown: body = .linkDown(try LinkRecord(from: decoder))
+    case .firstFrame: body = .firstFrame(try FirstFrameRecord(from: decoder))
+    case .layer: body = .layer(try LayerRecord(from: decoder))
+    case .message: body = .message(try MessageRecord(from: decoder))
+    case .statistics: body = .statistics(try StatisticsRecord(from: decoder))
+    case .warning: body = .warning(try NoticeRecord(from: decoder))
+    case .error: body = .error(try NoticeRecord(from: decoder))
+    }
+  }
+
+  /// The event's name.
+  public var name: Name {
+    switch body {
+    case .ready: .ready
+    case .memberJoined: .memberJoined
+    case .memberUpdated: .memberUpdated
+    case .memberLeft: .memberLeft
+    case .callStarted: .callStarted
+    case .callJoined: .callJoined
+    case .callLeft: .callLeft
+    case .callEnded: .callEnded
+    case .callHandedOver: .callHandedOver
+    case .callState: .callState
+    case .linkUp: .linkUp
+    case .linkDown: .linkDown
+    case .firstFrame: .firstFrame
+    case .layer: .layer
+    case .message: .message
+    case .statistics: .statistics
+    case .warning: .warning
+    case .error: .error
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+
+extension MusterError {
+  /// What a node refuses, in words.
+  init(_ refusal: CommandRefusal) {
+    switch refusal {
+    case .unknownChannel:
+      self.init("this node is not in that channel", hint: "join it first")
+    case .unknownMember: self.init("that is no member's key", hint: "ids are in member.joined")
+    case .openChannel:
+      self.init(
+        "this is an open channel: whoever knows its secret is a member, and nobody can be removed",
+        hint: "roles and removal need a channel made with muster channel create")
+    case .notAllowed(let capability, let role):
+      self.init(
+        "the role \(role.name) does not allow to \(capability.words)",
+        hint: "ask the channel's owner for another role")
+    case .notMember(let reason):
+      let error = MusterError(reason, channel: "the channel")
+      self.init(error.message, hint: error.hint)
+    case .ownerStays:
+      self.init("the owner's own role stays", hint: "name another member", kind: .usage)
+    case .tooLong:
+      self.init(
+        "the text is too long", hint: "\(Limits.textBytes) bytes are the most", kind: .usage)
+    case .empty: self.init("the text is empty", hint: "write something", kind: .usage)
+    case .tooManyEpochs:
+      self.init(
+        "the channel's key was changed \(Limits.epochs) times", hint: "create a new channel")
+    case .busy:
+      self.init("earlier changes are still being written", hint: "try again; check the disk")
+    }
+  }
+
+  /// What could not be written, and so did not happen.
+  init(_ subject: CommitSubject) {
+    let what =
+      switch subject {
+      case .message: "the message was not sent"
+      case .role: "the role was not changed"
+      case .key: "the member was not removed"
+      case .invite: "the invite is not valid"
+      case .callEnd: "the call goes on without this node"
+      }
+    self.init("\(what): it could not be written", hint: "check the disk and its free space")
+  }
+
+  /// Why others do not take this node for a member.
+  init(_ reason: Refusal, channel: String) {
+    switch reason {
+    case .removed:
+      self.init(
+        "this node was removed from \(channel)", hint: "ask its owner for a new invite")
+    case .inviteOutdated:
+      self.init(
+        "the invite to \(channel) is from before its key was changed",
+        hint: "ask its owner for a new one")
+    case .expired:
+      self.init(
+        "the invite to \(channel), or the role it gave, has expired",
+        hint: "ask its owner for a new one")
+    case .noGrant:
+      self.init(
+        "\(channel) knows no invite and no role of this node",
+        hint: "ask its owner for an invite")
+    case .equivocated:
+      self.init(
+        "this node's key was used twice at the same time, and \(channel) trusts it no more",
+        hint: "use a fresh --data directory and ask for an invite")
+    case .unknown:
+      self.init("\(channel) does not take this node for a member", hint: "ask its owner why")
+    }
+  }
+}
+
+extension Capability {
+  fileprivate var words: String {
+    switch self {
+    case .receive: "listen"
+    case .joinCall: "join the call"
+    case .sendAudio: "send sound"
+    case .sendVideo: "send pictures"
+    case .sendText: "write messages"
+    case .startCall: "start a call"
+    case .share: "share the screen"
+    case .handOver: "take over a call"
+    case .grant: "give roles"
+    }
+  }
+}

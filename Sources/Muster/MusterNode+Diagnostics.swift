@@ -1,0 +1,76 @@
+import MusterBase
+import MusterCore
+import MusterMedia
+import MusterPipeline
+
+/// The inside of a running node, for `stats.counters` and `muster doctor --node`.
+extension MusterNode {
+  /// Counters since the start, links and queues, as they are now.
+  public func diagnostics() -> NodeReport {
+    NodeReport(
+      id: id.short, uptime: secondsSinceStart, counters: CounterRecord(counters()),
+      links: node.statistics().map { peer in
+        NodeReport.Link(
+          channel: node.name(of: peer.link.channel) ?? "", member: peer.link.peer.short,
+          address: peer.via == nil ? peer.address?.description : nil, via: peer.via?.short,
+          rttMs: peer.roundTrip?.inMilliseconds, lossPercent: peer.lossPercent)
+      }, queues: queues())
+  }
+
+  /// Every counter of the engines and of what stands around them, whatever its value.
+  func counters() -> [CounterRecord.Counter] {
+    let engines = node.diagnostics()
+    var sums = CounterSums()
+    sums.add("link", engines.link)
+    sums.add("discovery", engines.discovery)
+    if let rendezvous = engines.rendezvous { sums.add("rendezvous", rendezvous) }
+    for gossip in engines.gossip { sums.add("gossip", gossip) }
+    for video in engines.video { sums.add("video", video) }
+    for audio in meters.audio.values { sums.add("audio", audio) }
+    for queue in queues() {
+      sums.add("queue.\(queue.name)Dropped", UInt64(clamping: queue.dropped))
+    }
+    return sums.counters
+  }
+
+  private func queues() -> [NodeReport.Queue] {
+    var queues: [NodeReport.Queue] = []
+    func add(_ name: String, _ level: QueueLevel?) {
+      guard let level else { return }
+      queues.append(
+        NodeReport.Queue(name: name, waiting: level.waiting, dropped: Int(clamping: level.dropped)))
+    }
+    if let backlog = writer?.backlog {
+      queues.append(
+        NodeReport.Queue(
+          name: "store", waiting: backlog.pending, dropped: Int(clamping: backlog.shed)))
+    }
+    add("playout", media.playout?.queueLevel)
+    add("recorder", media.recorder?.queueLevel)
+    add("patternMeter", media.meter.queueLevel)
+    queues += feed.queues
+    return queues
+  }
+}
+
+/// Sums of counters of one name, in the order in which the names first come.
+struct CounterSums {
+  private(set) var counters: [CounterRecord.Counter] = []
+
+  /// Adds every counter of a struct, so that one that is added there is shown without a further
+  /// word: each stored property that is an integer.
+  mutating func add(_ prefix: String, _ values: some Any) {
+    for (label, value) in Mirror(reflecting: values).children {
+      guard let label, let number = value as? any BinaryInteger else { continue }
+      add("\(prefix).\(label)", UInt64(clamping: number))
+    }
+  }
+
+  mutating func add(_ name: String, _ value: UInt64) {
+    if let index = counters.firstIndex(where: { $0.name == name }) {
+      counters[index].value &+= value
+    } else {
+      counters.append(.init(name, value))
+    }
+  }
+}

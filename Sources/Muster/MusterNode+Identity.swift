@@ -1,0 +1,57 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterStore
+import MusterWire
+
+/// The identity of a node, and the directory that keeps it.
+extension MusterNode {
+  typealias OpenedIdentity = (
+    identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]
+  )
+
+  /// The kept identity; a fresh one in memory when the default directory is in use.
+  static func openIdentity(
+    _ configuration: Configuration
+  ) throws(MusterError) -> OpenedIdentity {
+    if let path = configuration.dataDirectory {
+      guard let directory = try DataDirectory.open(path) else {
+        throw MusterError(
+          "the data directory \(path) is in use by another node",
+          hint: "end that node, or use --data with another directory")
+      }
+      return (try directory.identity(), directory, try Store.open(directory), [])
+    }
+    var entropy = Entropy.system
+    if configuration.isEphemeral { return (Identity(generating: &entropy), nil, nil, []) }
+    guard let path = DataDirectory.defaultPath else {
+      let warning = MusterError(
+        "neither XDG_DATA_HOME nor HOME is set, so the identity is not kept",
+        hint: "use --data DIR to keep it")
+      return (Identity(generating: &entropy), nil, nil, [warning])
+    }
+    if let directory = try DataDirectory.open(path) {
+      return (try directory.identity(), directory, try Store.open(directory), [])
+    }
+    let warning = MusterError(
+      "the data directory \(path) is in use, so this node has a fresh identity that is not kept",
+      hint: "use --data DIR to give it one of its own")
+    return (Identity(generating: &entropy), nil, nil, [warning])
+  }
+
+  /// What of the configuration concerns the engines.
+  static func core(_ configuration: Configuration) -> Node.Configuration {
+    var core = Node.Configuration()
+    core.policy = configuration.policy
+    core.offersRendezvous = configuration.offersRendezvous
+    core.relays = configuration.relays
+    core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
+    if configuration.audioMuted { core.muted.insert(.audioMuted) }
+    if configuration.videoMuted { core.muted.insert(.videoMuted) }
+    if let size = configuration.maxVideo {
+      core.requested = RequestedResolution(
+        width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
+    }
+    return core
+  }
+}

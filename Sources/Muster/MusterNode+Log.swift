@@ -1,0 +1,78 @@
+import Logging
+import MusterBase
+import MusterCore
+
+/// Where a link leads.
+struct LinkPath: Equatable {
+  var address: Address?
+  var via: NodeID?
+
+  var text: String { via.map { "via \($0.short)" } ?? address?.description ?? "nowhere" }
+}
+
+/// Decisions of the node, each with its reason, under `--log-level`.
+extension MusterNode {
+  /// Records what an event says was decided; what people did, such as messages, is no decision.
+  func log(_ event: Event) {
+    switch event {
+    case .linkUp(let channel, let member, let address, let via):
+      let path = LinkPath(address: address, via: via)
+      decided("link up", channel, member, ["path": "\(path.text)"])
+    case .linkDown(let channel, let member, let reason):
+      decided("link down", channel, member, ["reason": "\(reason)"])
+    case .memberLeft(let channel, let member, let reason):
+      decided("member left", channel, member.id, ["reason": "\(reason.rawValue)"])
+    case .callStarted(let channel, let call):
+      decided("call started", channel, call.info.initiator, ["call": "\(call.info.id)"])
+    case .callEnded(let channel, let call, let reason):
+      decided("call ended", channel, call.initiator, ["call": "\(call.id)", "reason": "\(reason)"])
+    case .callHandedOver(let channel, let call):
+      decided(
+        "call handed over", channel, call.info.initiator,
+        ["call": "\(call.info.id)", "reason": "its initiator has vanished"])
+    case .callState(let channel, let state):
+      logger.info("call state", metadata: ["channel": "\(channel)", "state": "\(state.rawValue)"])
+    case .layer(let channel, let member, let stream, let direction, let from, let to, let why):
+      decided(
+        "layer changed", channel, member,
+        [
+          "stream": "\(stream)", "direction": "\(direction.rawValue)",
+          "from": "\(LayerRecord.text(from))",
+          "to": "\(LayerRecord.text(to))", "reason": "\(why)",
+        ])
+    case .warning(let error): logger.notice("warning: \(error)")
+    case .error(let error, let command):
+      logger.notice("error: \(error)", metadata: command.map { ["command": "\($0)"] })
+    case .memberJoined, .memberUpdated, .callJoined, .callLeft, .message, .firstFrame, .statistics:
+      break
+    }
+  }
+
+  func decided(
+    _ what: Logger.Message, _ channel: String, _ member: NodeID, _ more: Logger.Metadata
+  ) {
+    var metadata = more
+    metadata["channel"] = "\(channel)"
+    metadata["member"] = "\(member.short)"
+    logger.info(what, metadata: metadata)
+  }
+
+  /// Records paths that have changed since the last look, a second ago.
+  func logPaths(_ peers: [PeerStatistics]) {
+    for peer in peers {
+      let path = LinkPath(address: peer.via == nil ? peer.address : nil, via: peer.via)
+      let former = meters.paths.updateValue(path, forKey: peer.link)
+      guard let former, former != path else { continue }
+      let reason =
+        switch (former.via, path.via) {
+        case (nil, nil): "the member's address has changed"
+        case (nil, _): "the direct path does not answer"
+        case (_, nil): "a direct path was validated"
+        default: "another member relays with a shorter round trip, or the former one has gone"
+        }
+      decided(
+        "path changed", node.name(of: peer.link.channel) ?? "", peer.link.peer,
+        ["from": "\(former.text)", "to": "\(path.text)", "reason": "\(reason)"])
+    }
+  }
+}

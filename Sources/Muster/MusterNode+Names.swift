@@ -1,0 +1,63 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+
+/// Which channel and which member a command means.
+extension MusterNode {
+  func channel(of command: Command) throws(MusterError) -> ChannelID {
+    let channels = node.channelIDs
+    if let name = command.channel { return try channel(named: name) }
+    guard channels.count == 1 else {
+      throw channels.isEmpty
+        ? MusterError("this node is in no channel", hint: "join one with join-channel")
+        : MusterError(
+          "in which channel", hint: "add \"channel\": several are joined", kind: .usage)
+    }
+    return channels[0]
+  }
+
+  func channel(named name: String) throws(MusterError) -> ChannelID {
+    guard let channel = node.channelIDs.first(where: { node.name(of: $0) == name }) else {
+      throw MusterError(
+        "this node is not in a channel \(name)", hint: "see \"channels\" in ready")
+    }
+    return channel
+  }
+
+  func member(_ text: String, in channel: ChannelID) throws(MusterError) -> NodeID {
+    let known = node.members(of: channel).map(\.id)
+    guard let id = known.first(where: { $0.short == text || $0.key.hex == text }) else {
+      throw MusterError("no member \(text) is here", hint: "ids are in member.joined events")
+    }
+    return id
+  }
+
+  /// A member that can be reached, or one that is away and known by a role or a message.
+  func correspondent(
+    _ text: String, in channel: ChannelID
+  ) throws(MusterError) -> NodeID {
+    if let bytes = Hex.decode(text), let key = Bytes32(bytes) { return NodeID(key) }
+    let away =
+      node.roles(in: channel).map(\.member) + node.history(of: channel).map(\.from)
+      + correspondents(in: channel)
+    if let id = away.first(where: { $0.short == text }) { return id }
+    return try member(text, in: channel)
+  }
+
+  /// The stream that a command names. Names of streams other than the camera and the screen are
+  /// each member's own.
+  func stream(
+    named name: String, of member: NodeID?, in channel: ChannelID
+  ) throws(MusterError) -> StreamID {
+    if let stream = StreamID.all.first(where: { $0.description == name }) { return stream }
+    let announced = node.members(of: channel).first { $0.id == member }?.streams ?? []
+    guard let stream = announced.first(where: { $0.name == name }) else {
+      throw MusterError(
+        "there is no stream \(DisplayText.sanitized(name, limit: 40))",
+        hint: "camera and screen are; others need their \"member\"")
+    }
+    return stream.id
+  }
+}

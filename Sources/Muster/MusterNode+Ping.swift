@@ -1,0 +1,107 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+
+/// A member's answer to a ping.
+struct Pong: Sendable {
+  var channel: ChannelID
+  var roundTrip: Duration
+  /// The path over which it came.
+  var route: Route
+}
+
+/// A caller of `ping` that waits for answers of one member.
+struct PongListener {
+  var id: Int
+  var member: NodeID
+  var answers: AsyncStream<Pong>.Continuation
+}
+
+/// `muster ping`: one round trip over every link to a member.
+extension MusterNode {
+  /// An answer that is not here by then is lost: the round trip of a bad mobile network twice.
+  private static let pongPatience = Duration.seconds(2)
+  /// Questions at once: each holds a connection of the control socket.
+  private static let pongListenerLimit = 16
+
+  /// Measures the round trip to a member, named by id, key or name or the beginning of an id or
+  /// name, in one channel or in all that it is in; waits up to 2 s.
+  public func ping(_ text: String, in name: String? = nil) async throws(MusterError) -> PingReply {
+    var channels = node.channelIDs
+    if let name { channels = [try channel(named: name)] }
+    let member = try member(beginning: text, in: channels)
+    guard pongListeners.count < Self.pongListenerLimit else {
+      throw MusterError("too many pings at once", hint: "try again in a moment")
+    }
+    var waiting = node.statistics().filter { link in
+      link.link.peer == member.id && channels.contains(link.link.channel)
+    }
+    guard !waiting.isEmpty else {
+      throw MusterError(
+        "there is no link to \(member.name)", hint: "it is known through other members only")
+    }
+    let (answers, sink) = AsyncStream<Pong>.makeStream(
+      bufferingPolicy: .bufferingOldest(waiting.count))
+    let listener = (pongListeners.map(\.id).max() ?? 0) + 1
+    pongListeners.append(PongListener(id: listener, member: member.id, answers: sink))
+    for link in waiting { perform(node.ping(member.id, in: link.link.channel, at: now)) }
+    let timeout = Task {
+      try await Task.sleep(for: Self.pongPatience)
+      sink.finish()
+    }
+    var paths: [PingReply.Path] = []
+    for await pong in answers {
+      guard let index = waiting.firstIndex(where: { $0.link.channel == pong.channel }) else {
+        continue
+      }
+      waiting.remove(at: index)
+      paths.append(
+        PingReply.Path(
+          channel: node.name(of: pong.channel) ?? "", address: pong.route.address?.description,
+          via: pong.route.relay?.short, rttMs: pong.roundTrip.inMilliseconds))
+      if waiting.isEmpty { break }
+    }
+    timeout.cancel()
+    pongListeners.removeAll { $0.id == listener }
+    for peer in waiting {
+      paths.append(
+        PingReply.Path(
+          channel: node.name(of: peer.link.channel) ?? "",
+          address: peer.via == nil ? peer.address?.description : nil, via: peer.via?.short))
+    }
+    return PingReply(member: member.id.short, name: member.name, paths: paths)
+  }
+
+  func noticePong(of member: NodeID, _ pong: Pong) {
+    for listener in pongListeners where listener.member == member {
+      listener.answers.yield(pong)
+    }
+  }
+
+  /// The only member that an id, key or name, or the beginning of one, can mean.
+  private func member(
+    beginning text: String, in channels: [ChannelID]
+  ) throws(MusterError) -> Member {
+    let shown = DisplayText.sanitized(text, limit: 64)
+    guard !text.isEmpty else {
+      throw MusterError("which member", hint: "name it by id or name", kind: .usage)
+    }
+    var known: [Member] = []
+    for member in channels.flatMap({ node.members(of: $0) })
+    where !known.contains(where: { $0.id == member.id }) {
+      known.append(member)
+    }
+    let exact = known.filter { $0.id.short == text || $0.id.key.hex == text || $0.name == text }
+    let prefixed = known.filter { $0.id.key.hex.hasPrefix(text) || $0.name.hasPrefix(text) }
+    let found = exact.isEmpty ? prefixed : exact
+    guard let only = found.first else {
+      throw MusterError("no member \(shown) is here", hint: "see muster channel show")
+    }
+    guard found.count == 1 else {
+      throw MusterError(
+        "\(shown) may be any of \(found.map(\.id.short).joined(separator: ", "))",
+        hint: "name one by its id", kind: .usage)
+    }
+    return only
+  }
+}

@@ -1,0 +1,40 @@
+import Muster
+
+/// A running node's links, queues and counters in columns, for people.
+enum NodeTable {
+  static func lines(_ report: NodeReport) -> [String] {
+    ["node      \(report.id), up for \(Int(report.uptime)) s", ""] + links(report.links)
+      + [""] + queues(report.queues) + [""] + counters(report.counters)
+  }
+
+  private static func links(_ links: [NodeReport.Link]) -> [String] {
+    guard !links.isEmpty else { return ["links     none"] }
+    let title =
+      Style.padded("link to", to: 18) + Style.padded("channel", to: 16)
+      + Style.padded("path", to: 34) + Style.padded("ms", to: 10) + "% lost"
+    return [Style.bold(title)]
+      + links.map { link in
+        let path = link.via.map { "relayed by \($0)" } ?? link.address ?? "?"
+        return Style.padded(link.member, to: 18) + Style.padded(link.channel, to: 16)
+          + Style.padded(path, to: 34)
+          + Style.padded(link.rttMs.map { JSONValue.number($0).text } ?? "?", to: 10)
+          + JSONValue.number(link.lossPercent).text
+      }
+  }
+
+  private static func queues(_ queues: [NodeReport.Queue]) -> [String] {
+    let title =
+      Style.padded("queue", to: 18) + Style.padded("waiting", to: 10) + "dropped since the start"
+    return [Style.bold(title)]
+      + queues.map { queue in
+        Style.padded(queue.name, to: 18) + Style.padded(String(queue.waiting), to: 10)
+          + String(queue.dropped)
+      }
+  }
+
+  private static func counters(_ record: CounterRecord) -> [String] {
+    let width = 2 + record.counters.reduce(8) { max($0, Style.columns($1.name)) }
+    return [Style.bold("counters since the start")]
+      + record.counters.map { Style.padded($0.name, to: width) + String($0.value) }
+  }
+}

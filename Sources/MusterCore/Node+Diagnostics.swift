@@ -1,0 +1,36 @@
+import MusterBase
+import MusterChannel
+import MusterDiscovery
+import MusterLink
+import MusterMedia
+
+/// The counters of a node's engines since it started, for people who ask why something happens.
+public struct NodeDiagnostics: Equatable, Sendable {
+  public var link: LinkCounters
+  public var discovery: DiscoveryCounters
+  /// Nil where the node is no rendezvous.
+  public var rendezvous: RendezvousCounters?
+  /// One for each channel that the node is in.
+  public var gossip: [GossipCounters]
+  /// One for each video stream that is being received.
+  public var video: [VideoStatistics]
+}
+
+extension Node {
+  /// The engines' counters as they are now; reading them changes nothing.
+  public func diagnostics() -> NodeDiagnostics {
+    NodeDiagnostics(
+      link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
+      gossip: channels.keys.compactMap { channels[$0]?.state.gossipCounters },
+      video: media.receivedVideo)
+  }
+}
+
+extension MediaSessions {
+  /// What became of every video stream that is being received.
+  fileprivate var receivedVideo: [VideoStatistics] {
+    sessions.keys.flatMap { link in
+      StreamID.all.compactMap { sessions[link]?.call?.incoming[$0]?.receiver.statistics }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import Muster
+import MusterBase
+import MusterCrypto
+import NIOPosix
+
+/// The call page of one node: its server, fed by the node's events and frames.
+public final class CallPage: Sendable {
+  /// The address to open, with the token that lets a browser in.
+  public let url: String
+  private let server: ViewServer
+  private let bridge: PageBridge
+  private let following: Task<Void, Never>
+
+  private init(
+    url: String, server: ViewServer, bridge: PageBridge, following: Task<Void, Never>
+  ) {
+    self.url = url
+    self.server = server
+    self.bridge = bridge
+    self.following = following
+  }
+
+  /// Serves a page for `node` on 127.0.0.1 at `port`, or at a free one when it is 0.
+  ///
+  /// Throws when the port cannot be had.
+  public static func start(
+    _ node: MusterNode, port: Int
+  ) async throws(MusterError) -> CallPage {
+    var entropy = Entropy.system
+    let token = Hex.encode(entropy.bytes(16))
+    let bridge = PageBridge(node: node)
+    let events = node.events()
+    let (pages, pagesChanged) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let host = ViewHost(
+      snapshot: { await bridge.snapshot() }, perform: { await bridge.perform($0) },
+      pagesChanged: { pagesChanged.yield($0 > 0) })
+    let server = ViewServer(host: host, port: port, token: token)
+    do {
+      let url = try await server.start(group: MultiThreadedEventLoopGroup.singleton)
+      let following = Task {
+        async let showing: Void = bridge.showFrames(on: server, while: pages)
+        for await event in events {
+          await bridge.noticed(event.event)
+          server.changed()
+        }
+        pagesChanged.finish()
+        await showing
+      }
+      return CallPage(url: url, server: server, bridge: bridge, following: following)
+    } catch {
+      throw MusterError(error.message, hint: error.hint)
+    }
+  }
+
+  /// Takes leave of the open pages and stops serving; the node goes on.
+  public func stop() async {
+    following.cancel()
+    await bridge.showFrames(nil)
+    await server.stop()
+  }
+}

@@ -1,0 +1,157 @@
+import Muster
+import MusterBase
+import MusterChannel
+import MusterWire
+
+/// Makes snapshots and frames for the page out of a node's events, and hands it the page's
+/// commands.
+actor PageBridge {
+  private let node: MusterNode
+  private var statistics: Statistics?
+  private var notices: [String] = []
+  private var messages = PageMessages()
+  private let tiles = PageTiles()
+
+  /// Warnings that a page which is opened later still shows.
+  private static let noticesKept = 8
+
+  init(node: MusterNode) { self.node = node }
+
+  /// Hands frames over while a page is open, and none while none is.
+  func showFrames(on server: ViewServer, while pages: AsyncStream<Bool>) async {
+    let tiles = tiles
+    var isShowing = false
+    for await hasPages in pages where hasPages != isShowing {
+      isShowing = hasPages
+      guard isShowing else {
+        await node.showFrames(nil)
+        continue
+      }
+      await node.showFrames { viewed in
+        if let frame = tiles.frame(viewed) { server.offer(frame) }
+      }
+    }
+  }
+
+  func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) async { await node.showFrames(sink) }
+
+  func noticed(_ event: Event) {
+    messages.noted(event)
+    switch event {
+    case .statistics(let statistics): self.statistics = statistics
+    case .warning(let error), .error(let error, command: .none):
+      notices = (notices + ["\(error)"]).suffix(Self.noticesKept)
+    default: break
+    }
+  }
+
+  /// Carries out a command of the page; answers what went wrong, if anything.
+  func perform(_ command: Command) async -> String? {
+    do {
+      let channel = await node.channelViews().first?.name
+      try await node.perform(command.defaulting(to: channel), from: .page)
+      return nil
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  // MARK: Snapshots
+
+  /// Every channel of the node, the first one in the snapshot itself.
+  func snapshot() async -> ViewSnapshot {
+    let channels = await node.channelViews()
+    let sources = await node.sources()
+    messages.keep(channels.map(\.name))
+    var rooms: [ViewSnapshot.Room] = []
+    for channel in channels {
+      await loadMessages(of: channel.name)
+      rooms.append(room(channel, sources))
+    }
+    tiles.keep(channels.map(\.name))
+    let first = rooms.first
+    return ViewSnapshot(
+      own: first?.own ?? own(nil, sources), channel: first?.channel ?? "",
+      channels: channels.map(\.name), call: first?.call, members: first?.members ?? [],
+      messages: first?.messages ?? [], notices: notices, others: Array(rooms.dropFirst()))
+  }
+
+  private func room(
+    _ channel: MusterNode.ChannelView, _ sources: (video: Bool, audio: Bool)
+  ) -> ViewSnapshot.Room {
+    ViewSnapshot.Room(
+      channel: channel.name, own: own(channel, sources),
+      call: channel.call.map { call in
+        ViewSnapshot.Call(
+          id: call.info.id.description, initiator: call.info.initiator.short,
+          startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short))
+      }, members: channel.members.map { member($0, channel.name) },
+      messages: messages.messages(of: channel.name).map { message($0, channel) })
+  }
+
+  private func loadMessages(of channel: String) async {
+    guard messages.begin(channel) else { return }
+    let history = (try? await node.messages(in: channel)) ?? []
+    messages.load(history, of: channel)
+  }
+
+  private func message(
+    _ message: TextMessage, _ channel: MusterNode.ChannelView
+  ) -> ViewSnapshot.Message {
+    func name(_ id: NodeID) -> String {
+      id == node.id ? channel.own.name : messages.name(of: id)
+    }
+    return ViewSnapshot.Message(
+      id: String(message.id.hex.prefix(16)), from: message.from.short, name: name(message.from),
+      to: message.to?.short, toName: message.to.map(name), text: message.text,
+      sentAt: Double(message.sentAt))
+  }
+
+  private func own(
+    _ channel: MusterNode.ChannelView?, _ sources: (video: Bool, audio: Bool)
+  ) -> ViewSnapshot.Own {
+    let flags = channel?.own.flags ?? []
+    let role = channel?.own.role ?? Role.none
+    let settings = channel?.settings ?? ChannelSettings()
+    return ViewSnapshot.Own(
+      id: node.id.short, name: channel?.own.name ?? "", role: role.name,
+      mayStart: Capability.startCall.isAllowed(to: role, in: settings),
+      maySend: Capability.sendAudio.isAllowed(to: role, in: settings),
+      inCall: channel?.isInCall ?? false,
+      audioMuted: flags.contains(.audioMuted), videoMuted: flags.contains(.videoMuted),
+      speaking: flags.contains(.speaking), hasVideo: sources.video, hasAudio: sources.audio)
+  }
+
+  private func member(_ member: Member, _ channel: String) -> ViewSnapshot.Member {
+    let peer = statistics?.peers.first { $0.member == member.id && $0.channel == channel }
+    let received = peer?.received
+    return ViewSnapshot.Member(
+      id: member.id.short, name: member.name, role: member.role.name, inCall: member.isInCall,
+      audioMuted: member.isSilent, videoMuted: member.isInvisible,
+      speaking: member.flags.contains(.speaking),
+      tile: member.isInCall ? tiles.tile(of: .camera, of: member.id, in: channel) : nil,
+      width: received?.layer?.size.width, height: received?.layer?.size.height,
+      fps: (received?.layer?.framesPerSecond).map(Double.init),
+      kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
+      lossPercent: peer?.lossPercent, layer: received?.layer?.description, why: received?.why,
+      via: peer?.via.map { messages.name(of: $0) },
+      streams: member.isInCall ? streams(of: member, peer, channel) : [])
+  }
+
+  /// The member's video streams besides the camera, while they are sent.
+  private func streams(
+    of member: Member, _ peer: Statistics.Peer?, _ channel: String
+  ) -> [ViewSnapshot.Stream] {
+    member.streams.compactMap { offer in
+      guard offer.id != .camera, !offer.isMuted, !offer.layers.isEmpty,
+        let tile = tiles.tile(of: offer.id, of: member.id, in: channel)
+      else { return nil }
+      let received = peer?.streams.first { $0.name == offer.name }?.received
+      return ViewSnapshot.Stream(
+        stream: offer.name, tile: tile, width: received?.layer?.size.width,
+        height: received?.layer?.size.height,
+        fps: (received?.layer?.framesPerSecond).map(Double.init),
+        kbps: received?.kilobitsPerSecond, layer: received?.layer?.description)
+    }
+  }
+}

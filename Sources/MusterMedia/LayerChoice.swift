@@ -1,12 +1,13 @@
 import MusterBase
 import MusterWire
 
-/// Which simulcast layer a receiver gets.
+/// The simulcast layer for a requested resolution.
 public enum LayerChoice {
-  /// The index of the largest layer that is no larger than the wish, else of the smallest; nil when
-  /// no video is wanted or there is none.
+  /// The index of the largest layer within the requested resolution, else of the smallest layer;
+  /// nil if no video is requested or offered.
   ///
-  /// By the shorter side, so that a tall picture in a wide place is judged by what limits it.
+  /// Compares the shorter sides, so that portrait video in a landscape tile is limited by the side
+  /// that limits it on screen.
   public static func layer(for requested: RequestedResolution, among layers: [VideoLayer]) -> Int? {
     guard requested.wantsVideo else { return nil }
     let limit = Int(min(requested.width, requested.height))

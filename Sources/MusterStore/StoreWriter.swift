@@ -6,13 +6,13 @@ import MusterDevices
 /// into one transaction, since a transaction waits for the disk.
 public final class StoreWriter: Sendable {
   private struct Job: Sendable {
-    package var changes: [Store.Change]
-    package var then: @Sendable (MusterError?) -> Void
+    var changes: [Store.Change]
+    var then: @Sendable (MusterError?) -> Void
   }
 
   private struct Contents {
-    package var jobs: [Job] = []
-    package var isScheduled = false
+    var jobs: [Job] = []
+    var isScheduled = false
   }
 
   /// Jobs that wait; who submits one more waits for the disk itself.

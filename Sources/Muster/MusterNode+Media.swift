@@ -89,8 +89,10 @@ extension MusterNode {
   }
 
   func show(_ frame: ReceivedFrame, from link: LinkID, after delay: Duration) {
-    media.recorder?.add(frame, from: link)
-    if isPattern(link) { media.meter.add(frame.data, from: link) }
+    if media.recorder?.add(frame, from: link) ?? false {
+      onLoop { $0.perform($0.node.requestKeyframe(from: link, at: $0.now)) }
+    }
+    if isPattern(link) { media.meter.add(frame, from: link) }
     guard let frameSink else { return }
     let viewed = ViewedFrame(
       member: link.peer, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,

@@ -19,12 +19,12 @@ extension MusterNode {
       for message in remembered.messages { emit(message) }
       return
     }
-    writer.submit(remembered.changes) { [weak self] error in
+    writer.write(remembered.changes) { [weak self] error in
       guard let self else { return }
       self.loop.execute {
         self.assumeIsolated { node in
           for message in remembered.messages { node.emit(message) }
-          if let error { node.emit(.warning(error)) }
+          if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
         }
       }
     }
@@ -34,7 +34,7 @@ extension MusterNode {
   func write(_ changes: [Store.Change]) async -> MusterError? {
     guard let writer, !changes.isEmpty else { return nil }
     return await withCheckedContinuation { continuation in
-      writer.submit(changes) { continuation.resume(returning: $0) }
+      writer.write(changes) { continuation.resume(returning: $0) }
     }
   }
 

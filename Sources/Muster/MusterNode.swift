@@ -33,6 +33,8 @@ public actor MusterNode {
   let store: Store?
   let writer: StoreWriter?
   var control: ControlSocket?
+  /// A disk that fails does so at every write: three warnings at once, then one in ten seconds.
+  var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
   /// The names and keys known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
 
@@ -252,7 +254,7 @@ public actor MusterNode {
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
-        sockets.send(datagram, to: address)
+        sockets.enqueue(datagram, to: address)
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
@@ -276,6 +278,7 @@ public actor MusterNode {
         if let change = Store.Change(output) { remembered.changes.append(change) }
       }
     }
+    sockets.flush()
     remember(remembered)
     armTimer()
   }

@@ -28,6 +28,14 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// 0.0.0.0 or ::, which a socket bound to every address of its family reports.
+  public var isUnspecified: Bool {
+    switch host {
+    case .v4(let ip): ip == 0
+    case .v6(let high, let low, _): high == 0 && low == 0
+    }
+  }
+
   /// fe80::/10 or 169.254.0.0/16 (RFC 4291 2.5.6, RFC 3927).
   public var isLinkLocal: Bool {
     switch host {

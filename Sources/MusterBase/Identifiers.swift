@@ -113,7 +113,35 @@ public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible
   public static func < (a: ChannelID, b: ChannelID) -> Bool { a.key < b.key }
 }
 
-/// The association of this node with one peer within one channel.
+/// The id of one channel key: a hash of its secret. A channel has one key for each of its epochs.
+public struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  public let key: Bytes32
+
+  public init(_ key: Bytes32) { self.key = key }
+
+  public var description: String { String(key.hex.prefix(16)) }
+
+  public static func < (a: KeyID, b: KeyID) -> Bool { a.key < b.key }
+}
+
+/// The link of this node with one peer under one channel key: what a handshake makes and sessions
+/// belong to.
+public struct SessionLinkID: Hashable, Comparable, Sendable {
+  public let key: KeyID
+  public let peer: NodeID
+
+  public init(key: KeyID, peer: NodeID) {
+    self.key = key
+    self.peer = peer
+  }
+
+  /// In order of peer, then key: the links with one peer are neighbours in a table.
+  public static func < (a: SessionLinkID, b: SessionLinkID) -> Bool {
+    a.peer != b.peer ? a.peer < b.peer : a.key < b.key
+  }
+}
+
+/// The association of this node with one peer within one channel, under whichever of its keys.
 public struct LinkID: Hashable, Comparable, Sendable {
   public let channel: ChannelID
   public let peer: NodeID

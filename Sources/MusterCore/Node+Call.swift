@@ -44,7 +44,7 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        let engineLink = LinkID(channel: peer.key, peer: link.peer)
+        let engineLink = SessionLinkID(key: peer.key, peer: link.peer)
         heard[link.peer] = (links.lastHeard(engineLink) ?? peer.upSince, peer.roundTrip)
       }
       let outputs = channels[at: index].state.tick(

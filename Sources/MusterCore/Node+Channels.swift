@@ -166,7 +166,7 @@ extension Node {
     out.append(.keepKey(next, in: channel))
     out += change(channel, at: now) { state in
       state.grant(.none, to: member, expiresAt: 0, at: now)
-        + state.changeKey(to: key.channelID, removing: [member], at: now)
+        + state.changeKey(to: key.keyID, removing: [member], at: now)
     }
     install(next, in: channel, at: now, &out)
     return out

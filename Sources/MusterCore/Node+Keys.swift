@@ -56,7 +56,7 @@ extension Node {
   mutating func open(
     _ key: EpochKey, of channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
-    keyOwners[key.key.channelID] = KeyOwner(channel: channel, number: key.number)
+    keyOwners[key.key.keyID] = KeyOwner(channel: channel, number: key.number)
     links.open(key.key)
     let isFormer = key.number != channels[channel]?.key.number
     // A former key is only listened to; it is made passive before it could be announced under.
@@ -65,10 +65,10 @@ extension Node {
   }
 
   mutating func close(_ key: EpochKey, at now: Instant, _ out: inout [Output]) {
-    let id = key.key.channelID
-    perform(discovery.close(channel: id, at: now), at: now, &out)
-    perform(links.close(channel: id, at: now), at: now, &out)
-    for visitor in visitors.keys where visitor.channel == id { visitors[visitor] = nil }
+    let id = key.key.keyID
+    perform(discovery.close(key: id, at: now), at: now, &out)
+    perform(links.close(key: id, at: now), at: now, &out)
+    for visitor in visitors.keys where visitor.key == id { visitors[visitor] = nil }
     keyOwners[id] = nil
   }
 
@@ -79,7 +79,7 @@ extension Node {
     guard let former = channels[channel]?.key else { return }
     guard key.number > former.number else { return addFormer(key, in: channel, at: now, &out) }
     _ = channels.update(channel) { $0.keys.append(key) }
-    discovery.setPassive(former.key.channelID)
+    discovery.setPassive(former.key.keyID)
     open(key, of: channel, at: now, &out)
     while let keys = channels[channel]?.keys, keys.count > 1 + Limits.formerKeys {
       _ = channels.update(channel) { $0.keys.removeFirst() }
@@ -111,11 +111,11 @@ extension Node {
     _ link: LinkID, under key: EpochKey, at now: Instant, _ out: inout [Output]
   ) {
     guard let peer = peers[link], channels[link.channel]?.state.refusal(of: link.peer) == nil,
-      let address = links.address(of: LinkID(channel: peer.key, peer: link.peer))
+      let address = links.address(of: SessionLinkID(key: peer.key, peer: link.peer))
     else { return }
     perform(
       links.connect(
-        to: link.peer, bootID: peer.bootID, in: key.key.channelID, at: address, now: now),
+        to: link.peer, bootID: peer.bootID, in: key.key.keyID, at: address, now: now),
       at: now, &out)
   }
 
@@ -124,7 +124,7 @@ extension Node {
   /// Tells a neighbour whose link is under a former key the one in force, if it may know it.
   mutating func offerKey(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link), let entry = channels[link.channel] else { return }
-    guard peers[at: index].key != entry.key.key.channelID else {
+    guard peers[at: index].key != entry.key.key.keyID else {
       peers[at: index].nextKeyAt = nil
       return
     }
@@ -132,7 +132,7 @@ extension Node {
     guard entry.state.refusal(of: link.peer) == nil else { return }
     let number = keyOwners[peers[at: index].key]?.number ?? 0
     let messages = keyMessages(of: entry, after: number)
-    let engineLink = LinkID(channel: peers[at: index].key, peer: link.peer)
+    let engineLink = SessionLinkID(key: peers[at: index].key, peer: link.peer)
     for message in messages { sendRaw([message], over: engineLink, at: now, &out) }
   }
 
@@ -164,7 +164,7 @@ extension Node {
     guard let state = channels[link.channel]?.state, let known = channels[link.channel]?.keys,
       let epoch = state.epochs.first(where: { $0.bytes == entry }),
       !known.contains(where: { $0.number == epoch.change.number }),
-      let key = ChannelKey(secret: secret), epoch.change.keyID == key.channelID
+      let key = ChannelKey(secret: secret), epoch.change.keyID == key.keyID
     else { return }
     let next = EpochKey(number: epoch.change.number, key: key)
     out.append(.keepKey(next, in: link.channel))
@@ -174,8 +174,8 @@ extension Node {
   // MARK: Visitors and strangers
 
   /// Tells a visitor the new key, or why it gets none.
-  mutating func serve(_ visitor: LinkID, at now: Instant, _ out: inout [Output]) {
-    guard let visit = visitors[visitor], let owner = keyOwners[visitor.channel],
+  mutating func serve(_ visitor: SessionLinkID, at now: Instant, _ out: inout [Output]) {
+    guard let visit = visitors[visitor], let owner = keyOwners[visitor.key],
       let entry = channels[owner.channel]
     else { return }
     guard now - visit.since < Self.visitLimit else {
@@ -200,9 +200,9 @@ extension Node {
 
   /// A visitor under the key in force shows why it is a member after all.
   mutating func receiveCredential(
-    _ bytes: [UInt8], from visitor: LinkID, at now: Instant, _ out: inout [Output]
+    _ bytes: [UInt8], from visitor: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let owner = keyOwners[visitor.channel],
+    guard let owner = keyOwners[visitor.key],
       owner.number == channels[owner.channel]?.key.number,
       visitors.update(visitor, { $0.credentials.take(at: now) }) ?? false
     else { return }
@@ -227,7 +227,7 @@ extension Node {
     send([.refused(reason)], over: link, at: now, &out)
     deny(link, Denial(until: now + Self.denial, isByPeer: false))
     perform(
-      links.close(LinkID(channel: peer.key, peer: link.peer), reason: .local, at: now), at: now,
+      links.close(SessionLinkID(key: peer.key, peer: link.peer), reason: .local, at: now), at: now,
       &out)
   }
 

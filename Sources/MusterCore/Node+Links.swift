@@ -22,7 +22,7 @@ extension Node {
     }
   }
 
-  private func mayConnect(to peer: NodeID, under key: ChannelID, at now: Instant) -> Bool {
+  private func mayConnect(to peer: NodeID, under key: KeyID, at now: Instant) -> Bool {
     guard peers.count < Limits.links, let owner = keyOwners[key] else { return false }
     let link = LinkID(channel: owner.channel, peer: peer)
     guard !isDenied(link, at: now), let entry = channels[owner.channel] else { return false }
@@ -46,20 +46,20 @@ extension Node {
   }
 
   /// The links that need no other way: those that lead through somebody, or nowhere, do.
-  var linkedPeers: [(peer: LinkID, address: Address)] {
+  var linkedPeers: [(peer: SessionLinkID, address: Address)] {
     peers.compactMap { link, peer in
       guard unreachable.index(of: link) == nil else { return nil }
-      let engineLink = LinkID(channel: peer.key, peer: link.peer)
+      let engineLink = SessionLinkID(key: peer.key, peer: link.peer)
       return links.address(of: engineLink).flatMap { $0.relayed == nil ? (engineLink, $0) : nil }
     }
   }
 
   private mutating func moved(
-    _ engineLink: LinkID, to address: Address, at now: Instant, _ out: inout [Output]
+    _ engineLink: SessionLinkID, to address: Address, at now: Instant, _ out: inout [Output]
   ) {
-    guard let owner = keyOwners[engineLink.channel] else { return }
+    guard let owner = keyOwners[engineLink.key] else { return }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
-    guard peers[link]?.key == engineLink.channel else { return }
+    guard peers[link]?.key == engineLink.key else { return }
     discovery.setLinked(linkedPeers)
     pathChanged(of: link, to: address, at: now, &out)
   }
@@ -67,17 +67,17 @@ extension Node {
   // MARK: Up and down
 
   mutating func established(
-    _ engineLink: LinkID, at address: Address, bootID: UInt64, _ now: Instant,
+    _ engineLink: SessionLinkID, at address: Address, bootID: UInt64, _ now: Instant,
     _ out: inout [Output]
   ) {
-    guard let owner = keyOwners[engineLink.channel], let entry = channels[owner.channel] else {
+    guard let owner = keyOwners[engineLink.key], let entry = channels[owner.channel] else {
       return
     }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
     guard owner.number == entry.key.number, !isStranger(link.peer, in: link.channel) else {
       guard peers[link] == nil else {
         // One link at a time: the other would stand after this one is gone, and tell nothing.
-        if peers[link]?.key != engineLink.channel { retired[engineLink] = now + Self.retirement }
+        if peers[link]?.key != engineLink.key { retired[engineLink] = now + Self.retirement }
         return
       }
       visitors[engineLink] = Visitor(since: now, bootID: bootID, nextAt: now)
@@ -87,8 +87,8 @@ extension Node {
     visitors[engineLink] = nil
     if let index = peers.index(of: link), peers[at: index].bootID == bootID {
       // The same pair under the new key: everything else goes on as it is.
-      let former = LinkID(channel: peers[at: index].key, peer: link.peer)
-      peers[at: index].key = engineLink.channel
+      let former = SessionLinkID(key: peers[at: index].key, peer: link.peer)
+      peers[at: index].key = engineLink.key
       if former != engineLink { retired[former] = now + Self.retirement }
       return
     }
@@ -98,11 +98,11 @@ extension Node {
       perform(links.close(engineLink, reason: .local, at: now), at: now, &out)
       return
     }
-    linkUp(link, key: engineLink.channel, bootID: bootID, at: address, now, &out)
+    linkUp(link, key: engineLink.key, bootID: bootID, at: address, now, &out)
   }
 
   private mutating func linkUp(
-    _ link: LinkID, key: ChannelID, bootID: UInt64, at address: Address, _ now: Instant,
+    _ link: LinkID, key: KeyID, bootID: UInt64, at address: Address, _ now: Instant,
     _ out: inout [Output]
   ) {
     peers[link] = Peer(key: key, bootID: bootID, upSince: now)
@@ -119,14 +119,14 @@ extension Node {
   }
 
   private mutating func closed(
-    _ engineLink: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
+    _ engineLink: SessionLinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
   ) {
     visitors[engineLink] = nil
     retired[engineLink] = nil
     let lapse = lapsed[engineLink]
     lapsed[engineLink] = nil
-    guard let owner = keyOwners[engineLink.channel] else { return }
-    if let lapse, reason == .timedOut, let key = channels[owner.channel]?.key.key.channelID {
+    guard let owner = keyOwners[engineLink.key] else { return }
+    if let lapse, reason == .timedOut, let key = channels[owner.channel]?.key.key.keyID {
       // The session is given up as well; whether the peer is there is asked a while longer.
       perform(
         links.connect(
@@ -134,7 +134,7 @@ extension Node {
         at: now, &out)
     }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
-    guard peers[link]?.key == engineLink.channel else { return }
+    guard peers[link]?.key == engineLink.key else { return }
     linkDown(link, reason, at: now, &out)
   }
 
@@ -172,7 +172,7 @@ extension Node {
   /// with its first datagram, without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link] else { return }
-    let engineLink = LinkID(channel: peer.key, peer: link.peer)
+    let engineLink = SessionLinkID(key: peer.key, peer: link.peer)
     if let address = links.address(of: engineLink) {
       lapsed[engineLink] = Lapse(since: now, bootID: peer.bootID, address: address)
     }
@@ -194,9 +194,9 @@ extension Node {
 
   /// A payload that came over one of the engine's links, opened and fresh.
   private mutating func receive(
-    _ payload: [UInt8], over engineLink: LinkID, at now: Instant, _ out: inout [Output]
+    _ payload: [UInt8], over engineLink: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let owner = keyOwners[engineLink.channel] else { return }
+    guard let owner = keyOwners[engineLink.key] else { return }
     let link = LinkID(channel: owner.channel, peer: engineLink.peer)
     guard peers.index(of: link) != nil else {
       receive(payload, fromVisitor: engineLink, at: now, &out)
@@ -236,7 +236,7 @@ extension Node {
 
   /// A visitor gets answers that keep its link, and nothing of the channel.
   private mutating func receive(
-    _ payload: [UInt8], fromVisitor visitor: LinkID, at now: Instant, _ out: inout [Output]
+    _ payload: [UInt8], fromVisitor visitor: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard visitors.index(of: visitor) != nil, PayloadKind(of: payload) == .control,
       let messages = try? Control.decode(payload)
@@ -295,7 +295,7 @@ extension Node {
     _ out: inout [Output]
   ) -> Bool {
     guard let index = peers.index(of: link) else { return false }
-    let engineLink = LinkID(channel: peers[at: index].key, peer: link.peer)
+    let engineLink = SessionLinkID(key: peers[at: index].key, peer: link.peer)
     guard let sealed = links.seal(header, body, on: engineLink, at: now) else { return false }
     send(sealed.datagram, to: sealed.to, at: now, &out)
     return true
@@ -303,7 +303,7 @@ extension Node {
 
   /// Seals control messages for one of the engine's links.
   mutating func sendRaw(
-    _ messages: [Control], over engineLink: LinkID, at now: Instant, _ out: inout [Output]
+    _ messages: [Control], over engineLink: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
     let payload = Control.encode(messages)
     guard let sealed = links.seal(payload, [], on: engineLink, at: now) else { return }
@@ -344,7 +344,7 @@ extension Node {
       now - peer.upSince > Self.trimPatience, !state.wantsLink(to: link.peer)
     else { return }
     perform(
-      links.close(LinkID(channel: peer.key, peer: link.peer), reason: .local, at: now), at: now,
+      links.close(SessionLinkID(key: peer.key, peer: link.peer), reason: .local, at: now), at: now,
       &out)
   }
 

@@ -265,7 +265,7 @@ extension Node {
       }
       return PeerStatistics(
         link: link,
-        address: links.address(of: LinkID(channel: peer.key, peer: link.peer))
+        address: links.address(of: SessionLinkID(key: peer.key, peer: link.peer))
           .flatMap { $0.relayed == nil ? $0 : nil },
         via: relay(of: link), roundTrip: peer.roundTrip,
         lossPercent: loss ?? 0, sent: sent, received: received)

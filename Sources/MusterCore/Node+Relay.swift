@@ -79,7 +79,7 @@ extension Node {
   /// The neighbour through whom a link leads; nil for a direct one.
   func relay(of link: LinkID) -> NodeID? {
     guard let peer = peers[link] else { return nil }
-    return links.address(of: LinkID(channel: peer.key, peer: link.peer))
+    return links.address(of: SessionLinkID(key: peer.key, peer: link.peer))
       .flatMap { relayedPaths[$0]?.relay }
   }
 }

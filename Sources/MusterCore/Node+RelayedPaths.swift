@@ -62,7 +62,7 @@ extension Node {
       }
       return findRelay(to: member, over: link, from: now + Self.directPatience, at: now, &out)
     }
-    guard let liveness = links.liveness(of: LinkID(channel: peer.key, peer: link.peer)) else {
+    guard let liveness = links.liveness(of: SessionLinkID(key: peer.key, peer: link.peer)) else {
       return now + Self.lookInterval
     }
     // What leads through somebody who is gone leads nowhere.
@@ -87,7 +87,7 @@ extension Node {
   /// Whether nothing has come over a link for longer than usual.
   private func isLost(_ link: LinkID, at now: Instant) -> Bool {
     guard let peer = peers[link],
-      let liveness = links.liveness(of: LinkID(channel: peer.key, peer: link.peer))
+      let liveness = links.liveness(of: SessionLinkID(key: peer.key, peer: link.peer))
     else { return true }
     return liveness.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured) <= now
   }
@@ -130,7 +130,7 @@ extension Node {
       // It may have moved, and say so at a rendezvous.
       perform(discovery.seek(at: now), at: now, &out)
     }
-    guard one.nextAt <= now, let key = channels[link.channel]?.key.key.channelID else {
+    guard one.nextAt <= now, let key = channels[link.channel]?.key.key.keyID else {
       return one.nextAt
     }
     let relays = relays(to: member.id, in: link.channel, at: now)
@@ -145,7 +145,7 @@ extension Node {
         of: RelayedPath(channel: link.channel, relay: relay, target: member.id))
       let outputs =
         if let peer = peers[link] {
-          links.probe(LinkID(channel: peer.key, peer: link.peer), at: address, now: now)
+          links.probe(SessionLinkID(key: peer.key, peer: link.peer), at: address, now: now)
         } else {
           links.connect(to: member.id, bootID: member.bootID, in: key, at: address, now: now)
         }
@@ -202,7 +202,7 @@ extension Node {
     }
     send([.candidates(discovery.reachableAddresses)], over: link, at: now, &out)
     if let address = peer.directAddress {
-      let engineLink = LinkID(channel: peer.key, peer: link.peer)
+      let engineLink = SessionLinkID(key: peer.key, peer: link.peer)
       perform(links.probe(engineLink, at: address, now: now), at: now, &out)
     }
     return now + interval
@@ -261,7 +261,7 @@ extension Node {
     guard isRelayed(link), peers.update(link, { $0.candidates.take(at: now) }) ?? false,
       let peer = peers[link]
     else { return }
-    let engineLink = LinkID(channel: peer.key, peer: link.peer)
+    let engineLink = SessionLinkID(key: peer.key, peer: link.peer)
     perform(discovery.learned(engineLink, of: addresses, at: now), at: now, &out)
   }
 }

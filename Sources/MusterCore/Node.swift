@@ -66,15 +66,15 @@ public struct Node: Sendable {
   var links: LinkEngine
   var channels = PeerTable<ChannelID, Channel>()
   /// Which channel and epoch each open key is of.
-  var keyOwners = PeerTable<ChannelID, KeyOwner>()
+  var keyOwners = PeerTable<KeyID, KeyOwner>()
   /// By channel (not by key, as the link engine's links are) and peer.
   var peers = PeerTable<LinkID, Peer>()
   /// Links under former keys, by the engine's own ids.
-  var visitors = PeerTable<LinkID, Visitor>()
+  var visitors = PeerTable<SessionLinkID, Visitor>()
   /// Links under former keys that have one under the key in force beside them; ended when due.
-  var retired = PeerTable<LinkID, Instant>()
+  var retired = PeerTable<SessionLinkID, Instant>()
   /// Links whose peers were given up and may be heard again, by the engine's own ids.
-  var lapsed = PeerTable<LinkID, Lapse>()
+  var lapsed = PeerTable<SessionLinkID, Lapse>()
   var relayedPaths = RelayedPaths()
   /// Members of calls to whom nothing gets through.
   var unreachable = PeerTable<LinkID, UnreachablePeer>()

@@ -5,7 +5,7 @@ import MusterWire
 /// What this node keeps about one link: path measurements, and media both ways while in a call.
 struct Peer: Sendable {
   /// The key that the engine's link is under, by its id.
-  var key: ChannelID
+  var key: KeyID
   let bootID: UInt64
   let upSince: Instant
   var roundTrip: Duration?
@@ -41,7 +41,7 @@ struct Peer: Sendable {
   static let steadyAfter = Duration.seconds(10)
   static let unsteadyTryInterval = Duration.seconds(30)
 
-  init(key: ChannelID, bootID: UInt64, upSince: Instant) {
+  init(key: KeyID, bootID: UInt64, upSince: Instant) {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince

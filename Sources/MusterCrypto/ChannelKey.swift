@@ -7,12 +7,16 @@ import MusterBase
 /// reveals nothing about the others.
 public struct ChannelKey: Sendable {
   /// The id that identifies the key on the wire, itself derived from the secret.
-  public let channelID: ChannelID
+  public let keyID: KeyID
   /// The pre-shared key of the channel's Noise handshakes (the psk modifier, revision 34, section
   /// 9).
   public let noisePSK: SecretBytes
   private let secret: SecretBytes
   private let announcementKey: SecretBytes
+
+  /// The id of the open channel with this key: an open channel has one key only, and its id is that
+  /// key's. A created channel's id comes from its genesis.
+  public var channelID: ChannelID { ChannelID(keyID.key) }
 
   /// A channel key from 32 random bytes; nil for any other length.
   public init?(secret: [UInt8]) {
@@ -26,7 +30,7 @@ public struct ChannelKey: Sendable {
     announcementKey = Blake2b.derive("muster/1 announce key", from: secret, in: .guarded)
     let id = Blake2b.mac(Array("muster/1 channel id".utf8)[...], key: secret, count: 32)
     guard let key = Bytes32(id) else { preconditionFailure("32 bytes by argument") }
-    channelID = ChannelID(key)
+    keyID = KeyID(key)
   }
 
   /// The key of a channel that has a name only: everyone who knows the name can join.
@@ -122,7 +126,7 @@ extension ChannelKey: Equatable {
 
 extension ChannelKey: CustomStringConvertible {
   /// Names the channel, never the key.
-  public var description: String { "key of channel \(channelID)" }
+  public var description: String { "channel key \(keyID)" }
 }
 
 extension ChannelKey {

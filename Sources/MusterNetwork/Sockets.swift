@@ -34,7 +34,11 @@ package final class Sockets {
   private var v6: Socket?
   private var discoveryV4: Socket?
   private var discoveryV6: Socket?
-  /// Datagram bytes passed to the kernel.
+  private var batch = DatagramBatch()
+  /// Until the kernel refuses a segmented send.
+  private var canSegment = true
+
+  /// Datagram bytes that the kernel accepted.
   package private(set) var bytesSent: UInt64 = 0
   /// The node's UDP port.
   package private(set) var port: UInt16 = 0
@@ -182,12 +186,45 @@ package final class Sockets {
 
   // MARK: Sending
 
-  /// Sends one datagram at once. A datagram that the kernel does not accept is lost, as on the
-  /// network: nothing is queued here. Not sent through swift-nio, which closes the socket for good
-  /// on a temporary lack of a route.
-  package func send(_ datagram: [UInt8], to address: Address) {
-    guard let socket = address.isIPv6 ? v6 : v4 else { return }
-    transmit(datagram, socket, address, interface: address.zone, source: nil)
+  /// Queues a datagram until the next `flush` at the latest. Consecutive datagrams of one size to
+  /// one address, such as the packets of a frame, are sent in one system call.
+  package func enqueue(_ datagram: [UInt8], to address: Address) {
+    if !batch.append(datagram, to: address) {
+      flush()
+      _ = batch.append(datagram, to: address)
+    }
+  }
+
+  /// Sends the queued datagrams. A datagram that the kernel does not accept is lost, as on the
+  /// network. Not sent through swift-nio, which closes the socket for good on a temporary lack of a
+  /// route.
+  package func flush() {
+    guard let address = batch.address, let socket = address.isIPv6 ? v6 : v4 else {
+      batch.clear()
+      return
+    }
+    let isSegmented = batch.bytes.count > batch.segment
+    if !isSegmented || !canSegment {
+      transmitEach(socket, address)
+    } else {
+      let result = transmit(
+        batch.bytes[...], socket, address, interface: address.zone, source: nil,
+        segment: UInt16(batch.segment))
+      // EIO: the device has no checksum offload; EINVAL, ENOPROTOOPT: the kernel is before 4.18.
+      if [-EIO, -EINVAL, -ENOPROTOOPT].contains(result) {
+        canSegment = false
+        transmitEach(socket, address)
+      }
+    }
+    batch.clear()
+  }
+
+  private func transmitEach(_ socket: Socket, _ address: Address) {
+    var rest = batch.bytes[...]
+    while !rest.isEmpty {
+      transmit(rest.prefix(batch.segment), socket, address, interface: address.zone, source: nil)
+      rest = rest.dropFirst(batch.segment)
+    }
   }
 
   /// Sends by multicast and broadcast on every given interface. Errors are ignored per interface,
@@ -200,40 +237,42 @@ package final class Sockets {
           continue
         }
         hasMulticastV6.append(interface.index)
-        transmit(datagram, v6, Discovery.groupV6, interface: interface.index, source: nil)
+        transmit(datagram[...], v6, Discovery.groupV6, interface: interface.index, source: nil)
       } else if let v4 {
         let source = interface.address
         // Loopback supports multicast although it lacks the flag.
         if interface.supportsMulticast || interface.isLoopback {
           transmit(
-            datagram, v4, Discovery.groupV4, interface: interface.index, source: source)
+            datagram[...], v4, Discovery.groupV4, interface: interface.index, source: source)
         }
         if let broadcast = interface.broadcast {
-          transmit(datagram, v4, broadcast, interface: interface.index, source: source)
+          transmit(datagram[...], v4, broadcast, interface: interface.index, source: source)
         }
       }
     }
   }
 
+  /// Returns 0 or a negative errno. With `segment`, the kernel splits the bytes into datagrams of
+  /// that size.
+  @discardableResult
   private func transmit(
-    _ datagram: [UInt8], _ socket: Socket, _ destination: Address, interface: UInt32,
-    source: Address?
-  ) {
-    bytesSent &+= UInt64(datagram.count)
+    _ bytes: ArraySlice<UInt8>, _ socket: Socket, _ destination: Address, interface: UInt32,
+    source: Address?, segment: UInt16 = 0
+  ) -> Int32 {
     let family = destination.isIPv6 ? AF_INET6 : AF_INET
-    destination.withHostBytes { host in
-      guard let source else {
-        _ = muster_send_via(
-          socket.descriptor, family, host, destination.port, interface, nil, datagram,
-          UInt32(datagram.count))
-        return
-      }
-      source.withHostBytes { own in
-        _ = muster_send_via(
-          socket.descriptor, family, host, destination.port, interface, own, datagram,
-          UInt32(datagram.count))
+    let result = bytes.withUnsafeBytes { data in
+      destination.withHostBytes { host in
+        func send(from own: UnsafeRawPointer?) -> Int32 {
+          muster_send_via(
+            socket.descriptor, family, host, destination.port, interface, own, data.baseAddress,
+            UInt32(data.count), segment)
+        }
+        guard let source else { return send(from: nil) }
+        return source.withHostBytes { send(from: $0) }
       }
     }
+    if result == 0 { bytesSent &+= UInt64(bytes.count) }
+    return result
   }
 
   /// Joins the discovery groups on every given interface; repeated joins are harmless.

@@ -29,7 +29,12 @@ package final class AudioPlayout: Sendable {
 
   private let sink: any AudioSink
   private let echo: EchoControl?
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, LinkID>(encoded: 1, independent: inputCapacity) { input in
+    switch input {
+    case .packet(_, let link, _): .independent(link)
+    case .ended(let link): .control(link)
+    }
+  }
   private let record: @Sendable (DecodedAudio, LinkID) -> Void
   private let ended: @Sendable (LinkID) -> Void
   private let report: @Sendable ([Report]) -> Void
@@ -59,6 +64,9 @@ package final class AudioPlayout: Sendable {
   package func start() -> WorkerThread { WorkerThread("muster-playout") { self.run() } }
 
   package func stop() { inputs.close() }
+
+  /// Opus packets and ends of media that wait for the thread.
+  package var queueLevel: QueueLevel { inputs.level }
 
   private func run() {
     var speakers = PeerTable<LinkID, Speaker>()

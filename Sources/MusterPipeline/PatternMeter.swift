@@ -1,6 +1,7 @@
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterMedia
 
 /// Decodes members' test patterns and reads back when each picture was captured: the latency from
 /// capture to decoded picture, where both nodes share one boot clock.
@@ -12,16 +13,22 @@ package final class PatternMeter: Sendable {
   }
 
   private enum Input: Sendable {
-    case frame([UInt8], LinkID)
+    case frame(ReceivedFrame, LinkID)
     case ended(LinkID)
   }
 
-  /// Pictures waiting for the decoder; beyond, the oldest go and latency is read from the rest.
+  /// Frames waiting for the decoder: two seconds of one member.
   private static let inputCapacity = 64
   /// Samples kept per member: ten seconds at 30 pictures a second.
   private static let samples = 300
 
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, LinkID>(encoded: inputCapacity, independent: 1) { input in
+    switch input {
+    case .frame(let frame, let link):
+      .encoded(link, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .ended(let link): .control(link)
+    }
+  }
   private let results = Monitor(PeerTable<LinkID, RingBuffer<Duration>>())
 
   package init() {}
@@ -30,7 +37,10 @@ package final class PatternMeter: Sendable {
 
   package func stop() { inputs.close() }
 
-  package func add(_ frame: [UInt8], from link: LinkID) { inputs.add(.frame(frame, link)) }
+  /// Frames that wait for the decoder.
+  package var queueLevel: QueueLevel { inputs.level }
+
+  package func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.frame(frame, link)) }
 
   package func end(_ link: LinkID) { inputs.add(.ended(link)) }
 
@@ -49,9 +59,9 @@ package final class PatternMeter: Sendable {
     while let batch = inputs.takeAll() {
       for input in batch {
         switch input {
-        case .frame(let data, let link):
+        case .frame(let frame, let link):
           if decoders[link] == nil { decoders[link] = try? VP8Decoder() }
-          measure(data, link, decoders[link])
+          measure(frame.data, link, decoders[link])
         case .ended(let link):
           decoders[link] = nil
           results.withLock { $0[link] = nil }

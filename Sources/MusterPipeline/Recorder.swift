@@ -14,11 +14,21 @@ package final class Recorder: Sendable {
     case ended(LinkID)
   }
 
-  /// Two seconds of 17 members, should the disk stall; beyond, the oldest go.
-  private static let inputCapacity = 4096
+  /// Two seconds of 17 members at 30 frames and 50 packets a second, should the disk stall.
+  private static let frameCapacity = 1024
+  private static let audioCapacity = 2048
 
   private let directory: String
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, LinkID>(
+    encoded: frameCapacity, independent: audioCapacity
+  ) { input in
+    switch input {
+    case .frame(let frame, let link):
+      .encoded(link, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .audio(_, let link): .independent(link)
+    case .ended(let link): .control(link)
+    }
+  }
   private let names = Monitor(PeerTable<LinkID, String>())
 
   /// Makes the directory where there is none; one that cannot be written is an error now, not
@@ -39,7 +49,10 @@ package final class Recorder: Sendable {
   /// What the files of a member are called from its first picture or sound on.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  package func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.frame(frame, link)) }
+  /// Queues a frame; true when the disk is so slow that the recording needs a keyframe to go on.
+  package func add(_ frame: ReceivedFrame, from link: LinkID) -> Bool {
+    inputs.add(.frame(frame, link)) == .needsKeyframe(link)
+  }
 
   package func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.audio(audio, link)) }
 
@@ -51,6 +64,9 @@ package final class Recorder: Sendable {
 
   /// What is queued is still written.
   package func stop() { inputs.close() }
+
+  /// Frames, sound and ends of media that wait for the disk.
+  package var queueLevel: QueueLevel { inputs.level }
 
   private func run(_ failed: (MusterError) -> Void) {
     var tracks = PeerTable<LinkID, Track>()

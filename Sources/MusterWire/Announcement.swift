@@ -3,7 +3,8 @@ import MusterBase
 /// A member's announcement of its addresses: the plaintext of an announcement datagram, before the
 /// signature.
 ///
-/// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses.
+/// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses,
+/// extensions.
 public struct Announcement: Equatable, Sendable {
   /// The member that signs it.
   public var author: NodeID
@@ -60,7 +61,11 @@ public struct Announcement: Equatable, Sendable {
     guard count <= Limits.addresses else { throw .tooLong }
     addresses = []
     for _ in 0..<count { addresses.append(try reader.address()) }
-    try reader.expectEnd()
+    // Extensions, type 1, length 2, value: this version defines none and skips all.
+    while !reader.isAtEnd {
+      _ = try reader.u8()
+      _ = try reader.slice(Int(try reader.u16()))
+    }
   }
 }
 

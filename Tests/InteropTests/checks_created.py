@@ -82,6 +82,30 @@ def an_epoch_brings_a_new_key(t):
 
 
 @check()
+def a_member_that_was_away_gets_the_new_key_from_python(t):
+    """The owner is gone, too, when it comes back: only Python can give it the key."""
+    owner, python, invite = _owner_and_python(t)
+    options = {"passphrase": False, "knows": [python]}
+    away = t.start_muster("--invite", invite, name="away", **options)
+    removed = t.start_muster("--invite", invite, name="removed", **options)
+    for member in (away, removed):
+        python.wait("member.joined", member=member.id)
+        owner.wait("member.joined", member=member.id)
+    away.send("quit")
+    away.ended(10)
+    python.wait("member.left", member=away.id)
+    _run(t, "channel", "revoke", t.channel, removed.id)
+    epoch = python.wait("epoch", number=1)
+    _talk(owner, python, "under the new key")
+    for one in (removed, owner):
+        one.send("quit")
+        one.ended(10)
+    back = t.start_muster(name="away", **options)
+    back.wait("message", text="under the new key")
+    python.wait("handshake", since=back.ready()["at"], member=back.id, key=epoch["key"])
+
+
+@check()
 def a_removed_peer_is_refused(t):
     owner, python, _ = _owner_and_python(t)
     _run(t, "channel", "revoke", t.channel, python.id)

@@ -56,6 +56,21 @@ def long_documents_are_compared_by_ranges(t):
 
 
 @check()
+def an_author_who_equivocates_is_quarantined(t):
+    """Two entries under one sequence: muster and a Python witness put the same item in place."""
+    witness = t.start_peer(name="witness")
+    muster = t.start_muster(knows=[witness])
+    culprit = t.start_peer(name="culprit", knows=[muster, witness])
+    t.linked(witness, muster, culprit)
+    sent = culprit.send("equivocate")
+    witness.wait("quarantined", member=culprit.id)
+    muster.wait("member.left", since=sent, member=culprit.id)
+    equal = witness.wait("digest", since=witness.wait("quarantined")["at"], member=muster.id,
+                         equal=True)
+    t.figure("items", equal["items"])
+
+
+@check()
 def entries_of_others_are_passed_on(t):
     """What a member said comes from Python to a newcomer after the member has left."""
     python = t.start_peer()

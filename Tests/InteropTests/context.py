@@ -1,6 +1,7 @@
 """What an interop check gets: `muster` nodes and Python peers, both ended when the check ends."""
 
 import os
+import socket
 import sys
 
 from check import Context
@@ -11,6 +12,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Without media: what most checks need.
 QUIET = {"video": "none", "audio": "none"}
+
+
+def has_ipv6():
+    """Whether loopback has IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as file:
+            file.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
 
 
 def address(node):

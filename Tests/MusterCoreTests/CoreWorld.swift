@@ -211,7 +211,7 @@ extension CoreWorld {
   }
 
   struct Seen {
-    let link: LinkID
+    let link: SessionLinkID
     let payload: [UInt8]
   }
 }

@@ -197,7 +197,7 @@ func linksComeUpThroughLoss(seed: Int) {
   for number in 0..<(LinkEngine.linksPerKey + 20) {
     let peer = LinkWorld.identity(UInt64(50_000 + number))
     _ = engine.connect(
-      to: peer.id, bootID: 1, in: LinkWorld.key.channelID, at: LinkWorld.address(9),
+      to: peer.id, bootID: 1, in: LinkWorld.key.keyID, at: LinkWorld.address(9),
       now: world.now)
   }
   #expect(engine.counters.initiationsSent == UInt64(LinkEngine.linksPerKey))

@@ -87,7 +87,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   var engine = LinkWorld.engine(attacker, boot: 3, key: wrong)
   for peer in 0...1 {
     let outputs = engine.connect(
-      to: world.nodes[peer].id, bootID: world.nodes[peer].bootID, in: wrong.channelID,
+      to: world.nodes[peer].id, bootID: world.nodes[peer].bootID, in: wrong.keyID,
       at: LinkWorld.address(peer), now: world.now)
     guard case .send(let initiation, _)? = outputs.first else {
       Issue.record("no initiation")
@@ -217,7 +217,7 @@ private func expectSilence(
     #expect(outputs.isEmpty)
     let text = String(decoding: flight.datagram, as: UTF8.self)
     #expect(!text.contains("secret"))
-    let id = LinkWorld.key.channelID.key.bytes
+    let id = LinkWorld.key.keyID.key.bytes
     #expect(!flight.datagram.indices.contains { flight.datagram[$0...].starts(with: id) })
   }
   #expect(world.heard(1).isEmpty)

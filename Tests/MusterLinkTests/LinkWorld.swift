@@ -78,14 +78,14 @@ final class LinkWorld {
     return engine
   }
 
-  func link(to node: Int) -> LinkID { LinkID(channel: Self.key.channelID, peer: nodes[node].id) }
+  func link(to node: Int) -> SessionLinkID { SessionLinkID(key: Self.key.keyID, peer: nodes[node].id) }
 
   /// What discovery would say at `node` of `peer`.
   func connect(_ node: Int, to peer: Int) {
     perform(
       node,
       nodes[node].engine.connect(
-        to: nodes[peer].id, bootID: nodes[peer].bootID, in: Self.key.channelID,
+        to: nodes[peer].id, bootID: nodes[peer].bootID, in: Self.key.keyID,
         at: nodes[peer].address, now: now))
   }
 

@@ -72,7 +72,7 @@ struct PathComparisonTests {
     world.run(for: .milliseconds(200))
     let link = world.link(to: 1)
     let found = world.nodes[0].engine.connect(
-      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: other,
+      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, at: other,
       now: world.now)
     var challenges: [(to: Address, datagram: [UInt8])] = []
     for case .send(let datagram, let to) in found { challenges.append((to, datagram)) }
@@ -125,7 +125,7 @@ struct PathComparisonTests {
       world.perform(
         0,
         world.nodes[0].engine.connect(
-          to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: Self.near,
+          to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, at: Self.near,
           now: world.now))
     }
     // Ten seconds, two challenges every five.
@@ -247,7 +247,7 @@ struct SteadyPathTests {
         world.perform(
           0,
           world.nodes[0].engine.connect(
-            to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: address,
+            to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, at: address,
             now: world.now))
       }
     }

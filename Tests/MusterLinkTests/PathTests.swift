@@ -81,7 +81,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   // It leaves and comes back in one process; nobody hears its farewell.
   world.passes = { _ in false }
   world.perform(
-    1, world.nodes[1].engine.close(channel: LinkWorld.key.channelID, at: world.now))
+    1, world.nodes[1].engine.close(key: LinkWorld.key.keyID, at: world.now))
   world.nodes[1].engine.open(LinkWorld.key)
   world.passes = { _ in true }
   world.run(for: .seconds(6))

@@ -130,7 +130,7 @@ import Testing
 @Test func closingAChannelEndsItsLinksAndItsAnswers() {
   let world = LinkWorld.linked()
   world.perform(
-    1, world.nodes[1].engine.close(channel: LinkWorld.key.channelID, at: world.now))
+    1, world.nodes[1].engine.close(key: LinkWorld.key.keyID, at: world.now))
   world.run(for: .seconds(1))
   #expect(world.states(0).last == .closed(world.link(to: 1), .left))
   let sent = world.nodes[1].sent.count

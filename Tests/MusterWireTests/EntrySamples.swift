@@ -29,7 +29,7 @@ extension Samples {
     case 7:
       .epoch(
         EpochChange(
-          number: max(u32(), 1), keyID: ChannelID(key()), previous: key(),
+          number: max(u32(), 1), keyID: KeyID(key()), previous: key(),
           removed: (0..<random.below(EpochChange.removedLimit + 1)).map { _ in node() },
           kept: ids(EpochChange.keptLimit)))
     default: .unknown(kind: 9 + u8() % 200, bytes(upTo: 300))

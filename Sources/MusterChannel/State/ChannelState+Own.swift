@@ -127,7 +127,7 @@ extension ChannelState {
 
   /// The owner's next key epoch, under which those removed know nothing any more.
   public mutating func changeKey(
-    to keyID: ChannelID, removing removed: [NodeID], at now: Instant
+    to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
     // Who came by an invite of the key before would be a stranger under the next one.

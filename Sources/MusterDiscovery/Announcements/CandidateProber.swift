@@ -24,7 +24,7 @@ struct CandidateProber: Sendable {
   private var hosts = PeerTable<Source, TokenBucket>()
   /// Re-learned candidates restart at a slower probing step.
   private static let laterStep = 2
-  private var entries = PeerTable<LinkID, Candidates>()
+  private var entries = PeerTable<SessionLinkID, Candidates>()
 
   var isEmpty: Bool { entries.isEmpty }
 
@@ -33,7 +33,7 @@ struct CandidateProber: Sendable {
   }
 
   /// A report that `peer` may be reachable at `addresses`, best first.
-  mutating func learned(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
+  mutating func learned(_ peer: SessionLinkID, _ addresses: [Address], at now: Instant) {
     var known = entries[peer]?.addresses ?? []
     let new = addresses.reduce(into: [Address]()) { new, address in
       guard address.isUnicast, address.relayed == nil else { return }
@@ -50,20 +50,20 @@ struct CandidateProber: Sendable {
   }
 
   /// Stops probing: a link is up, or is no longer wanted.
-  mutating func end(_ peer: LinkID) { entries[peer] = nil }
+  mutating func end(_ peer: SessionLinkID) { entries[peer] = nil }
 
-  mutating func end(channel: ChannelID) {
-    for peer in entries.keys where peer.channel == channel { entries[peer] = nil }
+  mutating func end(key: KeyID) {
+    for peer in entries.keys where peer.key == key { entries[peer] = nil }
   }
 
   /// The addresses to probe now, by channel; one announcement serves all of them.
-  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(ChannelID, [Address])] {
+  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(KeyID, [Address])] {
     for peer in entries.keys {
       if let entry = entries[peer], now - entry.learnedAt >= Self.lifetime {
         entries[peer] = nil
       }
     }
-    var due: [(ChannelID, [Address])] = []
+    var due: [(KeyID, [Address])] = []
     for index in 0..<entries.count {
       let entry = entries[at: index]
       guard entry.nextAt <= now + ConfiguredPeers.coalescing else { continue }
@@ -71,11 +71,11 @@ struct CandidateProber: Sendable {
       entries[at: index].step += 1
       entries[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
       let addresses = entry.addresses.filter { mayProbe(at: $0, now) && budget.take(at: now) }
-      let channel = entries.keys[index].channel
-      if let position = due.firstIndex(where: { $0.0 == channel }) {
+      let key = entries.keys[index].key
+      if let position = due.firstIndex(where: { $0.0 == key }) {
         due[position].1 += addresses.filter { !due[position].1.contains($0) }
       } else {
-        due.append((channel, addresses))
+        due.append((key, addresses))
       }
     }
     return due

@@ -16,7 +16,7 @@ struct ChallengeLedger: Sendable {
   /// One challenge for every peer of a full channel at once, then 32 per second: at 105 bytes each
   /// 27 kbit/s, too little to harm anyone, and enough for a whole channel within two seconds.
   private var total = TokenBucket(capacity: 64, perSecond: 32)
-  private var authors = PeerTable<LinkID, Author>()
+  private var authors = PeerTable<SessionLinkID, Author>()
 
   enum Verdict: Equatable {
     case ask
@@ -43,7 +43,7 @@ struct ChallengeLedger: Sendable {
   /// Whether an unproven announcement from `source` is challenged; the verdict `ask` also records
   /// it.
   mutating func judge(
-    _ author: LinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
+    _ author: SessionLinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
   ) -> Verdict {
     var entry = authors[author] ?? Author(askedAt: now)
     if Self.isAsked(entry, bootID: bootID, counter: counter, source: source) {
@@ -66,15 +66,15 @@ struct ChallengeLedger: Sendable {
   }
 
   /// The author answered: this boot is live, and its budget is restored.
-  mutating func answered(_ author: LinkID, bootID: UInt64) {
+  mutating func answered(_ author: SessionLinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in
       guard let position = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }
       entry.boots[position].budget = Boot(bootID: bootID, counter: 0, sources: []).budget
     }
   }
 
-  mutating func forget(_ channel: ChannelID) {
-    for key in authors.keys where key.channel == channel { authors[key] = nil }
+  mutating func forget(_ key: KeyID) {
+    for author in authors.keys where author.key == key { authors[author] = nil }
   }
 
   private static func isAsked(

@@ -5,7 +5,7 @@ import MusterWire
 /// An announcement to be stored in a DHT, where others look it up without contacting this node.
 public struct DHTRecord: Equatable, Sendable {
   /// Id of the key that seals the announcement.
-  public let channel: ChannelID
+  public let key: KeyID
   /// The DHT key to store it under: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
   /// A whole announcement datagram, the same as for a rendezvous.
@@ -15,7 +15,7 @@ public struct DHTRecord: Equatable, Sendable {
 /// A DHT key to be looked up.
 public struct DHTKey: Equatable, Sendable {
   /// Id of the channel key that the DHT key is derived from.
-  public let channel: ChannelID
+  public let key: KeyID
   /// The DHT key: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
 }

@@ -9,7 +9,7 @@ extension Discovery {
   public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {
-        DHTKey(channel: channel.id, tag: channel.key.dhtTag(day: $0))
+        DHTKey(key: channel.id, tag: channel.key.dhtTag(day: $0))
       }
     }
   }
@@ -23,15 +23,15 @@ extension Discovery {
       let outside = seenAddresses + rendezvous.outside + seenByNeighbours
       dhtRecords.append(
         DHTRecord(
-          channel: channels[index].id, tag: channels[index].key.dhtTag(day: day),
+          key: channels[index].id, tag: channels[index].key.dhtTag(day: day),
           announcement: nextAnnouncement(in: index, reachable(outside), at: now)))
     }
     return dhtRecords
   }
 
   /// Storing a record of this channel failed; it becomes due again after 5 s.
-  public mutating func dhtRecordFailed(_ channel: ChannelID, at now: Instant) {
-    for index in channels.indices where channels[index].id == channel {
+  public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
+    for index in channels.indices where channels[index].id == key {
       channels[index].dhtRecords.failed(at: now)
     }
   }
@@ -54,9 +54,9 @@ extension Discovery {
   /// Handles a value found under one of the `dhtKeys`. Anyone who knows the DHT key can store
   /// anything, so its content counts only once its author has answered a challenge.
   public mutating func found(
-    _ announcement: [UInt8], in channel: ChannelID, at now: Instant
+    _ announcement: [UInt8], in key: KeyID, at now: Instant
   ) -> [Output] {
-    guard let index = channels.firstIndex(where: { $0.id == channel && !$0.isPassive }) else {
+    guard let index = channels.firstIndex(where: { $0.id == key && !$0.isPassive }) else {
       return []
     }
     guard postedBudget.take(at: now) else {
@@ -76,7 +76,7 @@ extension Discovery {
     }
     counters.learned += 1
     candidateProber.learned(
-      LinkID(channel: channel, peer: learned.author), learned.addresses, at: now)
+      SessionLinkID(key: key, peer: learned.author), learned.addresses, at: now)
     return tick(at: now)
   }
 }

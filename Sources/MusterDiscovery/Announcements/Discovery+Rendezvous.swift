@@ -38,9 +38,9 @@ extension Discovery {
 
   /// Candidates that a member reports about itself, forwarded by a neighbour.
   public mutating func learned(
-    _ peer: LinkID, of addresses: [Address], at now: Instant
+    _ peer: SessionLinkID, of addresses: [Address], at now: Instant
   ) -> [Output] {
-    guard channels.contains(where: { $0.id == peer.channel }), !linkedPeers.contains(peer) else {
+    guard channels.contains(where: { $0.id == peer.key }), !linkedPeers.contains(peer) else {
       return []
     }
     candidateProber.learned(peer, addresses, at: now)
@@ -63,7 +63,7 @@ extension Discovery {
     }
     rendezvous.isSeeking = !candidateProber.isEmpty
     let active = channels.filter { !$0.isPassive }.map(\.id)
-    let step = rendezvous.receive(cookie, from: source, channels: active, at: now)
+    let step = rendezvous.receive(cookie, from: source, keys: active, at: now)
     return step.map { perform($0, at: now) } ?? []
   }
 
@@ -91,7 +91,7 @@ extension Discovery {
   ) {
     guard let announcement = secondHand(record.announcement, channel: index) else { return }
     counters.learned += 1
-    let peer = LinkID(channel: channels[index].id, peer: announcement.author)
+    let peer = SessionLinkID(key: channels[index].id, peer: announcement.author)
     candidateProber.learned(peer, [record.seen] + announcement.addresses, at: now)
   }
 
@@ -110,7 +110,7 @@ extension Discovery {
       counters.ownAnnouncement += 1
       return nil
     }
-    let peer = LinkID(channel: channels[index].id, peer: signed.announcement.author)
+    let peer = SessionLinkID(key: channels[index].id, peer: signed.announcement.author)
     guard !linkedPeers.contains(peer) else { return nil }
     guard signed.isGenuine(in: channels[index].id) else {
       counters.forged += 1
@@ -133,7 +133,7 @@ extension Discovery {
   /// A registration for the rendezvous's period, and one for the previous period while other
   /// members may still be registered there.
   private mutating func register(
-    _ id: ChannelID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
+    _ id: KeyID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
     _ now: Instant
   ) -> [Output] {
     guard let index = channels.firstIndex(where: { $0.id == id }) else { return [] }

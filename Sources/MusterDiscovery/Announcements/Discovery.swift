@@ -17,12 +17,12 @@ public struct Discovery: Sendable {
     /// Send to one address.
     case send([UInt8], to: Address)
     /// The peer is live at this address, in this boot.
-    case found(NodeID, bootID: UInt64, channel: ChannelID, at: Address)
+    case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
   }
 
   struct Channel: Sendable {
     let key: ChannelKey
-    let id: ChannelID
+    let id: KeyID
     /// Distinguishes this run's records at rendezvous from others, and their answers from
     /// forgeries.
     let slot: UInt64
@@ -57,7 +57,7 @@ public struct Discovery: Sendable {
   var seenByNeighbours: [Address] = []
   private var peers = ConfiguredPeers()
   private(set) var linked: [Address] = []
-  private(set) var linkedPeers: [LinkID] = []
+  private(set) var linkedPeers: [SessionLinkID] = []
 
   /// What discovery did and rejected, since the start.
   public internal(set) var counters = DiscoveryCounters()
@@ -75,7 +75,7 @@ public struct Discovery: Sendable {
   public mutating func open(
     _ key: ChannelKey, isPassive: Bool = false, at now: Instant
   ) -> [Output] {
-    let id = key.channelID
+    let id = key.keyID
     guard channels.count < Limits.channelKeys, !channels.contains(where: { $0.id == id }) else {
       return []
     }
@@ -92,8 +92,8 @@ public struct Discovery: Sendable {
   }
 
   /// Stops announcing under this key, but keeps answering challenges.
-  public mutating func setPassive(_ channel: ChannelID) {
-    for index in channels.indices where channels[index].id == channel {
+  public mutating func setPassive(_ key: KeyID) {
+    for index in channels.indices where channels[index].id == key {
       channels[index].isPassive = true
     }
   }
@@ -110,12 +110,12 @@ public struct Discovery: Sendable {
   }
 
   /// Closes a channel: drops what is known of its members and withdraws the records at rendezvous.
-  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
-    let outputs = channels.filter { $0.id == channel && !$0.isPassive }
+  public mutating func close(key: KeyID, at now: Instant) -> [Output] {
+    let outputs = channels.filter { $0.id == key && !$0.isPassive }
       .flatMap { deregister($0, at: now) }
-    channels.removeAll { $0.id == channel }
-    challenges.forget(channel)
-    candidateProber.end(channel: channel)
+    channels.removeAll { $0.id == key }
+    challenges.forget(key)
+    candidateProber.end(key: key)
     return outputs
   }
 
@@ -139,7 +139,7 @@ public struct Discovery: Sendable {
 
   /// Sets the peers that have links, and their addresses: they get few announcements if configured,
   /// and are not probed.
-  public mutating func setLinked(_ links: [(peer: LinkID, address: Address)]) {
+  public mutating func setLinked(_ links: [(peer: SessionLinkID, address: Address)]) {
     let links = links.prefix(Limits.links)
     linked = links.map(\.address)
     linkedPeers = links.map(\.peer)
@@ -178,8 +178,8 @@ public struct Discovery: Sendable {
       if isDue { outputs.append(.broadcast(datagram)) }
       outputs += duePeers.map { .send(datagram, to: $0) }
     }
-    for (channel, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
-      guard let index = channels.firstIndex(where: { $0.id == channel }) else { continue }
+    for (key, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
+      guard let index = channels.firstIndex(where: { $0.id == key }) else { continue }
       let datagram = nextAnnouncement(in: index, at: now)
       outputs += addresses.map { .send(datagram, to: $0) }
     }

@@ -11,11 +11,11 @@ public struct SignedAnnouncement: Equatable, Sendable {
   /// The announcement's bytes as received, which the signature covers.
   private let signedBytes: [UInt8]
 
-  /// Signs `announcement` as `identity` for one channel.
-  public init(_ announcement: Announcement, by identity: Identity, in channel: ChannelID) {
+  /// Signs `announcement` as `identity` under one channel key.
+  public init(_ announcement: Announcement, by identity: Identity, in key: KeyID) {
     self.announcement = announcement
     signedBytes = announcement.encoded()
-    signature = identity.sign(Self.message(signedBytes, in: channel))
+    signature = identity.sign(Self.message(signedBytes, in: key))
   }
 
   /// Decodes a plaintext without verifying the signature; throws for malformed input.
@@ -27,9 +27,9 @@ public struct SignedAnnouncement: Equatable, Sendable {
   }
 
   /// Whether the author named in the announcement signed it for `channel`.
-  public func isGenuine(in channel: ChannelID) -> Bool {
+  public func isGenuine(in key: KeyID) -> Bool {
     Signatures.isValid(
-      signature, of: Self.message(signedBytes, in: channel), by: announcement.author)
+      signature, of: Self.message(signedBytes, in: key), by: announcement.author)
   }
 
   /// The datagram: kind 1, nonce 24, ciphertext of announcement and signature, tag 16.
@@ -37,8 +37,8 @@ public struct SignedAnnouncement: Equatable, Sendable {
     DiscoveryDatagram.seal(signedBytes + signature, as: .announcement, with: key, entropy: &entropy)
   }
 
-  private static func message(_ bytes: [UInt8], in channel: ChannelID) -> [UInt8] {
-    Array("muster/1 announce".utf8) + channel.key.bytes + bytes
+  private static func message(_ bytes: [UInt8], in key: KeyID) -> [UInt8] {
+    Array("muster/1 announce".utf8) + key.key.bytes + bytes
   }
 }
 

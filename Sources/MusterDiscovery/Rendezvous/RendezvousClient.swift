@@ -11,7 +11,7 @@ struct RendezvousClient: Sendable {
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
     /// Registers these channels with the cookie from that rendezvous.
-    case register([ChannelID], RendezvousCookie, wantsRecords: Bool, to: Address)
+    case register([KeyID], RendezvousCookie, wantsRecords: Bool, to: Address)
   }
 
   private struct Server: Sendable {
@@ -23,7 +23,7 @@ struct RendezvousClient: Sendable {
     /// Registrations sent with this cookie.
     var cookieUses = 0
     /// Channels whose registration has not been acknowledged in this round.
-    var pending: [ChannelID] = []
+    var pending: [KeyID] = []
     var rounds = 0
     /// Consecutive attempts without an answer.
     var failures = 0
@@ -122,29 +122,29 @@ struct RendezvousClient: Sendable {
 
   /// A cookie arrived: registers all of `channels` with it.
   mutating func receive(
-    _ cookie: RendezvousCookie, from source: Address, channels: [ChannelID], at now: Instant
+    _ cookie: RendezvousCookie, from source: Address, keys: [KeyID], at now: Instant
   ) -> Step? {
     guard let index = index(source, cookie.token), servers[index].cookie == nil else { return nil }
     servers[index].cookie = cookie
     servers[index].cookieAt = now
     servers[index].cookieUses = 1
-    servers[index].pending = channels
+    servers[index].pending = keys
     servers[index].seen = cookie.seen.isUnicast ? cookie.seen.withoutZone : nil
     servers[index].nextAt = now + Backoff.first
-    guard !channels.isEmpty else {
+    guard !keys.isEmpty else {
       finishRound(index, at: now)
       return nil
     }
     return .register(
-      channels, cookie, wantsRecords: wantsRecords(servers[index]), to: servers[index].address)
+      keys, cookie, wantsRecords: wantsRecords(servers[index]), to: servers[index].address)
   }
 
   /// Whether an answer about `channel` was requested from this rendezvous.
   mutating func acknowledge(
-    _ channel: ChannelID, from source: Address, at now: Instant
+    _ key: KeyID, from source: Address, at now: Instant
   ) -> Bool {
     guard let index = servers.firstIndex(where: { $0.address == source }) else { return false }
-    if let position = servers[index].pending.firstIndex(of: channel) {
+    if let position = servers[index].pending.firstIndex(of: key) {
       servers[index].pending.remove(at: position)
       if servers[index].pending.isEmpty { finishRound(index, at: now) }
     }

@@ -3,7 +3,7 @@ import MusterCrypto
 
 /// One link's state: its sessions, its path and the handshake under way.
 struct Link: Sendable {
-  let id: LinkID
+  let id: SessionLinkID
   /// The peer's static key.
   let peerKey: Bytes32
   /// Where datagrams go.

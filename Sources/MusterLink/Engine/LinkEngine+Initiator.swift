@@ -18,7 +18,7 @@ extension LinkEngine {
   mutating func initiate(_ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     let peerKey = links[at: position].peerKey
-    guard var pending = links[at: position].pending, let channel = channel(id.channel) else {
+    guard var pending = links[at: position].pending, let openKey = openKey(id.key) else {
       return []
     }
     pending.nextAt = now + jitter.jittered(pending.delay, by: configuration.handshakeJitter)
@@ -26,8 +26,8 @@ extension LinkEngine {
     let cookie = pending.takeCookie(at: now, lifetime: configuration.cookieLifetime)
     handshakeCounter += 1
     var handshake = HandshakeState(
-      .ikPSK2, .initiator, prologue: channel.prologue, staticKeys: identity.linkKeys,
-      remoteStatic: peerKey, psk: channel.key.noisePSK)
+      .ikPSK2, .initiator, prologue: openKey.prologue, staticKeys: identity.linkKeys,
+      remoteStatic: peerKey, psk: openKey.key.noisePSK)
     let payload = InitiationPayload(
       author: identity.id, bootID: bootID, counter: handshakeCounter,
       responderBootID: pending.bootID, capabilities: 0)
@@ -41,7 +41,7 @@ extension LinkEngine {
     let index = newIndex(for: id)
     let datagram = Initiation.encode(
       senderIndex: index, noise: noise,
-      key: channel.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
+      key: openKey.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
     let mac1 = Array(ReceivedMACs(datagram).mac1)
     pending.attempts.append(
       .init(localIndex: index, handshake: handshake, mac1: mac1, hadCookie: cookie != nil))
@@ -60,13 +60,13 @@ extension LinkEngine {
       return []
     }
     guard let (position, attempt) = attempt(message.receiverIndex),
-      let channel = channel(links[at: position].id.channel),
+      let openKey = openKey(links[at: position].id.key),
       let pending = links[at: position].pending
     else {
       counters.unknownIndex += 1
       return []
     }
-    let key = channel.key.handshakeKey(.response, responder: links[at: position].peerKey)
+    let key = openKey.key.handshakeKey(.response, responder: links[at: position].peerKey)
     guard message.macs.mac1IsValid(key) else {
       counters.wrongMAC += 1
       return []
@@ -102,13 +102,13 @@ extension LinkEngine {
       return []
     }
     guard let (position, number) = attempt(message.receiverIndex),
-      let channel = channel(links[at: position].id.channel),
+      let openKey = openKey(links[at: position].id.key),
       let attempt = links[at: position].pending?.attempts[number], !attempt.hasCookieReply
     else {
       counters.unknownIndex += 1
       return []
     }
-    let key = channel.key.handshakeKey(.cookie, responder: links[at: position].peerKey)
+    let key = openKey.key.handshakeKey(.cookie, responder: links[at: position].peerKey)
     guard let cookie = message.cookie(mac1: attempt.mac1, key: key) else {
       counters.unverifiable += 1
       return []
@@ -130,7 +130,7 @@ extension LinkEngine {
     return wasRekey || links[at: position].isIdle ? remove(id, reason: .timedOut) : []
   }
 
-  func channel(_ id: ChannelID) -> Channel? { channels.index(of: id).map { channels[at: $0] } }
+  func openKey(_ id: KeyID) -> OpenKey? { openKeys.index(of: id).map { openKeys[at: $0] } }
 
   /// The link and the number of the initiation that an index was chosen for.
   private func attempt(_ index: UInt32) -> (Int, Int)? {

@@ -6,9 +6,9 @@ import MusterWire
 extension LinkEngine {
   /// Where the link is in the table, made if need be; nil when there is no room or the peer's key
   /// is not a usable point.
-  mutating func index(of id: LinkID, address: Address, at now: Instant) -> Int? {
+  mutating func index(of id: SessionLinkID, address: Address, at now: Instant) -> Int? {
     if let position = links.index(of: id) { return position }
-    guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.channel) else {
+    guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.key) else {
       counters.refused += 1
       return nil
     }
@@ -23,10 +23,10 @@ extension LinkEngine {
   public static let linksPerKey = 96
 
   /// Links that nobody has confirmed crowd out each other, and no other channel's.
-  private mutating func makeRoom(in channel: ChannelID) -> Bool {
+  private mutating func makeRoom(in key: KeyID) -> Bool {
     var total = 0
-    var halfOpen: [(id: LinkID, at: Instant)] = []
-    for position in 0..<links.count where links.keys[position].channel == channel {
+    var halfOpen: [(id: SessionLinkID, at: Instant)] = []
+    for position in 0..<links.count where links.keys[position].key == key {
       total += 1
       if !links[at: position].isEstablished, links[at: position].pending == nil {
         halfOpen.append((links.keys[position], links[at: position].lastHeard))
@@ -42,7 +42,7 @@ extension LinkEngine {
   }
 
   /// Forgets a link with its keys and indices.
-  mutating func remove(_ id: LinkID, reason: LinkCloseReason) -> [Output] {
+  mutating func remove(_ id: SessionLinkID, reason: LinkCloseReason) -> [Output] {
     guard let position = links.index(of: id) else { return [] }
     let wasEstablished = links[at: position].isEstablished
     for index in links[at: position].indices { indices[index] = nil }
@@ -51,7 +51,7 @@ extension LinkEngine {
   }
 
   /// A receiver's index that nobody can guess and nobody uses.
-  mutating func newIndex(for id: LinkID) -> UInt32 {
+  mutating func newIndex(for id: SessionLinkID) -> UInt32 {
     while true {
       let index = entropy.u32()
       if index != 0 && indices.index(of: index) == nil {

@@ -106,7 +106,7 @@ extension LinkEngine {
   }
 
   /// Asks the peer to answer from another address, or by another way, to which the link then moves.
-  public mutating func probe(_ link: LinkID, at address: Address, now: Instant) -> [Output] {
+  public mutating func probe(_ link: SessionLinkID, at address: Address, now: Instant) -> [Output] {
     guard let position = links.index(of: link) else { return [] }
     return challenge(position, address, at: now)
   }

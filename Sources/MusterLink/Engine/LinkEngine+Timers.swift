@@ -12,7 +12,7 @@ extension LinkEngine {
     return outputs
   }
 
-  private mutating func tick(_ id: LinkID, at now: Instant) -> [Output] {
+  private mutating func tick(_ id: SessionLinkID, at now: Instant) -> [Output] {
     guard let position = links.index(of: id) else { return [] }
     expireSessions(position, at: now)
     if links[at: position].isEstablished,

@@ -11,24 +11,24 @@ public struct LinkEngine: Sendable {
   public enum Output: Equatable, Sendable {
     case send([UInt8], to: Address)
     /// The link may be used in both directions.
-    case established(LinkID, address: Address, bootID: UInt64)
+    case established(SessionLinkID, address: Address, bootID: UInt64)
     /// The path leads elsewhere: the peer answered a challenge from there, or came through a
     /// neighbour.
-    case moved(LinkID, to: Address)
+    case moved(SessionLinkID, to: Address)
     /// An opened payload of kind control, relay, RTP or RTCP.
-    case delivered(LinkID, [UInt8])
-    case closed(LinkID, LinkCloseReason)
+    case delivered(SessionLinkID, [UInt8])
+    case closed(SessionLinkID, LinkCloseReason)
   }
 
-  /// A channel whose links are wanted, with the keys that concern this node as responder.
-  struct Channel: Sendable {
+  /// A channel key under which links are wanted, with the keys that concern this node as responder.
+  struct OpenKey: Sendable {
     let key: ChannelKey
     let initiationKey: SecretBytes
     let cookieKey: SecretBytes
     let prologue: [UInt8]
   }
 
-  /// Peers whose accepted initiations are remembered, in all channels.
+  /// Peers whose accepted initiations are remembered, in all openKeys.
   static let memoryLimit = 4 * Limits.links
 
   let identity: Identity
@@ -37,11 +37,11 @@ public struct LinkEngine: Sendable {
   var entropy: Entropy
   var jitter: PRNG
 
-  var channels = PeerTable<ChannelID, Channel>()
-  var links = PeerTable<LinkID, Link>()
+  var openKeys = PeerTable<KeyID, OpenKey>()
+  var links = PeerTable<SessionLinkID, Link>()
   /// The receiver's indices in use, and which link each leads to.
-  var indices = PeerTable<UInt32, LinkID>()
-  var memories = PeerTable<LinkID, HandshakeMemory>()
+  var indices = PeerTable<UInt32, SessionLinkID>()
+  var memories = PeerTable<SessionLinkID, HandshakeMemory>()
   var handshakeCounter: UInt64 = 0
   var cookies: CookieJar
   var budgetWithoutCookie: TokenBucket
@@ -72,34 +72,34 @@ public struct LinkEngine: Sendable {
 
   /// Accepts and makes links in a channel from now on.
   public mutating func open(_ channel: ChannelKey) {
-    guard channels.count < Limits.channelKeys || channels.index(of: channel.channelID) != nil else {
+    guard openKeys.count < Limits.channelKeys || openKeys.index(of: channel.keyID) != nil else {
       counters.refused += 1
       return
     }
     let own = identity.x25519PublicKey
-    channels[channel.channelID] = Channel(
+    openKeys[channel.keyID] = OpenKey(
       key: channel, initiationKey: channel.handshakeKey(.initiation, responder: own),
       cookieKey: channel.handshakeKey(.cookie, responder: own),
-      prologue: Array("muster/1".utf8) + channel.channelID.key.bytes)
+      prologue: Array("muster/1".utf8) + channel.keyID.key.bytes)
   }
 
   /// Ends every link of a channel and answers nobody in it any more.
-  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
+  public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     var outputs: [Output] = []
-    for id in links.keys where id.channel == channel {
+    for id in links.keys where id.key == key {
       outputs += close(id, reason: .local, at: now)
     }
-    channels[channel] = nil
+    openKeys[key] = nil
     return outputs
   }
 
   /// Discovery proved that this run of `peer` is at `address`: makes a link unless one stands or is
   /// being made.
   public mutating func connect(
-    to peer: NodeID, bootID: UInt64, in channel: ChannelID, at address: Address, now: Instant
+    to peer: NodeID, bootID: UInt64, in key: KeyID, at address: Address, now: Instant
   ) -> [Output] {
-    let id = LinkID(channel: channel, peer: peer)
-    guard channels.index(of: channel) != nil, peer != identity.id, address.isUnicast else {
+    let id = SessionLinkID(key: key, peer: peer)
+    guard openKeys.index(of: key) != nil, peer != identity.id, address.isUnicast else {
       counters.refused += 1
       return []
     }
@@ -141,7 +141,7 @@ public struct LinkEngine: Sendable {
   /// Header and body sealed into one datagram, and where to send it; nil when the link has no
   /// usable session.
   public mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: LinkID, at now: Instant
+    _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: SessionLinkID, at now: Instant
   ) -> (datagram: [UInt8], to: Address)? {
     guard let position = links.index(of: link) else { return nil }
     return links[at: position].seal(header, body, at: now, lifetime: configuration.rejectAfter)
@@ -149,7 +149,7 @@ public struct LinkEngine: Sendable {
 
   /// Ends a link, telling the peer so.
   public mutating func close(
-    _ link: LinkID, reason: LinkCloseReason, at now: Instant
+    _ link: SessionLinkID, reason: LinkCloseReason, at now: Instant
   ) -> [Output] {
     guard let position = links.index(of: link) else { return [] }
     var outputs = send(PathMessage.close.encoded(), position, at: now)
@@ -158,21 +158,21 @@ public struct LinkEngine: Sendable {
   }
 
   /// When anything authentic last arrived on the link.
-  public func lastHeard(_ link: LinkID) -> Instant? {
+  public func lastHeard(_ link: SessionLinkID) -> Instant? {
     links.index(of: link).map { links[at: $0].lastHeard }
   }
 
   /// What is heard over the path in use; nil before there is a session.
-  public func liveness(of link: LinkID) -> PathLiveness? {
+  public func liveness(of link: SessionLinkID) -> PathLiveness? {
     links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].liveness : nil }
   }
 
-  public func address(of link: LinkID) -> Address? {
+  public func address(of link: SessionLinkID) -> Address? {
     links.index(of: link).map { links[at: $0].address }
   }
 
   /// In order of peer and channel.
-  public var establishedLinks: [LinkID] {
+  public var establishedLinks: [SessionLinkID] {
     links.filter { $0.value.isEstablished }.map { $0.key }
   }
 }

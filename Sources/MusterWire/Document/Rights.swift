@@ -119,7 +119,7 @@ public struct EpochChange: Equatable, Sendable {
   /// The epoch, from 1; the key that the channel was created with is of epoch 0.
   public var number: UInt32
   /// The id derived from the new key: it identifies the key without revealing it.
-  public var keyID: ChannelID
+  public var keyID: KeyID
   /// Entry id of the previous change; zero for the first.
   public var previous: Bytes32
   /// The members that are removed.
@@ -134,7 +134,7 @@ public struct EpochChange: Equatable, Sendable {
   public static let keptLimit = 96
 
   public init(
-    number: UInt32, keyID: ChannelID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
+    number: UInt32, keyID: KeyID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
   ) {
     self.number = number
     self.keyID = keyID
@@ -157,7 +157,7 @@ public struct EpochChange: Equatable, Sendable {
   init(reading reader: inout Reader) throws(WireError) {
     number = try reader.u32()
     guard number > 0 else { throw .invalidValue }
-    keyID = ChannelID(try reader.bytes32())
+    keyID = KeyID(try reader.bytes32())
     previous = try reader.bytes32()
     let count = Int(try reader.u8())
     guard count <= Self.removedLimit else { throw .tooLong }

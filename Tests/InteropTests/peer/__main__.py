@@ -95,6 +95,8 @@ class Commands:
             node.texts.say(command["text"], receiver)
         elif what == "subscribe":
             node.subscribe(Subscription(command["width"], command["height"]))
+        elif what == "equivocate":   # for tests: what no member may do
+            node.texts.equivocate()
         elif what == "quit":
             node.leave()
         else:

@@ -55,11 +55,18 @@ class Gossip:
     def publish(self, body):
         """Signs a body as this node's newest entry, and pushes it."""
         self._sequence += 1
-        entry = Entry.sign(self._node.identity, self._node.channel.id, self._sequence,
-                           self._document.lamport + 1, body)
+        entry = self._sign(body)
         self._document.add(entry)
         self._push([entry])
         return entry
+
+    def equivocate(self, body):
+        """For tests: another entry under the sequence of the newest one, which is forbidden."""
+        self._push([self._sign(body)])
+
+    def _sign(self, body):
+        return Entry.sign(self._node.identity, self._node.channel.id, self._sequence,
+                          self._document.lamport + 1, body)
 
     # Sending
 
@@ -72,6 +79,10 @@ class Gossip:
         for link in self._links.all_up():
             if link is not source and link.peer != author and link.peer[:8] not in heard:
                 self._send(link, entries)
+
+    def send_again(self, link, entry):
+        """Sends one entry to one neighbour, which may have it already."""
+        self._send(link, [entry])
 
     def _send(self, link, entries):
         for entry in entries:

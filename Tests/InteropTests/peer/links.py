@@ -6,7 +6,6 @@ import time
 
 from . import control
 from .address import Via
-from .budget import Budget
 from .events import emit, short
 from .gossip import GossipState
 from .paths import CLOSE, PATH, PathState
@@ -35,7 +34,6 @@ class Link:
         self.outbox = []             # control messages for the next datagram
         self.media = None
         self.path, self.gossip, self.watch = PathState(), GossipState(), WatchState()
-        self.subscription_changes = Budget(8, 2)
 
     @property
     def is_relayed(self):

@@ -31,7 +31,7 @@ from .rendezvous import Rendezvous
 from .rights import CreatedRights, OpenRights
 from .roster import Roster
 from .session import DATA, LONGEST_DATAGRAM
-from .subscription import BEST, Subscription
+from .subscription import Subscription
 from .texts import Texts
 from .transport import Transport
 from .watch import PROTOCOL_PERIOD, NeighbourWatch
@@ -67,7 +67,6 @@ class Node:
     def __init__(self, settings):
         self.settings, self.identity, self.channel = settings, settings.identity, settings.channel
         self.id, self.boot = self.identity.id, os.urandom(8)
-        self.subscription = BEST
         self._is_leaving = False
         genesis = self.channel.genesis
         self.rights = CreatedRights(genesis) if genesis else OpenRights()
@@ -141,7 +140,7 @@ class Node:
 
     def subscribe(self, subscription):
         """Asks all senders for another resolution."""
-        self.subscription = subscription
+        self.media.request(subscription)
         for link in self.links.all_up():
             self.watch.ping(link)
 
@@ -220,12 +219,8 @@ class Node:
         actions[kind]()
 
     def _on_subscription(self, link, value):
-        subscription = Subscription.decode(value)
-        for video in link.media.video_out.values() if link.media else ():
-            if video.subscription != subscription and link.subscription_changes.take():
-                video.subscription = subscription
-                emit("subscription", member=short(link.peer), width=subscription.width,
-                     height=subscription.height)
+        if link.media:
+            link.media.on_subscription(Subscription.decode(value))
 
     def _on_candidates(self, value):
         for address in control.decode_addresses(value):

@@ -29,6 +29,11 @@ class Texts:
         before = predecessors(self._node.document)
         self._node.gossip.publish(Message(int(time.time() * 1000), before, receiver, content))
 
+    def equivocate(self):
+        """For tests: two texts under one sequence."""
+        self.say("one")
+        self._node.gossip.equivocate(Message(int(time.time() * 1000), (), None, b"another"))
+
     def _key(self, other):
         return direct_key(self._node.identity, other, self._node.channel.id)
 

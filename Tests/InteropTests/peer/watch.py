@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass, field
 
 from .control import Type
-from .subscription import Subscription
 
 PROTOCOL_PERIOD = 0.3
 _QUIET = 1.0                  # without a sign of life for so long, a neighbour is pinged
@@ -56,9 +55,8 @@ class NeighbourWatch:
             link.watch.pings.pop(next(iter(link.watch.pings)))
         in_call = self._node.call.current is not None
         link.watch.next_ping = now + (_PING_INTERVAL_IN_CALL if in_call else _PING_INTERVAL)
-        if link.media:
-            self._node.links.control(
-                link, Type.SUBSCRIBE, Subscription.encode(self._node.subscription))
+        for subscription in self._node.media.requested if link.media else ():
+            self._node.links.control(link, Type.SUBSCRIBE, subscription.encode())
         self._node.links.control(link, Type.PING, token)
 
     def on_pong(self, link, token):

@@ -59,8 +59,8 @@ struct LinkTarget {
     }
   }
 
-  private func link(of index: Int) -> LinkID {
-    LinkID(channel: Self.key.channelID, peer: Self.identities[1 - index].id)
+  private func link(of index: Int) -> SessionLinkID {
+    SessionLinkID(key: Self.key.keyID, peer: Self.identities[1 - index].id)
   }
 
   private mutating func step(_ program: inout Program) {
@@ -101,7 +101,7 @@ struct LinkTarget {
 
   private mutating func connect(from index: Int) {
     let outputs = engines[index].connect(
-      to: Self.identities[1 - index].id, bootID: UInt64(2 - index), in: Self.key.channelID,
+      to: Self.identities[1 - index].id, bootID: UInt64(2 - index), in: Self.key.keyID,
       at: Self.addresses[1 - index], now: now)
     perform(outputs, of: index)
   }

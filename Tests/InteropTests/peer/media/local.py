@@ -4,6 +4,7 @@ import os
 import time
 
 from ..presence import Flag
+from ..subscription import BEST
 from . import streams
 from .sender import boot_clock
 from .session import MediaSession
@@ -18,6 +19,7 @@ class LocalMedia:
         self._video = {streams.CAMERA: VideoSource(videos)} if videos else {}
         self._audio = AudioSource(audio) if audio else None
         self._audio_timestamp = None
+        self._requested = {streams.CAMERA: BEST}
         if folder:
             os.makedirs(folder, exist_ok=True)
 
@@ -53,6 +55,17 @@ class LocalMedia:
             due = max(due + interval, time.monotonic() - 1)
             self._node.loop.after(due - time.monotonic(), run)
         run()
+
+    # What it asks of the others
+
+    def request(self, subscription, stream=streams.CAMERA):
+        """Asks all senders for another resolution of a stream, from the next ping on."""
+        self._requested[stream] = subscription
+
+    @property
+    def requested(self):
+        """The subscriptions that are sent to each sender, again with each ping."""
+        return list(self._requested.values())
 
     # Sessions
 

@@ -4,6 +4,7 @@ import os
 import random
 import time
 
+from ..budget import Budget
 from ..events import emit, short
 from . import rtcp, streams
 from .files import IVFWriter, OpusWriter
@@ -107,6 +108,7 @@ class MediaSession:
                                    send, is_repaired=False)
         self.video_out = {one: VideoSender(one, source, self._base, send)
                           for one, source in sources.items()}
+        self._subscription_changes = Budget(8, 2)
         self.nacks = self.picture_losses = 0
 
     def close(self):
@@ -159,6 +161,14 @@ class MediaSession:
         elif isinstance(message, rtcp.PictureLoss):
             for video in self.video_out.values():
                 video.on_picture_loss(message.media)
+
+    def on_subscription(self, subscription, stream=streams.CAMERA):
+        """The member asks for another resolution of a stream."""
+        video = self.video_out.get(stream)
+        if video and video.subscription != subscription and self._subscription_changes.take():
+            video.subscription = subscription
+            emit("subscription", member=short(self.link.peer), width=subscription.width,
+                 height=subscription.height)
 
     def _receptions(self):
         yield from self._audio_in.receptions.values()

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func otherPicturesAreNoPattern() throws {
+  @Test func otherFramesAreNoPattern() throws {
     for image in try TestFiles.bunny() { #expect(TestPattern.read(image) == nil) }
     for luma: UInt8 in [0, 127, 128, 255] {
       let frame = I420Frame(size: VideoSize(width: 320, height: 180))

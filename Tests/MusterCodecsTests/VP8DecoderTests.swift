@@ -15,7 +15,7 @@ import Testing
     "vp80-00-comprehensive-006", "vp80-00-comprehensive-016", "vp80-00-comprehensive-017",
     "vp80-01-intra-1416", "vp80-03-segmentation-03",
   ])
-  func publishedVectorsDecodeToPublishedPictures(name: String) throws {
+  func publishedVectorsDecodeToPublishedFrames(name: String) throws {
     let listing = String(
       decoding: TestFiles.bytes("vp8/\(name).ivf.md5"), as: UTF8.self)
     let wanted = listing.split(separator: "\n").map { String($0.prefix(32)) }

@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: [(150, 30.5), (300, 33.5), (600, 36.5)])
-  func realPicturesKeepTheirQuality(kilobits: Int, floor: Double) throws {
+  func realFramesKeepTheirQuality(kilobits: Int, floor: Double) throws {
     let encoded = try encode(TestFiles.bunny(), count: 120, kilobits: kilobits)
     let decoder = try VP8Decoder()
     var pairs = [(I420Frame, I420Frame)]()
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(arguments: [100, 150, 300, 600])
-  func theBitrateIsObeyed(kilobits: Int) throws {
+  func theTargetBitrateIsKept(kilobits: Int) throws {
     let count = 250
     let encoded = try encode(TestFiles.bunny(), count: count, kilobits: kilobits)
     let bytes = encoded.reduce(0) { $0 + $1.frame.data.count }
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func theSamePicturesGiveTheSameBytes() throws {
+  @Test func encodingIsDeterministic() throws {
     let frames = try TestFiles.bunny()
     let first = try encode(frames, count: 60, kilobits: 250).map(\.frame)
     let second = try encode(frames, count: 60, kilobits: 250).map(\.frame)
@@ -122,7 +122,7 @@ import Testing
     #expect(Quality.psnr([(frame, decoded)]) > 40)
   }
 
-  @Test func picturesOfAnotherSizeAreRefused() throws {
+  @Test func framesOfAnotherSizeAreRefused() throws {
     let encoder = try VP8Encoder(
       size: VideoSize(width: 320, height: 180), framesPerSecond: 30, kilobitsPerSecond: 100)
     let frame = I420Frame(size: VideoSize(width: 160, height: 90))

@@ -21,7 +21,7 @@ private func candidateProbes(_ outputs: [Discovery.Output]) -> [Address] {
   outputs.sends.map(\.address)
 }
 
-/// What is put into a DHT, when, and under which tags.
+/// The records put into a DHT: when, and under which keys.
 struct DHTScheduleTests {
   @Test func tagsChangeDailyAndWithTheKey() {
     let tags = (day...day + 2).map { testKey.dhtTag(day: $0) }
@@ -35,10 +35,10 @@ struct DHTScheduleTests {
     var discovery = poster(1)
     let tags = discovery.dhtKeys(day: day).map(\.tag)
     #expect(tags == [day - 1, day, day + 1].map { testKey.dhtTag(day: $0) })
-    // Whose clock is a day ahead or behind leaves its announces at one of these places.
+    // A node whose clock is a day ahead or behind stores its records under one of these keys.
     for other in [day - 1, day, day + 1] {
-      var stranger = poster(2)
-      let left = stranger.takeDHTRecords(day: other, at: .zero)
+      var other = poster(2)
+      let left = other.takeDHTRecords(day: other, at: .zero)
       #expect(left.count == 1)
       #expect(left.allSatisfy { tags.contains($0.tag) })
     }
@@ -84,7 +84,7 @@ struct DHTScheduleTests {
     #expect(zip(counters, counters.dropFirst()).allSatisfy { $0 < $1 })
   }
 
-  @Test func aNewDayIsANewPlaceAtOnce() {
+  @Test func aNewDayHasANewKeyAtOnce() {
     var discovery = poster(1)
     _ = discovery.takeDHTRecords(day: day, at: .zero)
     #expect(discovery.takeDHTRecords(day: day, at: seconds(10)).isEmpty)
@@ -134,11 +134,11 @@ struct DHTScheduleTests {
   }
 }
 
-/// What is found in a DHT.
+/// Announcements found in a DHT.
 struct DHTRecordFoundTests {
   private let channel = testKey.keyID
 
-  @Test func whoIsFoundIsKnockedAtAndThenProvesItself() throws {
+  @Test func aPeerThatIsFoundIsProbedAndThenProvesItself() throws {
     var (a, b) = (poster(1), poster(2))
     let left = try #require(a.takeDHTRecords(day: day, at: .zero).first)
     let outputs = b.found(left.announcement, in: channel, at: seconds(0.1))
@@ -173,7 +173,7 @@ struct DHTRecordFoundTests {
     #expect(a.counters.ownAnnouncement == 1)
   }
 
-  @Test func whoIsLinkedIsNotKnockedAt() throws {
+  @Test func aLinkedPeerIsNotProbed() throws {
     var (a, b) = (poster(1), poster(2))
     let left = try #require(a.takeDHTRecords(day: day, at: .zero).first)
     let link = SessionLinkID(key: channel, peer: testIdentity(1).id)
@@ -261,7 +261,7 @@ struct DHTRecordFoundTests {
       _ = b.found(author.announcement(addresses: [testAddress(number)]), in: channel, at: now)
     }
     #expect(b.counters.learned == 390)
-    // The first ones are forgotten: they are told of again, the last ones are not.
+    // The first authors have been evicted and count as news again; the last ones do not.
     var (first, last) = (Author(10), Author(399))
     _ = b.found(first.announcement(addresses: [testAddress(10)]), in: channel, at: now)
     _ = b.found(last.announcement(addresses: [testAddress(399)]), in: channel, at: now)

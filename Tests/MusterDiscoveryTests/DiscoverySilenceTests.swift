@@ -43,8 +43,8 @@ struct DiscoverySilenceTests {
     #expect(echoes[0] == echoes[1])
   }
 
-  /// What is known of authors goes when a channel is closed: a former run's answer must not count
-  /// for more than the run that is here now.
+  /// Closing a channel discards what is known of its authors, so that an answer from before then
+  /// does not prove a later run.
   @Test func anAnswerFromBeforeAChannelWasLeftProvesNothing() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
     let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
@@ -100,7 +100,7 @@ struct DiscoverySilenceTests {
     #expect(b.receive(other.announcement(), from: testAddress(3), at: .zero).sends.count == 1)
   }
 
-  @Test func aFloodOfStrangersHoldsTheBudget() {
+  @Test func aFloodOfUnknownAuthorsExhaustsTheBudgetOnly() {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var sent = 0

@@ -17,7 +17,8 @@ private struct Apart {
   var renewsAfterHello = false
   /// Nothing passes from node to node.
   var isCut = false
-  /// Whom each node has sent to: only they come in (a NAT that filters by address and port).
+  /// The peers that each node has sent to; only their datagrams pass (a NAT with address and
+  /// port-dependent filtering, RFC 4787 section 5).
   private var holes: [Set<Int>]
   private(set) var found: [Set<Int>]
   /// Announces from node to node, let through or not.
@@ -118,7 +119,7 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[1], [0]])
   }
 
-  @Test func aRendezvousThatHasForgottenAllIsToldAgain() {
+  @Test func aRestartedRendezvousGetsNewRegistrations() {
     var apart = Apart(2)
     apart.begin(0)
     apart.run(for: .seconds(30))
@@ -140,7 +141,7 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[1], [0]])
   }
 
-  @Test func aWayThatOpensLateIsFoundSoon() {
+  @Test func aPathThatOpensLateIsFoundSoon() {
     var apart = Apart(2)
     apart.isCut = true
     for number in 0...1 { apart.begin(number) }
@@ -159,7 +160,7 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[1], [0]])
   }
 
-  @Test func nobodyIsKnockedAtForEver() {
+  @Test func probingEnds() {
     var apart = Apart(2)
     apart.begin(0)
     // The other one leaves an announce, and does not knock itself.

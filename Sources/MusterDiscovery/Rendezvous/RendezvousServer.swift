@@ -306,7 +306,7 @@ struct Source: Comparable, Sendable {
   }
 }
 
-/// Counts what a rendezvous received and rejected.
+/// Counts the datagrams that a rendezvous received, by outcome.
 public struct RendezvousCounters: Equatable, Sendable {
   /// Hellos answered with a cookie.
   public var hellos: UInt64 = 0

@@ -10,7 +10,7 @@ import MusterWire
 /// call has participants; messages fit into a datagram; work that is due ends. In a created
 /// channel nobody is anyone without the owner's word.
 struct ChannelTarget {
-  /// Who may write in the channel.
+  /// The kind of channel, which determines who may write in it.
   private enum Kind: Int {
     case open, created, ownerless
   }

@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// Who plays in the targets of the mesh, and where.
+/// The nodes and channel that the mesh targets use.
 enum Cast {
   static let key = ChannelKey.fromName("fuzz")
   static let own = identity(1)

@@ -12,9 +12,7 @@ struct Channel: Sendable {
   var startsCallAt: Instant?
   var callState = CallState.disconnected
   /// What is switched off in this channel only.
-  var muted: MemberFlags = []
-  /// The largest picture asked of those who come into the call.
-  var requested: RequestedResolution
+  var muted: MemberFlags
   /// When the last other participant went missing; nil while there is one, or nobody is missed.
   var lostOthersAt: Instant?
   /// What others said why this node is no member; each is told to people once.
@@ -25,6 +23,15 @@ struct Channel: Sendable {
     var flags = all.union(muted)
     if flags.contains(.audioMuted) { flags.remove(.speaking) }
     return flags
+  }
+
+  /// The video streams that this node announces here.
+  func streams(from all: [StreamOffer]) -> [StreamOffer] {
+    all.map { offer in
+      var offer = offer
+      if offer.id == .camera { offer.isMuted = muted.contains(.videoMuted) }
+      return offer
+    }
   }
 
   func deadline(graceAfterLoss: Duration) -> Instant? {

@@ -18,8 +18,8 @@ extension Node {
       return
     }
     switch PayloadKind(of: payload) {
-    case .rtp: receiveRTP(payload, over: link, at: now, &out)
-    case .rtcp: receiveRTCP(payload, over: link, at: now, &out)
+    case .rtp: perform(media.receiveRTP(payload, over: link, at: now), at: now, &out)
+    case .rtcp: perform(media.receiveRTCP(payload, over: link, at: now), at: now, &out)
     case .relay: receiveEnvelope(payload, over: link, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
@@ -28,17 +28,17 @@ extension Node {
     }
   }
 
-  /// Of requested resolutions in one payload the last one counts, of pings the first few: nothing
+  /// Of subscriptions to one stream in a payload the last one counts, of pings the first few: nothing
   /// makes a node work or answer a hundred times for one datagram.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, _ route: Route, at now: Instant,
     _ out: inout [Output]
   ) {
-    var requested: RequestedResolution?
+    var subscriptions = PeerTable<StreamID, Subscription>()
     var pings = 0
     for message in messages {
       switch message {
-      case .requested(let newest): requested = newest
+      case .subscribe(let newest): subscriptions[newest.stream] = newest
       case .ping:
         pings += 1
         if pings <= Self.pingsAtOnce { receive(message, over: link, at: now, &out) }
@@ -47,7 +47,9 @@ extension Node {
       default: receive(message, over: link, at: now, &out)
       }
     }
-    if let requested { receive(.requested(requested), over: link, at: now, &out) }
+    for (_, subscription) in subscriptions {
+      receive(.subscribe(subscription), over: link, at: now, &out)
+    }
   }
 
   private static let pingsAtOnce = 4
@@ -75,17 +77,8 @@ extension Node {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
-    case .requested(let requested):
-      let changed =
-        peers.update(link) { peer in
-          // Repeated with each ping: one that is left out is one that is late.
-          guard peer.requested != requested, peer.subscriptionBudget.take(at: now) else {
-            return false
-          }
-          peer.requested = requested
-          return true
-        } ?? false
-      if changed { selectLayers(at: now, &out) }
+    case .subscribe(let subscription):
+      perform(media.receive(subscription, from: link, at: now), at: now, &out)
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
     case .pong: break
     case .epochKey(let secret, let entry):
@@ -137,16 +130,14 @@ extension Node {
     if let due = peers[at: index].nextCheckAt, due <= now {
       checkStanding(of: link, at: now, &out)
     }
-    tickMedia(of: link, at: now, &out)
   }
 
-  /// Requested resolutions are repeated as often as pings, so that a lost one is only late.
+  /// Subscriptions are repeated as often as pings, so that a lost one is only late.
   mutating func dueRequests(ofPeerAt index: Int, at now: Instant) -> [Control]? {
-    guard let incoming = peers[at: index].incoming, peers[at: index].nextRequestAt <= now else {
-      return nil
-    }
+    let link = peers.keys[index]
+    guard media.isActive(link), peers[at: index].nextRequestAt <= now else { return nil }
     peers[at: index].nextRequestAt = now + configuration.pingInterval
-    return [.requested(incoming.requested)]
+    return media.subscriptions(over: link)
   }
 
   /// Whether the neighbour is still a member, and still one to have a link with.

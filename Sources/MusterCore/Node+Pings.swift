@@ -11,7 +11,7 @@ extension Node {
       let users = associations.peers.keys.filter {
         $0.peer == path.peer && self.path(of: $0) == path
       }
-      let inCall = users.filter { peers[$0]?.incoming != nil }
+      let inCall = users.filter { media.isActive($0) }
       guard let link = inCall.first ?? users.first else {
         links.paths.schedulePing(path, at: nil)
         continue
@@ -48,8 +48,8 @@ extension Node {
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
     links.paths.receivePong(path, sentAt: sentAt, at: now)
     guard let roundTrip = links.paths.roundTrip(path) else { return }
-    for index in 0..<peers.count where peers.keys[index].peer == path.peer {
-      peers[at: index].incoming?.video.setRoundTrip(roundTrip)
+    for link in peers.keys where link.peer == path.peer {
+      media.setRoundTrip(roundTrip, of: link)
     }
   }
 }

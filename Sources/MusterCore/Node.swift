@@ -14,8 +14,10 @@ public struct Node: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
-    /// The largest picture asked of others.
+    /// The largest resolution requested of others, for each of their streams.
     public var requested = RequestedResolution.best
+    /// What is switched off in every channel that the node joins: `audioMuted`, `videoMuted`.
+    public var muted: MemberFlags = []
     /// Between the pings that measure the way to a participant of the same call, and to others.
     public var pingInterval = Duration.seconds(1)
     public var idlePingInterval = Duration.seconds(15)
@@ -42,14 +44,15 @@ public struct Node: Sendable {
     /// To the multicast groups and broadcast addresses of every interface.
     case broadcast([UInt8])
     case event(NodeEvent, in: ChannelID)
-    /// Exactly these layers are wanted from the encoder, smallest first; none: stop.
-    case encode(layers: [Int])
-    case encodeKeyframe(layer: Int)
-    /// Show this picture, but not before `delay` has passed.
-    case show(ReceivedFrame, from: LinkID, delay: Duration)
+    /// Encode exactly these layers of a stream, smallest first; none: stop.
+    case encode(StreamID, layers: [Int])
+    /// Make the next frame of a layer a keyframe.
+    case encodeKeyframe(StreamID, layer: Int)
+    /// Show this frame, but not before `delay` has passed.
+    case show(ReceivedFrame, from: LinkID, stream: StreamID, delay: Duration)
     case play(ReceivedAudio, from: LinkID)
-    /// Nothing more will come from this member in this call.
-    case mediaEnded(LinkID)
+    /// The member has withdrawn a stream; nil: it has left the call, or this node has.
+    case mediaEnded(LinkID, stream: StreamID?)
     /// Remember this signed entry, or this key, for later processes; forget those entries.
     case keep(entry: [UInt8], id: EntryID, in: ChannelID)
     case forget([EntryID], in: ChannelID)
@@ -71,7 +74,7 @@ public struct Node: Sendable {
   /// While this node keeps announces for others.
   var server: RendezvousServer?
   var entropy: Entropy
-  var localMedia: LocalMedia
+  var media: MediaSessions
   var prng: PRNG
   /// Milliseconds from boot time to wall time.
   var wallOffset: Int64 = 0
@@ -90,8 +93,10 @@ public struct Node: Sendable {
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
-    localMedia = LocalMedia(prng: &prng)
-    localMedia.set(.declinesRelaying, to: !configuration.relays)
+    media = MediaSessions(
+      requesting: configuration.requested, reportInterval: configuration.reportInterval,
+      prng: &prng)
+    media.local.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()
   }
@@ -107,14 +112,16 @@ public struct Node: Sendable {
   /// The next time `tick` has work, and so the host must call it.
   public var deadline: Instant? {
     var next = soonest(discovery.deadline, soonest(links.deadline, server?.deadline))
-    next = soonest(next, localMedia.deadline)
+    next = soonest(next, media.deadline)
     for index in 0..<channels.count {
       let grace = configuration.reconnectLimit
       next = soonest(next, channels[at: index].deadline(graceAfterLoss: grace))
     }
     next = soonest(next, soonest(associations.deadline, relaying.deadline))
     next = soonest(next, links.paths.deadline)
-    for index in 0..<peers.count { next = soonest(next, peers[at: index].deadline) }
+    for index in 0..<peers.count {
+      next = soonest(next, peers[at: index].deadline(isInCall: media.isActive(peers.keys[index])))
+    }
     return next
   }
 
@@ -125,7 +132,7 @@ public struct Node: Sendable {
     perform(discovery.tick(at: now), at: now, &out)
     perform(links.tick(at: now), at: now, &out)
     server?.tick(at: now)
-    for layer in localMedia.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
+    perform(media.tick(at: now), at: now, &out)
     for channel in channels.keys { tick(channel: channel, at: now, &out) }
     pingDuePaths(at: now, &out)
     for link in peers.keys { tick(peer: link, at: now, &out) }

@@ -70,8 +70,8 @@ struct CoreWorld {
           node: node,
           address: Address(host: .v4(0x0A00_0001 + UInt32(index)), port: 4000),
           source: SyntheticSource(sender: UInt8(index), run: 1, layers: 1)))
-      let layers = hosts[index].source.layers
-      call(index) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
+      let offers = hosts[index].source.offers
+      call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
     }
   }
 
@@ -159,9 +159,10 @@ struct CoreWorld {
         for other in hosts.indices where other != index {
           send(datagram, from: index, to: hosts[other].address)
         }
-      case .encode(let layers): hosts[index].source.encode(layers)
-      case .encodeKeyframe(let layer): hosts[index].source.requestKeyframe(layer)
-      case .show(_, let link, _):
+      case .encode(let stream, let layers): hosts[index].source.encode(layers, of: stream)
+      case .encodeKeyframe(let stream, let layer):
+        hosts[index].source.requestKeyframe(layer, of: stream)
+      case .show(_, let link, _, _):
         hosts[index].shown[link] = (hosts[index].shown[link] ?? 0) + 1
       default: break
       }

@@ -37,8 +37,8 @@ struct DHTScheduleTests {
     #expect(tags == [day - 1, day, day + 1].map { testKey.dhtTag(day: $0) })
     // A node whose clock is a day ahead or behind stores its records under one of these keys.
     for other in [day - 1, day, day + 1] {
-      var other = poster(2)
-      let left = other.takeDHTRecords(day: other, at: .zero)
+      var peer = poster(2)
+      let left = peer.takeDHTRecords(day: other, at: .zero)
       #expect(left.count == 1)
       #expect(left.allSatisfy { tags.contains($0.tag) })
     }

@@ -3,7 +3,7 @@ import MusterChannel
 import MusterWire
 
 /// One channel that the node is in.
-struct Channel: Sendable {
+struct Channel: HasDeadline, Sendable {
   let name: String
   let genesis: SignedGenesis?
   var state: ChannelState
@@ -15,6 +15,8 @@ struct Channel: Sendable {
   var muted: MemberFlags
   /// When the last other participant went missing; nil while there is one, or nobody is missed.
   var lostOthersAt: Instant?
+  /// For how long a participant that lost all others counts as reconnecting.
+  let reconnectLimit: Duration
   /// What others said why this node is no member; each is told to people once.
   var refusals: [Refusal] = []
 
@@ -34,8 +36,8 @@ struct Channel: Sendable {
     }
   }
 
-  func deadline(graceAfterLoss: Duration) -> Instant? {
+  var deadline: Instant? {
     soonest(
-      soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + graceAfterLoss })
+      soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + reconnectLimit })
   }
 }

@@ -4,7 +4,7 @@ import MusterWire
 
 /// The media of one link: what the peer requests for as long as the link is up, and audio and video
 /// of both directions while both nodes are in the call.
-struct MediaSession: Sendable {
+struct MediaSession: HasDeadline, Sendable {
   /// When the link came up: first frames are timed from here.
   let upSince: Instant
   /// As the link measures it; nil before the first answer.
@@ -53,6 +53,8 @@ struct CallMedia: Sendable {
   var offers: [StreamOffer] = []
   /// What this node requests of each of them, by the stream's index.
   var wanted: [RequestedResolution]
+  /// When the subscriptions are next repeated.
+  var nextRequestAt: Instant
   /// From capture until the audio leaves the loudspeaker, by the peer's clock; nil while unknown.
   var audioDelay: Duration?
   /// Opus packets received, and their payload bytes.
@@ -71,6 +73,7 @@ struct CallMedia: Sendable {
       firstSequence: UInt16(truncatingIfNeeded: prng.next()), historyCapacity: 0)
     nextSenderReport = now
     self.wanted = wanted
+    nextRequestAt = now
     nextReceiverReport = now + Self.firstReceiverReport
   }
 
@@ -82,7 +85,7 @@ struct CallMedia: Sendable {
   func offer(of stream: StreamID) -> StreamOffer? { offers.first { $0.id == stream } }
 
   var deadline: Instant? {
-    soonest(incoming.deadline, min(nextSenderReport, nextReceiverReport))
+    soonest(incoming.deadline, min(nextRequestAt, min(nextSenderReport, nextReceiverReport)))
   }
 }
 

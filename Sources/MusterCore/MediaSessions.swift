@@ -18,27 +18,27 @@ struct MediaSessions: Sendable {
 
   var local: LocalMedia
   /// `Limits.links` at most: one per link that is up.
-  var sessions = PeerTable<LinkID, MediaSession>()
+  var sessions = DeadlineTable<LinkID, MediaSession>()
   /// What is requested of those who come into a channel's call, by the stream's index; what the
   /// configuration says where nothing stands. `Limits.channels` at most.
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
   private let defaultRequest: RequestedResolution
   let reportInterval: Duration
+  private let requestInterval: Duration
   private var prng: PRNG
 
-  init(requesting resolution: RequestedResolution, reportInterval: Duration, prng: inout PRNG) {
-    defaultRequest = resolution
-    self.reportInterval = reportInterval
+  init(_ configuration: Node.Configuration, prng: inout PRNG) {
+    defaultRequest = configuration.requested
+    reportInterval = configuration.reportInterval
+    requestInterval = configuration.pingInterval
     local = LocalMedia(prng: &prng)
     self.prng = PRNG(seed: prng.next())
   }
 
   // MARK: Links and calls
 
-  /// `roundTrip` of the path in use, where it is measured already.
-  mutating func linkUp(_ link: LinkID, roundTrip: Duration?, at now: Instant) {
+  mutating func linkUp(_ link: LinkID, at now: Instant) {
     sessions[link] = MediaSession(upSince: now)
-    sessions[link]?.roundTrip = roundTrip
   }
 
   mutating func linkDown(_ link: LinkID, at now: Instant) -> [Output] {
@@ -142,27 +142,32 @@ struct MediaSessions: Sendable {
     return out
   }
 
-  /// Repeated with every ping, so that a lost subscription is only a late one.
-  func subscriptions(over link: LinkID) -> [Control] {
-    guard let index = sessions.index(of: link) else { return [] }
-    return sessions[at: index].call?.subscriptions ?? []
+  /// Subscriptions are repeated as often as pings, so that a lost one is only late.
+  mutating func dueSubscriptions(over link: LinkID, at now: Instant) -> [Control] {
+    guard let index = sessions.index(of: link), let call = sessions[at: index].call,
+      call.nextRequestAt <= now
+    else { return [] }
+    sessions[at: index].call?.nextRequestAt = now + requestInterval
+    return call.subscriptions
   }
 
   // MARK: Time
 
-  var deadline: Instant? {
-    var next = local.streams.deadline
-    for index in 0..<sessions.count { next = soonest(next, sessions[at: index].deadline) }
-    return next
-  }
+  var deadline: Instant? { soonest(local.streams.deadline, sessions.deadline) }
 
-  /// Keyframes, repeated requests and reports that are due.
+  /// Has the sessions that changed say when they next have work.
+  mutating func refreshDeadlines() { sessions.refresh() }
+
+  /// Keyframes, subscriptions, repeated requests and reports that are due.
   mutating func tick(at now: Instant) -> [Output] {
     var out = local.streams.dueKeyframes(at: now).map { due in
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))
     }
     for index in 0..<sessions.count {
       guard let due = sessions[at: index].deadline, due <= now else { continue }
+      let link = sessions.keys[index]
+      let subscriptions = dueSubscriptions(over: link, at: now)
+      if !subscriptions.isEmpty { out.append(.control(subscriptions, over: link)) }
       tick(sessionAt: index, at: now, &out)
     }
     return out

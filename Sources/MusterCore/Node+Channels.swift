@@ -17,7 +17,7 @@ extension Node {
     var out: [Output] = []
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
-      muted: configuration.muted)
+      muted: configuration.muted, reconnectLimit: configuration.reconnectLimit)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
     perform(keyring.open(id, setup.keys), at: now, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }

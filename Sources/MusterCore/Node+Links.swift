@@ -135,7 +135,7 @@ extension Node {
     guard let bootID = peers[link]?.bootID else { return }
     let announced = channels[link.channel]?.state.member(link.peer)?.bootID
     _ = peers.update(link) { $0.announcedBootID = announced }
-    media.linkUp(link, roundTrip: roundTrip(of: link), at: now)
+    media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)
     _ = channels.update(link.channel) { $0.refusals = [] }
     out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: link.channel))

@@ -58,9 +58,8 @@ extension Node {
         continue
       }
       if !media.isActive(link) {
+        if let roundTrip = roundTrip(of: link) { media.setRoundTrip(roundTrip, of: link) }
         perform(media.begin(link, at: now), at: now, &out)
-        let next = now + configuration.pingInterval
-        _ = peers.update(link) { $0.nextRequestAt = next }
         pingSoon(link, at: now)
       }
       let outputs = media.update(

@@ -28,8 +28,8 @@ extension Node {
     }
   }
 
-  /// Of subscriptions to one stream in a payload the last one counts, of pings the first few: nothing
-  /// makes a node work or answer a hundred times for one datagram.
+  /// Of subscriptions to one stream in a payload the last one counts, of pings the first few:
+  /// nothing makes a node work or answer a hundred times for one datagram.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, _ route: Route, at now: Instant,
     _ out: inout [Output]
@@ -120,24 +120,13 @@ extension Node {
 
   // MARK: Time
 
-  /// Repeats requests, checks the peer's standing and reports where something is due.
+  /// Offers the key and checks the peer's standing where that is due.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
     if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }
-    if let messages = dueRequests(ofPeerAt: index, at: now) {
-      send(messages, over: link, at: now, &out)
-    }
     if let due = peers[at: index].nextCheckAt, due <= now {
       checkStanding(of: link, at: now, &out)
     }
-  }
-
-  /// Subscriptions are repeated as often as pings, so that a lost one is only late.
-  mutating func dueRequests(ofPeerAt index: Int, at now: Instant) -> [Control]? {
-    let link = peers.keys[index]
-    guard media.isActive(link), peers[at: index].nextRequestAt <= now else { return nil }
-    peers[at: index].nextRequestAt = now + configuration.pingInterval
-    return media.subscriptions(over: link)
   }
 
   /// Whether the neighbour is still a member, and still one to have a link with.

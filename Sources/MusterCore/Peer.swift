@@ -2,15 +2,13 @@ import MusterBase
 import MusterWire
 
 /// What this node keeps about one association in use, except for its media.
-struct Peer: Sendable {
+struct Peer: HasDeadline, Sendable {
   /// The key of the session link in use.
   var key: KeyID
   let bootID: UInt64
   let upSince: Instant
   /// The run that the peer's presence named when the link came up: it may lag behind.
   var announcedBootID: UInt64?
-  /// When the subscriptions are next repeated while in a call.
-  var nextRequestAt: Instant
   /// When the channel's key is offered again; nil once the peer is known to have it.
   var nextKeyAt: Instant?
   /// When the peer's standing in the channel is next checked.
@@ -24,12 +22,8 @@ struct Peer: Sendable {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince
-    nextRequestAt = upSince
     nextCheckAt = upSince + Self.checkInterval
   }
 
-  /// `isInCall`: only then are there subscriptions to repeat.
-  func deadline(isInCall: Bool) -> Instant? {
-    soonest(isInCall ? nextRequestAt : nil, soonest(nextKeyAt, nextCheckAt))
-  }
+  var deadline: Instant? { soonest(nextKeyAt, nextCheckAt) }
 }

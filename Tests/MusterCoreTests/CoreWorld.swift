@@ -87,6 +87,33 @@ struct CoreWorld {
     }
   }
 
+  /// A new process on one of the hosts: same identity and address, nothing remembered.
+  mutating func restart(_ index: Int) {
+    var configuration = Node.Configuration()
+    configuration.name = "\(Marker.text) \(index)"
+    let run = prng.next()
+    var node = Node(
+      identity: hosts[index].node.identity, entropy: .seeded(run), seed: run,
+      configuration: configuration)
+    node.setWallClock(millisecondsSince1970: 1_700_000_000_000, at: now)
+    hosts[index].node = node
+    hosts[index].source = SyntheticSource(sender: UInt8(index), run: 2, layers: 1)
+    let layers = hosts[index].source.layers
+    call(index) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
+  }
+
+  /// One node enters the channel and its call.
+  mutating func joinAlone(_ index: Int, _ name: String, _ key: ChannelKey) {
+    call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
+  }
+
+  /// Where one's link to another leads; nil through a relay, and without a link.
+  func address(from index: Int, to other: Int, in channel: ChannelID) -> Address? {
+    hosts[index].node.statistics().first {
+      $0.link == LinkID(channel: channel, peer: id(other))
+    }?.address
+  }
+
   /// The neighbour through whom one's link to another leads.
   func relay(from index: Int, to other: Int, in channel: ChannelID) -> NodeID? {
     hosts[index].node.statistics().first {

@@ -38,7 +38,7 @@ extension Samples {
 
   mutating func presence() -> Presence {
     Presence(
-      bootID: u64(), flags: MemberFlags(rawValue: u16() & 0xBE), name: name(),
+      bootID: u64(), flags: MemberFlags(rawValue: u16() & 0x3BE), name: name(),
       call: bit() ? Participation(id: call(), joined: u64()) : nil,
       streams: StreamID.all.filter { _ in bit() }.map { offer(of: $0) })
   }

@@ -15,6 +15,8 @@ public struct PathTable: Sendable {
   public static let capacity = 4 * Limits.links
 
   private var paths = PeerTable<PathID, Path>()
+  /// When the next ping is due.
+  public private(set) var deadline: Instant?
 
   init() {}
 
@@ -67,18 +69,12 @@ public struct PathTable: Sendable {
   /// A link stops using `id`.
   mutating func leave(_ id: PathID, at now: Instant) {
     _ = paths.update(id) { $0.end(at: now) }
+    deadline = nextPing
   }
 
   // MARK: Probing
 
-  /// When the next ping is due; nil if none is.
-  public var deadline: Instant? {
-    var next: Instant?
-    for index in 0..<paths.count { next = soonest(next, paths[at: index].nextPingAt) }
-    return next
-  }
-
-  /// The paths in use whose round trip is due to be measured.
+  /// The paths in use whose round trip is to be measured now.
   public func duePings(at now: Instant) -> [PathID] {
     var due: [PathID] = []
     for index in 0..<paths.count where paths[at: index].nextPingAt.map({ $0 <= now }) ?? false {
@@ -90,6 +86,13 @@ public struct PathTable: Sendable {
   /// Schedules the next ping of a path; nil if no association uses it.
   public mutating func schedulePing(_ id: PathID, at due: Instant?) {
     _ = paths.update(id) { $0.nextPingAt = due }
+    deadline = nextPing
+  }
+
+  private var nextPing: Instant? {
+    var next: Instant?
+    for index in 0..<paths.count { next = soonest(next, paths[at: index].nextPingAt) }
+    return next
   }
 
   /// Records the answer to a ping sent at `sentAt`, which arrived over `id`. It is a sample only if
@@ -145,6 +148,7 @@ public struct PathTable: Sendable {
         found.append("pings of an unused path, to \(id.peer) over \(id.route)")
       }
     }
+    if deadline != nextPing { found.append("pings of paths are due at another time") }
     if paths.count > Self.capacity { found.append("\(paths.count) paths") }
     return found
   }

@@ -28,7 +28,8 @@ public struct Presence: Equatable, Sendable {
   }
 
   private static let knownFlags: MemberFlags = [
-    .audioMuted, .videoMuted, .speaking, .sharing, .left, .audio,
+    .audioMuted, .videoMuted, .speaking, .sharing, .left, .audio, .declinesRelaying,
+    .relaysMuch,
   ]
   private static let hasCall: UInt16 = 1 << 15
 

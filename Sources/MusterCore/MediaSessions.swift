@@ -5,8 +5,8 @@ import MusterWire
 /// The media of one node: its own sources, and a session for every link.
 ///
 /// Methods return what is to be done, in order. The beginning and the end of sessions is here;
-/// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of others,
-/// `+Reports` RTCP and statistics.
+/// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of
+/// others, `+Reports` RTCP and statistics.
 struct MediaSessions: Sendable {
   enum Output: Equatable {
     /// Seal these bytes, one after the other, as one payload of the link.

@@ -8,11 +8,11 @@ import MusterWire
 
 /// One node as a value: discovery, links, channels and media put together.
 ///
-/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the time,
-/// and carry out the `Output` that every method returns. The node only routes between its parts,
-/// which own their state and return outputs: `Discovery`, `LinkEngine` with its paths, `Keyring`,
-/// `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. Its methods are of
-/// four families:
+/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the
+/// time, and carry out the `Output` that every method returns. The node only routes between its
+/// parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its paths,
+/// `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. Its
+/// methods are of four families:
 ///
 /// - getters, such as `members(of:)`, `statistics()` and `wake`;
 /// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's addresses,

@@ -41,8 +41,8 @@ public struct VideoPacketizer: Sendable {
   /// Whether an enhancement frame since the latest base-layer frame can be a reference.
   private var hasEnhancementReference = false
 
-  /// The counters start at random values from `seed`, as RFC 7741 section 4.2 recommends, so that no
-  /// receiver relies on zero.
+  /// The counters start at random values from `seed`, as RFC 7741 section 4.2 recommends, so that
+  /// no receiver relies on zero.
   public init(layer: Int, seed: UInt64) {
     self.layer = layer
     var random = PRNG(seed: seed)
@@ -87,9 +87,9 @@ public struct VideoPacketizer: Sendable {
       keyIndex: keyIndex)
   }
 
-  /// The fewest parts that fit. All have the same size but the last, which is shorter by fewer bytes
-  /// than there are parts: equal datagrams can leave in one segmented send (UDP_SEGMENT), and a very
-  /// short last packet would be lost as easily as a full one.
+  /// The fewest parts that fit. All have the same size but the last, which is shorter by fewer
+  /// bytes than there are parts: equal datagrams can leave in one segmented send (UDP_SEGMENT), and
+  /// a very short last packet would be lost as easily as a full one.
   private static func parts(of count: Int) -> [Range<Int>] {
     let parts = (count + dataBytes - 1) / dataBytes
     let size = (count + parts - 1) / parts

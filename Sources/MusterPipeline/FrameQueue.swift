@@ -43,7 +43,8 @@ package struct QueueLevel: Equatable, Sendable {
 /// together with frames that refer to them. Where only base layers are left, the stream that waits
 /// longest loses everything up to its next keyframe; `add` then says so, and the producer asks for
 /// one. Control elements have no limit of their own, but two of one key without media of that key
-/// between them become one, so that there are never more than media elements and keys. Order is kept.
+/// between them become one, so that there are never more than media elements and keys. Order is
+/// kept.
 package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Sendable {
   package typealias Media = QueuedMedia<Key>
 
@@ -191,8 +192,8 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     return dropToKeyframe(&contents)
   }
 
-  /// Drops a frame above the base layer, and what follows it in its stream at its layer or above, up
-  /// to the next frame of the base layer.
+  /// Drops a frame above the base layer, and what follows it in its stream at its layer or above,
+  /// up to the next frame of the base layer.
   private static func dropDependents(
     from index: Int, of key: Key, layer: Int, _ contents: inout Contents
   ) {

@@ -53,9 +53,9 @@ public final class StoreWriter: Sendable {
 
   /// Writes `changes` in the order of the calls; never blocks.
   ///
-  /// `completion` is called once: on the writer's queue and in the order of the calls, with nil when
-  /// the changes are on the disk or with the error that kept them from it; or, when they are shed, at
-  /// once on the caller's thread.
+  /// `completion` is called once: on the writer's queue and in the order of the calls, with nil
+  /// when the changes are on the disk or with the error that kept them from it; or, when they are
+  /// shed, at once on the caller's thread.
   public func write(
     _ changes: [Store.Change], completion: @escaping @Sendable (MusterError?) -> Void = { _ in }
   ) {

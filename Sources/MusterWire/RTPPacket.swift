@@ -21,8 +21,8 @@ public enum PayloadType {
   }
 }
 
-/// The SSRCs that one node uses towards another: the base for audio, the numbers after it for video,
-/// modulo 2^32.
+/// The SSRCs that one node uses towards another: the base for audio, the numbers after it for
+/// video, modulo 2^32.
 public struct SSRCPlan: Equatable, Sendable {
   /// The SSRC of the audio, and of RTCP feedback. Random for every link and every call.
   public let base: UInt32

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct TestPatternTests {
   private func time(_ index: Int) -> Instant {
-    // Whole 100 us, which is what the pattern keeps.
+    // Multiples of 100 us, the pattern's resolution.
     Instant(nanoseconds: 987_654_321_000_000 / 100_000 * 100_000 + Int64(index) * 33_300_000)
   }
 

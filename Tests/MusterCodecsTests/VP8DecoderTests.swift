@@ -55,7 +55,7 @@ import Testing
     let decoder = try VP8Decoder()
     for _ in 0..<300 {
       var frame = frames[random.below(frames.count)]
-      // The size stays, else most of the time goes into clearing memory.
+      // The size is kept; otherwise most of the time would go into clearing memory.
       for _ in 0..<(1 + random.below(20)) {
         let position = random.below(frame.count)
         if !(3..<10).contains(position) { frame[position] = UInt8(random.below(256)) }

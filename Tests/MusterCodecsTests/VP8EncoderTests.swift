@@ -3,7 +3,7 @@ import MusterCodecs
 import Testing
 
 @Suite struct VP8EncoderTests {
-  /// Encodes pictures one after another, in a loop, at 25 a second.
+  /// Encodes frames in a loop, at 25 per second.
   private func encode(
     _ frames: [I420Frame], count: Int, kilobits: Int, keyframesAt: [Int] = []
   ) throws -> [(index: Int, image: I420Frame, frame: EncodedVP8)] {
@@ -54,7 +54,7 @@ import Testing
       if index < 100 { bytes[0] += frame.data.count }
       if index >= 150 { bytes[1] += frame.data.count }
     }
-    // Per frame, the second part has a third of the bits, and is half as long again.
+    // The second part has a third of the bits per frame and 1.5 times the frames.
     #expect(Double(bytes[1]) / 1.5 < 0.5 * Double(bytes[0]))
   }
 
@@ -97,7 +97,7 @@ import Testing
     var hasJoined = false
     for (index, _, frame) in encoded {
       let image = try #require(try whole.decode(frame.data))
-      // Only base frames at first; everything from some base frame on.
+      // Base frames only at first; all layers from some base frame on.
       if index >= 40, frame.temporalLayer == 0 { hasJoined = true }
       if !hasJoined, frame.temporalLayer > 0 { continue }
       let kept = try #require(try part.decode(frame.data))

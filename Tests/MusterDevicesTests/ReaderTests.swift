@@ -62,7 +62,7 @@ import Testing
     for round in 0..<300 {
       var bytes = [ivf, y4m, wav][round % 3]
       for _ in 0..<random.below(8) {
-        // Mostly in the header, where it hurts.
+        // Mostly in the header, which controls parsing.
         let index = random.below(random.chance(0.8) ? 60 : bytes.count)
         bytes[index] = UInt8(random.below(256))
       }

@@ -11,12 +11,12 @@ private func poster(_ number: UInt64, bootID: UInt64 = 1, at now: Instant = .zer
   var discovery = testDiscovery(number, bootID: bootID)
   _ = discovery.setOwnAddresses([testAddress(Int(number))], at: now)
   _ = discovery.open(testKey, at: now)
-  // Past the first announces to the LAN, so that what comes later is about others.
+  // After the first announcements to the LAN, so that later output concerns other nodes.
   _ = discovery.tick(at: now)
   return discovery
 }
 
-/// The datagrams that one node has for others, because of something that it found.
+/// The unicast datagrams that a node sends because of a record that it found.
 private func candidateProbes(_ outputs: [Discovery.Output]) -> [Address] {
   outputs.sends.map(\.address)
 }
@@ -77,7 +77,7 @@ struct DHTScheduleTests {
         counters.append(openedAnnouncement(record.announcement)?.counter ?? 0)
       }
     }
-    // Twice soon, then every five minutes give or take a fifth.
+    // Twice early on, then every five minutes, ±20 %.
     #expect((12...18).contains(times.count))
     #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 <= .seconds(361) })
     #expect(times.dropFirst(3).allSatisfy { $0 >= seconds(240) })
@@ -179,7 +179,7 @@ struct DHTRecordFoundTests {
     let link = SessionLinkID(key: channel, peer: testIdentity(1).id)
     b.setLinked([(link, testAddress(1))])
     #expect(candidateProbes(b.found(left.announcement, in: channel, at: .zero)).isEmpty)
-    // Once it is no longer, the same announce leads to it.
+    // After the link has gone, the same announcement counts again.
     b.setLinked([])
     #expect(
       candidateProbes(b.found(left.announcement, in: channel, at: seconds(1))) == [testAddress(1)])
@@ -191,13 +191,13 @@ struct DHTRecordFoundTests {
     let first = author.announcement(addresses: [testAddress(1)])
     let second = author.announcement(addresses: [testAddress(7)])
     #expect(candidateProbes(b.found(second, in: channel, at: .zero)) == [testAddress(7)])
-    // Neither the one before nor the same again, even when the member may be knocked at anew.
+    // Neither an older announcement nor the same one counts, even when the member is probed again.
     for old in [first, second] {
       drive(&b, until: seconds(60)) { _, _ in }
       #expect(candidateProbes(b.found(old, in: channel, at: seconds(60))).isEmpty)
     }
     #expect(b.counters.replayed == 2)
-    // Another boot counts from its own beginning.
+    // Another boot has counters of its own.
     var later = Author(1, bootID: 2)
     let moved = later.announcement(addresses: [testAddress(8)])
     #expect(candidateProbes(b.found(moved, in: channel, at: seconds(60))).contains(testAddress(8)))
@@ -247,7 +247,7 @@ struct DHTRecordFoundTests {
     #expect(b.counters.malformed == 640)
     #expect(b.counters.unread == 9_360)
     #expect(candidateProbes(b.found(left.announcement, in: channel, at: .zero)).isEmpty)
-    // A second later some are read again.
+    // After a second the budget admits some again.
     #expect(
       candidateProbes(b.found(left.announcement, in: channel, at: seconds(1))) == [testAddress(1)])
   }

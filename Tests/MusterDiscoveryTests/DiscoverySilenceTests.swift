@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// Replays, floods, forgeries and noise: what gets no answer, and how much of one at most.
+/// Replays, floods, forgeries and noise: they get no answer, or at most a bounded one.
 struct DiscoverySilenceTests {
   @Test func aReplayGetsNoAnswerWhereverItComesFrom() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
@@ -39,7 +39,7 @@ struct DiscoverySilenceTests {
       let answers = a.receive(challenge.datagram, from: testAddress(2), at: now)
       #expect(answers.sends.count == 1)
     }
-    // Both within one slot of the challenger's.
+    // Both within one time slot of the challenger.
     #expect(echoes[0] == echoes[1])
   }
 
@@ -236,7 +236,7 @@ struct DiscoverySilenceTests {
   }
 }
 
-/// Which challenges are answered.
+/// The answers to challenges.
 struct ChallengeAnswerTests {
   private func challenge(
     _ target: UInt64, bootID: UInt64 = 1, counter: UInt64 = 1, echo: UInt8 = 7

@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// A rendezvous, and people who write to it by hand.
+/// A rendezvous, and clients that build their datagrams directly.
 private struct Meeting {
   var server = RendezvousServer(entropy: .seeded(1))
   var now = seconds(10)
@@ -72,7 +72,7 @@ struct RendezvousServerTests {
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
     meeting.now = meeting.now + .seconds(4)
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b, a])
-    // Not twice for the same price.
+    // A registration cannot be replayed for a second answer.
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
   }
 

@@ -41,9 +41,9 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
 int muster_join_group(int fd, int family, const void *group_addr_bytes, unsigned interface_index);
 
 /// Sends on interface `interface_index` (0: by routing) with the given source address (null: chosen
-/// by the kernel). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order. With `segment_bytes`
-/// above 0 the kernel splits `data` into datagrams of that size, the last one shorter (UDP_SEGMENT,
-/// udp(7)); at most 64 of them.
+/// by the kernel). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order. With
+/// `segment_bytes` above 0 the kernel splits `data` into datagrams of that size, the last one
+/// shorter (UDP_SEGMENT, udp(7)); at most 64 of them.
 int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned short port,
                     unsigned interface_index, const void *source_addr_bytes_or_null,
                     const void *data, unsigned length, unsigned short segment_bytes);

@@ -116,7 +116,8 @@ struct Link: Sendable {
   /// The result of opening a transport packet.
   enum Opened {
     case unknown, expired, forged, replayed
-    /// `isElsewhere`: it has the highest counter of the current session and came over another route.
+    /// `isElsewhere`: it has the highest counter of the current session and came over another
+    /// route.
     case payload([UInt8], Slot, isElsewhere: Bool)
   }
 

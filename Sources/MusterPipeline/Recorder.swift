@@ -14,7 +14,7 @@ package final class Recorder: Sendable {
     case ended(File)
   }
 
-  /// What has a file of its own.
+  /// The source of one recording file.
   private enum File: Equatable {
     case video(MemberStream)
     case audio(LinkID)
@@ -81,7 +81,7 @@ package final class Recorder: Sendable {
     WorkerThread("muster-record") { self.run(failed) }
   }
 
-  /// What is queued is still written.
+  /// Ends the recording once the queued input has been written.
   package func stop() { inputs.close() }
 
   /// Frames, sound and ends of media that wait for the disk.

@@ -41,7 +41,8 @@ import Testing
   #expect(isEstablished)
   let control = try Document.bytes("control-subscribe-ping")
   let second = engine.receive(
-    dataDatagram(control, to: index, counter: 1, key: key), from: .direct(cast.annaAddress), at: .zero)
+    dataDatagram(control, to: index, counter: 1, key: key), from: .direct(cast.annaAddress),
+    at: .zero)
   guard case .delivered(_, control, _, _)? = second.first, second.count == 1 else {
     Issue.record("\(second)")
     return

@@ -56,7 +56,7 @@ public struct RendezvousServer: Sendable {
   private var budgets = PeerTable<Source, Budget>()
   private var commonBudget = TokenBucket(capacity: 2000, perSecond: 2000)
   private var sweepAt: Instant?
-  /// What was received and rejected, since the start.
+  /// Counts of received and rejected datagrams since the start.
   public private(set) var counters = RendezvousCounters()
 
   /// An empty rendezvous with a cookie secret from `entropy`.

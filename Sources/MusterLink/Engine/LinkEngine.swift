@@ -64,7 +64,7 @@ public struct LinkEngine: Sendable {
   var budgetWithoutCookie: TokenBucket
   var budgetWithCookie: TokenBucket
 
-  /// What was rejected and sent, since the start.
+  /// Counts of rejected and sent datagrams since the start.
   public internal(set) var counters = LinkCounters()
   var answeredInitiations = AnsweredInitiations()
   /// When `tick` next may have work. It can be a little early, so that it need not be recomputed

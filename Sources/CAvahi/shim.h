@@ -1,6 +1,6 @@
 #pragma once
 
-// DNS-SD by way of the Avahi daemon, on a thread of the library's own.
+// DNS-SD through the Avahi daemon, with its client's event loop on a thread of the library.
 #include <avahi-client/client.h>
 #include <avahi-client/lookup.h>
 #include <avahi-client/publish.h>

@@ -1,5 +1,5 @@
 #pragma once
 
-// Ports mapped by gateways that speak UPnP.
+// Port mapping by UPnP Internet Gateway Devices.
 #include <miniupnpc/miniupnpc.h>
 #include <miniupnpc/upnpcommands.h>

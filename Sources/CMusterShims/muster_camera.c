@@ -26,10 +26,10 @@ static int query(int fd, struct v4l2_capability *capability) {
 }
 
 int muster_camera_open(const char *path) {
-  // Non-blocking: the wait is a poll that can be woken.
+  // Non-blocking: waiting is a poll, which the wake descriptor can end.
   int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -errno;
-  // Asked without libv4l2, which writes to standard error when something is not a camera.
+  // Queried without libv4l2, which prints to standard error for devices that are not cameras.
   struct v4l2_capability capability;
   int error = query(fd, &capability);
   unsigned can = (capability.capabilities & V4L2_CAP_DEVICE_CAPS) ? capability.device_caps
@@ -38,7 +38,7 @@ int muster_camera_open(const char *path) {
     close(fd);
     return error != 0 ? error : -ENODEV;
   }
-  // Where libv4l2 declines, its calls pass straight through to the driver.
+  // If libv4l2 does not support the device, its functions pass calls through to the driver.
   v4l2_fd_open(fd, 0);
   return fd;
 }
@@ -50,7 +50,7 @@ int muster_camera_name(int fd, char *name, int capacity) {
   return error;
 }
 
-// The modes being collected, and where the next one goes.
+// The list of modes that is being filled.
 typedef struct {
   muster_camera_mode *modes;
   int capacity;
@@ -74,7 +74,7 @@ static void add_intervals(int fd, listing *list, unsigned fourcc, unsigned width
     if (interval.type == V4L2_FRMIVAL_TYPE_DISCRETE) {
       add_mode(list, fourcc, width, height, interval.discrete);
     } else {
-      // A range: its shortest interval; the driver clamps what is asked for.
+      // A range: the shortest interval stands for it; the driver clamps requests.
       add_mode(list, fourcc, width, height, interval.stepwise.min);
       break;
     }
@@ -139,7 +139,7 @@ static void set_rate(int fd, muster_camera_mode wanted, muster_camera *camera) {
   struct v4l2_streamparm parameter = {.type = CAPTURE};
   parameter.parm.capture.timeperframe.numerator = wanted.numerator;
   parameter.parm.capture.timeperframe.denominator = wanted.denominator;
-  // A camera of one fixed rate may refuse; the frames' times then tell the rate.
+  // A camera with a single rate may reject this; the frames' timestamps then show its rate.
   int error = control(fd, VIDIOC_S_PARM, &parameter);
   struct v4l2_fract granted = parameter.parm.capture.timeperframe;
   int usable = error == 0 && granted.numerator > 0 && granted.denominator > 0;

@@ -56,11 +56,11 @@ int muster_thread_name(const char *name) {
 }
 
 int muster_raise_priority(void) {
-  // The lowest real-time priority is above all ordinary threads and below the kernel's audio ones.
+  // The lowest real-time priority is above all ordinary threads and below those of audio drivers.
   struct sched_param parameter = {.sched_priority = 1};
   int error = pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &parameter);
   if (error == 0) return 0;
-  // Linux keeps a nice value for each thread. -11 is what PulseAudio asks for.
+  // Nice values are per thread on Linux. -11 is what PulseAudio requests.
   if (setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -11) == 0) return 0;
   return -errno;
 }
@@ -112,7 +112,7 @@ static void ignore_alsa_error(const char *file, int line, const char *function, 
 }
 
 void muster_silence_alsa(void) {
-  // Looked up rather than linked, so that users of the codecs alone need no libasound.
+  // Looked up at run time rather than linked, so that users of the codecs alone need no libasound.
   typedef int (*setter)(void (*)(const char *, int, const char *, int, const char *, ...));
   setter set = (setter)dlsym(RTLD_DEFAULT, "snd_lib_error_set_handler");
   if (set) set(ignore_alsa_error);

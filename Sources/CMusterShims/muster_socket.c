@@ -21,7 +21,7 @@
 #endif
 
 static void enlarge(int fd, int option, int forced_option, int bytes) {
-  // The FORCE form passes the system's limit but needs a capability.
+  // The FORCE options exceed the system's limit but need CAP_NET_ADMIN.
   if (setsockopt(fd, SOL_SOCKET, forced_option, &bytes, sizeof bytes) != 0)
     setsockopt(fd, SOL_SOCKET, option, &bytes, sizeof bytes);
 }
@@ -40,13 +40,15 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
     enlarge(fd, SO_RCVBUF, SO_RCVBUFFORCE, buffer_bytes);
     enlarge(fd, SO_SNDBUF, SO_SNDBUFFORCE, buffer_bytes);
   }
-  // PROBE: don't-fragment is set, yet an ICMP "too big", which anyone can forge, stalls nothing.
+  // PROBE sets don't-fragment, but ignores the cached path MTU: a forged ICMP "packet too big"
+  // cannot stall the socket (ip(7)).
   if (family == AF_INET6) {
     set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6only);
     set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 1);
-    // Only groups that this socket itself joined, not those of others on this host.
+    // Receive only from groups that this socket joined, not from those of other sockets on this
+    // host.
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
   }
   if (family == AF_INET || !v6only) {
@@ -181,7 +183,7 @@ static void fill_v4(muster_interface *out, const struct ifaddrs *entry) {
     out->flags &= ~MUSTER_INTERFACE_BROADCAST;
 }
 
-// getifaddrs does not tell an address's own flags; /proc/net/if_inet6 does (IPv6 only has them).
+// getifaddrs does not report per-address flags; /proc/net/if_inet6 does, and only IPv6 has them.
 static void fill_v6_flags(muster_interface *out) {
   FILE *file = fopen("/proc/net/if_inet6", "re");
   if (!file) return;
@@ -208,7 +210,8 @@ static void fill_v6(muster_interface *out, const struct ifaddrs *entry) {
 int muster_network_changes_open(void) {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd < 0) return -errno;
-  // Overfull is no error to read, at which the channel would close: what is lost is looked up anew.
+  // Without ENOBUFS errors, which would close the channel; lost notifications do no harm, because
+  // the interfaces are listed again.
   set_int(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, 1);
   struct sockaddr_nl own = {.nl_family = AF_NETLINK,
                             .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
@@ -230,7 +233,7 @@ int muster_list_interfaces(muster_interface *out, int capacity) {
     if (family != AF_INET && family != AF_INET6) continue;
     muster_interface *next = &out[count++];
     memset(next, 0, sizeof *next);
-    // IPv4 alias labels ("eth0:1") are cut to the interface's own name.
+    // IPv4 alias labels ("eth0:1") are cut to the interface's name.
     snprintf(next->name, sizeof next->name, "%.*s", (int)strcspn(entry->ifa_name, ":"),
              entry->ifa_name);
     next->index = if_nametoindex(next->name);

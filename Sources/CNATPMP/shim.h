@@ -1,4 +1,4 @@
 #pragma once
 
-// Ports mapped by gateways that speak NAT-PMP.
+// Port mapping by NAT-PMP.
 #include <natpmp.h>

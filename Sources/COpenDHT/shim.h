@@ -1,4 +1,4 @@
 #pragma once
 
-// A node of a distributed hash table. GPL-3.0-or-later, so it is built with the trait DHT only.
+// An OpenDHT node. GPL-3.0-or-later, so it is only built with the package trait DHT.
 #include <opendht/opendht_c.h>

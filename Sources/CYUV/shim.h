@@ -1,4 +1,4 @@
 #pragma once
-// Debian builds libyuv with JPEG; its header hides MJPGToI420 without this.
+// Debian builds libyuv with JPEG support; its header declares MJPGToI420 only with this macro.
 #define HAVE_JPEG 1
 #include <libyuv.h>

@@ -21,9 +21,12 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 
   /// In rising order.
   public var keys: [Key] { table.keys }
+  /// The number of rows.
   public var count: Int { table.count }
+  /// Whether there are no rows.
   public var isEmpty: Bool { table.isEmpty }
 
+  /// The index of `key`; nil if absent. O(log n).
   public func index(of key: Key) -> Int? { table.index(of: key) }
 
   /// The value under a key; nil removes it.
@@ -107,5 +110,6 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 extension DeadlineTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension DeadlineTable: Sequence {
+  /// Rows in rising order of their keys.
   public func makeIterator() -> AnyIterator<(key: Key, value: Value)> { table.makeIterator() }
 }

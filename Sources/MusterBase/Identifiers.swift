@@ -115,19 +115,23 @@ public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible
 
 /// The id of one channel key: a hash of its secret. A channel has one key for each of its epochs.
 public struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The hash.
   public let key: Bytes32
 
   public init(_ key: Bytes32) { self.key = key }
 
+  /// The first 16 hex digits.
   public var description: String { String(key.hex.prefix(16)) }
 
   public static func < (a: KeyID, b: KeyID) -> Bool { a.key < b.key }
 }
 
-/// The link of this node with one peer under one channel key: what a handshake makes and sessions
-/// belong to.
+/// Identifies the link with one peer under one channel key: the scope of a handshake and its
+/// sessions.
 public struct SessionLinkID: Hashable, Comparable, Sendable {
+  /// The channel key.
   public let key: KeyID
+  /// The peer.
   public let peer: NodeID
 
   public init(key: KeyID, peer: NodeID) {
@@ -135,15 +139,18 @@ public struct SessionLinkID: Hashable, Comparable, Sendable {
     self.peer = peer
   }
 
-  /// In order of peer, then key: the links with one peer are neighbours in a table.
+  /// In order of peer, then key, so that the links with one peer are adjacent in tables.
   public static func < (a: SessionLinkID, b: SessionLinkID) -> Bool {
     a.peer != b.peer ? a.peer < b.peer : a.key < b.key
   }
 }
 
-/// The association of this node with one peer within one channel, under whichever of its keys.
+/// Identifies the association with one peer in one channel, whichever of the channel's keys it
+/// uses.
 public struct LinkID: Hashable, Comparable, Sendable {
+  /// The channel.
   public let channel: ChannelID
+  /// The peer.
   public let peer: NodeID
 
   public init(channel: ChannelID, peer: NodeID) {

@@ -1,13 +1,15 @@
-/// How datagrams get to a peer: straight to an address of the peer, or through a member that relays.
+/// How datagrams reach a peer: directly at one of its addresses, or through a relaying member.
 ///
-/// A relayed route names the far end beside the relay, so that the route alone says where a datagram
-/// goes: an engine answers a handshake over a route before it knows who sent it. The channel is the
-/// one in which both ends are neighbours of the relay; the same relay in another channel is another
-/// route, because its link there may be down.
+/// A relayed route names its far end in addition to the relay, so that the route alone determines
+/// where a datagram goes: an engine answers a handshake over a route before it knows the sender.
+/// The channel is the one in which both ends are neighbours of the relay. The same relay in another
+/// channel is another route, because its link there may be down.
 ///
-/// Direct routes come before relayed ones, then addresses and ids decide.
+/// Direct routes sort before relayed ones, then by address and ids.
 public enum Route: Hashable, Comparable, Sendable {
+  /// To an address of the peer.
   case direct(Address)
+  /// Through the member `by`, which is a neighbour of both ends in this channel.
   case relayed(to: NodeID, by: NodeID, in: ChannelID)
 
   /// The address of the far end; nil for a relayed route.
@@ -15,16 +17,17 @@ public enum Route: Hashable, Comparable, Sendable {
     if case .direct(let address) = self { address } else { nil }
   }
 
-  /// The member that relays; nil for a direct route.
+  /// The relaying member; nil for a direct route.
   public var relay: NodeID? {
     if case .relayed(_, let relay, _) = self { relay } else { nil }
   }
 
+  /// Whether the route has no relay.
   public var isDirect: Bool {
     if case .direct = self { true } else { false }
   }
 
-  /// Whether a datagram over this route goes to one host.
+  /// Whether a datagram over this route goes to a single host.
   public var isUnicast: Bool {
     switch self {
     case .direct(let address): address.isUnicast
@@ -32,7 +35,7 @@ public enum Route: Hashable, Comparable, Sendable {
     }
   }
 
-  /// Whether the route may lead to `peer`: any address may, a relayed route names its far end.
+  /// Whether the route can lead to `peer`: any address can, a relayed route names its far end.
   public func mayLead(to peer: NodeID) -> Bool {
     if case .relayed(let end, _, _) = self { end == peer } else { true }
   }

@@ -1,9 +1,9 @@
-/// Which of a member's video streams: the camera, the screen, or a further source.
+/// A video stream of a member: the camera, the screen, or a further source.
 ///
-/// Numbers are the member's own and stand in payload types and SSRCs, so that a packet can be
-/// assigned to its stream before any presence has arrived.
+/// The number is part of payload types and SSRCs, so that a packet can be assigned to its stream
+/// before any presence has arrived.
 public struct StreamID: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// 0 up to, not including, `Limits.videoStreams`.
+  /// 0 ..< `Limits.videoStreams`.
   public let number: UInt8
 
   /// Nil for a number that no stream can have.
@@ -14,14 +14,17 @@ public struct StreamID: Hashable, Comparable, Sendable, CustomStringConvertible 
 
   private init(known number: UInt8) { self.number = number }
 
+  /// The camera, always stream 0.
   public static let camera = StreamID(known: 0)
+  /// The shared screen, always stream 1.
   public static let screen = StreamID(known: 1)
-  /// Every stream that a member can have, in rising order.
+  /// All streams that a member can have, in rising order.
   public static let all = (0..<UInt8(Limits.videoStreams)).map { StreamID(known: $0) }
 
+  /// The number as an array index.
   public var index: Int { Int(number) }
 
-  /// The name of streams 0 and 1, and of the others as long as their member has announced none.
+  /// The name of streams 0 and 1, and the default name of the others.
   public var description: String {
     switch self {
     case .camera: "camera"

@@ -1,6 +1,6 @@
-/// When a part of a node next has work, and what for: the host calls `tick` then.
+/// The next deadline of a part of a node, with its reason; the host then calls `tick`.
 public struct Wake: Hashable, Comparable, Sendable {
-  /// What is due, for logs and statistics of a node that wakes too often.
+  /// The kind of work, for logs and statistics of a node that wakes too often.
   public enum Reason: String, Comparable, Sendable, CaseIterable {
     /// An announcement, a rendezvous or a candidate probe.
     case discovery
@@ -14,17 +14,19 @@ public struct Wake: Hashable, Comparable, Sendable {
     case relaying
     /// This node's own duties as a rendezvous.
     case rendezvous
-    /// Keyframes held back, and the reports, subscriptions and repairs of media.
+    /// Deferred keyframes, RTCP reports, subscriptions and retransmission requests.
     case media
     /// Gossip, failure detection and the call of a channel.
     case channel
-    /// A key to offer again, or a peer's standing to check.
+    /// A key to offer again, or a peer's role to check.
     case peer
 
     public static func < (a: Reason, b: Reason) -> Bool { a.rawValue < b.rawValue }
   }
 
+  /// When the work is due.
   public var at: Instant
+  /// The kind of work.
   public var reason: Reason
 
   public init(at: Instant, reason: Reason) {
@@ -32,7 +34,7 @@ public struct Wake: Hashable, Comparable, Sendable {
     self.reason = reason
   }
 
-  /// Nil when nothing is due.
+  /// Nil without a deadline.
   public init?(_ at: Instant?, _ reason: Reason) {
     guard let at else { return nil }
     self.init(at: at, reason: reason)

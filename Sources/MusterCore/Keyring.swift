@@ -61,8 +61,8 @@ struct Keyring: Sendable {
     return closed.map { close($0) }
   }
 
-  /// Puts a newer key in force, or adds a former one that this node had missed: others may still use
-  /// it. The oldest keys beyond `Limits.formerKeys` are closed.
+  /// Puts a newer key in force, or adds a former one that this node had missed: others may still
+  /// use it. The oldest keys beyond `Limits.formerKeys` are closed.
   mutating func install(_ key: EpochKey, in channel: ChannelID) -> [Output] {
     guard var all = keys[channel], let current = all.last,
       !all.contains(where: { $0.number == key.number })

@@ -21,7 +21,8 @@ extension MediaSessions {
     return changed ? selectLayers(at: now) : []
   }
 
-  /// Selects every receiver's layer of every stream anew and tells the host which layers are wanted.
+  /// Selects every receiver's layer of every stream anew and tells the host which layers are
+  /// wanted.
   mutating func selectLayers(at now: Instant) -> [Output] {
     var out: [Output] = []
     for stream in local.streams.ids {

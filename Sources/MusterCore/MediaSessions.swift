@@ -5,8 +5,8 @@ import MusterWire
 /// The media of one node: its own sources, and a session for every link.
 ///
 /// Methods return what is to be done, in order. The beginning and the end of sessions is here;
-/// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of others,
-/// `+Reports` RTCP and statistics.
+/// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of
+/// others, `+Reports` RTCP and statistics.
 struct MediaSessions: Sendable {
   enum Output: Equatable {
     /// Seal these bytes, one after the other, as one payload of the link.
@@ -19,8 +19,8 @@ struct MediaSessions: Sendable {
   var local: LocalMedia
   /// `Limits.links` at most: one per link that is up.
   var sessions = DeadlineTable<LinkID, MediaSession>()
-  /// What is requested of those who come into a channel's call, by the stream's index; what the
-  /// configuration says where nothing stands. `Limits.channels` at most.
+  /// The resolutions to request from participants who join a channel's call, by stream index;
+  /// without an entry, the configuration's. At most `Limits.channels`.
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
   private let defaultRequest: RequestedResolution
   let reportInterval: Duration

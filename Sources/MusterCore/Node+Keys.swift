@@ -5,7 +5,8 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// Keys of channels: the one in force, and former ones under which members that were away make links.
+/// Keys of channels: the one in force, and former ones under which members that were away make
+/// links.
 ///
 /// A link is made under one key. Links that stand when the key changes go on until the same two
 /// nodes have one under the new key: their sessions have secrets of their own, which nobody learns
@@ -162,8 +163,8 @@ extension Node {
     return refusal.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
   }
 
-  /// Whether a new link is restricted because its peer is known to be no member. A peer that may only
-  /// have had no time to show its invite is given that time.
+  /// Whether a new link is restricted because its peer is known to be no member. A peer that may
+  /// only have had no time to show its invite is given that time.
   func isStranger(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)

@@ -168,8 +168,9 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// A neighbour has not answered: it counts as gone, for the call and for everyone to whom this node
-  /// reports. A peer that only moved or slept is back with its first datagram, without a handshake.
+  /// A neighbour has not answered: it counts as gone, for the call and for everyone to whom this
+  /// node reports. A peer that only moved or slept is back with its first datagram, without a
+  /// handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     let route = associations.session(of: link).flatMap { links.route(of: $0) }
     perform(associations.suspend(link, route: route, at: now), at: now, &out)

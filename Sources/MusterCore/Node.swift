@@ -8,24 +8,24 @@ import MusterWire
 
 /// One node as a value: discovery, links, channels and media put together.
 ///
-/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the time,
-/// and carry out the `Output` that every method returns. The node only routes between its parts,
-/// which own their state and return outputs: `Discovery`, `LinkEngine` with its paths, `Keyring`,
-/// `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. Its methods are of
-/// four families:
+/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the
+/// time, and carry out the `Output` that every method returns. The node only routes between its
+/// parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its paths,
+/// `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. Its
+/// methods are of four families:
 ///
 /// - getters, such as `members(of:)`, `statistics()` and `wake`;
-/// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's addresses,
-///   rendezvous, clock and sources;
+/// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's
+///   addresses, rendezvous, clock and sources;
 /// - commands of people, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
-/// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for what belongs to none.
+/// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for those of no part.
 public struct Node: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
     /// The largest resolution requested of others, for each of their streams.
     public var requested = RequestedResolution.best
-    /// What is switched off in every channel that the node joins: `audioMuted`, `videoMuted`.
+    /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
     public var muted: MemberFlags = []
     /// Between the pings that measure the way to a participant of the same call, and to others.
     public var pingInterval = Duration.seconds(1)

@@ -1,8 +1,9 @@
-/// Which counters of a session have arrived: a sliding bitmap after RFC 6479.
+/// The counters of a session that have arrived, as a sliding bitmap (RFC 6479).
 ///
-/// 128 blocks of 64 bits, one of which is always partly ahead, so that 8,128 counters behind the
-/// newest are told apart: eight seconds at 1,000 packets a second.
+/// 128 blocks of 64 bits, one of which is always partly ahead of the newest counter, so the window
+/// covers 8,128 counters: eight seconds at 1,000 packets per second.
 public struct ReplayWindow: Sendable {
+  /// Counters behind the newest that are distinguished.
   public static let size: UInt64 = (blocks - 1) * 64
   private static let blocks: UInt64 = 128
 

@@ -1,24 +1,26 @@
 import MusterBase
 
-/// How much later than the fastest of late the packets of one speaker arrive.
+/// Estimates the delay that a jitter buffer needs for the packets of one sender.
 ///
-/// After NetEq's `relative_arrival_delay_tracker.cc` and `underrun_optimizer.cc`: the delay of a
-/// packet is relative to the fastest within two seconds (so that clocks may drift), the largest of
-/// every 500 ms goes into a histogram that forgets, and its 95th percentile is what to be ready
-/// for.
+/// After NetEq (`relative_arrival_delay_tracker.cc`, `underrun_optimizer.cc`): a packet's delay is
+/// relative to the fastest one within two seconds, so that clock drift cancels. The largest delay
+/// of every 500 ms enters a histogram with exponential forgetting, whose 95th percentile is the
+/// estimate.
 public struct ArrivalDelay: Equatable, Sendable {
-  /// 2 s of packets.
+  /// Packets in the window of the fastest one: 2 s.
   static let window = 100
   static let interval = Duration.milliseconds(500)
   static let forget = 0.983
   static let percentile = 0.95
-  /// 5 ms each, up to 400 ms: a deeper buffer would be worse than what it conceals.
+  /// 5 ms per bucket, up to 400 ms: more delay would hurt a conversation more than concealment
+  /// does.
   static let bucketMilliseconds = 5
   static let buckets = 80
-  /// Intervals before the histogram is believed.
+  /// Intervals before the estimate is used.
   static let warmUp = 2
 
-  /// The transit time of the fastest packet of late, in nanoseconds of no meaning by themselves.
+  /// The smallest transit time in the window: arrival less media time, in nanoseconds. The two
+  /// clocks differ, so only differences of transit times have a meaning.
   public private(set) var fastest: Int64 = 0
 
   private var transits: [Int64] = []
@@ -28,9 +30,10 @@ public struct ArrivalDelay: Equatable, Sendable {
   private var largest: Int64 = 0
   private var intervalBegan: Instant?
 
+  /// No estimate yet.
   public init() {}
 
-  /// Takes the transit time of a packet: arrival less media time, in nanoseconds.
+  /// Adds the transit time of a packet: arrival less media time, in nanoseconds.
   public mutating func add(transit: Int64, at now: Instant) {
     if transits.count < Self.window {
       transits.append(transit)
@@ -48,13 +51,13 @@ public struct ArrivalDelay: Equatable, Sendable {
     intervalBegan = now
   }
 
-  /// The source's clock jumped: what was learned of its base is void, of its jitter is not.
+  /// The sender's clock has jumped: discards the window of transit times and keeps the histogram.
   public mutating func restartClock() {
     transits.removeAll(keepingCapacity: true)
     (oldest, largest, intervalBegan) = (0, 0, nil)
   }
 
-  /// The delay that 95 % of the intervals stay below; nil until there were enough of them.
+  /// The delay that 95 % of the intervals do not exceed; nil during warm-up.
   public var percentile: Duration? {
     guard intervals >= Self.warmUp else { return nil }
     var sum = 0.0
@@ -68,7 +71,7 @@ public struct ArrivalDelay: Equatable, Sendable {
   private mutating func record(_ delay: Int64) {
     let bucket = delay / (Int64(Self.bucketMilliseconds) * 1_000_000)
     intervals = min(intervals + 1, 1_000_000)
-    // At first an average of what there is, so that the first seconds count in full.
+    // An average of all intervals at first, so that the first seconds have full weight.
     let keep = min(Self.forget, 1 - 1 / Double(intervals))
     for index in histogram.indices { histogram[index] *= keep }
     histogram[Int(min(max(bucket, 0), Int64(Self.buckets - 1)))] += 1 - keep

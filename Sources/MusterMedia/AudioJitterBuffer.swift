@@ -1,93 +1,101 @@
 import MusterBase
 
-/// One remote speaker's Opus packets, from the network's pace to the sound card's.
+/// An adaptive jitter buffer for the Opus packets of one sender.
 ///
-/// The delay is reckoned, not counted in packets: when a packet is played, how long after the
-/// moment at which the fastest path would have brought it. So one figure covers jitter, drifting
-/// clocks (the fastest path drifts along) and pauses of the source (its timestamps pause along).
+/// It controls the delay in time, not in packets: the time from when the fastest path would have
+/// delivered a packet until it is played. That covers network jitter, clock drift (the fastest path
+/// drifts along) and pauses of the source (its timestamps pause along).
 public struct AudioJitterBuffer: Sendable {
+  /// What the playout does for one frame.
   public enum Playout: Equatable, Sendable {
-    /// Nothing to hear.
+    /// Play silence.
     case silence
+    /// Decode this packet.
     case decode([UInt8], level: UInt8?)
-    /// A lost frame, from the in-band redundancy of the packet after it (RFC 6716 2.1.7).
+    /// Recover a lost frame from the in-band FEC of the next packet (RFC 6716 section 2.1.7).
     case recover(from: [UInt8])
-    /// A frame for the decoder to make up.
+    /// Let the decoder conceal a frame.
     case conceal
   }
 
   static let frame = Duration.milliseconds(20)
   static let frameSamples: UInt32 = 960
-  /// Until enough has been seen.
+  /// The target delay until there is an estimate.
   static let startDelay = Duration.milliseconds(60)
-  /// A frame and a half: less would make every hiccup of a playout thread audible.
+  /// One and a half frames: with less, scheduling jitter of the playout thread would be audible.
   static let minimumDelay = Duration.milliseconds(30)
   static let maximumDelay = Duration.milliseconds(400)
-  /// The delay is corrected by whole frames, so it must be off by more than half of one. Being
-  /// short is the worse of the two: the next late packet is missed.
+  /// The delay is corrected by whole frames, so it must be off by about half of one. Too short is
+  /// worse than too long, because the next late packet is missed.
   static let excess = Duration.milliseconds(20)
   static let shortage = Duration.milliseconds(10)
-  /// Off by this much, corrections no longer wait for a quiet moment.
+  /// Beyond these, a correction no longer waits for a quiet frame.
   static let urgentExcess = Duration.milliseconds(30)
   static let urgentShortage = Duration.milliseconds(20)
-  /// Further behind than this, catching up frame by frame would be heard for longer than a cut.
+  /// Beyond this, catching up frame by frame would be audible for longer than a cut.
   static let hopelessExcess = Duration.milliseconds(200)
-  /// At or above this many -dBov nobody hears a frame too many or too few.
+  /// At or above this level in -dBov (lower is louder), a skipped or inserted frame is inaudible.
   static let quietLevel: UInt8 = 50
-  /// Frames between two corrections, in quiet and in speech: 20 % faster or slower at most.
+  /// Frames between two corrections, in quiet and in speech; speech is played at most 20 % faster
+  /// or slower.
   static let quietPause = 2
   static let loudPause = 5
-  /// Concealment fades to nothing in about 100 ms; after that, silence is honest.
+  /// Concealment fades out within about 100 ms; after that, silence is played.
   static let concealedFrames = 5
-  /// After 1 s without packets the next one begins afresh (NetEq `decision_logic.cc`).
+  /// After 1 s without packets the next one starts a new stream (NetEq `decision_logic.cc`).
   static let starvedFrames = 50
-  /// A step back of more than 1 s is a sender that started afresh; a hole that long is skipped.
+  /// A step back of more than 1 s means that the sender restarted; a hole of that length is
+  /// skipped.
   static let restartDistance: Int64 = 50
-  /// Timestamps that jump by this much more or less than the clock are a new clock.
+  /// Timestamps that deviate from the clock by more than this belong to a new sender clock.
   static let clockJump = Duration.milliseconds(100)
 
   struct Packet: Sendable {
     var sequence: Int64
     var timestamp: UInt32
-    /// The timestamp unwrapped, in nanoseconds.
+    /// The unwrapped timestamp in nanoseconds.
     var mediaTime: Int64
     var payload: [UInt8]
     var level: UInt8?
   }
 
+  /// What became of the packets so far.
   public internal(set) var statistics = AudioStatistics()
-  /// Of the packet last handed out, or of the frame made up in its place.
+  /// RTP timestamp of the frame handed out last, received or concealed.
   public internal(set) var playingTimestamp: UInt32?
 
-  /// By sequence, at most `Limits.audioPackets`.
+  /// In order of sequence; at most `Limits.audioPackets`.
   var packets: [Packet] = []
   var arrival = ArrivalDelay()
   var isPlaying = false
   var nextSequence: Int64?
-  /// Frames made up while there was nothing at all, which later turn out lost or only late.
+  /// Frames concealed while the buffer was empty; the packets may still prove lost or late.
   var starved = 0
   var concealedInARow = 0
   var framesSinceCorrection = 0
-  /// Smoothed, in nanoseconds.
+  /// The smoothed delay in nanoseconds.
   var delay: Int64 = 0
 
   private var sequences = SequenceUnwrapper()
   private var newest: (sequence: Int64, timestamp: UInt32, samples: Int64, at: Instant)?
 
+  /// An empty buffer that plays silence.
   public init() {}
 
-  /// How long packets should wait, beyond the fastest one's way.
+  /// The delay to aim for, beyond that of the fastest path.
   public var targetDelay: Duration {
     guard let percentile = arrival.percentile else { return Self.startDelay }
     return min(max(percentile + Self.frame, Self.minimumDelay), Self.maximumDelay)
   }
 
-  /// How long they do wait; zero while nothing plays.
+  /// The smoothed current delay; zero before playout starts.
   public var currentDelay: Duration { isPlaying ? .nanoseconds(delay) : .zero }
 
+  /// Packets waiting.
   public var packetsHeld: Int { packets.count }
 
-  /// Takes a packet as it arrives, in any order.
+  /// Inserts a packet as it arrives, in any order; duplicates and late ones are counted and
+  /// dropped.
   public mutating func insert(
     sequence: UInt16, timestamp: UInt32, payload: [UInt8], level: UInt8?, at now: Instant
   ) {
@@ -100,7 +108,7 @@ public struct AudioJitterBuffer: Sendable {
     let isNewest = sequences.highest.map { sequences.extended(sequence) > $0 } ?? true
     let extended = sequences.unwrap(sequence)
     let samples = unwrapped(timestamp)
-    // 62,500 / 3 nanoseconds to a sample at 48 kHz.
+    // A sample at 48 kHz lasts 62,500 / 3 nanoseconds.
     let mediaTime = samples &* 62_500 / 3
     if isNewest {
       if isClockJump(sequence: extended, samples: samples, at: now) {
@@ -138,15 +146,15 @@ public struct AudioJitterBuffer: Sendable {
     return newest.samples &+ Int64(Int32(bitPattern: timestamp &- newest.timestamp))
   }
 
-  /// Forwards, a hole of any length is only a loss, and the timestamps tell whether the clock goes
-  /// on; so far backwards no packet is merely late.
+  /// A large step forward is a loss of any length, since the timestamps show whether the clock
+  /// continues; a large step back cannot be reordering.
   private func isFarBehind(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return false }
     return highest - sequences.extended(sequence) > Self.restartDistance
   }
 
-  /// Whether the newest timestamp has nothing to do with the one before. After a burst or a loss it
-  /// fits the sequence, after a pause of the source it fits the clock.
+  /// Whether the newest timestamp continues neither the sequence, as after a burst or a loss, nor
+  /// the clock, as after a pause of the source.
   private func isClockJump(sequence: Int64, samples: Int64, at now: Instant) -> Bool {
     guard let newest else { return false }
     let step = samples &- newest.samples
@@ -163,7 +171,7 @@ public struct AudioJitterBuffer: Sendable {
     restartClock(at: nil)
   }
 
-  /// What is held belongs to a time that cannot be compared with what comes now.
+  /// Packets held have timestamps that cannot be compared with those that follow.
   private mutating func restartClock(at sequence: Int64?) {
     statistics.discarded &+= UInt64(packets.count)
     packets.removeAll(keepingCapacity: true)

@@ -1,18 +1,20 @@
-/// What became of one speaker's audio packets.
+/// Counts what became of one sender's audio packets.
 public struct AudioStatistics: Equatable, Sendable {
+  /// Packets received, duplicates included.
   public var received: UInt64 = 0
-  /// Not there when their turn came, or ever.
+  /// Packets missing at their playout time.
   public var lost: UInt64 = 0
-  /// Frames made up by the decoder.
+  /// Frames concealed by the decoder.
   public var concealed: UInt64 = 0
-  /// Lost packets made good by the redundancy in the one after.
+  /// Lost packets recovered from the in-band FEC of the next one.
   public var recovered: UInt64 = 0
-  /// Arrived after their turn, or twice.
+  /// Packets that arrived after their playout time, or twice.
   public var late: UInt64 = 0
-  /// Thrown away unheard, because the buffer was too far behind or started afresh.
+  /// Packets dropped unplayed to reduce the delay, or because the sender restarted.
   public var discarded: UInt64 = 0
-  /// Frames left out of the waiting time and put into it, to keep the delay where it should be.
+  /// Frames skipped to reduce the delay.
   public var shortened: UInt64 = 0
+  /// Frames inserted to increase the delay.
   public var lengthened: UInt64 = 0
 
   public init() {}

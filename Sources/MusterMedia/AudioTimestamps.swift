@@ -1,23 +1,24 @@
 import MusterBase
 
-/// The RTP timestamps of one's own sound: 960 further with every packet, whatever the clocks do.
+/// RTP timestamps of outgoing audio: 960 per packet, independent of any clock.
 ///
-/// A sound card's clock is not the boot clock, and capture times jitter. Receivers need timestamps
-/// that count samples without a break (RFC 3550 5.1), so the difference of the two clocks is kept
-/// here and told by sender reports; only a real pause makes the timestamps jump.
+/// A capture device's sample clock drifts against the boot clock, and capture times jitter.
+/// Receivers need timestamps that count samples (RFC 3550 section 5.1), so this tracks the offset
+/// of the two clocks for sender reports, and lets timestamps jump only over a pause.
 public struct AudioTimestamps: Equatable, Sendable {
   /// Samples in a packet of 20 ms.
   public static let samplesPerPacket: UInt32 = 960
-  /// A deviation from the running difference beyond this is a pause: 40 ms.
+  /// A deviation from the smoothed offset beyond 40 ms is a pause, in samples.
   private static let pause: Int32 = 1920
 
   private var last: UInt32?
-  /// Boot clock less sample clock, in samples, smoothed over about 16 packets.
+  /// Boot clock minus sample clock in samples, smoothed over about 16 packets.
   private var offset = 0.0
 
+  /// No packet so far.
   public init() {}
 
-  /// The timestamp of the packet whose first sample was captured then.
+  /// The timestamp of a packet whose first sample was captured at this time.
   public mutating func next(capturedAt: Instant) -> UInt32 {
     let clock = RTPTime.timestamp(of: capturedAt, clockRate: RTPTime.audioClockRate)
     guard let last else {
@@ -37,7 +38,7 @@ public struct AudioTimestamps: Equatable, Sendable {
     return expected
   }
 
-  /// What the sample clock shows at a moment of the boot clock, for sender reports.
+  /// The sample clock's value at this time, for sender reports.
   public func timestamp(at now: Instant) -> UInt32 {
     let clock = RTPTime.timestamp(of: now, clockRate: RTPTime.audioClockRate)
     return clock &- UInt32(bitPattern: Int32(max(min(offset, 0x3FFF_FFFF), -0x3FFF_FFFF)))

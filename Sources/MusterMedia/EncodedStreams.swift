@@ -4,26 +4,26 @@ import MusterWire
 /// The video streams that this node offers: each is captured once, encoded once per layer and
 /// packetised once, for all links.
 public struct EncodedStreams: Sendable {
-  /// One stream; its counters go on when it is withdrawn and offered again.
+  /// One stream; its counters continue when it is withdrawn and offered again.
   private struct Stream: Sendable {
     var offer: StreamOffer?
     var packetizers: [VideoPacketizer] = []
     var limiters = Array(repeating: KeyframeLimiter(), count: Limits.spatialLayers)
-    /// The layers that the host was last told to encode.
+    /// The layers that the host currently encodes.
     var encoded: [Int] = []
   }
 
-  /// `Limits.videoStreams` at most, by the type of the key.
+  /// At most `Limits.videoStreams`, by the type of the key.
   private var streams = PeerTable<StreamID, Stream>()
   private var prng: PRNG
 
-  /// `seed` gives the counters of the packetizers their first values.
+  /// `seed` determines the initial counters of the packetizers.
   public init(seed: UInt64) { prng = PRNG(seed: seed) }
 
-  /// What is on offer, in rising order.
+  /// The streams on offer, in rising order.
   public var offers: [StreamOffer] { streams.compactMap(\.value.offer) }
 
-  /// Replaces what is on offer; streams without layers count as withdrawn.
+  /// Replaces the streams on offer; a stream without layers is withdrawn.
   public mutating func set(_ offers: [StreamOffer]) {
     for id in StreamID.all {
       var offer = offers.first { $0.id == id && !$0.layers.isEmpty }
@@ -41,13 +41,14 @@ public struct EncodedStreams: Sendable {
     return stream
   }
 
-  /// Every stream that was ever offered, in rising order.
+  /// All streams offered so far, in rising order.
   public var ids: [StreamID] { streams.keys }
 
-  /// The layers on offer, smallest first; none for a stream that is not offered.
+  /// The layers of a stream, smallest first; empty if it is not offered.
   public func layers(of stream: StreamID) -> [VideoLayer] { streams[stream]?.offer?.layers ?? [] }
 
-  /// The payloads of a frame; nil for a stream that is not offered, and as `VideoPacketizer` says.
+  /// The payloads of a frame; nil if the stream is not offered or the frame is not usable (see
+  /// `VideoPacketizer`).
   public mutating func packetize(
     _ frame: EncodedFrame, of stream: StreamID
   ) -> PacketizedFrame? {
@@ -59,7 +60,7 @@ public struct EncodedStreams: Sendable {
     } ?? nil
   }
 
-  /// Sets which layers have to be encoded, smallest first; false when that is nothing new.
+  /// Sets the layers to encode, smallest first; false if nothing changes.
   public mutating func setEncoded(_ layers: [Int], of stream: StreamID) -> Bool {
     streams.update(stream) { stream in
       defer { stream.encoded = layers }
@@ -69,7 +70,7 @@ public struct EncodedStreams: Sendable {
 
   // MARK: Keyframes, coalesced over all receivers of a layer
 
-  /// True when the encoder is to be asked right now; else `dueKeyframes` will say when.
+  /// True if the encoder should produce a keyframe now; otherwise `dueKeyframes` grants it later.
   public mutating func requestKeyframe(
     of stream: StreamID, layer: Int, at now: Instant
   ) -> Bool {
@@ -78,14 +79,14 @@ public struct EncodedStreams: Sendable {
     } ?? false
   }
 
-  /// Notes that the encoder made a keyframe.
+  /// Records that the encoder produced a keyframe.
   public mutating func keyframeSent(of stream: StreamID, layer: Int, at now: Instant) {
     _ = streams.update(stream) { stream in
       if stream.limiters.indices.contains(layer) { stream.limiters[layer].keyframeMade(at: now) }
     }
   }
 
-  /// The layers whose encoders are to be asked for a keyframe now.
+  /// The layers whose deferred keyframe requests are due.
   public mutating func dueKeyframes(at now: Instant) -> [(stream: StreamID, layer: Int)] {
     guard let deadline, deadline <= now else { return [] }
     var due: [(stream: StreamID, layer: Int)] = []
@@ -97,7 +98,7 @@ public struct EncodedStreams: Sendable {
     return due
   }
 
-  /// When a keyframe that was held back is due.
+  /// When the next deferred keyframe request is due.
   public var deadline: Instant? {
     var next: Instant?
     for index in 0..<streams.count {

@@ -1,63 +1,70 @@
 import MusterBase
 import MusterWire
 
-/// A complete picture out of `FrameAssembler`.
+/// A complete frame as `FrameAssembler` delivers it.
 public struct AssembledFrame: Equatable, Sendable {
+  /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
+  /// Whether it decodes without any earlier frame.
   public var isKeyframe: Bool
+  /// Temporal layer: 0 is the base.
   public var temporalLayer: Int
+  /// RTP timestamp, 90 kHz.
   public var timestamp: UInt32
-  /// Of a keyframe; nil for others.
+  /// Size of a keyframe; nil for other frames.
   public var keyframeSize: VideoSize?
-  /// Pictures passed over right before this one, as far as their numbers tell.
+  /// Frames missing directly before this one, according to PictureID.
   public var skippedFrames: Int
 }
 
-/// Puts the packets of one layer together and lets pictures out in order, none whose references
-/// are missing.
+/// Assembles the packets of one layer into frames and delivers them in order, none with missing
+/// references.
 ///
-/// Sequences have no gaps on a link, so a picture that follows the last one let out, packet on
-/// packet, has all it refers to. Across a hole there are three ways on: a keyframe; the very next
-/// base picture by TL0PICIDX (RFC 7741 4.2), since base pictures refer to base pictures only; and
-/// an enhancement picture that says it refers to nothing but the base picture let out last (Y).
+/// Temporal dropping leaves no gaps in the sequence numbers of a link, so a frame whose packets
+/// directly follow those of the previous frame has all its references. Across a gap, decoding can
+/// resume at a keyframe; at the next base-layer frame by TL0PICIDX (RFC 7741 section 4.2), because
+/// base-layer frames refer to base-layer frames only; and at an enhancement frame that depends on
+/// the delivered base-layer frame only (the Y bit).
 public struct FrameAssembler: Sendable {
-  /// Pictures missing by their numbers beyond this are a counter that started afresh.
+  /// A larger gap in PictureID means that the sender's counter restarted.
   static let plausibleSkip = 1000
-  /// TL0PICIDX has 8 bits: across more packets than this it might have come round.
+  /// TL0PICIDX has 8 bits: over more packets than this it may have wrapped.
   static let plausibleJump: Int64 = 512
 
-  /// Packets below this are of no more use.
+  /// Packets below this sequence number are ignored.
   public private(set) var floor: Int64 = 0
 
   private var expected: Int64?
   private var lastEnd: Int64?
   private var lastBase: UInt8?
   private var lastPictureID: UInt16?
-  /// By sequence; at most `Limits.packetsInAssembly`, of at most `Limits.framesInAssembly`
-  /// pictures.
+  /// In order of sequence; at most `Limits.packetsInAssembly`, of at most `Limits.framesInAssembly`
+  /// frames.
   private var packets: [VideoPacket] = []
   private var ends = 0
 
+  /// Waits for a keyframe.
   public init() {}
 
-  /// Whether nothing can leave before a keyframe.
+  /// Whether only a keyframe can be delivered next.
   public var isWaitingForKeyframe: Bool { expected == nil }
 
-  /// Whether a keyframe has begun to arrive.
+  /// Whether the first packet of a keyframe has been received.
   public var holdsKeyframeStart: Bool { packets.contains(where: \.startsKeyframe) }
 
+  /// Packets held.
   public var packetCount: Int { packets.count }
 
-  /// Starts afresh with a keyframe at or above `sequence`.
+  /// Discards everything and resumes with a keyframe at or above `sequence`.
   public mutating func restart(at sequence: Int64) {
     self = FrameAssembler()
     floor = sequence
   }
 
-  /// Gives up what the next pictures refer to: only a keyframe helps.
+  /// Abandons the current references, so that only a keyframe can follow.
   public mutating func loseChain() { expected = nil }
 
-  /// Keeps a packet; false when it is a duplicate or of no more use.
+  /// Inserts a packet; false for a duplicate and below `floor`.
   public mutating func insert(_ packet: VideoPacket) -> Bool {
     guard packet.sequence >= floor else { return false }
     var position = packets.count
@@ -71,7 +78,7 @@ public struct FrameAssembler: Sendable {
     return true
   }
 
-  /// The next picture that may leave; with `mayJump`, also one beyond a hole.
+  /// The next deliverable frame; with `mayJump`, also one after a gap.
   public mutating func next(mayJump: Bool) -> AssembledFrame? {
     if let expected, let first = packets.first, first.sequence == expected {
       switch scan(from: 0) {
@@ -90,7 +97,7 @@ public struct FrameAssembler: Sendable {
   private enum Scan {
     case complete(end: Int)
     case incomplete
-    /// Packets without a gap that are not one picture: only a faulty sender makes these.
+    /// Contiguous packets that do not form a frame; only a faulty sender produces them.
     case broken
   }
 
@@ -112,7 +119,8 @@ public struct FrameAssembler: Sendable {
     return .incomplete
   }
 
-  /// Whether decoding can go on from the picture that this packet starts, whatever came before it.
+  /// Whether decoding can resume at the frame that starts with this packet, whatever was lost
+  /// before.
   private func isEntry(_ packet: VideoPacket) -> Bool {
     if packet.startsKeyframe { return true }
     guard let expected, let lastBase, let base = packet.tl0PicIdx else { return false }

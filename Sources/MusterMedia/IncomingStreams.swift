@@ -1,32 +1,33 @@
 import MusterBase
 import MusterWire
 
-/// One video stream of one sender as this node follows it: its frames, and the layer that they are of.
+/// One video stream of one sender: its receiver, and the layer that is being received.
 public struct IncomingStream: Sendable {
+  /// Assembles the stream's frames.
   public fileprivate(set) var receiver: VideoReceiver
-  /// The layer of the newest frame; nil before the first, and while none is expected.
+  /// The layer of the newest frame; nil before the first, and while no frames are expected.
   public private(set) var layer: VideoLayer?
-  /// Why the layer is what it is.
+  /// The reason for the current layer.
   public private(set) var why = LayerReason.started
 
   private var lipSync = LipSync()
   private var hasShown = false
-  /// What the sender announces.
+  /// The stream as announced by the sender.
   private var offer: StreamOffer?
   /// Why no frames are expected; nil while they are.
   private var off: LayerReason?
   private var requested = RequestedResolution.best
-  /// Why the next layer will differ from the present one.
+  /// The reason for the next change of layer.
   private var nextWhy = LayerReason.started
 
   init(_ id: StreamID) { receiver = VideoReceiver(stream: id) }
 
-  /// Whether the sender has announced the stream and does so no more.
+  /// Whether the sender has withdrawn the stream.
   func isWithdrawn(by newest: StreamOffer?) -> Bool { offer != nil && newest == nil }
 
-  /// What determines whether frames can be expected: the sender's announcement, what this node
-  /// requests, and whether the sender's role allows the stream. The change is nil unless it ends
-  /// the present layer.
+  /// Sets what determines whether frames can be expected: the sender's announcement, this node's
+  /// subscription, and whether the sender's role allows the stream. Returns a change only if the
+  /// current layer ends.
   mutating func expect(
     _ newest: StreamOffer?, _ request: RequestedResolution, isAllowed: Bool
   ) -> LayerChange? {
@@ -48,7 +49,7 @@ public struct IncomingStream: Sendable {
     return end(off)
   }
 
-  /// The stream shows nothing any more; nil when it showed nothing.
+  /// Ends the current layer; nil if there is none.
   mutating func end(_ reason: LayerReason) -> LayerChange? {
     why = reason
     guard let layer else { return nil }
@@ -56,16 +57,18 @@ public struct IncomingStream: Sendable {
     return LayerChange(from: layer, to: nil, why: reason)
   }
 
-  /// What a frame that is about to be shown changes.
+  /// The changes that showing a frame brings about.
   public struct Showing: Equatable, Sendable {
+    /// Whether it is the first frame of the stream.
     public var isFirst: Bool
+    /// The change of layer, if any.
     public var change: LayerChange?
-    /// How long the frame waits for the audio that belongs to it.
+    /// How long to delay the frame for lip sync.
     public var delay: Duration
   }
 
-  /// `audioDelay` is the time from capture until the sender's audio leaves the loudspeaker; nil
-  /// without audio.
+  /// Prepares to show a frame. `audioDelay` is the time from capture until the sender's audio is
+  /// played; nil without audio.
   public mutating func show(
     _ frame: ReceivedFrame, audioDelay: Duration?, at now: Instant
   ) -> Showing {
@@ -78,8 +81,8 @@ public struct IncomingStream: Sendable {
     return Showing(isFirst: !hasShown, change: layerChange(to: frame.size), delay: delay)
   }
 
-  /// A frame of a layer other than the present one; those still under way while none are expected
-  /// change nothing.
+  /// The change if a frame is of another layer than the current one. Frames still in flight while
+  /// none are expected change nothing.
   private mutating func layerChange(to size: VideoSize) -> LayerChange? {
     guard off == nil, size != layer?.size else { return nil }
     let rate = offer?.layers.first { $0.size == size }?.framesPerSecond ?? 0
@@ -95,23 +98,25 @@ public struct IncomingStream: Sendable {
 
 /// All video streams of one sender.
 public struct IncomingStreams: Sendable {
-  /// What the receiver of one stream asks for.
+  /// The request of one stream's receiver: NACK, PLI or a delivered frame.
   public typealias Output = (stream: StreamID, output: VideoReceiver.Output)
 
-  /// Made at the first packet or announcement; `Limits.videoStreams` at most.
+  /// Created at the first packet or announcement; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
-  /// Reports on streams that have not begun: the last two of each at most.
+  /// Sender reports on streams without packets so far: the last two of each at most.
   private var reports = RingBuffer<SenderReport>(capacity: 2 * Limits.videoStreams)
 
+  /// No streams.
   public init() {}
 
   /// The streams that have begun, in rising order.
   public var ids: [StreamID] { streams.keys }
 
+  /// The stream, if it has begun.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
-  /// Takes in a packet of any stream and layer.
+  /// Handles a packet of any stream and layer.
   public mutating func receive(
     _ packet: RTPPacket, of id: StreamID, at now: Instant
   ) -> [VideoReceiver.Output] {
@@ -127,7 +132,7 @@ public struct IncomingStreams: Sendable {
     streams[id] = stream
   }
 
-  /// Takes in the time base of one of the sender's layers.
+  /// Handles a sender report on one of the layers.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
     for index in 0..<streams.count where streams[at: index].receiver.knows(report.ssrc) {
       streams[at: index].receiver.receive(report, at: now)
@@ -137,13 +142,14 @@ public struct IncomingStreams: Sendable {
     reports.append(report)
   }
 
+  /// Sets the path's round trip for all streams, which paces NACKs and PLIs.
   public mutating func setRoundTrip(_ roundTrip: Duration) {
     self.roundTrip = roundTrip
     for index in 0..<streams.count { streams[at: index].receiver.setRoundTrip(roundTrip) }
   }
 
-  /// What the announcement, the requests and the sender's role say of a stream. A stream that was
-  /// announced and is so no more ends: it begins anew when frames of it come again.
+  /// Applies the sender's announcement, this node's subscription and the sender's role to a stream.
+  /// A stream that is withdrawn ends, and begins anew when further frames arrive.
   public mutating func expect(
     _ id: StreamID, _ offer: StreamOffer?, _ requested: RequestedResolution, isAllowed: Bool,
     at now: Instant
@@ -158,14 +164,14 @@ public struct IncomingStreams: Sendable {
     return (streams[at: index].expect(offer, requested, isAllowed: isAllowed), false)
   }
 
-  /// Takes note of a frame that is about to be shown.
+  /// Prepares to show a frame of a stream; nil if the stream has not begun.
   public mutating func show(
     _ frame: ReceivedFrame, of id: StreamID, audioDelay: Duration?, at now: Instant
   ) -> IncomingStream.Showing? {
     streams.update(id) { $0.show(frame, audioDelay: audioDelay, at: now) }
   }
 
-  /// Ends a stream because media with the sender ends.
+  /// Ends a stream because one side has left the call.
   public mutating func end(_ id: StreamID) -> LayerChange? {
     streams.update(id) { $0.end(.ended) } ?? nil
   }
@@ -177,6 +183,7 @@ public struct IncomingStreams: Sendable {
     streams.update(id) { $0.receiver.requestKeyframe(at: now) } ?? []
   }
 
+  /// The NACKs, PLIs and frames that are due.
   public mutating func tick(at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for index in 0..<streams.count {
@@ -187,6 +194,7 @@ public struct IncomingStreams: Sendable {
     return outputs
   }
 
+  /// When `tick` next has work.
   public var deadline: Instant? {
     var next: Instant?
     for index in 0..<streams.count { next = soonest(next, streams[at: index].receiver.deadline) }

@@ -1,20 +1,21 @@
 import MusterBase
 
-/// When one layer's encoder makes a keyframe, whoever and however many ask for it.
+/// Limits the keyframes of one layer's encoder, however many receivers request one.
 public struct KeyframeLimiter: Equatable, Sendable {
-  /// libwebrtc `video/encoder_rtcp_feedback.cc`.
+  /// At most one keyframe in this time, as in libwebrtc (`video/encoder_rtcp_feedback.cc`).
   public static let interval = Duration.milliseconds(300)
 
   private var lastKeyframe: Instant?
   private var isPending = false
 
+  /// No keyframe so far: the first request is granted at once.
   public init() {}
 
-  /// True when the very next picture should be a keyframe; else `tick` will say when.
+  /// True if the next frame should be a keyframe; otherwise `tick` grants the request later.
   ///
-  /// A request that was under way when the last keyframe went out is answered by that one: asking
-  /// takes half of `roundTrip`, and the keyframe takes the other half. Should it be lost, the
-  /// receiver asks again.
+  /// A request that was in flight when the last keyframe was sent is answered by that keyframe:
+  /// half of `roundTrip` passes until the request arrives, the other half until the keyframe does.
+  /// If it is lost, the receiver repeats its request.
   public mutating func request(roundTrip: Duration = .zero, at now: Instant) -> Bool {
     guard let lastKeyframe else {
       self.lastKeyframe = now
@@ -25,19 +26,20 @@ public struct KeyframeLimiter: Equatable, Sendable {
     return tick(at: now)
   }
 
-  /// A keyframe was made for another reason.
+  /// Records a keyframe that was produced for another reason.
   public mutating func keyframeMade(at now: Instant) {
     lastKeyframe = now
     isPending = false
   }
 
-  /// True when a request held back is due.
+  /// True when a deferred request is due.
   public mutating func tick(at now: Instant) -> Bool {
     guard let deadline, now >= deadline else { return false }
     keyframeMade(at: now)
     return true
   }
 
+  /// When a deferred request is due; nil if there is none.
   public var deadline: Instant? {
     guard isPending else { return nil }
     return lastKeyframe.map { $0 + Self.interval }

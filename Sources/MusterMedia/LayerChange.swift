@@ -1,28 +1,33 @@
 import MusterWire
 
-/// Why a layer is sent, or why none is.
+/// The reason for the layer that is sent or received, or for there being none.
 public enum LayerReason: String, Equatable, Sendable {
-  /// The best layer, from the beginning of the call on.
+  /// The call has started; the best layer is used until a subscription says otherwise.
   case started = "call started"
-  /// The receiver requests a smaller resolution than the best, another one than before, or nothing.
+  /// The receiver's subscription.
   case requested = "receiver's request"
+  /// The sender muted its video.
   case muted = "video muted"
+  /// The sender unmuted its video.
   case unmuted = "video unmuted"
-  /// The sender's role does not allow it to send, or has only just come to allow it.
+  /// The sender's role forbids sending, or has only now come to permit it.
   case role = "role changed"
-  /// The sender has no such source, or its source has changed.
+  /// The sender has no such source, or has changed it.
   case source = "source changed"
-  /// One of the two has left the call.
+  /// One side has left the call.
   case ended = "left the call"
 
-  /// The reason for sending the best layer after none was sent for this reason.
+  /// The reason to report when video resumes after it was off for this reason.
   var onResuming: LayerReason { self == .muted ? .unmuted : self == .ended ? .started : self }
 }
 
-/// A change of the layer of one stream on one link; nil stands for none.
+/// A change of the layer of one stream on one link; nil means no video.
 public struct LayerChange: Equatable, Sendable {
+  /// The layer before.
   public var from: VideoLayer?
+  /// The layer after.
   public var to: VideoLayer?
+  /// The reason.
   public var why: LayerReason
 
   public init(from: VideoLayer?, to: VideoLayer?, why: LayerReason) {

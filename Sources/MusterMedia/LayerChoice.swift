@@ -1,13 +1,13 @@
 import MusterBase
 import MusterWire
 
-/// Which simulcast layer a receiver gets.
+/// The simulcast layer for a requested resolution.
 public enum LayerChoice {
-  /// The index of the largest layer that is no larger than the requested resolution, else of the
-  /// smallest; nil when no video is requested or there are no layers.
+  /// The index of the largest layer within the requested resolution, else of the smallest layer;
+  /// nil if no video is requested or offered.
   ///
-  /// Sizes are compared by the shorter side, so that a tall frame in a wide tile is judged by the
-  /// side that limits it.
+  /// Compares the shorter sides, so that portrait video in a landscape tile is limited by the side
+  /// that limits it on screen.
   public static func layer(for requested: RequestedResolution, among layers: [VideoLayer]) -> Int? {
     guard requested.wantsVideo else { return nil }
     let limit = Int(min(requested.width, requested.height))

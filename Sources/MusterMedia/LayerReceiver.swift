@@ -1,32 +1,35 @@
 import MusterBase
 import MusterWire
 
-/// One layer of one sender as it arrives: what is missing, what is complete, what must be asked
-/// for.
+/// Receives one simulcast layer of one sender: frame assembly, NACKs and keyframe requests.
 public struct LayerReceiver: Sendable {
-  /// Before a first packet from the middle of a picture, so many are asked for, too: mostly it is
-  /// only the first or the second packet of the first keyframe that got lost.
+  /// Packets requested before a first packet from the middle of a frame: usually just the first or
+  /// second packet of the first keyframe was lost.
   static let leadIn: Int64 = 3
-  /// Sequences this far behind are a sender that started afresh, if two follow each other.
+  /// Two consecutive packets with sequence numbers this far back mean that the sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
-  /// A hole may be jumped once a first retransmission should have been here, and at the latest now.
+  /// A gap can be skipped when a first retransmission would have arrived, and after this at most.
   static let maximumPatience = Duration.milliseconds(100)
-  /// A hole this old is beyond what retransmission mends in time for the next freeze to stay below
-  /// half a second: a keyframe takes a round trip and up to 300 ms more.
+  /// A gap of this age calls for a keyframe, so that the freeze stays below half a second: the
+  /// keyframe takes a round trip and up to 300 ms more.
   static let minimumKeyframePatience = Duration.milliseconds(250)
-  /// A keyframe on its way gets so long (libwebrtc `video_receive_stream2.h`: 200 ms).
+  /// The time granted to a keyframe whose arrival has begun (libwebrtc `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
-  /// Who sends nothing for this long has stopped; asking for a keyframe is no use.
+  /// A sender silent for this long has stopped, and requests to it would be pointless.
   static let silence = Duration.seconds(1)
 
+  /// The SSRC of the layer.
   public let ssrc: UInt32
+  /// Spatial layer: 0 is the smallest.
   public let layer: Int
+  /// Maps RTP timestamps to the sender's boot clock.
   public internal(set) var clock = SenderClock()
+  /// Loss and jitter, for receiver reports.
   public private(set) var statistics = RTPReceiverStatistics(
     clockRate: RTPTime.videoClockRate)
-  /// When a packet last advanced the sequence.
+  /// When the highest sequence number last increased.
   public private(set) var lastNewAt: Instant
-  /// Whether something was missing since the last picture left.
+  /// Whether packets were missing since the last delivered frame.
   public private(set) var isTroubled = false
 
   private var sequences = SequenceUnwrapper()
@@ -34,7 +37,7 @@ public struct LayerReceiver: Sendable {
   private var nacks = NackList()
   private var requester = KeyframeRequester()
   private var restartSequence: UInt16?
-  /// Since when packets arrive that only a keyframe makes use of.
+  /// When the first packet arrived that cannot be used before a keyframe.
   private var waitingSince: Instant?
   private var keyframeBegunAt: Instant?
 
@@ -44,13 +47,14 @@ public struct LayerReceiver: Sendable {
     lastNewAt = now
   }
 
-  /// Takes the place of another source of the same layer: a sender that changes its source with
-  /// every packet is not asked for more keyframes than any other.
+  /// Continues the keyframe pacing of another SSRC of the same layer, so that a sender that changes
+  /// its SSRC with every packet does not cause more requests.
   public mutating func succeed(_ other: LayerReceiver) { requester = other.requester }
 
+  /// The use of an arriving packet.
   public enum Arrival: Equatable, Sendable { case new, recovered, late, unusable }
 
-  /// Takes in a packet; pictures that it completes come out of `nextFrame`.
+  /// Inserts a packet; `nextFrame` delivers the frames that it completes.
   public mutating func insert(_ packet: RTPPacket, at now: Instant) -> Arrival {
     if isFarBehind(packet.header.sequence) {
       guard packet.header.sequence == restartSequence else {
@@ -74,7 +78,7 @@ public struct LayerReceiver: Sendable {
     return wasAskedFor ? .recovered : .new
   }
 
-  /// The next picture that may leave now.
+  /// The next deliverable frame; nil if there is none.
   public mutating func nextFrame(roundTrip: Duration, at now: Instant) -> AssembledFrame? {
     let mayJump = jumpAt(roundTrip: roundTrip).map { $0 <= now } ?? false
     guard let frame = assembler.next(mayJump: mayJump) else { return nil }
@@ -86,7 +90,8 @@ public struct LayerReceiver: Sendable {
     return frame
   }
 
-  /// What to ask for again; pictures behind a packet given up come out of `nextFrame` after this.
+  /// The sequence numbers to request now. Frames after a packet that was given up become available
+  /// from `nextFrame`.
   public mutating func missing(roundTrip: Duration, at now: Instant) -> [UInt16] {
     guard !nacks.isEmpty, let highest = sequences.highest else { return [] }
     let (sequences, gaveUp) = nacks.due(highest: highest, roundTrip: roundTrip, at: now)
@@ -94,7 +99,7 @@ public struct LayerReceiver: Sendable {
     return sequences
   }
 
-  /// Since when, or from when on, a keyframe has to be asked for; nil while all goes well.
+  /// The past or future time from which a keyframe is needed; nil if none is.
   public func keyframeNeeded(roundTrip: Duration) -> Instant? {
     let patience = max(Self.minimumKeyframePatience, roundTrip * 3)
     guard assembler.isWaitingForKeyframe else { return nacks.oldestNoticedAt.map { $0 + patience } }
@@ -105,42 +110,46 @@ public struct LayerReceiver: Sendable {
     return nacks.isEmpty ? waitingSince : waitingSince + Self.patience(roundTrip: roundTrip)
   }
 
-  /// When to send the next keyframe request; nil when none is needed, or nobody would answer it.
+  /// When to send the next keyframe request; nil if none is needed or the sender is silent.
   public func keyframeRequestAt(roundTrip: Duration, at now: Instant) -> Instant? {
     guard let needed = keyframeNeeded(roundTrip: roundTrip) else { return nil }
     let due = requester.nextRequest(neededSince: needed, roundTrip: roundTrip)
     return max(due, now) - lastNewAt <= Self.silence ? due : nil
   }
 
+  /// Records a keyframe request.
   public mutating func keyframeRequested(at now: Instant) { requester.asked(at: now) }
 
-  /// When a sink that needs a keyframe may ask for one.
+  /// When a sink that needs a keyframe can request one.
   public func nextKeyframeRequest(roundTrip: Duration, at now: Instant) -> Instant {
     requester.nextRequest(neededSince: now, roundTrip: roundTrip)
   }
 
-  /// Another layer took over: nothing received so far is of use any more.
+  /// Another layer took over: discards everything received so far.
   public mutating func retire() {
     assembler.restart(at: (sequences.highest ?? 0) + 1)
     nacks.removeAll()
     (waitingSince, keyframeBegunAt, isTroubled) = (nil, nil, false)
   }
 
-  /// When to ask for a packet (again), or to jump a hole, without another packet arriving.
+  /// When to repeat a NACK or to skip a gap if no further packet arrives.
   public func repairDeadline(roundTrip: Duration, after now: Instant) -> Instant? {
     let jump = jumpAt(roundTrip: roundTrip).flatMap { $0 > now ? $0 : nil }
     return soonest(nacks.deadline, jump)
   }
 
+  /// Handles a sender report.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
     clock.update(report)
     statistics.receive(report, at: now)
   }
 
+  /// The report block for the time since the previous one.
   public mutating func reportBlock(at now: Instant) -> ReportBlock {
     statistics.reportBlock(ssrc: ssrc, at: now)
   }
 
+  /// Packets that wait for missing ones.
   public var packetsHeld: Int { assembler.packetCount }
 
   private static func patience(roundTrip: Duration) -> Duration {
@@ -164,7 +173,7 @@ public struct LayerReceiver: Sendable {
     (waitingSince, keyframeBegunAt) = (nil, nil)
   }
 
-  /// Notes the packets skipped over; true when this one is the newest so far.
+  /// Records the gap before a packet; true if the packet has the highest sequence number so far.
   private mutating func noticeMissing(before packet: VideoPacket, at now: Instant) -> Bool {
     guard let highest = sequences.highest else {
       let first = packet.sequence - Self.leadIn

@@ -1,29 +1,31 @@
 import MusterBase
 
-/// How long a picture waits so that sound and picture of one member leave together.
+/// Delays video so that audio and video of one member are played in sync.
 ///
-/// After libwebrtc's `video/stream_synchronization.cc`: what is off by less than 30 ms is left
-/// alone (nobody sees it, and following noise would shake the picture), and one step moves at most
-/// 80 ms.
+/// After libwebrtc's `video/stream_synchronization.cc`: skews below 30 ms are left alone, because
+/// they are invisible and following noise would make the video judder; one step changes at most 80
+/// ms.
 public struct LipSync: Equatable, Sendable {
   static let deadBand = Duration.milliseconds(30)
   static let maximumStep = Duration.milliseconds(80)
   static let stepInterval = Duration.milliseconds(250)
-  /// Beyond this the clocks are confused; a picture this late is worse than one out of step.
+  /// A larger delay indicates confused clocks, and would be worse than the skew.
   static let maximumDelay = Duration.milliseconds(500)
-  /// Of a new measurement, this part is believed at once (libwebrtc averages over 4).
+  /// Weight of a new measurement: 1/4, as in libwebrtc.
   static let smoothing = 4
 
-  /// What pictures wait now.
+  /// The delay to apply to video now.
   public private(set) var delay = Duration.zero
 
   private var target: Duration?
   private var steppedAt: Instant?
 
+  /// No delay.
   public init() {}
 
-  /// The delays run from capture until the sound leaves and until the picture could, by the same
-  /// two clocks, so that any offset between them cancels; a nil `audioDelay` is no sound.
+  /// Updates and returns the delay from the latency of audio until it is played and of video until
+  /// it could be shown. Both latencies use the same two clocks, so that their offset cancels; nil
+  /// means that there is no audio.
   public mutating func videoDelay(
     audioDelay: Duration?, videoDelay: Duration, at now: Instant
   ) -> Duration {

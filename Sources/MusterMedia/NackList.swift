@@ -1,14 +1,14 @@
 import MusterBase
 
-/// The packets of one stream that are missing, and when to ask for each of them (again).
+/// The missing packets of one stream, and when to send a NACK for each.
 public struct NackList: Equatable, Sendable {
-  /// Tries per packet (libwebrtc `nack_requester.cc`).
+  /// Requests per packet (libwebrtc `nack_requester.cc`).
   static let maximumTries = 10
-  /// A packet counts as late, not lost, until this many later ones are here or this time has
-  /// passed.
+  /// A missing packet is taken for reordered until this many later packets have arrived or this
+  /// time has passed.
   static let reorderedPackets: Int64 = 2
   static let reorderedTime = Duration.milliseconds(5)
-  /// Between two tries: a round trip and a fifth, but never less than libwebrtc's scan interval.
+  /// The least interval between requests; the regular one is 1.2 round trips. libwebrtc's value.
   static let minimumInterval = Duration.milliseconds(20)
 
   private struct Entry: Equatable, Sendable {
@@ -18,24 +18,27 @@ public struct NackList: Equatable, Sendable {
     var tries = 0
   }
 
-  /// By sequence, ascending; at most `Limits.nackEntries`.
+  /// In order of sequence; at most `Limits.nackEntries`.
   private var entries: [Entry] = []
 
+  /// Nothing is missing.
   public init() {}
 
+  /// Whether nothing is missing.
   public var isEmpty: Bool { entries.isEmpty }
+  /// Packets missing.
   public var count: Int { entries.count }
 
-  /// When the oldest packet that is still missing was first missed.
+  /// When the oldest missing packet was first noticed; nil if nothing is missing.
   public var oldestNoticedAt: Instant? { entries.first?.noticedAt }
 
-  /// How long the answer to a request may take before it is repeated.
+  /// The time to wait for a retransmission before repeating the request.
   public static func interval(roundTrip: Duration) -> Duration {
     max(roundTrip * 6 / 5, minimumInterval)
   }
 
-  /// Takes note of packets skipped over, all above those noted before; false, and everything
-  /// forgotten, when there are too many to repair.
+  /// Adds skipped sequence numbers, all above those added before. Clears the list and returns false
+  /// if there are too many to repair, which calls for a keyframe.
   public mutating func notice(_ missing: Range<Int64>, at now: Instant) -> Bool {
     guard missing.count <= Limits.nackEntries - entries.count else {
       entries.removeAll()
@@ -48,7 +51,7 @@ public struct NackList: Equatable, Sendable {
     return true
   }
 
-  /// Strikes a packet off the list; true when it had been asked for.
+  /// Removes a packet that arrived; true if it had been requested.
   public mutating func received(_ sequence: Int64) -> Bool {
     guard let index = entries.firstIndex(where: { $0.sequence >= sequence }),
       entries[index].sequence == sequence
@@ -56,14 +59,16 @@ public struct NackList: Equatable, Sendable {
     return entries.remove(at: index).tries > 0
   }
 
+  /// Removes packets that are no longer needed.
   public mutating func drop(below sequence: Int64) {
     let count = entries.firstIndex { $0.sequence >= sequence } ?? entries.count
     if count > 0 { entries.removeFirst(count) }
   }
 
+  /// Clears the list.
   public mutating func removeAll() { entries.removeAll() }
 
-  /// What to ask for now, and whether a packet was given up after its last try.
+  /// The sequence numbers to request now, and whether a packet was given up after the last request.
   public mutating func due(
     highest: Int64, roundTrip: Duration, at now: Instant
   ) -> (sequences: [UInt16], gaveUp: Bool) {
@@ -85,5 +90,6 @@ public struct NackList: Equatable, Sendable {
     return (sequences, gaveUp)
   }
 
+  /// When the next request is due; nil if nothing is missing.
   public var deadline: Instant? { entries.map(\.askAt).min() }
 }

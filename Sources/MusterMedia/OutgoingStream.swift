@@ -1,29 +1,31 @@
 import MusterBase
 import MusterWire
 
-/// One video stream on its way to one receiver: which layer it gets, and a sender for each layer.
+/// One video stream to one receiver: the layer that is selected, and an RTP sender per layer.
 public struct OutgoingStream: Sendable {
+  /// The stream.
   public let id: StreamID
-  /// The layer that is being sent; nil for none.
+  /// The layer that is being sent; nil if none is.
   public private(set) var layer: Int?
-  /// The layer to change to at its next keyframe; nil for none.
+  /// The layer to change to at its next keyframe; nil if none is to be sent.
   public private(set) var target: Int?
-  /// Why the layer is what it is.
+  /// The reason for the current layer.
   public private(set) var why = LayerReason.started
-  /// Frames sent, and their RTP payload bytes.
+  /// Frames sent.
   public private(set) var frames: UInt64 = 0
+  /// RTP payload bytes of those frames.
   public private(set) var bytes: UInt64 = 0
 
-  /// The layers on offer when one was last selected.
+  /// The layers that were offered when one was last selected.
   private var offered: [VideoLayer] = []
-  /// The layer that is being sent, as it was last reported.
+  /// The layer as last reported in a `LayerChange`.
   private var reported: VideoLayer?
   /// Why `target` differs from `layer`.
   private var targetWhy = LayerReason.started
-  /// One per layer; sequences go on where they were when a layer comes back.
+  /// One per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
-  /// Keyframes that the receiver asks for: six at once, then one a second, as many as a receiver
-  /// that loses much needs.
+  /// Bounds the receiver's keyframe requests: six at once, then one per second, which suffices at
+  /// high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
 
   init(_ id: StreamID, ssrcs: SSRCPlan, prng: inout PRNG) {
@@ -38,11 +40,11 @@ public struct OutgoingStream: Sendable {
     }
   }
 
-  /// What came of selecting a layer.
+  /// The result of selecting a layer.
   public struct Selection: Equatable, Sendable {
-    /// A keyframe of this layer is needed, at which the receiver changes to it.
+    /// The layer that needs a keyframe, at which the stream changes to it.
     public var keyframe: Int?
-    /// Nothing is sent any more.
+    /// The end of the current layer, if nothing is sent any more.
     public var change: LayerChange?
   }
 
@@ -79,8 +81,8 @@ public struct OutgoingStream: Sendable {
     return Selection(change: LayerChange(from: reported, to: nil, why: reason))
   }
 
-  /// A keyframe of `layer` is about to be sent: if the receiver waits for that layer, it gets it from
-  /// here on. Nil when nothing changes.
+  /// A keyframe of `layer` is about to be sent: switches to the layer if it is the target. Nil if
+  /// nothing changes.
   public mutating func switchLayer(to layer: Int) -> LayerChange? {
     guard layer == target else { return nil }
     self.layer = layer
@@ -92,7 +94,7 @@ public struct OutgoingStream: Sendable {
     return LayerChange(from: reported, to: now, why: why)
   }
 
-  /// Ends the stream; the change is nil when nothing was sent.
+  /// Ends the stream; nil if nothing was being sent.
   public mutating func end() -> LayerChange? {
     target = nil
     return stop(.ended).change
@@ -100,7 +102,7 @@ public struct OutgoingStream: Sendable {
 
   // MARK: Packets
 
-  /// The header of the next packet of the frame's layer, which is remembered for repeats.
+  /// The header for the next packet of the frame's layer; keeps the packet for retransmission.
   public mutating func send(
     _ payload: [UInt8], of frame: PacketizedFrame, isLast: Bool, at now: Instant
   ) -> RTPHeader {
@@ -110,7 +112,7 @@ public struct OutgoingStream: Sendable {
       payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil, at: now)
   }
 
-  /// What to send again of what the receiver misses of a layer.
+  /// The packets of a layer to retransmit in answer to a NACK.
   public mutating func retransmissions(
     of sequences: [UInt16], layer: Int, roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: [UInt8])] {
@@ -118,7 +120,7 @@ public struct OutgoingStream: Sendable {
     return senders[layer].retransmissions(of: sequences, roundTrip: roundTrip, at: now)
   }
 
-  /// What was sent of the current layer from `start` on and may be repeated.
+  /// The packets of the current layer sent since `start`, within the retransmission budget.
   public mutating func repeats(
     since start: Instant, roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: [UInt8])] {
@@ -127,8 +129,7 @@ public struct OutgoingStream: Sendable {
       of: senders[layer].sequences(since: start), layer: layer, roundTrip: roundTrip, at: now)
   }
 
-  /// Whether a keyframe that the receiver asks for is to be made: of the layer that it gets, and
-  /// within its budget.
+  /// Whether to grant a keyframe request: for the layer being sent, and within the budget.
   public mutating func admitsKeyframeRequest(layer: Int, at now: Instant) -> Bool {
     layer == self.layer && keyframeRequests.take(at: now)
   }
@@ -137,45 +138,48 @@ public struct OutgoingStream: Sendable {
     if senders.indices.contains(layer) { senders[layer].receive(block, at: now) }
   }
 
-  /// The report on the layer that is or will be sent; nil when none is.
+  /// The sender report on the layer that is or will be sent; nil if none.
   func report(at now: Instant) -> SenderReport? {
     guard let layer = layer ?? target else { return nil }
     let timestamp = RTPTime.timestamp(of: now, clockRate: RTPTime.videoClockRate)
     return senders[layer].report(at: now, timestamp: timestamp)
   }
 
-  /// Of the packets of the current layer, as the receiver reports it; nil while none is sent.
+  /// Loss of the current layer in percent, from the receiver's reports; nil while none is sent.
   public var lossPercent: Double? { layer.map { senders[$0].lossPercent } }
 }
 
-/// All video streams on their way to one receiver.
+/// All video streams to one receiver.
 ///
-/// SSRCs and sequences are drawn anew whenever media begins: a receiver that missed the end of the
-/// last time would take a new random sequence under an old SSRC for very late packets.
+/// SSRCs and sequence numbers are drawn anew whenever media begins. A receiver that missed the end
+/// of the previous call would take a new random sequence under an old SSRC for very late packets.
 public struct OutgoingStreams: Sendable {
+  /// The SSRCs of the streams on this link.
   public let ssrcs: SSRCPlan
-  /// Made when the node first offers the stream in this call, as their histories are large;
-  /// `Limits.videoStreams` at most.
+  /// Created when the node first offers the stream in this call, because the retransmission
+  /// histories are large; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, OutgoingStream>()
   private var prng: PRNG
 
+  /// Draws SSRCs and first sequence numbers from the seed.
   public init(seed: UInt64) {
     prng = PRNG(seed: seed)
     ssrcs = SSRCPlan(base: UInt32(truncatingIfNeeded: prng.next()))
   }
 
-  /// The streams that were offered since media began, in rising order.
+  /// The streams offered since media began, in rising order.
   public var ids: [StreamID] { streams.keys }
 
+  /// The stream, if it was offered.
   public subscript(id: StreamID) -> OutgoingStream? { streams[id] }
 
-  /// The layer that is being sent of a stream, and the one that it is to change to.
+  /// The layer of a stream that is being sent, and the one that it is to change to.
   public func layers(of id: StreamID) -> (current: Int?, target: Int?) {
     guard let index = streams.index(of: id) else { return (nil, nil) }
     return (streams[at: index].layer, streams[at: index].target)
   }
 
-  /// Changes a stream, which is made first where there is none.
+  /// Modifies a stream, which is created if necessary.
   public mutating func withStream<Result>(
     _ id: StreamID, _ body: (inout OutgoingStream) -> Result
   ) -> Result {
@@ -185,20 +189,20 @@ public struct OutgoingStreams: Sendable {
     return body(&stream)
   }
 
-  /// Changes a stream in place; nil, and no call, when there is none.
+  /// Modifies a stream in place; returns nil without calling `body` if there is none.
   public mutating func update<Result>(
     _ id: StreamID, _ body: (inout OutgoingStream) -> Result
   ) -> Result? {
     streams.update(id, body)
   }
 
-  /// A report block on one of the streams.
+  /// Handles a report block about one of the streams.
   public mutating func receive(_ block: ReportBlock, at now: Instant) {
     guard let (id, layer) = ssrcs.video(of: block.ssrc) else { return }
     _ = streams.update(id) { $0.receive(block, layer: layer, at: now) }
   }
 
-  /// One report for each stream that is being sent.
+  /// A sender report for each stream that is being sent.
   public func reports(at now: Instant) -> [SenderReport] {
     streams.compactMap { $0.value.report(at: now) }
   }

@@ -1,11 +1,12 @@
 import MusterBase
 import MusterWire
 
-/// Loss and jitter of one received stream, as RFC 3550 A.1, A.3 and A.8 reckon them.
+/// Loss and jitter of one received stream (RFC 3550 appendices A.1, A.3 and A.8).
 public struct RTPReceiverStatistics: Equatable, Sendable {
-  /// RFC 3550 A.1: a jump beyond this is a restart if the next packet follows it.
+  /// MAX_DROPOUT of appendix A.1: a larger jump is a restart if the next packet confirms it.
   static let maximumDropout: Int64 = 3000
 
+  /// Packets received, retransmissions not included.
   public private(set) var packetsReceived: UInt64 = 0
 
   private let clockRate: Int
@@ -15,15 +16,16 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   private var expectedPrior: Int64 = 0
   private var countedPrior: Int64 = 0
   private var restartSequence: UInt16?
-  /// Sixteen times the jitter, in timestamp units (A.8).
+  /// Sixteen times the jitter in timestamp units, as in appendix A.8.
   private var scaledJitter: Int64 = 0
   private var lastTransit: UInt32?
   private var lastReport: (compact: UInt32, at: Instant)?
 
+  /// `clockRate` is that of the stream's RTP clock in Hz.
   public init(clockRate: Int) { self.clockRate = clockRate }
 
-  /// Counts a packet; a retransmission is not counted, so that the loss is the network's, not what
-  /// was left of it after repair.
+  /// Counts a packet. Retransmissions are not counted, so that the loss is that of the network
+  /// before repair.
   public mutating func receive(
     sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
   ) {
@@ -36,21 +38,23 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     measureJitter(timestamp, at: now)
   }
 
+  /// Takes a sender report, for LSR and DLSR of the next report block.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
     lastReport = (RTPTime.compact(report.ntpTime), now)
   }
 
-  /// Packets expected less packets received; negative where duplicates outnumber losses.
+  /// Packets expected minus packets received; negative if duplicates outnumber losses.
   public var cumulativeLost: Int64 { expected - counted }
 
-  /// Interarrival jitter (RFC 3550 6.4.1).
+  /// Interarrival jitter (RFC 3550 section 6.4.1).
   public var jitter: Duration {
     .nanoseconds((scaledJitter >> 4) &* 1_000_000_000 / Int64(clockRate))
   }
 
+  /// Whether any packet has arrived.
   public var hasReceived: Bool { sequences.highest != nil }
 
-  /// The report on the time since the last one.
+  /// The report block for the time since the previous one.
   public mutating func reportBlock(ssrc: UInt32, at now: Instant) -> ReportBlock {
     let expectedNow = expected
     let expectedInterval = expectedNow - expectedPrior
@@ -75,7 +79,8 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     return UInt32(clamping: (seconds << 16) + (rest << 16) / 1_000_000_000)
   }
 
-  /// A.1: a lone packet far away is a stray, two in a row are a sender that started afresh.
+  /// Appendix A.1: a single packet far off is ignored; two in sequence mean that the sender
+  /// restarted.
   private mutating func isPlausible(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return true }
     let distance = sequences.extended(sequence) - highest

@@ -1,18 +1,19 @@
 import MusterBase
 import MusterWire
 
-/// One stream on one link: a sequence without gaps, what was sent lately, and what came back.
+/// The RTP state of one stream on one link: sequence numbers without gaps, retransmission history,
+/// and reception reports.
 public struct RTPSender: Sendable {
-  /// Sent packets are repeated for this long, or three round trips (libwebrtc
-  /// `rtp_packet_history.h`); what is older, nobody waits for.
+  /// Packets can be retransmitted for this long, or for three round trips if that is longer
+  /// (libwebrtc `rtp_packet_history.h`); older ones would miss their playout.
   static let minimumHistory = Duration.seconds(1)
-  /// The smallest pause between two repeats of one packet, where the round trip is next to nothing.
+  /// The least interval between retransmissions of one packet, for very short round trips.
   static let minimumRepeat = Duration.milliseconds(5)
-  /// Repeats per 100 ms: a whole lost keyframe at once, then as much as a 2.5 Mbit/s layer at 10 %
-  /// loss needs. More would feed the congestion that lost the packets (LiveKit PR 440, RTX storm).
+  /// Retransmissions: a whole lost keyframe at once, then what a 2.5 Mbit/s layer needs at 10 %
+  /// loss. More would feed the congestion that lost the packets (LiveKit PR 440, RTX storm).
   static let repeatBurst = 64.0
   static let repeatsPerSecond = 320.0
-  /// A round trip beyond this is a forged or confused report.
+  /// A longer round trip comes from a forged or corrupt report, and is ignored.
   static let maximumRoundTrip = Duration.seconds(10)
 
   private struct Sent {
@@ -22,21 +23,28 @@ public struct RTPSender: Sendable {
     var repeatedAt: Instant?
   }
 
+  /// The RTP payload type of the stream.
   public let payloadType: UInt8
+  /// The synchronisation source of the stream on this link.
   public let ssrc: UInt32
+  /// Packets sent, modulo 2^32, retransmissions not included.
   public private(set) var packets: UInt32 = 0
+  /// Payload octets sent, modulo 2^32, for sender reports.
   public private(set) var octets: UInt32 = 0
+  /// Retransmissions so far.
   public private(set) var packetsRepeated: UInt64 = 0
-  /// Of the packets of the last reports, smoothed.
+  /// Smoothed loss from the receiver's reports, in percent.
   public private(set) var lossPercent: Double = 0
+  /// Smoothed round trip from the receiver's reports; nil before the first.
   public private(set) var roundTrip: Duration?
-  /// As the receiver measures it.
+  /// The receiver's interarrival jitter in timestamp units.
   public private(set) var jitter: UInt32 = 0
 
   private var nextSequence: UInt16
   private var history: RingBuffer<Sent>
   private var repeatBudget = TokenBucket(capacity: repeatBurst, perSecond: repeatsPerSecond)
 
+  /// `firstSequence` should be random (RFC 3550 section 5.1).
   public init(payloadType: UInt8, ssrc: UInt32, firstSequence: UInt16, historyCapacity: Int) {
     self.payloadType = payloadType
     self.ssrc = ssrc
@@ -44,7 +52,7 @@ public struct RTPSender: Sendable {
     history = RingBuffer(capacity: min(max(historyCapacity, 1), Limits.retransmissionPackets))
   }
 
-  /// The header of the next packet, which is remembered for repeats.
+  /// The header for the next packet; keeps the packet for retransmission.
   public mutating func send(
     _ payload: [UInt8], marker: Bool, timestamp: UInt32, audioLevel: UInt8?, at now: Instant
   ) -> RTPHeader {
@@ -58,7 +66,7 @@ public struct RTPSender: Sendable {
     return header
   }
 
-  /// What to send again of what the receiver misses, unchanged.
+  /// The packets to retransmit in answer to a NACK, unchanged and within the budget.
   public mutating func retransmissions(
     of sequences: [UInt16], roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: [UInt8])] {
@@ -81,20 +89,21 @@ public struct RTPSender: Sendable {
     return result
   }
 
-  /// What was sent from `start` on and is still remembered, oldest first; of very much the newest,
-  /// as many as may be repeated at once.
+  /// Sequence numbers of the packets sent since `start` that are still kept, oldest first; at most
+  /// the newest `repeatBurst`, which can be retransmitted at once.
   public func sequences(since start: Instant) -> [UInt16] {
     (0..<history.count).filter { history[$0].sentAt >= start }
       .map { history[$0].header.sequence }.suffix(Int(Self.repeatBurst))
   }
 
-  /// RFC 3550 6.4.1; `timestamp` is `now` on the stream's clock.
+  /// A sender report (RFC 3550 section 6.4.1); `timestamp` is `now` on the stream's RTP clock.
   public func report(at now: Instant, timestamp: UInt32) -> SenderReport {
     SenderReport(
       ssrc: ssrc, ntpTime: RTPTime.ntp(of: now), rtpTime: timestamp, packets: packets,
       octets: octets, reports: [])
   }
 
+  /// Takes a report block about this stream; others are ignored.
   public mutating func receive(_ block: ReportBlock, at now: Instant) {
     guard block.ssrc == ssrc else { return }
     jitter = block.jitter
@@ -107,7 +116,7 @@ public struct RTPSender: Sendable {
     roundTrip = roundTrip.map { $0 + (sample - $0) / 4 } ?? sample
   }
 
-  /// Sequences in the history are consecutive, so the place follows from the oldest.
+  /// The history has no gaps, so the index follows from the oldest sequence number.
   private func index(of sequence: UInt16) -> Int? {
     guard let oldest = history.first else { return nil }
     let index = Int(sequence &- oldest.header.sequence)

@@ -1,19 +1,22 @@
 import MusterBase
 import MusterWire
 
-/// Maps a stream's RTP timestamps to its sender's boot clock by the latest sender report.
+/// Maps a stream's RTP timestamps to its sender's boot clock, by the latest sender report.
 public struct SenderClock: Equatable, Sendable {
   private var reference: (rtpTime: UInt32, instant: Instant)?
 
+  /// Unknown until the first report.
   public init() {}
 
+  /// Whether a sender report has arrived.
   public var isKnown: Bool { reference != nil }
 
+  /// Takes a sender report as the new reference.
   public mutating func update(_ report: SenderReport) {
     reference = (report.rtpTime, RTPTime.instant(ofNTP: report.ntpTime))
   }
 
-  /// When the sender captured what bears this timestamp; nil before the first report.
+  /// When the sender captured the frame with this timestamp; nil before the first report.
   public func captureTime(of timestamp: UInt32, clockRate: Int) -> Instant? {
     guard let reference else { return nil }
     return reference.instant

@@ -1,19 +1,21 @@
-/// Turns 16-bit sequence numbers into ones that never wrap.
+/// Extends 16-bit sequence numbers to 64 bits, which do not wrap.
 public struct SequenceUnwrapper: Equatable, Sendable {
-  /// The highest seen, extended; nil before the first.
+  /// The highest extended sequence number so far; nil before the first.
   public private(set) var highest: Int64?
 
+  /// Nothing seen so far.
   public init() {}
 
-  /// The number extended to whatever is nearest to the highest, without taking note of it.
+  /// The extended number nearest to the highest, without recording it.
   ///
-  /// The first becomes itself plus 65,536, so that the ones before it stay positive.
+  /// The first number is extended by 65,536, so that reordered packets before it stay positive.
   public func extended(_ sequence: UInt16) -> Int64 {
     guard let highest else { return 0x1_0000 + Int64(sequence) }
     let delta = Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: highest))
     return highest &+ Int64(delta)
   }
 
+  /// Extends a number and records it.
   public mutating func unwrap(_ sequence: UInt16) -> Int64 {
     let result = extended(sequence)
     highest = max(highest ?? result, result)

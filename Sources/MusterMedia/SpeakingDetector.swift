@@ -1,30 +1,32 @@
 import MusterBase
 
-/// Whether a member speaks, from the levels its packets bear (RFC 6464), with hysteresis.
+/// Detects whether a member speaks, from the audio levels of its packets (RFC 6464), with
+/// hysteresis.
 ///
-/// After LiveKit's `audiolevel.go`: loud for 40 % of 400 ms begins speech, so that a click or a key
-/// does not. It ends only after a whole window without anything that is even nearly as loud, so
-/// that a pause between words does not end it.
+/// After LiveKit's `audiolevel.go`: speech begins when 40 % of 400 ms are loud, so that clicks do
+/// not count. It ends after a whole window without anything nearly as loud, so that pauses between
+/// words do not end it.
 public struct SpeakingDetector: Equatable, Sendable {
-  /// At or below this many -dBov a packet is loud.
+  /// A packet at or below this level in -dBov is loud (lower is louder).
   static let beginLevel: UInt8 = 35
-  /// While speaking, anything up to this counts as still loud.
+  /// While speaking, packets up to this level still count as loud.
   static let continueLevel: UInt8 = 42
   static let slot = Duration.milliseconds(20)
-  /// 400 ms of slots.
+  /// Slots in the window: 400 ms.
   static let windowSlots = 20
-  /// 40 % of the window.
+  /// Loud slots that begin speech: 40 % of the window.
   static let beginSlots = 8
-  /// Without packets for this long, nobody speaks.
+  /// Without packets for this long, the member is silent.
   static let silence = Duration.milliseconds(500)
 
   private var history: UInt32 = 0
   private var updatedAt: Instant?
   private var isSpeakingNow = false
 
+  /// Silent.
   public init() {}
 
-  /// Takes the level of one 20 ms packet: 0 is loudest, 127 silence.
+  /// Takes the level of one 20 ms packet in -dBov; returns whether the member speaks.
   @discardableResult
   public mutating func update(level: UInt8, at now: Instant) -> Bool {
     let elapsed = updatedAt.map { now - $0 } ?? Self.slot
@@ -37,7 +39,7 @@ public struct SpeakingDetector: Equatable, Sendable {
     return isSpeakingNow
   }
 
-  /// The state without a new packet: false once packets have stopped.
+  /// Whether the member speaks; false once packets have stopped.
   public func isSpeaking(at now: Instant) -> Bool {
     guard let updatedAt else { return false }
     return isSpeakingNow && now - updatedAt < Self.silence

@@ -1,24 +1,30 @@
 import MusterBase
 import MusterWire
 
-/// What frame assembly needs to know of one received RTP packet of VP8.
+/// The fields of a received VP8 packet that frame assembly uses.
 public struct VideoPacket: Equatable, Sendable {
-  /// Extended, so that it never wraps.
+  /// The extended sequence number, which does not wrap.
   public var sequence: Int64
+  /// RTP timestamp, 90 kHz.
   public var timestamp: UInt32
+  /// Whether the packet starts a frame (S with partition index 0).
   public var isFrameStart: Bool
+  /// Whether the packet ends a frame (the RTP marker).
   public var isFrameEnd: Bool
   /// Whether this is the first packet of a keyframe.
   public var startsKeyframe: Bool
+  /// Temporal layer (TID).
   public var temporalLayer: UInt8
-  /// Whether the picture refers to base pictures only (Y).
+  /// Whether the frame depends on base-layer frames only (Y).
   public var isLayerSync: Bool
+  /// TL0PICIDX; nil if absent.
   public var tl0PicIdx: UInt8?
+  /// PictureID; nil if absent.
   public var pictureID: UInt16?
-  /// VP8 data, without the payload descriptor.
+  /// VP8 data without the payload descriptor.
   public var data: ArraySlice<UInt8>
 
-  /// Reads the payload descriptor; nil when it is malformed or nothing follows it.
+  /// Parses the payload descriptor; nil if it is malformed or no data follows.
   public init?(_ packet: RTPPacket, sequence: Int64) {
     var reader = Reader(packet.payload)
     guard let descriptor = try? VP8Descriptor(reading: &reader), !reader.isAtEnd else { return nil }

@@ -1,15 +1,19 @@
 import MusterBase
 import MusterWire
 
-/// One encoded picture cut into RTP payloads, formed once for all links.
+/// An encoded frame split into RTP payloads, which all links share.
 public struct PacketizedFrame: Equatable, Sendable {
+  /// Spatial layer: 0 is the smallest.
   public var layer: Int
+  /// Temporal layer: 0 is the base.
   public var temporalLayer: Int
+  /// Whether the frame decodes without any earlier one.
   public var isKeyframe: Bool
+  /// When it was captured.
   public var capturedAt: Instant
   /// `capturedAt` on the 90 kHz clock.
   public var timestamp: UInt32
-  /// Descriptor and data each; the last one's RTP header bears the marker.
+  /// Payload descriptor and VP8 data each; the RTP header of the last one has the marker bit.
   public var payloads: [[UInt8]]
 
   public init(
@@ -25,7 +29,7 @@ public struct PacketizedFrame: Equatable, Sendable {
   }
 }
 
-/// Cuts the pictures of one layer into RTP payloads (RFC 7741).
+/// Splits the frames of one layer into RTP payloads (RFC 7741).
 public struct VideoPacketizer: Sendable {
   /// VP8 bytes in one payload.
   static let dataBytes = Limits.rtpPayloadBytes - VP8Descriptor.encodedBytes
@@ -34,10 +38,11 @@ public struct VideoPacketizer: Sendable {
   private var pictureID: UInt16
   private var tl0PicIdx: UInt8
   private var keyIndex: UInt8
-  /// Whether an enhancement picture since the latest base picture may be referred to.
+  /// Whether an enhancement frame since the latest base-layer frame can be a reference.
   private var hasEnhancementReference = false
 
-  /// The counters start anywhere, by `seed`, so that receivers cannot come to rely on zero.
+  /// The counters start at random values from `seed`, as RFC 7741 section 4.2 recommends, so that
+  /// no receiver relies on zero.
   public init(layer: Int, seed: UInt64) {
     self.layer = layer
     var random = PRNG(seed: seed)
@@ -46,7 +51,7 @@ public struct VideoPacketizer: Sendable {
     keyIndex = UInt8(random.below(0x20))
   }
 
-  /// The payloads of a picture; nil when it is empty, oversized or of another layer.
+  /// The payloads of a frame; nil if it is empty, oversized or of another layer.
   public mutating func packetize(_ frame: EncodedFrame) -> PacketizedFrame? {
     guard frame.layer == layer, !frame.data.isEmpty, frame.data.count <= Limits.frameBytes,
       (0...3).contains(frame.temporalLayer)
@@ -82,9 +87,9 @@ public struct VideoPacketizer: Sendable {
       keyIndex: keyIndex)
   }
 
-  /// As few parts as fit, all of one size but the last, which is shorter by fewer bytes than there
-  /// are parts: equal datagrams leave in one segmented send (UDP_SEGMENT), and a much shorter last
-  /// packet would cost the same header and be lost as easily.
+  /// The fewest parts that fit. All have the same size but the last, which is shorter by fewer
+  /// bytes than there are parts: equal datagrams can leave in one segmented send (UDP_SEGMENT), and
+  /// a very short last packet would be lost as easily as a full one.
   private static func parts(of count: Int) -> [Range<Int>] {
     let parts = (count + dataBytes - 1) / dataBytes
     let size = (count + parts - 1) / parts

@@ -2,7 +2,7 @@ import MusterBase
 import MusterWire
 
 extension VideoReceiver {
-  /// Does all that is due for one layer and notes when something will be again.
+  /// Performs all that is due for one layer, and computes its next deadline.
   mutating func serve(_ index: Int, at now: Instant, into outputs: inout [Output]) {
     deliver(from: index, at: now, into: &outputs)
     let missing = layers[index].missing(roundTrip: roundTrip, at: now)
@@ -10,7 +10,7 @@ extension VideoReceiver {
       counted.packetsRequested &+= UInt64(missing.count)
       outputs.append(.nack(ssrc: layers[index].ssrc, missing))
     }
-    // A packet given up may have been all that held back a keyframe behind it.
+    // Giving up a packet may have released a keyframe after it.
     deliver(from: index, at: now, into: &outputs)
     wakeAt[index] = soonest(
       layers[index].repairDeadline(roundTrip: roundTrip, after: now),
@@ -23,7 +23,7 @@ extension VideoReceiver {
     outputs.append(.requestKeyframe(ssrc: layers[index].ssrc))
   }
 
-  /// Asks for a keyframe if it is time; when to look again.
+  /// Requests a keyframe if due; returns when to check again.
   private mutating func serveKeyframe(
     _ index: Int, at now: Instant, into outputs: inout [Output]
   ) -> Instant? {
@@ -62,7 +62,7 @@ extension VideoReceiver {
     }
   }
 
-  /// A keyframe that took long to mend may belong to a layer the sender has left since.
+  /// A keyframe that took long to repair may belong to a layer that the sender has left since.
   private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
     guard let current = activeLayer, let lastFrame,
       now - current.lastNewAt < LayerReceiver.silence
@@ -79,8 +79,8 @@ extension VideoReceiver {
     }
   }
 
-  /// A gap is a freeze unless the source itself paused: then nothing was missing, and the pictures
-  /// are as far apart by their capture times.
+  /// A gap is a freeze unless the source paused: in that case nothing is missing, and the capture
+  /// times are equally far apart.
   private mutating func noteGap(before frame: AssembledFrame, wasTroubled: Bool, at now: Instant) {
     defer { lastFrame = (now, frame.timestamp) }
     counted.framesLost &+= UInt64(max(frame.skippedFrames, 0))
@@ -99,7 +99,7 @@ extension VideoReceiver {
     if frame.isKeyframe { counted.keyframes &+= 1 }
     if let size = frame.keyframeSize { counted.size = size }
     counted.layer = layers[index].layer
-    // All layers share one time base, so any layer's report serves until this one's own arrives.
+    // All layers share one RTP time base, so another layer's report serves until its own arrives.
     let clock =
       layers[index].clock.isKnown
       ? layers[index].clock : layers.first { $0.clock.isKnown }?.clock

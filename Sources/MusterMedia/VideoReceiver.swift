@@ -1,16 +1,23 @@
 import MusterBase
 import MusterWire
 
-/// A picture ready to be decoded.
+/// A complete frame, ready for the decoder.
 public struct ReceivedFrame: Equatable, Sendable {
+  /// Spatial layer: 0 is the smallest.
   public var layer: Int
+  /// Temporal layer: 0 is the base.
   public var temporalLayer: Int
+  /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
+  /// Whether it decodes without any earlier frame.
   public var isKeyframe: Bool
+  /// RTP timestamp, 90 kHz.
   public var timestamp: UInt32
+  /// Its size, from the latest keyframe.
   public var size: VideoSize
-  /// By the sender's clock; nil before its first report.
+  /// Capture time on the sender's boot clock; nil before its first sender report.
   public var capturedAt: Instant?
+  /// When its last packet arrived, or when a gap before it was skipped.
   public var completedAt: Instant
 
   public init(
@@ -28,31 +35,34 @@ public struct ReceivedFrame: Equatable, Sendable {
   }
 }
 
-/// One video stream of one member as it arrives: complete frames in order, and requests for what is
-/// missing.
+/// Receives one video stream of one member: delivers complete frames in order, and requests missing
+/// packets and keyframes.
 ///
 /// Each layer has its own SSRC and sequence. Frames of one layer are delivered at a time, and the
 /// layer changes only at a keyframe of another.
 public struct VideoReceiver: Sendable {
+  /// What the host has to do.
   public enum Output: Equatable, Sendable {
+    /// Decode and show the frame.
     case frame(ReceivedFrame)
     case nack(ssrc: UInt32, [UInt16])
     case requestKeyframe(ssrc: UInt32)
   }
 
-  /// libwebrtc `nack_requester.cc`, until the link knows better.
+  /// The assumed round trip until one is measured (libwebrtc `nack_requester.cc`).
   static let defaultRoundTrip = Duration.milliseconds(100)
   static let maximumRoundTrip = Duration.seconds(2)
-  /// A gap between pictures from which on people speak of a freeze.
+  /// The shortest interval between frames that counts as a freeze.
   static let freeze = Duration.milliseconds(200)
-  /// A layer that does not show is asked for only once the one that does is silent for this long:
-  /// a straggler of the layer just left is no reason.
+  /// Another layer's keyframe is requested only after this much silence of the current layer, so
+  /// that late packets of the layer just left cause no request.
   static let takeover = Duration.milliseconds(100)
-  /// A source silent for this long may be replaced by another of the same layer.
+  /// An SSRC silent for this long can be replaced by another one for the same layer.
   static let replacement = Duration.milliseconds(500)
-  /// Reports of sources not heard of yet.
+  /// Sender reports kept for SSRCs without packets so far.
   static let pendingReports = 4
 
+  /// The stream that is received.
   public let stream: StreamID
   var layers: [LayerReceiver] = []
   var wakeAt: [Instant?] = []
@@ -65,7 +75,7 @@ public struct VideoReceiver: Sendable {
   /// Packets of other streams than `stream` are ignored.
   public init(stream: StreamID = .camera) { self.stream = stream }
 
-  /// Takes in a packet of any layer.
+  /// Handles a packet of any layer.
   public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Output] {
     guard let (stream, layer) = PayloadType.video(of: packet.header.payloadType),
       stream == self.stream, let index = layerIndex(for: packet, layer: layer, at: now)
@@ -89,7 +99,7 @@ public struct VideoReceiver: Sendable {
   /// Whether packets with this SSRC have arrived.
   public func knows(_ ssrc: UInt32) -> Bool { layers.contains { $0.ssrc == ssrc } }
 
-  /// Takes in the time base of a layer, which may be one that has not begun.
+  /// Handles a sender report on a layer, which may not have begun.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
     if let index = layers.firstIndex(where: { $0.ssrc == report.ssrc }) {
       layers[index].receive(report, at: now)
@@ -98,12 +108,13 @@ public struct VideoReceiver: Sendable {
     }
   }
 
+  /// Sets the path's round trip, which paces NACKs and PLIs; clamped to 0...2 s.
   public mutating func setRoundTrip(_ roundTrip: Duration) {
     self.roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
   }
 
-  /// One of the sinks needs a keyframe, having opened late or lost its decoder's state. The others
-  /// go on with the pictures as they come; a sink asks again while none has come.
+  /// Requests a keyframe for a sink that opened late or lost its decoder's state. Other sinks keep
+  /// receiving frames; the sink repeats its request until a keyframe arrives.
   public mutating func requestKeyframe(at now: Instant) -> [Output] {
     guard let index = layers.firstIndex(where: { $0.ssrc == active }),
       layers[index].nextKeyframeRequest(roundTrip: roundTrip, at: now) <= now
@@ -113,6 +124,7 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
+  /// The NACKs, PLIs and frames that are due; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for index in layers.indices {
@@ -122,18 +134,20 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
-  /// Frames are not expected for a while: the gap until the next is no freeze.
+  /// Frames are not expected for a while, so the interval until the next one is not a freeze.
   public mutating func pause() { lastFrame = nil }
 
+  /// When `tick` next has work.
   public var deadline: Instant? { wakeAt.reduce(nil) { soonest($0, $1) } }
 
+  /// What became of the packets and frames so far.
   public var statistics: VideoStatistics {
     var result = counted
     result.packetsLost = layers.reduce(0) { $0 + $1.statistics.cumulativeLost }
     return result
   }
 
-  /// One block per source heard since the member's video began.
+  /// A report block for each SSRC received since media began.
   public mutating func reportBlocks(at now: Instant) -> [ReportBlock] {
     layers.indices.compactMap { index in
       layers[index].statistics.hasReceived ? layers[index].reportBlock(at: now) : nil
@@ -143,7 +157,7 @@ public struct VideoReceiver: Sendable {
   /// Packets waiting for missing ones.
   public var packetsHeld: Int { layers.reduce(0) { $0 + $1.packetsHeld } }
 
-  /// One source per layer; a new one takes the layer over with a keyframe, or after silence.
+  /// One SSRC per layer; a new one takes over with a keyframe, or after silence of the old one.
   private mutating func layerIndex(
     for packet: RTPPacket, layer: Int, at now: Instant
   ) -> Int? {

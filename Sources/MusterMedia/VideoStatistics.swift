@@ -1,26 +1,36 @@
 import MusterBase
 
-/// What became of one member's video.
+/// Counts what became of one member's video packets and frames.
 public struct VideoStatistics: Equatable, Sendable {
+  /// Packets received.
   public var packets: UInt64 = 0
+  /// Payload bytes received.
   public var bytes: UInt64 = 0
-  /// Lost on the network, whether or not a retransmission replaced them.
+  /// Packets lost on the network, whether or not a retransmission replaced them.
   public var packetsLost: Int64 = 0
+  /// Lost packets that arrived by retransmission.
   public var packetsRecovered: UInt64 = 0
-  /// Duplicates, and packets too late to be of use.
+  /// Duplicates, and packets too late to be used.
   public var packetsLate: UInt64 = 0
-  /// Malformed, of no known layer, or of a source that was not expected.
+  /// Malformed packets, and those of an unknown layer or an unexpected SSRC.
   public var packetsIgnored: UInt64 = 0
+  /// Frames delivered.
   public var frames: UInt64 = 0
+  /// Keyframes delivered.
   public var keyframes: UInt64 = 0
+  /// Frames that were not delivered, according to PictureID.
   public var framesLost: UInt64 = 0
-  /// Gaps of more than 200 ms between pictures, and how long they were together.
+  /// Intervals of more than 200 ms between frames.
   public var freezes: UInt64 = 0
+  /// The total duration of those intervals.
   public var frozen: Duration = .zero
+  /// Sequence numbers requested by NACK.
   public var packetsRequested: UInt64 = 0
+  /// Keyframes requested by PLI.
   public var keyframesRequested: UInt64 = 0
-  /// Of the newest picture; nil before the first.
+  /// Size of the latest frame; nil before the first.
   public var size: VideoSize?
+  /// Simulcast layer of the latest frame; nil before the first.
   public var layer: Int?
 
   public init() {}

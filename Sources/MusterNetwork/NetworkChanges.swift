@@ -3,16 +3,16 @@ import Glibc
 import NIOCore
 import NIOPosix
 
-/// Tells when interfaces, addresses or routes of this machine have changed.
+/// Reports changes of this machine's interfaces, addresses and routes.
 ///
-/// What exactly changed is looked up anew. The kernel may drop such news (netlink(7)), so that
-/// looking now and then stays necessary.
+/// The report has no details: the receiver lists the interfaces again. The kernel may drop
+/// notifications (netlink(7)), so occasional polling is still needed.
 package final class NetworkChanges: Sendable {
   private let channel: any NIOCore.Channel
 
   private init(_ channel: any NIOCore.Channel) { self.channel = channel }
 
-  /// Calls `changed` on the loop, soon after a change; nil where the kernel tells nothing.
+  /// Calls `changed` on the loop shortly after each change; nil if netlink is not available.
   package static func watch(
     on loop: any EventLoop, changed: @escaping @Sendable () -> Void
   ) async -> NetworkChanges? {
@@ -32,6 +32,7 @@ package final class NetworkChanges: Sendable {
     return NetworkChanges(channel)
   }
 
+  /// Stops watching.
   package func close() async { try? await channel.close() }
 
   private final class Listener: ChannelInboundHandler, Sendable {
@@ -39,10 +40,10 @@ package final class NetworkChanges: Sendable {
 
     private let changed: @Sendable () -> Void
 
-    package init(_ changed: @escaping @Sendable () -> Void) { self.changed = changed }
+    init(_ changed: @escaping @Sendable () -> Void) { self.changed = changed }
 
-    package func channelReadComplete(context: ChannelHandlerContext) { changed() }
+    func channelReadComplete(context: ChannelHandlerContext) { changed() }
 
-    package func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
   }
 }

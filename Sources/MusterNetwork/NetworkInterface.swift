@@ -2,24 +2,30 @@ import CMusterShims
 import Glibc
 import MusterBase
 
-/// One address of one network interface that is up.
+/// One address of a network interface that is up.
 public struct NetworkInterface: Equatable, Sendable {
+  /// The interface's name, such as `eth0`.
   public var name: String
+  /// The kernel's interface index.
   public var index: UInt32
-  /// Port 0; a link-local address has its zone.
+  /// The address with port 0; a link-local one has its zone.
   public var address: Address
-  /// Of an IPv4 address on a network that has one.
+  /// The broadcast address of an IPv4 network; nil for point-to-point links and IPv6.
   public var broadcast: Address?
+  /// Whether this is the loopback interface.
   public var isLoopback: Bool
+  /// Whether the interface supports multicast.
   public var supportsMulticast: Bool
+  /// The MTU in bytes.
   public var mtu: Int
-  /// A privacy address (RFC 8981), replaced from time to time: announced after the lasting ones.
+  /// Whether this is a temporary address (RFC 8981), which is replaced regularly and therefore
+  /// announced after the stable ones.
   public var isTemporary: Bool
 
-  /// Addresses of interfaces; those that are not usable yet or no longer are left out.
+  /// Addresses that are listed at most; tentative and deprecated ones are left out.
   package static let capacity = 128
 
-  /// What the kernel lists now, in its order.
+  /// The current addresses, in the kernel's order.
   public static func list() -> [NetworkInterface] {
     var raw = [muster_interface](repeating: muster_interface(), count: capacity)
     let count = muster_list_interfaces(&raw, Int32(capacity))

@@ -2,15 +2,18 @@ import Glibc
 import MusterBase
 import MusterDevices
 
-/// Turns `HOST:PORT` into addresses, off the event loop, again and again: names may change.
+/// Resolves `HOST:PORT` off the event loop, repeatedly, because names can change their addresses.
 package struct PeerResolver: Sendable {
-  /// A host name or address, and a port.
+  /// A host name or IP address, and a port.
   package struct Endpoint: Equatable, Sendable {
+    /// The host, without brackets.
     package var host: String
+    /// The UDP port.
     package var port: UInt16
 
-    /// Reads `name:port`, `1.2.3.4:port` or `[::1]:port`. What comes of it has no character that
-    /// means something to a shell or a terminal: others write invites, and users copy advice.
+    /// Parses `name:port`, `1.2.3.4:port` or `[::1]:port`; throws for anything else. Only
+    /// characters without meaning to a shell or terminal are accepted, because endpoints come from
+    /// invites and appear in advice that users copy. `option` names the source in the error.
     package init(_ text: String, option: String) throws(MusterError) {
       let failure = MusterError(
         "\"\(text)\" is not an address", hint: "\(option) takes HOST:PORT, such as 192.0.2.7:4711",
@@ -38,24 +41,26 @@ package struct PeerResolver: Sendable {
       }
     }
 
-    /// Of an IPv6 address and its zone, besides what is in names.
+    /// Characters of IPv6 addresses and zones, in addition to those of names.
     private static func isInAddress(_ byte: UInt8) -> Bool {
       byte == UInt8(ascii: ":") || byte == UInt8(ascii: "%")
     }
 
-    /// `HOST:PORT`, to be read again.
+    /// `HOST:PORT`, which `init` parses.
     package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
+  /// The endpoints to resolve.
   package private(set) var endpoints: [Endpoint]
-  /// Whether the node waits for what they stand for: it asks once at a time.
+  /// Whether a resolution is under way; there is one at a time.
   package var isBeingResolved = false
-  /// What the system has not given up yet, so that each name has one thread at most.
+  /// Lookups that the system has not finished, so that each name occupies one thread at most.
   private let lookUps = Monitor<[Endpoint]>([])
 
+  /// A resolver for these endpoints.
   package init(endpoints: [Endpoint]) { self.endpoints = endpoints }
 
-  /// Takes in more of them, each once; those that are no addresses are left out.
+  /// Adds endpoints without duplicates, up to `limit`; texts that do not parse are ignored.
   package mutating func add(_ hints: [String], limit: Int) {
     for hint in hints where endpoints.count < limit {
       guard let new = try? Endpoint(hint, option: "the invite"), !endpoints.contains(new) else {
@@ -65,12 +70,12 @@ package struct PeerResolver: Sendable {
     }
   }
 
-  /// Addresses of one name that are used.
+  /// Addresses used of one name.
   private static let addressesPerName = 4
 
-  /// What each endpoint stands for now: nothing, if it is a name that does not resolve, or takes
-  /// longer than `limit`. Names are looked up at the same time, on threads of their own: one name
-  /// server that does not answer keeps nobody else waiting.
+  /// The current addresses of every endpoint; none if a name does not resolve within `limit`. Names
+  /// are resolved concurrently, each on its own thread, so that one unresponsive name server delays
+  /// no other.
   package func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])]
   {
     await withTaskGroup(of: (Int, [Address]).self) { group in
@@ -99,7 +104,7 @@ package struct PeerResolver: Sendable {
     return found ?? []
   }
 
-  /// All addresses of a name, those first that the system prefers (RFC 6724). Blocks.
+  /// All addresses of a name in the system's order of preference (RFC 6724). Blocks.
   private static func lookUp(_ endpoint: Endpoint) -> [Address] {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC

@@ -5,24 +5,26 @@ import MusterDiscovery
 import NIOCore
 import NIOPosix
 
-/// A rendezvous by itself: a socket, a clock and a `RendezvousServer`. It writes nothing anywhere.
+/// A stand-alone rendezvous: sockets, a clock and a `RendezvousServer`. It persists nothing.
 public actor RendezvousHost {
-  /// The UDP addresses it is bound to.
+  /// The UDP addresses that it is bound to.
   public nonisolated let listening: [Address]
 
+  /// The event loop that is also the actor's executor.
   package nonisolated let loop: any EventLoop
   private let sockets: Sockets
   private var server = RendezvousServer(entropy: .system)
   private var sweep: RepeatedTask?
   private var portKeeping = PortKeeping()
-  /// nil until the port is to be mapped.
+  /// Nil until port mapping is requested.
   private var portMapper: PortMapper?
   private var reportMapping: @Sendable (PortMapping) -> Void = { _ in }
   private var isStopping = false
 
-  /// The port without `--listen`; any other does as well.
+  /// The default UDP port; any other works as well.
   public static let port: UInt16 = 47_475
 
+  /// The event loop as the actor's executor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.executor.asUnownedSerialExecutor()
   }
@@ -33,7 +35,8 @@ public actor RendezvousHost {
     listening = sockets.bound
   }
 
-  /// Binds `listen` (`HOST:PORT`), or every address and `port`, and serves until `stop`.
+  /// Binds `listen` (`HOST:PORT`), or all addresses and `port`, and serves until `stop`. Throws if
+  /// the port is taken.
   public static func start(listen: String?) async throws(MusterError) -> RendezvousHost {
     let address = try listen.map { text throws(MusterError) in try Sockets.listenAddress(text) }
     let loop = MultiThreadedEventLoopGroup.singleton.next()
@@ -44,7 +47,7 @@ public actor RendezvousHost {
       }
     }
     let host = RendezvousHost(sockets: sockets, loop: loop)
-    // On the loop: a datagram may have come already.
+    // On the event loop, because a datagram may have arrived already.
     try? await loop.submit { reference.host = host }.get()
     await host.begin()
     return host
@@ -60,8 +63,8 @@ public actor RendezvousHost {
     }
   }
 
-  /// From now on has the gateway let others in, where one offers that. `report` hears of the first
-  /// mapping that leads outside, and of every other one.
+  /// Starts port mapping at the gateway. `report` is called with the first mapping that is
+  /// reachable from outside and with each later change.
   public func mapPort(report: @escaping @Sendable (PortMapping) -> Void) {
     guard listening.contains(where: { !$0.isIPv6 && !$0.isLoopback }) else { return }
     portMapper = PortMapper(port: sockets.port, interfaces: [], bound: listening)
@@ -85,7 +88,7 @@ public actor RendezvousHost {
     sockets.flush()
   }
 
-  /// Lets go of the port, here and at the gateway.
+  /// Closes the sockets and deletes the port mapping.
   public func stop() async {
     isStopping = true
     sweep?.cancel()
@@ -94,8 +97,8 @@ public actor RendezvousHost {
   }
 }
 
-/// Breaks the circle of a host that needs its sockets and sockets that need their host.
+/// Breaks the reference cycle between a host and its sockets' handlers.
 private final class HostReference: @unchecked Sendable {
   // Written once and read on the event loop.
-  package weak var host: RendezvousHost?
+  weak var host: RendezvousHost?
 }

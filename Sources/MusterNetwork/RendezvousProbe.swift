@@ -7,48 +7,52 @@ import MusterWire
 import NIOCore
 import NIOPosix
 
-/// Asks rendezvous as which address they see this host, once and without a node.
+/// Asks rendezvous for this host's server-reflexive addresses, once and without a node.
 public struct RendezvousProbe: Sendable {
+  /// The result of asking one address.
   public enum Outcome: Equatable, Sendable {
-    /// The name does not resolve, or not in time.
+    /// The name did not resolve in time.
     case unresolved
+    /// It answered; `seen` is this host's server-reflexive address.
     case answered(seen: Address, roundTrip: Duration)
-    /// Something answers, but nothing that a rendezvous of this version says.
+    /// It answered with something that is not a cookie of this protocol version.
     case misunderstood
-    /// Nobody listens there, or a firewall says so.
+    /// ICMP port unreachable: nothing listens there, or a firewall rejects it.
     case refused
-    /// This host knows no way there, or may not use it: the C library's words.
+    /// No route, or not permitted; the system's description.
     case unreachable(String)
+    /// It did not answer.
     case silent
   }
 
-  /// How one address of one rendezvous took it.
+  /// The result for one address of one rendezvous.
   public struct Report: Equatable, Sendable {
-    /// `HOST:PORT` as it was given.
+    /// `HOST:PORT` as given.
     public var name: String
-    /// Nil for a name that does not resolve.
+    /// Nil for a name that did not resolve.
     public var address: Address?
+    /// The result.
     public var outcome: Outcome
 
+    /// Whether it answered.
     public var hasAnswered: Bool { if case .answered = outcome { true } else { false } }
   }
 
-  /// By name in the order they were given, then by address.
+  /// In the order of the names given, then by address.
   public let reports: [Report]
-  /// What was seen of which socket: one that asked everyone, and for each address one of its own.
+  /// What each socket was seen as: one socket that asked all, and one for each address.
   public let observations: [NATMapping.Observation]
 
-  /// What lies between this host and those of one family that answered; nil where none did.
+  /// The NAT mapping for one address family; nil if no rendezvous of that family answered.
   public func mapping(ipv6: Bool) -> NATMapping? {
     NATMapping(observations.filter { $0.destination.isIPv6 == ipv6 })
   }
 
-  /// How long a name may take to resolve.
+  /// The longest time for resolving a name.
   private static let namePatience = Duration.seconds(3)
 
-  /// Asks all of `names`, each `HOST:PORT`, and as many of those remembered as a node would use, at
-  /// once. Takes five seconds at most; throws for a name that makes no sense, and where no sockets
-  /// are to be had.
+  /// Asks all of `names`, each `HOST:PORT`, and as many of the remembered ones as a node would use,
+  /// concurrently. Takes at most 5 s. Throws for a malformed name and if no socket can be opened.
   public static func ask(
     _ names: [String], remembered: [String] = []
   ) async throws(MusterError) -> RendezvousProbe {
@@ -86,29 +90,29 @@ public struct RendezvousProbe: Sendable {
   }
 }
 
-/// Hellos out and answers in, until everyone has answered or two seconds are over.
+/// Sends hellos and collects answers, until all have answered or for two seconds.
 private struct Questioning: Sendable {
   private struct Question: Sendable {
-    package let address: Address
-    package let local: Address
-    /// Which of `sockets` asks.
-    package let socket: Int
-    /// Of each hello that was sent, with when: an answer tells which one it is to.
-    package var sent: [(token: UInt64, at: Instant)] = []
-    package var outcome = RendezvousProbe.Outcome.silent
+    let address: Address
+    let local: Address
+    /// Index of the asking socket in `sockets`.
+    let socket: Int
+    /// The hellos sent; an answer identifies the one it belongs to by its token.
+    var sent: [(token: UInt64, at: Instant)] = []
+    var outcome = RendezvousProbe.Outcome.silent
 
-    package var isAnswered: Bool { if case .answered = outcome { true } else { false } }
+    var isAnswered: Bool { if case .answered = outcome { true } else { false } }
   }
 
   private final class Socket: Sendable {
-    package let descriptor: Int32
-    /// Where its datagrams leave from; only the port of one that is not connected.
-    package let local: Address
+    let descriptor: Int32
+    /// The source address of its datagrams; only the port is known of an unconnected socket.
+    let local: Address
 
-    package init?(isIPv6: Bool, connectedTo peer: Address? = nil) {
+    init?(isIPv6: Bool, connectedTo peer: Address? = nil) {
       let any = Address(host: isIPv6 ? .v6(high: 0, low: 0, zone: 0) : .v4(0), port: 0)
       let opened = Sockets.udp(any, reuse: false)
-      // So that the system tells of refusals, which it does to connected sockets only.
+      // Connected, because Linux reports ICMP errors to connected sockets only.
       _ = peer?.socketAddress.withSockAddr { connect(opened, $0, socklen_t($1)) }
       descriptor = opened
       local = Sockets.localAddress(opened) ?? any
@@ -119,14 +123,14 @@ private struct Questioning: Sendable {
   }
 
   private static let patience = Duration.seconds(2)
-  /// When hellos go out, from the beginning.
+  /// When hellos are sent, relative to the start.
   private static let tries = [Duration.zero, .milliseconds(500), .milliseconds(1200)]
 
   private var sockets: [Socket] = []
   private var questions: [Question] = []
   private var entropy = Entropy.system
 
-  package init(_ addresses: [Address]) throws(MusterError) {
+  init(_ addresses: [Address]) throws(MusterError) {
     for isIPv6 in [false, true] {
       let some = addresses.filter { $0.isIPv6 == isIPv6 && $0.isUnicast }
       guard !some.isEmpty else { continue }
@@ -134,7 +138,7 @@ private struct Questioning: Sendable {
       for address in some {
         let own = try add(Socket(isIPv6: isIPv6, connectedTo: address))
         for index in [common, own] {
-          // The system sends both on the same way.
+          // The system routes both the same way.
           var local = sockets[own].local
           local.port = sockets[index].local.port
           questions.append(Question(address: address, local: local, socket: index))
@@ -151,14 +155,14 @@ private struct Questioning: Sendable {
     return sockets.count - 1
   }
 
-  /// What became of the questions to one address: the answer, else the reason against one.
-  package func outcome(of address: Address) -> RendezvousProbe.Outcome {
+  /// The result of all questions to one address: an answer, else the most specific error.
+  func outcome(of address: Address) -> RendezvousProbe.Outcome {
     let outcomes = questions.filter { $0.address == address }.map(\.outcome)
     return outcomes.first { if case .answered = $0 { true } else { false } }
       ?? outcomes.first { $0 != .silent } ?? .silent
   }
 
-  package var observations: [NATMapping.Observation] {
+  var observations: [NATMapping.Observation] {
     questions.compactMap { question in
       guard case .answered(let seen, _) = question.outcome, question.local.isUnicast else {
         return nil
@@ -168,8 +172,8 @@ private struct Questioning: Sendable {
     }
   }
 
-  /// Blocks.
-  package mutating func run() {
+  /// Blocks until all have answered or time is up.
+  mutating func run() {
     let start = BootClock.now
     var tries = Self.tries[...]
     while questions.contains(where: { !$0.isAnswered }) {
@@ -204,7 +208,8 @@ private struct Questioning: Sendable {
     for index in polled.indices where polled[index].revents != 0 { read(index) }
   }
 
-  /// One datagram, or one error: whoever sends many gains nothing, as the time is looked at again.
+  /// Reads one datagram or one error; a flood cannot delay the end, because the time is checked
+  /// between reads.
   private mutating func read(_ socket: Int) {
     var buffer = [UInt8](repeating: 0, count: Limits.datagramBytes)
     var storage = sockaddr_storage()

@@ -7,24 +7,27 @@ import MusterWire
 import NIOCore
 import NIOPosix
 
-/// The node's UDP sockets: one port for everything, on IPv4 and IPv6, and the discovery port that
-/// all nodes of a host share. Lives on the node's event loop.
+/// The node's UDP sockets: one port for all traffic, on IPv4 and IPv6, and the discovery port that
+/// the nodes of a host share. Confined to the node's event loop.
 package final class Sockets {
   /// Groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365), IPv6
-  /// link-local.
+  /// link-local scope (RFC 4291 section 2.7).
   package enum Discovery {
+    /// The UDP port of announcements on the local network.
     package static let port: UInt16 = 47_474
+    /// 239.192.77.83.
     package static let groupV4 = Address(host: .v4(0xEFC0_4D53), port: port)
+    /// ff02::4d53.
     package static let groupV6 = Address(
       host: .v6(high: 0xFF02_0000_0000_0000, low: 0x4D53, zone: 0), port: port)
   }
 
-  /// 2 MiB: a second of a busy call; the kernel may grant less.
+  /// 2 MiB, the data of a busy call in one second; the kernel may grant less.
   private static let bufferBytes: Int32 = 2 << 20
 
   private struct Socket {
-    package let descriptor: Int32
-    package let channel: any NIOCore.Channel
+    let descriptor: Int32
+    let channel: any NIOCore.Channel
   }
 
   private var v4: Socket?
@@ -37,12 +40,14 @@ package final class Sockets {
 
   /// Datagram bytes that the kernel accepted.
   package private(set) var bytesSent: UInt64 = 0
+  /// The node's UDP port.
   package private(set) var port: UInt16 = 0
 
-  /// The addresses bound, as `ready` lists them.
+  /// The addresses bound, as the event `ready` lists them.
   package private(set) var bound: [Address] = []
 
-  /// Binds the given address, or all of them when it is nil: then to `port`, any free one for 0.
+  /// Binds the given address, or all addresses if it is nil, on `port` or any free port for 0.
+  /// Throws if the port is taken.
   package static func open(
     listen: Address?, port: UInt16 = 0, lan: Bool, on loop: any EventLoop,
     handler: @Sendable @escaping () -> DatagramHandler
@@ -59,7 +64,8 @@ package final class Sockets {
       }
     }
     guard lan else { return sockets }
-    // Shared by all nodes of the host: multicast and broadcast reach each of them (socket(7)).
+    // Shared by all nodes of the host: multicast and broadcast reach each of them (socket(7),
+    // SO_REUSEADDR).
     let shared4 = udp(Address(host: .v4(0), port: Discovery.port), reuse: true)
     if shared4 >= 0 {
       sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
@@ -72,7 +78,7 @@ package final class Sockets {
     return sockets
   }
 
-  /// What `--listen` says; names are not looked up, since it is this machine that is meant.
+  /// Parses the value of `--listen`. Names are not resolved, because it denotes this machine.
   package static func listenAddress(_ text: String) throws(MusterError) -> Address {
     let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
     guard let address = Address(endpoint.text) else {
@@ -83,7 +89,7 @@ package final class Sockets {
     return address
   }
 
-  /// Whether the discovery port could be had.
+  /// Whether the discovery port is bound on at least one family.
   package var hearsTheLAN: Bool { discoveryV4 != nil || discoveryV6 != nil }
 
   private static func bindPair(
@@ -95,8 +101,7 @@ package final class Sockets {
       let port = listen.port != 0 ? listen.port : localPort(descriptor)
       return listen.isIPv6 ? (-1, descriptor, port) : (descriptor, -1, port)
     }
-    // The same port on both families: the first bind chooses it, and another may hold it on the
-    // second.
+    // The same port on both families: the first bind chooses it, and it may be taken on the second.
     for _ in 0..<16 {
       let any = Address(host: .v4(0), port: wanted)
       let v4 = udp(any, reuse: false)
@@ -134,7 +139,7 @@ package final class Sockets {
     }
   }
 
-  /// A non-blocking socket; negative for an error number.
+  /// Opens a non-blocking UDP socket; returns the negative errno on failure.
   package static func udp(_ address: Address, reuse: Bool) -> Int32 {
     address.socketAddress.withSockAddr { pointer, length in
       muster_udp_open(
@@ -146,7 +151,7 @@ package final class Sockets {
     localAddress(descriptor)?.port ?? 0
   }
 
-  /// What a socket is bound to; of a connected one, the address that its datagrams leave from.
+  /// The address that a socket is bound to; for a connected one, its source address.
   package static func localAddress(_ descriptor: Int32) -> Address? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -181,8 +186,8 @@ package final class Sockets {
 
   // MARK: Sending
 
-  /// Takes a datagram to be sent by the next `flush`, or before it. Those of one size to one address
-  /// that come in a row leave in one system call, as the packets of a frame do.
+  /// Queues a datagram until the next `flush` at the latest. Consecutive datagrams of one size to
+  /// one address, such as the packets of a frame, are sent in one system call.
   package func enqueue(_ datagram: [UInt8], to address: Address) {
     if !batch.append(datagram, to: address) {
       flush()
@@ -190,9 +195,9 @@ package final class Sockets {
     }
   }
 
-  /// Sends what waits. Whatever the network does not accept is lost, as it may be on the network:
-  /// nothing is queued here. Not by way of swift-nio, which closes the socket for good when there is
-  /// no route for a moment.
+  /// Sends the queued datagrams. A datagram that the kernel does not accept is lost, as on the
+  /// network. Not sent through swift-nio, which closes the socket for good on a temporary lack of a
+  /// route.
   package func flush() {
     guard let address = batch.address, let socket = address.isIPv6 ? v6 : v4 else {
       batch.clear()
@@ -222,8 +227,8 @@ package final class Sockets {
     }
   }
 
-  /// Sends by multicast and broadcast out of every given interface. One that refuses is passed
-  /// over: an interface may vanish at any moment, and others still work.
+  /// Sends by multicast and broadcast on every given interface. Errors are ignored per interface,
+  /// because one can vanish at any moment.
   package func broadcast(_ datagram: [UInt8], via interfaces: [NetworkInterface]) {
     var hasMulticastV6: [UInt32] = []
     for interface in interfaces {
@@ -235,7 +240,7 @@ package final class Sockets {
         transmit(datagram[...], v6, Discovery.groupV6, interface: interface.index, source: nil)
       } else if let v4 {
         let source = interface.address
-        // Loopback serves multicast although it does not say so.
+        // Loopback supports multicast although it lacks the flag.
         if interface.supportsMulticast || interface.isLoopback {
           transmit(
             datagram[...], v4, Discovery.groupV4, interface: interface.index, source: source)
@@ -247,7 +252,8 @@ package final class Sockets {
     }
   }
 
-  /// 0, or a negative errno. With `segment`, the kernel cuts the bytes into datagrams of that size.
+  /// Returns 0 or a negative errno. With `segment`, the kernel splits the bytes into datagrams of
+  /// that size.
   @discardableResult
   private func transmit(
     _ bytes: ArraySlice<UInt8>, _ socket: Socket, _ destination: Address, interface: UInt32,
@@ -269,7 +275,7 @@ package final class Sockets {
     return result
   }
 
-  /// Joins the discovery groups on every given interface; being a member already is fine.
+  /// Joins the discovery groups on every given interface; repeated joins are harmless.
   package func joinGroups(on interfaces: [NetworkInterface]) {
     for interface in interfaces {
       if interface.address.isIPv6 {
@@ -285,19 +291,20 @@ package final class Sockets {
     }
   }
 
-  /// NIO's channels of all sockets, for closing: nothing is sent any more.
+  /// Hands over the NIO channels of all sockets for closing; nothing can be sent afterwards.
   package func takeChannels() -> [any NIOCore.Channel] {
     defer { (v4, v6, discoveryV4, discoveryV6) = (nil, nil, nil, nil) }
     return [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
   }
 }
 
-/// Hands each datagram on, on the event loop.
+/// Passes on every datagram, on the event loop.
 package final class DatagramHandler: ChannelInboundHandler, Sendable {
   package typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
   private let receive: @Sendable ([UInt8], Address) -> Void
 
+  /// Calls `receive` with the payload and source of every datagram.
   package init(receive: @escaping @Sendable ([UInt8], Address) -> Void) { self.receive = receive }
 
   package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -306,7 +313,6 @@ package final class DatagramHandler: ChannelInboundHandler, Sendable {
     receive(envelope.data.withUnsafeReadableBytes { Array($0) }, source)
   }
 
-  /// Errors of single datagrams (ICMP refusals, full buffers) concern nobody: the engines ask
-  /// again.
+  /// Errors of single datagrams (ICMP errors, full buffers) are ignored: the engines retransmit.
   package func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }

@@ -14,7 +14,7 @@ package final class Recorder: Sendable {
     case ended(File)
   }
 
-  /// What has a file of its own.
+  /// The source of one recording file.
   private enum File: Equatable {
     case video(MemberStream)
     case audio(LinkID)
@@ -55,8 +55,9 @@ package final class Recorder: Sendable {
   /// What the files of a member are called from its first picture or sound on.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  /// Queues a frame; `name` is what the member calls the stream, from which the file takes its name.
-  /// The result is a stream that needs a keyframe to go on, because the disk is slow; mostly nil.
+  /// Queues a frame; `name` is what the member calls the stream, from which the file takes its
+  /// name. The result is a stream that needs a keyframe to go on, because the disk is slow; mostly
+  /// nil.
   package func add(
     _ frame: ReceivedFrame, of stream: MemberStream, name: String
   ) -> MemberStream? {
@@ -80,7 +81,7 @@ package final class Recorder: Sendable {
     WorkerThread("muster-record") { self.run(failed) }
   }
 
-  /// What is queued is still written.
+  /// Ends the recording once the queued input has been written.
   package func stop() { inputs.close() }
 
   /// Frames, sound and ends of media that wait for the disk.

@@ -1,35 +1,37 @@
 import MusterBase
 
-/// A message between the two nodes of a link, beside the media: type 1, length 2, value.
+/// A control message between the two nodes of a link: type 1, length 2, value.
 ///
-/// The high bit of the type marks a critical message: who does not know it refuses the link's
-/// version. Unknown messages without it are skipped.
+/// The high bit of the type marks a message as critical: a receiver that does not know it must
+/// refuse the link's version. Unknown messages without the bit are skipped.
 public enum Control: Equatable, Sendable {
   /// A signed entry of the channel document.
   case entry([UInt8])
-  /// These entries arrived: the first 8 bytes of their ids.
+  /// Acknowledges entries, by the first 8 bytes of their ids.
   case entriesReceived([UInt64])
-  /// What the sender wants to see of one of the receiver's video streams.
+  /// Requests a resolution of one of the receiver's video streams.
   case subscribe(Subscription)
-  /// Answer with `pong`; the token is the sender's own.
+  /// A liveness probe; the receiver answers with `pong` and the same token.
   case ping(UInt64)
+  /// The answer to a `ping`.
   case pong(UInt64)
-  /// The sender's document in short; who has another answers with ranges.
+  /// Digest of the sender's document; a receiver with a different one answers with `ranges`.
   case digest(DocumentDigest)
-  /// Parts of the sender's document in which the two may differ.
+  /// Ranges of the sender's document in which the two documents may differ.
   case ranges([RangeSummary])
-  /// Send these entries: the first 8 bytes of their ids.
+  /// Requests entries, by the first 8 bytes of their ids.
   case want([UInt64])
-  /// Ping this node for the sender, and tell what came of it.
+  /// An indirect probe (SWIM): ping this node and report the result.
   case probe(NodeID, token: UInt64)
+  /// The result of an indirect probe.
   case probed(NodeID, token: UInt64, answered: Bool)
   /// The channel's key of an epoch, and the owner's entry that names it.
   case epochKey([UInt8], entry: [UInt8])
-  /// The sender does not take the receiver for a member, for this reason.
+  /// The sender does not accept the receiver as a member.
   case refused(Refusal)
-  /// The address at which the sender sees the receiver.
+  /// The receiver's address as the sender sees it (server-reflexive).
   case seen(Address)
-  /// Where the sender may be reached without help, best first.
+  /// Addresses at which the sender accepts datagrams directly, best first.
   case candidates([Address])
 
   private enum Kind: UInt8 {
@@ -50,12 +52,12 @@ public enum Control: Equatable, Sendable {
   }
 
   static let criticalBit: UInt8 = 0x80
-  /// Ids in one message.
+  /// Entry ids in one message.
   public static let idLimit = 64
-  /// Ranges in one message: as many fingerprints as fit.
+  /// Ranges in one message: as many fingerprints as fit into a datagram.
   public static let rangeLimit = 40
 
-  /// One payload that carries all of `messages`.
+  /// One payload with all of `messages`.
   public static func encode(_ messages: [Control]) -> [UInt8] {
     var writer = Writer(capacity: 256)
     writer.u8(PayloadKind.controlByte)
@@ -121,7 +123,8 @@ public enum Control: Equatable, Sendable {
     }
   }
 
-  /// The messages of a payload; unknown optional ones are skipped, an unknown critical one throws.
+  /// The messages of a payload. Unknown messages are skipped; an unknown critical one throws
+  /// `unsupported`.
   public static func decode(_ payload: [UInt8]) throws(WireError) -> [Control] {
     var reader = Reader(payload)
     guard try reader.u8() == PayloadKind.controlByte else { throw .invalidValue }
@@ -138,7 +141,7 @@ public enum Control: Equatable, Sendable {
     return messages
   }
 
-  /// Nil for a message that has to be ignored.
+  /// Nil for a message that is to be ignored.
   private static func message(
     _ kind: Kind, _ value: ArraySlice<UInt8>
   ) throws(WireError) -> Control? {
@@ -179,25 +182,27 @@ public enum Control: Equatable, Sendable {
   }
 }
 
-/// Why a node is not taken for a member.
+/// The reason why a node is not accepted as a member.
 public enum Refusal: UInt8, Sendable {
   /// A reason that this version does not know.
   case unknown = 0
   /// The owner removed it.
   case removed = 1
-  /// Its invite is from before the channel's key was changed.
+  /// Its invite predates the current key epoch.
   case inviteOutdated = 2
   /// Its invite or role has expired.
   case expired = 3
-  /// It showed neither an invite nor a role.
+  /// It presented neither an invite nor a role.
   case noGrant = 4
-  /// It signed two different entries under one number.
+  /// It equivocated: it signed two different entries under one sequence number.
   case equivocated = 5
 }
 
-/// What a receiver wants to see of one video stream.
+/// A receiver's request for one video stream.
 public struct Subscription: Equatable, Sendable {
+  /// The stream of the node that receives this message.
   public var stream: StreamID
+  /// The largest resolution that is useful.
   public var resolution: RequestedResolution
 
   public init(_ stream: StreamID, _ resolution: RequestedResolution) {
@@ -218,10 +223,11 @@ public struct Subscription: Equatable, Sendable {
   }
 }
 
-/// The largest resolution of a stream, in pixels, that its receiver has use for; zero by zero
-/// requests nothing of it.
+/// The largest resolution of a stream that is useful to its receiver; 0x0 requests no video.
 public struct RequestedResolution: Equatable, Sendable {
+  /// Pixels; 0 requests no video.
   public var width: UInt16
+  /// Pixels; 0 requests no video.
   public var height: UInt16
 
   public init(width: UInt16, height: UInt16) {
@@ -234,6 +240,7 @@ public struct RequestedResolution: Equatable, Sendable {
   /// No layer at all.
   public static let none = RequestedResolution(width: 0, height: 0)
 
+  /// Whether any video is requested.
   public var wantsVideo: Bool { width > 0 && height > 0 }
 
   func write(to writer: inout Writer) {

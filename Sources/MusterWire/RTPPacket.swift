@@ -1,7 +1,7 @@
 import MusterBase
 
-/// The payload types of this protocol, fixed rather than negotiated: one per stream and layer, so
-/// that a receiver can tell them apart before an announcement of streams has arrived.
+/// The RTP payload types: static, one per stream and layer, so that a receiver can assign packets
+/// before any presence has arrived.
 public enum PayloadType {
   /// Opus (RFC 7587).
   public static let opus: UInt8 = 111
@@ -14,15 +14,15 @@ public enum PayloadType {
     return videoBase + UInt8(stream.index * Limits.spatialLayers + layer)
   }
 
-  /// The stream and layer of a payload type, or nil when it is not VP8.
+  /// The stream and layer of a payload type; nil for types that are not VP8.
   public static func video(of payloadType: UInt8) -> (stream: StreamID, layer: Int)? {
     guard payloadType >= videoBase else { return nil }
     return VideoIndex.split(Int(payloadType - videoBase))
   }
 }
 
-/// The SSRCs under which one node sends to another: audio under the base, video under the numbers
-/// that follow. Sums wrap modulo 2^32.
+/// The SSRCs that one node uses towards another: the base for audio, the numbers after it for
+/// video, modulo 2^32.
 public struct SSRCPlan: Equatable, Sendable {
   /// The SSRC of the audio, and of RTCP feedback. Random for every link and every call.
   public let base: UInt32
@@ -35,13 +35,13 @@ public struct SSRCPlan: Equatable, Sendable {
     return base &+ 1 &+ UInt32(stream.index * Limits.spatialLayers + layer)
   }
 
-  /// The stream and layer that an SSRC stands for, or nil when it is none of this node's video.
+  /// The stream and layer of an SSRC; nil if it is not one of this sender's video SSRCs.
   public func video(of ssrc: UInt32) -> (stream: StreamID, layer: Int)? {
     VideoIndex.split(Int(ssrc &- base &- 1))
   }
 }
 
-/// Streams and layers in one count, as payload types and SSRCs have them.
+/// The combined number of stream and layer in payload types and SSRCs.
 private enum VideoIndex {
   static func split(_ index: Int) -> (stream: StreamID, layer: Int)? {
     let (stream, layer) = index.quotientAndRemainder(dividingBy: Limits.spatialLayers)
@@ -49,16 +49,22 @@ private enum VideoIndex {
   }
 }
 
-/// An RTP packet's header (RFC 3550 5.1) with the one header extension used here.
+/// An RTP header (RFC 3550 section 5.1) with the audio level extension.
 public struct RTPHeader: Equatable, Sendable {
+  /// Video: the last packet of a frame (RFC 7741 section 4.1).
   public var marker: Bool
+  /// See `PayloadType`.
   public var payloadType: UInt8
+  /// Increases by one with every packet of an SSRC on a link.
   public var sequence: UInt16
+  /// In units of the stream's RTP clock: 90 kHz video, 48 kHz audio.
   public var timestamp: UInt32
+  /// The synchronisation source: see `SSRCPlan`.
   public var ssrc: UInt32
-  /// RFC 6464 client-to-mixer audio level, in -dBov, under extension id 1 (RFC 8285 one-byte form).
+  /// Client-to-mixer audio level in -dBov (RFC 6464), in a one-byte header extension (RFC 8285).
   public var audioLevel: UInt8?
 
+  /// The identifier of the audio level extension.
   public static let audioLevelExtensionID: UInt8 = 1
 
   public init(
@@ -73,6 +79,7 @@ public struct RTPHeader: Equatable, Sendable {
     self.audioLevel = audioLevel
   }
 
+  /// Appends the header: 12 bytes, or 20 with an audio level.
   public func write(to writer: inout Writer) {
     writer.u8(audioLevel == nil ? 0x80 : 0x90)
     writer.u8((marker ? 0x80 : 0) | payloadType & 0x7F)
@@ -91,7 +98,9 @@ public struct RTPHeader: Equatable, Sendable {
 
 /// A received RTP packet.
 public struct RTPPacket: Equatable, Sendable {
+  /// The header.
   public var header: RTPHeader
+  /// The payload without padding.
   public var payload: ArraySlice<UInt8>
 
   public init(header: RTPHeader, payload: ArraySlice<UInt8>) {
@@ -99,6 +108,7 @@ public struct RTPPacket: Equatable, Sendable {
     self.payload = payload
   }
 
+  /// Header and payload.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 24 + payload.count)
     header.write(to: &writer)
@@ -106,6 +116,7 @@ public struct RTPPacket: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for other RTP versions, truncated input and malformed extensions or padding.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     let first = try reader.u8()
@@ -130,7 +141,7 @@ public struct RTPPacket: Equatable, Sendable {
     payload = try reader.slice(end)
   }
 
-  /// RFC 8285 4.2: elements of id 4 bits, length minus one 4 bits; 0 pads, 15 stops.
+  /// RFC 8285 section 4.2: 4 bits of id, 4 bits of length minus one; id 0 is padding, 15 ends.
   private static func audioLevel(in block: ArraySlice<UInt8>) throws(WireError) -> UInt8? {
     var reader = Reader(block)
     while !reader.isAtEnd {

@@ -1,4 +1,4 @@
-"""Takes the plain kernel out of a compressed one: it starts much faster under emulation."""
+"""Extracts the uncompressed kernel, which boots much faster under emulation."""
 
 import lzma
 import sys

@@ -1,4 +1,4 @@
-"""Judges what the nodes in the virtual machine left behind."""
+"""Evaluates the events and recordings of the nodes in the virtual machine."""
 
 import glob
 import json
@@ -29,7 +29,7 @@ def events(name):
         try:
             found.append(json.loads(line))
         except ValueError:
-            pass  # the last line of a node that was cut off
+            pass  # an incomplete last line of a node that was killed
     return found
 
 
@@ -38,7 +38,7 @@ def of(name, kind):
 
 
 def share_of_tone(path, frequency):
-    """The part of a recording's energy at one frequency, 4 Hz around it, in its best second."""
+    """The share of a recording's energy within 4 Hz of a frequency, in its best second."""
     with wave.open(path) as sound:
         rate = sound.getframerate()
         data = sound.readframes(sound.getnframes())
@@ -94,7 +94,7 @@ if videos:
     probe = subprocess.run(
         ["ffmpeg", "-v", "error", "-i", videos[0], "-vf", "signalstats,metadata=print:file=-",
          "-f", "null", "-"], capture_output=True, text=True)
-    # What the discarding muxer thinks of the times says nothing of the pictures.
+    # Timestamp warnings of ffmpeg's null muxer are not about the frames.
     faults = [row for row in probe.stderr.splitlines() if row and not row.startswith("[null @")]
     ranges = {}
     for row in probe.stdout.splitlines():
@@ -113,7 +113,7 @@ else:
 
 sounds = glob.glob(os.path.join(out, "record", "listener-*.wav"))
 share = share_of_tone(sounds[0], 440) if sounds else 0
-# Emulated cards drop out now and then; of noise, one frequency would have one part in thousands.
+# Emulated cards drop out occasionally; in noise, one frequency has a few thousandths of the energy.
 say("a tone played by one ALSA device is captured by another", share > 0.4, f"share {share:.2f}")
 
 warnings = [event for event in of("listener", "warning") if event["t"] > 5]

@@ -1,4 +1,4 @@
-"""What goes over an interface: captured, taken apart, and sent again with any source address."""
+"""Captures an interface's traffic, parses it, and sends datagrams with any source address."""
 
 import ipaddress
 import socket
@@ -10,7 +10,7 @@ from netns import inside
 
 _ETH_P_ALL = 3
 _SO_RCVBUFFORCE = 33
-# Of packet(7): how a captured frame relates to the host that sees it.
+# packet(7): the direction of a captured frame, as seen by the host.
 TO_US, BROADCAST, MULTICAST, TO_OTHERS, OUTGOING = range(5)
 
 
@@ -30,7 +30,7 @@ class Datagram:
 
 
 class Capture:
-    """Every frame that an interface sees from now until `stop`."""
+    """Captures every frame of an interface from now until `stop`."""
 
     def __init__(self, namespace, interface="eth0"):
         with inside(namespace):
@@ -100,10 +100,10 @@ class Forger:
         self._socket.bind(("eth0", 0))
 
     def send(self, mac, like, payload):
-        """`payload` to the host with this MAC, addressed like a captured datagram."""
+        """Sends `payload` to the host with this MAC, addressed like a captured datagram."""
         ports = struct.pack("!HHH", like.source_port, like.target_port, 8 + len(payload))
         source, target = packed(like.source), packed(like.target)
-        # RFC 768 and RFC 8200 8.1: the pseudo header, the header and the data, as one sum.
+        # RFC 768, RFC 8200 section 8.1: the sum covers pseudo header, header and data.
         pseudo = source + target + struct.pack("!II", 8 + len(payload), socket.IPPROTO_UDP)
         check = checksum(pseudo + ports + b"\0\0" + payload) or 0xFFFF
         udp = ports + struct.pack("!H", check) + payload

@@ -1,4 +1,4 @@
-"""What a check is: a function whose name is a claim, and the context it gets."""
+"""A check: a function whose name is a claim, and the context that it runs in."""
 
 import os
 import secrets
@@ -15,7 +15,7 @@ _all = []
 
 
 class Skip(Exception):
-    """The check cannot run here; the text says why."""
+    """The check cannot run on this machine; the text gives the reason."""
 
 
 class Check:
@@ -27,8 +27,8 @@ class Check:
 
 
 def check(needs=(), timed=False):
-    """Registers a check. `needs`: "namespaces", "ffmpeg", "dht"; `timed`: holds a stopwatch,
-    so one more try is fair where the machine was busy."""
+    """Registers a check. `needs`: "namespaces", "ffmpeg", "dht"; `timed`: measures time,
+    so it is retried once, because the machine may be busy."""
     def register(function):
         _all.append(Check(function, (needs,) if isinstance(needs, str) else needs, timed))
         return function
@@ -40,7 +40,7 @@ def registered():
 
 
 class Context:
-    """One run of one check: makes nodes and networks, collects figures, removes everything."""
+    """One run of one check: creates nodes and networks, collects figures, and cleans up."""
 
     def __init__(self, muster, folder, is_long, footage):
         self.muster = muster
@@ -52,7 +52,7 @@ class Context:
         self.wrong = []
         self.nodes = []
         self._closers = []
-        # Names of their own, so that nodes of other runs on this machine never meet these.
+        # Random names, so that nodes of concurrent runs on this machine do not meet.
         mark = secrets.token_hex(4)
         self.channel = f"lab-{mark}"
         self.passphrase = f"correct-horse-{mark}"
@@ -63,8 +63,9 @@ class Context:
     def node(self, name, *more, host=None, channels=None, video="test:320x180@15", audio="tone",
              passphrase=None, data=True, call=True, record=False, environment=None,
              speaker="none", wrap=()):
-        """A node that meets others on loopback, or on the LAN of its host. `data` is True for a
-        directory of its own, False for the default, or a path; no `passphrase` when it is False."""
+        """Starts a node, which discovers others on loopback or on the LAN of its host. `data` is
+        True for a directory of its own, False for the default, or a path; no `passphrase` when it
+        is False."""
         number = sum(1 for node in self.nodes if node.folder.startswith(self._path(name)))
         folder = self._path(name) + (f".{number}" if number else "")
         arguments = [
@@ -90,7 +91,7 @@ class Context:
         return os.path.join(self.folder, safe)
 
     def pair(self, **arguments):
-        """Two nodes on loopback, each with the other's picture."""
+        """Two nodes on loopback that receive each other's video."""
         first = self.node("anna", **arguments)
         first.ready()
         second = self.node("berta", **arguments)
@@ -98,7 +99,7 @@ class Context:
         return first, second
 
     def meet(self, *nodes, since=0.0):
-        """Waits until everyone has everyone's first picture; returns when the last one came."""
+        """Waits until all nodes have a first frame of all others; returns the last one's time."""
         return max(
             one.first_frame(other, since=since)["at"]
             for one in nodes for other in nodes if one is not other)
@@ -117,7 +118,7 @@ class Context:
         return internet
 
     def later(self, close):
-        """Calls `close` at the end, whatever happens."""
+        """Calls `close` at the end of the check in any case."""
         self._closers.append(close)
 
     def capture(self, host):
@@ -136,32 +137,32 @@ class Context:
     # Findings
 
     def figure(self, what, value, unit="", at_most=None, at_least=None):
-        """Reports a figure; outside of its limits the check fails, but goes on."""
+        """Reports a figure; outside of its limits the check fails, but continues."""
         text = f"{value:.3g}" if isinstance(value, float) else str(value)
         limit = ""
         if at_most is not None:
             limit = f" (<= {at_most:g})"
         elif at_least is not None:
             limit = f" (>= {at_least:g})"
-        told = f"{what} {text}{' ' + unit if unit else ''}{limit}"
-        self.figures.append(told)
+        reported = f"{what} {text}{' ' + unit if unit else ''}{limit}"
+        self.figures.append(reported)
         high = at_most is not None and value > at_most
         low = at_least is not None and value < at_least
         if high or low:
-            self.wrong.append(told)
+            self.wrong.append(reported)
 
     def table(self, head, rows):
-        """Reports a table in the form of the docs."""
+        """Reports a table in Markdown."""
         for row in (head, ["---"] * len(head), *rows):
             self.tables.append(f"| {' | '.join(row)} |".replace("|  |", "| |"))
 
     def expect(self, holds, what):
-        """Notes what is wrong, and goes on."""
+        """Records a failure and continues."""
         if not holds:
             self.wrong.append(what)
 
     def require(self, holds, what):
-        """Notes what is wrong, and ends the check."""
+        """Records a failure and ends the check."""
         if not holds:
             raise Unexpected(what)
 
@@ -171,21 +172,21 @@ class Context:
     def pause(self, seconds):
         time.sleep(seconds)
 
-    def pictures_go_on(self, *nodes, since=None, within=6.0):
-        """Everyone gets pictures of everyone, a second apart, and is in everyone's roster; returns
+    def video_continues(self, *nodes, since=None, within=6.0):
+        """All nodes receive new frames of all others and are in all rosters; returns
         how long after `since` that was so."""
         since = time.monotonic() if since is None else since
         last = since
         for one in nodes:
             for other in nodes:
                 if one is not other:
-                    last = max(last, self._pictures(one, other, since, within))
+                    last = max(last, self._wait_for_video(one, other, since, within))
             wanted = {other.id for other in nodes if other is not one}
             roster = {member for _, member in one.roster()}
             self.expect(wanted <= roster, f"{one.name}'s roster: {roster}")
         return last - since
 
-    def _pictures(self, one, other, since, within):
+    def _wait_for_video(self, one, other, since, within):
         before = None
         looked_from = since
         while True:
@@ -193,7 +194,7 @@ class Context:
             looked_from = event["at"] + 0.001
             frames = next((peer["in"]["frames"] for peer in event["peers"]
                            if peer["member"] == other.id and peer["in"]), None)
-            # Growth between two looks of the new time: what came before proves nothing.
+            # Growth between two samples after `since`; earlier frames prove nothing.
             if before is not None and frames is not None and frames > before + 5:
                 return event["at"]
             before = frames
@@ -204,7 +205,7 @@ class Context:
         return time.monotonic()
 
     def all_well(self):
-        """What holds of every node at the end of every check."""
+        """Conditions that hold for every node at the end of every check."""
         for node in self.nodes:
             self.expect(not node.broken, f"{node.name}: a line that is no event")
             code = node.process.poll()

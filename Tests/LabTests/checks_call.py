@@ -1,4 +1,4 @@
-"""Nodes find each other and talk: who sees whom, and how soon."""
+"""Nodes discover each other and hold calls: rosters, media and latency."""
 
 import signal
 import stat
@@ -8,12 +8,12 @@ import time
 from check import check
 from netns import ip
 
-# How long after the later node is ready its first picture may take.
+# The longest time from the later node's `ready` to its first frame, in seconds.
 FIRST_FRAME = 0.5
 
 
 @check(timed=True)
-def two_nodes_meet_on_loopback_and_carry_pictures_and_sound(t):
+def two_nodes_meet_on_loopback_and_carry_video_and_audio(t):
     first = t.node("anna", record=True)
     first.ready()
     second = t.node("berta", record=True)
@@ -22,13 +22,13 @@ def two_nodes_meet_on_loopback_and_carry_pictures_and_sound(t):
     t.figure("first frame", seen - ready, "s", at_most=FIRST_FRAME)
     t.pause(3 if t.is_long else 2)
     for one, other in ((first, second), (second, first)):
-        told = one.peer_statistics(other)
-        t.figure(f"{one.name} has", told["in"]["frames"], "frames", at_least=15)
-        t.figure("lost", told["in"]["framesLost"], "frames", at_most=0)
-        t.figure("of sound", told["in"]["audioLostPercent"], "%", at_most=1)
-        t.require(told["latencyMs"], f"{one.name} measures no latency")
-        t.figure("latency p50", told["latencyMs"]["p50"], "ms")
-        t.figure("p95", told["latencyMs"]["p95"], "ms", at_most=40)
+        reported = one.peer_statistics(other)
+        t.figure(f"{one.name} has", reported["in"]["frames"], "frames", at_least=15)
+        t.figure("lost", reported["in"]["framesLost"], "frames", at_most=0)
+        t.figure("of sound", reported["in"]["audioLostPercent"], "%", at_most=1)
+        t.require(reported["latencyMs"], f"{one.name} measures no latency")
+        t.figure("latency p50", reported["latencyMs"]["p50"], "ms")
+        t.figure("p95", reported["latencyMs"]["p95"], "ms", at_most=40)
     t.expect(not second.all("link.down") and not second.all("member.left"), "someone was lost")
 
 
@@ -79,7 +79,7 @@ def events_have_the_fields_of_their_table(t):
 @check(needs="namespaces", timed=True)
 def five_nodes_on_one_bridge_see_each_other_without_addresses(t):
     lan = t.lan(5)
-    # A small picture at half rate: 20 streams are decoded and made on a test machine's cores.
+    # Small frames at half rate: 20 streams are encoded and decoded on one machine.
     nodes = [t.node(f"node{host.number}", host=host) for host in lan.hosts[:4]]
     for node in nodes:
         node.ready()
@@ -93,8 +93,8 @@ def five_nodes_on_one_bridge_see_each_other_without_addresses(t):
     frames = []
     for node in nodes:
         t.expect(len(node.roster()) == 4, f"{node.name} has {len(node.roster())} members")
-        told = node.wait("stats", since=seen + 1)
-        frames += [peer["in"]["framesLost"] for peer in told["peers"] if peer["in"]]
+        reported = node.wait("stats", since=seen + 1)
+        frames += [peer["in"]["framesLost"] for peer in reported["peers"] if peer["in"]]
     t.figure("streams", len(frames), at_least=20)
     t.figure("frames lost", sum(frames), at_most=0)
     calls = {node.all("call.started")[-1]["call"] for node in nodes}
@@ -145,7 +145,7 @@ def a_node_in_two_channels_keeps_them_apart(t):
     t.expect(middle.roster() == {(one, left.id), (two, right.id)}, "middle's roster")
     middle.send("mute", media="audio")
     left.wait("member.updated", member=middle.id, audioMuted=True)
-    # Who began the call decides what leaving means; the other channel's call goes on either way.
+    # The initiator's leave ends a call; the call of the other channel continues.
     at = middle.send("leave-call", channel=one)
     t.require(_is_over(left, middle, at), "left does not learn that middle left the call")
     before = right.peer_statistics(middle)["in"]["frames"]
@@ -231,7 +231,7 @@ def a_watcher_sees_the_call_and_may_join_and_leave_it(t):
     watcher = t.node("cilla", "--watch", call=False)
     known = set(watcher.wait("call.started")["participants"])
     t.pause(1)
-    # Whoever's word comes later is told as joining.
+    # A participant whose presence arrives later is reported as joining.
     known |= {event["member"] for event in watcher.all("call.joined")}
     t.expect(known == {first.id, second.id}, f"the watcher sees {known} in the call")
     t.expect(not watcher.all("media.first-frame"), "a watcher gets pictures")

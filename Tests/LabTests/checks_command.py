@@ -1,4 +1,4 @@
-"""The command line: one clear line for whatever cannot be, and hostile names that stay harmless."""
+"""The command line: one-line errors for invalid requests, and sanitised names."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from check import check
 from node import clean_environment
 
 BAD_USE, FAILURE = 2, 1
-# A directory in which not even root can make anything.
+# A directory in which not even root can create files.
 UNWRITABLE = "/proc/muster-lab"
 
 
@@ -58,7 +58,7 @@ def _file(t, name, content):
 
 
 def _run(t, arguments, code, shown=None):
-    """Runs `muster`, which must end with one line on standard error; what is wrong with it."""
+    """Runs `muster`, which must end with one line on standard error; returns the defects found."""
     shown = " ".join(repr(part) if not part.isprintable() or not part else part
                      for part in shown or arguments)
     try:
@@ -150,7 +150,7 @@ def help_and_version_are_no_errors(t):
 
 
 @check()
-def devices_and_doctor_tell_what_is_there(t):
+def devices_and_doctor_list_what_is_there(t):
     for name, words in (("devices", ("--video", "--audio", "--speaker")),
                         ("doctor", ("multicast", "interface", "clock", "data directory"))):
         done = subprocess.run([t.muster, name], capture_output=True, text=True, timeout=30,

@@ -1,4 +1,4 @@
-"""Who is gone, who only sleeps, and that nobody else suffers from it."""
+"""Failure detection: crashes, suspended nodes, and no effect on others."""
 
 import signal
 import time
@@ -24,7 +24,7 @@ def a_killed_node_is_gone_within_five_seconds_and_nobody_freezes(t):
         gone = max(node.wait("member.left", 10, killed, member=victim.id)["at"] for node in others)
         t.figure(f"{'initiator' if victim is leader else 'participant'} gone",
                  gone - killed, "s", at_most=5)
-    # The call is handed over after the grace time, and to one only.
+    # The call is handed over after the grace time, to a single participant.
     handed = [node.wait("call.handed-over", 20, killed) for node in rest]
     t.figure("handed over", max(event["at"] for event in handed) - killed, "s", at_most=17)
     t.expect(len({event["initiator"] for event in handed}) == 1, "handed over to several")
@@ -62,7 +62,7 @@ def half_of_the_nodes_may_crash_at_once(t):
 def nobody_is_ejected_for_loss(t):
     lan = t.lan(5, faulty=True)
     for host in lan.hosts:
-        host.both_ways(loss=5.2)  # up and down: 10 % from host to host
+        host.impair_both_directions(loss=5.2)  # up and down: 10 % from host to host
     nodes = crowd(t, 5, lan, call=False)
     wait_for_rosters(t, nodes)
     since = time.monotonic()
@@ -70,7 +70,7 @@ def nobody_is_ejected_for_loss(t):
     t.pause(length)
     gone = [event for node in nodes for event in node.all("member.left", since)]
     t.figure("ejected", len(gone), f"in {length} s", at_most=0)
-    # A crash is noticed all the same, and a farewell at once.
+    # A crash is still detected, and a graceful leave is seen at once.
     killed = nodes[4].signal(signal.SIGKILL)
     gone = max(node.wait("member.left", 10, killed, member=nodes[4].id)["at"] for node in nodes[:4])
     t.figure("a crash is seen by all", gone - killed, "s", at_most=5)
@@ -80,9 +80,9 @@ def nobody_is_ejected_for_loss(t):
 
 
 def freezes(node, others):
-    told = node.wait("stats", 5, time.monotonic())
+    reported = node.wait("stats", 5, time.monotonic())
     ids = {other.id for other in others}
-    return sum(peer["in"]["freezes"] for peer in told["peers"]
+    return sum(peer["in"]["freezes"] for peer in reported["peers"]
                if peer["in"] and peer["member"] in ids)
 
 
@@ -100,7 +100,7 @@ def a_suspended_node_returns_without_disturbing_anyone(t):
         t.pause(seconds)
         woken = sleeper.signal(signal.SIGCONT)
         t.figure(f"pictures again after {seconds} s of sleep",
-                 t.pictures_go_on(*nodes, since=woken, within=12), "s", at_most=10)
+                 t.video_continues(*nodes, since=woken, within=12), "s", at_most=10)
         left = [event for node in rest for event in node.all("member.left", stopped)]
         if seconds <= 3:
             t.expect(not left, "a short sleep was taken for a crash")

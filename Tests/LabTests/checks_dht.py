@@ -1,4 +1,4 @@
-"""Members who know nothing of each other's addresses, and no rendezvous, meet through a DHT."""
+"""Members without known addresses and without a rendezvous discover each other through a DHT."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from dht import PORT, Dht, tag
 
 NODES = 10
 
-# What a member needs besides: nothing of the network that it is on.
+# Further options of members: they must not discover each other on the local network.
 QUIET = {"video": "none", "audio": "none", "call": False}
 
 
@@ -19,7 +19,7 @@ QUIET = {"video": "none", "audio": "none", "call": False}
 def members_meet_through_a_dht_in_ten_seconds(t):
     lan = t.lan(NODES + 2)
     _dht(t, lan.hosts[:NODES])
-    # Time enough for the DHT itself to come about; the members start when it is there.
+    # Time for the DHT to form before the members start.
     t.pause(2)
     nodes = [
         t.node(name, "--no-lan", "--dht", f"{address}:{PORT}", host=host, video="test:320x180@15")
@@ -56,12 +56,12 @@ def members_meet_while_half_of_the_dht_dies_and_its_tag_is_full_of_junk(t):
     lan = t.lan(NODES + 2)
     dht = _dht(t, lan.hosts[:NODES])
     t.pause(2)
-    # A channel that has a name only: its tags can be known.
+    # A channel without a passphrase: anyone can compute its DHT keys.
     for days in (-1, 0, 1):
         dht.put(tag(t.channel, days), [f"junk-{number}" for number in range(200)])
     t.pause(2)
-    # It writes while it reads, so that some of these words are torn.
-    t.figure("junk in the DHT", dht.told(-1).count("Put: success"), "values", at_least=500)
+    # It prints while it reads, so that some of these lines are interleaved.
+    t.figure("junk in the DHT", dht.output(-1).count("Put: success"), "values", at_least=500)
     first = t.node("anna", *_through(*lan.hosts[:NODES:3]), host=lan.hosts[NODES],
                    passphrase=False, **QUIET)
     first.ready()
@@ -95,7 +95,7 @@ def members_meet_across_midnight(t):
     t.pause(2)
     shim = _wall_clock(t)
     to_midnight = 86_400 - int(time.time()) % 86_400
-    # Anna's day ends while she is there; on the next one comes Berta, then Carl, a day ahead.
+    # Midnight passes for Anna; Berta starts on the next day, and Carl's clock is a day ahead.
     nodes = []
     for name, seconds, place in (("anna", -5, 0), ("berta", 5, 1), ("carl", 86_400, 2)):
         nodes.append(t.node(
@@ -122,14 +122,14 @@ def _through(*hosts):
 
 
 def _links(nodes, limit):
-    """How long after the start of the later one both had each other."""
+    """The time from the start of the later node until both links were up."""
     up = [one.wait("link.up", limit + 5, member=other.id)["at"]
           for one, other in (nodes, nodes[::-1])]
     return max(up) - max(node.started_at for node in nodes)
 
 
 def _wall_clock(t):
-    """A library that makes a node's time of day another one."""
+    """A preloaded library that shifts a node's wall clock."""
     if not shutil.which("cc"):
         t.skip("no cc")
     made = os.path.join(t.folder, "wall_clock.so")

@@ -1,4 +1,4 @@
-"""DNS-SD: nodes that ask for it are found by others and find them; nobody else tells anything."""
+"""DNS-SD: nodes with the option find each other; others publish nothing."""
 
 import re
 import time
@@ -7,7 +7,7 @@ from check import check
 from dnssd import Avahi, SilentBus, Zeroconf, python_with_zeroconf, reason_against_avahi
 
 _MDNS_PORT = 5353
-# Of RFC 6763 6.1: a length, then the string.
+# RFC 6763 section 6.1: a length byte, then the string.
 _TEXT = b"\x03v=1".hex()
 _QUIET = {"video": "none", "audio": "none"}
 
@@ -40,9 +40,9 @@ def zeroconf_finds_nodes_until_they_leave_and_learns_nothing_else(t):
         t.figure("gone", gone["at"] - left, "s after it quit", at_most=1)
     t.pause(0.3)
     capture.stop()
-    told = [one.payload for one in capture.datagrams if one.target_port == _MDNS_PORT]
-    t.figure("captured", len(told), "datagrams of multicast DNS", at_least=4)
-    everything = b"\n".join(told)
+    reported = [one.payload for one in capture.datagrams if one.target_port == _MDNS_PORT]
+    t.figure("captured", len(reported), "datagrams of multicast DNS", at_least=4)
+    everything = b"\n".join(reported)
     t.require(labels[0].encode() in everything, "the capture is blind")
     secrets = [t.channel, t.passphrase, *(node.name for node, _ in nodes)]
     secrets += [node.id for node, _ in nodes]
@@ -61,22 +61,22 @@ def a_service_of_zeroconf_leads_to_the_node_that_is_there(t):
     first.ready()
     second.ready()
     t.pause(1.5)
-    t.expect(not first.all("link.up"), "they met without being told of each other")
+    t.expect(not first.all("link.up"), "they linked without discovering each other")
     teller = _zeroconf(t, lan.hosts[2])
-    told = t.now()
+    reported = t.now()
     teller.register("whoever-it-is", lan.hosts[1].address, second.port)
-    up = first.wait("link.up", 10, since=told, member=second.id)
-    t.figure("linked", up["at"] - told, "s after the service was registered", at_most=4)
-    t.meet(first, second, since=told)
+    up = first.wait("link.up", 10, since=reported, member=second.id)
+    t.figure("linked", up["at"] - reported, "s after the service was registered", at_most=4)
+    t.meet(first, second, since=reported)
     teller.close()
-    # A service that goes takes a place to knock at with it, not a link.
-    t.pictures_go_on(first, second)
+    # A service that disappears takes a candidate address with it, but no link.
+    t.video_continues(first, second)
     for node in (first, second):
         t.expect(b"whoever" not in node.raw, f"{node.name} shows a stranger's words")
 
 
 @check(needs="namespaces", timed=True)
-def a_daemon_that_is_missing_is_told_of_and_used_once_it_is_there(t):
+def a_missing_daemon_is_reported_and_used_once_it_runs(t):
     lan = _lan(t, 2)
     avahi = _avahi(t, lan.hosts[0])
     first = t.node("anna", "--dns-sd", host=lan.hosts[0], environment=avahi.environment)
@@ -84,7 +84,7 @@ def a_daemon_that_is_missing_is_told_of_and_used_once_it_is_there(t):
     warning = first.wait("warning", 5, where=_is_ours)
     t.expect("avahi-daemon" in warning["hint"], f"the hint is {warning['hint']}")
     t.meet(first, second)
-    # It has looked for it again by then.
+    # By then the node has retried.
     t.pause(5.5)
     t.expect(len(_warnings(first)) == 1, f"warned {len(_warnings(first))} times")
     seeker = _zeroconf(t, lan.hosts[1])
@@ -94,12 +94,12 @@ def a_daemon_that_is_missing_is_told_of_and_used_once_it_is_there(t):
     avahi.kill()
     first.wait("warning", 5, since=killed, where=_is_ours)
     _comes(t, avahi, seeker, first, "it came back")
-    t.pictures_go_on(first, second)
+    t.video_continues(first, second)
     t.expect(not first.all("link.down"), "the link went down")
 
 
 @check(needs="namespaces")
-def without_the_flag_no_bus_is_asked_and_nobody_told(t):
+def without_the_flag_no_bus_is_used_and_nothing_published(t):
     lan = t.lan(2)
     bus = SilentBus()
     t.later(bus.close)
@@ -114,10 +114,10 @@ def without_the_flag_no_bus_is_asked_and_nobody_told(t):
     t.expect(bus.callers == 0, f"D-Bus was called {bus.callers} times")
     for capture in captures:
         capture.stop()
-        told = [one for one in capture.datagrams
+        reported = [one for one in capture.datagrams
                 if _MDNS_PORT in (one.source_port, one.target_port)]
-        t.expect(not told, f"such as {told[:2]}")
-    # Who asks is seen, and a bus that never answers holds up nobody who leaves.
+        t.expect(not reported, f"such as {reported[:2]}")
+    # The connection attempt is visible, and a bus that never answers does not delay leaving.
     asking = t.node("carl", "--dns-sd", host=lan.hosts[0], environment=bus.environment, **_QUIET)
     asking.ready()
     t.pause(1)
@@ -131,7 +131,7 @@ def _comes(t, avahi, seeker, node, what):
     started = t.now()
     avahi.start()
     found = seeker.wait("found", 15, since=started, port=node.port)
-    # The node looks every 5 s, and publishing takes a second.
+    # The node checks every 5 s, and publishing takes a second.
     t.figure("found", found["at"] - started, f"s after {what}", at_most=9)
 
 

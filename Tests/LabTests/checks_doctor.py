@@ -1,4 +1,4 @@
-"""What `muster doctor` says of the way to others: which NAT, which rendezvous, what to do."""
+"""`muster doctor` on connectivity: the kind of NAT, the rendezvous, and the advice."""
 
 import json
 import os
@@ -15,44 +15,44 @@ from rendezvous import Rendezvous
 PORT = 47_400
 SUCCESS, FAILURE = 0, 1
 
-# Nobody has these: one on the way out, which forwards nothing, and a name that cannot be.
+# Unused: an address that the default route does not forward to, and a name that does not resolve.
 _NOWHERE = f"203.0.113.7:{PORT}"
 _NO_NAME = f"nobody.invalid:{PORT}"
 
-# Kinds of nat.py, with what two rendezvous make of each and whether a hole is promised. Whom a
-# router lets in nobody sees who was asked: full looks as preserving does.
+# Kinds of nat.py, each with the mapping that two rendezvous show and the verdict on hole punching.
+# Rendezvous cannot observe filtering, so `full` looks like `preserving`.
 _SEEN_AS = [("full", "port-kept", "good"), ("preserving", "port-kept", "good"),
             ("random", "port-per-destination", "note")]
 
 
 @check(needs="namespaces")
-def the_doctor_tells_which_nat_it_is(t):
+def the_doctor_reports_which_nat_it_is(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 2)
     for kind, seen_as, punching in _SEEN_AS:
         home = internet.home(kind)
-        told = _doctor(t, home.hosts[0], meeting)
-        _expect_kind(t, told, kind, seen_as, True, [home.outside])
-        t.expect(_verdicts(told, "punching (IPv4)") == [punching], f"{kind}: punching: {told}")
-        t.expect(_verdicts(told, "rendezvous") == ["good", "good"], f"{kind}: rendezvous: {told}")
-        t.expect(_verdicts(told, "gateway") == ["note"], f"{kind}: the gateway was not asked")
-        seen = {one["seen"].rsplit(":", 1)[0] for one in told["nat"]["rendezvous"]}
+        answer = _doctor(t, home.hosts[0], meeting)
+        _expect_kind(t, answer, kind, seen_as, True, [home.outside])
+        t.expect(_verdicts(answer, "punching (IPv4)") == [punching], f"{kind}: punching: {answer}")
+        t.expect(_verdicts(answer, "rendezvous") == ["good", "good"], f"{kind}: rendezvous: {answer}")
+        t.expect(_verdicts(answer, "gateway") == ["note"], f"{kind}: the gateway was not asked")
+        seen = {one["seen"].rsplit(":", 1)[0] for one in answer["nat"]["rendezvous"]}
         t.expect(seen == {home.outside}, f"{kind}: seen at {seen}")
-        slowest = max(one["rttMs"] for one in told["nat"]["rendezvous"])
+        slowest = max(one["rttMs"] for one in answer["nat"]["rendezvous"])
         t.expect(0 < slowest < 1000, f"{kind}: answers took {slowest} ms")
-        t.expect(told["code"] == SUCCESS, f"{kind}: exit code {told['code']}")
-    t.figure("kinds told apart", len(_SEEN_AS))
+        t.expect(answer["code"] == SUCCESS, f"{kind}: exit code {answer['code']}")
+    t.figure("kinds distinguished", len(_SEEN_AS))
 
 
 @check(needs="namespaces")
 def the_doctor_finds_no_nat_where_there_is_none(t):
     internet = t.internet()
     host = internet.host("here")
-    told = _doctor(t, host, _meeting_places(t, internet, 1))
-    _expect_kind(t, told, "a public host", "none", True, [host.address])
-    t.expect(_verdicts(told, "punching (IPv4)") == ["good"], f"punching: {told}")
-    t.expect(not _verdicts(told, "gateway"), "a gateway was asked that nobody needs")
-    t.expect(told["code"] == SUCCESS, f"exit code {told['code']}")
+    answer = _doctor(t, host, _meeting_places(t, internet, 1))
+    _expect_kind(t, answer, "a public host", "none", True, [host.address])
+    t.expect(_verdicts(answer, "punching (IPv4)") == ["good"], f"punching: {answer}")
+    t.expect(not _verdicts(answer, "gateway"), "a gateway was asked that nobody needs")
+    t.expect(answer["code"] == SUCCESS, f"exit code {answer['code']}")
 
 
 @check(needs="namespaces")
@@ -60,26 +60,26 @@ def the_doctor_says_that_udp_does_not_get_out(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 2)
     host = internet.home("blocked").hosts[0]
-    told = _doctor(t, host, meeting)
-    _expect_kind(t, told, "blocked", "blocked", False, [])
-    t.expect(_verdicts(told, "UDP") == ["bad"], f"UDP: {told}")
-    t.expect(not _verdicts(told, "gateway"), "a gateway was asked that helps nobody")
-    t.expect(told["code"] == FAILURE, f"exit code {told['code']}")
-    # One that is silent may as well be down.
-    told = _doctor(t, host, meeting[:1])
-    _expect_kind(t, told, "blocked, one asked", None, False, [])
-    t.expect(_verdicts(told, "UDP") == ["bad"], f"UDP: {told}")
+    answer = _doctor(t, host, meeting)
+    _expect_kind(t, answer, "blocked", "blocked", False, [])
+    t.expect(_verdicts(answer, "UDP") == ["bad"], f"UDP: {answer}")
+    t.expect(not _verdicts(answer, "gateway"), "a gateway was asked that helps nobody")
+    t.expect(answer["code"] == FAILURE, f"exit code {answer['code']}")
+    # A single silent rendezvous may be down.
+    answer = _doctor(t, host, meeting[:1])
+    _expect_kind(t, answer, "blocked, one asked", None, False, [])
+    t.expect(_verdicts(answer, "UDP") == ["bad"], f"UDP: {answer}")
 
 
 @check(needs="namespaces")
-def the_doctor_does_not_guess_what_one_rendezvous_cannot_tell(t):
+def the_doctor_does_not_guess_what_one_rendezvous_cannot_show(t):
     internet = t.internet()
     meeting = _meeting_places(t, internet, 1)
     for kind, seen_as in (("preserving", "port-kept"), ("random", "unknown")):
         home = internet.home(kind)
-        told = _doctor(t, home.hosts[0], meeting)
-        _expect_kind(t, told, kind, seen_as, False, [home.outside])
-        t.expect(_verdicts(told, "punching (IPv4)") == ["note"], f"{kind}: {told}")
+        answer = _doctor(t, home.hosts[0], meeting)
+        _expect_kind(t, answer, kind, seen_as, False, [home.outside])
+        t.expect(_verdicts(answer, "punching (IPv4)") == ["note"], f"{kind}: {answer}")
 
 
 @check(needs="namespaces", timed=True)
@@ -92,23 +92,23 @@ def the_doctor_says_which_rendezvous_is_dead_and_why(t):
         _babble(t, other.address)
     stranger = f"{other.address}:{PORT}"
     host = internet.home("preserving").hosts[0]
-    told = _doctor(t, host, [*good, empty, stranger, _NOWHERE, _NO_NAME])
-    outcomes = {one["name"]: one["outcome"] for one in told["nat"]["rendezvous"]}
+    answer = _doctor(t, host, [*good, empty, stranger, _NOWHERE, _NO_NAME])
+    outcomes = {one["name"]: one["outcome"] for one in answer["nat"]["rendezvous"]}
     wanted = {good[0]: "answered", empty: "refused", stranger: "misunderstood",
               _NOWHERE: "silent", _NO_NAME: "unresolved"}
     t.expect(outcomes == wanted, f"{outcomes}")
-    t.expect([one["answers"] for one in told["nat"]["rendezvous"]] == [True] + 4 * [False],
-             f"{told['nat']}")
-    t.expect(sorted(_verdicts(told, "rendezvous")) == ["good"] + 4 * ["note"], f"{told}")
+    t.expect([one["answers"] for one in answer["nat"]["rendezvous"]] == [True] + 4 * [False],
+             f"{answer['nat']}")
+    t.expect(sorted(_verdicts(answer, "rendezvous")) == ["good"] + 4 * ["note"], f"{answer}")
     for name in wanted:
-        facts = [one["fact"] for one in _findings(told, "rendezvous") if one["fact"].startswith(name)]
+        facts = [one["fact"] for one in _findings(answer, "rendezvous") if one["fact"].startswith(name)]
         t.expect(len(facts) == 1, f"{name}: {facts}")
-    t.expect(told["code"] == SUCCESS, f"exit code {told['code']}")
-    # Three seconds for the name, two for the answers, and three for the gateway.
-    t.figure("took", told["took"], "s", at_most=10)
-    told = _doctor(t, host, [_NO_NAME])
-    t.expect(_verdicts(told, "UDP") == ["bad"], f"nothing resolves: {told}")
-    t.expect(told["code"] == FAILURE, f"exit code {told['code']}")
+    t.expect(answer["code"] == SUCCESS, f"exit code {answer['code']}")
+    # Three seconds for name resolution, two for the answers, three for the gateway.
+    t.figure("took", answer["took"], "s", at_most=10)
+    answer = _doctor(t, host, [_NO_NAME])
+    t.expect(_verdicts(answer, "UDP") == ["bad"], f"nothing resolves: {answer}")
+    t.expect(answer["code"] == FAILURE, f"exit code {answer['code']}")
 
 
 @check(needs="namespaces")
@@ -121,18 +121,18 @@ def the_doctor_says_that_the_gateway_opens_ports_and_leaves_none_open(t):
     for way, natpmp in (("NAT-PMP", True), ("UPnP", False)):
         home = internet.home("random")
         gateway = Gateway(home, os.path.join(t.folder, way), natpmp=natpmp, upnp=not natpmp)
-        # There is never more than one on a machine.
+        # miniupnpd runs only once per machine.
         try:
-            told = _doctor(t, home.hosts[0], meeting)
+            answer = _doctor(t, home.hosts[0], meeting)
             left = gateway.mappings()
         finally:
             gateway.close()
-        t.expect(_verdicts(told, "gateway") == ["good"], f"{way}: {told}")
-        fact = "".join(one["fact"] for one in _findings(told, "gateway"))
+        t.expect(_verdicts(answer, "gateway") == ["good"], f"{way}: {answer}")
+        fact = "".join(one["fact"] for one in _findings(answer, "gateway"))
         t.expect(way in fact and home.outside in fact, f"{way}: {fact}")
         t.expect(not left, f"{way}: left open: {left}")
-        _expect_kind(t, told, way, "unknown", False, [home.outside])
-        t.figure(f"{way}: took", told["took"], "s")
+        _expect_kind(t, answer, way, "unknown", False, [home.outside])
+        t.figure(f"{way}: took", answer["took"], "s")
 
 
 @check(needs="namespaces")
@@ -142,23 +142,23 @@ def the_doctor_asks_the_rendezvous_remembered_beside_a_running_node(t):
     home = internet.home("random")
     host = home.hosts[0]
     data = os.path.join(t.folder, "kept")
-    told = _doctor(t, host, [], "--data", data)
-    t.expect(told["nat"] is None and not _verdicts(told, "gateway"),
-             f"somebody was asked unasked: {told}")
+    answer = _doctor(t, host, [], "--data", data)
+    t.expect(answer["nat"] is None and not _verdicts(answer, "gateway"),
+             f"somebody was asked unasked: {answer}")
     through = [part for one in meeting for part in ("--rendezvous", one)]
     node = t.node("anna", *through, "--no-lan", host=host, data=data, video="none", audio="none",
                   call=False)
     node.ready()
-    # It is looked at every ten seconds which rendezvous have answered.
+    # The node stores every ten seconds which rendezvous have answered.
     t.pause(12)
-    told = _doctor(t, host, [], "--data", data)
-    _expect_kind(t, told, "random", "port-per-destination", True, [home.outside])
-    t.expect(_verdicts(told, "data directory") == ["note"], f"the node has ended: {told}")
+    answer = _doctor(t, host, [], "--data", data)
+    _expect_kind(t, answer, "random", "port-per-destination", True, [home.outside])
+    t.expect(_verdicts(answer, "data directory") == ["note"], f"the node has ended: {answer}")
     t.expect(node.is_running, "the node did not survive the doctor")
 
 
 def _meeting_places(t, internet, count):
-    """As many rendezvous, each on a public host of its own; where they are."""
+    """Starts `count` rendezvous, each on a public host; returns their addresses."""
     places = []
     for _ in range(count):
         name = f"rendezvous-{len(t.nodes)}"
@@ -170,7 +170,7 @@ def _meeting_places(t, internet, count):
 
 
 def _doctor(t, host, meeting, *more):
-    """What it prints, with `code` and `took`."""
+    """Runs `muster doctor`; returns its JSON output with `code` and `took`."""
     asked = [part for one in meeting for part in ("--rendezvous", one)]
     started = time.monotonic()
     done = subprocess.run(
@@ -181,22 +181,22 @@ def _doctor(t, host, meeting, *more):
     return {**json.loads(done.stdout), "code": done.returncode, "took": time.monotonic() - started}
 
 
-def _findings(told, subject):
-    return [one for one in told["findings"] if one["subject"] == subject]
+def _findings(answer, subject):
+    return [one for one in answer["findings"] if one["subject"] == subject]
 
 
-def _verdicts(told, subject):
-    return [one["verdict"] for one in _findings(told, subject)]
+def _verdicts(answer, subject):
+    return [one["verdict"] for one in _findings(answer, subject)]
 
 
-def _expect_kind(t, told, what, kind, is_certain, outside):
-    nat = (told["nat"] or {}).get("ipv4")
+def _expect_kind(t, answer, what, kind, is_certain, outside):
+    nat = (answer["nat"] or {}).get("ipv4")
     wanted = {"kind": kind, "certain": is_certain, "outside": outside}
     t.expect(nat == wanted, f"{what}: {nat} rather than {wanted}")
 
 
 def _babble(t, address):
-    """Answers whatever comes with something else, until the check ends."""
+    """Answers every datagram with junk until the check ends."""
     babbler = subprocess.Popen(
         [sys.executable, "-c",
          "import socket, sys\n"

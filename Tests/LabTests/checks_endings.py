@@ -1,4 +1,4 @@
-"""Leaving, crashing, sleeping and coming back."""
+"""Leaves, crashes, suspends and returns."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import signal
 from check import check
 from media import Ivf, complaints, duration
 
-# From the design: a clean leave shows within 1 s, a crash within 5 s.
+# Seconds until a graceful leave and a crash are seen everywhere, by the specification.
 LEAVE, CRASH = 1.0, 5.0
 
 
@@ -70,7 +70,7 @@ def kill_9_at_any_moment_leaves_nothing_unplayable(t):
         folder = os.path.join(other.folder, "record")
         for name in os.listdir(folder) if os.path.isdir(folder) else []:
             path = os.path.join(folder, name)
-            # Killed between making a file and its first write: there is nothing to play.
+            # Killed between creating a file and the first write: nothing to play.
             if os.path.getsize(path) > 0:
                 said = complaints(path)
                 t.expect(not said, f"{name}, {os.path.getsize(path)} bytes: {said[:200]}")
@@ -91,14 +91,14 @@ def a_restart_is_not_mistaken_for_the_dead(t):
     t.meet(first, second)
     second.signal(signal.SIGKILL)
     second.ended(2)
-    # At once, so that the other still believes the first run to be there.
+    # At once, so that the other node has not detected the crash of the first run.
     again = t.node("berta")
     t.figure("pictures again", t.meet(first, again, since=again.started_at)
              - again.ready()["at"], "s", at_most=1.5)
     t.pause(1)
     t.expect(first.roster() == {(t.channel, again.id)}, f"roster: {first.roster()}")
     reasons = [event["reason"] for event in first.all("member.left")]
-    t.figure("told as", "/".join(reasons) or "nothing")
+    t.figure("reported as", "/".join(reasons) or "nothing")
 
 
 @check(timed=True)
@@ -133,8 +133,8 @@ def a_node_that_slept_comes_back(t):
     at = second.signal(signal.SIGSTOP)
     t.pause(3)
     woken = second.signal(signal.SIGCONT)
-    t.figure("told meanwhile", len(first.all("member.left", since=at)), "leaves")
-    t.figure("pictures", t.pictures_go_on(first, second, since=woken), "s later")
+    t.figure("reported meanwhile", len(first.all("member.left", since=at)), "leaves")
+    t.figure("pictures", t.video_continues(first, second, since=woken), "s later")
 
 
 @check(needs="namespaces", timed=True)
@@ -145,11 +145,11 @@ def a_cable_that_is_cut_and_mended_brings_the_call_back(t):
     second = t.node("berta", host=lan.hosts[1])
     t.meet(first, second)
     for seconds in (1, 6):
-        lan.hosts[1].both_ways(cut=True)
+        lan.hosts[1].impair_both_directions(cut=True)
         t.pause(seconds)
-        lan.hosts[1].both_ways(cut=False)
-        t.figure(f"cut {seconds} s: pictures", t.pictures_go_on(first, second), "s later")
-    t.figure("told", len(first.all("member.left")), "leaves")
+        lan.hosts[1].impair_both_directions(cut=False)
+        t.figure(f"cut {seconds} s: pictures", t.video_continues(first, second), "s later")
+    t.figure("reported", len(first.all("member.left")), "leaves")
 
 
 @check(timed=True)

@@ -1,4 +1,4 @@
-"""Hosts and hosts' networks that are not as they should be."""
+"""Degraded hosts and networks."""
 
 import os
 import signal
@@ -54,7 +54,7 @@ def a_node_without_any_route_for_a_while_comes_back(t):
     ip("link", "set", "eth0", "down", namespace=lost)
     nodes[0].wait("member.left", 10)
     ip("link", "set", "eth0", "up", namespace=lost)
-    t.figure("pictures", t.pictures_go_on(*nodes), "s later")
+    t.figure("pictures", t.video_continues(*nodes), "s later")
 
 
 def _pair_on(t, lan):
@@ -62,7 +62,7 @@ def _pair_on(t, lan):
 
 
 def _in(host, command):
-    """A shell command in a host; ip(8) mounts its /sys, while /proc/sys/net is the reader's own."""
+    """Runs a shell command in a host's namespace; ip(8) also mounts its /sys."""
     status = os.system(f"ip netns exec {host.namespace} sh -c '{command}'")
     if status != 0:
         raise OSError(f"{command}: {status}")
@@ -74,7 +74,7 @@ def a_full_disk_ends_the_recording_and_not_the_call(t):
     first.ready()
     small = os.path.join(t.folder, "small")
     os.mkdir(small)
-    # In a mount namespace of its own, gone with the process.
+    # In a separate mount namespace, which ends with the process.
     wrap = ["unshare", "--mount", "sh", "-c",
             f"mount -t tmpfs -o size=200k none {small} && exec \"$@\"", "sh"]
     second = t.node("berta", "--record", os.path.join(small, "record"), wrap=wrap)
@@ -82,7 +82,7 @@ def a_full_disk_ends_the_recording_and_not_the_call(t):
     warning = second.wait("warning", limit=15, where=lambda event: "record" in event["message"])
     t.expect(warning["hint"], "it does not say what to do")
     t.figure("said", repr(warning["message"]))
-    t.figure("pictures go on within", t.pictures_go_on(first, second), "s")
+    t.figure("pictures go on within", t.video_continues(first, second), "s")
     second.send("quit")
     t.figure("exit code", second.ended(3), at_most=0)
 
@@ -94,7 +94,7 @@ def a_reader_that_never_reads_costs_nobody_a_frame(t):
     t.meet(first, second, third)
     ids = {"second": second.id}
     second.stop_reading()
-    # Far more events than a pipe of 4 kB holds.
+    # Far more events than a pipe of 4 KiB holds.
     for _ in range(60):
         third.send("mute", media="audio")
         third.send("unmute", media="audio")

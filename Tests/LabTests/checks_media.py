@@ -1,4 +1,4 @@
-"""What arrives is what was sent: recordings of real footage and speech."""
+"""Media quality: recordings compared with the footage and speech that was sent."""
 
 import os
 import subprocess
@@ -19,17 +19,17 @@ def real_footage_and_speech_arrive_whole_and_alike(t):
     t.figure("footage", "real" if t.footage.is_real else "generated")
     t.figure("first frame", t.meet(first, second) - ready, "s", at_most=0.5)
     t.pause(20 if t.is_long else 8)
-    told = second.peer_statistics(first)
-    t.figure("frames lost", told["in"]["framesLost"], at_most=0)
-    t.figure("cpu", told["node"]["cpu"], "cores")
-    t.figure("memory", told["node"]["rssMB"], "MB", at_most=80)
+    reported = second.peer_statistics(first)
+    t.figure("frames lost", reported["in"]["framesLost"], at_most=0)
+    t.figure("cpu", reported["node"]["cpu"], "cores")
+    t.figure("memory", reported["node"]["rssMB"], "MB", at_most=80)
     second.send("quit")
     t.expect(second.ended(3) == 0, "it does not end well")
-    _judge_pictures(t, second.recording(first, "ivf"))
-    _judge_sound(t, second.recording(first, "wav"), 0.9)
+    _judge_video(t, second.recording(first, "ivf"))
+    _judge_audio(t, second.recording(first, "wav"), 0.9)
 
 
-def _judge_pictures(t, path):
+def _judge_video(t, path):
     t.expect(not (said := complaints(path)), f"ffmpeg says of the recording: {said[:200]}")
     ivf = Ivf(path).from_first(*t.footage.size)
     whole = 100 * len(ivf.frames) / (ivf.span * t.footage.rate + 1)
@@ -45,7 +45,7 @@ def _judge_pictures(t, path):
 
 
 def _libvpx_alone(t, ivf, likeness):
-    """The same footage through libvpx in ffmpeg, with the settings of conferencing."""
+    """PSNR of the same footage encoded by ffmpeg's libvpx with real-time settings."""
     rate = round(ivf.kilobits_per_second)
     path = os.path.join(t.folder, "alone.ivf")
     shares = ",".join(str(round(rate * share)) for share in (0.4, 0.6, 1))
@@ -64,7 +64,7 @@ def _libvpx_alone(t, ivf, likeness):
     return result
 
 
-def _judge_sound(t, path, least):
+def _judge_audio(t, path, least):
     recorded = samples(path)
     t.figure("sound", duration(path), "s")
     t.figure("loudness", rms(recorded), at_least=100)
@@ -72,7 +72,7 @@ def _judge_sound(t, path, least):
 
 
 @check(needs=("namespaces", "ffmpeg"), timed=True)
-def five_percent_loss_freezes_nobody_and_breaks_no_picture(t):
+def five_percent_loss_freezes_nobody_and_breaks_no_frame(t):
     lan = t.lan(2, faulty=True)
     for host in lan.hosts:
         host.impair(up={"delay": 20, "loss": 5})
@@ -81,15 +81,15 @@ def five_percent_loss_freezes_nobody_and_breaks_no_picture(t):
     first.ready()
     second = t.node("berta", "--video-bitrate", "1000", host=lan.hosts[1], record=True, **media)
     ready = second.ready()["at"]
-    # Any message of the handshake may be lost, and is retried after a quarter of a second.
+    # Each handshake message may be lost, and is retried after 250 ms.
     t.figure("first frame", t.meet(first, second) - ready, "s", at_most=3)
     t.pause(30 if t.is_long else 12)
-    told = second.peer_statistics(first)
-    t.figure("freezes", told["in"]["freezes"])
-    # 1 % of the long run; a single freeze is more than that of the short one.
-    t.figure("frozen", told["in"]["frozenMs"], "ms", at_most=300)
-    t.figure("sound lost on the way", told["in"]["audioLostPercent"], "%", at_least=2)
-    t.figure("round trip", told["rttMs"] or 0.0, "ms")
+    reported = second.peer_statistics(first)
+    t.figure("freezes", reported["in"]["freezes"])
+    # 1 % of the long run; in the short run a single freeze exceeds 1 %.
+    t.figure("frozen", reported["in"]["frozenMs"], "ms", at_most=300)
+    t.figure("sound lost on the way", reported["in"]["audioLostPercent"], "%", at_least=2)
+    t.figure("round trip", reported["rttMs"] or 0.0, "ms")
     t.expect(not second.all("link.down"), "the link went down")
     second.send("quit")
     second.ended(3)
@@ -100,11 +100,11 @@ def five_percent_loss_freezes_nobody_and_breaks_no_picture(t):
     frozen = sum(gap for gap in ivf.gaps if gap > 0.2) + 0.0
     t.figure("still", 100 * frozen / ivf.span, "% of the time", at_most=1)
     t.figure("frames", 100 * len(ivf.frames) / (ivf.span * t.footage.rate + 1), "%")
-    _judge_sound(t, second.recording(first, "wav"), 0.8)
+    _judge_audio(t, second.recording(first, "wav"), 0.8)
 
 
 @check(needs=("namespaces", "ffmpeg"), timed=True)
-def jitter_duplicates_and_reordering_break_no_picture(t):
+def jitter_duplicates_and_reordering_break_no_frame(t):
     lan = t.lan(2, faulty=True)
     for host in lan.hosts:
         host.impair(up={"delay": 25, "jitter": 20, "duplicate": 10, "reorder": 3})
@@ -113,9 +113,9 @@ def jitter_duplicates_and_reordering_break_no_picture(t):
     second = t.node("berta", host=lan.hosts[1], record=True)
     t.meet(first, second)
     t.pause(8 if t.is_long else 5)
-    told = second.peer_statistics(first)
-    t.figure("frames lost", told["in"]["framesLost"], at_most=1)
-    t.figure("sound lost", told["in"]["audioLostPercent"], "%", at_most=3)
+    reported = second.peer_statistics(first)
+    t.figure("frames lost", reported["in"]["framesLost"], at_most=1)
+    t.figure("sound lost", reported["in"]["audioLostPercent"], "%", at_most=3)
     second.send("quit")
     second.ended(3)
     path = second.recording(first, "ivf")
@@ -127,7 +127,7 @@ def jitter_duplicates_and_reordering_break_no_picture(t):
 
 
 @check(needs="ffmpeg", timed=True)
-def picture_and_sound_of_a_recording_belong_together(t):
+def video_and_audio_of_a_recording_are_in_sync(t):
     first = t.node("anna", video="test:320x180@30")
     first.ready()
     second = t.node("berta", record=True)
@@ -145,11 +145,11 @@ def picture_and_sound_of_a_recording_belong_together(t):
     t.figure("pictures", len(numbers), at_least=120)
     t.figure("missing", numbers[-1] - numbers[0] + 1 - len(set(numbers)), at_most=0)
     t.expect(numbers == sorted(set(numbers)), "pictures are repeated or out of order")
-    # Where the recording's clock stands against the sender's: by the pictures' own times...
+    # The offset of the recording's clock from the sender's: by the frames' capture times...
     lags = sorted(at - captured for at, (_, captured) in zip(ivf.times, seen))
     pictures = lags[len(lags) // 2]
     t.figure("times within", (lags[-1] - lags[0]) * 1000, "ms", at_most=20)
-    # ...and by the tone, which swells at every full second.
+    # ...and by the tone, which gets louder at every full second.
     swells = onsets(second.recording(first, "wav"))
     t.figure("swells", len(swells), at_least=4)
     apart = [(at - pictures + 0.5) % 1 - 0.5 for at in swells]
@@ -157,7 +157,7 @@ def picture_and_sound_of_a_recording_belong_together(t):
 
 
 @check(needs="ffmpeg")
-def pictures_come_from_ivf_files_and_fifos_too(t):
+def video_comes_from_ivf_files_and_fifos_too(t):
     clip = os.path.join(t.folder, "clip.ivf")
     ffmpeg("-v", "error", "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=20", "-t", "3",
            "-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", clip)

@@ -1,4 +1,4 @@
-"""The mesh: rosters, calls and words that stay true on many nodes, whatever breaks."""
+"""The mesh: rosters, calls and messages that stay consistent on many nodes under faults."""
 
 import json
 import os
@@ -10,12 +10,12 @@ import time
 
 from check import check
 
-# Seventeen members on two cores: no pictures, no sound, only the mesh.
+# Seventeen members on two cores: no media, only the mesh.
 QUIET = {"video": "none", "audio": "none"}
 
 
 def crowd(t, count, lan=None, *more, **options):
-    """`count` quiet members of one channel, each on a host of its own when there is a LAN."""
+    """`count` members of one channel without media, each on a host of its own if there is a LAN."""
     hosts = lan.hosts if lan else [None] * count
     return [
         t.node(f"node{number + 1}", *more, host=hosts[number], **{**QUIET, **options})
@@ -23,7 +23,7 @@ def crowd(t, count, lan=None, *more, **options):
 
 
 def wait_for_rosters(t, nodes, limit=20.0):
-    """Waits until everyone has everyone; returns when that was so."""
+    """Waits until all rosters are complete; returns when the last one was."""
     last = 0.0
     for one in nodes:
         for other in nodes:
@@ -33,7 +33,7 @@ def wait_for_rosters(t, nodes, limit=20.0):
 
 
 def call_of(node):
-    """The call that is on for a node, by its events; None when there is none."""
+    """A node's current call, from its events; None if there is none."""
     call = None
     for event in list(node.events):
         if event["event"] in ("call.started", "call.handed-over"):
@@ -44,7 +44,7 @@ def call_of(node):
 
 
 def wait_for_one_call(t, nodes, limit, since):
-    """Waits until all nodes have the same call; returns how long after `since` that was so."""
+    """Waits until all nodes are in the same call; returns the time since `since`."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         calls = {call_of(node) for node in nodes}
@@ -102,7 +102,7 @@ def concurrent_starts_settle_on_one_call(t):
         sent = time.monotonic()
         for node in nodes:
             node.send("start-call")
-        # Everyone is in the call that all see, and it is one.
+        # All nodes are in one call.
         times.append(wait_for_one_call(t, nodes, 5, sent))
         t.pause(0.2)
         calls = {call_of(node) for node in nodes}
@@ -140,7 +140,7 @@ def a_healed_partition_has_one_call(t):
         lan.join()
         times.append(wait_for_one_call(t, nodes, 20, healed))
         wait_for_rosters_again(t, nodes, healed)
-        # Whoever leads it ends it for all.
+        # The initiator's leave ends the call for all.
         initiator = nodes[0].all("call.started")[-1]["initiator"]
         leader = next((node for node in nodes if node.id == initiator), nodes[0])
         ended = leader.send("leave-call")
@@ -174,7 +174,7 @@ def a_chain_of_links_converges(t):
     sent = nodes[4].send("say", text="from the far end")
     heard = nodes[0].wait("message", 5, sent, text="from the far end")
     t.figure("a message arrives", heard["at"] - sent, "s", at_most=1)
-    # The middle goes: both halves know it.
+    # The middle node crashes: both halves detect it.
     cut = nodes[2].signal(signal.SIGKILL)
     gone = max(nodes[0].wait("member.left", 10, cut, member=nodes[4].id)["at"],
                nodes[4].wait("member.left", 10, cut, member=nodes[0].id)["at"])
@@ -216,7 +216,7 @@ def ticks(node):
 def messages_survive_loss_and_restarts(t):
     lan = t.lan(4, faulty=True)
     for host in lan.hosts:
-        host.both_ways(loss=10.6)  # up and down: 20 % from host to host
+        host.impair_both_directions(loss=10.6)  # up and down: 20 % from host to host
     nodes = crowd(t, 4, lan, call=False)
     wait_for_rosters(t, nodes)
     total, restarts = (1000, 10) if t.is_long else (120, 3)
@@ -235,7 +235,7 @@ def messages_survive_loss_and_restarts(t):
         if generator.random() < 0.2:
             t.pause(0.02)
         if number % every == every - 1:
-            # The one who only reads is killed and comes back.
+            # The node that only reads is killed and restarted.
             place = 3
             nodes[place].signal(signal.SIGKILL)
             nodes[place].ended(5)

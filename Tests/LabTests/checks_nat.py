@@ -1,21 +1,21 @@
-"""Members behind routers meet through a rendezvous, which they need only to meet."""
+"""Members behind NATs connect through a rendezvous, which they need for discovery only."""
 
 import os
 import signal
 
 from check import check
 from meeting import (
-    AWAY, PORT, QUIET, after_ready, each_way, end, links, member, pair, pictures_after, rendezvous,
-    report, through)
+    AWAY, PORT, QUIET, after_ready, both_directions, end, first_frames_after, links, member, pair,
+    rendezvous, report, through)
 from nat import KINDS, Host
 from netns import ip
 
-# What nat.py's own kinds allow: a hole needs one end whose port outside is the same for everyone,
-# and at the other end a port that is known or a router that lets anyone in.
+# Pairs of nat.py's kinds. Hole punching needs endpoint-independent mapping at one end,
+# and at the other end a predictable port or endpoint-independent filtering.
 PUNCHABLE = [("full", "full"), ("full", "preserving"), ("full", "random"),
              ("preserving", "preserving")]
 HOPELESS = [("preserving", "random"), ("random", "random")]
-# Nothing at all gets out of one of these homes.
+# Pairs in which one router blocks all UDP.
 BLOCKED = [("preserving", "blocked"), ("blocked", "blocked")]
 
 
@@ -25,27 +25,27 @@ def every_pair_of_routers_is_linked_relayed_or_left_in_peace(t):
     public = internet.host("public")
     rendezvous(t, public)
     between = internet.host("between")
-    told = {}
+    reported = {}
     pairs = ([(one, other) for one in KINDS for other in KINDS] if t.is_long
              else PUNCHABLE + HOPELESS + BLOCKED)
     for kinds in pairs:
         homes = [internet.home(kind) for kind in kinds]
         if "blocked" in kinds:
-            told[kinds] = _judge_blocked(t, kinds, homes, public, between)
+            reported[kinds] = _judge_blocked(t, kinds, homes, public, between)
         elif tuple(sorted(kinds)) in HOPELESS:
-            told[kinds] = _judge_relayed(t, kinds, homes, public, between)
+            reported[kinds] = _judge_relayed(t, kinds, homes, public, between)
         else:
-            told[kinds] = _judge_direct(t, kinds, homes, public)
+            reported[kinds] = _judge_direct(t, kinds, homes, public)
     if t.is_long:
         t.table(["", *KINDS], [
-            [f"**{one}**", *(told[one, other] for other in KINDS)] for one in KINDS])
+            [f"**{one}**", *(reported[one, other] for other in KINDS)] for one in KINDS])
 
 
 def _judge_direct(t, kinds, homes, public):
-    """Nobody else is there who could relay."""
+    """No third member can relay."""
     nodes = pair(t, homes, "-".join(kinds), through(public))
     found = report(t, "/".join(kinds), nodes)
-    # Both members announce 192.168.1.2: only the address outside can be the right one.
+    # Both members announce 192.168.1.2, so only the external address can work.
     for link, home in zip(found, reversed(homes)):
         t.expect(link["address"].startswith(f"{home.outside}:"), f"linked to {link['address']}")
     cell = _cell("direct", nodes, found)
@@ -58,9 +58,9 @@ def _judge_relayed(t, kinds, homes, public, between):
     third = member(t, "carl", between, mark, through(public), video="none", audio="none")
     nodes = pair(t, homes, mark, through(public))
     found = report(t, "/".join(kinds), nodes, via=third.id)
-    for one, other in each_way(nodes):
-        told = one.peer_statistics(other)["via"]
-        t.expect(told == third.id, f"{one.name}'s statistics: via {told}")
+    for one, other in both_directions(nodes):
+        reported = one.peer_statistics(other)["via"]
+        t.expect(reported == third.id, f"{one.name}'s statistics: via {reported}")
         t.expect(not one.all("link.up", member=other.id, via=None), f"{one.name}: a hole")
     cell = _cell("relayed", nodes, found)
     end([*nodes, third])
@@ -68,14 +68,14 @@ def _judge_relayed(t, kinds, homes, public, between):
 
 
 def _judge_blocked(t, kinds, homes, public, between):
-    """Nothing comes of it, which costs nobody anything: not the blocked one either."""
+    """No link comes about, and that costs neither side anything."""
     mark = "-".join(kinds)
     third = member(t, "carl", between, mark, through(public), video="none", audio="none")
     nodes = pair(t, homes, mark, through(public))
     open_ones = [third, *(node for node, kind in zip(nodes, kinds) if kind != "blocked")]
     for node in open_ones[1:]:
         node.wait("link.up", 10, member=third.id)
-    # Far more than the others take, and whoever is blocked is told so.
+    # Far longer than other pairs need; the blocked member gets a warning.
     for node, kind in zip(nodes, kinds):
         if kind == "blocked":
             node.wait("warning", 20, where=_is_of_silence)
@@ -85,7 +85,7 @@ def _judge_blocked(t, kinds, homes, public, between):
         wanted = 0 if kind == "blocked" else len(open_ones) - 1
         t.expect(len(node.roster()) == wanted, f"{node.name} in {mark}: {node.roster()}")
         t.expect(len(node.all("link.up")) == wanted, f"{node.name} in {mark}: a link")
-        # It goes on as before: what it says of itself comes every second, commands are taken.
+        # The node keeps working: statistics every second, and commands are executed.
         at = node.send("leave-call")
         node.wait("call.state", 3, at, state="disconnected")
         node.wait("stats", 3, at)
@@ -101,7 +101,7 @@ def _is_of_silence(warning):
 
 def _cell(how, nodes, found):
     return (f"{how}, {after_ready(nodes, found):.1f} s,"
-            f" pictures {pictures_after(nodes, found):.1f} s later")
+            f" pictures {first_frames_after(nodes, found):.1f} s later")
 
 
 @check(needs="namespaces")
@@ -112,7 +112,7 @@ def a_rendezvous_that_worked_is_remembered(t):
     homes = [internet.home("preserving") for _ in range(2)]
     first = t.node("anna", *through(public), host=homes[0].hosts[0], **QUIET)
     first.ready()
-    # It is looked at every ten seconds which rendezvous have answered.
+    # The node stores every ten seconds which rendezvous have answered.
     t.pause(11)
     end([first])
     again = t.node("anna", "--no-lan", host=homes[0].hosts[0], **QUIET)
@@ -148,12 +148,12 @@ def a_rendezvous_that_dies_is_missed_by_newcomers_only(t):
     killed = serving.signal(signal.SIGKILL)
     t.pause(10)
     for name in ("member.left", "link.down"):
-        told = [event for node in nodes for event in node.all(name, since=killed)]
-        t.figure(name, len(told), "in 10 s", at_most=0)
-    t.figure("pictures go on within", t.pictures_go_on(*nodes), "s")
+        reported = [event for node in nodes for event in node.all(name, since=killed)]
+        t.figure(name, len(reported), "in 10 s", at_most=0)
+    t.figure("pictures go on within", t.video_continues(*nodes), "s")
     again = rendezvous(t, public)
     third = member(t, "cilla", homes[2].hosts[0], "pair", through(public))
-    # Through the one whom it finds first, if need be: those who are there come back to the
+    # Relayed by the first peer it finds, if necessary: existing members return to the
     # rendezvous every 20 s, or later while it was dead.
     linked = [third.wait("link.up", 60, member=node.id)["at"] for node in nodes]
     t.figure("a newcomer is linked", max(linked) - third.ready()["at"], "s", at_most=35)
@@ -169,7 +169,7 @@ def a_dead_rendezvous_beside_a_live_one_costs_a_second_at_most(t):
     rendezvous(t, live)
     homes = [internet.home("preserving") for _ in range(2)]
     for home in homes:
-        # Silence is harder than the ICMP error of a port where nobody listens.
+        # No answer is a harder case than the ICMP error of a closed port.
         internet.cut(home, dead)
     times = []
     for mark, hosts in (("live", [live]), ("both", [dead, live])):
@@ -198,13 +198,13 @@ def members_meet_where_there_is_ipv6_only(t):
 def a_rendezvous_with_two_addresses_is_reached_at_the_one_that_works(t):
     lan = t.lan(3)
     *hosts, public = lan.hosts
-    # Farther away than one that nobody has, by the rules after which addresses are tried
-    # (RFC 6724, rule 9). Silence is harder than the ICMP error of an unused port.
+    # Ranked behind an unused address by the order in which addresses are tried
+    # (RFC 6724, rule 9). No answer is a harder case than the ICMP error of a closed port.
     serving, silent = "10.77.0.200", "10.77.0.99"
     ip("addr", "add", f"{serving}/24", "dev", "eth0", namespace=public.namespace)
     rendezvous(t, Host(public.namespace, serving, serving))
     more = ["--no-lan", "--rendezvous", f"meet.lab.example:{PORT}"]
-    # The IPv6 address is the rendezvous's, too, which serves at the other one only.
+    # The rendezvous also has the IPv6 address, but serves on the other one only.
     for what, addresses in (("one silent", [silent, serving]),
                             ("two families", [public.address6, serving])):
         wrap = _knowing(t, addresses)
@@ -216,10 +216,10 @@ def a_rendezvous_with_two_addresses_is_reached_at_the_one_that_works(t):
 
 
 def _knowing(t, addresses):
-    """Runs a command that has a name for these addresses, as from a name server."""
+    """A command prefix under which a host name resolves to these addresses."""
     path = os.path.join(t.folder, "hosts")
     with open(path, "w", encoding="ascii") as file:
         file.writelines(f"{address} meet.lab.example\n" for address in addresses)
-    # In a mount namespace of its own, gone with the process.
+    # In a separate mount namespace, which ends with the process.
     script = f"mount --bind {path} /etc/hosts && exec \"$@\""
     return ["unshare", "--mount", "sh", "-c", script, "sh"]

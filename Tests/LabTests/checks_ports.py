@@ -1,4 +1,4 @@
-"""Gateways map ports for those who look beyond their network, and for nobody else."""
+"""Port mapping: gateways map ports for nodes that connect beyond their network, and no others."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from rendezvous import Rendezvous
 
 PORT = 47_400
 
-# One way, in ms, as in checks_nat.py: between two routers of the kind "random" nothing is punched.
+# One-way delay in ms, as in checks_nat.py; two routers of kind "random" defeat hole punching.
 AWAY = 20
 
 
@@ -31,7 +31,7 @@ def who_stays_on_the_lan_or_says_so_opens_no_door(t):
     cases = {"lan": [], "unmapped": [*_through(public), "--no-port-mapping"]}
     for (name, more), host in zip(cases.items(), home.hosts):
         t.node(name, *more, host=host, video="none", audio="none", call=False).ready()
-    # Longer than asking in both ways takes.
+    # Longer than a request by both protocols takes.
     t.pause(3.5)
     t.expect(not gateway.mappings(), f"mapped: {gateway.mappings()}")
 
@@ -54,7 +54,7 @@ def a_rendezvous_at_home_is_reached_through_its_mapped_port(t):
 
 def _a_mapped_port_links(t, natpmp, upnp):
     internet, public = _internet(t)
-    # The later one's mapping has to be made and told in the time that linking may take.
+    # The later member's mapping has to be made and announced within the time limit for links.
     for place in (1, 0) if t.is_long else (1,):
         homes = [internet.home("random") for _ in range(2)]
         gateway = _gateway(t, homes[place], natpmp, upnp)
@@ -69,13 +69,13 @@ def _a_mapped_port_links(t, natpmp, upnp):
         ready = nodes[1].ready()["at"]
         t.figure(f"mapped for the {('first', 'later')[place]}: linked after",
                  max(max(link["at"] for link in links) - ready, 0.0), "s", at_most=3)
-        # The other one comes there from some port of its own; the mapped one is known beforehand.
-        told = links[1 - place]["address"]
+        # The other end's port is unpredictable; the mapped one is known beforehand.
+        reported = links[1 - place]["address"]
         inside = homes[place].hosts[0].address
         mapped = [outer for outer, address, port in gateway.mappings()
                   if (address, port) == (inside, nodes[place].port)]
-        t.expect([f"{homes[place].outside}:{port}" for port in mapped] == [told],
-                 f"linked to {told}, mapped: {gateway.mappings()}")
+        t.expect([f"{homes[place].outside}:{port}" for port in mapped] == [reported],
+                 f"linked to {reported}, mapped: {gateway.mappings()}")
         t.meet(*nodes)
         asked = nodes[place].send("quit")
         nodes[place].ended(5)

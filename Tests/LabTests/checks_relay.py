@@ -1,26 +1,26 @@
-"""Members who cannot reach each other talk through a third one, for as long as they must."""
+"""Relaying: members without a direct path use a third member until they have one."""
 
 import signal
 import time
 
 from check import check
-from meeting import AWAY, each_way, rendezvous, through
+from meeting import AWAY, both_directions, rendezvous, through
 from screens import Screens
 from wire import DATA, judge_wire
 
-# Long enough for what comes late of a change to be seen.
+# Seconds after a change during which late effects would show.
 AFTERWARDS = 4
-# The last picture before a change is no older than this.
+# The greatest age of the last frame before a change, in seconds.
 BEFORE = 0.1
-# Of a data datagram: kind and receiver index.
+# The end of kind and receiver index in a transport packet.
 _INDEX_END = 5
 
 
 @check(needs="namespaces", timed=True)
-def a_relayed_pair_takes_a_direct_way_and_leaves_it_without_a_freeze(t):
+def a_relayed_pair_takes_a_direct_path_and_leaves_it_without_a_freeze(t):
     internet, nodes, (third,), homes = _severed_pair(t, ["carl"])
     screens = _screens(t, *nodes)
-    t.pictures_go_on(*nodes)
+    t.video_continues(*nodes)
     for _ in range(3 if t.is_long else 1):
         internet.mend(*homes)
         mended = t.now()
@@ -28,7 +28,7 @@ def a_relayed_pair_takes_a_direct_way_and_leaves_it_without_a_freeze(t):
                  "s after it opened", at_most=45)
         t.pause(AFTERWARDS)
         _report_gaps(t, screens, nodes, "while it was taken", mended, 0.5)
-        # Whatever goes on belongs to what comes now.
+        # Frames from here on belong to the next phase.
         internet.cut(*homes)
         cut = t.now()
         t.figure("by the relay", _wait_for(t, nodes, third.id, 30) - cut, "s after it closed")
@@ -39,12 +39,12 @@ def a_relayed_pair_takes_a_direct_way_and_leaves_it_without_a_freeze(t):
 
 @check(needs="namespaces", timed=True)
 def a_relay_that_dies_is_followed_by_another(t):
-    _, nodes, thirds, _ = _severed_pair(t, ["carl", "dora"], with_pictures=True)
+    _, nodes, thirds, _ = _severed_pair(t, ["carl", "dora"], with_video=True)
     first, second = nodes
     relay = next(one for one in thirds if one.id == first.peer_statistics(second)["via"])
     other = next(one for one in thirds if one is not relay)
     everyone = [first, second, other]
-    t.pictures_go_on(*everyone)
+    t.video_continues(*everyone)
     screens = _screens(t, *everyone)
     t.pause(1)
     killed = relay.signal(signal.SIGKILL)
@@ -52,10 +52,10 @@ def a_relay_that_dies_is_followed_by_another(t):
              "s after the first one died")
     t.pause(AFTERWARDS)
     _report_gaps(t, screens, nodes, "the pair", killed, 5)
-    # Who has a link of his own to each of the two notices nothing.
+    # A member with direct links to both notices nothing.
     until = t.now() - 1
     gaps = [screens.gap(*way, killed - BEFORE, until)
-            for one in nodes for way in each_way((one, other))]
+            for one in nodes for way in both_directions((one, other))]
     t.figure("the third one's pictures stood for", max(gaps), "s", at_most=0.5)
     _expect_together(t, everyone, since=killed)
 
@@ -65,11 +65,11 @@ def the_wire_beside_a_relay_shows_no_names_channels_keys_or_media(t):
     internet, nodes, (third,), homes = _severed_pair(t, ["carl-between-them"])
     capture = t.capture(third.host)
     t.pause(4)
-    passed = [one.peer_statistics(other)["via"] for one, other in each_way(nodes)]
+    passed = [one.peer_statistics(other)["via"] for one, other in both_directions(nodes)]
     t.expect(passed == [third.id] * 2, f"by way of {passed}")
     judge_wire(t, capture, [*nodes, third], [(320, 180), (160, 90)],
                (third.host, homes[0].outside))
-    # What comes from one home leaves for the other, and nothing says so but times and sizes.
+    # Datagrams from one home leave for the other, correlated by times and sizes only.
     came, went = [
         [one for one in capture.datagrams if one.payload[:1] == bytes([DATA])
          and place(one) in {home.outside for home in homes}]
@@ -80,14 +80,14 @@ def the_wire_beside_a_relay_shows_no_names_channels_keys_or_media(t):
     t.figure("that can be known again", same, at_most=0)
 
 
-def _severed_pair(t, names, with_pictures=False):
-    """Two members of a call who cannot reach each other and others who reach both; all are linked
+def _severed_pair(t, names, with_video=False):
+    """Two participants without a direct path, and others that reach both; all are linked
     when this returns."""
     internet = t.internet(delay=AWAY)
     public = internet.host("public")
     rendezvous(t, public)
-    media = {} if with_pictures else {"video": "none", "audio": "none"}
-    thirds = [t.node(name, *through(public), host=internet.host(name), record=with_pictures,
+    media = {} if with_video else {"video": "none", "audio": "none"}
+    thirds = [t.node(name, *through(public), host=internet.host(name), record=with_video,
                      **media) for name in names]
     for third in thirds:
         third.ready()
@@ -95,7 +95,7 @@ def _severed_pair(t, names, with_pictures=False):
     internet.cut(*homes)
     nodes = [t.node(name, *through(public), host=home.hosts[0], record=True)
              for name, home in zip(("anna-of-the-hill", "berta-by-the-sea"), homes)]
-    found = [one.wait("link.up", 10, member=other.id) for one, other in each_way(nodes)]
+    found = [one.wait("link.up", 10, member=other.id) for one, other in both_directions(nodes)]
     relays = {link["via"] for link in found}
     t.require(len(relays) == 1 and relays <= {third.id for third in thirds}, f"by way of {found}")
     t.meet(*nodes)
@@ -109,18 +109,18 @@ def _screens(t, *nodes):
 
 
 def _wait_for(t, nodes, via, within):
-    """Until both say that they reach each other this way; returns when the second one said so."""
+    """Waits until both report this path; returns when the second one did."""
     end = time.monotonic() + within
     while True:
-        told = [one.peer_statistics(other) for one, other in each_way(nodes)]
-        if all(one["via"] == via for one in told):
-            return max(one["at"] for one in told)
-        t.require(time.monotonic() < end, f"still by way of {[one['via'] for one in told]}")
+        reported = [one.peer_statistics(other) for one, other in both_directions(nodes)]
+        if all(one["via"] == via for one in reported):
+            return max(one["at"] for one in reported)
+        t.require(time.monotonic() < end, f"still by way of {[one['via'] for one in reported]}")
 
 
 def _report_gaps(t, screens, nodes, what, since, limit):
     until = time.monotonic() - 1
-    for one, other in each_way(nodes):
+    for one, other in both_directions(nodes):
         t.figure(f"{what}: {one.name}'s picture of {other.name} stood for",
                  screens.gap(one, other, since - BEFORE, until), "s", at_most=limit)
 
@@ -128,6 +128,6 @@ def _report_gaps(t, screens, nodes, what, since, limit):
 def _expect_together(t, nodes, since=0.0):
     ids = {node.id for node in nodes}
     for name in ("member.left", "call.left", "call.ended"):
-        told = [node.name for node in nodes for event in node.all(name, since)
+        reported = [node.name for node in nodes for event in node.all(name, since)
                 if event.get("member") in ids]
-        t.expect(not told, f"{name} at {told}")
+        t.expect(not reported, f"{name} at {reported}")

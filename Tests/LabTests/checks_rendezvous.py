@@ -1,4 +1,4 @@
-"""A rendezvous under attack: it serves its members, gives strangers nothing, and does not grow."""
+"""A rendezvous under attack: it keeps serving members, discloses nothing, and stays bounded."""
 
 import collections
 import os
@@ -16,11 +16,11 @@ from netns import inside
 from registrar import (
     REGISTRATION, Key, Registrar, announce_like, reason_against_signing, registration)
 
-# The sizes of real datagrams: of a hello, of a cookie, of a registration.
+# Bytes of a hello; and of typical datagrams: cookie, hello, registration.
 _HELLO, _LIKELY = 64, (42, 64, 350)
-# What an honest rendezvous holds in all, of one source, and how many sources' rates it remembers.
+# A rendezvous's limits: records, records of one source, and sources with tracked rates.
 _RECORDS, _OF_ONE_SOURCE, _SOURCES = 4096, 64, 1024
-# RFC 2544: for tests of network devices, so nobody's; here they lead to the attacker.
+# The benchmarking range of RFC 2544, unused on the Internet; here routed to the attacker.
 _ATTACKERS = "198.18.0.0/15"
 
 
@@ -62,7 +62,7 @@ def a_table_full_of_strangers_records_keeps_no_member_out(t):
         file.write(secret.hex())
     keyed = {"passphrase": False}
     more = [*through(public), "--key-file", key_file]
-    # She is there before the attack and has to be found still.
+    # Registered before the attack, and must still be found.
     first = member(t, "anna", homes[0].hosts[0], "target", more, **keyed)
     t.pause(2)
     memory = _resident(serving)
@@ -93,7 +93,7 @@ def an_attacker_with_thousands_of_networks_keeps_no_member_out(t):
     serving = rendezvous(t, public)
     attacker = _attacker(t, internet, public)
     memory = _resident(serving)
-    # More than a rendezvous has places, each of them a source of its own: what anyone has who
+    # More than a rendezvous's records, each a separate source, as available to anyone who
     # rents 48 bits of an IPv6 network.
     count = _RECORDS + 100
     addresses = [f"198.19.{number // 250}.{number % 250 + 1}" for number in range(count)]
@@ -102,19 +102,19 @@ def an_attacker_with_thousands_of_networks_keeps_no_member_out(t):
     chance = random.Random(14)
 
     def register_all():
-        """A record of each, in another order every time, 1,000 a second."""
+        """Registers each address, in a new order every time, 1,000 per second."""
         chance.shuffle(addresses)
         for number, address in enumerate(addresses):
             attacker.register(address)
-            # Cookies do not last: the next one comes while the others' turn is.
+            # Cookies expire: request the next one while other addresses are registered.
             attacker.ask(address)
             if number % 20 == 19:
                 time.sleep(0.02)
 
     with _Repeating(register_all):
-        # Whose rates are not remembered any more share one budget.
+        # Sources without a tracked rate share one budget.
         t.pause(1.5 * _SOURCES / 1000)
-        # One pair alone might be lucky.
+        # A single pair might succeed by chance.
         for number in range(3):
             _meet_once(t, "with no rate left", homes, f"early{number}", public)
         if t.is_long:
@@ -132,10 +132,10 @@ def _meet_once(t, what, homes, mark, public):
 # Accounting
 
 def _judge_bytes(t, capture, proven):
-    """Nobody who has not proven an address is sent more than came from there, in all and each."""
+    """No amplification: an unproven address receives no more bytes than it sent."""
     came, went = collections.Counter(), collections.Counter()
     for _, kind, frame in capture.frames:
-        # Fragments count, too: what matters is how much, by IPv4's own length.
+        # Fragments included, by the length in the IPv4 header.
         if frame[12:14] != b"\x08\x00" or frame[23] != socket.IPPROTO_UDP:
             continue
         length, = struct.unpack_from("!H", frame, 16)
@@ -166,7 +166,7 @@ def _resident(node):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) / 1024
 
 
-# Those who speak as members do
+# An attacker that follows the protocol
 
 def _attacker(t, internet, public, ports=1):
     attacker = Registrar(internet.host("attacker"), public, PORT, [_ATTACKERS], ports)
@@ -175,7 +175,7 @@ def _attacker(t, internet, public, ports=1):
 
 
 def _fill(attacker, addresses):
-    """As many records of each address as it may have at once; returns their slots."""
+    """Registers the maximum of records for each address; returns their slots."""
     slots = set()
     for address in addresses:
         for number in range(_OF_ONE_SOURCE):
@@ -186,9 +186,9 @@ def _fill(attacker, addresses):
 
 
 def _guess_tags(t, attacker, addresses, secret):
-    """Under tags whose keys it does not have it is told nothing."""
+    """Requests under tags whose keys the attacker does not have get no answer."""
     _, period = attacker.cookies[addresses[0], 0]
-    # The budget of a source is 64 at once, which filling the table has used up.
+    # Filling the table has used up the burst of 64 requests per source.
     sources = [f"198.18.1.{number}" for number in range(1, 31)]
     attacker.prove(sources)
     seen = Key.of_channel(secret, period)
@@ -198,20 +198,20 @@ def _guess_tags(t, attacker, addresses, secret):
             forged.add(attacker.register(source, tag=seen.tag))
             forged.add(attacker.register(source, tag=os.urandom(32)))
         time.sleep(0.005)
-    # And with the key it would have been told: the question was a right one.
+    # With the key the same request is answered, so it was well-formed.
     right.add(attacker.register(sources[0], key=seen))
-    # With the cookie of another address, as one who cannot see its answers would have to.
+    # With the cookie of another address, as an off-path attacker would need.
     stolen = attacker.cookies[sources[0], 0]
     attacker.send(registration(77, *stolen, seen, announce_like()), "198.18.2.1")
     t.pause(1)
-    told = attacker.answers_to(forged | {77})
-    t.figure("answers to guessed tags", len(told), f"of {len(forged)}", at_most=0)
+    reported = attacker.answers_to(forged | {77})
+    t.figure("answers to guessed tags", len(reported), f"of {len(forged)}", at_most=0)
     found = attacker.answers_to(right)
-    t.figure("records told with the key", sum(found), at_least=1)
+    t.figure("records reported with the key", sum(found), at_least=1)
 
 
 class _Repeating:
-    """Does something again and again beside what the block does."""
+    """Repeats an action on a thread during the block."""
 
     def __init__(self, action):
         self._action = action
@@ -231,14 +231,14 @@ class _Repeating:
             time.sleep(0.01)
 
 
-# Those who guess
+# An attacker that guesses
 
 class _Flood:
-    """Guesses of every kind a rendezvous knows, from many ports, half of them with sources that
+    """Guessed datagrams of every kind, from many ports, half of them with sources that
     are made up. One in four is as long as a hello, which alone may be answered; one in a hundred
     is longer than anything that is ever sent."""
 
-    # A second. What a full queue drops tests nobody.
+    # Per second; datagrams that a full queue drops would test nothing.
     RATE = 6000
 
     def __init__(self, t, attacker, target, count):
@@ -277,7 +277,7 @@ def _guess(chance, is_forged):
         size = chance.randrange(1201, 9000)
     kind = chance.randrange(0x30, 0x34)
     if chance.randrange(4) == 0:
-        # Right but for the cookie and the signature.
+        # Well-formed except for cookie and signature.
         return (bytes([REGISTRATION]) + chance.randbytes(24) + (time.time_ns() // 10**9 // 3600)
                 .to_bytes(8, "big") + chance.randbytes(40) + b"\x01\x00\xa2"
                 + announce_like() + chance.randbytes(64))

@@ -1,4 +1,4 @@
-"""Created channels: who may do what, who is removed, and what is remembered through everything."""
+"""Created channels: roles, removal, and persistence across crashes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def data(t, name):
 
 
 def run(t, *arguments, code=0):
-    """A command that ends by itself: its standard output; anything but `code` fails the check."""
+    """Runs a command and returns its output; an exit code other than `code` fails the check."""
     done = subprocess.run([t.muster, *arguments], capture_output=True, text=True, timeout=60,
                           env=clean_environment(t.folder), stdin=subprocess.DEVNULL)
     t.expect(done.returncode == code,
@@ -56,7 +56,7 @@ def invites_give_roles_and_roles_are_kept_to(t):
             if one is not other:
                 seen = one.wait("member.joined", 10, member=other.id)
                 t.expect(seen["role"] == other.name, f"{other.name} is {seen['role']}")
-    # Who may not start a call is told so, and nobody sees one.
+    # A member without the right to start a call gets an error, and no call appears.
     for one in (attendee, consumer):
         sent = one.send("start-call")
         refused = one.wait("error", 5, sent)
@@ -76,7 +76,7 @@ def invites_give_roles_and_roles_are_kept_to(t):
     for node in (owner, presenter, attendee):
         t.expect(not node.all("media.first-frame", member=consumer.id),
                  f"{node.name} sees a consumer")
-    # Roles change while all are there.
+    # Roles change while all members are present.
     run(t, "channel", "grant", t.channel, consumer.id, "presenter", "--data", data(t, "owner"))
     for node in (owner, presenter, attendee):
         node.wait("member.updated", 5, member=consumer.id, role="presenter")
@@ -106,24 +106,24 @@ def a_removed_member_is_out_and_stays_out(t):
     for node in (owner, stays):
         left = node.wait("member.left", 5, removed, member=goes_id)
         t.expect(left["reason"] == "removed", left["reason"])
-    told = goes.wait("error", 10, removed)
-    t.expect("removed" in told["message"], told["message"])
+    reported = goes.wait("error", 10, removed)
+    t.expect("removed" in reported["message"], reported["message"])
     sent = owner.send("say", text="among ourselves")
     stays.wait("message", 5, sent, text="among ourselves")
     t.pause(1)
     t.expect(not goes.all("message"), "the removed one still reads")
-    # Who was away gets the new key; who was removed and an old invite do not.
+    # An absent member gets the new key later; a removed one and an old invite do not.
     back = t.node("away", call=False, **QUIET)
     returned = back.wait("message", 20, text="among ourselves")
     t.figure("back with the new key after", returned["at"] - back.ready()["at"], "s", at_most=5)
     goes.send("quit")
     goes.ended(5)
     again = t.node("goes", call=False, **QUIET)
-    told = again.wait("error", 20)
-    t.expect("removed" in told["message"], told["message"])
+    reported = again.wait("error", 20)
+    t.expect("removed" in reported["message"], reported["message"])
     late = guest(t, "late", url, call=False)
-    told = late.wait("error", 20)
-    t.expect("invite" in told["message"], told["message"])
+    reported = late.wait("error", 20)
+    t.expect("invite" in reported["message"], reported["message"])
     t.pause(1)
     for node in (again, late):
         t.expect(not node.all("message"), f"{node.name} reads")
@@ -135,17 +135,17 @@ def what_is_wrong_with_an_invite_is_said(t):
     created(t)
     url = invite(t, "attendee")
     for bad in ("nonsense", url[:-7], url.replace("muster://", "http://")):
-        told = run(t, "join", "--invite", bad, "--json", "--no-view", "--interface", "lo",
+        reported = run(t, "join", "--invite", bad, "--json", "--no-view", "--interface", "lo",
                    "--data", data(t, "nobody"), code=2)
-        t.expect("invite" in told and told.count("\n") <= 1, told)
-    told = run(t, "channel", "revoke", "nowhere", "somebody", "--data", data(t, "owner"), code=1)
-    t.expect("nowhere" in told, told)
-    # Open channels have nobody to remove anyone.
+        t.expect("invite" in reported and reported.count("\n") <= 1, reported)
+    reported = run(t, "channel", "revoke", "nowhere", "somebody", "--data", data(t, "owner"), code=1)
+    t.expect("nowhere" in reported, reported)
+    # Open channels have no owner who could remove a member.
     node = t.node("open", call=False, video="none", audio="none")
     node.ready()
-    told = run(t, "channel", "revoke", t.channel, "0123456789abcdef", "--data", data(t, "open"),
+    reported = run(t, "channel", "revoke", t.channel, "0123456789abcdef", "--data", data(t, "open"),
                code=1)
-    t.expect("open" in told, told)
+    t.expect("open" in reported, reported)
     # From a file and from standard input.
     path = os.path.join(t.folder, "invite.txt")
     with open(path, "w", encoding="utf-8") as file:
@@ -174,7 +174,7 @@ def a_patched_node_gets_nowhere(t):
     t.nodes.append(rogue)
     for node in (owner, honest):
         node.wait("member.joined", 10, member=rogue.id)
-    # It starts a call and sends pictures and sound as if it might.
+    # It starts a call and sends video and audio regardless of its role.
     rogue.send("start-call")
     rogue.wait("call.state", 10, state="connecting")
     t.pause(2)
@@ -230,10 +230,10 @@ def what_was_acknowledged_survives_every_kill(t):
 def two_processes_never_share_a_data_directory(t):
     first = t.node("anna", call=False, video="none", audio="none")
     first.ready()
-    told = run(t, "join", t.channel, "--json", "--no-view", "--interface", "lo",
+    reported = run(t, "join", t.channel, "--json", "--no-view", "--interface", "lo",
                "--data", data(t, "anna"), code=1)
-    t.expect("in use" in told, told)
-    # But what it knows can be asked for while it runs.
+    t.expect("in use" in reported, reported)
+    # Its data can still be queried while it runs.
     shown = json.loads(run(t, "channel", "list", "--json", "--data", data(t, "anna")))
     t.expect(t.channel in json.dumps(shown), shown)
     t.expect(first.is_running, "the running node ended")

@@ -1,15 +1,15 @@
-"""A member whose address or network changes in mid-call stays in it, and hardly anyone sees it."""
+"""Roaming: a participant whose address or network changes stays in the call."""
 
 from check import check
 from meeting import AWAY, rendezvous, through
 from netns import inside, ip
 from screens import Screens
 
-# How long nobody shall look at the same picture, from when there is an address again.
+# The longest gap between frames, in seconds, from when there is an address again.
 LONGEST = 1
-# Without any network, in the harder case.
+# Seconds without any network, in the harder case.
 HOLE = 0.2
-# Long enough for what comes late of a change to be seen.
+# Seconds after a change during which late effects would show.
 AFTERWARDS = 4
 
 
@@ -18,7 +18,7 @@ def a_node_whose_address_changes_stays_in_the_call(t):
     lan = t.lan(2)
     for host in lan.hosts:
         _use_ipv4_only(host)
-        # Else the kernel takes a network's later addresses away together with the first.
+        # Otherwise removing a network's primary address also removes its secondary ones.
         _set(host, "ipv4/conf/eth0/promote_secondaries", "1")
     nodes = [t.node(name, host=host, record=True)
              for name, host in zip(("anna", "berta"), lan.hosts)]
@@ -37,7 +37,7 @@ def a_node_whose_address_changes_stays_in_the_call(t):
 @check(needs="namespaces", timed=True)
 def a_node_that_changes_its_network_stays_in_the_call(t):
     internet = t.internet(delay=AWAY)
-    # One who can be knocked at, and one to whom the way must be opened from both ends.
+    # One peer with a public address, and one that requires hole punching.
     _move_twice(t, internet, [internet.host("open"), internet.home("preserving").hosts[0]])
 
 
@@ -48,7 +48,7 @@ def a_node_that_changes_its_network_needs_no_third_one(t):
 
 
 def _move_twice(t, internet, others):
-    """A member behind a router goes over to another router's network, then to a third one's."""
+    """Moves a member from one router's network to a second one's, then to a third one's."""
     public = internet.host("public")
     rendezvous(t, public)
     moving = internet.home("preserving").hosts[0]
@@ -66,21 +66,21 @@ def _move_twice(t, internet, others):
 
 
 class _Roaming:
-    """A call in which one moves, and what its members saw of it."""
+    """A call in which one participant moves, and its effect on the others."""
 
     def __init__(self, t, nodes, mover):
         self.t = t
         self.nodes = nodes
         self.mover = mover
         t.meet(*nodes)
-        t.pictures_go_on(*nodes)
+        t.video_continues(*nodes)
         self.screens = Screens(*nodes)
         t.later(self.screens.stop)
         t.pause(1)
         self.rosters = [node.roster() for node in nodes]
 
     def move(self, namespace, lines, before=()):
-        """Hands the kernel all lines at once, those `before` a moment earlier; returns when the
+        """Applies all lines in one batch, those in `before` shortly earlier; returns when the
         move began and when the last line was done."""
         self._wait_until_all_are_linked_directly()
         began = self.t.now()
@@ -100,9 +100,9 @@ class _Roaming:
         began, moved = move
         t = self.t
         t.pause(AFTERWARDS)
-        t.pictures_go_on(*self.nodes, within=40)
+        t.video_continues(*self.nodes, within=40)
         until = t.now() - 1
-        # Of a change that leaves no moment without an address, all of the gap counts.
+        # If the change leaves no time without an address, the whole gap counts.
         since = moved if moved - began > HOLE else began
         for other in self.nodes:
             if other is not self.mover:
@@ -112,8 +112,8 @@ class _Roaming:
                          at_most=LONGEST)
                 t.figure("was seen to stand for", gaps[1], "s", at_most=LONGEST)
         for name in ("member.joined", "member.left", "link.down", "call.left", "call.ended"):
-            told = [node.name for node in self.nodes for _ in node.all(name, began)]
-            t.expect(not told, f"{what}: {name} at {told}")
+            reported = [node.name for node in self.nodes for _ in node.all(name, began)]
+            t.expect(not reported, f"{what}: {name} at {reported}")
         t.expect([node.roster() for node in self.nodes] == self.rosters,
                  f"{what}: the rosters changed")
 

@@ -1,4 +1,4 @@
-"""Strangers learn nothing, get no answer and break nothing."""
+"""Outsiders learn nothing, get no answer and cause no harm."""
 
 import random
 import socket
@@ -91,7 +91,7 @@ def junk_changes_nothing_in_a_running_call(t):
     t.pause(1.5)
     for capture in captures:
         capture.stop()
-    # As each host received it: so that a forged source is the right one.
+    # As received by each host, so that a forged source address is plausible.
     received = [(node, one) for node, capture in zip((first, second), captures)
                 for one in capture.datagrams if one.kind == TO_US and one.payload]
     t.require(len(received) > 50, f"only {len(received)} datagrams were captured")
@@ -127,14 +127,14 @@ def _attack(t, host, received, count, *nodes):
     with inside(host.namespace):
         own = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     t.later(own.close)
-    # Paced: what a full queue drops tests nobody.
+    # Paced, because datagrams that a full queue drops would test nothing.
     rate = 6000
     started = time.monotonic()
     for index in range(count):
         node, like = received[chance.randrange(len(received))]
         altered = bytearray(like.payload)
         altered[chance.randrange(len(altered))] ^= 1 << chance.randrange(8)
-        # Random ones begin like real ones, or nothing would read beyond the first byte.
+        # Random datagrams start with a valid kind; others are rejected at the first byte.
         noise = bytes([chance.choice((0x01, 0x02, 0x10, 0x11, 0x12, DATA, chance.randrange(256)))])
         noise += chance.randbytes(chance.randrange(1200))
         for payload in (like.payload, bytes(altered),
@@ -152,7 +152,7 @@ def _send(sender, payload, address):
     try:
         sender.sendto(payload, address)
     except OSError:
-        pass  # nobody listens on this family
+        pass  # no socket on this address family
 
 
 def _received(host):

@@ -1,4 +1,4 @@
-"""A DHT of OpenDHT's own `dhtnode`s: each on a host, since it listens on every address."""
+"""A DHT of OpenDHT's `dhtnode`s, one per host, because each listens on all addresses."""
 
 import hashlib
 import os
@@ -13,19 +13,19 @@ PORT = 4222
 
 
 def reason_against_dht(muster, folder):
-    """Why members cannot look for each other in a DHT; None where they can."""
+    """The reason why the DHT checks cannot run; None if they can."""
     if not shutil.which("dhtnode"):
         return "no dhtnode"
-    # Bad use either way, which ends at once; the words tell the builds from each other.
-    told = subprocess.run(
+    # A usage error in any build, which ends at once; its text shows whether the DHT is built in.
+    reported = subprocess.run(
         [muster, "join", "probe", "--dht", "nowhere", "--data", os.path.join(folder, "probe")],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
         env=clean_environment(folder))
-    return None if "is not an address" in told.stderr else "this build has no DHT: make test-dht"
+    return None if "is not an address" in reported.stderr else "this build has no DHT: make test-dht"
 
 
 class Dht:
-    """One `dhtnode` on each host; all begin with the first one."""
+    """One `dhtnode` on each host; the first one is the bootstrap node."""
 
     def __init__(self, hosts, folder):
         self._hosts = hosts
@@ -43,14 +43,14 @@ class Dht:
         command = ["ip", "netns", "exec", host.namespace, "dhtnode", "-p", str(PORT)]
         if host is not self._hosts[0]:
             command += ["-b", f"{self._hosts[0].address}:{PORT}"]
-        # It ends with its standard input, which takes orders, such as put() below.
-        with open(os.path.join(self._folder, host.namespace), "wb") as told:
+        # It ends with its standard input, which takes commands, such as those of put().
+        with open(os.path.join(self._folder, host.namespace), "wb") as reported:
             self._processes.append(subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=told, stderr=subprocess.STDOUT,
+                command, stdin=subprocess.PIPE, stdout=reported, stderr=subprocess.STDOUT,
                 env=clean_environment(self._folder), cwd=self._folder))
 
     def put(self, key, values):
-        """Has the last one leave texts under a key of 20 bytes."""
+        """Makes the last node store texts under a key of 20 bytes."""
         for value in values:
             self._processes[-1].stdin.write(f"p {key.hex()} {value}\n".encode())
         self._processes[-1].stdin.flush()
@@ -59,8 +59,8 @@ class Dht:
         for place in places:
             self._processes[place].send_signal(number)
 
-    def told(self, place):
-        """What one of them has written so far."""
+    def output(self, place):
+        """The output of one node so far."""
         with open(os.path.join(self._folder, self._hosts[place].namespace), "rb") as file:
             return file.read().decode(errors="replace")
 
@@ -77,7 +77,7 @@ class Dht:
 
 
 def tag(channel, days=0):
-    """Where members of a channel that has a name only leave announces, so many days from today."""
+    """The DHT key of a channel without a passphrase, `days` from today."""
     secret = hashlib.blake2b(b"muster/1 name" + channel.encode(), digest_size=32).digest()
     day = int(time.time()) // 86_400 + days
     return hashlib.blake2b(b"muster/1 dht tag" + day.to_bytes(8, "big"), key=secret,

@@ -39,14 +39,14 @@ _numbers = itertools.count(1)
 
 
 def reason_against_avahi():
-    """Why no daemon can be run here; None where one can."""
+    """The reason why no daemon can run here; None if one can."""
     lacking = [one for one in ("avahi-daemon", "dbus-daemon") if not shutil.which(one)]
     return f"no {' and no '.join(lacking)}" if lacking else None
 
 
 @functools.lru_cache(maxsize=None)
 def python_with_zeroconf():
-    """The first Python here that has python-zeroconf; None where none has."""
+    """The first Python interpreter with python-zeroconf; None if there is none."""
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             done = subprocess.run([python, "-c", "import zeroconf"], capture_output=True)
@@ -58,7 +58,7 @@ def python_with_zeroconf():
 
 
 class Avahi:
-    """A host's own D-Bus and, from `start` on, its Avahi daemon. A node that is to use them is
+    """A private D-Bus and, after `start`, an Avahi daemon of a host. A node that should use them is
     started with `environment`."""
 
     def __init__(self, host):
@@ -80,24 +80,24 @@ class Avahi:
     def start(self):
         if self._bus is None:
             self.start_bus()
-        # Avahi's names are unique in a network, so that two hosts never contend for one.
+        # Unique host names, so that Avahi daemons do not compete for one.
         self._write("avahi.conf", _DAEMON.format(name=f"lab{os.getpid()}x{next(_numbers)}"))
-        # It writes to /run, whatever it is told: one of its own hides this machine's.
+        # Avahi always writes to /run, so it gets a private one.
         script = ('mount -t tmpfs none /run && mkdir /run/avahi-daemon && '
                   'exec avahi-daemon --no-drop-root --no-chroot --no-rlimits --no-proc-title '
                   f'-f {self._folder}/avahi.conf')
         self._daemon = self._run("unshare", "-m", "sh", "-c", script)
-        # Its own sign of being there is in its /run.
+        # Its socket in the private /run shows that it is ready.
         run = os.path.join("/proc", str(self._daemon.pid), "root", "run/avahi-daemon/socket")
         self._until(lambda: os.path.exists(run), self._daemon, "avahi-daemon")
 
     def stop(self):
-        """Ends the daemon, not the bus; services go with a goodbye."""
+        """Ends the daemon, not the bus; it withdraws its services (mDNS goodbye packets)."""
         _end(self._daemon)
         self._daemon = None
 
     def kill(self):
-        """Ends the daemon without a word."""
+        """Kills the daemon, so that it cannot withdraw its services."""
         self._daemon.kill()
         self._daemon.wait()
         self._daemon = None
@@ -193,7 +193,7 @@ class Zeroconf:
 
 
 class SilentBus:
-    """A D-Bus address where nobody says anything, but every caller is counted."""
+    """A D-Bus address that never answers, and counts connections."""
 
     def __init__(self):
         self._folder = tempfile.mkdtemp(prefix="mlab-dbus-")

@@ -1,4 +1,4 @@
-"""A home's router that maps ports for those who ask: miniupnpd in the router's namespace."""
+"""A home router with port mapping: miniupnpd in the router's namespace."""
 
 import os
 import re
@@ -16,21 +16,21 @@ from node import Unexpected
 _HTTP = 5000
 _STUN = 3478
 
-# What miniupnpd says when it serves.
+# miniupnpd's log lines once it serves.
 _NATPMP_READY, _UPNP_READY = "Listening for NAT-PMP", "HTTP listening on port"
 
-# RFC 5389: a response to a binding request, with the attribute MAPPED-ADDRESS for IPv4.
+# RFC 5389: binding request, its response, and the attribute MAPPED-ADDRESS for IPv4.
 _BINDING_REQUEST, _BINDING_RESPONSE = 0x0001, 0x0101
 _MAPPED_ADDRESS, _IPV4 = 0x0001, 1
 
 
 def reason_against_gateways():
-    """Why no router can map ports here; None where one can."""
+    """The reason why no router can map ports here; None if one can."""
     return None if shutil.which("miniupnpd") else "no miniupnpd: install miniupnpd-nftables"
 
 
 class Gateway:
-    """Maps ports of a home until it is closed, by NAT-PMP (RFC 6886), UPnP or both."""
+    """Maps ports of a home until closed, by NAT-PMP (RFC 6886), UPnP or both."""
 
     def __init__(self, home, folder, natpmp=True, upnp=True):
         self._home = home
@@ -53,7 +53,7 @@ class Gateway:
             raise
 
     def mappings(self):
-        """Each as (port outside, address inside, port inside), of UDP."""
+        """The UDP mappings as (external port, internal address, internal port)."""
         with inside(self._home.namespace):
             listed = subprocess.run(["nft", "list", "chain", "inet", "mapped", "arriving"],
                                     capture_output=True, text=True, check=True)
@@ -85,8 +85,8 @@ class Gateway:
 
 
 class _Stun:
-    """Tells miniupnpd that the router's address outside is what it is: by itself, it does not
-    believe that anyone has an address for documentation."""
+    """A STUN server that confirms the router's external address to miniupnpd, which does not
+    accept a documentation address (RFC 5737) by itself."""
 
     def __init__(self, home):
         self._address = socket.inet_aton(home.outside)
@@ -116,7 +116,7 @@ class _Stun:
             self._socket.sendto(answer, ("127.0.0.1", port))
 
 
-# nat.py's own rules let through what is mapped; here is where miniupnpd says what that is.
+# The chains that miniupnpd fills; nat.py's rules accept the traffic that they translate.
 _CHAINS = """
     table inet mapped
     delete table inet mapped

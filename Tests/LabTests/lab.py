@@ -24,12 +24,12 @@ class Host:
         self.mac = f"02:00:00:00:00:{number:02x}"
 
     def impair(self, up=None, down=None):
-        """Faults towards the switch and from it; see switch.py for the keys."""
+        """Sets faults towards the switch and from it; switch.py lists the keys."""
         for way, faults in (("up", up), ("down", down)):
             if faults:
                 self.lan.order({"port": self.number - 1, "way": way, **faults})
 
-    def both_ways(self, **faults):
+    def impair_both_directions(self, **faults):
         self.impair(up=faults, down=faults)
 
     def configure(self):
@@ -45,10 +45,10 @@ class Host:
 
 
 class Lan:
-    """Made by `bridged` or `switched`; `close` removes all of it."""
+    """A LAN, made by `bridged` or `switched`; `close` removes it."""
 
     def __init__(self, count):
-        # The process id keeps concurrent runs apart, the number this run's LANs.
+        # Unique among concurrent runs by the process id, within this run by the number.
         self.prefix = f"mlab{os.getpid()}x{next(_numbers)}"
         self.hosts = [Host(self, number) for number in range(1, count + 1)]
         self._namespaces = []
@@ -83,14 +83,14 @@ class Lan:
             raise OSError("the switch has ended")
 
     def split(self, *groups):
-        """Hosts, by their places from 0, hear only those of their own group."""
+        """Partitions the LAN into groups of hosts, given by index from 0."""
         for group in groups:
             for place in group:
                 self.order({"port": place, "reaches": [other for other in group if other != place]
                             or [-1]})
 
     def chain(self):
-        """Each host hears the one before it and the one after it."""
+        """Connects each host only with the one before and the one after it."""
         for place in range(len(self.hosts)):
             reached = [place - 1, place + 1]
             self.order({"port": place,

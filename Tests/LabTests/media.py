@@ -1,4 +1,4 @@
-"""Footage to send, and what to say of recordings: frames, gaps, likeness."""
+"""Footage to send, and measures of recordings: frames, gaps, similarity."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ _repository = os.path.dirname(os.path.dirname(_here))
 
 
 def ffmpeg(*arguments):
-    """What it printed on standard error; its failure is an error."""
+    """Runs ffmpeg and returns its standard error; raises if it fails."""
     command = ["ffmpeg", "-nostdin", "-hide_banner", "-y", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if done.returncode != 0:
@@ -30,18 +30,18 @@ def ffmpeg(*arguments):
 
 
 def complaints(path):
-    """What ffmpeg finds wrong with a recording; empty when it plays."""
-    # In the recording's own units of time: in whole frames, two that a busy camera delivered close
-    # together would be one time, of which ffmpeg complains.
+    """ffmpeg's errors when it decodes a recording; empty if it plays."""
+    # In the recording's time base: rounded to whole frames, two that a busy camera delivered close
+    # together would share a timestamp, which ffmpeg reports.
     return ffmpeg("-v", "error", "-i", path, "-enc_time_base", "-1", "-f", "null", "-").strip()
 
 
 class Footage:
-    """A picture of people and their speech, made once per run."""
+    """Video of people and their speech, created once per run."""
 
     size = (640, 360)
     rate = 30
-    # Forwards and backwards again, so that it loops without a cut.
+    # Played forwards and backwards, so that it loops without a cut.
     forwards = 150
 
     def __init__(self, folder):
@@ -90,7 +90,7 @@ class Footage:
 
     def _make_speech(self, path):
         clip = self._find("speech_48k_mono.wav")
-        # Without speech: a gliding voice in syllables that do not repeat within the file.
+        # Without real speech: a synthetic voice whose syllables do not repeat within the file.
         pitch = "(2*PI*180*t+80*sin(2*PI*0.37*t)+25*sin(2*PI*1.13*t))"
         loud = "max(0,sin(2*PI*2.3*t)+sin(2*PI*3.1*t+1)+sin(2*PI*0.7*t))/3"
         voice = "+".join(f"{gain}*sin({overtone}*{pitch})" for overtone, gain in (
@@ -101,7 +101,7 @@ class Footage:
 
 
 class Ivf:
-    """A recording, read without trust in its header's count: the writer may have been killed."""
+    """An IVF recording; the frame count in its header may be stale if the writer was killed."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -123,7 +123,7 @@ class Ivf:
 
     @property
     def times(self):
-        """Seconds, by the file's own clock."""
+        """Frame times in seconds, by the file's time base."""
         return [pts * self.tick for pts, _ in self.frames]
 
     @property
@@ -141,7 +141,7 @@ class Ivf:
         return sum(len(frame) for _, frame in self.frames) * 8 / 1000 / max(self.span, 0.001)
 
     def from_first(self, width, height):
-        """The part that begins with the first keyframe of this size."""
+        """Keeps the part from the first keyframe of this size."""
         for index, (_, frame) in enumerate(self.frames):
             if keyframe_size(frame) == (width, height):
                 self.frames = self.frames[index:]
@@ -156,7 +156,7 @@ class Ivf:
 
 
 def keyframe_size(frame):
-    """RFC 6386 9.1; None for frames that are no keyframe."""
+    """The size of a keyframe (RFC 6386 section 9.1); None for other frames."""
     if len(frame) < 10 or frame[0] & 1 or frame[3:6] != b"\x9d\x01\x2a":
         return None
     width, height = struct.unpack_from("<HH", frame, 6)
@@ -164,7 +164,7 @@ def keyframe_size(frame):
 
 
 def luma_of(path, size):
-    """The decoded brightness of every picture; all must have this many pixels."""
+    """The luma plane of every frame; all must have this many pixels."""
     out = path + ".luma"
     ffmpeg("-v", "error", "-i", path, "-fps_mode", "passthrough", "-vf", "extractplanes=y",
            "-f", "rawvideo", "-pix_fmt", "gray", out)
@@ -211,7 +211,7 @@ class Likeness:
     def of(self, ivf, path):
         """PSNR in dB of the mean error, each frame against the footage's at its time."""
         frames = luma_of(path, self.width * self.height)
-        # Without numpy a full picture costs 50 ms: every tenth is enough then.
+        # Without numpy a frame costs 50 ms, so every tenth is compared.
         step = 1 if numpy else 10
         indices = range(0, len(frames), step)
         times = ivf.times
@@ -227,7 +227,7 @@ class Likeness:
         return 10 * math.log10(255 * 255 / max(mean, 1e-9))
 
     def _start(self, frames, times):
-        """Where in the footage a recording begins; several frames tell forwards from backwards."""
+        """The recording's start in the footage; several frames resolve the direction of play."""
         probes = [index for index in (0, 5, 10, 20, 40) if index < len(frames)]
         shifts = [round((times[index] - times[0]) * self.rate) for index in probes]
         return min(range(self.period), key=lambda at: sum(
@@ -245,16 +245,16 @@ def distance(one, other, step):
     return sum((a - b) * (a - b) for a, b in zip(one, other)) / len(one)
 
 
-# Sound
+# Audio
 
-# Half of what is recorded: a shift of half a sample at 8 kHz would cost a tenth of the likeness.
-SOUND_RATE = 24_000
+# Half the recorded rate. At 8 kHz a shift of half a sample would cost a tenth of the correlation.
+AUDIO_RATE = 24_000
 _COARSE = 3
-_DECIMATION = 48000 // SOUND_RATE
+_DECIMATION = 48000 // AUDIO_RATE
 
 
 def samples(path):
-    """A 48 kHz mono recording at half its rate; its length by the file: its writer may be dead."""
+    """A 48 kHz mono recording at half its rate, to the end of the file: its writer may be dead."""
     with open(path, "rb") as file:
         raw = file.read()
     at = raw.find(b"data")
@@ -276,14 +276,14 @@ def samples(path):
 
 
 def onsets(path):
-    """Seconds at which the tone of a recording swells."""
-    step = SOUND_RATE // 440 + 1  # a wave of the tone
+    """The times in seconds at which the tone of a recording gets louder."""
+    step = AUDIO_RATE // 440 + 1  # a wave of the tone
     values = samples(path)
     levels = [max(map(abs, values[at:at + step])) for at in range(0, len(values) - step, step)]
     loud = 32767 * 0.29  # between the quiet tone and the swell
-    found = [index * step / SOUND_RATE for index in range(3, len(levels))
+    found = [index * step / AUDIO_RATE for index in range(3, len(levels))
              if levels[index] >= loud > max(levels[index - 3:index])]
-    # A hole in a swell does not make it two.
+    # A gap within a loud phase does not split it.
     return [at for before, at in zip([-1.0, *found], found) if at - before > 0.5]
 
 
@@ -297,15 +297,15 @@ def rms(values):
 
 
 def correlation(recorded, source, segment_seconds=2.0):
-    """How much a recording is its looped source, 0 to 1: each segment at its best shift, weighted
-    by energy, since a jitter buffer may move sound by milliseconds now and then.
+    """The correlation of a recording with its looped source, 0 to 1: each segment at its best
+    shift, weighted by energy, since a jitter buffer may shift audio by milliseconds.
 
-    Of the band above 250 Hz: libopus turns the phases below it when told that this is speech
+    Of the band above 250 Hz: libopus turns the phases below it when reported that this is speech
     (its high-pass filter), which alone costs 0.13 of the whole band's likeness."""
     recorded, source = _without_lows(recorded), _without_lows(source)
     looped = source + source
     start = _envelope_lag(recorded, source)
-    length = int(segment_seconds * SOUND_RATE)
+    length = int(segment_seconds * AUDIO_RATE)
     total = weight = 0.0
     for at in range(0, len(recorded) - length + 1, length):
         segment = recorded[at:at + length]
@@ -318,7 +318,7 @@ def correlation(recorded, source, segment_seconds=2.0):
 
 
 def _without_lows(values, width=45, times=2):
-    """Less the moving average, twice: keeps all phases."""
+    """A linear-phase high-pass filter: subtracts the moving average, twice."""
     for _ in range(times):
         sums = [0.0, *itertools.accumulate(values)]
         half = width // 2
@@ -328,8 +328,8 @@ def _without_lows(values, width=45, times=2):
 
 
 def _envelope_lag(recorded, source):
-    """Where in the source a recording begins, to 10 ms, by the loudness."""
-    step = SOUND_RATE // 100
+    """The recording's start in the source, to 10 ms, from the loudness envelope."""
+    step = AUDIO_RATE // 100
     one, other = _loudness(recorded, step), _loudness(source, step)
     other = other + other
     period = len(other) // 2
@@ -345,11 +345,11 @@ def _loudness(values, step):
 
 
 def _best(segment, looped, around):
-    """The best normalised correlation within 40 ms of a place: roughly, then to the sample."""
-    reach = SOUND_RATE // 25
+    """The best normalised correlation within 40 ms of an index: coarse, then to the sample."""
+    reach = AUDIO_RATE // 25
     if around < 2 * reach:
         around += len(looped) // 2  # the same place, with sound before it
-    # Summing neighbours first keeps what is left from being an alias of what is above it.
+    # Averaging before decimation avoids aliasing.
     thin = _thinned(segment)
     place = around - reach
     rough = _thinned(looped[place:around + reach + len(segment)])
@@ -365,7 +365,7 @@ def _thinned(values):
 
 
 def _peak(segment, window, lags):
-    """The highest normalised correlation, and where it is."""
+    """The highest normalised correlation, and its lag."""
     own = math.sqrt(sum(map(mul, segment, segment)))
     squares = [0.0, *itertools.accumulate(map(mul, window, window))]
     length = len(segment)

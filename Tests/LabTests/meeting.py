@@ -1,4 +1,4 @@
-"""Members who meet through a rendezvous, and what checks of that have in common."""
+"""Helpers for checks with members that connect through a rendezvous."""
 
 import os
 
@@ -6,10 +6,10 @@ from rendezvous import Rendezvous
 
 PORT = 47_400
 
-# One way, in ms: without any, the first datagrams of a punch never pass each other.
+# One-way delay in ms; without any, the first datagrams of hole punching never cross in flight.
 AWAY = 20
 
-# What is needed to meet and no more.
+# Options of members without media and call.
 QUIET = {"video": "none", "audio": "none", "call": False}
 
 
@@ -21,7 +21,7 @@ def rendezvous(t, host):
 
 
 def place(host):
-    """Where the rendezvous of a host listens."""
+    """The address at which a host's rendezvous listens."""
     return f"[{host.address}]:{PORT}" if ":" in host.address else f"{host.address}:{PORT}"
 
 
@@ -43,30 +43,30 @@ def pair(t, homes, mark, more, **arguments):
             for name, home in zip(("anna", "berta"), homes)]
 
 
-def each_way(nodes):
-    """Both orders of two."""
+def both_directions(nodes):
+    """Both ordered pairs of two nodes."""
     return tuple(nodes), tuple(reversed(nodes))
 
 
 def links(nodes, via=None):
-    """How each of two has the other for the first time, by this way."""
-    return [one.wait("link.up", 10, member=other.id, via=via) for one, other in each_way(nodes)]
+    """The first `link.up` of each of two nodes for the other, over this path."""
+    return [one.wait("link.up", 10, member=other.id, via=via) for one, other in both_directions(nodes)]
 
 
 def after_ready(nodes, found):
     return max(max(link["at"] for link in found) - nodes[1].ready()["at"], 0.0)
 
 
-def pictures_after(nodes, found):
+def first_frames_after(nodes, found):
     return max(0.0, *(one.first_frame(other, 10)["at"] - link["at"]
-                      for (one, other), link in zip(each_way(nodes), found)))
+                      for (one, other), link in zip(both_directions(nodes), found)))
 
 
 def report(t, what, nodes, via=None):
-    """Figures of the link and of the first pictures over it; returns the links."""
+    """Reports the times of the link and of the first frames over it; returns the links."""
     found = links(nodes, via)
     t.figure(f"{what}: linked after", after_ready(nodes, found), "s", at_most=3)
-    t.figure("pictures", pictures_after(nodes, found), "s later", at_most=1)
+    t.figure("pictures", first_frames_after(nodes, found), "s later", at_most=1)
     return found
 
 

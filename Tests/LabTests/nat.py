@@ -1,7 +1,7 @@
-"""A small internet: hosts on a public segment, and homes behind routers that translate addresses.
+"""A small internet: hosts on a public segment, and homes behind NAT routers.
 
-Every home has the same private addresses on purpose, as homes do: what a member announces of its
-own network leads others to themselves, or nowhere.
+All homes use the same private addresses, as in reality: a private address that a member announces
+leads others to their own network.
 """
 
 import itertools
@@ -20,7 +20,7 @@ KINDS = ("full", "preserving", "random", "blocked")
 _numbers = itertools.count(1)
 _here = os.path.dirname(os.path.abspath(__file__))
 
-# RFC 5737: for documentation, so nobody's; here they exist in these namespaces only.
+# Documentation addresses (RFC 5737), which exist in these namespaces only.
 _PUBLIC = "198.51.100"
 _NETWORK = "192.168.1"
 
@@ -31,12 +31,12 @@ _REQUEST_WITH_ANSWER = 1 | 4
 
 
 def reason_against_nat():
-    """Why routers cannot be made here; None where they can."""
+    """The reason why no routers can be created here; None if they can."""
     return None if shutil.which("nft") else "no nft: install nftables"
 
 
 class Host:
-    """A namespace with `eth0` at `address`; others on the internet see it at `outside`."""
+    """A namespace with `eth0` at `address`; `outside` is its external address."""
 
     def __init__(self, namespace, address, outside):
         self.namespace = namespace
@@ -45,7 +45,7 @@ class Host:
 
 
 class Home:
-    """A router at `outside` and the hosts behind it, from `network`.2 on; nothing hairpins.
+    """A router at `outside` and the hosts behind it, from `network`.2 on; without hairpinning.
 
     - `full`: one port outside for all that a host sends from one port, open to everyone. All UDP
       that nobody asked for goes to the first host.
@@ -64,7 +64,7 @@ class Home:
         self.become(kind)
 
     def become(self, kind):
-        """Another router from now on: it knows nothing of what went through the one before."""
+        """Replaces the router by one of another kind, without the state of the previous one."""
         nft(self.namespace, _rules(kind, self.network))
         forget_connections(self.namespace)
         self.kind = kind
@@ -75,7 +75,7 @@ class Internet:
     each way over the public segment takes, in ms."""
 
     def __init__(self, delay=0):
-        # The process id keeps concurrent runs apart, the number this run's internets.
+        # Unique among concurrent runs by the process id, within this run by the number.
         self.prefix = f"mnat{os.getpid()}x{next(_numbers)}"
         self._delay = delay
         self._free = itertools.count(2)
@@ -106,7 +106,7 @@ class Internet:
             f"addr add {network}.1/24 dev lan",
             "link set lan up",
         ])
-        # With its rules first: not a moment of a router that lets everything through.
+        # The rules come first, so that the router never forwards unfiltered traffic.
         home = Home(namespace, f"{_PUBLIC}.{number}", kind, network)
         _forward(namespace, True)
         for place in range(hosts):
@@ -129,7 +129,7 @@ class Internet:
         ]
 
     def cut(self, one, other):
-        """From now on no UDP gets from one home or public host to the other, without a word."""
+        """Silently drops all UDP between two homes or public hosts from now on."""
         lines = ["add table netdev wire",
                  "add set netdev wire severed { type ipv4_addr . ipv4_addr; }"]
         for end in (one, other):
@@ -170,8 +170,8 @@ class Internet:
 
     def _make_middle(self):
         self._add("sw")
-        # Everyone's way out, a provider that forwards nothing: what goes to an address that is not
-        # here is lost without a word, as on the internet.
+        # The default gateway is a provider that forwards nothing: datagrams to unused addresses
+        # are lost silently, as on the Internet.
         _forward(self._middle, False)
         ip(namespace=self._middle, lines=[
             "link add br0 type bridge mcast_snooping 0",
@@ -180,7 +180,7 @@ class Internet:
         ])
 
     def _plug(self, number, namespace, interface):
-        """An interface on the public segment, with its address and the way out."""
+        """Adds an interface on the public segment, with its address and default route."""
         port = f"p{number}"
         if self._delay and not self._has_netem():
             self._lay_slow_cable(port, namespace, interface)
@@ -205,7 +205,7 @@ class Internet:
         return True
 
     def _lay_slow_cable(self, port, namespace, interface):
-        """A switch of two ports as the cable; frames are held back on their way to the host."""
+        """Connects an interface through a two-port switch that delays frames towards the host."""
         cable = subprocess.Popen(
             [sys.executable, "-B", os.path.join(_here, "switch.py"), "1",
              f"{namespace}:{interface}", f"{self._middle}:{port}"],
@@ -227,7 +227,7 @@ class Internet:
 
 
 def nft(namespace, text):
-    """Hands rules to nft(8), which takes all of them or none."""
+    """Applies rules by nft(8) in one transaction."""
     with inside(namespace):
         done = subprocess.run(["nft", "-f", "-"], input=text + "\n", capture_output=True, text=True)
     if done.returncode != 0:
@@ -235,8 +235,8 @@ def nft(namespace, text):
 
 
 def forget_connections(namespace):
-    """Empties the table of known connections: what `conntrack -F` does, which few have installed.
-    Without this, flows keep the translation they began with, whatever the rules say now."""
+    """Flushes the connection tracking table, like `conntrack -F`, which is rarely installed.
+    Otherwise existing flows would keep their translation under new rules."""
     # struct nlmsghdr, then struct nfgenmsg for every family; no attribute means every connection.
     request = struct.pack("=IHHIIBBH", 20, _DELETE_CONNECTIONS, _REQUEST_WITH_ANSWER, 1, 0, 0, 0, 0)
     with inside(namespace):
@@ -255,7 +255,7 @@ def _rules(kind, network):
     random = " random,fully-random" if kind == "random" else ""
     to_first = f'iifname "wan" meta l4proto udp dnat to {network}.2' if kind == "full" else ""
     none = 'meta l4proto udp iifname "wan" drop\nmeta l4proto udp oifname "wan" drop'
-    # A table is named before it is deleted, so that this also holds where there is none.
+    # A table is declared before it is deleted, so that this works if there is none.
     return f"""
         table ip nat
         delete table ip nat
@@ -300,7 +300,7 @@ def _severed(one, other):
 
 
 def _forward(namespace, does):
-    # Set either way: a new namespace may have it from the machine's own.
+    # Set in both cases: a new namespace may inherit the machine's setting.
     with inside(namespace):
         with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
             file.write(str(int(does)))

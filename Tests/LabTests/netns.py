@@ -1,4 +1,4 @@
-"""Network namespaces: made by ip(8), entered for the making of a single socket."""
+"""Network namespaces: created by ip(8), entered to open sockets in them."""
 
 import contextlib
 import ctypes
@@ -24,7 +24,7 @@ def ip(*arguments, namespace=None, lines=None):
 
 
 def reason_against_namespaces():
-    """Why namespaces cannot be made here; None where they can."""
+    """The reason why no namespaces can be created here; None if they can."""
     if os.geteuid() != 0:
         return "not root"
     name = f"mlab{os.getpid()}-try"
@@ -38,7 +38,7 @@ def reason_against_namespaces():
 
 @contextlib.contextmanager
 def inside(namespace):
-    """This thread's sockets are made in `namespace` (its name) until the end of the block."""
+    """Within the block, this thread's sockets are opened in `namespace` (its name)."""
     if namespace is None:
         yield
         return

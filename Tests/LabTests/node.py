@@ -1,4 +1,4 @@
-"""A real `muster join --json`: its events with the time they came, its commands, its end."""
+"""A `muster join --json` process: timestamped events, commands and exit."""
 
 import fcntl
 import glob
@@ -11,7 +11,7 @@ import time
 
 
 class Unexpected(Exception):
-    """Something did not come, or came and should not have."""
+    """An expected event is missing, or an unexpected one arrived."""
 
 
 class Node:
@@ -38,7 +38,7 @@ class Node:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                 env=clean_environment(folder, environment), cwd=folder)
-        # As small as the kernel makes them, so that a reader that stops is soon felt.
+        # The smallest pipe that the kernel provides, so that a stalled reader soon has an effect.
         fcntl.fcntl(self.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         self._reading = threading.Event()
         self._reading.set()
@@ -62,7 +62,7 @@ class Node:
                 self._changed.notify_all()
         self.process.wait()
         with self._changed:
-            # Standard output closes when the process ends: the best stopwatch there is.
+            # Standard output closes when the process exits, which gives the exact time.
             self.exited_at = time.monotonic()
             self._closed = True
             self._changed.notify_all()
@@ -117,7 +117,7 @@ class Node:
         return present
 
     def peer_statistics(self, other, limit=3.0, since=None, channel=None):
-        """What the next statistics say about another node; `at` is when they came."""
+        """The next statistics about another node; `at` is their time of arrival."""
         since = time.monotonic() if since is None else since
 
         def find(event):
@@ -145,7 +145,7 @@ class Node:
         return at
 
     def stop_reading(self):
-        """From now on nobody reads its events, until it is closed."""
+        """Stops reading its events until `close`."""
         self._reading.clear()
 
     def ended(self, limit):
@@ -197,11 +197,11 @@ class Node:
         return found[0]
 
     def last_words(self):
-        """For a person who looks into a failure."""
+        """Diagnostics for a failed check."""
         lines = [f"{self.name}: {' '.join(self.command)}"]
         lines += [f"  stderr: {line}" for line in self.errors.splitlines()[-5:]]
-        told = [event for event in self.events if event["event"] != "stats"]
-        lines += [f"  {brief(event)}" for event in told[-12:]]
+        reported = [event for event in self.events if event["event"] != "stats"]
+        lines += [f"  {brief(event)}" for event in reported[-12:]]
         lines += [f"  not JSON: {line!r}" for line in self.broken[:3]]
         return lines
 
@@ -217,7 +217,7 @@ def brief(event):
 
 
 def clean_environment(folder, more=None):
-    """Nothing of the user's own: identities, passphrases and devices stay out of checks."""
+    """An environment without the user's identities, passphrases and devices."""
     kept = {key: value for key, value in os.environ.items() if key in ("PATH", "LANG", "TMPDIR")}
     kept.update(HOME=folder, XDG_DATA_HOME=os.path.join(folder, "xdg"), USER="lab")
     kept.update(more or {})

@@ -1,6 +1,6 @@
-"""Speaks to a rendezvous as members do, from as many addresses as are wanted, and as attackers do.
+"""A rendezvous client for attacks, with any number of source addresses.
 
-What the protocol says of it is in section 14 of docs/PROTOCOL.md.
+The protocol is in section 14 of docs/PROTOCOL.md.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ except OSError:
 
 
 def reason_against_signing():
-    """Why nothing can be signed here; None where it can."""
+    """The reason why nothing can be signed here; None if it can."""
     return None if _sodium else "no libsodium"
 
 
@@ -48,7 +48,7 @@ class Key:
 
     @classmethod
     def of_channel(cls, secret, period):
-        """What members of the channel sign with in this period."""
+        """The tag key of a channel in this period."""
         message = b"muster/1 rendezvous tag" + period.to_bytes(8, "big")
         return cls(hashlib.blake2b(message, key=secret, digest_size=32).digest())
 
@@ -62,7 +62,7 @@ def registration(slot, cookie, period, key, announce, tag=None, flags=WANTS_RECO
 
 
 def announce_like():
-    """What nobody without the channel's key can tell from an announce of one address."""
+    """Random bytes that only the channel key distinguishes from a sealed announcement."""
     return b"\x01" + os.urandom(161)
 
 

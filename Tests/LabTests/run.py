@@ -129,9 +129,9 @@ class Runner:
             return "FAIL", context.wrong + ["figures: " + ", ".join(context.figures)], words, taken
         return "pass", context.figures, context.tables, taken
 
-    def report(self, outcome, one, told, words, taken):
+    def report(self, outcome, one, reported, words, taken):
         self.counts[outcome] += 1
-        details = "; ".join(told)
+        details = "; ".join(reported)
         print(f"{outcome}  {one.name} [{taken:.1f} s]{': ' if details else ''}{details}",
               flush=True)
         for line in words:

@@ -21,7 +21,7 @@ func durationsAreClampedToSixtyFourBits(duration: Duration, nanoseconds: Int64) 
   #expect(duration.wholeNanoseconds == nanoseconds)
 }
 
-@Test func durationsAreToldInSeconds() {
+@Test func durationsConvertToSeconds() {
   #expect(Duration.milliseconds(1500).inSeconds == 1.5)
   #expect(Duration.microseconds(1500).inMilliseconds == 1.5)
 }

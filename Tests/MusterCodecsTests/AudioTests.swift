@@ -66,7 +66,7 @@ import Testing
     let speech = try TestFiles.speech()
     let canceller = try EchoCanceller()
     let played = (speech + speech + speech).flatMap { $0 }
-    // The loudspeaker's sound comes back at half its strength 40 ms later.
+    // An echo of half the amplitude after 40 ms.
     let echo = [Int16](repeating: 0, count: 1920) + played.map { $0 / 2 }
     var before = 0.0
     var after = 0.0
@@ -79,7 +79,7 @@ import Testing
       before += Quality.energy(captured)
       after += Quality.energy(output)
     }
-    // 10 dB at least; measured on such signals 39 and more.
+    // At least 10 dB; 39 dB and more were measured on such signals.
     #expect(after < 0.1 * before)
   }
 

@@ -23,7 +23,7 @@ import Testing
     var heard = [Int16]()
     for frame in speech { heard += try decoder.decode(encoder.encode(frame)) }
     let sent = speech.flatMap { $0 }
-    // The encoder looks ahead 312 samples: that much later everything comes out.
+    // The encoder's look-ahead delays the output by 312 samples.
     let correlation = (300...324).map { Self.correlation(sent, heard, delay: $0) }.max() ?? 0
     #expect(correlation > 0.95)
   }
@@ -76,7 +76,8 @@ import Testing
   @Test func framesOfAnotherLengthAreRefused() throws {
     let encoder = try OpusEncoder()
     #expect(throws: CodecError.self) { try encoder.encode([0, 0, 0]) }
-    // A code 3 packet of two 20 ms frames would be 40 ms: not what the jitter buffer counts in.
+    // A code 3 packet (RFC 6716 section 3.2.5) of two frames has 40 ms; the jitter buffer expects
+    // 20.
     let packet = try encoder.encode([Int16](repeating: 0, count: 960))
     let double = [packet[0] & 0xFC | 1] + packet.dropFirst() + packet.dropFirst()
     let decoder = try OpusDecoder()

@@ -17,7 +17,7 @@ import Testing
   @Test func aPoolReusesWhatComesBack() {
     let pool = FramePool(size: VideoSize(width: 64, height: 64), capacity: 1)
     let first = pool.frame().y
-    // Nobody holds the first frame any longer, so its memory serves again.
+    // The first frame has been released, so its memory is reused.
     #expect(pool.frame().y == first)
     let held = pool.frame()
     let other = pool.frame()
@@ -29,7 +29,7 @@ import Testing
     let size = VideoSize(width: 37, height: 21)
     let stride = format.minimumStride(width: size.width) + 6
     let count = try #require(format.byteCount(size, stride: stride))
-    // 128 in every byte is grey in all YUV layouts, and in RGB too, where luma becomes 126.
+    // Bytes of 128 are grey in all YUV layouts, and in RGB, where luma becomes 126.
     let bytes = [UInt8](repeating: 128, count: count)
     let frame = I420Frame(size: size)
     let converted = bytes.withUnsafeBytes {
@@ -94,7 +94,7 @@ import Testing
     #expect(LayerLadder.sizes(for: size).map(\.description) == layers)
   }
 
-  /// Size, then what the table says for it: max, target, min.
+  /// A size and its row of the table: max, target, min.
   @Test(arguments: [
     ("320x180", [200, 150, 30]), ("640x360", [700, 500, 150]), ("1280x720", [2500, 2500, 600]),
     ("1920x1080", [5000, 4000, 800]), ("160x90", [200, 150, 30]),

@@ -2,7 +2,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// The files of `Tests/Vectors`, found from where this source stands.
+/// The files of `Tests/Vectors`, located relative to this source file.
 enum TestFiles {
   static func bytes(_ name: String, here: StaticString = #filePath) -> [UInt8] {
     let parts = "\(here)".split(separator: "/").dropLast(2)
@@ -32,7 +32,7 @@ enum TestFiles {
     return result
   }
 
-  /// The real pictures that encoders are tested with: 60 of 320x180.
+  /// Camera footage for encoder tests: 60 frames of 320x180.
   static func bunny() throws -> [I420Frame] {
     let decoder = try VP8Decoder()
     return try ivfFrames("media/bunny_320x180.ivf").compactMap { try decoder.decode($0) }
@@ -49,9 +49,9 @@ enum TestFiles {
   }
 }
 
-/// How alike two pictures are.
+/// Measures of similarity.
 enum Quality {
-  /// Luma PSNR in dB over pairs of pictures of one size.
+  /// Luma PSNR in dB over pairs of frames of one size.
   static func psnr(_ pairs: [(I420Frame, I420Frame)]) -> Double {
     var squares = 0.0
     var count = 0

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct TestPatternTests {
   private func time(_ index: Int) -> Instant {
-    // Whole 100 us, which is what the pattern keeps.
+    // Multiples of 100 us, the pattern's resolution.
     Instant(nanoseconds: 987_654_321_000_000 / 100_000 * 100_000 + Int64(index) * 33_300_000)
   }
 
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func otherPicturesAreNoPattern() throws {
+  @Test func otherFramesAreNoPattern() throws {
     for image in try TestFiles.bunny() { #expect(TestPattern.read(image) == nil) }
     for luma: UInt8 in [0, 127, 128, 255] {
       let frame = I420Frame(size: VideoSize(width: 320, height: 180))

@@ -15,7 +15,7 @@ import Testing
     "vp80-00-comprehensive-006", "vp80-00-comprehensive-016", "vp80-00-comprehensive-017",
     "vp80-01-intra-1416", "vp80-03-segmentation-03",
   ])
-  func publishedVectorsDecodeToPublishedPictures(name: String) throws {
+  func publishedVectorsDecodeToPublishedFrames(name: String) throws {
     let listing = String(
       decoding: TestFiles.bytes("vp8/\(name).ivf.md5"), as: UTF8.self)
     let wanted = listing.split(separator: "\n").map { String($0.prefix(32)) }
@@ -55,7 +55,7 @@ import Testing
     let decoder = try VP8Decoder()
     for _ in 0..<300 {
       var frame = frames[random.below(frames.count)]
-      // The size stays, else most of the time goes into clearing memory.
+      // The size is kept; otherwise most of the time would go into clearing memory.
       for _ in 0..<(1 + random.below(20)) {
         let position = random.below(frame.count)
         if !(3..<10).contains(position) { frame[position] = UInt8(random.below(256)) }

@@ -3,7 +3,7 @@ import MusterCodecs
 import Testing
 
 @Suite struct VP8EncoderTests {
-  /// Encodes pictures one after another, in a loop, at 25 a second.
+  /// Encodes frames in a loop, at 25 per second.
   private func encode(
     _ frames: [I420Frame], count: Int, kilobits: Int, keyframesAt: [Int] = []
   ) throws -> [(index: Int, image: I420Frame, frame: EncodedVP8)] {
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: [(150, 30.5), (300, 33.5), (600, 36.5)])
-  func realPicturesKeepTheirQuality(kilobits: Int, floor: Double) throws {
+  func realFramesKeepTheirQuality(kilobits: Int, floor: Double) throws {
     let encoded = try encode(TestFiles.bunny(), count: 120, kilobits: kilobits)
     let decoder = try VP8Decoder()
     var pairs = [(I420Frame, I420Frame)]()
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(arguments: [100, 150, 300, 600])
-  func theBitrateIsObeyed(kilobits: Int) throws {
+  func theTargetBitrateIsKept(kilobits: Int) throws {
     let count = 250
     let encoded = try encode(TestFiles.bunny(), count: count, kilobits: kilobits)
     let bytes = encoded.reduce(0) { $0 + $1.frame.data.count }
@@ -54,7 +54,7 @@ import Testing
       if index < 100 { bytes[0] += frame.data.count }
       if index >= 150 { bytes[1] += frame.data.count }
     }
-    // Per frame, the second part has a third of the bits, and is half as long again.
+    // The second part has a third of the bits per frame and 1.5 times the frames.
     #expect(Double(bytes[1]) / 1.5 < 0.5 * Double(bytes[0]))
   }
 
@@ -97,7 +97,7 @@ import Testing
     var hasJoined = false
     for (index, _, frame) in encoded {
       let image = try #require(try whole.decode(frame.data))
-      // Only base frames at first; everything from some base frame on.
+      // Base frames only at first; all layers from some base frame on.
       if index >= 40, frame.temporalLayer == 0 { hasJoined = true }
       if !hasJoined, frame.temporalLayer > 0 { continue }
       let kept = try #require(try part.decode(frame.data))
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func theSamePicturesGiveTheSameBytes() throws {
+  @Test func encodingIsDeterministic() throws {
     let frames = try TestFiles.bunny()
     let first = try encode(frames, count: 60, kilobits: 250).map(\.frame)
     let second = try encode(frames, count: 60, kilobits: 250).map(\.frame)
@@ -122,7 +122,7 @@ import Testing
     #expect(Quality.psnr([(frame, decoded)]) > 40)
   }
 
-  @Test func picturesOfAnotherSizeAreRefused() throws {
+  @Test func framesOfAnotherSizeAreRefused() throws {
     let encoder = try VP8Encoder(
       size: VideoSize(width: 320, height: 180), framesPerSecond: 30, kilobitsPerSecond: 100)
     let frame = I420Frame(size: VideoSize(width: 160, height: 90))

@@ -17,7 +17,7 @@ private func seal(
     DirectSeal.seal(text, from: author, to: receiver, context: context, entropy: &entropy))
 }
 
-@Test func bothOfTheTwoCanOpenWhatWentEitherWay() throws {
+@Test func bothMembersCanDecryptBothDirections() throws {
   let (anna, bert) = (try identity(0), try identity(0x20))
   for (author, receiver) in [(anna, bert), (bert, anna)] {
     for text in [[], [7], [UInt8](repeating: 5, count: Limits.textBytes)] as [[UInt8]] {

@@ -10,11 +10,11 @@ import Testing
   @Test func theToneSwellsWhenThePatternFlashes() throws {
     let source = try AudioSources.open("tone")
     var loud = 0
-    // A little over a second, so that a full second lies within.
+    // Slightly more than a second, so that it contains the start of a second.
     for _ in 0..<56 {
       let audio = try #require(try source.next())
       #expect(audio.pcm.count == 960)
-      // Away from the edges of the swelling.
+      // Away from the transitions between quiet and loud.
       let middle = audio.capturedAt + .milliseconds(10)
       let sure = [-12, 12].map {
         TestPattern.flashes(at: middle.advanced(by: .milliseconds($0)))
@@ -36,7 +36,7 @@ import Testing
     for _ in 0..<20 {
       let audio = try #require(try source.next())
       if let last {
-        // Even steps, but for a machine that stalled.
+        // Even steps, unless the machine stalled.
         let step = audio.capturedAt - last
         #expect(step == .milliseconds(20) || step > .milliseconds(200))
       }
@@ -87,7 +87,7 @@ import Testing
     let start = BootClock.now
     let silence = [Int16](repeating: 0, count: 960)
     for _ in 0..<30 { try sink.write(silence) }
-    // 600 ms of sound; ALSA's null device may be 200 ms early and 10 % fast.
+    // 600 ms of audio; ALSA's null device may be 200 ms early and 10 % fast.
     #expect(BootClock.now - start >= .milliseconds(300))
     sink.close()
   }

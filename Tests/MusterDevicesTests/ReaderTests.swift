@@ -6,7 +6,7 @@ import Testing
 @Suite struct ReaderTests {
   private let scratch = Scratch()
 
-  @Test func picturesOfY4MAreReadInOrder() throws {
+  @Test func framesOfY4MAreReadInOrder() throws {
     let reader = try Y4MReader(path: scratch.write("a.y4m", TestFiles.y4m(count: 3)))
     #expect(reader.size == VideoSize(width: 96, height: 64))
     #expect(reader.rateNumerator == 50 && reader.rateDenominator == 1)
@@ -17,7 +17,7 @@ import Testing
     #expect(try reader.next() == nil)
   }
 
-  @Test func aPictureCutShortIsNone() throws {
+  @Test func aTruncatedFrameIsNotReturned() throws {
     let whole = TestFiles.y4m(count: 2)
     let reader = try Y4MReader(path: scratch.write("cut.y4m", [UInt8](whole.dropLast(1))))
     #expect(try reader.next() != nil)
@@ -62,7 +62,7 @@ import Testing
     for round in 0..<300 {
       var bytes = [ivf, y4m, wav][round % 3]
       for _ in 0..<random.below(8) {
-        // Mostly in the header, where it hurts.
+        // Mostly in the header, which controls parsing.
         let index = random.below(random.chance(0.8) ? 60 : bytes.count)
         bytes[index] = UInt8(random.below(256))
       }

@@ -2,7 +2,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// A directory that goes away with the test.
+/// A directory that is removed after the test.
 final class Scratch: Sendable {
   let path: String
 
@@ -23,7 +23,7 @@ final class Scratch: Sendable {
     rmdir(path)
   }
 
-  /// Writes a file and gives its path.
+  /// Writes a file and returns its path.
   @discardableResult
   func write(_ name: String, _ bytes: [UInt8]) -> String {
     let file = path + "/" + name
@@ -67,7 +67,7 @@ enum TestFiles {
     (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
-  /// A Y4M file of test patterns, whose numbers tell the pictures apart.
+  /// A Y4M file of test patterns, whose numbers identify the frames.
   static func y4m(
     count: Int, size: VideoSize = VideoSize(width: 96, height: 64), rate: String = "50:1"
   ) -> [UInt8] {
@@ -80,7 +80,7 @@ enum TestFiles {
     return bytes
   }
 
-  /// A WAV file with the given format chunk fields and sound.
+  /// A WAV file with the given fields of the format chunk and samples.
   static func wav(
     tag: Int = 1, channels: Int = 1, rate: Int = 48_000, bits: Int, audio: [UInt8],
     declared: Int? = nil, before: [UInt8] = []

@@ -24,14 +24,14 @@ import Testing
     for _ in 0..<30 {
       let captured = try #require(try source.next())
       let read = try #require(TestPattern.read(captured.frame))
-      // The pattern keeps 100 us.
+      // The pattern's resolution is 100 us.
       #expect(captured.capturedAt - read.capturedAt < .microseconds(100))
       if let last {
         #expect(read.number > last.number && captured.capturedAt > last.time)
       }
       last = (read.number, captured.capturedAt)
     }
-    // Frame n is due n / rate after the start however late earlier ones were.
+    // Frame n is due at start + n / rate, however late earlier ones were.
     let number = try #require(last).number
     let elapsed = BootClock.now - start
     #expect(elapsed >= .milliseconds(10 * Int(number) - 10))
@@ -72,9 +72,9 @@ import Testing
   @Test func aFIFOIsReadWhileItIsWritten() throws {
     let path = scratch.fifo("pictures")
     let bytes = TestFiles.y4m(count: 2)
-    // A thread of its own: opening blocks, and the pool of tasks may be busy with others.
+    // A dedicated thread: opening blocks, and the cooperative pool may be busy.
     Thread.detachNewThread {
-      // Two programs one after another: the source goes on with the second.
+      // Two writers in succession: the source continues with the second.
       for _ in 0..<2 {
         guard let file = fopen(path, "wb") else { return }
         fwrite(bytes, 1, bytes.count, file)

@@ -4,11 +4,11 @@ import MusterCodecs
 import MusterDevices
 import Testing
 
-/// The plugin of `VirtualRoom/`, compiled, and an ALSA configuration that names it.
+/// The compiled ALSA plugin of `VirtualRoom/`, with a configuration that loads it.
 final class VirtualRoom: Sendable {
   private let scratch = Scratch()
 
-  /// Nil where there is no C compiler or no header of libasound.
+  /// Nil without a C compiler or libasound's headers.
   static let shared: VirtualRoom? = VirtualRoom()
 
   private init?() {
@@ -106,7 +106,7 @@ struct VirtualRoomTests {
   @Test func anOverrunIsSurvived() throws {
     let microphone = try AudioSources.open("mic:room_microphone")
     _ = try microphone.next()
-    // Half a second in which nobody reads: more than the device's buffer.
+    // Half a second without a read, which overruns the device's buffer.
     let clock = try AudioSinks.open("none")
     for _ in 0..<25 { try clock.write(silence) }
     var audio: CapturedAudio?

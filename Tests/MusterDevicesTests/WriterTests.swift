@@ -25,7 +25,7 @@ import Testing
     for (index, frame) in frames.enumerated() {
       try writer.append(frame, timestamp: UInt64(index) * 3000)
     }
-    // Not closed: as after a kill.
+    // Not closed, as if the process had been killed.
     let whole = scratch.read("r.ivf")
     #expect(whole.count == 32 + frames.reduce(0) { $0 + 12 + $1.count })
     for length in stride(from: 32, through: whole.count, by: 61) {
@@ -54,7 +54,7 @@ import Testing
     var times = [UInt64]()
     while let frame = try reader.next() { times.append(frame.timestamp) }
     #expect(times == [100, 101, 102, 200])
-    // The header's count of frames.
+    // The frame count in the header.
     #expect(scratch.read("t.ivf")[24] == 4)
   }
 

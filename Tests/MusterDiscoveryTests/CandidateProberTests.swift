@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// How two nodes find each other, and what counts as proof.
+/// Discovery of two nodes by announcement, challenge and echo.
 struct CandidateProberTests {
   @Test func firstContactTakesAChallengeAndItsEcho() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))

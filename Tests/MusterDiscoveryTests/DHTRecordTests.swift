@@ -11,17 +11,17 @@ private func poster(_ number: UInt64, bootID: UInt64 = 1, at now: Instant = .zer
   var discovery = testDiscovery(number, bootID: bootID)
   _ = discovery.setOwnAddresses([testAddress(Int(number))], at: now)
   _ = discovery.open(testKey, at: now)
-  // Past the first announces to the LAN, so that what comes later is about others.
+  // After the first announcements to the LAN, so that later output concerns other nodes.
   _ = discovery.tick(at: now)
   return discovery
 }
 
-/// The datagrams that one node has for others, because of something that it found.
+/// The unicast datagrams that a node sends because of a record that it found.
 private func candidateProbes(_ outputs: [Discovery.Output]) -> [Address] {
   outputs.sends.map(\.address)
 }
 
-/// What is put into a DHT, when, and under which tags.
+/// The records put into a DHT: when, and under which keys.
 struct DHTScheduleTests {
   @Test func tagsChangeDailyAndWithTheKey() {
     let tags = (day...day + 2).map { testKey.dhtTag(day: $0) }
@@ -35,10 +35,10 @@ struct DHTScheduleTests {
     var discovery = poster(1)
     let tags = discovery.dhtKeys(day: day).map(\.tag)
     #expect(tags == [day - 1, day, day + 1].map { testKey.dhtTag(day: $0) })
-    // Whose clock is a day ahead or behind leaves its announces at one of these places.
+    // A node whose clock is a day ahead or behind stores its records under one of these keys.
     for other in [day - 1, day, day + 1] {
-      var stranger = poster(2)
-      let left = stranger.takeDHTRecords(day: other, at: .zero)
+      var peer = poster(2)
+      let left = peer.takeDHTRecords(day: other, at: .zero)
       #expect(left.count == 1)
       #expect(left.allSatisfy { tags.contains($0.tag) })
     }
@@ -77,14 +77,14 @@ struct DHTScheduleTests {
         counters.append(openedAnnouncement(record.announcement)?.counter ?? 0)
       }
     }
-    // Twice soon, then every five minutes give or take a fifth.
+    // Twice early on, then every five minutes, ±20 %.
     #expect((12...18).contains(times.count))
     #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 <= .seconds(361) })
     #expect(times.dropFirst(3).allSatisfy { $0 >= seconds(240) })
     #expect(zip(counters, counters.dropFirst()).allSatisfy { $0 < $1 })
   }
 
-  @Test func aNewDayIsANewPlaceAtOnce() {
+  @Test func aNewDayHasANewKeyAtOnce() {
     var discovery = poster(1)
     _ = discovery.takeDHTRecords(day: day, at: .zero)
     #expect(discovery.takeDHTRecords(day: day, at: seconds(10)).isEmpty)
@@ -134,11 +134,11 @@ struct DHTScheduleTests {
   }
 }
 
-/// What is found in a DHT.
+/// Announcements found in a DHT.
 struct DHTRecordFoundTests {
   private let channel = testKey.keyID
 
-  @Test func whoIsFoundIsKnockedAtAndThenProvesItself() throws {
+  @Test func aPeerThatIsFoundIsProbedAndThenProvesItself() throws {
     var (a, b) = (poster(1), poster(2))
     let left = try #require(a.takeDHTRecords(day: day, at: .zero).first)
     let outputs = b.found(left.announcement, in: channel, at: seconds(0.1))
@@ -173,13 +173,13 @@ struct DHTRecordFoundTests {
     #expect(a.counters.ownAnnouncement == 1)
   }
 
-  @Test func whoIsLinkedIsNotKnockedAt() throws {
+  @Test func aLinkedPeerIsNotProbed() throws {
     var (a, b) = (poster(1), poster(2))
     let left = try #require(a.takeDHTRecords(day: day, at: .zero).first)
     let link = SessionLinkID(key: channel, peer: testIdentity(1).id)
     b.setLinked([(link, testAddress(1))])
     #expect(candidateProbes(b.found(left.announcement, in: channel, at: .zero)).isEmpty)
-    // Once it is no longer, the same announce leads to it.
+    // After the link has gone, the same announcement counts again.
     b.setLinked([])
     #expect(
       candidateProbes(b.found(left.announcement, in: channel, at: seconds(1))) == [testAddress(1)])
@@ -191,13 +191,13 @@ struct DHTRecordFoundTests {
     let first = author.announcement(addresses: [testAddress(1)])
     let second = author.announcement(addresses: [testAddress(7)])
     #expect(candidateProbes(b.found(second, in: channel, at: .zero)) == [testAddress(7)])
-    // Neither the one before nor the same again, even when the member may be knocked at anew.
+    // Neither an older announcement nor the same one counts, even when the member is probed again.
     for old in [first, second] {
       drive(&b, until: seconds(60)) { _, _ in }
       #expect(candidateProbes(b.found(old, in: channel, at: seconds(60))).isEmpty)
     }
     #expect(b.counters.replayed == 2)
-    // Another boot counts from its own beginning.
+    // Another boot has counters of its own.
     var later = Author(1, bootID: 2)
     let moved = later.announcement(addresses: [testAddress(8)])
     #expect(candidateProbes(b.found(moved, in: channel, at: seconds(60))).contains(testAddress(8)))
@@ -247,7 +247,7 @@ struct DHTRecordFoundTests {
     #expect(b.counters.malformed == 640)
     #expect(b.counters.unread == 9_360)
     #expect(candidateProbes(b.found(left.announcement, in: channel, at: .zero)).isEmpty)
-    // A second later some are read again.
+    // After a second the budget admits some again.
     #expect(
       candidateProbes(b.found(left.announcement, in: channel, at: seconds(1))) == [testAddress(1)])
   }
@@ -261,7 +261,7 @@ struct DHTRecordFoundTests {
       _ = b.found(author.announcement(addresses: [testAddress(number)]), in: channel, at: now)
     }
     #expect(b.counters.learned == 390)
-    // The first ones are forgotten: they are told of again, the last ones are not.
+    // The first authors have been evicted and count as news again; the last ones do not.
     var (first, last) = (Author(10), Author(399))
     _ = b.found(first.announcement(addresses: [testAddress(10)]), in: channel, at: now)
     _ = b.found(last.announcement(addresses: [testAddress(399)]), in: channel, at: now)

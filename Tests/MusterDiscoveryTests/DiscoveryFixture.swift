@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// The channel of most tests, and one that its members know nothing of.
+/// The channel of most tests, and another one that its members are not in.
 let testKey = ChannelKey.fromName("mesh tests")
 let otherKey = ChannelKey.fromName("another channel")
 
@@ -28,7 +28,7 @@ func testDiscovery(_ number: UInt64, bootID: UInt64 = 1) -> Discovery {
     entropy: .seeded(number &* 1000 &+ bootID), seed: number)
 }
 
-/// Writes announces by hand, with any counter, echo and signer.
+/// Builds announcements directly, with any counter, echo and signer.
 struct Author {
   let identity: Identity
   var bootID: UInt64 = 1
@@ -49,7 +49,7 @@ struct Author {
       .datagram(sealedBy: testKey, entropy: &entropy)
   }
 
-  /// Announces from `source`, answers the challenge from there, and returns what comes of it.
+  /// Announces from `source`, answers the challenge from there, and returns the resulting outputs.
   mutating func prove(
     to discovery: inout Discovery, from source: Address, at now: Instant
   ) throws -> [Discovery.Output] {
@@ -59,7 +59,7 @@ struct Author {
   }
 }
 
-/// A unicast datagram that discovery wants sent.
+/// A unicast datagram in discovery's output.
 struct Sent: Equatable {
   var datagram: [UInt8]
   var address: Address

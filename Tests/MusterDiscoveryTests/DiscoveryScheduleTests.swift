@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// When this node announces itself, and to whom.
+/// The schedule of announcements to networks and configured peers.
 struct DiscoveryScheduleTests {
   private func gaps(_ times: [Instant]) -> [Double] {
     zip(times, times.dropFirst()).map { ($1 - $0).inSeconds }
@@ -147,7 +147,7 @@ struct DiscoveryScheduleTests {
     #expect(run() == run())
   }
 
-  /// With three packets in ten lost one of two nodes soon finds the other: enough to link.
+  /// At 30 % loss one of two nodes soon finds the other, which suffices for a link.
   @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] as [UInt64])
   func twoNodesFindEachOtherThroughLoss(seed: UInt64) throws {
     var prng = PRNG(seed: seed)

@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// Replays, floods, forgeries and noise: what gets no answer, and how much of one at most.
+/// Replays, floods, forgeries and noise: they get no answer, or at most a bounded one.
 struct DiscoverySilenceTests {
   @Test func aReplayGetsNoAnswerWhereverItComesFrom() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
@@ -39,12 +39,12 @@ struct DiscoverySilenceTests {
       let answers = a.receive(challenge.datagram, from: testAddress(2), at: now)
       #expect(answers.sends.count == 1)
     }
-    // Both within one slot of the challenger's.
+    // Both within one time slot of the challenger.
     #expect(echoes[0] == echoes[1])
   }
 
-  /// What is known of authors goes when a channel is closed: a former run's answer must not count
-  /// for more than the run that is here now.
+  /// Closing a channel discards what is known of its authors, so that an answer from before then
+  /// does not prove a later run.
   @Test func anAnswerFromBeforeAChannelWasLeftProvesNothing() throws {
     var (a, b) = (testDiscovery(1), testDiscovery(2))
     let announcement = try #require(a.open(testKey, at: .zero).broadcasts.first)
@@ -100,7 +100,7 @@ struct DiscoverySilenceTests {
     #expect(b.receive(other.announcement(), from: testAddress(3), at: .zero).sends.count == 1)
   }
 
-  @Test func aFloodOfStrangersHoldsTheBudget() {
+  @Test func aFloodOfUnknownAuthorsExhaustsTheBudgetOnly() {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var sent = 0
@@ -236,7 +236,7 @@ struct DiscoverySilenceTests {
   }
 }
 
-/// Which challenges are answered.
+/// The answers to challenges.
 struct ChallengeAnswerTests {
   private func challenge(
     _ target: UInt64, bootID: UInt64 = 1, counter: UInt64 = 1, echo: UInt8 = 7

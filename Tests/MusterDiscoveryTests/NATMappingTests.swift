@@ -2,7 +2,7 @@ import MusterBase
 import MusterDiscovery
 import Testing
 
-/// What was asked from where, and what came back, as `local destination seen`.
+/// Observations, each as `local destination seen`, and the mapping inferred from them.
 private struct Case: CustomTestStringConvertible {
   var name: String
   var seen: [String]

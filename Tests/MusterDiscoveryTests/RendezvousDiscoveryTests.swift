@@ -4,23 +4,24 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// Nodes that hear nothing of each other but through a rendezvous, over a network without delay in
-/// which only the rendezvous can be reached unasked.
+/// Nodes that discover each other through a rendezvous only, over a network without delay in
+/// which all nodes but the rendezvous are behind NATs.
 private struct Apart {
   var nodes: [Discovery]
   var server = RendezvousServer(entropy: .seeded(9))
   var now = seconds(5)
   let index = testAddress(99)
-  /// Nothing reaches the rendezvous or comes from it while it is off.
+  /// While off, the rendezvous neither receives nor sends.
   var isServing = true
-  /// Another process answers whatever comes after a hello.
+  /// The rendezvous restarts after every hello.
   var renewsAfterHello = false
-  /// Nothing passes from node to node.
+  /// Direct datagrams between nodes are lost.
   var isCut = false
-  /// Whom each node has sent to: only they come in (a NAT that filters by address and port).
+  /// The peers that each node has sent to; only their datagrams pass (a NAT with address and
+  /// port-dependent filtering, RFC 4787 section 5).
   private var holes: [Set<Int>]
   private(set) var found: [Set<Int>]
-  /// Announces from node to node, let through or not.
+  /// Announcements sent from node to node, including those that a NAT dropped.
   private(set) var candidateProbes = 0
   private var renewals: UInt64 = 0
 
@@ -118,7 +119,7 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[1], [0]])
   }
 
-  @Test func aRendezvousThatHasForgottenAllIsToldAgain() {
+  @Test func aRestartedRendezvousGetsNewRegistrations() {
     var apart = Apart(2)
     apart.begin(0)
     apart.run(for: .seconds(30))
@@ -131,7 +132,7 @@ struct RendezvousDiscoveryTests {
   @Test func aCookieThatIsWorthNothingIsNotUsedForLong() {
     var apart = Apart(2)
     apart.begin(1)
-    // Started anew after the hello of each: the registration's cookie is of the former one.
+    // It restarts after each hello, so the cookie in each registration is of the previous process.
     apart.renewsAfterHello = true
     apart.begin(0)
     apart.run(for: .seconds(1))
@@ -140,7 +141,7 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[1], [0]])
   }
 
-  @Test func aWayThatOpensLateIsFoundSoon() {
+  @Test func aPathThatOpensLateIsFoundSoon() {
     var apart = Apart(2)
     apart.isCut = true
     for number in 0...1 { apart.begin(number) }
@@ -148,7 +149,7 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[], []])
     apart.isCut = false
     apart.run(for: .seconds(7))
-    // One of them is enough: it opens the link.
+    // One of the two suffices for a link.
     #expect(apart.found != [[], []])
   }
 
@@ -159,10 +160,10 @@ struct RendezvousDiscoveryTests {
     #expect(apart.found == [[1], [0]])
   }
 
-  @Test func nobodyIsKnockedAtForEver() {
+  @Test func probingEnds() {
     var apart = Apart(2)
     apart.begin(0)
-    // The other one leaves an announce, and does not knock itself.
+    // The other node registers, but does not probe.
     apart.begin(1)
     apart.run(for: .seconds(1))
     let before = apart.candidateProbes

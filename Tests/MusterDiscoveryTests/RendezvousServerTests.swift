@@ -4,7 +4,7 @@ import MusterDiscovery
 import MusterWire
 import Testing
 
-/// A rendezvous, and people who write to it by hand.
+/// A rendezvous, and clients that build their datagrams directly.
 private struct Meeting {
   var server = RendezvousServer(entropy: .seeded(1))
   var now = seconds(10)
@@ -54,7 +54,7 @@ private func records(_ sent: Sent) throws -> [RendezvousRecords.Record] {
 }
 
 struct RendezvousServerTests {
-  @Test func theTwoWhoComeAreToldOfEachOther() throws {
+  @Test func twoRegistrationsAreReportedToEachOther() throws {
     var meeting = Meeting()
     let (a, b) = (testAddress(1), testAddress(2))
     let first = try meeting.register(1, from: a, announcement: [1])
@@ -64,7 +64,7 @@ struct RendezvousServerTests {
     #expect(second.map(\.address) == [b, a])
     #expect(try records(second[0]) == [.init(seen: a, announcement: [1])])
     #expect(try records(second[1]) == [.init(seen: b, announcement: [2])])
-    // Renewing is no news to anyone, but who still looks for somebody is told of again.
+    // A renewal notifies nobody, unless its sender is still searching.
     #expect(try meeting.register(2, from: b, announcement: [3], wants: false).map(\.address) == [b])
     for _ in 0..<4 {
       #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b, a])
@@ -72,7 +72,7 @@ struct RendezvousServerTests {
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
     meeting.now = meeting.now + .seconds(4)
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b, a])
-    // Not twice for the same price.
+    // A registration cannot be replayed for a second answer.
     #expect(try meeting.register(2, from: b, announcement: [4]).map(\.address) == [b])
   }
 
@@ -148,7 +148,7 @@ struct RendezvousServerTests {
     #expect(meeting.server.count == 0)
   }
 
-  @Test func oneHouseholdDoesNotTakeAllPlaces() throws {
+  @Test func oneHouseholdCannotTakeAllRecords() throws {
     var meeting = Meeting()
     for slot in 0..<200 {
       // Every record under a tag of its own.

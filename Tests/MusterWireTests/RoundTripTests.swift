@@ -20,7 +20,7 @@ private let rounds = 5_000
   for _ in 0..<rounds {
     let challenge = samples.challenge()
     #expect(try Challenge(decoding: challenge.encoded()) == challenge)
-    // Who forges a source address must not make a node send more than was sent to it.
+    // No amplification: a forged source address must not make a node send more than it received.
     let announcement = samples.announcement().encoded().count + Announcement.signatureBytes
     #expect(challenge.encoded().count < announcement)
   }
@@ -94,7 +94,7 @@ private let rounds = 5_000
   }
 }
 
-@Test func mediaIsToldFromItsReports() {
+@Test func rtpAndRTCPAreDistinguished() {
   var samples = Samples(seed: 11)
   let types = (96...107).map { UInt8($0) } + [PayloadType.opus]
   for type in types {

@@ -1,4 +1,4 @@
-"""A browser driven over the DevTools protocol with nothing but the standard library."""
+"""Drives a browser over the DevTools protocol, with the standard library only."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ FLAGS = [
 
 
 class WebSocket:
-    """The client's side of RFC 6455, as much of it as is needed here."""
+    """A minimal WebSocket client (RFC 6455)."""
 
     def __init__(self, url, origin=None, host=None, timeout=10):
         parts = urlparse(url)
@@ -75,7 +75,7 @@ class WebSocket:
         return data
 
     def receive(self, timeout=None):
-        """The next message as (opcode, bytes); fragments joined."""
+        """The next message as (opcode, bytes), reassembled from its fragments."""
         self.socket.settimeout(timeout)
         opcode, data = 0, b""
         while True:
@@ -155,7 +155,7 @@ class Browser:
             deviceScaleFactor=1, mobile=False)
 
     def prefer(self, scheme):
-        """Makes the page see a system set to `light` or `dark`."""
+        """Emulates the system's colour scheme, `light` or `dark`."""
         self.call(
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -185,7 +185,7 @@ class Browser:
             time.sleep(0.05)
 
     def click(self, selector):
-        """A real mouse click in the middle of the element."""
+        """Clicks the centre of the element with a real mouse event."""
         place = self.run(
             "(() => { const e = document.querySelector(%s); if (!e) return null;"
             " const r = e.getBoundingClientRect();"
@@ -206,7 +206,7 @@ class Browser:
             file.write(base64.b64decode(data))
 
     def problems(self):
-        """What the page complained about: exceptions, refused resources, console errors."""
+        """The page's exceptions, refused resources and console errors."""
         self.run("1")
         found = []
         for event in self.events:

@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlparse
 
 from devtools import Browser, WebSocket
 
-# A tile is moving when its picture is not flat and differs from the one 300 ms before.
+# A tile is live if its frame is not uniform and differs from the one 300 ms before.
 LEAST_DEVIATION = 8
 LEAST_DIFFERENCE = 2
 
@@ -87,7 +87,7 @@ PATTERN = """
 }))()
 """
 
-# What to click and what the page shows once the node has done it.
+# The element to click, and the condition that holds once the node has acted.
 ACTIONS = {
     "join": ("#enter", "document.body.dataset.view === 'call'"),
     "start": ("#enter", "document.body.dataset.view === 'call'"),
@@ -116,13 +116,13 @@ def statistics(browser):
 
 
 def timed_statistics(browser):
-    """The counters and the time in seconds at which the page took them."""
+    """The counters, and the time in seconds at which the page sampled them."""
     found = browser.run("({all: window.__stats, at: window.__statsAt})")
     return {int(k): v for k, v in found["all"].items()}, found["at"] / 1000
 
 
 def check_tiles(browser, options, checks):
-    """As many live tiles as expected, each with a picture that moves."""
+    """Expects this number of tiles, all of them with moving video."""
     start = time.monotonic()
     try:
         browser.wait(
@@ -207,7 +207,7 @@ def status(host, port, path, method="GET", headers=None):
 
 
 def check_guard(url, checks):
-    """Only the page that the node handed out gets in."""
+    """Only the page that the node served is admitted."""
     parts = urlparse(url)
     host, port = parts.hostname, parts.port
     token = parse_qs(parts.query)["t"][0]
@@ -255,7 +255,7 @@ def check_guard(url, checks):
 
 
 def open_slow_client(url):
-    """A second page that never reads what it is sent."""
+    """A second page that never reads from its connection."""
     parts = urlparse(url)
     slow = WebSocket(
         f"ws://{parts.netloc}/ws?{parts.query}", origin=f"http://{parts.netloc}")

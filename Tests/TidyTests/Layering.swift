@@ -1,4 +1,4 @@
-/// Who may import whom, as `docs/ARCHITECTURE.md` draws it.
+/// The permitted imports between targets, as drawn in `docs/ARCHITECTURE.md`.
 enum Layering {
   /// Value types without I/O: the same code under the node, the simulator, tests and fuzzers.
   static let pure: [String: [String]] = [

@@ -6,7 +6,7 @@ import Testing
     ".ci", ".git", ".gitignore", ".swift-format", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
     "Makefile", "Package.swift", "README.md", "Sources", "Tests", "docs",
   ]
-  // What building leaves there is ignored by git.
+  // Build products, which git ignores.
   let ignored = ["Package.resolved", ".swiftpm", "__pycache__", ".DS_Store"]
   let strays = Tree.names(in: "").filter {
     !allowed.contains($0) && !ignored.contains($0) && !$0.hasPrefix(".build")

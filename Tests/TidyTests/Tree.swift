@@ -11,7 +11,7 @@ struct TextFile: Sendable {
   /// The target that a path under Sources or Tests belongs to.
   var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
 
-  /// What comes after the last dot of the name; empty when there is none.
+  /// The file name's extension without the dot; empty if there is none.
   var kind: String {
     let name = path.split(separator: "/").last ?? ""
     return name.contains(".") ? String(name.split(separator: ".").last ?? "") : ""

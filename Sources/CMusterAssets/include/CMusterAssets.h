@@ -4,18 +4,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// One file of the call page, compiled in.
+/// A file of the call page, embedded in the executable.
 typedef struct {
-  /// As a browser asks for it, beginning with a slash.
+  /// The URL path, with its leading slash.
   const char *path;
+  /// The value of Content-Type.
   const char *media_type;
   const uint8_t *bytes;
   size_t size;
 } muster_asset;
 
+/// The number of assets.
 size_t muster_asset_count(void);
 
-/// The asset at `index`, or one whose path is null beyond the last.
+/// The asset at `index`; beyond the last, one whose path is null.
 muster_asset muster_asset_at(size_t index);
 
 #endif

@@ -15,7 +15,8 @@ function showChat({ self, members, messages }) {
   $('no-messages').hidden = messages.length > 0;
   const receivers = [['', 'Everyone'], ...members.map(({ id, name }) => [id, `Only ${name}`])];
   const chosen = $('to').value;
-  // Who has just gone gets it later; never everyone in its place.
+  // A receiver that has just left stays selected and gets the message later; falling back to
+  // "Everyone" would disclose it.
   if (!receivers.some(([id]) => id === chosen)) {
     receivers.push([chosen, $('to').selectedOptions[0].text]);
   }

@@ -1,12 +1,14 @@
-// A V4L2 camera: the ioctls, whose request numbers and formats Swift cannot import.
+// A V4L2 camera: ioctls, whose request numbers and pixel formats Swift cannot import.
 // Functions return 0 (or a descriptor, count or index) on success and -errno on failure.
 #pragma once
 #include <stdint.h>
 
+/// Buffers shared with the driver, at most.
 #define MUSTER_CAMERA_BUFFERS 4
 
-/// One way a camera can deliver pictures. `numerator / denominator` is the time per frame.
+/// A capture mode. `numerator / denominator` is the frame interval in seconds.
 typedef struct {
+  /// V4L2_PIX_FMT_*.
   uint32_t fourcc;
   uint32_t width;
   uint32_t height;
@@ -14,41 +16,46 @@ typedef struct {
   uint32_t denominator;
 } muster_camera_mode;
 
-/// What was agreed with the driver, and the buffers shared with it.
+/// A streaming camera: the mode granted by the driver, and the mapped buffers.
 typedef struct {
   int fd;
   muster_camera_mode mode;
+  /// Bytes from one row of the first plane to the next.
   uint32_t stride;
+  /// Bytes of an uncompressed frame, or the most of a compressed one.
   uint32_t image_bytes;
+  /// Luma uses 0..255 rather than 16..235.
   int is_full_range;
   uint32_t buffer_count;
   void *buffers[MUSTER_CAMERA_BUFFERS];
   uint32_t lengths[MUSTER_CAMERA_BUFFERS];
 } muster_camera;
 
-/// One filled buffer; give it back with `muster_camera_requeue`.
+/// A filled buffer, to be returned with `muster_camera_requeue`.
 typedef struct {
   uint32_t index;
   const void *data;
   uint32_t length;
-  /// The driver's CLOCK_MONOTONIC time in nanoseconds, or 0 when it keeps no such time.
+  /// The driver's timestamp on CLOCK_MONOTONIC in nanoseconds; 0 if it uses another clock.
   int64_t monotonic_nanoseconds;
-  /// The driver says that the picture is damaged.
+  /// The driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   int is_damaged;
 } muster_camera_frame;
 
-/// Opens a capture device that can stream; -ENODEV when it is something else.
+/// Opens a video capture device that supports streaming; -ENODEV for other devices.
 int muster_camera_open(const char *path);
-/// The name the driver gives the device, as a C string.
+/// Copies the driver's name for the device, with a terminating zero.
 int muster_camera_name(int fd, char *name, int capacity);
-/// Every discrete size and rate the driver lists; ranges are sampled at the usual sizes.
+/// Lists the discrete sizes and rates; ranges are sampled at the usual sizes. Returns the count.
 int muster_camera_modes(int fd, muster_camera_mode *modes, int capacity);
-/// Asks for `wanted`; `camera->mode` is what the driver granted. Takes over `fd`.
+/// Starts streaming, as close to `wanted` as the driver permits: see `camera->mode`. Owns `fd` from
+/// then on.
 int muster_camera_start(int fd, muster_camera_mode wanted, muster_camera *camera);
-/// The next filled buffer, waiting at most `timeout_ms`; -EAGAIN when there is none by then,
-/// -ECANCELED when `wake_fd` became readable first.
+/// Waits at most `timeout_ms` for the next filled buffer; -EAGAIN on a timeout, -ECANCELED when
+/// `wake_fd` became readable first.
 int muster_camera_dequeue(muster_camera *camera, int wake_fd, int timeout_ms,
                           muster_camera_frame *frame);
+/// Returns a buffer to the driver.
 int muster_camera_requeue(muster_camera *camera, uint32_t index);
-/// Stops, unmaps and closes.
+/// Stops streaming, unmaps the buffers and closes the device.
 void muster_camera_close(muster_camera *camera);

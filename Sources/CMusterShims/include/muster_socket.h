@@ -1,4 +1,4 @@
-// UDP sockets as the network shell needs them: IP_PKTINFO, multicast membership, interfaces.
+// UDP sockets for the network shell: IP_PKTINFO, multicast membership, interfaces.
 // Every function returns 0 (or a descriptor or count) on success and -errno on failure.
 #pragma once
 #include <stdint.h>
@@ -8,47 +8,50 @@
 #define MUSTER_INTERFACE_MULTICAST 4u
 #define MUSTER_INTERFACE_BROADCAST 8u
 
-/// One address of one interface.
+/// One address of a network interface.
 typedef struct {
   char name[16];
   uint32_t index;
+  /// MUSTER_INTERFACE_*.
   uint32_t flags;
   /// AF_INET or AF_INET6.
   int32_t family;
   /// 4 or 16 bytes in network order.
   uint8_t address[16];
-  /// IPv4 only, when `flags` has MUSTER_INTERFACE_BROADCAST.
+  /// IPv4 only, if `flags` has MUSTER_INTERFACE_BROADCAST; network order.
   uint8_t broadcast[4];
   uint32_t prefix_length;
+  /// In bytes.
   uint32_t mtu;
-  /// Of the address (IPv6): still usable, but not for anything new.
+  /// IPv6: the address is deprecated, not to be used for new communication (RFC 4862).
   uint8_t is_deprecated;
-  /// Of the address (IPv6): a privacy address, replaced from time to time.
+  /// IPv6: the address is a temporary one (RFC 8981).
   uint8_t is_temporary;
-  /// Of the address (IPv6): not yet checked for duplicates, or found to be one.
+  /// IPv6: duplicate address detection has not finished, or has failed (RFC 4862).
   uint8_t is_tentative;
 } muster_interface;
 
-/// A bound, non-blocking, close-on-exec UDP socket that may broadcast, with buffers as near to
-/// `buffer_bytes` as permitted (0: leave them). Datagrams bear don't-fragment and are never held
-/// back by the kernel's idea of the path MTU.
+/// Opens and binds a non-blocking, close-on-exec UDP socket with broadcast permission and buffers
+/// as close to `buffer_bytes` as the system permits (0: the default). Datagrams have don't-fragment
+/// set and are sent regardless of the path MTU that the kernel has cached.
 int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int reuse, int v6only,
                     int buffer_bytes);
 
-/// Joins a multicast group on one interface. Being a member already is success.
+/// Joins a multicast group on one interface; already being a member is success.
 int muster_join_group(int fd, int family, const void *group_addr_bytes, unsigned interface_index);
 
-/// Sends out of `interface_index` (0: as routed) with the given source address (null: the kernel's
-/// choice). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order. With `segment_bytes` above 0
-/// the kernel cuts `data` into datagrams of that size, the last one shorter (UDP_SEGMENT, udp(7)); at
-/// most 64 of them. Returns 0 or a negative errno.
+/// Sends on interface `interface_index` (0: by routing) with the given source address (null: chosen
+/// by the kernel). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order. With
+/// `segment_bytes` above 0 the kernel splits `data` into datagrams of that size, the last one
+/// shorter (UDP_SEGMENT, udp(7)); at most 64 of them.
 int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned short port,
                     unsigned interface_index, const void *source_addr_bytes_or_null,
                     const void *data, unsigned length, unsigned short segment_bytes);
 
-/// A socket that becomes readable when interfaces, addresses or routes change (rtnetlink(7));
-/// negative errno where there is none to be had.
+/// Opens a socket that becomes readable when interfaces, addresses or routes change (rtnetlink(7));
+/// returns -errno where netlink is not available.
 int muster_network_changes_open(void);
 
-/// Fills `out` with the addresses of interfaces that are up, ordered as the kernel lists them.
+/// Fills `out` with the addresses of interfaces that are up, in the kernel's order; returns the
+/// count.
 int muster_list_interfaces(muster_interface *out, int capacity);

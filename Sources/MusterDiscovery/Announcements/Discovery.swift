@@ -59,7 +59,7 @@ public struct Discovery: Sendable {
   private(set) var linked: [Address] = []
   private(set) var linkedPeers: [SessionLinkID] = []
 
-  /// What discovery did and rejected, since the start.
+  /// Counts of actions and rejected datagrams since the start.
   public internal(set) var counters = DiscoveryCounters()
 
   /// A node in no channel; `bootID` is random, `seed` is for the jitter of the schedules.

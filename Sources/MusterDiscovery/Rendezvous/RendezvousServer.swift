@@ -56,7 +56,7 @@ public struct RendezvousServer: Sendable {
   private var budgets = PeerTable<Source, Budget>()
   private var commonBudget = TokenBucket(capacity: 2000, perSecond: 2000)
   private var sweepAt: Instant?
-  /// What was received and rejected, since the start.
+  /// Counts of received and rejected datagrams since the start.
   public private(set) var counters = RendezvousCounters()
 
   /// An empty rendezvous with a cookie secret from `entropy`.
@@ -306,7 +306,7 @@ struct Source: Comparable, Sendable {
   }
 }
 
-/// Counts what a rendezvous received and rejected.
+/// Counts the datagrams that a rendezvous received, by outcome.
 public struct RendezvousCounters: Equatable, Sendable {
   /// Hellos answered with a cookie.
   public var hellos: UInt64 = 0

@@ -1,10 +1,10 @@
 import MusterBase
 
-/// The first MACs of initiations that were taken up, so that a replay is known by a look-up.
+/// The first MACs of answered initiations, which detect a replay by a look-up.
 ///
-/// A MAC differs with every initiation, even of one peer, since its ephemeral key does.
+/// Every initiation has a different MAC, because its ephemeral key differs.
 struct AnsweredInitiations: Sendable {
-  /// Those of the last minutes; an older replay still fails at its counter, after Diffie-Hellman.
+  /// Those of the last minutes. An older replay still fails at its counter, after a Diffie-Hellman.
   static let limit = 1024
 
   private var recent = RingBuffer<[UInt8]>(capacity: limit)

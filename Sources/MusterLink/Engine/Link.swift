@@ -1,42 +1,43 @@
 import MusterBase
 import MusterCrypto
 
-/// One link's state: its sessions, its path and the handshake under way.
+/// The state of one link: its sessions, its route and the handshake in progress.
 struct Link: Sendable {
   let id: SessionLinkID
-  /// The peer's static key.
+  /// The peer's static X25519 key.
   let peerKey: Bytes32
-  /// Where datagrams go. The path table counts this: only `LinkEngine.lead` changes it.
+  /// The route of outgoing datagrams. The path table counts its use: only `LinkEngine.lead` changes
+  /// it.
   private(set) var route: Route
-  /// Which run of the peer the link stands with; nil before the first session.
+  /// The run of the peer that the link belongs to; nil before the first session.
   var bootID: UInt64?
 
-  /// The session that seals.
+  /// The session that outgoing datagrams are sealed under.
   var current: Session?
-  /// The one before, for datagrams still on their way.
+  /// The previous session, for datagrams still in flight.
   var previous: Session?
-  /// Answered initiations that the initiator has not used yet, oldest first: at most
-  /// `Limits.sessionsPerLink`, for an initiator that repeats itself before the answer arrives.
+  /// Answered initiations that the initiator has not confirmed, oldest first, at most
+  /// `Limits.sessionsPerLink`: an initiator may repeat its initiation before the answer arrives.
   var unconfirmed: [Session] = []
 
-  /// This node's own handshake, while it is unanswered.
+  /// This node's unanswered handshake.
   var pending: PendingHandshake?
-  /// While the peer may not know that the current session stands.
+  /// Set until the peer is known to have the current session.
   var confirmation: Repeated?
-  /// Challenges that are not answered yet, oldest first, one for each address.
+  /// Unanswered path challenges, oldest first, at most one per route.
   private(set) var probes: [Probe] = []
-  /// Challenges that others bring about.
+  /// Bounds the challenges that received datagrams can cause.
   var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
-  /// The path in use against another one that was found.
+  /// A comparison of the path in use with another one.
   var comparison: PathComparison?
 
-  /// Answers to challenges from elsewhere than the link's address.
+  /// Bounds the answers to challenges that arrive over another route than the link's.
   var pathAnswers = TokenBucket(capacity: 4, perSecond: 2)
 
-  /// When anything authentic last came, over whichever path.
+  /// When the last authentic datagram arrived, over any path.
   var lastHeard: Instant
-  /// Of this link alone, whose session ends when its peer hears nothing under it: what other links
-  /// send over the same path keeps a NAT's mapping, but no session.
+  /// When this link last sent. Kept per link, because a session needs keepalives of its own: the
+  /// traffic of other links over the same path keeps the NAT binding alive, but not the session.
   var lastSent: Instant
   var keepaliveInterval: Duration
 
@@ -54,17 +55,17 @@ struct Link: Sendable {
 
   mutating func lead(over route: Route) { self.route = route }
 
-  /// A challenge sent, mostly over a new route.
+  /// A path challenge that was sent, usually over a new route.
   struct Probe: Sendable {
     let route: Route
     let token: UInt64
     let sentAt: Instant
   }
 
-  /// An old and a new address, and one more way through somebody.
+  /// An old and a new address, and one relayed route.
   private static let probeLimit = 3
 
-  /// When a challenge that is not answered yet was last sent.
+  /// When the latest unanswered challenge was sent.
   var probedAt: Instant? { probes.last?.sentAt }
 
   mutating func begin(_ probe: Probe) {
@@ -77,8 +78,8 @@ struct Link: Sendable {
     probes.append(probe)
   }
 
-  /// The challenge that an answer is to. A direct answer ends all of them; one that came through
-  /// somebody leaves those that may bring a better one.
+  /// Removes and returns the challenge that a response matches. A response over a direct route ends
+  /// all challenges; one over a relay leaves those over direct routes, which are better.
   mutating func takeProbe(_ token: UInt64, from source: Route) -> Probe? {
     guard let probe = probes.first(where: { $0.token == token && $0.route == source }) else {
       return nil
@@ -89,7 +90,7 @@ struct Link: Sendable {
 
   mutating func endProbes() { probes = [] }
 
-  /// Something that is done again and again, after ever longer times.
+  /// Exponential backoff.
   struct Repeated: Sendable {
     var nextAt: Instant
     var delay: Duration
@@ -100,7 +101,7 @@ struct Link: Sendable {
   /// Whether nothing is left that could become a session.
   var isIdle: Bool { !isEstablished && pending == nil && unconfirmed.isEmpty }
 
-  /// Whether a session of this index is in use or being confirmed.
+  /// The session with this local index, if any.
   func slot(of index: UInt32) -> Slot? {
     if current?.localIndex == index { return .current }
     if previous?.localIndex == index { return .previous }
@@ -112,10 +113,11 @@ struct Link: Sendable {
     case unconfirmed(Int)
   }
 
-  /// What became of a data datagram.
+  /// The result of opening a transport packet.
   enum Opened {
     case unknown, expired, forged, replayed
-    /// `isElsewhere`: it is the newest of the session in use and came from a new address.
+    /// `isElsewhere`: it has the highest counter of the current session and came over another
+    /// route.
     case payload([UInt8], Slot, isElsewhere: Bool)
   }
 
@@ -140,13 +142,14 @@ struct Link: Sendable {
     case .payload(let payload, let isNewest):
       lastHeard = now
       if slot == .current { confirmation = nil }
-      // An old datagram that comes late by another way says nothing of the path (RFC 9000 9.3).
+      // A reordered old datagram does not show that the peer has moved (RFC 9000 section 9.3).
       let isElsewhere = isNewest && slot != .previous && source != route
       return .payload(payload, slot, isElsewhere: isElsewhere)
     }
   }
 
-  /// Seals under the session in use, for the path in use or another route; nil when there is none or its time is over.
+  /// Seals under the current session, for the link's route or another one; nil without a session,
+  /// or if it has expired.
   mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, over other: Route?, at now: Instant,
     lifetime: Duration
@@ -157,21 +160,21 @@ struct Link: Sendable {
       datagram: sealed.datagram, route: other ?? route, packetNumber: sealed.packetNumber)
   }
 
-  /// Every index that leads to this link.
+  /// All local indices of this link.
   var indices: [UInt32] {
     [current, previous].compactMap { $0?.localIndex } + unconfirmed.map(\.localIndex)
       + (pending?.attempts.map(\.localIndex) ?? [])
   }
 
-  /// When a peer that is not heard is next asked to answer.
+  /// When a silent peer is next challenged.
   func silenceProbeAt(_ configuration: LinkEngine.Configuration) -> Instant {
     let first = lastHeard + configuration.silenceProbeAfter
-    // Whatever other ways are tried meanwhile: the one in use may be whole again.
+    // The route in use is challenged regardless of others: it may have recovered.
     let last = probes.first { $0.route == route }?.sentAt
     return last.map { max(first, $0 + configuration.silenceProbeInterval) } ?? first
   }
 
-  /// When `tick` next has something to do for this link.
+  /// When `tick` next has work for this link.
   func deadline(_ configuration: LinkEngine.Configuration) -> Instant? {
     var result = soonest(
       pending?.nextAt, pending.map { $0.startedAt + configuration.handshakeGiveUp })
@@ -190,12 +193,13 @@ struct Link: Sendable {
   }
 }
 
-/// Initiations sent to one run of a peer and not answered yet.
+/// Unanswered initiations to one run of a peer.
 struct PendingHandshake: Sendable {
-  /// Initiations whose answers are still accepted: with the doubling waits these cover a round trip
-  /// of more than a second.
+  /// Initiations whose responses are still accepted: with the doubling intervals they cover a round
+  /// trip of more than a second.
   static let attemptLimit = 3
-  /// A cookie that brings no answer after so many uses may be for another address: ask anew.
+  /// A cookie that brings no response after this many uses may be bound to another address: ask
+  /// anew.
   static let cookieUses = 2
 
   let bootID: UInt64
@@ -210,13 +214,13 @@ struct PendingHandshake: Sendable {
     let localIndex: UInt32
     let handshake: HandshakeState
     let mac1: [UInt8]
-    /// Whether it bore a cookie: another one then waits for the next attempt in time.
+    /// Whether it carried a cookie; a second cookie reply then waits for the next regular attempt.
     let hadCookie: Bool
-    /// One answer with a cookie is taken: a replay of it asks for nothing.
+    /// Only one cookie reply per attempt is accepted, so that replaying it has no effect.
     var hasCookieReply = false
   }
 
-  /// The cookie for the next initiation, if there is one to use.
+  /// The cookie for the next initiation; nil if there is none, or it is used up.
   mutating func takeCookie(at now: Instant, lifetime: Duration) -> [UInt8]? {
     guard let held = cookie else { return nil }
     let isFresh = now - held.receivedAt < lifetime && held.usesLeft > 0
@@ -225,16 +229,16 @@ struct PendingHandshake: Sendable {
   }
 }
 
-/// The initiations that one peer has had accepted: none is accepted again.
+/// The highest initiation counter of each run of a peer: lower ones are replays.
 struct HandshakeMemory: Sendable {
-  /// Runs of one peer that are told apart. Who has restarted more often within one run of this node
-  /// could have its oldest initiations replayed, for an answer that is of no use to anyone.
+  /// Runs of one peer that are tracked. For a peer that restarted more often, the oldest
+  /// initiations could be replayed, but the responses would be of no use to anyone.
   static let bootLimit = 32
 
   private var marks: [(bootID: UInt64, highest: UInt64)] = []
   private(set) var touchedAt = Instant.zero
 
-  /// False when the counter is not above all before it.
+  /// False unless the counter is above all earlier ones of the boot.
   mutating func accept(bootID: UInt64, counter: UInt64, at now: Instant) -> Bool {
     if let position = marks.firstIndex(where: { $0.bootID == bootID }) {
       guard counter > marks[position].highest else { return false }

@@ -1,110 +1,127 @@
 import MusterBase
 
 extension LinkEngine {
-  /// The times and rates of links. The defaults are the protocol's; others are for tests.
+  /// Timers and rates of links. The defaults are the protocol's; others are for tests.
   ///
-  /// WireGuard's where it has them (`device/constants.go`).
+  /// WireGuard's values where it defines them (whitepaper section 6.1).
   public struct Configuration: Sendable, Equatable {
-    /// The initiator of a session begins the next one after this.
+    /// The initiator of a session starts the next handshake after this time.
     public var rekeyAfter: Duration = .seconds(120)
-    /// The responder does so if the initiator has not: after a crossed handshake each side may
-    /// believe that it is the responder.
+    /// The responder does so if the initiator has not: after crossed handshakes both sides may
+    /// believe that they are the responder.
     public var rekeyAsResponderAfter: Duration = .seconds(150)
-    /// A session neither seals nor opens any more.
+    /// A session is no longer used after this time, in either direction.
     public var rejectAfter: Duration = .seconds(180)
-    /// Until an unanswered initiation is followed by another; doubles up to `handshakeRetryLimit`.
-    /// WireGuard waits 5 s from the start, which a caller at a door does not.
+    /// The first retry of an unanswered initiation; the interval doubles up to
+    /// `handshakeRetryLimit`. WireGuard starts at 5 s, too long for somebody who joins a call.
     public var handshakeRetry: Duration = .milliseconds(250)
+    /// The longest retry interval.
     public var handshakeRetryLimit: Duration = .seconds(5)
-    /// Part of the waiting time by which it varies, so that many nodes do not speak at once.
+    /// Relative jitter of retry intervals, which spreads nodes that start together.
     public var handshakeJitter = 0.1
+    /// An unanswered handshake ends after this time.
     public var handshakeGiveUp: Duration = .seconds(90)
-    /// A responder forgets a session that the initiator has not used by then.
+    /// A responder discards a session that the initiator has not confirmed by then.
     public var confirmWithin: Duration = .seconds(30)
-    /// Of two that open at once, the smaller id answers nothing for so long: its own initiation
-    /// will be answered, unless that way is blocked.
+    /// On crossed handshakes, the node with the smaller id ignores the peer's initiation for this
+    /// time, because the peer will answer its own, unless that direction is blocked.
     public var tieBreakPatience: Duration = .seconds(1)
-    /// Something is sent at least this often, give or take `keepaliveJitter` of it.
+    /// The longest silence before a keepalive, with jitter of `keepaliveJitter`.
     public var keepalive: Duration = .seconds(15)
+    /// Relative jitter of the keepalive interval.
     public var keepaliveJitter = 0.2
-    /// A link on which nothing has been heard asks the peer again and again to answer. Members ping
-    /// each other more often than this, so that it tells of a bad or broken way, and finds the
-    /// moment when it is whole again.
+    /// A peer that has been silent for this time is challenged. Members ping each other more often
+    /// than this, so silence indicates a bad or broken path; the challenges detect its recovery.
     public var silenceProbeAfter: Duration = .seconds(5)
+    /// The interval of those challenges.
     public var silenceProbeInterval: Duration = .seconds(2)
-    /// A link on which nothing has been heard is closed.
+    /// A link without any received datagram for this time is closed.
     public var silenceLimit: Duration = .seconds(45)
-    /// Initiations without a cookie that are worked on; more are answered with a cookie.
+    /// Initiations without a cookie that are processed per second; beyond, they are answered with a
+    /// cookie.
     public var handshakesPerSecondBeforeCookies = 50.0
-    /// Initiations with a valid cookie that are worked on: about a tenth of a core.
+    /// Initiations with a valid cookie that are processed per second: about a tenth of a core.
     public var handshakesPerSecondWithCookies = 200.0
+    /// How long a cookie is valid.
     public var cookieLifetime: Duration = .seconds(120)
-    /// A challenge without an answer for so long may be for a session that the peer has lost.
+    /// A challenge unanswered for this time may belong to a session that the peer has lost.
     public var challengeInterval: Duration = .seconds(1)
-    /// A link heard within this time is not looked for elsewhere when discovery names an address.
+    /// A link with traffic within this time is not probed when discovery reports another address.
     public var quietBeforeProbe: Duration = .seconds(3)
-    /// A peer heard within this time directly is not followed to a way through a neighbour.
+    /// A link with direct traffic within this time does not follow its peer to a relayed path.
     public var quietBeforeRelayed: Duration = .milliseconds(100)
-    /// No answer to a challenge says more than this of how long a path is.
+    /// Round trips measured by challenges are clamped to this.
     public var longestRoundTrip: Duration = .seconds(1)
-    /// Two ways to a peer are compared no more often than this.
+    /// The least interval between two comparisons of paths to one peer.
     public var comparisonInterval: Duration = .seconds(5)
 
+    /// The protocol's values.
     public init() {}
   }
 }
 
-/// Why a link ended.
+/// Why a link was closed.
 public enum LinkCloseReason: String, Sendable {
-  /// The peer ended it.
+  /// The peer closed it.
   case left
-  /// Nothing was heard for too long, or no new session could be made.
+  /// No datagram for too long, or no new session could be made.
   case timedOut
-  /// The peer has started anew.
+  /// The peer has restarted.
   case replaced
-  /// This node ended it.
+  /// This node closed it.
   case local
 }
 
-/// How often what went wrong, and what was done about it.
+/// Counts datagrams that were rejected, one counter per reason, and messages sent.
 public struct LinkCounters: Sendable, Equatable {
-  /// No kind of datagram of the link, or the wrong length for its kind.
+  /// Datagrams of unknown kind or wrong length.
   public var malformed: UInt64 = 0
-  /// Handshake messages whose first MAC is of no open channel.
+  /// Handshake messages whose first MAC matches no open channel key.
   public var wrongMAC: UInt64 = 0
-  /// Second MACs that are not zero and of no cookie of ours.
+  /// Handshake messages whose second MAC is neither zero nor made with a cookie of this node.
   public var wrongCookie: UInt64 = 0
   /// Handshake messages that do not decrypt, or whose author does not own the static key.
   public var unverifiable: UInt64 = 0
-  /// Initiations meant for an earlier run of this node, responses from another run of the peer.
+  /// Initiations for an earlier run of this node, and responses from another run of the peer.
   public var wrongBoot: UInt64 = 0
+  /// Initiations that were answered before.
   public var replayedInitiations: UInt64 = 0
-  /// Initiations left unanswered because this node's own goes first.
+  /// Initiations ignored because this node's own takes precedence.
   public var tieBreaks: UInt64 = 0
-  /// Initiations with a cookie beyond the rate that is worked on.
+  /// Initiations with a valid cookie beyond the rate limit.
   public var flooded: UInt64 = 0
-  /// No room for one more link or channel.
+  /// Links and channels refused for lack of space.
   public var refused: UInt64 = 0
-  /// Data, responses and cookies for an index that nobody has.
+  /// Transport packets, responses and cookie replies with an unknown index.
   public var unknownIndex: UInt64 = 0
-  /// Data that do not decrypt.
+  /// Transport packets that do not decrypt.
   public var forged: UInt64 = 0
+  /// Transport packets with a counter received before.
   public var replayedData: UInt64 = 0
-  /// Data under a session past its time.
+  /// Transport packets of an expired session.
   public var expired: UInt64 = 0
-  /// Authentic payloads of no known kind or form.
+  /// Authentic payloads of unknown kind or malformed.
   public var unknownPayloads: UInt64 = 0
-  /// Path responses that nobody asked for.
+  /// Path responses without a matching challenge.
   public var strayPathResponses: UInt64 = 0
+  /// Handshakes that were never answered.
   public var handshakesGivenUp: UInt64 = 0
 
+  /// Initiations sent.
   public var initiationsSent: UInt64 = 0
+  /// Responses sent.
   public var responsesSent: UInt64 = 0
+  /// Cookie replies sent.
   public var cookiesSent: UInt64 = 0
+  /// Cookie replies accepted.
   public var cookiesReceived: UInt64 = 0
+  /// Path challenges sent.
   public var challengesSent: UInt64 = 0
+  /// Keepalives sent.
   public var keepalivesSent: UInt64 = 0
+  /// Sessions established.
   public var sessionsMade: UInt64 = 0
 
+  /// All zero.
   public init() {}
 }

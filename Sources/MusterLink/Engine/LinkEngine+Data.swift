@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Data datagrams.
+/// Transport packets.
 extension LinkEngine {
   mutating func receiveData(
     _ datagram: [UInt8], from source: Route, at now: Instant
@@ -17,7 +17,7 @@ extension LinkEngine {
       counters.unknownIndex += 1
       return []
     }
-    // One change in place: reading the link out of its table would copy it.
+    // In place: reading the link out of its table would copy it.
     let opened = links[at: position].open(
       datagram, header, from: source, at: now, lifetime: configuration.rejectAfter)
     switch opened {
@@ -36,7 +36,7 @@ extension LinkEngine {
     return []
   }
 
-  /// An authentic and new payload, and how it came.
+  /// A new authentic payload, with its session and route.
   private struct Arrival {
     let payload: [UInt8]
     let slot: Link.Slot
@@ -44,7 +44,7 @@ extension LinkEngine {
     let packetNumber: UInt64
   }
 
-  /// Confirmation, content, path, in this order.
+  /// Handles confirmation, content and path, in this order.
   private mutating func accept(
     _ arrival: Arrival, _ position: Int, from source: Route, at now: Instant
   ) -> [Output] {
@@ -60,15 +60,16 @@ extension LinkEngine {
     case .path: outputs += handlePath(payload, position, arrival.slot, from: source, at: now)
     case nil: counters.unknownPayloads += 1
     }
-    // A challenge or its answer is not yet a peer that has moved (RFC 9000 9.1), but a peer that
-    // sends through a relay has a reason. The payload may have closed the link or moved its path.
+    // A challenge or a response alone does not show that the peer has moved (RFC 9000 section 9.1:
+    // probing packets), except through a relay, which a peer uses for a reason. The payload may
+    // have closed the link or changed its route.
     guard arrival.isElsewhere, !source.isDirect || PayloadKind(of: payload) != .path,
       links.index(of: id) == position, links[at: position].route != source
     else { return outputs }
     return outputs + follow(position, to: source, at: now)
   }
 
-  /// The initiator has used the session that it was given: it counts from now on.
+  /// The initiator has confirmed a session, which becomes the current one.
   private mutating func confirm(_ number: Int, _ position: Int, at now: Instant) -> [Output] {
     let session = links[at: position].unconfirmed[number]
     for older in links[at: position].unconfirmed[..<number] { forget(older) }

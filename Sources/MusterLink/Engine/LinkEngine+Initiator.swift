@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The side that opens a session.
+/// The initiator's side of the handshake.
 extension LinkEngine {
   mutating func startHandshake(
     _ position: Int, bootID: UInt64, route: Route, at now: Instant
@@ -14,7 +14,8 @@ extension LinkEngine {
     return initiate(position, at: now)
   }
 
-  /// Sends one more initiation; each is made afresh, since a repeated one would be a replay.
+  /// Sends an initiation; each is a new message, since a repeated one would be rejected as a
+  /// replay.
   mutating func initiate(_ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     let peerKey = links[at: position].peerKey
@@ -34,7 +35,7 @@ extension LinkEngine {
     let noise = handshake.write(
       payload.encoded(), ephemeral: X25519.KeyPair(generating: &entropy))
     guard let noise else {
-      // The peer's key gives no secret: it never will.
+      // The Diffie-Hellman with the peer's key fails, and will always fail.
       counters.unverifiable += 1
       return giveUp(position, at: now)
     }
@@ -71,7 +72,7 @@ extension LinkEngine {
       counters.wrongMAC += 1
       return []
     }
-    // Nobody asks an initiator for a cookie's MAC; without this check its bytes could be altered.
+    // A response carries no cookie MAC; without this check its bytes could be altered in transit.
     guard !message.macs.hasMAC2 else {
       counters.wrongCookie += 1
       return []
@@ -91,7 +92,7 @@ extension LinkEngine {
       keys: handshake.split(), localIndex: message.receiverIndex,
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
       route: pending.route, createdAt: now)
-    // The index stays in use: it now leads to the session.
+    // The index stays in use: it now belongs to the session.
     links[at: position].pending?.attempts.remove(at: attempt)
     return install(session, position, at: now)
   }
@@ -116,12 +117,12 @@ extension LinkEngine {
     counters.cookiesReceived += 1
     links[at: position].pending?.attempts[number].hasCookieReply = true
     links[at: position].pending?.cookie = (cookie, PendingHandshake.cookieUses, now)
-    // An answer to a cookie with yet another one gets no new attempt before its time.
+    // A cookie reply to an attempt that carried a cookie triggers no extra attempt.
     guard !attempt.hadCookie else { return [] }
     return initiate(position, at: now)
   }
 
-  /// Ends a handshake that led nowhere, and the link with it, unless the peer may still open it.
+  /// Ends a handshake that was not answered; also the link, unless the peer may still establish it.
   mutating func giveUp(_ position: Int, at now: Instant) -> [Output] {
     counters.handshakesGivenUp += 1
     let id = links[at: position].id
@@ -132,7 +133,7 @@ extension LinkEngine {
 
   func openKey(_ id: KeyID) -> OpenKey? { openKeys.index(of: id).map { openKeys[at: $0] } }
 
-  /// The link and the number of the initiation that an index was chosen for.
+  /// The link and the attempt that an index was allocated for.
   private func attempt(_ index: UInt32) -> (Int, Int)? {
     guard let id = indices[index], let position = links.index(of: id),
       let number = links[at: position].pending?.attempts.firstIndex(where: {

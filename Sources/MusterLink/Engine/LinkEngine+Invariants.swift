@@ -1,8 +1,8 @@
 import MusterBase
 
 extension LinkEngine {
-  /// What contradicts itself in the engine's tables, in words; empty when nothing does. For tests and
-  /// the simulator: it walks over every table.
+  /// Contradictions between the engine's tables, described; empty if there are none. For tests and
+  /// the simulator: it walks all tables.
   package func checkInvariants() -> [String] {
     var found: [String] = []
     for (index, id) in indices {

@@ -2,10 +2,10 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The table of links and of the indices that lead to them.
+/// The tables of links and of local indices.
 extension LinkEngine {
-  /// Where the link is in the table, made if need be; nil when there is no room or the peer's key
-  /// is not a usable point.
+  /// The table index of a link, which is created if necessary; nil if there is no space or the
+  /// peer's key is not a usable curve point.
   mutating func index(of id: SessionLinkID, route: Route, at now: Instant) -> Int? {
     if let position = links.index(of: id) { return position }
     guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.key, at: now) else {
@@ -19,11 +19,12 @@ extension LinkEngine {
     return links.index(of: id)
   }
 
-  /// Links of one channel that only the other side has asked for, and links of it in all.
+  /// Half-open links per channel key (initiated by the peer, unconfirmed).
   static let halfOpenPerKey = 32
+  /// Links per channel key.
   public static let linksPerKey = 96
 
-  /// Links that nobody has confirmed crowd out each other, and no other channel's.
+  /// Half-open links evict each other, never established ones or those of other channels.
   private mutating func makeRoom(in key: KeyID, at now: Instant) -> Bool {
     var total = 0
     var halfOpen: [(id: SessionLinkID, at: Instant)] = []
@@ -36,13 +37,14 @@ extension LinkEngine {
     if halfOpen.count >= Self.halfOpenPerKey || links.count >= Limits.links,
       let oldest = halfOpen.min(by: { $0.at < $1.at })
     {
-      _ = remove(oldest.id, reason: .timedOut, at: now)  // never established: nobody is told
+      // Never established, so there is nothing to report.
+      _ = remove(oldest.id, reason: .timedOut, at: now)
       total -= 1
     }
     return links.count < Limits.links && total < Self.linksPerKey
   }
 
-  /// Forgets a link with its keys and indices.
+  /// Removes a link with its keys and indices.
   mutating func remove(
     _ id: SessionLinkID, reason: LinkCloseReason, at now: Instant
   ) -> [Output] {
@@ -54,7 +56,7 @@ extension LinkEngine {
     return wasEstablished ? [.closed(id, reason)] : []
   }
 
-  /// A receiver's index that nobody can guess and nobody uses.
+  /// An unused, unpredictable local index.
   mutating func newIndex(for id: SessionLinkID) -> UInt32 {
     while true {
       let index = entropy.u32()
@@ -74,12 +76,12 @@ extension LinkEngine {
     links[at: position].pending = nil
   }
 
-  /// Makes sure that `tick` is called in time for this link.
+  /// Moves the deadline forward if this link needs it.
   mutating func schedule(_ position: Int) {
     deadline = soonest(deadline, links[at: position].deadline(configuration))
   }
 
-  /// Puts a finished handshake's session to use: the former becomes the previous one.
+  /// Installs the session of a completed handshake; the current one becomes the previous one.
   mutating func install(_ session: Session, _ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     var outputs: [Output] = []
@@ -105,7 +107,7 @@ extension LinkEngine {
     } else {
       outputs += move(position, to: session.route, at: now)
     }
-    // A round trip took that route: as good as an answered challenge.
+    // The handshake made a round trip over this route, which validates it like a challenge.
     paths.change(links[at: position].path, at: now) { $0.validated(at: now) }
     outputs += sendKeepalive(position, at: now)
     if session.isInitiator {
@@ -116,7 +118,7 @@ extension LinkEngine {
     return outputs
   }
 
-  /// Seals a payload for the path in use, or for another route, and counts it there.
+  /// Seals a payload for the link's route or another one, and counts it on that path.
   mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, _ position: Int, over route: Route? = nil,
     at now: Instant
@@ -130,7 +132,7 @@ extension LinkEngine {
     return sealed
   }
 
-  /// Sends a payload of the link's own over the path in use, or over another route.
+  /// Sends a payload of the link itself over its route or another one.
   mutating func send(
     _ payload: [UInt8], _ position: Int, over route: Route? = nil, at now: Instant
   ) -> [Output] {
@@ -138,7 +140,7 @@ extension LinkEngine {
     return sealed.map { [.send($0.datagram, over: $0.route)] } ?? []
   }
 
-  /// The one place where a link's route changes, so that the path table counts it.
+  /// The only place where a link's route changes, so that the path table stays consistent.
   mutating func lead(_ position: Int, over route: Route, at now: Instant) {
     let former = links[at: position].path
     guard former.route != route else { return }

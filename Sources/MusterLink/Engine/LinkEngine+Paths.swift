@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Which path a link uses: a route is challenged before the link moves there (RFC 9000 section 9).
+/// Path selection: a route is validated before the link moves to it (RFC 9000 section 9).
 extension LinkEngine {
   mutating func handlePath(
     _ payload: [UInt8], _ position: Int, _ slot: Link.Slot, from source: Route, at now: Instant
@@ -13,14 +13,15 @@ extension LinkEngine {
     }
     switch message {
     case .challenge(let token):
-      // Back to where it came from: that is the path in question (RFC 9000 8.2.2).
+      // The response takes the route of the challenge, which is the one to validate (RFC 9000
+      // section 8.2.2).
       guard source.isUnicast,
         source == links[at: position].route || links[at: position].pathAnswers.take(at: now)
       else { return [] }
       return send(PathMessage.response(token).encoded(), position, over: source, at: now)
     case .response(let token): return finishChallenge(token, position, from: source, at: now)
     case .close:
-      // A late close under an earlier session does not end what was begun after it.
+      // A late close under the previous session does not affect the current one.
       return slot == .previous
         ? [] : remove(links[at: position].id, reason: .left, at: now)
     }
@@ -28,8 +29,8 @@ extension LinkEngine {
 
   // MARK: Moving
 
-  /// The newest datagram came over another path. An address is challenged first; a relay is a known
-  /// member, so that a link over which nothing is heard directly just follows.
+  /// The newest datagram came over another route. A new address is challenged first; a relay is an
+  /// authenticated member, so a link whose direct path is silent follows at once.
   mutating func follow(_ position: Int, to source: Route, at now: Instant) -> [Output] {
     guard !source.isDirect else { return inducedChallenge(position, source, at: now) }
     let link = links[at: position]
@@ -38,8 +39,8 @@ extension LinkEngine {
       if link.route.isDirect {
         now - liveness.lastAt >= configuration.quietBeforeRelayed
       } else {
-        // When both ends choose a relay at once, the smaller id's choice stands: else the two would
-        // change places again and again.
+        // If both ends choose different relays at once, the smaller id's choice wins; otherwise the
+        // two would swap routes repeatedly.
         identity.id > link.id.peer || liveness.lateAt <= now
       }
     return mayFollow ? move(position, to: source, at: now) : []
@@ -49,9 +50,9 @@ extension LinkEngine {
     paths[links[at: position].path]?.liveness ?? PathLiveness(at: now)
   }
 
-  /// `roundTrip` of the new path, where it is known: nothing can come over it sooner than after two,
-  /// since the other end has to follow first. The bound is for a peer that slept or took its time to
-  /// answer.
+  /// Moves a link. `roundTrip` is that of the new path, if known: the first datagram over it
+  /// arrives after two at the earliest, because the peer has to follow first. It is bounded,
+  /// because a suspended peer may have delayed its answer.
   mutating func move(
     _ position: Int, to route: Route, roundTrip: Duration = .zero, at now: Instant
   ) -> [Output] {
@@ -69,7 +70,7 @@ extension LinkEngine {
 
   // MARK: Challenges
 
-  /// Others can bring about so many challenges of a link and no more.
+  /// Challenges a route on behalf of a received datagram, within the budget.
   private mutating func inducedChallenge(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
@@ -77,7 +78,7 @@ extension LinkEngine {
     return challenge(position, route, at: now)
   }
 
-  /// Moves to a route over which an answer came, and has the other end follow.
+  /// Moves to a validated route and makes the peer follow.
   private mutating func moveDirectly(
     _ position: Int, to route: Route, roundTrip: Duration, at now: Instant
   ) -> [Output] {
@@ -85,8 +86,7 @@ extension LinkEngine {
     return moved.isEmpty ? [] : moved + sendKeepalive(position, at: now)
   }
 
-  /// Asks the peer whether it is really at the far end of a route; the old one stays in use
-  /// meanwhile.
+  /// Sends a path challenge over a route, while the current one stays in use.
   mutating func challenge(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
@@ -112,13 +112,14 @@ extension LinkEngine {
     guard !source.isDirect else {
       return moveDirectly(position, to: source, roundTrip: now - probe.sentAt, at: now)
     }
-    // The relay was asked while nothing was heard directly; if that has changed, the link stays.
+    // The relay was challenged while the direct path was silent; if that has recovered, the link
+    // stays.
     let isWhole =
       links[at: position].route.isDirect && liveness(position, at: now).lastAt > probe.sentAt
     return isWhole ? [] : move(position, to: source, at: now)
   }
 
-  /// An answer to a challenge validates its path and measures it.
+  /// A response validates its path and yields a round-trip sample.
   private mutating func answered(
     _ position: Int, over route: Route, roundTrip: Duration, at now: Instant
   ) {
@@ -128,7 +129,7 @@ extension LinkEngine {
     }
   }
 
-  /// Asks the peer to answer over another route, to which the link then moves.
+  /// Challenges another route; the link moves to it once the peer responds.
   public mutating func probe(
     _ link: SessionLinkID, over route: Route, now: Instant
   ) -> [Output] {
@@ -136,25 +137,25 @@ extension LinkEngine {
     return challenge(position, route, at: now)
   }
 
-  /// Discovery saw the peer while its link is quiet: both may have moved, so that neither hears the
-  /// other, or the path between them works again. A peer that does not answer may have lost the
-  /// session, as one does that left the channel and came back: it is offered a new one.
+  /// Discovery saw the peer while its link is silent: both may have moved, or the path between them
+  /// works again. A peer that does not respond may have lost the session, for example by leaving
+  /// and rejoining the channel, and is offered a new one.
   mutating func probeIfQuiet(
     _ position: Int, _ route: Route, bootID: UInt64, at now: Instant
   ) -> [Output] {
     let link = links[at: position]
-    // A direct path is better than a relayed one.
+    // Direct paths take precedence over relayed ones.
     if !link.route.isDirect, route.isDirect {
       return inducedChallenge(position, route, at: now)
     }
-    // Another link may be heard over the same path, which says nothing of this session.
+    // Traffic of other links over the same path does not prove that this session is alive.
     let lastHeard = min(liveness(position, at: now).lastAt, link.lastHeard)
     guard now - lastHeard >= configuration.quietBeforeProbe else {
       return comparison(position, route, at: now)
     }
     links[at: position].pending?.route = route
     let isUnanswered = link.probedAt.map { now - $0 >= configuration.challengeInterval } ?? false
-    // Only this node's own search leads to a relay.
+    // Relayed routes come from this node's own search only.
     let challenges =
       route.isDirect
       ? inducedChallenge(position, route, at: now) : challenge(position, route, at: now)
@@ -164,8 +165,8 @@ extension LinkEngine {
 
   // MARK: Comparing two paths
 
-  /// The peer is at another address, too: both are challenged at the same moment, and the better one
-  /// is taken.
+  /// The peer is also reachable at another address: both paths are challenged at the same time, and
+  /// the better one is used.
   private mutating func comparison(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
@@ -181,7 +182,7 @@ extension LinkEngine {
       + send(PathMessage.challenge(comparison.newToken).encoded(), position, over: route, at: now)
   }
 
-  /// Nil when the answer belongs to no comparison.
+  /// Nil if the response belongs to no comparison.
   private mutating func finishComparison(
     _ token: UInt64, _ position: Int, from source: Route, at now: Instant
   ) -> [Output]? {

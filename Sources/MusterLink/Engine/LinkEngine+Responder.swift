@@ -2,10 +2,10 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The side that is asked for a session.
+/// The responder's side of the handshake.
 extension LinkEngine {
-  /// From the cheapest check to the dearest: length, first MAC (which also finds the channel),
-  /// cookie or budget, Diffie-Hellman, replay.
+  /// Checks in order of cost: length, first MAC (which also identifies the channel), cookie or
+  /// budget, Diffie-Hellman, replay.
   mutating func receiveInitiation(
     _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
@@ -17,7 +17,7 @@ extension LinkEngine {
       counters.wrongMAC += 1
       return []
     }
-    // One that was answered before gets nothing, whatever the load: not even a cookie.
+    // A replayed initiation gets no answer, not even a cookie.
     guard !answeredInitiations.contains(message.macs.mac1) else {
       counters.replayedInitiations += 1
       return []
@@ -34,7 +34,7 @@ extension LinkEngine {
     } else if !budgetWithoutCookie.take(at: now) {
       return demandCookie(message, openKey, from: source, at: now)
     }
-    // Also one for another boot or that leads nowhere: the work is done once.
+    // Recorded even if it is for another boot or cannot be used: the work is done once.
     answeredInitiations.insert(message.macs.mac1)
     guard let (handshake, payload) = read(message, openKey), source.mayLead(to: payload.author)
     else { return [] }
@@ -102,8 +102,8 @@ extension LinkEngine {
     return isNew
   }
 
-  /// Makes room among peers without a link; all of them are members, so that a stranger cannot
-  /// drive anyone out.
+  /// Evicts the oldest entry of a peer without a link. All entries belong to members, so an
+  /// outsider cannot evict any.
   private mutating func forgetOldestMemory() {
     var oldest: (id: SessionLinkID, at: Instant)?
     for (id, memory) in memories where links.index(of: id) == nil {
@@ -112,8 +112,8 @@ extension LinkEngine {
     if let oldest { memories[oldest.id] = nil }
   }
 
-  /// Both sides have opened at once: the smaller id's initiation counts. If the peer still repeats
-  /// its own after a while, this node's does not arrive, and the peer's is answered after all.
+  /// Crossed initiations: the smaller id's takes precedence. If the peer keeps repeating its own,
+  /// this node's does not arrive, and the peer's is answered after all.
   private func ownGoesFirst(_ id: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard identity.id < id.peer, let position = links.index(of: id),
       let pending = links[at: position].pending, pending.bootID == bootID
@@ -141,7 +141,7 @@ extension LinkEngine {
       forget(links[at: position].unconfirmed.removeFirst())
     }
     if let next = links[at: position].pending?.nextAt {
-      // The peer's handshake is nearly done; the own one waits to see.
+      // The peer's handshake is almost complete, so this node's own waits.
       let patience = configuration.tieBreakPatience
       links[at: position].pending?.nextAt = max(next, now + patience + patience)
     }

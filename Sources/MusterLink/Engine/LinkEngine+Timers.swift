@@ -1,8 +1,8 @@
 import MusterBase
 
-/// What time brings.
+/// Timers: rekeying, retries, keepalives and expiry.
 extension LinkEngine {
-  /// Does what is due; harmless before `deadline`.
+  /// Performs what is due; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     guard let due = deadline, due <= now else { return [] }
     var outputs: [Output] = []
@@ -36,7 +36,7 @@ extension LinkEngine {
     return outputs
   }
 
-  /// Keys past their time are wiped.
+  /// Wipes the keys of expired sessions.
   private mutating func expireSessions(_ position: Int, at now: Instant) {
     if links[at: position].current?.isUsable(at: now, configuration) == false {
       forget(links[at: position].current)
@@ -54,7 +54,7 @@ extension LinkEngine {
     }
   }
 
-  /// Begins the next session in time, repeats an unanswered initiation, gives up at last.
+  /// Starts rekeying when due, retries an unanswered initiation, and finally gives up.
   private mutating func tickHandshake(_ position: Int, at now: Instant) -> [Output] {
     if let pending = links[at: position].pending {
       if now - pending.startedAt >= configuration.handshakeGiveUp {
@@ -68,7 +68,7 @@ extension LinkEngine {
     return startHandshake(position, bootID: bootID, route: links[at: position].route, at: now)
   }
 
-  /// Until the peer has been heard under the current session, it is told again that it stands.
+  /// Sends keepalives until the peer has used the current session, which confirms it.
   private mutating func tickConfirmation(_ position: Int, at now: Instant) -> [Output] {
     guard var confirmation = links[at: position].confirmation, confirmation.nextAt <= now else {
       return []

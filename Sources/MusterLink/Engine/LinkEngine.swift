@@ -2,37 +2,40 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// One sealed datagram with what congestion feedback refers to.
+/// A sealed datagram with the packet number that congestion feedback refers to.
 public struct SealedDatagram: Equatable, Sendable {
   /// The whole UDP payload.
   public let datagram: [UInt8]
+  /// The route that it has to take.
   public let route: Route
-  /// The counter of the session that it was sealed under. It grows by one with each datagram and
-  /// begins anew with each session, about every two minutes; feedback travels under the session
-  /// whose numbers it names.
+  /// The 64-bit counter of its session. It increases by one per datagram and restarts with every
+  /// session, about every two minutes; feedback is sent under the session whose numbers it refers
+  /// to.
   public let packetNumber: UInt64
 }
 
-/// Every link of one node: handshakes, sessions, paths. A state machine without I/O.
+/// All links of one node: handshakes, sessions and path selection. A state machine without I/O.
 ///
-/// Silent to everyone who cannot prove the channel's key. What does not verify changes a counter
-/// and nothing else. A copy of an engine would use its nonces again: there is one, and it moves.
+/// It is silent towards anyone without a channel key: input that does not verify changes a counter
+/// and nothing else. The engine must not be copied, because a copy would reuse its nonces.
 public struct LinkEngine: Sendable {
-  /// What the host is to do, in this order.
+  /// What the host has to do, in order.
   public enum Output: Equatable, Sendable {
-    /// Over a relayed route, the host puts the datagram into an envelope for the relay.
+    /// Send over a route; for a relayed one, the host wraps the datagram into an envelope for the
+    /// relay.
     case send([UInt8], over: Route)
-    /// The link may be used in both directions.
+    /// The link can be used in both directions.
     case established(SessionLinkID, route: Route, bootID: UInt64)
-    /// The link uses another path: the peer answered a challenge there, or came through a relay.
+    /// The link uses another path: the peer responded to a challenge there, or came through a
+    /// relay.
     case moved(SessionLinkID, to: Route)
-    /// An opened payload of kind control, relay, RTP or RTCP, the route that it took, and the packet
-    /// number of its session.
+    /// A decrypted payload of kind control, relay, RTP or RTCP, with its route and packet number.
     case delivered(SessionLinkID, [UInt8], over: Route, packetNumber: UInt64)
+    /// The link is gone.
     case closed(SessionLinkID, LinkCloseReason)
   }
 
-  /// A channel key under which links are wanted, with the keys that concern this node as responder.
+  /// An open channel key, with the keys derived from it for this node as responder.
   struct OpenKey: Sendable {
     let key: ChannelKey
     let initiationKey: SecretBytes
@@ -40,7 +43,7 @@ public struct LinkEngine: Sendable {
     let prologue: [UInt8]
   }
 
-  /// Peers whose accepted initiations are remembered, in all openKeys.
+  /// Peers whose accepted initiations are remembered, over all keys.
   static let memoryLimit = 4 * Limits.links
 
   let identity: Identity
@@ -51,23 +54,24 @@ public struct LinkEngine: Sendable {
 
   var openKeys = PeerTable<KeyID, OpenKey>()
   var links = PeerTable<SessionLinkID, Link>()
-  /// The receiver's indices in use, and which link each leads to.
+  /// Local indices in use, each with its link.
   var indices = PeerTable<UInt32, SessionLinkID>()
   var memories = PeerTable<SessionLinkID, HandshakeMemory>()
-  /// Every path, shared by the links of all keys between the same two nodes.
+  /// All paths, shared by the links of all keys between the same two nodes.
   public var paths = PathTable()
   var handshakeCounter: UInt64 = 0
   var cookies: CookieJar
   var budgetWithoutCookie: TokenBucket
   var budgetWithCookie: TokenBucket
 
+  /// Counts of rejected and sent datagrams since the start.
   public internal(set) var counters = LinkCounters()
   var answeredInitiations = AnsweredInitiations()
-  /// When `tick` next may have work; now and then a little early, so that it need not be computed
-  /// over all links for every packet.
+  /// When `tick` next may have work. It can be a little early, so that it need not be recomputed
+  /// over all links for every datagram.
   public internal(set) var deadline: Instant?
 
-  /// `seed` is for jitter only; keys and indices come from `entropy`.
+  /// `seed` is for timer jitter only; keys and indices come from `entropy`.
   public init(
     identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64,
     configuration: Configuration = .init()
@@ -84,7 +88,7 @@ public struct LinkEngine: Sendable {
     budgetWithCookie = TokenBucket(capacity: with, perSecond: with)
   }
 
-  /// Accepts and makes links in a channel from now on.
+  /// Accepts and makes links under a channel key from now on; ignored beyond `Limits.channelKeys`.
   public mutating func open(_ channel: ChannelKey) {
     guard openKeys.count < Limits.channelKeys || openKeys.index(of: channel.keyID) != nil else {
       counters.refused += 1
@@ -97,7 +101,7 @@ public struct LinkEngine: Sendable {
       prologue: Array("muster/1".utf8) + channel.keyID.key.bytes)
   }
 
-  /// Ends every link of a channel and answers nobody in it any more.
+  /// Closes all links under a key and answers no more handshakes under it.
   public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for id in links.keys where id.key == key {
@@ -107,8 +111,8 @@ public struct LinkEngine: Sendable {
     return outputs
   }
 
-  /// Discovery proved that this run of `peer` is at `address`: makes a link unless one stands or is
-  /// being made.
+  /// Discovery found this run of `peer` at `route`: starts a handshake unless a link exists or is
+  /// being established.
   public mutating func connect(
     to peer: NodeID, bootID: UInt64, in key: KeyID, over route: Route, now: Instant
   ) -> [Output] {
@@ -126,10 +130,10 @@ public struct LinkEngine: Sendable {
     if let pending = links[at: position].pending, pending.bootID == bootID {
       let isOtherRelay = pending.route.relay != route.relay
       links[at: position].pending?.route = route
-      // To a relay, or away from one, at once: the next attempt may be seconds away.
+      // To or from a relay at once, because the next regular attempt may be seconds away.
       return isOtherRelay ? initiate(position, at: now) : []
     }
-    // The peer was first, and is expected to use the session that it was given.
+    // The peer initiated first, and is expected to confirm the session.
     let patience = configuration.tieBreakPatience
     if links[at: position].unconfirmed.contains(where: {
       $0.bootID == bootID && now - $0.createdAt < patience
@@ -139,6 +143,7 @@ public struct LinkEngine: Sendable {
     return startHandshake(position, bootID: bootID, route: route, at: now)
   }
 
+  /// Handles a datagram that came over `source`; input that does not verify is counted and dropped.
   public mutating func receive(
     _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
@@ -154,8 +159,7 @@ public struct LinkEngine: Sendable {
     }
   }
 
-  /// Header and body sealed into one datagram, and where to send it; nil when the link has no
-  /// usable session.
+  /// Seals header and body into one datagram for the link's route; nil without a usable session.
   public mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: SessionLinkID, at now: Instant
   ) -> SealedDatagram? {
@@ -163,7 +167,7 @@ public struct LinkEngine: Sendable {
     return seal(header, body, position, at: now)
   }
 
-  /// Ends a link, telling the peer so.
+  /// Closes a link and notifies the peer.
   public mutating func close(
     _ link: SessionLinkID, reason: LinkCloseReason, at now: Instant
   ) -> [Output] {
@@ -173,27 +177,27 @@ public struct LinkEngine: Sendable {
     return outputs
   }
 
-  /// When anything authentic last arrived on the link.
+  /// When the last authentic datagram arrived on the link; nil without a link.
   public func lastHeard(_ link: SessionLinkID) -> Instant? {
     links.index(of: link).map { links[at: $0].lastHeard }
   }
 
-  /// What is heard over the path in use; nil before there is a session.
+  /// The liveness of the path in use; nil before the first session.
   public func liveness(of link: SessionLinkID) -> PathLiveness? {
     path(of: link).flatMap { paths[$0]?.liveness }
   }
 
-  /// Where a link's datagrams go; nil when there is no link.
+  /// The route of a link's datagrams; nil without a link.
   public func route(of link: SessionLinkID) -> Route? {
     links.index(of: link).map { links[at: $0].route }
   }
 
-  /// The path that a link uses; nil before there is a session.
+  /// The path that a link uses; nil before the first session.
   public func path(of link: SessionLinkID) -> PathID? {
     links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].path : nil }
   }
 
-  /// In order of peer and channel.
+  /// The established links, in order of peer and key.
   public var establishedLinks: [SessionLinkID] {
     links.filter { $0.value.isEstablished }.map { $0.key }
   }

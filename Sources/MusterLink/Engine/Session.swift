@@ -2,8 +2,8 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The header of a data datagram: `20 | receiver's index 4 | counter 8`, followed by ciphertext and
-/// tag.
+/// The header of a transport packet: `20 | receiver's index 4 | counter 8`; ciphertext and tag
+/// follow.
 struct DataHeader {
   static let bytes = 13
 
@@ -21,17 +21,18 @@ struct DataHeader {
   }
 }
 
-/// One pair of keys, with the counters that keep a nonce from being used twice.
+/// The transport keys of one session, with counters that never repeat a nonce.
 struct Session: Sendable {
-  /// 2^64 - 2^13 - 1, as in WireGuard: the replay window never wraps.
+  /// 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so that the replay window cannot
+  /// wrap.
   static let counterLimit = UInt64.max - (1 << 13)
 
   let localIndex: UInt32
   let remoteIndex: UInt32
   let isInitiator: Bool
-  /// Which run of the peer made it.
+  /// The run of the peer that made it.
   let bootID: UInt64
-  /// The route that the handshake took: a round trip proved it.
+  /// The route of the handshake, which its round trip validated.
   let route: Route
   let createdAt: Instant
 
@@ -52,8 +53,8 @@ struct Session: Sendable {
     self.createdAt = createdAt
   }
 
-  /// Header and body as one sealed datagram, written once and encrypted where it lies; nil when the
-  /// session's time or counters are used up.
+  /// Seals header and body into one datagram, encrypted in place; nil if the session's time or
+  /// counters are used up.
   mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, at now: Instant, _ lifetime: Duration
   ) -> (datagram: [UInt8], packetNumber: UInt64)? {
@@ -86,7 +87,8 @@ struct Session: Sendable {
     case payload([UInt8], isNewest: Bool)
   }
 
-  /// Authenticates, then asks the window: a stranger can neither move it nor learn from it.
+  /// Authenticates before updating the replay window, so that forged datagrams neither move nor
+  /// probe it.
   mutating func open(
     _ datagram: [UInt8], _ counter: UInt64, at now: Instant, _ lifetime: Duration
   ) -> Opened {
@@ -98,7 +100,7 @@ struct Session: Sendable {
     return .payload(payload, isNewest: counter == window.highest)
   }
 
-  /// The payload, decrypted straight out of the datagram into its own array.
+  /// Decrypts from the datagram directly into the payload's array.
   private func decrypt(_ datagram: [UInt8], _ counter: UInt64) -> [UInt8]? {
     let length = datagram.count - DataHeader.bytes - AEAD.tagBytes
     guard length >= 0 else { return nil }

@@ -2,11 +2,12 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// `12 | receiver's index 4 | nonce 24 | sealed cookie 32`: "say it again with this, if you are
-/// there".
+/// A cookie reply: `12 | receiver's index 4 | nonce 24 | sealed cookie 32`. Asks the initiator to
+/// repeat its initiation with the cookie, which proves its address (WireGuard whitepaper section
+/// 5.4.7).
 ///
 /// Sealed under a key of channel and responder, with the initiation's first MAC as associated data:
-/// only who sent the initiation, or saw it and knows the channel key, can read it.
+/// only the initiator, or a member that saw the initiation, can decrypt it.
 struct CookieReply {
   static let bytes = 5 + 24 + CookieJar.cookieBytes + AEAD.tagBytes
 
@@ -43,8 +44,8 @@ struct CookieReply {
   }
 }
 
-/// Makes and checks cookies without remembering anyone: a MAC of the route under a secret that is
-/// replaced every `lifetime`, the one before it still being accepted.
+/// Creates and verifies cookies without state per peer: a MAC of the route under a secret that is
+/// replaced every `lifetime`; the previous secret stays valid for another one.
 struct CookieJar: Sendable {
   static let cookieBytes = 16
 
@@ -67,7 +68,7 @@ struct CookieJar: Sendable {
     return Self.cookie(for: route, secret)
   }
 
-  /// Whether a message's second MAC was made with a cookie of ours for `route`.
+  /// Whether a message's second MAC was made with a cookie of this node for `route`.
   mutating func isValid(_ macs: ReceivedMACs, from route: Route, at now: Instant) -> Bool {
     rotate(at: now)
     for secret in [secret, previous] {
@@ -89,7 +90,7 @@ struct CookieJar: Sendable {
     switch route {
     case .direct(let address): writer.address(address)
     case .relayed(let peer, let relay, let channel):
-      // Longer than any address: no cookie is good for a route of the other kind.
+      // Longer than any address, so a cookie cannot be valid for both kinds of route.
       for key in [peer.key, relay.key, channel.key] { writer.append(key) }
     }
     return Blake2b.mac(writer.bytes[...], key: secret, count: cookieBytes)

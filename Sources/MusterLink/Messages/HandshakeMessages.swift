@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The MACs at the end of both handshake messages.
+/// The two MACs at the end of handshake messages (WireGuard whitepaper section 5.4.4).
 enum HandshakeMAC {
   static let bytes = 16
   static let none = [UInt8](repeating: 0, count: bytes)
@@ -11,12 +11,12 @@ enum HandshakeMAC {
     Blake2b.mac(message, key: key, count: bytes)
   }
 
-  /// The second MAC: keyed by the cookie.
+  /// The second MAC, keyed by the cookie.
   static func compute(_ message: ArraySlice<UInt8>, cookie: [UInt8]) -> [UInt8] {
     compute(message, SecretBytes(cookie, in: .heap))
   }
 
-  /// `message` with the first MAC, and the second if there is a cookie, else zeros.
+  /// Appends the first MAC, and the second one or zeros without a cookie.
   static func finish(_ message: [UInt8], _ key: SecretBytes, cookie: [UInt8]?) -> [UInt8] {
     var result = message
     result += compute(result[...], key)
@@ -25,7 +25,7 @@ enum HandshakeMAC {
   }
 }
 
-/// The two MACs of a received message and what each covers.
+/// The two MACs of a received message, with the bytes that each covers.
 struct ReceivedMACs {
   let mac1, mac2: ArraySlice<UInt8>
   let covered1, covered2: ArraySlice<UInt8>
@@ -48,8 +48,8 @@ struct ReceivedMACs {
   }
 }
 
-/// `10 | sender's index 4 | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1 16 | mac2
-/// 16`.
+/// Message 1: `10 | sender's index 4 | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1
+/// 16 | mac2 16`.
 struct Initiation {
   static let noiseBytes = 32 + 48 + InitiationPayload.bytes + AEAD.tagBytes
   static let bytes = 5 + noiseBytes + 2 * HandshakeMAC.bytes
@@ -80,8 +80,8 @@ struct Initiation {
   }
 }
 
-/// `11 | sender's index 4 | receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1 16 | mac2
-/// 16`.
+/// Message 2: `11 | sender's index 4 | receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1
+/// 16 | mac2 16`.
 struct Response {
   static let noiseBytes = 32 + ResponsePayload.bytes + AEAD.tagBytes
   static let bytes = 9 + noiseBytes + 2 * HandshakeMAC.bytes
@@ -115,17 +115,17 @@ struct Response {
   }
 }
 
-/// What the initiator says of itself, sealed.
+/// The encrypted payload of an initiation.
 struct InitiationPayload: Equatable {
   static let bytes = 32 + 8 + 8 + 8 + 4
 
   var author: NodeID
   var bootID: UInt64
-  /// Grows with every initiation of one boot: the same or a smaller one is a replay.
+  /// Increases with every initiation of one boot; the same or a lower one is a replay.
   var counter: UInt64
-  /// Which boot of the responder is meant: an initiation outlives no restart of either side.
+  /// The boot of the responder that is meant: an initiation is void after a restart of either side.
   var responderBootID: UInt64
-  /// Reserved for features that both sides must have: none yet.
+  /// Reserved for features that both sides must support; none so far.
   var capabilities: UInt32
 
   func encoded() -> [UInt8] {
@@ -159,7 +159,7 @@ struct InitiationPayload: Equatable {
   }
 }
 
-/// What the responder says of itself, sealed.
+/// The encrypted payload of a response.
 struct ResponsePayload: Equatable {
   static let bytes = 8 + 4
 

@@ -1,13 +1,13 @@
 import MusterBase
 import MusterCrypto
 
-/// A Noise handshake over 25519, ChaChaPoly and BLAKE2b (revision 34, section 5.3).
+/// A Noise handshake with 25519, ChaChaPoly and BLAKE2b (revision 34, section 5.3).
 ///
-/// Generic over the patterns in `Pattern`. Ephemeral keys are handed in, so that the published
-/// vectors run through the same code as the node. A value: a message that does not verify is read
-/// on a copy, and leaves the original as it was.
+/// Generic over the patterns in `Pattern`. Ephemeral keys are arguments, so that the published test
+/// vectors run through production code. A value: an unverified message is read by a copy, and the
+/// original stays unchanged if it fails.
 public struct HandshakeState: Sendable {
-  /// The patterns known here: the link uses the second; the first shares all else with it.
+  /// The supported patterns. Links use `ikPSK2`; `ik` shares its code and has published vectors.
   public enum Pattern: String, Sendable {
     case ik = "IK"
     case ikPSK2 = "IKpsk2"
@@ -19,17 +19,21 @@ public struct HandshakeState: Sendable {
       }
     }
 
-    /// Section 9.2: with a pre-shared key, every ephemeral key is also mixed into the key.
+    /// Section 9.2: with a pre-shared key, ephemeral public keys are also mixed into the chaining
+    /// key.
     var hasPSK: Bool { self == .ikPSK2 }
   }
 
   enum Token { case e, s, ee, es, se, ss, psk }
 
+  /// The side of the handshake.
   public enum Role: Sendable { case initiator, responder }
 
-  /// The keys of the session that the handshake gave.
+  /// The transport keys that result from the handshake.
   public struct TransportKeys: Sendable {
+    /// Seals this side's datagrams.
     public let send: SecretBytes
+    /// Opens the other side's datagrams.
     public let receive: SecretBytes
   }
 
@@ -42,10 +46,10 @@ public struct HandshakeState: Sendable {
   private var remoteEphemeral: Bytes32?
   private var position = 0
 
-  /// The other side's static key: known beforehand to an initiator, learnt by a responder.
+  /// The other side's static key: given to an initiator, received by a responder.
   public private(set) var remoteStatic: Bytes32?
 
-  /// `remoteStatic` is needed by an initiator, `psk` (32 bytes) by a pattern that has one.
+  /// An initiator needs `remoteStatic`; a pattern with a pre-shared key needs `psk`, 32 bytes.
   public init(
     _ pattern: Pattern, _ role: Role, prologue: [UInt8], staticKeys: X25519.KeyPair,
     remoteStatic: Bytes32? = nil, psk: SecretBytes? = nil
@@ -63,12 +67,13 @@ public struct HandshakeState: Sendable {
     symmetric.mixHash((remoteStatic ?? staticKeys.publicKey).bytes)
   }
 
+  /// The handshake hash, a unique name of the session (section 11.2).
   public var hash: [UInt8] { symmetric.hash }
 
-  /// Whether all messages of the pattern have passed.
+  /// Whether all messages of the pattern have been exchanged.
   public var isComplete: Bool { position == pattern.messages.count }
 
-  /// The next message; nil when it is the other side's turn or its key gives no secret.
+  /// Writes the next message; nil if it is the other side's turn, or a Diffie-Hellman fails.
   public mutating func write(_ payload: [UInt8], ephemeral pair: X25519.KeyPair) -> [UInt8]? {
     guard let tokens = nextTokens(writing: true) else { return nil }
     var message: [UInt8] = []
@@ -90,8 +95,8 @@ public struct HandshakeState: Sendable {
     return message + sealed
   }
 
-  /// The payload of the other side's next message; nil, and the state spoilt, if it does not
-  /// verify.
+  /// Reads the other side's next message and returns its payload; nil if it does not verify, after
+  /// which this state must be discarded.
   public mutating func read(_ message: ArraySlice<UInt8>) -> [UInt8]? {
     guard let tokens = nextTokens(writing: false) else { return nil }
     var rest = message
@@ -118,7 +123,7 @@ public struct HandshakeState: Sendable {
     return payload
   }
 
-  /// The keys for data, once both messages have passed.
+  /// The transport keys; requires `isComplete`.
   public func split() -> TransportKeys {
     precondition(isComplete)
     let (initiator, responder) = symmetric.split()
@@ -127,7 +132,7 @@ public struct HandshakeState: Sendable {
       : TransportKeys(send: responder, receive: initiator)
   }
 
-  /// Even messages are the initiator's.
+  /// Messages with an even number are the initiator's.
   private func nextTokens(writing: Bool) -> [Token]? {
     guard !isComplete, (position % 2 == 0) == ((role == .initiator) == writing) else { return nil }
     return pattern.messages[position]
@@ -138,7 +143,8 @@ public struct HandshakeState: Sendable {
     if pattern.hasPSK { key.withUnsafeBytes { symmetric.mixKey($0) } }
   }
 
-  /// One Diffie-Hellman (first letter: the initiator's key) or the pre-shared key.
+  /// Mixes in the result of one Diffie-Hellman (the first letter is the initiator's key) or the
+  /// pre-shared key.
   private mutating func mix(_ token: Token) -> Bool {
     if token == .psk {
       guard let psk else { return false }

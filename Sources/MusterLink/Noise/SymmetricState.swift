@@ -1,6 +1,6 @@
 import MusterCrypto
 
-/// The symmetric half of a Noise handshake for ChaChaPoly and BLAKE2b (revision 34, section 5.2).
+/// The symmetric state of a Noise handshake with ChaChaPoly and BLAKE2b (revision 34, section 5.2).
 struct SymmetricState: Sendable {
   private(set) var hash: [UInt8]
   private var chainingKey: SecretBytes
@@ -63,7 +63,7 @@ struct SymmetricState: Sendable {
     return plaintext
   }
 
-  /// The transport keys: the initiator's sending key first.
+  /// The transport keys; the initiator's sending key comes first.
   func split() -> (SecretBytes, SecretBytes) {
     let none = UnsafeRawBufferPointer(start: nil, count: 0)
     let outputs = HKDF.expand(chainingKey: chainingKey, input: none, outputs: 2)

@@ -1,8 +1,10 @@
 import MusterBase
 
-/// Names one path: a route to one peer.
+/// Identifies a path: a route to one peer.
 public struct PathID: Hashable, Comparable, Sendable {
+  /// The peer.
   public let peer: NodeID
+  /// The route to it.
   public let route: Route
 
   public init(peer: NodeID, route: Route) {
@@ -15,28 +17,29 @@ public struct PathID: Hashable, Comparable, Sendable {
   }
 }
 
-/// What this node knows of one path, measured over every link that uses it.
+/// The measured state of one path, over all links that use it.
 public struct Path: Sendable {
-  /// Whether the peer is known to be at the far end (RFC 9000 section 8.2).
+  /// Whether the peer is known to receive at the far end (RFC 9000 section 8.2).
   public enum Validation: Equatable, Sendable {
-    /// Datagrams of the peer came over it, which an attacker may have redirected.
+    /// Datagrams of the peer arrived over it; an attacker may have redirected them.
     case unvalidated
-    /// A challenge was sent at this time and is not answered yet.
+    /// A challenge was sent at this time and has not been answered.
     case validating(since: Instant)
-    /// A challenge or a handshake was answered over it, the last time at this instant.
+    /// A challenge or a handshake was last answered over it at this time.
     case validated(at: Instant)
-    /// The challenge went unanswered for `Path.validationTimeout`.
+    /// A challenge was not answered within `Path.validationTimeout`.
     case failed
   }
 
-  /// Sealed datagrams of one direction.
+  /// Sealed datagrams in one direction.
   public struct Traffic: Equatable, Sendable {
+    /// Their number.
     public internal(set) var datagrams: UInt64 = 0
-    /// UDP payload, in bytes.
+    /// Bytes of UDP payload.
     public internal(set) var bytes: UInt64 = 0
-    /// When the last one went or came.
+    /// When the last one was sent or received.
     public internal(set) var lastAt: Instant?
-    /// The 64-bit packet number of the last one, of the session that it was sealed under.
+    /// The 64-bit packet number of the last one, within its session.
     public internal(set) var lastPacketNumber: UInt64?
 
     mutating func count(_ bytes: Int, number: UInt64, at now: Instant) {
@@ -47,25 +50,30 @@ public struct Path: Sendable {
     }
   }
 
-  /// Three times the initial probe timeout of RFC 9002 section 6.2.2, as RFC 9000 section 8.2.4 asks.
+  /// Three times the initial probe timeout of RFC 9002 section 6.2.2, as RFC 9000 section 8.2.4
+  /// recommends.
   public static let validationTimeout = Duration.seconds(3)
-  /// An older sample answers a ping from before the machine slept.
+  /// A longer sample answers a ping from before a suspend, and is ignored.
   static let longestRoundTrip = Duration.seconds(10)
 
   /// Nil before the first sample.
   public private(set) var roundTrip: RoundTripTime?
+  /// How regularly the peer is received over the path.
   public internal(set) var liveness: PathLiveness
+  /// What this node sent over it.
   public internal(set) var sent = Traffic()
+  /// What this node received over it.
   public internal(set) var received = Traffic()
-  /// When a ping is due that measures the round trip; nil while no association uses the path.
+  /// When the next ping is due, which measures the round trip; nil while no association uses the
+  /// path.
   public internal(set) var nextPingAt: Instant?
-  /// Since when it is in use without interruption; nil while no link leads over it.
+  /// When the current uninterrupted use began; nil while no link uses it.
   public private(set) var usedSince: Instant?
-  /// Links that lead over it.
+  /// Links that use it.
   private(set) var users = 0
   private var challengedAt: Instant?
   private(set) var validatedAt: Instant?
-  /// When it was last in use or had traffic: the path that was idle for longest is forgotten first.
+  /// When it was last in use or had traffic; the entry idle for longest is evicted first.
   private(set) var touchedAt: Instant
 
   init(at now: Instant) {
@@ -73,6 +81,7 @@ public struct Path: Sendable {
     touchedAt = now
   }
 
+  /// The state of validation at this time.
   public func validation(at now: Instant) -> Validation {
     if let validatedAt { return .validated(at: validatedAt) }
     guard let challengedAt else { return .unvalidated }

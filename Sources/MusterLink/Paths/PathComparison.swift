@@ -1,6 +1,6 @@
 import MusterBase
 
-/// The round trips of two direct paths to a peer, measured at the same moment.
+/// A comparison of two direct paths to a peer by round trips measured at the same time.
 struct PathComparison: Equatable, Sendable {
   let address: Address
   let newToken: UInt64
@@ -9,7 +9,7 @@ struct PathComparison: Equatable, Sendable {
   private(set) var newRoundTrip: Duration?
   private var old: Duration?
 
-  /// Less than this is chance.
+  /// Smaller differences are noise.
   private static let margin = Duration.milliseconds(3)
 
   init(address: Address, newToken: UInt64, oldToken: UInt64, startedAt: Instant) {
@@ -19,7 +19,7 @@ struct PathComparison: Equatable, Sendable {
     self.startedAt = startedAt
   }
 
-  /// Whether it was an answer to this comparison.
+  /// Records a response; false if it does not belong to this comparison.
   mutating func take(
     _ token: UInt64, from source: Address, current: Address, at now: Instant
   ) -> Bool {
@@ -33,8 +33,8 @@ struct PathComparison: Equatable, Sendable {
     return true
   }
 
-  /// Whether the new path is better: by a good part faster, or nearer and no slower. The two rules
-  /// leave no pair of paths of which each is better than the other.
+  /// Whether the new path is better: clearly faster, or of nearer scope and not slower. By these
+  /// two rules no two paths are each better than the other, so links do not oscillate.
   func isWon(against current: Address) -> Bool {
     guard let new = newRoundTrip, let old else { return false }
     let isNearer = address.reach < current.reach

@@ -1,21 +1,22 @@
 import MusterBase
 
-/// How often a peer is heard over one path, and so how soon its silence there is news.
+/// Tracks how regularly a peer is received over one path, which determines how soon silence is
+/// suspicious.
 public struct PathLiveness: Equatable, Sendable {
-  /// When anything authentic last came over the path, or the path was taken.
+  /// When the last authentic datagram arrived over the path, or its use began.
   public private(set) var lastAt: Instant
-  /// The usual time between two arrivals: one eighth of what is new, as RFC 6298 smooths round
+  /// The smoothed interval between arrivals; a new one has weight 1/8, as RFC 6298 smooths round
   /// trips.
   private var gap = Duration.milliseconds(250)
 
-  /// What follows within this belongs to one burst, as the packets of a picture do.
+  /// Arrivals within this time are one burst, such as the packets of a frame.
   private static let burst = Duration.milliseconds(5)
   private static let longestGap = Duration.seconds(1)
-  /// Three arrivals in a row are lost or late. Less than the first of these would take for it a
-  /// scheduler's whim or a Wi-Fi's retries, more than the second makes no difference to a call.
+  /// Bounds for the time of three lost or late arrivals. Less than the first would take scheduling
+  /// delays and Wi-Fi retransmissions for loss; more than the second would be noticed in a call.
   private static let shortestPatience = Duration.milliseconds(120)
   private static let longestPatience = Duration.seconds(1)
-  /// What a peer has to answer in, beside the round trip, when it is asked.
+  /// The time for a peer to answer a challenge, in addition to the round trip.
   private static let answerTime = Duration.milliseconds(60)
 
   init(at now: Instant) { lastAt = now }
@@ -27,18 +28,18 @@ public struct PathLiveness: Equatable, Sendable {
     gap = gap * 0.875 + min(sample, Self.longestGap) * 0.125
   }
 
-  /// A link leads over the path from now on, over which nothing can come before `instant`.
+  /// A link starts to use the path; nothing can arrive over it before `instant`.
   mutating func restart(at instant: Instant) { lastAt = max(lastAt, instant) }
 
-  /// Takes over how often the peer was heard over another path.
+  /// Adopts the interval measured on another path to the same peer.
   mutating func adoptGap(of other: PathLiveness) { gap = other.gap }
 
-  /// When the peer is late: it may have nothing to say, and is worth a question.
+  /// When the peer counts as late and should be challenged; it may simply have nothing to send.
   public var lateAt: Instant {
     lastAt + min(max(gap * 3, Self.shortestPatience), Self.longestPatience)
   }
 
-  /// When the path is to be taken for lost, the question having been unanswered for long enough.
+  /// When the path counts as lost, because the challenge was not answered in time.
   public func lostAt(roundTrip: Duration) -> Instant {
     lateAt + max(Self.answerTime, min(roundTrip * 1.5, Self.longestPatience))
   }

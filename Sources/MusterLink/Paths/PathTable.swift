@@ -1,16 +1,17 @@
 import MusterBase
 
-/// Every path of this node, keyed by peer and route.
+/// All paths of this node, keyed by peer and route.
 ///
 /// Links of different channels between the same two nodes share the entries, so that each route is
-/// measured once. Entries outlive links: a peer that restarts is tried first where it was last
-/// reached directly. A bandwidth estimate and a pacer belong to the entries, too.
+/// measured once. Entries outlive links: a restarted peer is first tried where it was last reached
+/// directly. Bandwidth estimate and pacer belong to the entries as well.
 ///
-/// The link engine owns the table, because each datagram that it opens or seals changes an entry.
+/// The link engine owns the table, because every datagram that it opens or seals changes an entry.
 public struct PathTable: Sendable {
-  /// Twice the addresses that a peer announces: those in use, and those of the network before.
+  /// Twice the addresses that a peer can announce: the current ones, and those of its previous
+  /// network.
   public static let routesPerPeer = 2 * Limits.addresses
-  /// Four peers that were seen for each link that stands.
+  /// Entries in total: four known peers for each link.
   public static let capacity = 4 * Limits.links
 
   private var paths = PeerTable<PathID, Path>()
@@ -19,16 +20,18 @@ public struct PathTable: Sendable {
 
   init() {}
 
-  /// In the order of peers and routes.
+  /// The paths in order of peer and route.
   public var ids: [PathID] { paths.keys }
+  /// The number of entries.
   public var count: Int { paths.count }
+  /// The entry of a path; nil if there is none.
   public subscript(id: PathID) -> Path? { paths[id] }
 
   /// The smoothed round trip; nil before the first sample.
   public func roundTrip(_ id: PathID) -> Duration? { paths[id]?.roundTrip?.smoothed }
 
-  /// The direct route over which a peer was last known to be reached: of those that were validated,
-  /// the one heard last.
+  /// The direct route over which a peer was last reached: of the validated ones, the one received
+  /// over most recently.
   public func lastDirectRoute(to peer: NodeID) -> Address? {
     var best: (address: Address, at: Instant)?
     for index in range(of: peer) {
@@ -43,7 +46,7 @@ public struct PathTable: Sendable {
 
   // MARK: Changes
 
-  /// Changes an entry, which is made if need be.
+  /// Modifies an entry, which is created if necessary.
   mutating func change(_ id: PathID, at now: Instant, _ body: (inout Path) -> Void) {
     if paths.index(of: id) == nil {
       makeRoom(for: id.peer)
@@ -52,8 +55,8 @@ public struct PathTable: Sendable {
     _ = paths.update(id, body)
   }
 
-  /// A link leads over `new` from now on, and over `old` no more. How often the peer sends does not
-  /// depend on the route, so that a path that nobody used takes over what was usual.
+  /// A link changes from `old` to `new`. How often a peer sends does not depend on the route, so an
+  /// unused path adopts the interval of the old one.
   mutating func move(from old: PathID?, to new: PathID, at now: Instant) {
     let liveness = old.flatMap { paths[$0]?.liveness }
     change(new, at: now) { path in
@@ -63,7 +66,7 @@ public struct PathTable: Sendable {
     if let old { leave(old, at: now) }
   }
 
-  /// A link leads over `id` no more.
+  /// A link stops using `id`.
   mutating func leave(_ id: PathID, at now: Instant) {
     _ = paths.update(id) { $0.end(at: now) }
     deadline = nextPing
@@ -80,7 +83,7 @@ public struct PathTable: Sendable {
     return due
   }
 
-  /// Schedules the next ping of a path; nil when no association uses it.
+  /// Schedules the next ping of a path; nil if no association uses it.
   public mutating func schedulePing(_ id: PathID, at due: Instant?) {
     _ = paths.update(id) { $0.nextPingAt = due }
     deadline = nextPing
@@ -92,8 +95,8 @@ public struct PathTable: Sendable {
     return next
   }
 
-  /// Takes the answer, which came over `id`, to a ping that was sent at `sentAt`. Only a ping over
-  /// the same path measures it.
+  /// Records the answer to a ping sent at `sentAt`, which arrived over `id`. It is a sample only if
+  /// the ping took the same path.
   public mutating func receivePong(_ id: PathID, sentAt: Instant, at now: Instant) {
     _ = paths.update(id) { path in
       guard let since = path.usedSince, sentAt >= since else { return }
@@ -116,7 +119,7 @@ public struct PathTable: Sendable {
     if paths.count >= Self.capacity { forgetIdlest(of: 0..<paths.count) }
   }
 
-  /// Paths in use stay: there are no more of them than links.
+  /// Paths in use are kept; there are no more of them than links.
   private mutating func forgetIdlest(of range: Range<Int>) {
     let idle = range.filter { paths[at: $0].users == 0 }
     let oldest = idle.min { paths[at: $0].touchedAt < paths[at: $1].touchedAt }
@@ -125,7 +128,7 @@ public struct PathTable: Sendable {
 
   // MARK: Invariants
 
-  /// What contradicts the paths that links lead over, each named as often as links use it.
+  /// Contradictions with the paths that links use, each given as often as links use it.
   func violations(inUse: [PathID]) -> [String] {
     var found: [String] = []
     var uses = PeerTable<PathID, Int>()

@@ -1,11 +1,13 @@
 import MusterBase
 
-/// The round trip of one path: smoothed, its variation and its minimum (RFC 9002 section 5.3).
+/// The round-trip time of one path: smoothed, its variation, and its minimum (RFC 9002 section
+/// 5.3).
 public struct RoundTripTime: Equatable, Sendable {
+  /// The exponentially weighted average, weight 1/8.
   public private(set) var smoothed: Duration
   /// The mean deviation of samples from the smoothed value.
   public private(set) var variation: Duration
-  /// The shortest sample since the path is known: no queue stood in its way.
+  /// The smallest sample so far: without queueing delay.
   public private(set) var minimum: Duration
 
   init(first sample: Duration) {

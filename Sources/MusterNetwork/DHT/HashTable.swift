@@ -1,25 +1,26 @@
 import MusterBase
 
-/// This process's part in a distributed hash table (DHT), which many nodes hold together without a
-/// server. Everything here returns at once, on any thread; what it calls is called on its own.
+/// This process's node of a distributed hash table (DHT). All methods return at once, on any
+/// thread; callbacks run on a thread of the DHT's own.
 package protocol HashTable: Sendable {
-  /// Nodes of the DHT to begin with: they are asked again while none answers.
+  /// Sets the bootstrap nodes, which are contacted again while no node answers.
   func bootstrap(_ addresses: [Address])
-  /// Leaves a value under a tag, for some ten minutes.
+  /// Stores a value under a key for about ten minutes; calls `failed` if no node accepts it.
   func put(_ value: [UInt8], under tag: [UInt8], failed: @escaping @Sendable () -> Void)
-  /// Calls `heard` for every value that is under a tag, or comes there later, until
-  /// `stopListening`. A tag that is listened under already stays as it is.
+  /// Calls `heard` for every value under a key, present and future, until `stopListening`.
+  /// Listening to a key twice has no effect.
   func listen(under tag: [UInt8], heard: @escaping @Sendable ([UInt8]) -> Void)
+  /// Ends the calls for this key.
   func stopListening(under tag: [UInt8])
-  /// Where other nodes of the DHT see this one, those that most of them say first.
+  /// The addresses at which other DHT nodes see this one, most frequently reported first.
   func seenAddresses() async -> [Address]
-  /// Ends it; nothing is called after that.
+  /// Leaves the DHT; no callback follows.
   func stop() async
 }
 
-/// The DHT of this build, if it has one: the only place that tells one build from the other.
+/// The DHT that this build contains, if any; builds differ in nothing else.
 public enum DHT {
-  /// Whether `--dht` works.
+  /// Whether this build supports `--dht`.
   public static var isBuiltIn: Bool {
     #if DHT
       true
@@ -29,8 +30,10 @@ public enum DHT {
   }
 
   #if DHT
+    /// Joins the DHT; throws if no socket can be opened.
     package static func open() throws(MusterError) -> any HashTable { try OpenDHT() }
   #else
+    /// Throws, because this build has no DHT.
     package static func open() throws(MusterError) -> any HashTable {
       throw MusterError(
         "this build has no DHT",

@@ -7,28 +7,30 @@ import MusterDevices
   import NIOCore
   import NIOPosix
 
-  /// A node of an OpenDHT network, on a thread of the library's own.
+  /// A node of an OpenDHT network, on a thread of the library.
   ///
-  /// The library calls back on that thread while it holds its lock. So nothing here waits for the
-  /// library while it holds `state`, which callbacks take; putting and listening only queue.
+  /// The library calls back on that thread while holding its own lock. To avoid deadlock, no call
+  /// here may block on the library while holding `state`, which callbacks take; putting and
+  /// listening only enqueue.
   package final class OpenDHT: HashTable {
     private struct State {
-      /// Nil once it is to end.
-      package var runner: OpaquePointer?
-      /// The library's tokens, by tag.
-      package var listenings: [[UInt8]: OpaquePointer] = [:]
-      package var puts: [ObjectIdentifier: Put] = [:]
-      /// Calls on their way that wait for the library.
-      package var waiting = 0
+      /// Nil once the node is stopping.
+      var runner: OpaquePointer?
+      /// The library's listen tokens, by key.
+      var listenings: [[UInt8]: OpaquePointer] = [:]
+      /// Puts that the library has not completed, kept alive for its callback.
+      var puts: [ObjectIdentifier: Put] = [:]
+      /// Blocking calls into the library that are under way.
+      var waiting = 0
     }
 
     private let state: Monitor<State>
 
-    /// A longer value is no announce; it is not even copied.
+    /// Bytes of the largest value that is copied; no announcement is longer.
     private static let valueLimit = 1024
 
-    /// Takes part from now on, on a free UDP port of every address, in the network with the number
-    /// that public nodes have.
+    /// Joins at once, on a free UDP port of all addresses, with the network id of the public
+    /// OpenDHT network. Throws if the library cannot start.
     package init() throws(MusterError) {
       var configuration = dht_runner_config()
       dht_runner_config_default(&configuration)
@@ -54,18 +56,20 @@ import MusterDevices
 
     // MARK: Putting
 
-    /// One value until the library says what came of it.
+    /// A put until the library reports its result.
     private final class Put: Sendable {
       private let failed: @Sendable () -> Void
-      // Not the table itself, which must not come to its end on the library's thread.
+      // Not the table itself, which must not be deinitialised on the library's thread.
       private let state: Monitor<State>
 
-      package init(_ state: Monitor<State>, _ failed: @escaping @Sendable () -> Void) {
+      /// A put in progress.
+      init(_ state: Monitor<State>, _ failed: @escaping @Sendable () -> Void) {
         self.state = state
         self.failed = failed
       }
 
-      package func finish(_ isStored: Bool) {
+      /// Reports the result, once.
+      func finish(_ isStored: Bool) {
         state.withLock { $0.puts[ObjectIdentifier(self)] = nil }
         if !isStored { failed() }
       }
@@ -75,7 +79,8 @@ import MusterDevices
       let put = Put(state, failed)
       state.withLock { state in
         guard let runner = state.runner else { return }
-        // Kept here, not by the library: what is still queued at its end it never calls.
+        // Owned here rather than by the library, which drops queued puts without a callback when it
+        // ends.
         state.puts[ObjectIdentifier(put)] = put
         let stored = dht_value_new(value, value.count)
         var hash = Self.hash(tag)
@@ -92,11 +97,14 @@ import MusterDevices
     // MARK: Listening
 
     private final class Listener: Sendable {
-      package let heard: @Sendable ([UInt8]) -> Void
+      /// Receives each value.
+      let heard: @Sendable ([UInt8]) -> Void
 
-      package init(_ heard: @escaping @Sendable ([UInt8]) -> Void) { self.heard = heard }
+      /// A listener that forwards values.
+      init(_ heard: @escaping @Sendable ([UInt8]) -> Void) { self.heard = heard }
 
-      package func receive(_ value: OpaquePointer?) {
+      /// Forwards a value of the library, unless it is too long.
+      func receive(_ value: OpaquePointer?) {
         let view = dht_value_get_data(value)
         guard let data = view.data, view.size <= OpenDHT.valueLimit else { return }
         heard(Array(UnsafeBufferPointer(start: data, count: view.size)))
@@ -114,7 +122,7 @@ import MusterDevices
             Unmanaged<Listener>.fromOpaque(listener).takeUnretainedValue().receive(value)
             return true
           },
-          // Called once, when the library has let go of the listener.
+          // Called once, when the library has released the listener.
           { listener in
             guard let listener else { return }
             Unmanaged<Listener>.fromOpaque(listener).release()
@@ -145,7 +153,7 @@ import MusterDevices
       return found ?? []
     }
 
-    /// Waits until the library has a moment.
+    /// Blocks on the library's lock.
     private func askSeenAddresses() -> [Address] {
       let borrowed = state.withLock { state in
         if state.runner != nil { state.waiting += 1 }
@@ -181,15 +189,14 @@ import MusterDevices
 
     // MARK: The end
 
-    /// The library may be busy: who leaves does not wait for that.
+    /// The library may block for long; leaving does not wait for that.
     private static let stopPatience = Duration.milliseconds(500)
 
     package func stop() async {
       _ = await WorkerThread.result("muster-dht", within: Self.stopPatience) { self.end() }
     }
 
-    /// Waits for the library's thread. There is nothing to say to the others: what this node left
-    /// is forgotten in ten minutes.
+    /// Joins the library's thread. Nothing is withdrawn: values expire within ten minutes.
     private func end() {
       let runner = state.withLock { state in
         defer { state.runner = nil }

@@ -1,19 +1,20 @@
 import Glibc
 import MusterBase
 
-/// The way out of this machine's network, and the gateway on it.
+/// The IPv4 default route of this machine.
 package struct DefaultRoute: Equatable, Sendable {
+  /// The name of the outgoing interface.
   package var interface: String
-  /// An IPv4 address; port 0.
+  /// The gateway's IPv4 address; port 0.
   package var gateway: Address
 
-  /// What the kernel lists is read up to here; a default route stands among the first.
+  /// Bytes of the routing table that are read; default routes are listed first.
   private static let readBytes = 1 << 16
   /// `RTF_UP` and `RTF_GATEWAY` of linux/route.h.
   private static let isUpThroughGateway: UInt32 = 3
 
-  /// The route that is used now, if it leads through one of these interfaces, or through any where
-  /// none is named.
+  /// The current default route through one of these interfaces, or through any if the list is
+  /// empty; nil if there is none.
   package static func current(through interfaces: [String]) -> DefaultRoute? {
     guard let file = fopen("/proc/net/route", "re") else { return nil }
     defer { fclose(file) }
@@ -25,7 +26,7 @@ package struct DefaultRoute: Equatable, Sendable {
     return route
   }
 
-  /// The default route of the least metric in what proc(5) calls `/proc/net/route`.
+  /// The default route with the lowest metric in the format of `/proc/net/route` (proc(5)).
   package static func preferred(in table: String) -> DefaultRoute? {
     var best: (metric: Int, route: DefaultRoute)?
     for line in table.split(separator: "\n").dropFirst() {
@@ -36,19 +37,19 @@ package struct DefaultRoute: Equatable, Sendable {
         destination == 0, mask == 0, flags & isUpThroughGateway == isUpThroughGateway,
         metric < best?.metric ?? .max
       else { continue }
-      // The table has the bytes of the address as the machine would read them as one number.
+      // The table prints the address, which is in network byte order, as an integer of the host.
       let address = Address(host: .v4(UInt32(bigEndian: gateway)), port: 0)
       best = (metric, DefaultRoute(interface: String(fields[0]), gateway: address))
     }
     return best?.route
   }
 
-  /// This machine's address on this way, which the gateway sees and maps to.
+  /// This machine's source address towards the gateway, to which mappings point.
   package var ownAddress: Address? {
     let descriptor = Sockets.udp(Address(host: .v4(0), port: 0), reuse: false)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    // Connecting sends nothing. The port could be any but 0; this one is NAT-PMP's.
+    // Connecting a UDP socket sends nothing. Any port but 0 would do; this is NAT-PMP's.
     var there = gateway
     there.port = 5351
     let isConnected = there.socketAddress.withSockAddr {
@@ -59,9 +60,9 @@ package struct DefaultRoute: Equatable, Sendable {
 }
 
 extension Address {
-  /// Whether hosts elsewhere can get there: not private (RFC 1918), shared by a provider's
-  /// customers (RFC 6598), link-local, loopback, multicast or none at all. Addresses for
-  /// documentation, which nobody has, pass: networks of namespaces are made of them.
+  /// Whether the address is reachable from elsewhere: not private (RFC 1918), shared (RFC 6598),
+  /// link-local, loopback, multicast or unspecified. Documentation addresses (RFC 5737) pass,
+  /// because the tests build networks of them.
   package var isOutside: Bool {
     guard case .v4(let ip) = host else { return !isLoopback && !isLinkLocal }
     let isPrivate =

@@ -3,16 +3,16 @@ import Glibc
 import MusterBase
 import MusterDevices
 
-/// Asks a gateway by NAT-PMP (RFC 6886). Gateways that speak PCP answer it as well (RFC 6887
-/// appendix A). Every function blocks, for as long as it is told.
+/// A client for NAT-PMP (RFC 6886), which gateways with PCP support as well (RFC 6887 appendix A).
+/// All functions block, within the given deadline.
 package enum NATPMP {
-  /// A gateway that has said nothing to two questions does not know them: RFC 6886 3.1 has the
-  /// first wait be 0.25 s and the second one twice that.
+  /// A gateway that did not answer two requests does not support NAT-PMP: 0.25 s for the first and
+  /// twice that for the second (RFC 6886 section 3.1).
   private static let patience = Duration.milliseconds(750)
 
-  /// A mapping for this host's UDP port `port`, at port `requested` outside if that is free, else at one
-  /// that the gateway chooses. Takes back one that is asked for and not heard of, if it is new or
-  /// the node is ending; not so where an earlier one is in use.
+  /// Maps external port `requested`, or one that the gateway chooses if that is taken, to this
+  /// host's UDP port `port` for `lease` seconds. If the answer is lost, withdraws the mapping when
+  /// it is new or the node is stopping, but not when it renews one in use.
   package static func map(
     _ port: UInt16, to requested: UInt16, through gateway: Address, lease: UInt32,
     isNew: Bool, _ question: PortQuestion
@@ -41,7 +41,7 @@ package enum NATPMP {
       lifetime: .seconds(Int64(mapped.lifetime)))
   }
 
-  /// Takes the mapping of `port` back: a lifetime of 0 (RFC 6886 3.4).
+  /// Deletes the mapping of `port`: a request with lifetime 0 (RFC 6886 section 3.4).
   package static func unmap(_ port: UInt16, through gateway: Address, until deadline: Instant) {
     guard var session = Session(gateway) else { return }
     defer { session.close() }
@@ -52,28 +52,31 @@ package enum NATPMP {
       NATPMP_RESPTYPE_UDPPORTMAPPING, to: PortQuestion(deadline: deadline) { false })
   }
 
-  /// A socket connected to the gateway: the kernel lets no one else's answers in.
+  /// A connected socket: the kernel drops datagrams from other hosts than the gateway.
   private struct Session {
     private var raw = natpmp_t()
-    /// How soon a node that is ending is noticed.
+    /// How quickly the end of the node is noticed.
     private static let glance = Duration.milliseconds(50)
 
-    package init?(_ gateway: Address) {
+    /// Nil if no socket can be opened.
+    init?(_ gateway: Address) {
       guard case .v4(let host) = gateway.host, initnatpmp(&raw, 1, host.bigEndian) == 0 else {
         return nil
       }
     }
 
-    package mutating func close() { closenatpmp(&raw) }
+    /// Closes the socket.
+    mutating func close() { closenatpmp(&raw) }
 
-    package mutating func ask(_ send: (UnsafeMutablePointer<natpmp_t>) -> Int32) -> Bool {
+    /// Sends a request with the library's function; whether it was sent.
+    mutating func ask(_ send: (UnsafeMutablePointer<natpmp_t>) -> Int32) -> Bool {
       send(&raw) > 0
     }
 
-    /// What the gateway answers; the library asks again meanwhile. nil when it refuses, or says
-    /// nothing until then. Of a question that was asked again, a slow gateway's second answer comes
-    /// when the next one is asked: answers of other types are read past.
-    package mutating func answer(_ type: Int32, to question: PortQuestion) -> natpmpresp_t? {
+    /// The gateway's answer; the library repeats the request meanwhile. Nil if the gateway refuses
+    /// or the question is over. After a repeated request a slow gateway answers twice, and the
+    /// second answer arrives during the next request: answers of another type are skipped.
+    mutating func answer(_ type: Int32, to question: PortQuestion) -> natpmpresp_t? {
       var response = natpmpresp_t()
       while !question.isOver {
         let left = min(question.deadline - BootClock.now, Self.glance)
@@ -84,7 +87,7 @@ package enum NATPMP {
         poll(&ready, 1, Int32(clamping: max(min(left, untilRetry), .zero).wholeMilliseconds))
         switch readnatpmpresponseorretry(&raw, &response) {
         case 0 where Int32(response.type) == type: return response
-        // The library takes any answer for the one to its question.
+        // The library takes any answer for the one to its pending request.
         case 0: raw.has_pending_request = 1
         case NATPMP_TRYAGAIN: continue
         default: return nil
@@ -96,6 +99,6 @@ package enum NATPMP {
 }
 
 extension Duration {
-  /// Rounded up, so that who waits for so long does not wake too early.
+  /// Rounded up, so that a wait of this length does not end too early.
   fileprivate var wholeMilliseconds: Int64 { (wholeNanoseconds + 999_999) / 1_000_000 }
 }

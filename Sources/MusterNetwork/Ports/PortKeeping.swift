@@ -1,30 +1,31 @@
 import MusterBase
 
-/// When to ask the gateway for a mapping, again and again, and which one there is. A value: whoever
-/// drives it asks `begin(at:)` every few seconds.
+/// The schedule and current result of port mapping. A value; its owner calls `begin(at:)` every few
+/// seconds.
 package struct PortKeeping: Sendable {
-  /// What the gateway gave last.
+  /// The mapping that the gateway granted last.
   package private(set) var mapping: PortMapping?
-  /// Until when that one holds, even if the gateway says nothing more.
+  /// When that mapping expires unless renewed.
   private var goodUntil = Instant.zero
   private var isAsking = false
   private var dueAt = Instant.zero
 
-  /// A gateway that offered nothing may have been restarting, or be another one by now.
+  /// After a failure: the gateway may have been restarting, or may have been replaced.
   package static let retry = Duration.seconds(300)
-  /// However short a lifetime the gateway gives: it must not keep this node busy.
+  /// The least renewal interval, however short a lifetime the gateway grants.
   package static let soonestRenewal = Duration.seconds(60)
-  /// A mapping that lasts for ever is gone when the gateway restarts.
+  /// A mapping without expiry is still renewed, because a restart of the gateway deletes it.
   package static let latestRenewal = Duration.seconds(3600)
 
+  /// No mapping, and a request due at once.
   package init() {}
 
-  /// Where others can come in, if they can.
+  /// The external address to announce; nil without a mapping that is reachable from outside.
   package var announced: Address? {
     mapping.flatMap { $0.leadsOutside ? $0.outside : nil }
   }
 
-  /// Whether to ask now; if so, `answered` has to follow.
+  /// Whether to send a request now; if true, `answered` must follow.
   package mutating func begin(at now: Instant) -> Bool {
     guard !isAsking, now >= dueAt else { return false }
     isAsking = true
@@ -32,8 +33,8 @@ package struct PortKeeping: Sendable {
     return true
   }
 
-  /// Takes in what was answered; true if the announced address is another now. Where nothing was,
-  /// the mapping of before stays until it runs out: questions get lost, too.
+  /// Records the result of a request; true if the announced address has changed. After a failed
+  /// request the previous mapping is kept until it expires, because requests get lost.
   package mutating func answered(_ answer: PortMapping?, at now: Instant) -> Bool {
     let before = announced
     if let answer {
@@ -43,18 +44,18 @@ package struct PortKeeping: Sendable {
       mapping = nil
     }
     isAsking = false
-    // Addresses that changed meanwhile have it asked at once.
+    // If addresses changed meanwhile, the next request stays due at once.
     dueAt = min(dueAt, now + Self.wait(after: answer))
     return announced != before
   }
 
-  /// This machine's addresses changed: there may be another gateway, that knows nothing of before.
+  /// This machine's addresses have changed, so there may be a new gateway without the mapping.
   package mutating func addressesChanged(at now: Instant) {
     dueAt = now
     goodUntil = now
   }
 
-  /// RFC 6886 3.3: renewed at half of the lifetime.
+  /// Renews at half of the lifetime (RFC 6886 section 3.3).
   private static func wait(after answer: PortMapping?) -> Duration {
     guard let answer else { return retry }
     guard answer.lifetime > .zero else { return latestRenewal }

@@ -2,18 +2,19 @@ import MusterBase
 import MusterDevices
 import NIOPosix
 
-/// A port of this machine that a gateway lets others in at.
+/// A gateway's mapping of an external address and port to a UDP port of this machine.
 public struct PortMapping: Equatable, Sendable {
-  /// How the gateway was asked.
+  /// The protocol that the gateway supports.
   public enum Method: String, Sendable {
     case natPMP = "NAT-PMP"
     case upnp = "UPnP"
   }
 
+  /// How the mapping was made.
   public var method: Method
-  /// Address and port at which the gateway lets others in.
+  /// The external address and port.
   public var outside: Address
-  /// For how long, from when it was made; zero where it lasts until it is taken back.
+  /// How long the mapping lasts from when it was granted; zero if it does not expire.
   public var lifetime: Duration
 
   public init(method: Method, outside: Address, lifetime: Duration) {
@@ -22,45 +23,44 @@ public struct PortMapping: Equatable, Sendable {
     self.lifetime = lifetime
   }
 
-  /// Whether others can get there: not if the gateway's own address is a private one, because it
-  /// stands behind another gateway that knows nothing of this.
+  /// Whether the mapping is reachable from outside: not if the gateway itself is behind another NAT
+  /// and has a private address.
   public var leadsOutside: Bool { outside.isOutside }
 }
 
-/// Has the gateway let others in at a UDP port of this machine, where it offers that.
+/// Requests port mappings for a UDP port of this machine from its gateway.
 ///
-/// One `PortMapper` remembers where it found the gateway's service, so that renewing and taking
-/// back are quick: use the same one for all three.
+/// A `PortMapper` remembers the gateway's service, which makes renewal and deletion quick: use one
+/// instance for all three.
 public struct PortMapper: Sendable {
   private let port: UInt16
   private let interfaces: [String]
   private let bound: [Address]?
   private let memory = PortMemory()
 
-  /// RFC 6886 3.3 recommends two hours, in seconds.
+  /// Seconds, as recommended by RFC 6886 section 3.3: two hours.
   private static let lease: UInt32 = 7200
   private static let mapLimit = Duration.seconds(3)
   private static let unmapLimit = Duration.milliseconds(500)
 
-  /// For UDP port `port`; `interfaces`: names that may be used, empty for all; `bound`: what the
-  /// sockets of that port are bound to, nil for every address.
+  /// A mapper for UDP port `port`. `interfaces` are the names that may be used, empty for all;
+  /// `bound` are the addresses that the port's sockets are bound to, nil for all.
   public init(port: UInt16, interfaces: [String], bound: [Address]? = nil) {
     self.port = port
     self.interfaces = interfaces
     self.bound = bound
   }
 
-  /// Asks the gateway for a mapping, or renews it: NAT-PMP first, then UPnP.
+  /// Requests or renews a mapping: by NAT-PMP, then by UPnP.
   ///
-  /// nil where no gateway offers one. Sends nothing at all where there is no default route through
-  /// a permitted interface, where this machine's address there is not a private one (then nobody
-  /// translates it), or where no socket is bound to that address. Blocks a thread of its own, never
-  /// the caller; takes 3 s at most. What comes later is taken back, unless it renews the mapping
-  /// that there was.
+  /// Nil if no gateway supports either. Sends nothing without a default route through a permitted
+  /// interface, if this machine's address there is public (so there is no NAT), or if no socket is
+  /// bound to that address. Blocks a thread of its own, not the caller, for at most 3 s; a mapping
+  /// that is granted later is deleted unless it renews an existing one.
   public func map() async -> PortMapping? {
     let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
     return await Self.onThread(limit: Self.mapLimit) { answer in
-      // A gateway may keep the library busy for as long as it likes: one thread, and no more.
+      // A gateway can keep the library busy without limit: one thread, and no more.
       guard memory.begin() else {
         answer.claim()?.resume(returning: nil)
         return
@@ -79,7 +79,7 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Takes a mapping back; within 0.5 s or not at all.
+  /// Deletes a mapping, within 0.5 s or not at all.
   public func unmap(_ mapping: PortMapping) async {
     memory.forget(mapping)
     let deadline = BootClock.now + Self.unmapLimit
@@ -89,8 +89,8 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Has nothing more mapped and takes back what is: waits 0.5 s at most for a question under way,
-  /// and as long again for the gateway to close the port.
+  /// Ends mapping and deletes the current one. Waits at most 0.5 s for a request under way, and 0.5
+  /// s for the gateway to delete the mapping.
   public func close() async {
     _ = await Self.waiting(limit: Self.unmapLimit) { answer in memory.cancel(answer) }
     if let mapping = memory.close() { await unmap(mapping) }
@@ -104,18 +104,19 @@ public struct PortMapper: Sendable {
       bound.map({ Self.reaches($0, inside) }) ?? true
     else { return nil }
     let requested = before?.outside.port ?? port
-    // A gateway that has answered by UPnP before is spared the question that it does not know.
+    // A gateway that answered by UPnP before is not asked by NAT-PMP again.
     let known = memory.service(of: route).flatMap {
       UPnP.map(port, to: requested, at: $0, lease: Self.lease, question)
     }
     if let known { return known }
-    // What is given up would else stay open; but a lifetime of 0 closes whatever the port has.
+    // An abandoned mapping would stay open, but a request with lifetime 0 deletes whatever mapping
+    // the port has.
     let mapping = NATPMP.map(
       port, to: requested, through: route.gateway, lease: Self.lease, isNew: before == nil, question
     )
     if let mapping { return mapping }
     let service = UPnP.find(route, question)
-    // A search cut short tells nothing, and the way to take a mapping back is still needed.
+    // An interrupted search proves nothing, and the service is still needed for deleting mappings.
     if service != nil || !question.isCancelled() { memory.remember(service, of: route) }
     return service.flatMap { UPnP.map(port, to: requested, at: $0, lease: Self.lease, question) }
   }
@@ -130,12 +131,12 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Whether what comes for this machine's address `inside` gets to one of these sockets.
+  /// Whether one of these sockets receives datagrams for this machine's address `inside`.
   package static func reaches(_ bound: [Address], _ inside: Address) -> Bool {
     bound.contains { $0.host == .v4(0) || $0.host == inside.host }
   }
 
-  /// What `body` answers, from a thread of its own, or nil after `limit`.
+  /// The result of `body`, run on a thread of its own; nil after `limit`.
   private static func onThread(
     limit: Duration, _ body: @escaping @Sendable (PortAnswer) -> Void
   ) async -> PortMapping? {

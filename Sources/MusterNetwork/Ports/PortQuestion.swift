@@ -2,30 +2,33 @@ import MusterBase
 import MusterDevices
 import Synchronization
 
-/// How long a gateway may be asked.
+/// The deadline and cancellation of a series of requests to a gateway.
 package struct PortQuestion: Sendable {
+  /// When to give up.
   package var deadline: Instant
-  /// Whether the node is ending: nothing more may be asked for, since nobody would take it back.
+  /// Whether the node is stopping; a mapping made from now on would not be deleted.
   package var isCancelled: @Sendable () -> Bool
 
-  /// To be read directly before every request.
+  /// To be checked directly before every request.
   package var isOver: Bool { isCancelled() || BootClock.now >= deadline }
 
-  /// The same question, but not beyond another instant.
+  /// The same, limited to an earlier deadline.
   package func until(_ instant: Instant) -> PortQuestion {
     PortQuestion(deadline: min(deadline, instant), isCancelled: isCancelled)
   }
 }
 
-/// Resumes who waits with the first of several answers.
+/// Resumes a continuation with the first of several answers.
 package final class PortAnswer: Sendable {
+  /// The continuation of `map()`.
   package typealias Waiting = CheckedContinuation<PortMapping?, Never>
 
   private let waiting: Mutex<Waiting?>
 
+  /// Holds a continuation that has not been resumed.
   package init(_ waiting: Waiting) { self.waiting = Mutex(waiting) }
 
-  /// Who waits, for the first who claims it, and who has to resume it then.
+  /// Returns the continuation to the first caller, which must resume it; nil to all others.
   package func claim() -> Waiting? {
     waiting.withLock { waiting in
       defer { waiting = nil }
@@ -34,24 +37,28 @@ package final class PortAnswer: Sendable {
   }
 }
 
-/// What one mapper knows from one question to the next.
+/// The state that a mapper keeps between requests. Thread-safe.
 package final class PortMemory: Sendable {
   private struct Known {
-    package var isBusy = false
-    package var isCancelled = false
-    /// Nobody takes back any more what is made from now on.
-    package var isClosed = false
-    /// Hears of the end of the question under way.
-    package var closing: PortAnswer?
-    package var found: (service: UPnP.Service, route: DefaultRoute)?
-    package var made: PortMapping?
+    /// Whether a request is under way.
+    var isBusy = false
+    /// Whether no further request may start.
+    var isCancelled = false
+    /// Mappings granted from now on must be deleted by whoever receives them.
+    var isClosed = false
+    /// Resumed when the request under way has ended.
+    var closing: PortAnswer?
+    /// The UPnP service found, and the route it was found on.
+    var found: (service: UPnP.Service, route: DefaultRoute)?
+    /// The current mapping.
+    var made: PortMapping?
   }
 
   private let known = Mutex(Known())
 
   // MARK: Questions
 
-  /// False while an earlier question has not come to its end, and once the node is ending.
+  /// Reserves the mapper for a request; false while another is under way and after `cancel`.
   package func begin() -> Bool {
     known.withLock { known in
       guard !known.isBusy, !known.isCancelled else { return false }
@@ -60,6 +67,7 @@ package final class PortMemory: Sendable {
     }
   }
 
+  /// Ends the request that `begin` allowed.
   package func end() {
     let closing = known.withLock { known in
       known.isBusy = false
@@ -68,9 +76,10 @@ package final class PortMemory: Sendable {
     closing?.claim()?.resume(returning: nil)
   }
 
+  /// Whether `cancel` has been called.
   package var isCancelled: Bool { known.withLock { $0.isCancelled } }
 
-  /// Has nothing more asked; `answer` is resumed when no question is under way.
+  /// Allows no further requests; resumes `answer` once none is under way.
   package func cancel(_ answer: PortAnswer) {
     let isBusy = known.withLock { known in
       known.isCancelled = true
@@ -80,7 +89,8 @@ package final class PortMemory: Sendable {
     if !isBusy { answer.claim()?.resume(returning: nil) }
   }
 
-  /// From now on whoever gets a mapping takes it back; gives the one that there is.
+  /// Ends the mapper: returns the current mapping, and later ones must be deleted by their
+  /// receiver.
   package func close() -> PortMapping? {
     known.withLock { known in
       defer { known.made = nil }
@@ -91,19 +101,20 @@ package final class PortMemory: Sendable {
 
   // MARK: Answers
 
-  /// The service found behind this route, and no other.
+  /// The service found on exactly this route.
   package func service(of route: DefaultRoute) -> UPnP.Service? {
     known.withLock { $0.found?.route == route ? $0.found?.service : nil }
   }
 
+  /// Stores the service found on a route; nil clears it.
   package func remember(_ service: UPnP.Service?, of route: DefaultRoute) {
     known.withLock { $0.found = service.map { ($0, route) } }
   }
 
-  /// The mapping got last: another port than that one would be a second door.
+  /// The current mapping, to be renewed: another external port would be a second hole.
   package var made: PortMapping? { known.withLock { $0.made } }
 
-  /// False if the mapper was closed meanwhile: then it has to be taken back.
+  /// Stores a new mapping; false if the mapper was closed meanwhile, so that it must be deleted.
   package func keep(_ mapping: PortMapping) -> Bool {
     known.withLock { known in
       guard !known.isClosed else { return false }
@@ -112,6 +123,7 @@ package final class PortMemory: Sendable {
     }
   }
 
+  /// Clears the current mapping if it is this one.
   package func forget(_ mapping: PortMapping) {
     known.withLock { if $0.made?.outside == mapping.outside { $0.made = nil } }
   }

@@ -3,20 +3,22 @@ import Glibc
 import MusterBase
 import MusterDevices
 
-/// Asks a gateway by UPnP (Internet Gateway Device 1 and 2). Every function blocks.
+/// A client for UPnP Internet Gateway Devices 1 and 2. All functions block.
 ///
-/// Anyone on the network may answer the search, and the library reads what it is led to. So only
-/// addresses at the gateway itself are followed: whoever is there has all packets anyway.
+/// Anyone on the network can answer the search, and the library fetches the URLs it is given. So
+/// only URLs at the gateway's own address are followed: a host there sees all traffic anyway.
 package enum UPnP {
-  /// Where a gateway takes orders.
+  /// The control point of a gateway's connection service.
   package struct Service: Equatable, Sendable {
+    /// The control URL.
     package var url: String
+    /// The service type, such as `urn:schemas-upnp-org:service:WANIPConnection:1`.
     package var type: String
-    /// This machine, as the gateway sees it.
+    /// This machine's address, as the gateway sees it.
     package var inside: String
   }
 
-  /// What happens when a port is asked for.
+  /// The result of a mapping request.
   private enum Outcome {
     case mapped(lease: UInt32), taken, refused
   }
@@ -24,13 +26,13 @@ package enum UPnP {
   // UPnP WANIPConnection 2.4.16.4, "Error Codes".
   private static let conflict: Int32 = 718
   private static let permanentLeasesOnly: Int32 = 725
-  /// Another's mapping has the port: some others are tried.
+  /// Other external ports that are tried if the requested one is taken.
   private static let otherPorts = 3
 
   // MARK: Mapping
 
-  /// A mapping for this host's UDP port `port`, at port `requested` outside if that is free, else at
-  /// some other.
+  /// Maps external port `requested`, or another one if that is taken, to this host's UDP port
+  /// `port` for `lease` seconds; nil if refused.
   package static func map(
     _ port: UInt16, to requested: UInt16, at service: Service, lease: UInt32,
     _ question: PortQuestion
@@ -50,6 +52,7 @@ package enum UPnP {
     return nil
   }
 
+  /// Deletes the mapping of an external port.
   package static func unmap(_ outer: UInt16, at service: Service) {
     UPNP_DeletePortMapping(service.url, service.type, "\(outer)", "UDP", nil)
   }
@@ -57,7 +60,7 @@ package enum UPnP {
   private static func ask(
     _ service: Service, outer: UInt16, inner: UInt16, lease: UInt32, _ question: PortQuestion
   ) -> Outcome {
-    // A mapping that comes too late would have to be taken back.
+    // A mapping that is granted too late would have to be deleted.
     guard !question.isOver else { return .refused }
     let code = UPNP_AddPortMapping(
       service.url, service.type, "\(outer)", "\(inner)", service.inside, "muster", "UDP", nil,
@@ -71,9 +74,10 @@ package enum UPnP {
     }
   }
 
-  /// The gateway's own address outside; nil for "none yet" and for what is no address.
+  /// The gateway's external address; nil if it has none.
   private static func outside(of service: Service) -> Address.Host? {
-    // As long as an IPv4 address in text, with its zero: the library writes no more than this.
+    // The length of an IPv4 address in text with its terminating zero, which is the library's
+    // limit.
     var text = [CChar](repeating: 0, count: 16)
     guard UPNP_GetExternalIPAddress(service.url, service.type, &text) == UPNPCOMMAND_SUCCESS,
       let address = Address(string(text) + ":0"), address.host != .v4(0)
@@ -88,12 +92,14 @@ package enum UPnP {
     "urn:schemas-upnp-org:service:WANIPConnection:1",
     "urn:schemas-upnp-org:service:WANPPPConnection:1",
   ]
-  /// The library waits no less, in ms; UPnP has devices answer within whole seconds.
+  /// Milliseconds; UPnP devices answer within a random delay of whole seconds (MX), so 1 s is the
+  /// least.
   private static let searchMilliseconds: Int32 = 1000
-  /// Descriptions that are fetched: a gateway has one, a liar may tell of any number.
+  /// Device descriptions that are fetched: a gateway has one, a malicious host may announce any
+  /// number.
   private static let descriptions = 2
 
-  /// The service of the gateway on this way that knows its address outside.
+  /// The connection service of the gateway on this route that has an external address.
   package static func find(_ route: DefaultRoute, _ question: PortQuestion) -> Service? {
     guard !question.isOver else { return nil }
     for url in search(route).prefix(descriptions) where !question.isOver {
@@ -104,12 +110,12 @@ package enum UPnP {
     return nil
   }
 
-  /// Where the gateway's descriptions are, each once.
+  /// The URLs of the gateway's descriptions, without duplicates.
   private static func search(_ route: DefaultRoute) -> [String] {
     let types = searched.map { strdup($0) }
     defer { for type in types { free(type) } }
     var list = types.map { UnsafePointer($0) } + [nil]
-    // All three at once: one after the other, the silent ones would take a second each.
+    // All types in one search: separate ones would take a second each.
     guard
       let found = upnpDiscoverDevices(
         &list, searchMilliseconds, route.interface, "", UPNP_LOCAL_PORT_ANY, 0, 2, nil, 1)
@@ -127,11 +133,11 @@ package enum UPnP {
     return urls
   }
 
-  /// A gateway has a service for an ordinary line, one for PPP, or both of which one is in use.
+  /// A gateway offers a service for an IP connection, one for PPP, or both, of which one is in use.
   private static func services(at url: String, of gateway: Address) -> [Service] {
     var urls = UPNPUrls()
     var data = IGDdatas()
-    // As long as an IPv6 address in text.
+    // The length of an IPv6 address in text.
     var inside = [CChar](repeating: 0, count: 46)
     guard UPNP_GetIGDFromUrl(url, &urls, &data, &inside, Int32(inside.count)) == 1 else {
       return []
@@ -150,7 +156,7 @@ package enum UPnP {
     return services
   }
 
-  /// Whether a URL leads to the gateway and nowhere else, by number: a name could mean anything.
+  /// Whether a URL is at the gateway's numeric address; a name could resolve to anything.
   package static func isAt(_ gateway: Address, _ url: String) -> Bool {
     let start = "http://\(gateway.hostText)"
     guard url.hasPrefix(start), let next = url.dropFirst(start.count).first else { return false }

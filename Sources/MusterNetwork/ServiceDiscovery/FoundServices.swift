@@ -1,13 +1,17 @@
 import MusterBase
 
-/// The services of others that Avahi names, and the address of each: bounded, whatever is named.
+/// The services that Avahi found, and their addresses. Bounded against a hostile network.
 package struct FoundServices {
-  /// A service by one of the ways that lead to it. The names are strangers' bytes, zero at the end:
-  /// compared and handed back to Avahi, never shown.
+  /// A service as found on one interface and address family. The names are untrusted bytes with a
+  /// terminating zero: they are compared and passed back to Avahi, never displayed.
   package struct Instance: Equatable {
+    /// The service's instance name.
     package var name: [CChar]
+    /// The DNS-SD domain.
     package var domain: [CChar]
+    /// The kernel's interface index.
     package var interface: Int32
+    /// Avahi's address family.
     package var family: Int32
 
     package init(name: [CChar], domain: [CChar], interface: Int32, family: Int32) {
@@ -18,23 +22,28 @@ package struct FoundServices {
     }
   }
 
+  /// A service and the state of its resolution.
   package struct Entry {
+    /// The service.
     package let instance: Instance
-    /// Nil before it is asked where the service is, and after that failed.
+    /// Nil before resolution starts, and after it has failed.
     package var resolver: OpaquePointer?
+    /// The resolved address; nil until then.
     package var address: Address?
   }
 
-  /// Two interfaces, with IPv4 and IPv6 each.
+  /// Two interfaces with IPv4 and IPv6 each.
   package static let instancesPerService = 4
 
+  /// The services found, in order.
   package private(set) var entries: [Entry] = []
-  /// There were more than there is room for.
+  /// Whether services were ignored for lack of space.
   package private(set) var hasLeftOut = false
 
+  /// Nothing found.
   package init() {}
 
-  /// Takes in a way that was not known; false if it was, or if there is no room.
+  /// Adds a service; false if it is known or there is no space.
   package mutating func add(_ instance: Instance) -> Bool {
     guard !entries.contains(where: { $0.instance == instance }) else { return false }
     let known = entries.filter { $0.instance.name == instance.name }.count
@@ -46,24 +55,25 @@ package struct FoundServices {
     return true
   }
 
-  /// Gives back what was known of a way.
+  /// Removes a service and returns its state.
   package mutating func remove(_ instance: Instance) -> Entry? {
     guard let index = entries.firstIndex(where: { $0.instance == instance }) else { return nil }
     return entries.remove(at: index)
   }
 
+  /// Sets the resolver of a service.
   package mutating func setResolver(_ resolver: OpaquePointer?, of instance: Instance) {
     guard let index = entries.firstIndex(where: { $0.instance == instance }) else { return }
     entries[index].resolver = resolver
   }
 
-  /// Notes what a resolver found out; nil if it found nothing any more.
+  /// Records a resolver's result; nil if the service no longer resolves.
   package mutating func setAddress(_ address: Address?, by resolver: OpaquePointer) {
     guard let index = entries.firstIndex(where: { $0.resolver == resolver }) else { return }
     entries[index].address = address
   }
 
-  /// Whether another service would be taken in.
+  /// Whether there is space for another service.
   package var hasRoom: Bool {
     var names: [[CChar]] = []
     for entry in entries where !names.contains(entry.instance.name) {
@@ -72,7 +82,7 @@ package struct FoundServices {
     return names.count < Limits.services
   }
 
-  /// Where the services are, each address once, in the order in which they were named.
+  /// The addresses of the services, without duplicates, in the order in which they were found.
   package var addresses: [Address] {
     var all: [Address] = []
     for case let address? in entries.map(\.address) where !all.contains(address) {

@@ -2,10 +2,10 @@ import CAvahi
 import MusterBase
 import MusterDevices
 
-/// Hearing of others, and where they are.
+/// Browsing and resolving.
 extension ServiceDiscovery {
-  /// Browses if that is not done, and asks again where services are that did not say; returns what
-  /// the daemon has against it.
+  /// Starts browsing, and retries services that did not resolve; returns the daemon's error, if
+  /// any.
   package func browse() -> MusterError? {
     guard let client else { return nil }
     let isOverdue = BootClock.now - browsedAt >= Self.browseAgain
@@ -32,10 +32,11 @@ extension ServiceDiscovery {
     return nil
   }
 
-  /// Those for whom there was no room are asked for again this often at most: whoever announces and
-  /// withdraws services all the time would otherwise keep others from being found.
+  /// Services that were ignored for lack of space are retried at this interval at most; otherwise a
+  /// host that keeps announcing and withdrawing services could keep others from being found.
   private static let browseAgain = Duration.seconds(60)
 
+  /// Ends browsing and all resolvers.
   package func stopBrowsing() {
     for browser in browsers { avahi_service_browser_free(browser) }
     for case let resolver? in found.entries.map(\.resolver) {
@@ -46,7 +47,7 @@ extension ServiceDiscovery {
     forget()
   }
 
-  /// Whoever was found is found no more.
+  /// Drops all services found and reports the empty list.
   package func forget() {
     found = FoundServices()
     report()
@@ -73,7 +74,7 @@ extension ServiceDiscovery {
     }
   }
 
-  /// Asks where a service is, and to be told when that changes.
+  /// Starts a resolver, which also reports later changes.
   private func resolve(_ instance: FoundServices.Instance) {
     guard let client else { return }
     let resolver = avahi_service_resolver_new(
@@ -93,7 +94,7 @@ extension ServiceDiscovery {
     guard let resolver else { return }
     found.setAddress(index, by: resolver)
     if isOver, let entry = found.entries.first(where: { $0.resolver == resolver }) {
-      // Asked again when it is time.
+      // Retried by the next `browse`.
       avahi_service_resolver_free(resolver)
       found.setResolver(nil, of: entry.instance)
     }
@@ -107,7 +108,7 @@ extension ServiceDiscovery {
     onChange(addresses)
   }
 
-  /// Where a service says that it is; nil for what would lead to this machine itself, or nowhere.
+  /// The address of a service; nil for this machine itself and for unusable addresses.
   private static func index(
     _ address: AvahiAddress, _ port: UInt16, _ interface: Int32
   ) -> Address? {

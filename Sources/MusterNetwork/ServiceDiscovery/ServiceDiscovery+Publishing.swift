@@ -1,9 +1,9 @@
 import CAvahi
 import MusterBase
 
-/// Telling others that a node is here.
+/// Publishing this node's service.
 extension ServiceDiscovery {
-  /// Publishes the service if it is not; returns what the daemon has against it.
+  /// Publishes the service unless it is; returns the daemon's error, if any.
   package func publish() -> MusterError? {
     guard let client else { return nil }
     switch groupState {
@@ -18,7 +18,8 @@ extension ServiceDiscovery {
     group = avahi_entry_group_new(
       client,
       { _, state, me in
-        // Acted upon when it is time: who contests every name must not keep this busy.
+        // Handled by the next `check`, so that a host that contests every name cannot keep this
+        // busy.
         ServiceDiscovery.of(me).groupState = state
       }, context)
     guard let group else { return refusal(avahi_client_errno(client)) }
@@ -34,7 +35,7 @@ extension ServiceDiscovery {
     return code < 0 ? refusal(code) : nil
   }
 
-  /// Takes the service from the network.
+  /// Withdraws the service.
   package func withdraw() {
     if let group { avahi_entry_group_free(group) }
     group = nil

@@ -2,51 +2,61 @@ import CAvahi
 import Glibc
 import MusterBase
 
-/// DNS-SD by way of the Avahi daemon: tells everyone on the network that a node is here, and hears
-/// of others.
+/// DNS-SD through the Avahi daemon: publishes this node's service and finds those of others (RFC
+/// 6763).
 ///
-/// Calls to the daemon may block, so all of it happens on a thread of Avahi's. What is called back
-/// there is only noted; `check` acts on it, at once and every few seconds: it connects, publishes
-/// and browses whatever of that is not done yet. So a daemon that comes later, or again, is used.
+/// Calls to the daemon can block, so they run on Avahi's thread. Callbacks only record their news;
+/// `check`, which runs at once and every few seconds, connects, publishes and browses as needed. So
+/// a daemon that starts or restarts later is used.
 package final class ServiceDiscovery: @unchecked Sendable {
+  /// The service type.
   package static let serviceType = "_muster._udp"
-  /// All that is told besides the port. Neither the channel nor anything of the node is.
+  /// The TXT record. It contains nothing that identifies the node or its channels.
   package static let serviceText = "v=1"
 
-  /// Between two looks at what is missing.
+  /// The interval of `check`.
   private static let checkMilliseconds: UInt32 = 5000
-  /// A daemon that restarts is back by then, so that nobody needs to be warned.
+  /// A restarting daemon is usually back within this time, which avoids a warning.
   private static let restartMilliseconds: UInt32 = 1000
 
+  /// The UDP port that is published.
   package let port: UInt16
-  /// Names; empty for all.
+  /// Interface names; empty for all.
   private let interfaces: [String]
+  /// Called with the addresses of all other services after each change.
   package let onChange: @Sendable ([Address]) -> Void
   private let onWarning: @Sendable (MusterError) -> Void
 
-  // All that follows belongs to Avahi's thread; before that begins and once it has ended, to
-  // `init` and `stop`.
+  // Everything below is confined to Avahi's thread, and to `init` and `stop` before and after it
+  // runs.
 
   private var poll: OpaquePointer?
   private var timer: OpaquePointer?
+  /// Avahi's client; nil while disconnected.
   package var client: OpaquePointer?
   private var clientState = AVAHI_CLIENT_CONNECTING
-  /// What is asked of the daemon for which interfaces, by index.
+  /// Indices of the interfaces in use, as given to the daemon.
   package var usedInterfaces: [Int32] = []
+  /// Avahi's entry group of the published service.
   package var group: OpaquePointer?
+  /// The group's state as last reported.
   package var groupState = AVAHI_ENTRY_GROUP_UNCOMMITED
-  /// The name that others see: neither the node's nor the machine's, and another in every process.
+  /// The published instance name: random, new in every process, independent of node and machine.
   package var instanceName = ServiceDiscovery.randomName()
+  /// Avahi's browsers, one per interface.
   package var browsers: [OpaquePointer] = []
+  /// Whether a browser has failed.
   package var hasLostBrowser = false
+  /// When browsing was started.
   package var browsedAt = Instant.zero
+  /// The services found.
   package var found = FoundServices()
+  /// The addresses reported last.
   package var reported: [Address] = []
   private var warned: MusterError?
 
-  /// Begins at once. `onChange` gets the addresses of all other services whenever they change;
-  /// `onWarning` what does not work, once until something else does not. Both are called on
-  /// Avahi's thread.
+  /// Starts at once. `onChange` receives the addresses of all other services after each change;
+  /// `onWarning` receives an error when it first occurs. Both are called on Avahi's thread.
   package init(
     port: UInt16, interfaces: [String], onChange: @escaping @Sendable ([Address]) -> Void,
     onWarning: @escaping @Sendable (MusterError) -> Void
@@ -57,15 +67,15 @@ package final class ServiceDiscovery: @unchecked Sendable {
     self.onWarning = onWarning
     poll = avahi_threaded_poll_new()
     guard let poll, let api = avahi_threaded_poll_get(poll) else { return }
-    // Avahi's thread has this object until `stop`.
+    // Avahi's thread holds a reference until `stop`.
     let me = Unmanaged.passRetained(self).toOpaque()
     var atOnce = timeval()
     timer = api.pointee.timeout_new(api, &atOnce, { _, me in ServiceDiscovery.of(me).check() }, me)
     avahi_threaded_poll_start(poll)
   }
 
-  /// Takes the service away and ends Avahi's thread; to be called once. Blocks as long as a call
-  /// to the daemon lasts that has begun.
+  /// Withdraws the service and ends Avahi's thread; call once. Blocks while a call to the daemon is
+  /// under way.
   package func stop() {
     guard let poll else { return }
     avahi_threaded_poll_stop(poll)
@@ -76,15 +86,16 @@ package final class ServiceDiscovery: @unchecked Sendable {
     Unmanaged.passUnretained(self).release()
   }
 
-  /// The object that is called back.
+  /// The object behind the context of a callback.
   package static func of(_ context: UnsafeMutableRawPointer?) -> ServiceDiscovery {
     guard let context else { preconditionFailure("Avahi calls back with what it was given") }
     return Unmanaged<ServiceDiscovery>.fromOpaque(context).takeUnretainedValue()
   }
 
-  /// What Avahi is given to call back with.
+  /// The context to pass to Avahi's callbacks.
   package var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
+  /// 16 random hex digits.
   package static func randomName() -> String {
     let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
@@ -92,7 +103,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
 
   // MARK: What is missing
 
-  /// Has `check` called, instead of when it was due.
+  /// Schedules `check` ahead of time.
   private func checkSoon(milliseconds: UInt32 = 0) {
     guard let poll, let timer else { return }
     var due = timeval()
@@ -113,7 +124,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     checkSoon(milliseconds: Self.checkMilliseconds)
   }
 
-  /// Does what the daemon's state allows; returns what does not work.
+  /// Does what the daemon's state allows; returns the first error.
   private func serve() -> MusterError? {
     switch clientState {
     case AVAHI_CLIENT_CONNECTING, AVAHI_CLIENT_FAILURE:
@@ -124,13 +135,13 @@ package final class ServiceDiscovery: @unchecked Sendable {
       let refusals = [browse(), publish()]
       return refusals.lazy.compactMap { $0 }.first
     default:
-      // The daemon looks for a name for this machine that nobody else has.
+      // The daemon is choosing a host name without conflicts.
       withdraw()
       return browse()
     }
   }
 
-  /// Without a daemon the client waits for one; without a D-Bus there is nothing to wait at.
+  /// Without a daemon the client waits for one; without D-Bus there is nothing to wait for.
   private func connect() {
     guard let poll else { return }
     client = avahi_client_new(
@@ -138,7 +149,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
       { _, state, me in ServiceDiscovery.of(me).note(state) }, context, nil)
   }
 
-  /// Frees everything; a service that was published goes from the network.
+  /// Frees everything, which withdraws a published service.
   private func disconnect() {
     if let client { avahi_client_free(client) }
     (client, group, browsers) = (nil, nil, [])
@@ -152,7 +163,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     checkSoon(milliseconds: state == AVAHI_CLIENT_FAILURE ? Self.restartMilliseconds : 0)
   }
 
-  /// The indices of the chosen interfaces that are there now: one that comes back has another.
+  /// The current indices of the chosen interfaces; an interface that returns has a new index.
   private func interfaceIndices() -> [Int32] {
     guard !interfaces.isEmpty else { return [Int32(AVAHI_IF_UNSPEC)] }
     return interfaces.map { Int32(clamping: if_nametoindex($0)) }.filter { $0 > 0 }
@@ -163,6 +174,6 @@ package final class ServiceDiscovery: @unchecked Sendable {
     warned = trouble
   }
 
-  /// Avahi's words for one of its codes.
+  /// Avahi's description of an error code.
   package static func text(of code: Int32) -> String { String(cString: avahi_strerror(code)) }
 }

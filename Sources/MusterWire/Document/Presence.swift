@@ -1,16 +1,19 @@
 import MusterBase
 
-/// A member's state as it announces it to the channel; of an author's presences the newest counts.
+/// A member's state. Of several presences of one author the latest counts.
 ///
 /// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; count
 /// of streams 1 and each `StreamOffer` in rising order of its number.
 public struct Presence: Equatable, Sendable {
-  /// Drawn anew by every process of the author.
+  /// Random, drawn at every start of the author's process.
   public var bootID: UInt64
+  /// Mute states, roles in the mesh and the like.
   public var flags: MemberFlags
+  /// The member's display name; untrusted.
   public var name: String
+  /// The call that the member is in; nil outside a call.
   public var call: Participation?
-  /// The video streams on offer, in rising order.
+  /// The video streams that the member offers, in rising order.
   public var streams: [StreamOffer]
 
   public init(
@@ -63,10 +66,11 @@ public struct Presence: Equatable, Sendable {
   }
 }
 
-/// A member's being in a call.
+/// A member's participation in a call.
 public struct Participation: Equatable, Hashable, Sendable {
+  /// The call.
   public var id: CallID
-  /// The member's Lamport counter when it came in: who has been there longest has the smallest.
+  /// The member's Lamport counter when it joined: the longest-present participant has the smallest.
   public var joined: UInt64
 
   public init(id: CallID, joined: UInt64) {
@@ -75,41 +79,47 @@ public struct Participation: Equatable, Hashable, Sendable {
   }
 }
 
-/// The yes-or-no parts of a member's state.
+/// The Boolean parts of a member's state.
 public struct MemberFlags: OptionSet, Sendable, Hashable {
+  /// The bits, as on the wire.
   public let rawValue: UInt16
 
   public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-  /// Never sent: it follows from the call that a presence names.
+  /// Never sent: it follows from the call in the presence.
   public static let inCall = MemberFlags(rawValue: 1 << 0)
+  /// The microphone is muted.
   public static let audioMuted = MemberFlags(rawValue: 1 << 1)
-  /// The camera is switched off.
+  /// The camera is muted.
   public static let videoMuted = MemberFlags(rawValue: 1 << 2)
+  /// The member speaks (audio level above a threshold, with hysteresis).
   public static let speaking = MemberFlags(rawValue: 1 << 3)
   /// The member offers `StreamID.screen`.
   public static let sharing = MemberFlags(rawValue: 1 << 4)
-  /// The member leaves the channel: its last word.
+  /// The member leaves the channel: its last presence.
   public static let left = MemberFlags(rawValue: 1 << 5)
-  /// The member has a source of sound.
+  /// The member has an audio source.
   public static let audio = MemberFlags(rawValue: 1 << 7)
-  /// The member passes on nothing for others.
+  /// The member does not relay for others.
   public static let declinesRelaying = MemberFlags(rawValue: 1 << 8)
-  /// The member passes on so much already that others are to be preferred.
+  /// The member relays so much already that other relays should be preferred.
   public static let relaysMuch = MemberFlags(rawValue: 1 << 9)
 }
 
-/// Whom a member hears over links of its own; of an author's hearings the newest counts.
+/// The neighbours of a member (a link-state advertisement). Of several reports of one author the
+/// latest counts.
 ///
-/// Layout: boot id 8, count 1 and the first 8 bytes of each id heard, count 1 and those of the ones
-/// among them that have not answered for a while.
+/// Layout: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and those of
+/// the suspected neighbours.
 public struct NeighbourReport: Equatable, Sendable {
+  /// The author's boot, as in its presence.
   public var bootID: UInt64
-  /// `Bytes32.prefix` of their keys, in rising order, the suspected among them.
+  /// `Bytes32.prefix` of the neighbours' keys in rising order, suspected ones included.
   public var heard: [UInt64]
+  /// Those among them that have not answered for a while.
   public var suspected: [UInt64]
 
-  /// More than these are not told, so that the largest hearing fits into an entry.
+  /// Suspected neighbours in one report, so that the largest report fits into an entry.
   public static let suspectedLimit = 32
 
   public init(bootID: UInt64, heard: [UInt64], suspected: [UInt64]) {

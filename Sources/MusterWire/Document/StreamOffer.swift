@@ -1,21 +1,22 @@
 import MusterBase
 
-/// One video stream as its member announces it.
+/// A video stream that a member offers.
 ///
 /// Layout: number 1, name length 1 and UTF-8, flags 1, count of layers 1 and width 2, height 2,
 /// frames per second 1 of each, smallest first.
 public struct StreamOffer: Equatable, Hashable, Sendable {
+  /// The stream.
   public var id: StreamID
   /// `camera`, `screen`, or lower-case letters, digits and hyphens.
   public var name: String
-  /// Nothing of it is sent.
+  /// Whether nothing of it is sent at present.
   public var isMuted: Bool
-  /// Its frames are the test pattern, which carries frame number and capture time.
+  /// Whether its frames are the test pattern, which carries frame number and capture time.
   public var isPattern: Bool
-  /// The simulcast layers on offer, smallest first; `Limits.spatialLayers` at most.
+  /// The simulcast layers, smallest first; at most `Limits.spatialLayers`.
   public var layers: [VideoLayer]
 
-  /// A nil `name` is the stream's default one. Others must be valid (`isValid(name:)`).
+  /// A nil `name` is the stream's default name. Others must be valid (`isValid(name:)`).
   public init(
     _ id: StreamID, name: String? = nil, isMuted: Bool = false, isPattern: Bool = false,
     layers: [VideoLayer]
@@ -30,7 +31,7 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   private static let muted: UInt8 = 1 << 0
   private static let pattern: UInt8 = 1 << 1
 
-  /// Whether a stream may be called so: file names, commands and pages use the name as it is.
+  /// Whether a stream can have this name, which file names, commands and the page use unescaped.
   public static func isValid(name: String) -> Bool {
     (1...Limits.streamNameBytes).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -74,9 +75,11 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   }
 }
 
-/// One simulcast layer on offer.
+/// A simulcast layer that is offered.
 public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible {
+  /// The size of its frames.
   public var size: VideoSize
+  /// The frame rate, rounded.
   public var framesPerSecond: Int
 
   public init(size: VideoSize, framesPerSecond: Int) {

@@ -4,13 +4,13 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A channel as a node knows it, fed with what members sign and with what its own user wants.
+/// A channel's state, fed with signed entries of members and commands of the node's user.
 ///
-/// Promises: members are those whom entries speak of, shown safely; who is in a call knows of it; a
-/// call has participants; messages fit into a datagram; work that is due ends. In a created
-/// channel nobody is anyone without the owner's word.
+/// Promises: members are those that entries name, with sanitised names; a participant knows its
+/// call; a call has participants; messages fit into a datagram; `tick` terminates. In a created
+/// channel nobody has a role without a grant.
 struct ChannelTarget {
-  /// Who may write in the channel.
+  /// The kind of channel, which determines who may write in it.
   private enum Kind: Int {
     case open, created, ownerless
   }
@@ -31,7 +31,7 @@ struct ChannelTarget {
     self.kind = kind
     let genesis = kind == .open ? nil : Cast.genesis
     let channel = genesis?.channelID ?? Cast.key.channelID
-    // Of this node there is another process, with the same key: a copied folder.
+    // Another process has this node's key, as from a copied data directory.
     let members = [Cast.other, Cast.third, Cast.own]
     scribe = Scribe(
       channel: channel, authors: kind == .created ? members + [Cast.owner] : members)
@@ -67,7 +67,7 @@ struct ChannelTarget {
     verify()
   }
 
-  /// What the node's own user does.
+  /// A command of the node's user.
   private mutating func act(_ program: inout Program) -> [ChannelState.Output] {
     switch program.u8() % 7 {
     case 0:
@@ -114,7 +114,7 @@ struct ChannelTarget {
 
   private mutating func wait(_ duration: Duration, hears: Bool) {
     now = now + duration
-    // A shell that is never told to wait would spin.
+    // A deadline that never moves would make a shell spin.
     var rounds = 0
     repeat {
       rounds += 1
@@ -150,7 +150,7 @@ struct ChannelTarget {
     DisplayText.sanitized(name, limit: Limits.nameBytes) == name
   }
 
-  /// The owner has not said a word: whatever the others sign means nothing.
+  /// Without any entry of the owner, entries of others have no effect.
   private func verifyNobody() {
     check(state.members.isEmpty, "nobody is a member")
     check(state.call == nil && state.history.isEmpty, "nobody calls or writes")

@@ -4,10 +4,10 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A document fed with good, altered and invented entries.
+/// A document, fed with valid, altered and invented entries.
 ///
-/// Promises: nothing counts that its author did not sign; what is kept is the same in whatever
-/// order it came, and however often; nothing of a fenced author stays; the owner is never fenced.
+/// Promises: only entries signed by their author count; the result is independent of
+/// order and repetition; no entry of a quarantined author stays; the owner is never quarantined.
 enum DocumentTarget {
   static func run(_ bytes: [UInt8]) {
     var program = Program(bytes)
@@ -68,8 +68,8 @@ enum DocumentTarget {
     }
   }
 
-  /// All that was inserted, backwards and each twice. What the program wrote and only altered is
-  /// the same to both.
+  /// All insertions in reverse order and each twice. An entry and its altered copy count as
+  /// the same.
   private static func compare(_ document: Document, _ scribe: Scribe, exempt: NodeID?) {
     var forwards = document
     for entry in scribe.written { _ = forwards.insert(entry) }
@@ -83,17 +83,17 @@ enum DocumentTarget {
   }
 }
 
-/// The gossip of a node whose neighbours send what they like.
+/// The gossip of a node with hostile neighbours.
 ///
-/// Promises: it answers only its neighbours, with messages that fit into a datagram; a tick does
-/// all that was due; what was not signed is not taken; and in the end a newcomer still learns all
-/// that there is.
+/// Promises: it answers only its neighbours, with messages that fit into a datagram; a tick
+/// performs all work that is due; unsigned entries are rejected; and finally a new member still
+/// learns all entries.
 struct GossipTarget {
   private var gossip = Gossip(
     channel: Cast.key.channelID, own: Cast.own.id, exempt: nil, seed: 1)
   private var scribe = Scribe(
     channel: Cast.key.channelID, authors: [Cast.other, Cast.third, Cast.owner])
-  /// Sequences of the node's own, which does not contradict itself.
+  /// Sequence numbers of this node, which never equivocates.
   private var sequence: UInt64 = 0
   private var now = Instant(nanoseconds: 1_000_000_000)
   private var neighbours: [NodeID] = []
@@ -219,7 +219,7 @@ struct GossipTarget {
   }
 }
 
-/// Whether it fits into a datagram of its own, with the link's header and tag of 29 bytes.
+/// Whether a message fits into a datagram with the link's 29 bytes of header and tag.
 func fits(_ message: Control) -> Bool {
   Control.encode([message]).count + 29 <= Limits.datagramBytes
 }

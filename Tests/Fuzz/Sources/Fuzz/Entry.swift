@@ -1,6 +1,6 @@
 import Glibc
 
-/// libFuzzer's own main loop; it calls back with one input after another and never returns a crash.
+/// libFuzzer's main loop; it calls back with one input after another, and exits on a crash.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runDriver(
   _ count: UnsafeMutablePointer<Int32>,
@@ -8,7 +8,7 @@ private func runDriver(
   _ callback: @convention(c) (UnsafePointer<UInt8>?, Int) -> Int32
 ) -> Int32
 
-/// The target that the environment asks for; the first one when it asks for none.
+/// The target named by the environment; the first one by default.
 private let target: FuzzTarget = {
   let name = getenv("FUZZ_TARGET").map { String(cString: $0) }
   guard let name else { return FuzzTarget.all[0] }
@@ -18,14 +18,14 @@ private let target: FuzzTarget = {
   return target
 }()
 
-/// One input, as libFuzzer's own main calls it.
+/// Runs one input; called by libFuzzer.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
   target.run([UInt8](UnsafeBufferPointer(start: bytes, count: count)))
   return 0
 }
 
-/// Where the program begins: the package manager names an executable's entry after its target, and
+/// The entry point: SwiftPM names an executable's entry after its target, and
 /// the compiler leaves it out when the fuzzer's instrumentation is on.
 @_cdecl("Fuzz_main")
 public func fuzzMain(

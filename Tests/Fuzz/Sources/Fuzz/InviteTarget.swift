@@ -1,14 +1,14 @@
 import MusterBase
 import MusterWire
 
-/// Invites, as texts and as what is in them.
+/// Invites as URLs, and as decoded bytes.
 ///
-/// Promises: an accepted one comes back; its name can be shown as it is; nothing in it is longer
-/// than it may be.
+/// Promises: an accepted invite encodes to the same URL; its name is safe to display; no field
+/// exceeds its limit.
 enum InviteTarget {
   static func run(_ bytes: [UInt8]) {
     read(String(decoding: bytes, as: UTF8.self))
-    // The checksum would keep most of what the fuzzer tries from being looked at.
+    // Corrects the checksum, which would otherwise reject almost every input.
     read(Invite.scheme + "fuzz/#" + base64(bytes + checksum(bytes)))
   }
 
@@ -25,7 +25,7 @@ enum InviteTarget {
     check(invite.rendezvous.count <= Limits.inviteHints, "hints are bounded")
   }
 
-  /// CRC-32, highest byte first.
+  /// CRC-32, most significant byte first.
   private static func checksum(_ bytes: [UInt8]) -> [UInt8] {
     var crc = UInt32.max
     for byte in bytes {

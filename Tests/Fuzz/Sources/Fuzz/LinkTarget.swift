@@ -3,17 +3,17 @@ import MusterCrypto
 import MusterLink
 import MusterWire
 
-/// Two link engines and a network between them that does what the input says.
+/// Two link engines and a network controlled by the input.
 ///
-/// Promises: nothing is delivered that the other did not seal, nor twice; one datagram never
-/// causes a burst; no datagram is larger than it may be; deadlines do not pile up.
+/// Promises: only payloads that the other engine sealed are delivered, and once; one datagram never
+/// causes a burst; datagrams respect the size limit; deadlines do not accumulate.
 struct LinkTarget {
   private var engines: [LinkEngine]
   private var now = Instant(nanoseconds: 1_000_000_000)
   private var mail: [Letter] = []
   private var archive: [Letter] = []
   private var serial: UInt64 = 0
-  /// Serials under way to engine 0 and to engine 1.
+  /// Serial numbers in flight to engine 0 and to engine 1.
   private var inFlight: [[UInt64]] = [[], []]
 
   private struct Letter {
@@ -81,7 +81,7 @@ struct LinkTarget {
     case 6: if !mail.isEmpty { mail.append(mail.removeFirst()) }
     case 7: if !archive.isEmpty { post(archive[program.below(archive.count)]) }
     case 8:
-      // As if from elsewhere: roaming, or a replay by someone on the path.
+      // From another address: roaming, or a replay by an on-path attacker.
       if !mail.isEmpty { mail[0].from = Self.addresses[program.below(3)] }
     case 9, 10: seal(from: program.below(2), body: program.bytes())
     case 11: wait(program.duration())
@@ -92,7 +92,7 @@ struct LinkTarget {
       perform(outputs, of: index)
     case 14: hand(program.bytes(), to: program.below(2), from: Self.addresses[program.below(3)])
     default:
-      // The front of a real datagram over invented bytes.
+      // The header of a real datagram before invented bytes.
       let head = Int(program.u8())
       let tail = program.bytes()
       deliver { Array($0.prefix(head)) + tail }
@@ -121,7 +121,7 @@ struct LinkTarget {
     now = now + duration
     for index in engines.indices {
       perform(engines[index].tick(at: now), of: index)
-      // Work that is due is done in one go: a shell would otherwise spin.
+      // All due work is done in one call; otherwise a shell would spin.
       if let deadline = engines[index].deadline {
         check(deadline > now, "a tick does all that was due")
       }

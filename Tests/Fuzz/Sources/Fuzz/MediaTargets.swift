@@ -33,7 +33,7 @@ enum VideoTarget {
         streams.setRoundTrip(program.duration())
         check(streams.reportBlocks(at: now).count <= 31, "reports fit in a packet")
       case 4:
-        // Elsewhere altogether.
+        // Far outside the window.
         sequence = program.u16()
         timestamp = program.u32()
         now = now + .milliseconds(1)
@@ -72,7 +72,7 @@ enum VideoTarget {
     _ program: inout Program, sequence: UInt16, timestamp: UInt32
   ) -> RTPPacket {
     let bits = program.u8()
-    // One more than there are, so that some are of no stream.
+    // One more than there are, so that some packets belong to no stream.
     let layer = program.below(Limits.videoStreams * Limits.spatialLayers + 1)
     let header = RTPHeader(
       marker: bits & 1 == 1, payloadType: PayloadType.videoBase + UInt8(layer), sequence: sequence,
@@ -115,7 +115,7 @@ enum VideoTarget {
 
 /// An audio jitter buffer fed with packets of any number and time.
 ///
-/// Promises: one or two things to play each time, never more kept than it may.
+/// Promises: every call yields one or two frames, and the buffer respects its limit.
 enum AudioTarget {
   static func run(_ bytes: [UInt8]) {
     var program = Program(bytes)

@@ -16,9 +16,9 @@ private func identity(_ seed: UInt8) -> Identity {
 private let own = identity(1)
 private let other = identity(2)
 
-/// Discovery fed with what a member may send: sealed under the channel key, signed or not.
+/// Discovery, fed with datagrams sealed under the channel key, signed or not.
 ///
-/// Promises: no burst, no reply larger than a datagram, none towards a group or a port 0.
+/// Promises: no burst, no oversized reply, none to a multicast address or port 0.
 enum DiscoveryTarget {
   static func run(_ bytes: [UInt8]) {
     var program = Program(bytes)
@@ -54,7 +54,7 @@ enum DiscoveryTarget {
     }
   }
 
-  /// A signed announce of the other node, with fields of the program's choice.
+  /// A signed announcement of the other node, with fields from the input.
   private static func announcement(_ program: inout Program) -> [UInt8] {
     let bytes = Announcement(
       author: other.id, bootID: UInt64(program.u8()), counter: UInt64(program.u8()),

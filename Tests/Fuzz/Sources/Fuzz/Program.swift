@@ -1,6 +1,6 @@
 import MusterBase
 
-/// An input read as a program: fields off the front, zeros when there are no more.
+/// An input, read as a program: fields from the front, zeros after its end.
 struct Program {
   private var rest: ArraySlice<UInt8>
 
@@ -14,10 +14,10 @@ struct Program {
   mutating func u64() -> UInt64 { UInt64(u32()) << 32 | UInt64(u32()) }
   mutating func bit() -> Bool { u8() & 1 == 1 }
 
-  /// An index into something that holds `count`, which must be positive.
+  /// An index below `count`, which must be positive.
   mutating func below(_ count: Int) -> Int { Int(u8()) % count }
 
-  /// As many bytes as the next one says, or as are left.
+  /// A length byte and that many bytes, or as many as are left.
   mutating func bytes() -> [UInt8] {
     let count = Int(u8())
     defer { rest = rest.dropFirst(count) }
@@ -29,11 +29,11 @@ struct Program {
     return Array(rest)
   }
 
-  /// From a millisecond to four minutes, so that every timer of an engine is in reach.
+  /// From a millisecond to four minutes, which covers every timer of the engines.
   mutating func duration() -> Duration { .milliseconds(1 << Int(u8() % 19)) }
 }
 
-/// A promise that a target checks; in every configuration, unlike `assert`.
+/// Checks a promise in every configuration, unlike `assert`.
 func check(_ condition: Bool, _ promise: @autoclosure () -> String) {
   if !condition { fatalError(promise()) }
 }

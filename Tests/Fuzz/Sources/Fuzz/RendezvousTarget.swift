@@ -4,10 +4,10 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A rendezvous and a node that asks one, fed with what anyone may send.
+/// A rendezvous and a client, fed with unauthenticated datagrams.
 ///
-/// Promises: who has not proven an address gets no more than it sent; everything kept is bounded
-/// and forgotten in time; what is read comes back when written.
+/// Promises: no amplification towards unproven addresses; all state is bounded
+/// and expires; decoding and encoding are inverse.
 struct RendezvousTarget {
   private var server = RendezvousServer(entropy: .seeded(1))
   private var discovery = Discovery(identity: Cast.own, bootID: 1, entropy: .seeded(2), seed: 2)

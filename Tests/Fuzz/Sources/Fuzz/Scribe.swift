@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// Who plays in the targets of the mesh, and where.
+/// The nodes and channel that the mesh targets use.
 enum Cast {
   static let key = ChannelKey.fromName("fuzz")
   static let own = identity(1)
@@ -28,16 +28,16 @@ enum Cast {
   }
 }
 
-/// Writes entries as a program asks for them, with good signatures.
+/// Writes entries with valid signatures, controlled by the input.
 ///
-/// Authors, calls and numbers are few, so that entries meet: two under one sequence, claims and
-/// ends of one call, ids of what was written before.
+/// Authors, calls and numbers are few, so that entries interact: two under one sequence number,
+/// claims and ends of one call, ids of what was written before.
 struct Scribe {
   let channel: ChannelID
   let authors: [Identity]
   private(set) var written: [SignedEntry] = []
 
-  /// Fewer than a document remembers of those it does not keep: up to then what it keeps is the
+  /// Fewer than the dropped entries that a document remembers: up to there its result is the
   /// same for every order.
   static let limit = 200
 
@@ -46,7 +46,7 @@ struct Scribe {
     self.authors = authors
   }
 
-  /// A new entry, or an old one again.
+  /// A new entry, or an earlier one again.
   mutating func entry(_ program: inout Program) -> SignedEntry {
     let author = authors[program.below(authors.count)]
     let sequence = UInt64(program.u8())
@@ -60,7 +60,7 @@ struct Scribe {
     return entry
   }
 
-  /// How the id of something begins that may have been written.
+  /// The id prefix of an entry that may have been written.
   func prefix(_ program: inout Program) -> UInt64 {
     let number = program.u8()
     return written.isEmpty ? UInt64(number) : written[Int(number) % written.count].id.prefix
@@ -128,7 +128,7 @@ struct Scribe {
       epoch: UInt32(program.u8() & 3), isBearer: program.bit())
   }
 
-  /// Of any entry, a bearer grant or not, or of junk.
+  /// A redemption of any entry, a bearer grant or not, or of junk.
   private func redemption(_ program: inout Program, by author: Identity) -> Redemption {
     let index = Int(program.u8())
     let grant = written.isEmpty ? program.bytes() : written[index % written.count].bytes
@@ -157,7 +157,7 @@ struct Scribe {
     Self.everyone[program.below(Self.everyone.count)]
   }
 
-  /// Those whose bits are set.
+  /// The elements whose bits are set.
   private func members(_ program: inout Program) -> [NodeID] {
     let bits = program.u8()
     return Self.everyone.indices.filter { bits >> UInt8($0) & 1 == 1 }.map { Self.everyone[$0] }

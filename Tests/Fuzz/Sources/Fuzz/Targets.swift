@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// Something that is fed hostile bytes.
+/// A fuzz target: code that processes hostile bytes.
 struct FuzzTarget: Sendable {
   var name: String
   var run: @Sendable ([UInt8]) -> Void

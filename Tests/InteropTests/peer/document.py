@@ -1,4 +1,4 @@
-"""The document: which entries are kept (section 9, "What is kept")."""
+"""The document: which entries are kept (section 9, "Retention")."""
 
 from collections import OrderedDict
 

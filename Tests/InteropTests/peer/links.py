@@ -6,6 +6,7 @@ import time
 
 from . import control
 from .address import Via
+from .budget import Budget
 from .events import emit, short
 from .gossip import GossipState
 from .paths import CLOSE, PATH, PathState
@@ -33,6 +34,7 @@ class Link:
         self.round_trip = None
         self.outbox = []             # control messages for the next datagram
         self.media = None
+        self.candidates = Budget(4, 0.5)   # that the peer may have probed
         self.path, self.gossip, self.watch = PathState(), GossipState(), WatchState()
 
     @property
@@ -196,8 +198,8 @@ class Links:
         elif payload[0] == RELAYED:
             self._node.relay.receive(link, payload)
         elif 0x80 <= payload[0] <= 0xBF and len(payload) > 1 and link.media:
-            may_send = self._node.rights.may_send(self._node.document, link.peer)
-            link.media.receive(payload, may_send)
+            link.media.receive(payload, lambda stream: self._node.rights.may_send(
+                self._node.document, link.peer, stream))
 
     # Time
 

@@ -1,4 +1,4 @@
-"""Who is there (section 9, "Who is there"), and what this node reports of its own links."""
+"""The roster, and what this node reports of its own links (section 9)."""
 
 from .entries import NeighbourReport
 from .events import emit, short
@@ -44,17 +44,17 @@ class Roster:
             return None
         return report.body
 
-    def hears(self, member, other):
+    def has_neighbour(self, member, other):
         if member == self._node.id:
             return self._node.links.is_up(other)
         report = self._report_of(member)
-        return report is not None and other[:8] in report.heard
+        return report is not None and other[:8] in report.neighbours
 
     def doubts(self, member, other):
         """Whether a neighbour suspects another one, or does not name it."""
         report = self._report_of(member)
         return report is not None and (
-            other[:8] in report.suspected or other[:8] not in report.heard)
+            other[:8] in report.suspected or other[:8] not in report.neighbours)
 
     # The roster
 
@@ -75,7 +75,8 @@ class Roster:
         emit(event, member=short(member), name=presence.name, role=int(role),
              inCall=presence.call is not None, videoMuted=bool(presence.flags & Flag.VIDEO_MUTED),
              audioMuted=bool(presence.flags & Flag.AUDIO_MUTED),
-             layers=[f"{one.width}x{one.height}@{one.rate}" for one in presence.layers], **more)
+             streams={one.name: [f"{layer.width}x{layer.height}@{layer.rate}"
+                                 for layer in one.layers] for one in presence.streams}, **more)
 
     def _present(self):
         present = {}
@@ -100,7 +101,7 @@ class Roster:
             for other in authors:
                 if other in reached or other == self._node.id:
                     continue
-                if self.hears(member, other) and self.hears(other, member):
+                if self.has_neighbour(member, other) and self.has_neighbour(other, member):
                     reached.add(other)
                     to_visit.append(other)
         return reached

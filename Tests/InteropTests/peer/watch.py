@@ -1,4 +1,4 @@
-"""Watching neighbours, after SWIM and Lifeguard (section 8, "Watching neighbours")."""
+"""Failure detection, after SWIM and Lifeguard (section 8)."""
 
 import math
 import os
@@ -110,7 +110,7 @@ class NeighbourWatch:
     def _ask_others(self, link):
         able = [one for one in self._node.links.all_up()
                 if one is not link and not one.watch.is_suspected
-                and self._node.roster.hears(one.peer, link.peer)]
+                and self._node.roster.has_neighbour(one.peer, link.peer)]
         for one in random.sample(able, min(_ASKED, len(able))):
             self._node.links.control(one, Type.PROBE, link.peer + os.urandom(8))
 
@@ -133,7 +133,7 @@ class NeighbourWatch:
     def on_probe(self, link, value):
         target = self._node.links.get(value[:32])
         if target is None or not target.is_up:
-            self._node.links.control(link, Type.PROBED, value + b"\0")
+            self._node.links.control(link, Type.PROBE_RESULT, value + b"\0")
             return
         of_this = sum(1 for one in self._probes if one.asker is link)
         if of_this < _MOST_PROBES_OF_ONE and len(self._probes) < _MOST_PROBES:
@@ -144,9 +144,9 @@ class NeighbourWatch:
     def _answer(self, probe, answered):
         self._probes.remove(probe)
         value = probe.target.peer + probe.token + struct.pack(">B", answered)
-        self._node.links.control(probe.asker, Type.PROBED, value)
+        self._node.links.control(probe.asker, Type.PROBE_RESULT, value)
 
-    def on_probed(self, value):
+    def on_probe_result(self, value):
         target = self._node.links.get(value[:32])
         if target is not None and value[40] == 1:
             target.watch.was_heard_by_others = True

@@ -1,4 +1,4 @@
-"""Streams that are sent over one link (section 13, "What a sender of video owes")."""
+"""Streams that are sent over one link (section 13, "Sending video")."""
 
 import random
 import time
@@ -68,12 +68,12 @@ class VideoSender:
         self._senders = {}    # layer -> RTPSender
         self.layer = None     # the one being sent; None: none
         self._next = None     # the one to change to at its next keyframe
-        self.subscription = BEST
+        self.requested = BEST
         self.frames = 0
 
     def choose(self):
-        """Follows the subscription."""
-        wanted = layer_for(self.subscription, self._source.announced)
+        """Follows the requested resolution."""
+        wanted = layer_for(self.requested, self._source.announced)
         if wanted is None:
             self.layer = self._next = None
         elif wanted == self.layer:
@@ -123,5 +123,6 @@ class VideoSender:
         return sender.report(int(boot_clock() * streams.VIDEO_CLOCK)) if sender else None
 
     @property
-    def repeats(self):
-        return sum(sender.repeats for sender in self._senders.values())
+    def figures(self):
+        repeats = sum(sender.repeats for sender in self._senders.values())
+        return {"frames": self.frames, "layer": self.layer, "packetsRepeated": repeats}

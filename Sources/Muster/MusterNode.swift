@@ -254,7 +254,7 @@ public actor MusterNode {
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
-        sockets.send(datagram, to: address)
+        sockets.enqueue(datagram, to: address)
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
@@ -278,6 +278,7 @@ public actor MusterNode {
         if let change = Store.Change(output) { remembered.changes.append(change) }
       }
     }
+    sockets.flush()
     remember(remembered)
     armTimer()
   }

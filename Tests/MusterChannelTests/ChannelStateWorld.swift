@@ -1,7 +1,6 @@
 import MusterBase
 import MusterChannel
 import MusterCrypto
-import MusterDiscovery
 import MusterWire
 
 /// A few members of one channel with links between them, over which everything arrives at once, on

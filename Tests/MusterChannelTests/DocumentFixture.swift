@@ -1,7 +1,6 @@
 import MusterBase
 import MusterChannel
 import MusterCrypto
-import MusterDiscovery
 import MusterWire
 
 /// Entries under any sequence, made by numbered authors.

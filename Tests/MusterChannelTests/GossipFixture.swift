@@ -1,7 +1,6 @@
 import MusterBase
 import MusterChannel
 import MusterCrypto
-import MusterDiscovery
 import MusterWire
 
 extension Gossip {

@@ -1,5 +1,4 @@
 import MusterBase
-import MusterChannel
 import MusterCrypto
 import MusterDiscovery
 import MusterWire
@@ -158,5 +157,21 @@ struct CandidateProberTests {
     _ = b.open(testKey, at: .zero)
     let again = b.receive(author.announcement(), from: testAddress(1), at: seconds(1))
     #expect(again.sends.first?.kind == .challenge)
+  }
+
+  /// Copies of one announcement to several addresses carry one counter, and arrive in any order.
+  @Test func copiesOfOneAnnouncementFindEveryProvenAddress() throws {
+    var b = testDiscovery(2)
+    _ = b.open(testKey, at: .zero)
+    var author = Author(1)
+    for address in [testAddress(1), testAddress(2)] {
+      #expect(try author.prove(to: &b, from: address, at: .zero).isFound)
+    }
+    let copies = author.announcement()
+    #expect(b.receive(copies, from: testAddress(2), at: seconds(1)).isFound)
+    #expect(b.receive(copies, from: testAddress(1), at: seconds(1)).isFound)
+    #expect(b.receive(copies, from: testAddress(1), at: seconds(1)).isEmpty)
+    #expect(b.receive(copies, from: testAddress(3), at: seconds(1)).isEmpty)
+    #expect(b.counters.replayed == 2)
   }
 }

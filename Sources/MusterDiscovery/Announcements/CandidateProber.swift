@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCrypto
 
-/// Members whose addresses somebody told, and who are knocked at for a while: both ends do so at
-/// once, and so open the way through their NATs (RFC 5389 calls it hole punching in section 1).
+/// UDP hole punching (RFC 5128 section 3.3): announces this node to the candidate addresses of
+/// peers. Both ends do so at the same time, which opens their NATs for each other.
 struct CandidateProber: Sendable {
   private struct Candidates: Sendable {
     var addresses: [Address]
@@ -12,17 +12,17 @@ struct CandidateProber: Sendable {
   }
 
   static let capacity = 64
-  /// Beside those of its announce, the addresses that rendezvous see.
+  /// The addresses of an announcement, and those that rendezvous see the peer at.
   static let addressLimit = Limits.addresses + 4
-  /// Of whom nothing is told any more is not knocked at any more: three rounds of the rendezvous.
+  /// A candidate expires after three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)
-  /// Whoever tells wrong addresses cannot make this node fire at them: announces in all.
+  /// Bounds the traffic that false reports can direct at anyone: announcements in total.
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
-  /// And to one host, or one IPv6 network of 64 bits: more than a household of members needs.
+  /// Announcements to one host, or one IPv6 /64: more than a household of members needs.
   private static let hostBudget = TokenBucket(capacity: 32, perSecond: 8)
   private static let hostLimit = 256
   private var hosts = PeerTable<Source, TokenBucket>()
-  /// Who is told of again is not knocked at as quickly as the first time.
+  /// Re-learned candidates restart at a slower probing step.
   private static let laterStep = 2
   private var entries = PeerTable<SessionLinkID, Candidates>()
 
@@ -32,7 +32,7 @@ struct CandidateProber: Sendable {
     entries.map(\.value.nextAt).min()
   }
 
-  /// Somebody tells that `peer` may be found at `addresses`, best first.
+  /// A report that `peer` may be reachable at `addresses`, best first.
   mutating func learned(_ peer: SessionLinkID, _ addresses: [Address], at now: Instant) {
     var known = entries[peer]?.addresses ?? []
     let new = addresses.reduce(into: [Address]()) { new, address in
@@ -49,14 +49,14 @@ struct CandidateProber: Sendable {
     entries[peer] = Candidates(addresses: known, step: step, nextAt: now, learnedAt: now)
   }
 
-  /// A link stands, or nobody wants one any more.
+  /// Stops probing: a link is up, or is no longer wanted.
   mutating func end(_ peer: SessionLinkID) { entries[peer] = nil }
 
   mutating func end(key: KeyID) {
     for peer in entries.keys where peer.key == key { entries[peer] = nil }
   }
 
-  /// Where to knock now, by channel; one announce does for all of them.
+  /// The addresses to probe now, by channel; one announcement serves all of them.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(KeyID, [Address])] {
     for peer in entries.keys {
       if let entry = entries[peer], now - entry.learnedAt >= Self.lifetime {

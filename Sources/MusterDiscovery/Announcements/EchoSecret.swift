@@ -2,12 +2,12 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Makes and checks the echoes of challenges without remembering any of them.
+/// Creates and verifies the echoes of challenges without state.
 ///
-/// An echo is a MAC under a secret of one opening of a channel over whom it was given to, where and
-/// when, after the cookies of RFC 6347 4.2.1: it costs no memory to give one to a stranger.
+/// An echo is a MAC over recipient, address and time slot, keyed by a secret per opened channel,
+/// like the cookies of RFC 6347 section 4.2.1: unauthenticated peers cost no memory.
 struct EchoSecret: Sendable {
-  /// An echo counts in the slot in which it was made and in the next: 10 to 20 s.
+  /// An echo is valid in the slot in which it was made and in the next: 10 to 20 s.
   static let slot = Duration.seconds(10)
 
   private let secret: SecretBytes
@@ -20,7 +20,7 @@ struct EchoSecret: Sendable {
     mac(announcement, key, source, slot: Self.number(of: now))
   }
 
-  /// Whether the announce carries an echo that was given to its author at `source` just now.
+  /// Whether the announcement carries an echo that was recently sent to its author at `source`.
   func isValid(
     _ announcement: Announcement, in key: KeyID, at source: Address, now: Instant
   )
@@ -48,7 +48,7 @@ struct EchoSecret: Sendable {
     writer.append(announcement.author.key)
     writer.u64(announcement.bootID)
     writer.address(source)
-    // The same link-local address on two interfaces is two places.
+    // A link-local address on two interfaces denotes two hosts.
     if case .v6(_, _, let zone) = source.host { writer.u32(zone) }
     writer.u64(UInt64(bitPattern: slot))
     return Blake2b.mac(writer.bytes[...], key: secret, count: Announcement.echoBytes)

@@ -50,7 +50,7 @@ def arguments():
 def settings(options):
     invite = Invite.parse(options.invite) if options.invite else None
     if invite:
-        channel = Channel(invite.name, invite.secret, invite.genesis)
+        channel = Channel(invite.name, invite.secret, invite.genesis, invite.epoch)
         options.peer += [parse_address(one) for one in invite.peers]
         options.rendezvous += [parse_address(one) for one in invite.rendezvous]
     elif options.passphrase is not None:

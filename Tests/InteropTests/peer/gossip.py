@@ -71,13 +71,13 @@ class Gossip:
     # Sending
 
     def _push(self, entries, source=None):
-        """To every neighbour but the source, the author, and those that the author has_neighbour itself."""
+        """To every neighbour but the source, the author, and the author's own neighbours."""
         author = entries[0].author
         report = self._document.latest(NeighbourReport, author)
         is_neighbour = report is not None and self._links.is_up(author)
-        heard = report.body.neighbours if is_neighbour else ()
+        reached = report.body.neighbours if is_neighbour else ()
         for link in self._links.all_up():
-            if link is not source and link.peer != author and link.peer[:8] not in heard:
+            if link is not source and link.peer != author and link.peer[:8] not in reached:
                 self._send(link, entries)
 
     def send_again(self, link, entry):

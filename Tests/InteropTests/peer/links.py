@@ -3,6 +3,7 @@
 import os
 import random
 import time
+from collections import OrderedDict
 
 from . import control
 from .address import Via
@@ -20,6 +21,7 @@ _REKEY_AFTER = {True: 120.0, False: 150.0}   # by whether this node was the init
 _SILENCE_LIMIT = 45.0
 _UNUSED_LIMIT = 30.0
 _MOST_ANSWERED = 3
+_MOST_CLOSED = 64
 
 
 class Link:
@@ -51,6 +53,7 @@ class Links:
         self._node = node
         self._links = {}
         self._by_index = {}          # own index -> (session, link)
+        self._closed = OrderedDict()   # the latest peers that closed their link themselves
 
     # Finding
 
@@ -65,6 +68,9 @@ class Links:
 
     def is_up(self, peer):
         return peer in self._links and self._links[peer].is_up
+
+    def was_closed_by(self, peer):
+        return peer in self._closed
 
     def new_index(self):
         while True:
@@ -82,6 +88,7 @@ class Links:
             link = None
         if link is None:
             link = self._links[peer] = Link(peer, boot, route)
+            self._closed.pop(peer, None)
         return link
 
     def keep_answered(self, link, session):
@@ -116,6 +123,10 @@ class Links:
             self._node.on_link_down(link)
 
     def close(self, link, reason):
+        if reason == "left":
+            self._closed[link.peer] = True
+            while len(self._closed) > _MOST_CLOSED:
+                self._closed.popitem(last=False)
         self.take_down(link, reason)
         for session in link.sessions:
             self._by_index.pop(session.own_index, None)
@@ -182,7 +193,8 @@ class Links:
         self._dispatch(link, session, payload, route)
 
     def _begin_to_use(self, link, session, route):
-        link.answered.remove(session)
+        while (older := link.answered.pop(0)) is not session:
+            self._by_index.pop(older.own_index, None)
         self.use(link, session, route)
         self._node.handshakes.forget(link.peer)
         emit("handshake", member=short(link.peer), role="responder", address=route,

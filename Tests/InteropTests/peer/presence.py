@@ -2,6 +2,7 @@
 
 import re
 import struct
+import unicodedata
 from dataclasses import dataclass
 from enum import IntFlag
 
@@ -10,6 +11,8 @@ from .reader import Malformed
 
 _LONGEST_NAME, _LONGEST_STREAM_NAME = 64, 16
 _STREAM_NAME = re.compile(r"[a-z0-9-]+")
+_BIDIRECTIONAL_CONTROLS = (
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class Flag(IntFlag):
@@ -111,8 +114,18 @@ class Presence:
 
     def name_of(self, number):
         """What its member calls a stream; names are shown and recorded, packets have numbers."""
-        named = {one.number: one.name for one in self.streams} | streams.NAMES
-        return named.get(number, f"stream-{number}")
+        announced = {one.number: one.name for one in self.streams}
+        return streams.name(number, announced.get(number))
+
+
+def printable(name):
+    """A name as it may be shown: controls and line separators can make it look like another."""
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_control(one) else one for one in name)
+
+
+def _is_control(character):
+    return (unicodedata.category(character) in ("Cc", "Zl", "Zp")
+            or character in _BIDIRECTIONAL_CONTROLS)
 
 
 def _encode_streams(offered):

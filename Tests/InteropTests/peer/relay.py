@@ -80,7 +80,7 @@ class Relay:
                 self._seek_direct_path(link, now)
 
     def _seek(self, member):
-        """A handshake through a neighbour that has_neighbour the member; the smaller id begins it."""
+        """A handshake through a neighbour of the member; the smaller id begins it."""
         if self._node.id > member or self._node.handshakes.is_under_way(member):
             return
         self._tried_at[member] = time.monotonic()

@@ -23,7 +23,7 @@ class WatchState:
     next_ping: float = 0.0
     asked_at: float = None        # when the ping was sent to which no sign of life came yet
     suspected_at: float = None
-    was_heard_by_others: bool = False
+    answered_to_others: bool = False
 
     @property
     def is_suspected(self):
@@ -103,7 +103,7 @@ class NeighbourWatch:
                 state.asked_at = state.suspected_at = None
                 self._node.links.take_down(link, "timedOut")
         elif now - state.asked_at > patience:
-            state.suspected_at, state.was_heard_by_others = now, False
+            state.suspected_at, state.answered_to_others = now, False
             self._node.roster.report_soon()
             self._ask_others(link)
 
@@ -118,7 +118,7 @@ class NeighbourWatch:
         links = self._node.links.all_up()
         doubters = sum(1 for one in links if one is not link
                        and self._node.roster.doubts(one.peer, link.peer))
-        return suspicion_limit(doubters, len(links), link.watch.was_heard_by_others)
+        return suspicion_limit(doubters, len(links), link.watch.answered_to_others)
 
     def on_sign_of_life(self, link):
         state = link.watch
@@ -149,12 +149,12 @@ class NeighbourWatch:
     def on_probe_result(self, value):
         target = self._node.links.get(value[:32])
         if target is not None and value[40] == 1:
-            target.watch.was_heard_by_others = True
+            target.watch.answered_to_others = True
 
 
-def suspicion_limit(doubters, neighbours, was_heard_by_others):
+def suspicion_limit(doubters, neighbours, answered_to_others):
     """Seconds from the suspicion to the failure of a link (step 4)."""
-    if was_heard_by_others:
+    if answered_to_others:
         return 8.0
     expected = min(3, neighbours - 2)
     if expected < 1:

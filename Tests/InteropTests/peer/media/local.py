@@ -6,7 +6,7 @@ import time
 from ..presence import Flag, Stream
 from ..subscription import BEST, Subscription
 from . import streams
-from .sender import boot_clock
+from .sender import media_clock
 from .session import Member, MediaSession
 from .sources import AUDIO_INTERVAL, AUDIO_LEVEL, AUDIO_SAMPLES, AudioSource, VideoSource
 
@@ -99,7 +99,7 @@ class LocalMedia:
         return self._sessions() if may_send else []
 
     def _send_audio(self):
-        captured = int((boot_clock() - AUDIO_INTERVAL) * streams.AUDIO_CLOCK)
+        captured = int((media_clock() - AUDIO_INTERVAL) * streams.AUDIO_CLOCK)
         # Timestamps jump only if the process stood still for longer than `_repeat` makes up for.
         if self._audio_timestamp is None or captured - self._audio_timestamp > streams.AUDIO_CLOCK:
             self._audio_timestamp = captured
@@ -112,7 +112,7 @@ class LocalMedia:
         senders = [session.video_out[stream] for session in self._receiving(stream)]
         for sender in senders:
             sender.choose()
-        timestamp = int(boot_clock() * streams.VIDEO_CLOCK)
+        timestamp = int(media_clock() * streams.VIDEO_CLOCK)
         # Only what somebody gets is made, once for all who get it.
         for layer in sorted(set().union(*(sender.needed for sender in senders))):
             payloads, is_keyframe = self._video[stream].layers[layer].next_frame()

@@ -14,9 +14,13 @@ _KEPT_PACKETS = 1024
 _ASSUMED_ROUND_TRIP = 0.1
 
 
-def boot_clock():
-    """Seconds of a clock that does not jump and counts while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+# Of the media clock: without it, timestamps reveal how long the machine has been running.
+_OFFSET = random.uniform(0, 1 << 20)
+
+
+def media_clock():
+    """Seconds of a clock that does not jump and counts while the machine sleeps (section 17)."""
+    return _OFFSET + time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class RTPSender:
@@ -56,7 +60,7 @@ class RTPSender:
                 self._send(packet)
 
     def report(self, timestamp):
-        return SenderReport(self.ssrc, boot_clock(), timestamp, self.packets, self.octets)
+        return SenderReport(self.ssrc, media_clock(), timestamp, self.packets, self.octets)
 
 
 class VideoSender:
@@ -120,7 +124,7 @@ class VideoSender:
 
     def report(self):
         sender = self._senders.get(self.layer)
-        return sender.report(int(boot_clock() * streams.VIDEO_CLOCK)) if sender else None
+        return sender.report(int(media_clock() * streams.VIDEO_CLOCK)) if sender else None
 
     @property
     def figures(self):

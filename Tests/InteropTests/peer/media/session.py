@@ -28,7 +28,7 @@ class Member:
 
     def stream_name(self, number):
         presence = self._presence()
-        return presence.name_of(number) if presence else streams.NAMES.get(number, f"stream-{number}")
+        return presence.name_of(number) if presence else streams.name(number)
 
     def recording(self, folder, ending):
         """A path for a recording; the name comes from another node, and is made safe."""

@@ -10,10 +10,15 @@ LAYERS = 3
 
 CAMERA, SCREEN = 0, 1
 VIDEO_STREAMS = range(4)
-NAMES = {CAMERA: "camera", SCREEN: "screen"}   # the others are named by their member
+NAMES = {CAMERA: "camera", SCREEN: "screen"}
 
 AUDIO_CLOCK = 48_000
 VIDEO_CLOCK = 90_000
+
+
+def name(stream, announced=None):
+    """What a stream is called: streams 2 and 3 as their member has announced, if it has."""
+    return NAMES.get(stream) or announced or f"stream-{stream}"
 
 
 def video_payload_type(stream, layer):

@@ -79,16 +79,14 @@ class Document:
     def item_with_prefix(self, prefix):
         return self.items.get(self._by_prefix.get(prefix), ())
 
-    def knows(self, entry):
-        key = entry.author, entry.sequence
-        seen = self._by_sequence.get(key) or self._former.get(key)
-        return seen is not None and seen.id == entry.id
+    def keeps(self, entry):
+        return entry.id in self.items
 
     # Adding
 
     def add(self, entry):
         """Takes an entry whose signature is good; KEPT, DROPPED or QUARANTINED."""
-        if entry.author in self.quarantined or self.knows(entry):
+        if entry.author in self.quarantined or self.keeps(entry):
             return DROPPED
         self.lamport = max(self.lamport, min(entry.lamport, self.lamport + _LARGEST_STEP))
         if not self._rights.takes(self, entry):
@@ -96,7 +94,7 @@ class Document:
             return DROPPED
         key = entry.author, entry.sequence
         other = self._by_sequence.get(key) or self._former.get(key)
-        if (other is not None and not self._rights.is_owner(entry.author)
+        if (other is not None and other.id != entry.id and not self._rights.is_owner(entry.author)
                 and self._has_room_for_quarantine(entry.author)):
             self._quarantine(entry, other)
             return QUARANTINED

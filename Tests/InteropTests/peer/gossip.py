@@ -126,15 +126,16 @@ class Gossip:
     # Receiving entries
 
     def on_received(self, link, value):
-        for prefix in prefixes(value):
-            link.gossip.in_flight.pop(prefix, None)
+        acknowledged = [one for one in prefixes(value) if link.gossip.in_flight.pop(one, None)]
+        if acknowledged:
+            emit("acknowledged", member=short(link.peer), entries=len(acknowledged))
 
     def on_entry(self, link, raw):
         try:
             entry = Entry.decode(raw)
         except Malformed:
             return
-        if self._document.knows(entry):
+        if self._document.keeps(entry):
             link.gossip.acknowledgements.append(entry.id[:8])
             return
         if not link.gossip.unknown_entries.take() or not entry.is_signed(self._node.channel.id):

@@ -30,7 +30,7 @@ class Link:
         self.current = self.previous = None
         self.answered = []           # sessions that their initiator has not used yet
         self.is_up = False
-        self.heard_at = self.sent_at = time.monotonic()
+        self.began_at = self.heard_at = self.sent_at = time.monotonic()
         self.keepalive_after = _KEEPALIVE_INTERVAL
         self.confirm_wait = 0.25     # until the initiator repeats its first keepalive
         self.round_trip = None
@@ -138,8 +138,12 @@ class Links:
     def leave(self):
         """Closes all links, those through neighbours first."""
         for link in sorted(self.all(), key=lambda one: not one.is_relayed):
-            self.send(link, bytes([PATH, CLOSE]))
-            self.close(link, "local")
+            self.part(link)
+
+    def part(self, link):
+        """Closes a link, and lets the peer know."""
+        self.send(link, bytes([PATH, CLOSE]))
+        self.close(link, "local")
 
     # Sending
 
@@ -231,6 +235,9 @@ class Links:
         age = now - session.began_at
         if age >= LIFETIME or now - link.heard_at > _SILENCE_LIMIT:
             self.close(link, "timedOut")
+            return
+        if self._node.topology.is_surplus(link, now):
+            self.part(link)
             return
         if age >= _REKEY_AFTER[session.is_initiator]:
             self._node.handshakes.begin(link.peer, link.boot, link.route, session.keys)

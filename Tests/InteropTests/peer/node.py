@@ -33,6 +33,7 @@ from .roster import Roster
 from .session import DATA, LONGEST_DATAGRAM
 from .subscription import Subscription
 from .texts import Texts
+from .topology import Topology
 from .transport import Transport
 from .watch import PROTOCOL_PERIOD, NeighbourWatch
 
@@ -76,7 +77,7 @@ class Node:
         self.discovery, self.prober = Discovery(self), CandidateProber(self)
         self.handshakes, self.paths, self.links = Handshakes(self), Paths(self), Links(self)
         self.gossip, self.watch = Gossip(self), NeighbourWatch(self)
-        self.roster, self.relay = Roster(self), Relay(self)
+        self.roster, self.topology, self.relay = Roster(self), Topology(self), Relay(self)
         self.call, self.texts = CallMember(self, settings.joins_call), Texts(self)
         self.membership = Membership(self, settings.invite)
         self.media = LocalMedia(self, settings.videos, settings.audio, settings.record)

@@ -37,7 +37,8 @@ class Paths:
         """Discovery has found this run of a peer here."""
         link = self._node.links.get(peer)
         if link is None or link.current is None or link.boot != boot:
-            self._node.handshakes.begin(peer, boot, address, keys)
+            if self._node.topology.may_open(peer):
+                self._node.handshakes.begin(peer, boot, address, keys)
             return
         is_silent = time.monotonic() - link.heard_at > _SILENCE
         if is_silent and self._has_unanswered(link):

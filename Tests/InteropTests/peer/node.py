@@ -247,6 +247,8 @@ class Node:
         if entry.kind == Message.KIND:
             self.texts.show(entry)
         self.refresh()
+        if entry.kind == NeighbourReport.KIND:
+            self.watch.on_report(entry)
 
     def on_own_entry_from_before(self, entry):
         """Another run of this identity was here: say again, above it, what is so now."""

@@ -24,6 +24,7 @@ class WatchState:
     asked_at: float = None        # when the ping was sent to which no sign of life came yet
     suspected_at: float = None
     answered_to_others: bool = False
+    named: set = field(default_factory=set)    # the neighbours in the peer's latest report
 
     @property
     def is_suspected(self):
@@ -79,6 +80,17 @@ class NeighbourWatch:
         self._ask_one(links, now)
         for probe in [one for one in self._probes if now > one.expires_at]:
             self._answer(probe, 0)
+
+    def on_report(self, entry):
+        """Pings neighbours that another one's new report suspects or no longer names."""
+        reporter = self._node.links.get(entry.author)
+        if reporter is None or not reporter.is_up:
+            return
+        doubted = set(entry.body.suspected) | (reporter.watch.named - set(entry.body.neighbours))
+        reporter.watch.named = set(entry.body.neighbours)
+        for link in self._node.links.all_up():
+            if link is not reporter and link.peer[:8] in doubted:
+                self.ping(link)
 
     def _ask_one(self, links, now):
         """Each period one of the quiet neighbours, in an order drawn anew for each round."""

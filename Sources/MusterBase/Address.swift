@@ -79,19 +79,6 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// A stand-in for a way through another member, which means something to this process only. Of
-  /// the discard prefix 100::/64 (RFC 6666), where nobody is.
-  public static func relayed(_ number: UInt64) -> Address {
-    Address(host: .v6(high: discardPrefix, low: number, zone: 0), port: 1)
-  }
-
-  /// The number of such a way; nil for the address of a host.
-  public var relayed: UInt64? {
-    if case .v6(Self.discardPrefix, let number, _) = host { number } else { nil }
-  }
-
-  private static let discardPrefix: UInt64 = 0x0100_0000_0000_0000
-
   /// The interface that scopes a link-local address, else 0.
   public var zone: UInt32 {
     if case .v6(_, _, let zone) = host { zone } else { 0 }

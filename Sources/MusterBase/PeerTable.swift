@@ -54,12 +54,16 @@ public struct PeerTable<Key: Comparable, Value> {
     return body(&values[index])
   }
 
-  private func insertionPoint(_ key: Key) -> Int {
+  private func insertionPoint(_ key: Key) -> Int { firstIndex { !($0 < key) } }
+
+  /// The first index whose key fulfils a condition that every later key fulfils as well; `count`
+  /// when none does.
+  public func firstIndex(where isReached: (Key) -> Bool) -> Int {
     var low = 0
     var high = keys.count
     while low < high {
       let middle = (low + high) / 2
-      if keys[middle] < key { low = middle + 1 } else { high = middle }
+      if isReached(keys[middle]) { high = middle } else { low = middle + 1 }
     }
     return low
   }

@@ -6,14 +6,10 @@ import MusterWire
 struct Channel: Sendable {
   let name: String
   let genesis: SignedGenesis?
-  /// In rising order, the last one in force, `Limits.formerKeys` before it at most.
-  var keys: [EpochKey]
   var state: ChannelState
   let openedAt: Instant
   /// Set while the node wants to be in the call and waits to hear of one.
   var startsCallAt: Instant?
-  /// When it is next looked at whether somebody in the call is missing.
-  var relaySearchAt: Instant?
   var callState = CallState.disconnected
   /// What is switched off in this channel only.
   var muted: MemberFlags = []
@@ -24,9 +20,6 @@ struct Channel: Sendable {
   /// What others said why this node is no member; each is told to people once.
   var refusals: [Refusal] = []
 
-  /// The key in force.
-  var key: EpochKey { keys[keys.count - 1] }
-
   /// What this node tells here of its sound and picture.
   func flags(from all: MemberFlags) -> MemberFlags {
     var flags = all.union(muted)
@@ -35,7 +28,7 @@ struct Channel: Sendable {
   }
 
   func deadline(graceAfterLoss: Duration) -> Instant? {
-    let next = soonest(soonest(state.deadline, startsCallAt), relaySearchAt)
-    return soonest(next, lostOthersAt.map { $0 + graceAfterLoss })
+    soonest(
+      soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + graceAfterLoss })
   }
 }

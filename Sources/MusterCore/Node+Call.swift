@@ -44,8 +44,9 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        let engineLink = SessionLinkID(key: peer.key, peer: link.peer)
-        heard[link.peer] = (links.lastHeard(engineLink) ?? peer.upSince, peer.roundTrip)
+        // Of this channel's own session: another channel's says nothing of it.
+        let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
+        heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
       let outputs = channels[at: index].state.tick(
         at: now, lastHeard: { heard[$0]?.at }, roundTrip: { heard[$0]?.roundTrip })
@@ -59,9 +60,7 @@ extension Node {
       updateCallState(in: channel, at: now, &out)
     }
     enterCallIfDue(channel, at: now, &out)
-    if let due = channels[channel]?.relaySearchAt, due > now { return }
-    let next = findRelays(in: channel, at: now, &out)
-    _ = channels.update(channel) { $0.relaySearchAt = next }
+    if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
   /// Carries out what a channel asks for, then follows what it changed.
@@ -78,7 +77,7 @@ extension Node {
         send([message], over: LinkID(channel: channel, peer: peer), at: now, &out)
       case .event(let event):
         if case .message = event {} else { changed = true }
-        if case .ownRoleChanged = event { forgetDenials(in: channel) }
+        if case .ownRoleChanged = event { associations.forgetRefusalsByPeers(in: channel) }
         out.append(.event(.channel(event), in: channel))
       case .keep(let entry): out.append(.keep(entry: entry.bytes, id: entry.id, in: channel))
       case .forget(let ids): out.append(.forget(ids, in: channel))
@@ -88,6 +87,8 @@ extension Node {
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     guard changed else { return }
+    // A participant may have come, or announced a new run.
+    if channels[channel]?.state.isInCall ?? false { relaying.searchSoon(in: channel, at: now) }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
   }

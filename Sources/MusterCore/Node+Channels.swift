@@ -15,11 +15,10 @@ extension Node {
     guard channels[id] == nil, channels.count < Limits.channels else { return [] }
     var out: [Output] = []
     channels[id] = Channel(
-      name: setup.name, genesis: setup.genesis,
-      keys: Array(setup.keys.suffix(1 + Limits.formerKeys)), state: state(of: setup),
-      openedAt: now, requested: configuration.requested)
+      name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
+      requested: configuration.requested)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
-    for key in channels[id]?.keys ?? [] { open(key, of: id, at: now, &out) }
+    perform(keyring.open(id, setup.keys), at: now, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
     return out
   }
@@ -68,9 +67,9 @@ extension Node {
   /// Forgets a channel after `leave`, closing its links.
   public mutating func finishLeaving(_ channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
-    for key in channels[channel]?.keys ?? [] { close(key, at: now, &out) }
+    perform(keyring.close(channel), at: now, &out)
     channels[channel] = nil
-    forgetUnreachable(in: channel)
+    perform(relaying.close(channel), at: now, &out)
     return out
   }
 
@@ -107,7 +106,7 @@ extension Node {
   }
 
   /// The number of the key in force; 0 is the one that the channel began with.
-  public func epoch(of channel: ChannelID) -> UInt32 { channels[channel]?.key.number ?? 0 }
+  public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
   /// The document in short: equal digests are equal channels.
   public func digest(of channel: ChannelID) -> DocumentDigest? { channels[channel]?.state.digest }
 
@@ -177,10 +176,12 @@ extension Node {
     role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
     at now: Instant
   ) throws(CommandRefusal) -> (invite: Invite, outputs: [Output]) {
-    guard let entry = channels[channel] else { throw .unknownChannel }
-    let secret = entry.key.key.withSecret { Array($0) }
+    guard let entry = channels[channel], let key = keyring.current(of: channel) else {
+      throw .unknownChannel
+    }
+    let secret = key.key.withSecret { Array($0) }
     var invite = Invite(
-      name: entry.name, genesis: entry.genesis?.bytes, epoch: entry.key.number, key: secret,
+      name: entry.name, genesis: entry.genesis?.bytes, epoch: key.number, key: secret,
       oneTimeSeed: nil, grant: nil, peers: peers, rendezvous: rendezvous)
     guard entry.genesis != nil else { return (invite, []) }
     try check(.grant, in: channel)

@@ -117,10 +117,11 @@ extension Node {
     guard let index = peers.index(of: link), peers[at: index].incoming == nil else { return }
     let requested = channels[link.channel]?.requested ?? configuration.requested
     var incoming = IncomingMedia(requested: requested, at: now)
-    if let roundTrip = peers[at: index].roundTrip { incoming.video.setRoundTrip(roundTrip) }
+    if let roundTrip = roundTrip(of: link) { incoming.video.setRoundTrip(roundTrip) }
     peers[at: index].incoming = incoming
     peers[at: index].outgoing = OutgoingMedia(prng: &prng, at: now)
-    peers[at: index].nextPing = now
+    peers[at: index].nextRequestAt = now
+    pingSoon(link, at: now)
     send([.requested(incoming.requested)], over: link, at: now, &out)
   }
 
@@ -211,8 +212,9 @@ extension Node {
       return localMedia.layers[index]
     }
     let reason = why ?? (from == nil ? .started : .requested)
+    let newest = layer(to)
     _ = peers.update(link) { peer in
-      peer.outgoing?.statistics.layer = layer(to)
+      peer.outgoing?.statistics.layer = newest
       peer.outgoing?.statistics.why = reason
     }
     out.append(

@@ -163,7 +163,7 @@ extension Node {
     _ out: inout [Output]
   ) {
     guard let layer = peers[at: index].outgoing?.layer(of: ssrc) else { return }
-    let roundTrip = peers[at: index].roundTrip ?? .milliseconds(50)
+    let roundTrip = roundTrip(of: peers.keys[index]) ?? .milliseconds(50)
     let packets =
       peers[at: index].outgoing?.video[layer].retransmissions(
         of: sequences, roundTrip: roundTrip, at: now) ?? []
@@ -188,12 +188,13 @@ extension Node {
       let outputs = peers[at: index].incoming?.video.tick(at: now) ?? []
       perform(outputs, ofPeerAt: index, at: now, &out)
     }
+    let next = now + configuration.reportInterval
     if let due = peers[at: index].outgoing?.nextReport, due <= now {
-      peers[at: index].outgoing?.nextReport = now + configuration.reportInterval
+      peers[at: index].outgoing?.nextReport = next
       sendReports(toPeerAt: index, at: now, &out)
     }
     if let due = peers[at: index].incoming?.nextReport, due <= now {
-      peers[at: index].incoming?.nextReport = now + configuration.reportInterval
+      peers[at: index].incoming?.nextReport = next
       var blocks = peers[at: index].incoming?.video.reportBlocks(at: now) ?? []
       if let ssrc = peers[at: index].incoming?.audio?.ssrc,
         let block = peers[at: index].incoming?.audio?.statistics.reportBlock(ssrc: ssrc, at: now)
@@ -265,9 +266,8 @@ extension Node {
       }
       return PeerStatistics(
         link: link,
-        address: links.address(of: SessionLinkID(key: peer.key, peer: link.peer))
-          .flatMap { $0.relayed == nil ? $0 : nil },
-        via: relay(of: link), roundTrip: peer.roundTrip,
+        address: path(of: link)?.route.address, via: relay(of: link),
+        roundTrip: roundTrip(of: link),
         lossPercent: loss ?? 0, sent: sent, received: received)
     }
   }

@@ -65,24 +65,11 @@ public struct Node: Sendable {
   var discovery: Discovery
   var links: LinkEngine
   var channels = PeerTable<ChannelID, Channel>()
-  /// Which channel and epoch each open key is of.
-  var keyOwners = PeerTable<KeyID, KeyOwner>()
-  /// By channel (not by key, as the link engine's links are) and peer.
-  var peers = PeerTable<LinkID, Peer>()
-  /// Links under former keys, by the engine's own ids.
-  var visitors = PeerTable<SessionLinkID, Visitor>()
-  /// Links under former keys that have one under the key in force beside them; ended when due.
-  var retired = PeerTable<SessionLinkID, Instant>()
-  /// Links whose peers were given up and may be heard again, by the engine's own ids.
-  var lapsed = PeerTable<SessionLinkID, Lapse>()
-  var relayedPaths = RelayedPaths()
-  /// Members of calls to whom nothing gets through.
-  var unreachable = PeerTable<LinkID, UnreachablePeer>()
-  var relayBudget = RelayBudget()
+  var keyring = Keyring()
+  var associations = Associations()
+  var relaying = Relaying()
   /// While this node keeps announces for others.
   var server: RendezvousServer?
-  /// Who was refused, and until when it is not connected to.
-  var denied = PeerTable<LinkID, Denial>()
   var entropy: Entropy
   var localMedia: LocalMedia
   var prng: PRNG
@@ -111,6 +98,12 @@ public struct Node: Sendable {
 
   public var id: NodeID { identity.id }
 
+  /// The associations in use, with their media.
+  var peers: PeerTable<LinkID, Peer> {
+    _read { yield associations.peers }
+    _modify { yield &associations.peers }
+  }
+
   /// The next time `tick` has work, and so the host must call it.
   public var deadline: Instant? {
     var next = soonest(discovery.deadline, soonest(links.deadline, server?.deadline))
@@ -119,8 +112,8 @@ public struct Node: Sendable {
       let grace = configuration.reconnectLimit
       next = soonest(next, channels[at: index].deadline(graceAfterLoss: grace))
     }
-    for (_, visitor) in visitors { next = soonest(next, visitor.nextAt) }
-    for (_, due) in retired { next = soonest(next, due) }
+    next = soonest(next, soonest(associations.deadline, relaying.deadline))
+    next = soonest(next, links.paths.deadline)
     for index in 0..<peers.count { next = soonest(next, peers[at: index].deadline) }
     return next
   }
@@ -134,14 +127,9 @@ public struct Node: Sendable {
     server?.tick(at: now)
     for layer in localMedia.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
     for channel in channels.keys { tick(channel: channel, at: now, &out) }
+    pingDuePaths(at: now, &out)
     for link in peers.keys { tick(peer: link, at: now, &out) }
-    for visitor in visitors.keys where visitors[visitor].map({ $0.nextAt <= now }) ?? false {
-      serve(visitor, at: now, &out)
-    }
-    for link in retired.keys where retired[link].map({ $0 <= now }) ?? false {
-      retired[link] = nil
-      perform(links.close(link, reason: .local, at: now), at: now, &out)
-    }
+    perform(associations.tick(at: now), at: now, &out)
     return out
   }
 
@@ -158,8 +146,6 @@ public struct Node: Sendable {
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
-    // Nobody is at such an address: it is made up.
-    guard source.relayed == nil else { return out }
     switch DatagramKind(of: datagram) {
     case .announcement, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
@@ -168,8 +154,7 @@ public struct Node: Sendable {
     case .rendezvousHello, .rendezvousRegistration:
       out += serve(datagram, from: source, at: now)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
-      perform(links.receive(datagram, from: source, at: now), at: now, &out)
-      if lapsed.count > 0 { revive(at: now, &out) }
+      receiveLinkDatagram(datagram, over: .direct(source), at: now, &out)
     case nil: break
     }
     return out
@@ -189,9 +174,7 @@ public struct Node: Sendable {
   /// now, and so does everyone who may look for this node.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
-    for link in peers.keys {
-      send([.ping(UInt64(bitPattern: now.nanoseconds))], over: link, at: now, &out)
-    }
+    for link in peers.keys { sendPing(over: link, at: now, &out) }
     perform(discovery.seek(at: now), at: now, &out)
     return out
   }

@@ -2,31 +2,22 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// What this node keeps about one link: path measurements, and media both ways while in a call.
+/// What this node keeps about one association in use, with its media while in a call.
 struct Peer: Sendable {
-  /// The key that the engine's link is under, by its id.
+  /// The key of the session link in use.
   var key: KeyID
   let bootID: UInt64
   let upSince: Instant
-  var roundTrip: Duration?
-  var nextPing: Instant
+  /// The run that the peer's presence named when the link came up: it may lag behind.
+  var announcedBootID: UInt64?
+  /// When the requested resolution is next repeated while in a call.
+  var nextRequestAt: Instant
   /// When the channel's key is offered again; nil once the peer is known to have it.
   var nextKeyAt: Instant?
-  /// When it is next looked at whether the peer belongs here.
+  /// When the peer's standing in the channel is next checked.
   var nextCheckAt: Instant?
-  /// When it was last asked to answer because it had become quiet.
-  var askedAt = Instant.zero
-  /// Where it was last reached without help.
-  var directAddress: Address?
-  /// Where it sees this node.
+  /// Where the peer sees this node.
   var seesThisNodeAt: Address?
-  /// Addresses that it tells while it is reached through somebody: each is knocked at.
-  var candidates = TokenBucket(capacity: 4, perSecond: 0.5)
-  /// Since when it is reached directly; nil while it is not.
-  var directSince: Instant?
-  /// While it is reached through somebody: when a way of one's own is tried again.
-  var nextTryAt = Instant.zero
-  var tryInterval = Peer.firstTryInterval
   /// What the peer wants to see of this node.
   var requested = RequestedResolution.best
   /// Changes of that wish: each may begin or end the encoding of a layer.
@@ -35,31 +26,16 @@ struct Peer: Sendable {
   var incoming: IncomingMedia?
 
   static let checkInterval = Duration.seconds(1)
-  static let firstTryInterval = Duration.milliseconds(500)
-  static let longestTryInterval = Duration.seconds(4)
-  /// A direct way that lasts for less was none: it is tried ever more rarely.
-  static let steadyAfter = Duration.seconds(10)
-  static let unsteadyTryInterval = Duration.seconds(30)
-
   init(key: KeyID, bootID: UInt64, upSince: Instant) {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince
-    nextPing = upSince
+    nextRequestAt = upSince
     nextCheckAt = upSince + Self.checkInterval
   }
 
-  /// Takes a round trip from a pong that carries the time of its ping.
-  mutating func receivePong(_ token: UInt64, at now: Instant) {
-    let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
-    let sample = now - sentAt
-    guard sample >= .zero, sample < .seconds(10) else { return }
-    // RFC 6298 section 2: one eighth of what is new.
-    roundTrip = roundTrip.map { $0 * 0.875 + sample * 0.125 } ?? sample
-  }
-
   var deadline: Instant? {
-    var next = soonest(nextPing, incoming?.video.deadline)
+    var next = incoming.flatMap { soonest(nextRequestAt, $0.video.deadline) }
     next = soonest(next, soonest(nextKeyAt, nextCheckAt))
     if let outgoing { next = soonest(next, outgoing.nextReport) }
     if let incoming { next = soonest(next, incoming.nextReport) }

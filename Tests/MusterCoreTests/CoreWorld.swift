@@ -197,9 +197,12 @@ extension CoreWorld {
     var seen: [Seen] = []
     var answers: [[UInt8]] = []
     for flight in hosts[index].received {
-      for output in engine.receive(flight.datagram, from: flight.from, at: flight.arrivesAt) {
+      for output in engine.receive(
+        flight.datagram, from: .direct(flight.from), at: flight.arrivesAt)
+      {
         switch output {
-        case .delivered(let link, let payload): seen.append(Seen(link: link, payload: payload))
+        case .delivered(let link, let payload, _, _):
+          seen.append(Seen(link: link, payload: payload))
         case .send(let datagram, _) where DatagramKind(of: datagram) == .handshakeResponse:
           answers.append(datagram)
         default: break

@@ -89,7 +89,7 @@ struct RelayViewTests {
     for datagram in passing.all {
       for position in [Passing.first, Passing.last] {
         let source = world.hosts[position].address
-        #expect(engine.receive(datagram, from: source, at: now).isEmpty)
+        #expect(engine.receive(datagram, from: .direct(source), at: now).isEmpty)
       }
     }
     #expect(engine.counters.unknownIndex > before.unknownIndex)

@@ -52,8 +52,8 @@ struct LinkPair {
   private var sender: LinkEngine
   private var receiver: LinkEngine
   private let link: SessionLinkID
-  private let source = Address(host: .v4(0x7F00_0001), port: 1)
-  private let target = Address(host: .v4(0x7F00_0002), port: 2)
+  private let source = Route.direct(Address(host: .v4(0x7F00_0001), port: 1))
+  private let target = Route.direct(Address(host: .v4(0x7F00_0002), port: 2))
   private let now = Instant(nanoseconds: 1_000_000_000)
 
   init() throws {
@@ -67,7 +67,7 @@ struct LinkPair {
     sender.open(key)
     receiver.open(key)
     var toReceiver = datagrams(
-      sender.connect(to: second.id, bootID: 2, in: key.keyID, at: target, now: now))
+      sender.connect(to: second.id, bootID: 2, in: key.keyID, over: target, now: now))
     while !toReceiver.isEmpty {
       let answers = toReceiver.flatMap { datagrams(receiver.receive($0, from: source, at: now)) }
       toReceiver = answers.flatMap { datagrams(sender.receive($0, from: target, at: now)) }

@@ -36,7 +36,7 @@ struct CandidateProber: Sendable {
   mutating func learned(_ peer: SessionLinkID, _ addresses: [Address], at now: Instant) {
     var known = entries[peer]?.addresses ?? []
     let new = addresses.reduce(into: [Address]()) { new, address in
-      guard address.isUnicast, address.relayed == nil else { return }
+      guard address.isUnicast else { return }
       if !known.contains(address), !new.contains(address) { new.append(address) }
     }
     if new.isEmpty, let position = entries.index(of: peer) {

@@ -5,11 +5,11 @@ import MusterWire
 /// The side that opens a session.
 extension LinkEngine {
   mutating func startHandshake(
-    _ position: Int, bootID: UInt64, address: Address, at now: Instant
+    _ position: Int, bootID: UInt64, route: Route, at now: Instant
   ) -> [Output] {
     dropPending(position)
     links[at: position].pending = PendingHandshake(
-      bootID: bootID, address: address, startedAt: now, nextAt: now,
+      bootID: bootID, route: route, startedAt: now, nextAt: now,
       delay: configuration.handshakeRetry)
     return initiate(position, at: now)
   }
@@ -36,7 +36,7 @@ extension LinkEngine {
     guard let noise else {
       // The peer's key gives no secret: it never will.
       counters.unverifiable += 1
-      return giveUp(position)
+      return giveUp(position, at: now)
     }
     let index = newIndex(for: id)
     let datagram = Initiation.encode(
@@ -51,7 +51,7 @@ extension LinkEngine {
     links[at: position].pending = pending
     counters.initiationsSent += 1
     schedule(position)
-    return [.send(datagram, to: pending.address)]
+    return [.send(datagram, over: pending.route)]
   }
 
   mutating func receiveResponse(_ datagram: [UInt8], at now: Instant) -> [Output] {
@@ -90,7 +90,7 @@ extension LinkEngine {
     let session = Session(
       keys: handshake.split(), localIndex: message.receiverIndex,
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
-      address: pending.address, createdAt: now)
+      route: pending.route, createdAt: now)
     // The index stays in use: it now leads to the session.
     links[at: position].pending?.attempts.remove(at: attempt)
     return install(session, position, at: now)
@@ -122,12 +122,12 @@ extension LinkEngine {
   }
 
   /// Ends a handshake that led nowhere, and the link with it, unless the peer may still open it.
-  mutating func giveUp(_ position: Int) -> [Output] {
+  mutating func giveUp(_ position: Int, at now: Instant) -> [Output] {
     counters.handshakesGivenUp += 1
     let id = links[at: position].id
     let wasRekey = links[at: position].pending?.bootID == links[at: position].bootID
     dropPending(position)
-    return wasRekey || links[at: position].isIdle ? remove(id, reason: .timedOut) : []
+    return wasRekey || links[at: position].isIdle ? remove(id, reason: .timedOut, at: now) : []
   }
 
   func openKey(_ id: KeyID) -> OpenKey? { openKeys.index(of: id).map { openKeys[at: $0] } }

@@ -7,7 +7,7 @@ extension LinkEngine {
   /// From the cheapest check to the dearest: length, first MAC (which also finds the channel),
   /// cookie or budget, Diffie-Hellman, replay.
   mutating func receiveInitiation(
-    _ datagram: [UInt8], from source: Address, at now: Instant
+    _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
     guard let message = Initiation(datagram), source.isUnicast else {
       counters.malformed += 1
@@ -36,7 +36,8 @@ extension LinkEngine {
     }
     // Also one for another boot or that leads nowhere: the work is done once.
     answeredInitiations.insert(message.macs.mac1)
-    guard let (handshake, payload) = read(message, openKey) else { return [] }
+    guard let (handshake, payload) = read(message, openKey), source.mayLead(to: payload.author)
+    else { return [] }
     let id = SessionLinkID(key: openKey.key.keyID, peer: payload.author)
     guard remember(payload, id, at: now) else {
       counters.replayedInitiations += 1
@@ -55,7 +56,7 @@ extension LinkEngine {
   }
 
   private mutating func demandCookie(
-    _ message: Initiation, _ openKey: OpenKey, from source: Address, at now: Instant
+    _ message: Initiation, _ openKey: OpenKey, from source: Route, at now: Instant
   ) -> [Output] {
     let reply = CookieReply.encode(
       receiverIndex: message.senderIndex,
@@ -63,7 +64,7 @@ extension LinkEngine {
       key: openKey.cookieKey, nonce: entropy.bytes(24))
     guard let reply else { return [] }
     counters.cookiesSent += 1
-    return [.send(reply, to: source)]
+    return [.send(reply, over: source)]
   }
 
   private mutating func read(
@@ -122,7 +123,7 @@ extension LinkEngine {
 
   private mutating func answer(
     _ message: Initiation, _ payload: InitiationPayload, _ read: HandshakeState,
-    _ id: SessionLinkID, _ openKey: OpenKey, from source: Address, at now: Instant
+    _ id: SessionLinkID, _ openKey: OpenKey, from source: Route, at now: Instant
   ) -> [Output] {
     var handshake = read
     let response = ResponsePayload(bootID: bootID, capabilities: 0)
@@ -131,10 +132,10 @@ extension LinkEngine {
       counters.unverifiable += 1
       return []
     }
-    guard let position = index(of: id, address: source, at: now) else { return [] }
+    guard let position = index(of: id, route: source, at: now) else { return [] }
     let session = Session(
       keys: handshake.split(), localIndex: newIndex(for: id), remoteIndex: message.senderIndex,
-      isInitiator: false, bootID: payload.bootID, address: source, createdAt: now)
+      isInitiator: false, bootID: payload.bootID, route: source, createdAt: now)
     links[at: position].unconfirmed.append(session)
     if links[at: position].unconfirmed.count > Limits.sessionsPerLink {
       forget(links[at: position].unconfirmed.removeFirst())
@@ -149,6 +150,6 @@ extension LinkEngine {
     let datagram = Response.encode(
       senderIndex: session.localIndex, receiverIndex: message.senderIndex, noise: noise,
       key: openKey.key.handshakeKey(.response, responder: identity.x25519PublicKey))
-    return [.send(datagram, to: source)]
+    return [.send(datagram, over: source)]
   }
 }

@@ -2,6 +2,17 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
+/// One sealed datagram with what congestion feedback refers to.
+public struct SealedDatagram: Equatable, Sendable {
+  /// The whole UDP payload.
+  public let datagram: [UInt8]
+  public let route: Route
+  /// The counter of the session that it was sealed under. It grows by one with each datagram and
+  /// begins anew with each session, about every two minutes; feedback travels under the session
+  /// whose numbers it names.
+  public let packetNumber: UInt64
+}
+
 /// Every link of one node: handshakes, sessions, paths. A state machine without I/O.
 ///
 /// Silent to everyone who cannot prove the channel's key. What does not verify changes a counter
@@ -9,14 +20,15 @@ import MusterWire
 public struct LinkEngine: Sendable {
   /// What the host is to do, in this order.
   public enum Output: Equatable, Sendable {
-    case send([UInt8], to: Address)
+    /// Over a relayed route, the host puts the datagram into an envelope for the relay.
+    case send([UInt8], over: Route)
     /// The link may be used in both directions.
-    case established(SessionLinkID, address: Address, bootID: UInt64)
-    /// The path leads elsewhere: the peer answered a challenge from there, or came through a
-    /// neighbour.
-    case moved(SessionLinkID, to: Address)
-    /// An opened payload of kind control, relay, RTP or RTCP.
-    case delivered(SessionLinkID, [UInt8])
+    case established(SessionLinkID, route: Route, bootID: UInt64)
+    /// The link uses another path: the peer answered a challenge there, or came through a relay.
+    case moved(SessionLinkID, to: Route)
+    /// An opened payload of kind control, relay, RTP or RTCP, the route that it took, and the packet
+    /// number of its session.
+    case delivered(SessionLinkID, [UInt8], over: Route, packetNumber: UInt64)
     case closed(SessionLinkID, LinkCloseReason)
   }
 
@@ -42,6 +54,8 @@ public struct LinkEngine: Sendable {
   /// The receiver's indices in use, and which link each leads to.
   var indices = PeerTable<UInt32, SessionLinkID>()
   var memories = PeerTable<SessionLinkID, HandshakeMemory>()
+  /// Every path, shared by the links of all keys between the same two nodes.
+  public var paths = PathTable()
   var handshakeCounter: UInt64 = 0
   var cookies: CookieJar
   var budgetWithoutCookie: TokenBucket
@@ -96,22 +110,24 @@ public struct LinkEngine: Sendable {
   /// Discovery proved that this run of `peer` is at `address`: makes a link unless one stands or is
   /// being made.
   public mutating func connect(
-    to peer: NodeID, bootID: UInt64, in key: KeyID, at address: Address, now: Instant
+    to peer: NodeID, bootID: UInt64, in key: KeyID, over route: Route, now: Instant
   ) -> [Output] {
     let id = SessionLinkID(key: key, peer: peer)
-    guard openKeys.index(of: key) != nil, peer != identity.id, address.isUnicast else {
+    guard openKeys.index(of: key) != nil, peer != identity.id, route.isUnicast,
+      route.mayLead(to: peer)
+    else {
       counters.refused += 1
       return []
     }
-    guard let position = index(of: id, address: address, at: now) else { return [] }
+    guard let position = index(of: id, route: route, at: now) else { return [] }
     if links[at: position].bootID == bootID {
-      return probeIfQuiet(position, address, bootID: bootID, at: now)
+      return probeIfQuiet(position, route, bootID: bootID, at: now)
     }
     if let pending = links[at: position].pending, pending.bootID == bootID {
-      let isOtherRoute = pending.address.relayed != address.relayed
-      links[at: position].pending?.address = address
-      // A way through somebody, or away from it, need not wait until it is the next attempt's turn.
-      return isOtherRoute ? initiate(position, at: now) : []
+      let isOtherRelay = pending.route.relay != route.relay
+      links[at: position].pending?.route = route
+      // To a relay, or away from one, at once: the next attempt may be seconds away.
+      return isOtherRelay ? initiate(position, at: now) : []
     }
     // The peer was first, and is expected to use the session that it was given.
     let patience = configuration.tieBreakPatience
@@ -120,11 +136,11 @@ public struct LinkEngine: Sendable {
     }) {
       return []
     }
-    return startHandshake(position, bootID: bootID, address: address, at: now)
+    return startHandshake(position, bootID: bootID, route: route, at: now)
   }
 
   public mutating func receive(
-    _ datagram: [UInt8], from source: Address, at now: Instant
+    _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
     switch DatagramKind(of: datagram) {
     case .data: return receiveData(datagram, from: source, at: now)
@@ -142,9 +158,9 @@ public struct LinkEngine: Sendable {
   /// usable session.
   public mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: SessionLinkID, at now: Instant
-  ) -> (datagram: [UInt8], to: Address)? {
+  ) -> SealedDatagram? {
     guard let position = links.index(of: link) else { return nil }
-    return links[at: position].seal(header, body, at: now, lifetime: configuration.rejectAfter)
+    return seal(header, body, position, at: now)
   }
 
   /// Ends a link, telling the peer so.
@@ -153,7 +169,7 @@ public struct LinkEngine: Sendable {
   ) -> [Output] {
     guard let position = links.index(of: link) else { return [] }
     var outputs = send(PathMessage.close.encoded(), position, at: now)
-    outputs += remove(link, reason: reason)
+    outputs += remove(link, reason: reason, at: now)
     return outputs
   }
 
@@ -164,11 +180,17 @@ public struct LinkEngine: Sendable {
 
   /// What is heard over the path in use; nil before there is a session.
   public func liveness(of link: SessionLinkID) -> PathLiveness? {
-    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].liveness : nil }
+    path(of: link).flatMap { paths[$0]?.liveness }
   }
 
-  public func address(of link: SessionLinkID) -> Address? {
-    links.index(of: link).map { links[at: $0].address }
+  /// Where a link's datagrams go; nil when there is no link.
+  public func route(of link: SessionLinkID) -> Route? {
+    links.index(of: link).map { links[at: $0].route }
+  }
+
+  /// The path that a link uses; nil before there is a session.
+  public func path(of link: SessionLinkID) -> PathID? {
+    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].path : nil }
   }
 
   /// In order of peer and channel.

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// How often a peer is heard over the path in use, and so how soon its silence there is news.
+/// How often a peer is heard over one path, and so how soon its silence there is news.
 public struct PathLiveness: Equatable, Sendable {
   /// When anything authentic last came over the path, or the path was taken.
   public private(set) var lastAt: Instant
@@ -27,8 +27,11 @@ public struct PathLiveness: Equatable, Sendable {
     gap = gap * 0.875 + min(sample, Self.longestGap) * 0.125
   }
 
-  /// The path leads elsewhere from now on.
-  mutating func restart(at now: Instant) { lastAt = now }
+  /// A link leads over the path from now on, over which nothing can come before `instant`.
+  mutating func restart(at instant: Instant) { lastAt = max(lastAt, instant) }
+
+  /// Takes over how often the peer was heard over another path.
+  mutating func adoptGap(of other: PathLiveness) { gap = other.gap }
 
   /// When the peer is late: it may have nothing to say, and is worth a question.
   public var lateAt: Instant {

@@ -3,56 +3,6 @@ import MusterCore
 import MusterCrypto
 import Testing
 
-/// Ways through neighbours, by the addresses that stand for them.
-struct RelayedPathsTests {
-  private func relayed(_ relay: Int, _ target: Int = 1) -> RelayedPath {
-    RelayedPath(channel: channel, relay: node(relay), target: node(target))
-  }
-
-  @Test func aWayHasOneAddressForAsLongAsItIsKnown() {
-    var relayedPaths = RelayedPaths()
-    let first = relayedPaths.address(of: relayed(1))
-    let second = relayedPaths.address(of: relayed(2))
-    let back = relayedPaths.address(of: relayed(1, 2))
-    #expect(first != second && second != back && first != back)
-    #expect(relayedPaths.address(of: relayed(1)) == first)
-    #expect(relayedPaths[first] == relayed(1))
-    #expect(relayedPaths[second] == relayed(2))
-    #expect(relayedPaths[back] == relayed(1, 2))
-  }
-
-  @Test func noOtherAddressIsAWay() {
-    var relayedPaths = RelayedPaths()
-    let known = relayedPaths.address(of: relayed(1))
-    #expect(known.relayed != nil)
-    #expect(relayedPaths[Address(host: .v4(0xC000_0201), port: 1)] == nil)
-    #expect(relayedPaths[.relayed(0)] == nil)
-    #expect(relayedPaths[.relayed(.max)] == nil)
-    #expect(RelayedPaths()[known] == nil)
-  }
-
-  @Test func theOldestIsForgottenAndMadeAnewWhenItIsUsedAgain() {
-    var relayedPaths = RelayedPaths()
-    let addresses = (0...RelayedPaths.limit).map { relayedPaths.address(of: relayed($0)) }
-    #expect(relayedPaths[addresses[0]] == nil)
-    for (number, address) in addresses.enumerated().dropFirst() {
-      #expect(relayedPaths[address] == relayed(number))
-    }
-    // Not under its old number: what is still on its way back would be taken for something else.
-    let again = relayedPaths.address(of: relayed(0))
-    #expect(!addresses.contains(again))
-    #expect(relayedPaths[again] == relayed(0))
-    #expect(relayedPaths[addresses[1]] == nil)
-  }
-
-  @Test func itHoldsNoMoreThanItsLimitWhateverIsAsked() {
-    var relayedPaths = RelayedPaths()
-    let asked = 5 * RelayedPaths.limit
-    let addresses = (0..<asked).map { relayedPaths.address(of: relayed($0, $0 / 7)) }
-    #expect(addresses.count { relayedPaths[$0] != nil } == RelayedPaths.limit)
-  }
-}
-
 struct RelayBudgetTests {
   private static let (total, share) = (500_000.0, 250_000.0)
   private static let (totalAtOnce, shareAtOnce) = (250_000.0, 125_000.0)

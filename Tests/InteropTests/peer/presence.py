@@ -114,8 +114,11 @@ class Presence:
 
     def name_of(self, number):
         """What its member calls a stream; names are shown and recorded, packets have numbers."""
-        announced = {one.number: one.name for one in self.streams}
-        return streams.name(number, announced.get(number))
+        announced = [one.name for one in self.streams if one.number == number]
+        others = {one.name for one in self.streams if one.number != number}
+        # Not a name that another stream has, too, nor one that is reserved for another.
+        usable = {*announced} - others - {*streams.NAMES.values()}
+        return streams.name(number, next(iter(usable), None))
 
 
 def printable(name):

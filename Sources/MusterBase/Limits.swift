@@ -33,6 +33,10 @@ public enum Limits {
   /// Handshake responses of one link that await the initiator's first data packet.
   public static let sessionsPerLink = 3
 
+  /// Video streams that one member announces: camera, screen and two more.
+  public static let videoStreams = 4
+  /// Bytes of a stream's name in UTF-8, which are ASCII characters.
+  public static let streamNameBytes = 16
   /// Spatial layers of one video stream.
   public static let spatialLayers = 3
   /// Bytes of one encoded frame; sender and receiver drop larger ones.

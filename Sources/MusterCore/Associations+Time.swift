@@ -11,19 +11,6 @@ extension Associations {
 
   // MARK: Time
 
-  /// When `tick` next has work.
-  var deadline: Instant? {
-    var next: Instant?
-    for (session, entry) in sessions {
-      switch entry.role {
-      case .draining(let until): next = soonest(next, until)
-      case .restricted: next = soonest(next, restriction(of: session)?.nextAt)
-      case .current, .suspended: break
-      }
-    }
-    return next
-  }
-
   /// Ends what has drained, and offers keys again; harmless before `deadline`.
   mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
@@ -80,6 +67,8 @@ extension Associations {
         found.append("suspended session with \(session.peer) is not watched")
       }
     }
+    if deadline != nextDeadline { found.append("sessions end or are served at another time") }
+    if !peers.isConsistent { found.append("an association changed its deadline unnoticed") }
     if peers.count > Limits.links { found.append("\(peers.count) associations") }
     return found
   }

@@ -93,12 +93,14 @@ struct Associations: Sendable {
   static let connectTime = LinkEngine.Configuration().handshakeGiveUp
 
   /// The associations in use: active, rekeying or draining.
-  var peers = PeerTable<LinkID, Peer>()
+  var peers = DeadlineTable<LinkID, Peer>()
   private(set) var sessions = PeerTable<SessionLinkID, (channel: ChannelID, role: Role)>()
   private var restrictions = PeerTable<SessionLinkID, Restriction>()
   private var refusals = PeerTable<LinkID, Refusal>()
   /// Handshakes that this node began, and when they are given up.
   private var connecting = PeerTable<LinkID, Instant>()
+  /// When `tick` next has work.
+  private(set) var deadline: Instant?
   /// Whether a session is suspended: each datagram may be from its peer.
   private(set) var hasSuspended = false
 
@@ -236,8 +238,8 @@ struct Associations: Sendable {
       }
       return []
     }
-    set(session, .restricted, link.channel)
     restrictions[session] = Restriction(since: now, bootID: bootID, nextAt: now)
+    set(session, .restricted, link.channel)
     return [.serve(session)]
   }
 
@@ -287,7 +289,8 @@ struct Associations: Sendable {
   mutating func updateRestriction<Result>(
     of session: SessionLinkID, _ body: (inout Restriction) -> Result
   ) -> Result? {
-    restrictions.update(session, body)
+    defer { deadline = nextDeadline }
+    return restrictions.update(session, body)
   }
 
   /// Notes that one of the two refuses the other; the refusal that ends first makes room.
@@ -312,5 +315,19 @@ struct Associations: Sendable {
     hasSuspended = sessions.contains {
       if case .suspended = $0.value.role { true } else { false }
     }
+    deadline = nextDeadline
+  }
+
+  /// When a drained session ends or a restricted one is served next.
+  var nextDeadline: Instant? {
+    var next: Instant?
+    for (session, entry) in sessions {
+      switch entry.role {
+      case .draining(let until): next = soonest(next, until)
+      case .restricted: next = soonest(next, restrictions[session]?.nextAt)
+      case .current, .suspended: break
+      }
+    }
+    return next
   }
 }

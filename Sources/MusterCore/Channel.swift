@@ -3,7 +3,7 @@ import MusterChannel
 import MusterWire
 
 /// One channel that the node is in.
-struct Channel: Sendable {
+struct Channel: HasDeadline, Sendable {
   let name: String
   let genesis: SignedGenesis?
   var state: ChannelState
@@ -12,11 +12,11 @@ struct Channel: Sendable {
   var startsCallAt: Instant?
   var callState = CallState.disconnected
   /// What is switched off in this channel only.
-  var muted: MemberFlags = []
-  /// The largest picture asked of those who come into the call.
-  var requested: RequestedResolution
+  var muted: MemberFlags
   /// When the last other participant went missing; nil while there is one, or nobody is missed.
   var lostOthersAt: Instant?
+  /// For how long a participant that lost all others counts as reconnecting.
+  let reconnectLimit: Duration
   /// What others said why this node is no member; each is told to people once.
   var refusals: [Refusal] = []
 
@@ -27,8 +27,17 @@ struct Channel: Sendable {
     return flags
   }
 
-  func deadline(graceAfterLoss: Duration) -> Instant? {
+  /// The video streams that this node announces here.
+  func streams(from all: [StreamOffer]) -> [StreamOffer] {
+    all.map { offer in
+      var offer = offer
+      if offer.id == .camera { offer.isMuted = muted.contains(.videoMuted) }
+      return offer
+    }
+  }
+
+  var deadline: Instant? {
     soonest(
-      soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + graceAfterLoss })
+      soonest(state.deadline, startsCallAt), lostOthersAt.map { $0 + reconnectLimit })
   }
 }

@@ -181,7 +181,7 @@ extension Node {
     mute(.audioMuted, audio, in: channel, at: now)
   }
 
-  /// Switches the camera's pictures off or on, everywhere or in one channel.
+  /// Switches the camera off or on, everywhere or in one channel; other streams go on.
   public mutating func setMuted(
     video: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
@@ -192,6 +192,9 @@ extension Node {
     _ flag: MemberFlags, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
   ) -> [Output] {
     let entries = channel.map { [$0] } ?? channels.keys
+    if channel == nil {
+      if isMuted { configuration.muted.insert(flag) } else { configuration.muted.remove(flag) }
+    }
     for id in entries {
       _ = channels.update(id) { entry in
         if isMuted { entry.muted.insert(flag) } else { entry.muted.remove(flag) }
@@ -202,30 +205,27 @@ extension Node {
     return out
   }
 
-  /// What this node can send: its layers, smallest first, and whether it has sound.
+  /// What this node can send: its video streams, and whether it has audio. Streams that are not
+  /// among them are withdrawn, as are those without layers; names must be valid.
   public mutating func setSources(
-    layers: [VideoLayer], isPattern: Bool, hasAudio: Bool, at now: Instant
+    _ streams: [StreamOffer], hasAudio: Bool, at now: Instant
   ) -> [Output] {
-    change(at: now) {
-      $0.layers = Array(layers.prefix(Limits.spatialLayers))
-      $0.set(.pattern, to: isPattern)
-      $0.set(.audio, to: hasAudio)
-    }
+    change(at: now) { $0.setSources(streams, hasAudio: hasAudio) }
   }
 
   mutating func change(at now: Instant, _ body: (inout LocalMedia) -> Void) -> [Output] {
     var out: [Output] = []
-    body(&localMedia)
-    let (flags, layers) = (localMedia.flags, localMedia.layers)
+    body(&media.local)
+    let (flags, offers) = (media.local.flags, media.local.streams.offers)
     for channel in channels.keys {
       let outputs =
         channels.update(channel) { entry in
           entry.state.setFlags(entry.flags(from: flags), at: now)
-            + entry.state.setLayers(layers, at: now)
+            + entry.state.setStreams(entry.streams(from: offers), at: now)
         } ?? []
       perform(outputs, in: channel, at: now, &out)
     }
-    selectLayers(at: now, &out)
+    perform(media.selectLayers(at: now), at: now, &out)
     return out
   }
 }

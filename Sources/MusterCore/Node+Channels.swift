@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCrypto
 import MusterDiscovery
+import MusterMedia
 import MusterWire
 
 extension Node {
@@ -16,7 +17,7 @@ extension Node {
     var out: [Output] = []
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
-      requested: configuration.requested)
+      muted: configuration.muted, reconnectLimit: configuration.reconnectLimit)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
     perform(keyring.open(id, setup.keys), at: now, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
@@ -41,15 +42,16 @@ extension Node {
   private mutating func enter(
     _ channel: ChannelID, ticket: Ticket?, at now: Instant
   ) -> [ChannelState.Output] {
-    let (flags, layers, offset) = (localMedia.flags, localMedia.layers, wallOffset)
+    let (flags, offers) = (media.local.flags, media.local.streams.offers)
+    let offset = wallOffset
     return channels.update(channel) { entry in
       entry.state.setWallClock(offsetMilliseconds: offset, at: now)
       var outputs: [ChannelState.Output] = []
       if let ticket {
         outputs += entry.state.redeem(grant: ticket.grant, secret: ticket.secret, at: now)
       }
-      outputs += entry.state.setFlags(flags, at: now)
-      outputs += entry.state.setLayers(layers, at: now)
+      outputs += entry.state.setFlags(entry.flags(from: flags), at: now)
+      outputs += entry.state.setStreams(entry.streams(from: offers), at: now)
       return outputs + entry.state.enter(at: now)
     } ?? []
   }
@@ -60,7 +62,6 @@ extension Node {
     endMedia(in: channel, at: now, &out)
     let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
     perform(outputs, in: channel, at: now, &out)
-    selectLayers(at: now, &out)
     return out
   }
 
@@ -69,6 +70,7 @@ extension Node {
     var out: [Output] = []
     perform(keyring.close(channel), at: now, &out)
     channels[channel] = nil
+    media.close(channel)
     perform(relaying.close(channel), at: now, &out)
     return out
   }
@@ -87,6 +89,10 @@ extension Node {
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
   /// Everyone who can be reached, without this node, in the order of their ids.
   public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
+  /// One of them; nil for a node that cannot be reached or is no member.
+  public func member(_ id: NodeID, of channel: ChannelID) -> Member? {
+    channels[channel]?.state.member(id)
+  }
   /// This node as the others see it.
   public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
   /// The call that is on, whether this node is in it or not.

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterDiscovery
 import MusterLink
 
 extension Node {
@@ -20,7 +21,24 @@ extension Node {
       found.append("channel \(channel) without a key")
     }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
-    return found
+    if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
+    return found + deadlineFaults()
+  }
+
+  /// The node must wake for each of its parts.
+  private func deadlineFaults() -> [String] {
+    var parts: [(name: String, at: Instant?)] = [
+      ("discovery", discovery.deadline), ("links", links.deadline), ("paths", links.paths.deadline),
+      ("associations", associations.nextDeadline), ("relaying", relaying.deadline),
+      ("rendezvous", server?.deadline), ("media", media.deadline),
+    ]
+    for (channel, entry) in channels { parts.append(("channel \(channel)", entry.deadline)) }
+    for (link, peer) in peers { parts.append(("peer \(link.peer)", peer.deadline)) }
+    let own = deadline
+    return parts.compactMap { part in
+      guard let due = part.at, own.map({ due < $0 }) ?? true else { return nil }
+      return "the node wakes too late for \(part.name)"
+    }
   }
 
   /// A relay that is gone is looked for anew in a call: its channel's search is scheduled.

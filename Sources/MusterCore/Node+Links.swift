@@ -135,6 +135,7 @@ extension Node {
     guard let bootID = peers[link]?.bootID else { return }
     let announced = channels[link.channel]?.state.member(link.peer)?.bootID
     _ = peers.update(link) { $0.announcedBootID = announced }
+    media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)
     _ = channels.update(link.channel) { $0.refusals = [] }
     out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: link.channel))
@@ -149,10 +150,10 @@ extension Node {
     _ link: LinkID, _ reason: LinkCloseReason, at now: Instant, _ out: inout [Output]
   ) {
     // In a call, the last participant to fall silent is missed for a while.
-    if reason == .timedOut, peers[link]?.incoming != nil {
+    if reason == .timedOut, media.isActive(link) {
       _ = channels.update(link.channel) { $0.lostOthersAt = now }
     }
-    endMedia(with: link, at: now, &out)
+    perform(media.linkDown(link, at: now), at: now, &out)
     associations.end(link)
     discovery.setLinked(linkedPeers)
     seenChanged()
@@ -168,7 +169,6 @@ extension Node {
     out += change(link.channel, at: now) {
       $0.linkDown(link.peer, reason: leaveReason, at: now)
     }
-    selectLayers(at: now, &out)
     updateCallState(in: link.channel, at: now, &out)
   }
 

@@ -18,8 +18,8 @@ extension Node {
       return
     }
     switch PayloadKind(of: payload) {
-    case .rtp: receiveRTP(payload, over: link, at: now, &out)
-    case .rtcp: receiveRTCP(payload, over: link, at: now, &out)
+    case .rtp: perform(media.receiveRTP(payload, over: link, at: now), at: now, &out)
+    case .rtcp: perform(media.receiveRTCP(payload, over: link, at: now), at: now, &out)
     case .relay: receiveEnvelope(payload, over: link, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
@@ -28,17 +28,17 @@ extension Node {
     }
   }
 
-  /// Of requested resolutions in one payload the last one counts, of pings the first few: nothing
-  /// makes a node work or answer a hundred times for one datagram.
+  /// Of subscriptions to one stream in a payload the last one counts, of pings the first few:
+  /// nothing makes a node work or answer a hundred times for one datagram.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, _ route: Route, at now: Instant,
     _ out: inout [Output]
   ) {
-    var requested: RequestedResolution?
+    var subscriptions = PeerTable<StreamID, Subscription>()
     var pings = 0
     for message in messages {
       switch message {
-      case .requested(let newest): requested = newest
+      case .subscribe(let newest): subscriptions[newest.stream] = newest
       case .ping:
         pings += 1
         if pings <= Self.pingsAtOnce { receive(message, over: link, at: now, &out) }
@@ -47,7 +47,9 @@ extension Node {
       default: receive(message, over: link, at: now, &out)
       }
     }
-    if let requested { receive(.requested(requested), over: link, at: now, &out) }
+    for (_, subscription) in subscriptions {
+      receive(.subscribe(subscription), over: link, at: now, &out)
+    }
   }
 
   private static let pingsAtOnce = 4
@@ -75,17 +77,8 @@ extension Node {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
-    case .requested(let requested):
-      let changed =
-        peers.update(link) { peer in
-          // Repeated with each ping: one that is left out is one that is late.
-          guard peer.requested != requested, peer.subscriptionBudget.take(at: now) else {
-            return false
-          }
-          peer.requested = requested
-          return true
-        } ?? false
-      if changed { selectLayers(at: now, &out) }
+    case .subscribe(let subscription):
+      perform(media.receive(subscription, from: link, at: now), at: now, &out)
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
     case .pong: break
     case .epochKey(let secret, let entry):
@@ -127,26 +120,13 @@ extension Node {
 
   // MARK: Time
 
-  /// Repeats requests, checks the peer's standing and reports where something is due.
+  /// Offers the key and checks the peer's standing where that is due.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
     if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }
-    if let messages = dueRequests(ofPeerAt: index, at: now) {
-      send(messages, over: link, at: now, &out)
-    }
     if let due = peers[at: index].nextCheckAt, due <= now {
       checkStanding(of: link, at: now, &out)
     }
-    tickMedia(of: link, at: now, &out)
-  }
-
-  /// Requested resolutions are repeated as often as pings, so that a lost one is only late.
-  mutating func dueRequests(ofPeerAt index: Int, at now: Instant) -> [Control]? {
-    guard let incoming = peers[at: index].incoming, peers[at: index].nextRequestAt <= now else {
-      return nil
-    }
-    peers[at: index].nextRequestAt = now + configuration.pingInterval
-    return [.requested(incoming.requested)]
   }
 
   /// Whether the neighbour is still a member, and still one to have a link with.

@@ -11,7 +11,7 @@ extension Node {
       let users = associations.peers.keys.filter {
         $0.peer == path.peer && self.path(of: $0) == path
       }
-      let inCall = users.filter { peers[$0]?.incoming != nil }
+      let inCall = users.filter { media.isActive($0) }
       guard let link = inCall.first ?? users.first else {
         links.paths.schedulePing(path, at: nil)
         continue
@@ -26,8 +26,7 @@ extension Node {
   /// Asks a peer to answer; the time in the ping comes back with the answer.
   mutating func sendPing(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     let ping = Control.ping(UInt64(bitPattern: now.nanoseconds))
-    let requests = peers.index(of: link).flatMap { dueRequests(ofPeerAt: $0, at: now) } ?? []
-    send([ping] + requests, over: link, at: now, &out)
+    send([ping] + media.dueSubscriptions(over: link, at: now), over: link, at: now, &out)
   }
 
   /// The path of a link is pinged at the next tick.
@@ -48,8 +47,6 @@ extension Node {
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
     links.paths.receivePong(path, sentAt: sentAt, at: now)
     guard let roundTrip = links.paths.roundTrip(path) else { return }
-    for index in 0..<peers.count where peers.keys[index].peer == path.peer {
-      peers[at: index].incoming?.video.setRoundTrip(roundTrip)
-    }
+    for link in peers.keys where link.peer == path.peer { media.setRoundTrip(roundTrip, of: link) }
   }
 }

@@ -98,7 +98,8 @@ extension Node {
       seenChanged()
     }
     if !route.isDirect || relaying.isUnreachable(link) {
-      repeatFrames(over: link, since: now + (.zero - Self.repeatedTime), at: now, &out)
+      let start = now + (.zero - Self.repeatedTime)
+      perform(media.repeatFrames(over: link, since: start, at: now), at: now, &out)
     }
   }
 
@@ -177,7 +178,7 @@ extension Node {
   /// Announces that this node relays much, and when it no longer does.
   mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
     let isLoadHigh = relaying.budget.isLoadHigh(at: now)
-    guard isLoadHigh != localMedia.flags.contains(.relaysMuch) else { return }
+    guard isLoadHigh != media.local.flags.contains(.relaysMuch) else { return }
     out += change(at: now) { $0.set(.relaysMuch, to: isLoadHigh) }
   }
 

@@ -24,6 +24,11 @@ public enum AudioSinks {
     }
     return try SpeakerSink(device: specification)
   }
+
+  /// Whether a specification names a loudspeaker, which is open only while it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    specification != "none" && !specification.hasSuffix(".wav")
+  }
 }
 
 /// A WAV file or nothing, paced by the boot clock.

@@ -35,11 +35,16 @@ public enum AudioSources {
     _ specification: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) -> any AudioSource {
     if specification == "tone" { return ToneSource(cancellation: cancellation) }
-    if specification == "mic" || specification.hasPrefix("mic:") {
+    if isDevice(specification) {
       let name = specification.dropFirst(4)
       return try MicrophoneSource(
         device: name.isEmpty ? "default" : String(name), cancellation: cancellation)
     }
     return try FileAudioSource(path: specification, cancellation: cancellation)
+  }
+
+  /// Whether a specification names a microphone, which is open only while it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    specification == "mic" || specification.hasPrefix("mic:")
   }
 }

@@ -63,6 +63,12 @@ public enum VideoSources {
     }
   }
 
+  /// Whether a specification names a device, which others may want and whose light is on while it
+  /// is open; such a source is opened anew whenever it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    split(specification).kind == "camera"
+  }
+
   /// Splits `camera:/dev/video0`; a file name that merely starts with a keyword is left alone.
   private static func split(_ text: String) -> (kind: String, argument: String?) {
     for kind in ["camera", "test"] {

@@ -6,30 +6,31 @@ import MusterMedia
 /// Decodes members' test patterns and reads back when each picture was captured: the latency from
 /// capture to decoded picture, where both nodes share one boot clock.
 package final class PatternMeter: Sendable {
-  /// What the last pictures of one member showed.
+  /// What the last pictures of one stream showed.
   package struct Latency: Sendable {
     package var p50: Duration
     package var p95: Duration
   }
 
   private enum Input: Sendable {
-    case frame(ReceivedFrame, LinkID)
-    case ended(LinkID)
+    case frame(ReceivedFrame, MemberStream)
+    case ended(MemberStream)
   }
 
   /// Frames waiting for the decoder: two seconds of one member.
   private static let inputCapacity = 64
-  /// Samples kept per member: ten seconds at 30 pictures a second.
+  /// Samples kept per stream: ten seconds at 30 pictures a second.
   private static let samples = 300
 
-  private let inputs = FrameQueue<Input, LinkID>(encoded: inputCapacity, independent: 1) { input in
+  private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {
+    input in
     switch input {
-    case .frame(let frame, let link):
-      .encoded(link, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
-    case .ended(let link): .control(link)
+    case .frame(let frame, let stream):
+      .encoded(stream, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .ended(let stream): .control(stream)
     }
   }
-  private let results = Monitor(PeerTable<LinkID, RingBuffer<Duration>>())
+  private let results = Monitor(PeerTable<MemberStream, RingBuffer<Duration>>())
 
   package init() {}
 
@@ -40,14 +41,16 @@ package final class PatternMeter: Sendable {
   /// Frames that wait for the decoder.
   package var queueLevel: QueueLevel { inputs.level }
 
-  package func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.frame(frame, link)) }
+  package func add(_ frame: ReceivedFrame, from stream: MemberStream) {
+    inputs.add(.frame(frame, stream))
+  }
 
-  package func end(_ link: LinkID) { inputs.add(.ended(link)) }
+  package func end(_ stream: MemberStream) { inputs.add(.ended(stream)) }
 
   /// The latency of the last ten seconds; nil without a readable pattern.
-  package func latency(of link: LinkID) -> Latency? {
+  package func latency(of stream: MemberStream) -> Latency? {
     let samples = results.withLock { table in
-      table[link].map { ring in (0..<ring.count).map { ring[$0] } } ?? []
+      table[stream].map { ring in (0..<ring.count).map { ring[$0] } } ?? []
     }.sorted()
     guard !samples.isEmpty else { return nil }
     func percentile(_ share: Double) -> Duration { samples[Int(Double(samples.count - 1) * share)] }
@@ -55,22 +58,22 @@ package final class PatternMeter: Sendable {
   }
 
   private func run() {
-    var decoders = PeerTable<LinkID, VP8Decoder>()
+    var decoders = PeerTable<MemberStream, VP8Decoder>()
     while let batch = inputs.takeAll() {
       for input in batch {
         switch input {
-        case .frame(let frame, let link):
-          if decoders[link] == nil { decoders[link] = try? VP8Decoder() }
-          measure(frame.data, link, decoders[link])
-        case .ended(let link):
-          decoders[link] = nil
-          results.withLock { $0[link] = nil }
+        case .frame(let frame, let stream):
+          if decoders[stream] == nil { decoders[stream] = try? VP8Decoder() }
+          measure(frame.data, stream, decoders[stream])
+        case .ended(let stream):
+          decoders[stream] = nil
+          results.withLock { $0[stream] = nil }
         }
       }
     }
   }
 
-  private func measure(_ data: [UInt8], _ link: LinkID, _ decoder: VP8Decoder?) {
+  private func measure(_ data: [UInt8], _ stream: MemberStream, _ decoder: VP8Decoder?) {
     // `try?` flattens: a picture that does not decode gives no sample.
     guard let decoder, let frame = try? decoder.decode(data),
       let reading = TestPattern.read(frame)
@@ -79,9 +82,9 @@ package final class PatternMeter: Sendable {
     // Outside of this the clocks of the two machines are not one.
     guard latency >= .zero, latency < .seconds(10) else { return }
     results.withLock { table in
-      var ring = table[link] ?? RingBuffer(capacity: Self.samples)
+      var ring = table[stream] ?? RingBuffer(capacity: Self.samples)
       ring.append(latency)
-      table[link] = ring
+      table[stream] = ring
     }
   }
 }

@@ -96,7 +96,9 @@ extension Simulation {
     nodes[index].stop()
     settling.changed(at: now)
     trace.sample(nodes[index], in: channel.id, at: now)
-    for other in nodes.indices { shownAt[index * nodes.count + other] = nil }
+    for other in nodes.indices {
+      for stream in StreamID.all { shownAt[shownIndex(stream, of: other, at: index)] = nil }
+    }
   }
 
   /// A process begins in the place of one that died, or of one that is ended now.

@@ -52,11 +52,13 @@ extension Simulation {
       case .send(let datagram, let address): send(datagram, from: index, to: address)
       case .broadcast(let datagram): broadcast(datagram, from: index)
       case .event(let event, in: _): observe(event, of: index)
-      case .encode(let layers): nodes[index].source.encode(layers)
-      case .encodeKeyframe(let layer): nodes[index].source.requestKeyframe(layer)
-      case .show(let frame, let link, let delay): show(frame, of: link, at: index, after: delay)
+      case .encode(let stream, let layers): nodes[index].source.encode(layers, of: stream)
+      case .encodeKeyframe(let stream, let layer):
+        nodes[index].source.requestKeyframe(layer, of: stream)
+      case .show(let frame, let link, let stream, let delay):
+        show(frame, of: stream, link, at: index, after: delay)
       case .play(let audio, let link): play(audio, of: link, at: index)
-      case .mediaEnded(let link): mediaEnded(link, at: index)
+      case .mediaEnded(let link, let stream): mediaEnded(link, stream, at: index)
       case .keep(let entry, let id, in: _): keep(entry, id, at: index)
       case .forget(let ids, in: _): nodes[index].disk.forget(ids)
       case .shown(let id, in: _): nodes[index].disk.shown(id)

@@ -109,7 +109,7 @@ public struct Simulation: Sendable {
       owner: channel.genesis?.genesis.owner, settings: scenario.settings)
     calls = CallChecker(nodes: count)
     messages = MessageChecker()
-    shownAt = Array(repeating: nil, count: count * count)
+    shownAt = Array(repeating: nil, count: count * count * Limits.videoStreams)
     for (index, address) in addresses.enumerated() {
       addNode(index, address, identities[index])
     }

@@ -2,6 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterLink
 import MusterWire
+import Testing
 
 /// Link engines on a virtual network and a virtual clock.
 final class LinkWorld {
@@ -129,6 +130,8 @@ final class LinkWorld {
 
   /// Gives `node` the outputs of something done to its engine.
   func perform(_ node: Int, _ outputs: [LinkEngine.Output]) {
+    let faults = nodes[node].engine.checkInvariants()
+    #expect(faults == [])
     for output in outputs {
       guard case .send(let datagram, over: let to) = output else {
         nodes[node].events.append(Event(at: now, output: output))

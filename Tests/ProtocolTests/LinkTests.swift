@@ -11,13 +11,13 @@ import Testing
     identity: cast.bert, bootID: cast.bertBoot, entropy: .seeded(1), seed: 1)
   engine.open(cast.channel)
   let initiation = try Document.bytes("initiation")
-  let answers = engine.receive(initiation, from: cast.annaAddress, at: .zero)
-  guard case .send(let response, cast.annaAddress)? = answers.first else {
+  let answers = engine.receive(initiation, from: .direct(cast.annaAddress), at: .zero)
+  guard case .send(let response, .direct(cast.annaAddress))? = answers.first else {
     Issue.record("\(answers)")
     return
   }
   #expect(response.count == 101)
-  let repeated = engine.receive(initiation, from: cast.annaAddress, at: .zero)
+  let repeated = engine.receive(initiation, from: .direct(cast.annaAddress), at: .zero)
   #expect(repeated.isEmpty)
 
   var sides = try Handshake(Inputs(values: handshakeInputs.map { ($0.key, $0.value) }))
@@ -30,9 +30,9 @@ import Testing
   let key = sides.initiator.split().send
   let index = Array(response[1..<5])
   let first = engine.receive(
-    dataDatagram([0], to: index, counter: 0, key: key), from: cast.annaAddress, at: .zero)
+    dataDatagram([0], to: index, counter: 0, key: key), from: .direct(cast.annaAddress), at: .zero)
   let isEstablished = first.contains { output in
-    if case .established(_, address: cast.annaAddress, bootID: cast.annaBoot) = output {
+    if case .established(_, route: .direct(cast.annaAddress), bootID: cast.annaBoot) = output {
       true
     } else {
       false
@@ -41,8 +41,8 @@ import Testing
   #expect(isEstablished)
   let control = try Document.bytes("control-subscribe-ping")
   let second = engine.receive(
-    dataDatagram(control, to: index, counter: 1, key: key), from: cast.annaAddress, at: .zero)
-  guard case .delivered(_, control)? = second.first, second.count == 1 else {
+    dataDatagram(control, to: index, counter: 1, key: key), from: .direct(cast.annaAddress), at: .zero)
+  guard case .delivered(_, control, _, _)? = second.first, second.count == 1 else {
     Issue.record("\(second)")
     return
   }

@@ -260,8 +260,8 @@ struct MessageCheckerTests {
   @Test(arguments: [true, false])
   func aMessageWhoseAuthorLostItsRightMayBeOvertaken(isWithheld: Bool) {
     var checker = MessageChecker()
-    checker.said(word(1), at: here, at(0))
-    checker.said(word(2, after: [1]), at: here, at(10))
+    checker.sent(word(1), at: here, at(0))
+    checker.sent(word(2, after: [1]), at: here, at(10))
     for number in [1, 2] as [UInt8] {
       checker.kept(entryID(number), at: there, isUnproven: false, at: at(20))
     }

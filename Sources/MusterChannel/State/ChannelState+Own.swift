@@ -22,13 +22,13 @@ extension ChannelState {
   }
 
   private static let settableFlags: MemberFlags = [
-    .audioMuted, .videoMuted, .speaking, .sharing, .pattern, .audio, .declinesRelaying, .relaysMuch,
+    .audioMuted, .videoMuted, .speaking, .sharing, .audio, .declinesRelaying, .relaysMuch,
   ]
 
-  /// Sets the simulcast layers that this node offers, smallest first.
-  public mutating func setLayers(_ layers: [VideoLayer], at now: Instant) -> [Output] {
+  /// Sets the video streams that this node offers, in rising order and with valid names.
+  public mutating func setStreams(_ streams: [StreamOffer], at now: Instant) -> [Output] {
     commit(at: now) { state, _ in
-      state.own.layers = Array(layers.prefix(Limits.spatialLayers))
+      state.own.streams = Array(streams.prefix(Limits.videoStreams))
     }
   }
 

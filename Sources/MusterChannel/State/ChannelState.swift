@@ -130,7 +130,7 @@ public struct ChannelState: Sendable {
     sequence = entropy.u64() & ~0xFFFF_FFFF
     own = Presence(
       bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
-      call: nil, layers: [])
+      call: nil, streams: [])
     gossip.flaw = setup.flaw
     rights.flaw = setup.flaw
     gossip.restore(setup.entries)

@@ -14,6 +14,8 @@ public struct PathTable: Sendable {
   public static let capacity = 4 * Limits.links
 
   private var paths = PeerTable<PathID, Path>()
+  /// When the next ping is due.
+  public private(set) var deadline: Instant?
 
   init() {}
 
@@ -64,16 +66,10 @@ public struct PathTable: Sendable {
   /// A link leads over `id` no more.
   mutating func leave(_ id: PathID, at now: Instant) {
     _ = paths.update(id) { $0.end(at: now) }
+    deadline = nextPing
   }
 
   // MARK: Probing
-
-  /// When the next ping is due.
-  public var deadline: Instant? {
-    var next: Instant?
-    for index in 0..<paths.count { next = soonest(next, paths[at: index].nextPingAt) }
-    return next
-  }
 
   /// The paths in use whose round trip is to be measured now.
   public func duePings(at now: Instant) -> [PathID] {
@@ -87,6 +83,13 @@ public struct PathTable: Sendable {
   /// Schedules the next ping of a path; nil when no association uses it.
   public mutating func schedulePing(_ id: PathID, at due: Instant?) {
     _ = paths.update(id) { $0.nextPingAt = due }
+    deadline = nextPing
+  }
+
+  private var nextPing: Instant? {
+    var next: Instant?
+    for index in 0..<paths.count { next = soonest(next, paths[at: index].nextPingAt) }
+    return next
   }
 
   /// Takes the answer, which came over `id`, to a ping that was sent at `sentAt`. Only a ping over
@@ -142,6 +145,7 @@ public struct PathTable: Sendable {
         found.append("pings of an unused path, to \(id.peer) over \(id.route)")
       }
     }
+    if deadline != nextPing { found.append("pings of paths are due at another time") }
     if paths.count > Self.capacity { found.append("\(paths.count) paths") }
     return found
   }

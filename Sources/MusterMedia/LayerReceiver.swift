@@ -3,7 +3,7 @@ import MusterWire
 
 /// One layer of one sender as it arrives: what is missing, what is complete, what must be asked
 /// for.
-public struct VideoStream: Sendable {
+public struct LayerReceiver: Sendable {
   /// Before a first packet from the middle of a picture, so many are asked for, too: mostly it is
   /// only the first or the second packet of the first keyframe that got lost.
   static let leadIn: Int64 = 3
@@ -46,7 +46,7 @@ public struct VideoStream: Sendable {
 
   /// Takes the place of another source of the same layer: a sender that changes its source with
   /// every packet is not asked for more keyframes than any other.
-  public mutating func succeed(_ other: VideoStream) { requester = other.requester }
+  public mutating func succeed(_ other: LayerReceiver) { requester = other.requester }
 
   public enum Arrival: Equatable, Sendable { case new, recovered, late, unusable }
 

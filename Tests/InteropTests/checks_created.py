@@ -5,6 +5,7 @@ import subprocess
 
 from check import check
 from context import latest
+from frames import FRAMES, frames_received
 from node import clean_environment
 
 ATTENDEE, PRESENTER = 2, 3
@@ -25,11 +26,11 @@ def _run(t, *arguments):
     return done.stdout
 
 
-def _owner_and_python(t, role="attendee", call=False):
+def _owner_and_python(t, role="attendee", **options):
     _run(t, "channel", "create", t.channel)
     invite = _run(t, "invite", t.channel, "--role", role).splitlines()[0].strip()
     owner = t.start_muster(name="owner", passphrase=False)
-    python = t.start_peer(invite=invite, knows=[owner], call=call)
+    python = t.start_peer(invite=invite, knows=[owner], **options)
     joined = owner.wait("member.joined", member=python.id)
     t.expect(joined["role"] == role, f"expected the role {role}, saw {joined['role']}")
     return owner, python, invite
@@ -61,6 +62,18 @@ def a_grant_changes_what_python_may_do(t):
     python.wait("role", role=PRESENTER)
     owner.wait("member.updated", member=python.id, role="presenter")
     owner.wait("call.started", initiator=python.id)
+
+
+@check(needs="ffmpeg")
+def only_a_presenter_shares_a_screen(t):
+    """An attendee may send its camera alone."""
+    owner, python, _ = _owner_and_python(t, call=True, sends=True, shares=True)
+    owner.send("start-call")
+    frames_received(owner, python, FRAMES)
+    shared = latest(python, "media", member=owner.id)["out"]["screen"]["frames"]
+    t.expect(shared == 0, f"expected no frame of an attendee's screen, saw {shared}")
+    _run(t, "channel", "grant", t.channel, python.id, "presenter")
+    frames_received(owner, python, FRAMES, "screen")
 
 
 @check()

@@ -57,7 +57,10 @@ def long_documents_are_compared_by_ranges(t):
 
 @check()
 def an_author_who_equivocates_is_quarantined(t):
-    """Two entries under one sequence: muster and a Python witness put the same item in place."""
+    """Two entries under one sequence: muster and a Python witness put the same item in place.
+
+    A third entry is acknowledged, and nothing more.
+    """
     witness = t.start_peer(name="witness")
     muster = t.start_muster(knows=[witness])
     culprit = t.start_peer(name="culprit", knows=[muster, witness])
@@ -65,9 +68,12 @@ def an_author_who_equivocates_is_quarantined(t):
     sent = culprit.send("equivocate")
     witness.wait("quarantined", member=culprit.id)
     muster.wait("member.left", since=sent, member=culprit.id)
-    equal = witness.wait("digest", since=witness.wait("quarantined")["at"], member=muster.id,
-                         equal=True)
+    third = culprit.send("say", text="a third one")
+    culprit.wait("acknowledged", since=third, member=muster.id)
+    equal = witness.wait("digest", since=third, member=muster.id, equal=True)
     t.figure("items", equal["items"])
+    t.expect(not muster.all("message", text="a third one"),
+             "expected nothing more of the culprit, saw its text")
 
 
 @check()

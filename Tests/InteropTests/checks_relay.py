@@ -1,4 +1,4 @@
-"""Relaying (section 7, "Through a neighbour").
+"""Relaying (section 7, "Relayed paths").
 
 One node is on IPv4 only and one on IPv6 only: on loopback, too, these two cannot reach each other.
 """

@@ -1,36 +1,75 @@
-"""The worked examples of the document."""
+"""The worked examples of the document, which are there for programs, too."""
 
 import vectors
 from check import check
+from examples import ENTRY_HEADER, NAME, Given
+from peer import control
+from peer.announcement import Announcement
+from peer.crypto import xseal
+from peer.entries import Entry
+from peer.invite import Invite
+from peer.media import rtcp
+from peer.media.rtp import RTPPacket
+
+_EXAMPLES = 75
+
+
+def _all_reproduced(t, expected):
+    reproduced, wrong = vectors.compare(expected)
+    for one in wrong:
+        t.expect(False, one)
+    t.figure("examples", len(reproduced), at_least=_EXAMPLES)
 
 
 @check()
 def every_hex_block_of_the_document_is_reproduced(t):
-    reproduced, wrong = vectors.compare()
-    for one in wrong:
-        t.expect(False, one)
-    t.figure("blocks", len(reproduced), at_least=50)
+    _all_reproduced(t, vectors.blocks())
+
+
+@check()
+def every_vector_for_programs_is_reproduced(t):
+    _all_reproduced(t, vectors.files())
 
 
 @check()
 def what_was_built_is_read_back(t):
     """Every block that has a decoder goes through it and comes out as it went in."""
-    given = vectors.blocks()
-    for name in given:
+    blocks = vectors.blocks()
+    for name, value in blocks.items():
         if name.startswith("control-"):
-            decoded = vectors.control.decode(given[name])
-            t.expect(decoded, f"{name}: expected messages, saw {decoded}")
-    for name in ("rtp-audio", "rtp-video"):
-        packet = vectors.RTPPacket.decode(given[name])
-        t.expect(packet.encode() == given[name], f"{name}: expected the same, saw {packet}")
-    for name in ("rtcp-sender-report", "rtcp-receiver-report", "rtcp-nack", "rtcp-picture-loss"):
-        messages = vectors.rtcp.decode_all(given[name])
-        again = b"".join(one.encode() for one in messages)
-        t.expect(again == given[name], f"{name}: expected the same, saw {messages}")
-    for name in ("presence", "claim", "hearing", "message", "grant", "redemption", "epoch"):
-        raw = given[f"entry-{name}"] + bytes(64)
-        body = vectors.Entry.decode(raw).body
-        t.expect(body.encode() == raw[vectors.ENTRY_HEADER:-64],
-                 f"entry-{name}: expected the same body, saw {body}")
-    invite = vectors.Invite.parse(given["invite"].decode())
-    t.expect(invite.name == vectors.NAME, f"invite: expected {vectors.NAME}, saw {invite.name}")
+            t.expect(control.decode(value), f"{name}: expected messages, saw none")
+        elif name in ("rtp-audio", "rtp-video", "rtp-screen"):
+            packet = RTPPacket.decode(value)
+            t.expect(packet.encode() == value, f"{name}: expected the same, saw {packet}")
+        elif name.startswith("rtcp-"):
+            messages = rtcp.decode_all(value)
+            again = b"".join(one.encode() for one in messages)
+            t.expect(again == value, f"{name}: expected the same, saw {messages}")
+        elif name.startswith("entry-") and not name.endswith(("-signature", "-id")):
+            body = Entry.decode(value + bytes(64)).body
+            t.expect(body.encode() == value[ENTRY_HEADER:],
+                     f"{name}: expected the same body, saw {body}")
+    for name in ("invite", "invite-created"):
+        invite = Invite.parse(blocks[name].decode())
+        t.expect(invite.name == NAME, f"{name}: expected {NAME}, saw {invite.name}")
+        t.expect(invite.url().encode() == blocks[name], f"{name}: expected the same URL")
+
+
+def _sealed(given, plaintext):
+    """An announcement datagram of any plaintext, well-formed or not."""
+    signed = plaintext + given.anna.sign(b"muster/1 announce" + given.keys.id + plaintext)
+    return b"\1" + bytes(24) + xseal(given.keys.announcement_key, bytes(24), signed, b"\1")
+
+
+@check()
+def extensions_of_announcements_are_skipped_and_never_cut_short(t):
+    given = Given(vectors.blocks())
+    plain = Announcement(given.anna.id, bytes(8), 1).encode()
+    first, second, other = (bytes.fromhex(one) for one in ("f0000101", "f0000102", "f10000"))
+    opened = Announcement.open(given.keys, _sealed(given, plain + first + second + other))
+    t.require(opened and opened.is_signed(given.keys), "expected to open it with extensions")
+    t.expect(opened.extensions == {240: b"\1", 241: b""},
+             f"expected the first of each type, saw {opened.extensions}")
+    for cut in (other[:1], other[:2], first[:3]):
+        t.expect(Announcement.open(given.keys, _sealed(given, plain + cut)) is None,
+                 f"expected silence where an extension is cut short to {cut.hex()}")

@@ -50,7 +50,7 @@ class InteropContext(Context):
         return node
 
     def start_peer(self, *more, name="python", knows=(), listen=("127.0.0.1:0",), call=False,
-                   sends=False, record=False, invite=None):
+                   sends=False, shares=False, record=False, invite=None):
         """A Python peer that announces to those that it `knows`."""
         folder = os.path.join(self.folder, name)
         arguments = ["--name", name, *more]
@@ -65,6 +65,8 @@ class InteropContext(Context):
             arguments += ["--call"]
         if sends:
             arguments += self.footage.arguments()
+        if shares:
+            arguments += self.footage.share_arguments()
         if record:
             arguments += ["--record", os.path.join(folder, "record")]
         node = Node("peer", name, arguments, folder, environment={"PYTHONPATH": HERE},

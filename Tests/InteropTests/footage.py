@@ -8,7 +8,8 @@ import wave
 
 from peer.media.files import IVFFile
 
-LAYERS = ((160, 90), (320, 180))   # the smallest first
+LAYERS = ((160, 90), (320, 180))   # of the camera, the smallest first
+SCREEN = (480, 270)
 RATE = 15
 PEER_TONE, MUSTER_TONE = 440, 1000   # Hz
 _SECONDS = 8
@@ -27,6 +28,11 @@ class Footage:
         videos = [part for path in self._videos for part in ("--video", path)]
         return [*videos, "--audio", self._path("tone.opus")]
 
+    def share_arguments(self):
+        """Of a Python peer that sends a screen."""
+        self._make()
+        return ["--share", self._path("screen.ivf")]
+
     @property
     def muster_tone(self):
         """A WAV file for `muster` to send."""
@@ -34,8 +40,11 @@ class Footage:
         return self._path("tone.wav")
 
     def sent_frames(self):
-        """All frames that the Python peer may send, of any layer."""
+        """All frames of the camera that the Python peer may send, of any layer."""
         return {frame for path in self._videos for frame in IVFFile(path).frames}
+
+    def sent_screen_frames(self):
+        return set(IVFFile(self._path("screen.ivf")).frames)
 
     @property
     def _videos(self):
@@ -48,17 +57,22 @@ class Footage:
         if os.path.exists(self._folder):
             return
         os.makedirs(self._folder)
-        for (width, height), path in zip(LAYERS, self._videos):
-            # One keyframe, the first. One thread: on a busy machine libvpx's wait for each other.
-            ffmpeg("-f", "lavfi",
-                   "-i", f"testsrc2=size={width}x{height}:rate={RATE}:duration={_SECONDS}",
-                   "-c:v", "libvpx", "-threads", "1", "-b:v", f"{width}k",
-                   "-deadline", "realtime", "-cpu-used", "16", "-auto-alt-ref", "0",
-                   "-lag-in-frames", "0", "-g", "9999", path)
+        for size, path in zip(LAYERS, self._videos):
+            _encode("testsrc2", size, path)
+        _encode("testsrc", SCREEN, self._path("screen.ivf"))
         ffmpeg(*_sine(PEER_TONE), "-c:a", "libopus", "-b:a", "32k", "-vbr", "off",
                "-application", "voip", "-frame_duration", "20", "-fec", "1", "-packet_loss", "10",
                self._path("tone.opus"))
         ffmpeg(*_sine(MUSTER_TONE), self._path("tone.wav"))
+
+
+def _encode(source, size, path):
+    """One keyframe, the first. One thread: on a busy machine libvpx's wait for each other."""
+    width, height = size
+    ffmpeg("-f", "lavfi", "-i", f"{source}=size={width}x{height}:rate={RATE}:duration={_SECONDS}",
+           "-c:v", "libvpx", "-threads", "1", "-b:v", f"{width}k",
+           "-deadline", "realtime", "-cpu-used", "16", "-auto-alt-ref", "0",
+           "-lag-in-frames", "0", "-g", "9999", path)
 
 
 def _sine(frequency):

@@ -25,6 +25,7 @@ import checks_leave  # noqa: E402, F401
 import checks_link  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
 import checks_relay  # noqa: E402, F401
+import checks_streams  # noqa: E402, F401
 import checks_vectors  # noqa: E402, F401
 from context import InteropContext  # noqa: E402
 from footage import Footage  # noqa: E402

@@ -13,8 +13,9 @@ from .channel import Channel, secret_from_name, secret_from_passphrase
 from .crypto import Identity
 from .events import emit
 from .invite import Invite
+from .media.streams import CAMERA, NAMES, SCREEN, VIDEO_STREAMS
 from .node import Node, Settings
-from .subscription import Subscription
+from .subscription import Resolution, Subscription
 
 
 def arguments():
@@ -33,6 +34,8 @@ def arguments():
     parser.add_argument("--call", action="store_true", help="join the call, or start one")
     parser.add_argument("--video", action="append", default=[], metavar="FILE.ivf",
                         help="VP8 to send; one file for each layer, the smallest first")
+    parser.add_argument("--share", action="append", default=[], metavar="FILE.ivf",
+                        help="the same for a second video stream, the screen")
     parser.add_argument("--audio", metavar="FILE.opus", help="Opus of 20 ms, mono, to send")
     parser.add_argument("--record", metavar="DIR", help="write what is received")
     parser.add_argument("--no-relay", action="store_true", help="pass on nothing for others")
@@ -47,7 +50,7 @@ def arguments():
 def settings(options):
     invite = Invite.parse(options.invite) if options.invite else None
     if invite:
-        channel = Channel(invite.name, invite.secret, invite.genesis)
+        channel = Channel(invite.name, invite.secret, invite.genesis, invite.epoch)
         options.peer += [parse_address(one) for one in invite.peers]
         options.rendezvous += [parse_address(one) for one in invite.rendezvous]
     elif options.passphrase is not None:
@@ -55,13 +58,23 @@ def settings(options):
         channel = Channel(options.channel, secret)
     else:
         channel = Channel(options.channel, secret_from_name(options.channel))
+    files = {CAMERA: options.video, SCREEN: options.share}
     seed = bytes.fromhex(options.seed) if options.seed else os.urandom(32)
     return Settings(
         options.name, channel, Identity(seed), options.listen or [parse_address("127.0.0.1:0")],
         invite=invite, peers=options.peer, rendezvous=options.rendezvous,
-        uses_local_network=options.lan, joins_call=options.call, videos=options.video,
+        uses_local_network=options.lan, joins_call=options.call,
+        videos={stream: paths for stream, paths in files.items() if paths},
         audio=options.audio, record=options.record, relays=not options.no_relay,
         demands_cookies=options.demand_cookies, lost_part=options.loss / 100)
+
+
+def _subscriptions(command):
+    """Of the stream that a command names, which may be a number, or of all streams."""
+    chosen = command.get("stream")
+    resolution = Resolution(command["width"], command["height"])
+    return [Subscription(one, resolution) for one in VIDEO_STREAMS
+            if chosen in (None, one, NAMES.get(one))]
 
 
 class Commands:
@@ -94,7 +107,7 @@ class Commands:
             receiver = bytes.fromhex(command["to"]) if command.get("to") else None
             node.texts.say(command["text"], receiver)
         elif what == "subscribe":
-            node.subscribe(Subscription(command["width"], command["height"]))
+            node.subscribe(_subscriptions(command))
         elif what == "equivocate":   # for tests: what no member may do
             node.texts.equivocate()
         elif what == "quit":

@@ -23,6 +23,7 @@ class Announcement:
     counter: int
     echo: bytes = None
     addresses: list = field(default_factory=list)
+    extensions: dict = field(default_factory=dict)   # type -> value; the first of each type
     plaintext: bytes = None
     signature: bytes = None
 
@@ -31,7 +32,9 @@ class Announcement:
         flags = _HAS_ECHO if self.echo else 0
         head = self.author + self.boot + struct.pack(">QB", self.counter, flags)
         tail = bytes([len(self.addresses)]) + b"".join(map(encode_address, self.addresses))
-        return head + (self.echo or b"") + tail
+        extensions = b"".join(struct.pack(">BH", kind, len(value)) + value
+                              for kind, value in self.extensions.items())
+        return head + (self.echo or b"") + tail + extensions
 
     def seal(self, identity, keys, nonce=None):
         """The datagram."""
@@ -63,9 +66,11 @@ class Announcement:
         if count > _MOST_ADDRESSES:
             raise Malformed("too many addresses")
         addresses = [decode_address(reader) for _ in range(count)]
-        if not reader.is_at_end:
-            raise Malformed("trailing bytes")
-        return cls(author, boot, counter, echo, addresses, plaintext, signature)
+        extensions = {}
+        while not reader.is_at_end:
+            kind, value = reader.number(1), reader.counted(2)
+            extensions.setdefault(kind, value)
+        return cls(author, boot, counter, echo, addresses, extensions, plaintext, signature)
 
     def is_signed(self, keys):
         return verify(self.author, self.signature, _signed(keys, self.plaintext))

@@ -20,8 +20,8 @@ def secret_from_passphrase(name, passphrase):
 class ChannelKeys:
     """The keys of one secret: of an open channel, or of one epoch of a created one."""
 
-    def __init__(self, secret):
-        self.secret = secret
+    def __init__(self, secret, epoch=0):
+        self.secret, self.epoch = secret, epoch
         self.id = self._derive(b"muster/1 channel id")
         self.announcement_key = self._derive(b"muster/1 announce key")
         self.noise_psk = self._derive(b"muster/1 noise psk")
@@ -51,15 +51,17 @@ class Channel:
 
     KEPT_KEYS = 5  # the one in force and the four before it (section 12)
 
-    def __init__(self, name, secret, genesis=None):
+    def __init__(self, name, secret, genesis=None, epoch=0):
         self.name = name
         self.genesis = genesis
-        self.keys = [ChannelKeys(secret)]
+        self.keys = [ChannelKeys(secret, epoch)]
         self.id = genesis.channel_id if genesis else self.keys[0].id
 
     @property
     def current(self):
         return self.keys[0]
 
-    def change_key(self, keys):
-        self.keys = [keys, *self.keys][:self.KEPT_KEYS]
+    def add_key(self, keys):
+        """Takes the key of a later epoch, which is in force then, or of an earlier one."""
+        self.keys = sorted([keys, *self.keys], key=lambda one: one.epoch, reverse=True)
+        del self.keys[self.KEPT_KEYS:]

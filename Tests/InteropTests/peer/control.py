@@ -23,7 +23,7 @@ class Type(IntEnum):
     RANGES = 7
     WANT = 8
     PROBE = 9
-    PROBED = 10
+    PROBE_RESULT = 10
     EPOCH_KEY = 11
     REFUSED = 12
     SEEN = 13
@@ -32,7 +32,7 @@ class Type(IntEnum):
 
 _LENGTHS = {
     Type.SUBSCRIBE: VALUE_LENGTH, Type.PING: 8, Type.PONG: 8, Type.DIGEST: 36, Type.PROBE: 40,
-    Type.PROBED: 41, Type.REFUSED: 1,
+    Type.PROBE_RESULT: 41, Type.REFUSED: 1,
 }
 
 

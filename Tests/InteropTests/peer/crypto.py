@@ -79,6 +79,7 @@ class Identity:
     """An Ed25519 key pair and the X25519 pair that follows from it (section 2)."""
 
     def __init__(self, seed):
+        self.seed = seed
         self.id, self._secret = sodium.crypto_sign_seed_keypair(seed)
         self.link_secret = sodium.crypto_sign_ed25519_sk_to_curve25519(self._secret)
         self.link_key = link_key(self.id)

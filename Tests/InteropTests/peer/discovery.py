@@ -20,25 +20,42 @@ _ANSWERED_FOR = 20.0   # seconds an own announcement may be asked about
 _RECENT = 32
 _ECHO_SLOT = 10.0
 _MOST_PROVEN, _MOST_ADDRESSES, _MOST_FORMER = 128, 8, 4
-_MOST_CHALLENGED, _MOST_BOOTS, _MOST_SOURCES = 256, 4, 4
+_MOST_CHALLENGED, _MOST_BOOTS, _MOST_SOURCES = 256, 32, 4
+_ACCEPT, _CHALLENGE, _REPLAY = range(3)   # the cases of "Receiving an announcement"
 
 
 @dataclass
 class Proven:
-    """An author whose boot id and addresses an echo has proven."""
+    """A run of an author and its addresses that an echo has proven."""
 
     boot: bytes
-    highest: int = 0
-    addresses: list = field(default_factory=list)
+    highest: int = 0                                         # H
+    addresses: OrderedDict = field(default_factory=OrderedDict)   # address -> h(address)
     former: list = field(default_factory=list)
+
+    def accept(self, address, counter):
+        self.highest = max(self.highest, counter)
+        self.addresses[address] = max(self.addresses.get(address, 0), counter)
+        self.addresses.move_to_end(address)
+        while len(self.addresses) > _MOST_ADDRESSES:
+            self.addresses.popitem(last=False)
+
+
+@dataclass
+class ChallengedBoot:
+    """The newest announcement of a run that was challenged, and where."""
+
+    counter: int = 0
+    sources: set = field(default_factory=set)
+    budget: Budget = field(default_factory=lambda: Budget(6, 0.1))
 
 
 @dataclass
 class Challenged:
-    """An author that is not proven yet."""
+    """An author that was challenged; its boots, the one challenged last at the end."""
 
     budget: Budget = field(default_factory=lambda: Budget(6, 2))
-    boots: OrderedDict = field(default_factory=OrderedDict)  # boot -> (counter, sources)
+    boots: OrderedDict = field(default_factory=OrderedDict)
 
 
 class Discovery:
@@ -69,26 +86,36 @@ class Discovery:
         wait *= random.uniform(1 - _VARIATION, 1 + _VARIATION)
         self._node.loop.after(wait, lambda: self.announce_to(address, round_number + 1))
 
-    # Receiving; the steps are those of "What a receiver does"
+    # Receiving; the steps are those of "Receiving an announcement"
 
     def on_announcement(self, datagram, source):
         opened, keys = open_with_any(Announcement, self._node.channel, datagram)
         if opened is None or opened.author == self._node.id:
             return
-        proven = self._proven.get(opened.author)
-        if proven and self._is_replay(opened, proven) or not opened.is_signed(keys):
+        case = self._case(opened, source)
+        if case == _REPLAY or not opened.is_signed(keys):
             return
-        is_proven = proven and proven.boot == opened.boot and source in proven.addresses
-        if is_proven or self._has_good_echo(opened, source):
+        if case == _ACCEPT:
             self._prove(opened, source)
             self._node.paths.found(opened.author, opened.boot, source, keys)
         else:
             self._challenge(opened, source, keys)
 
-    @staticmethod
-    def _is_replay(opened, proven):
-        is_old = opened.boot == proven.boot and opened.counter <= proven.highest
-        return is_old or opened.boot in proven.former
+    def _case(self, opened, source):
+        """The table of step 4, after the replays of a former boot (step 3)."""
+        proven = self._proven.get(opened.author)
+        if proven and opened.boot in proven.former:
+            return _REPLAY
+        is_known = proven is not None and proven.boot == opened.boot
+        highest = proven.highest if is_known else -1
+        here = proven.addresses.get(source) if is_known else None
+        has_good_echo = self._has_good_echo(opened, source)
+        if here is not None and opened.counter > here and opened.counter >= highest:
+            return _ACCEPT
+        if here is None and opened.counter > highest and not has_good_echo:
+            return _CHALLENGE
+        is_new_here = here is None or opened.counter > here
+        return _ACCEPT if is_new_here and has_good_echo else _REPLAY
 
     def _echo(self, opened, source, slot):
         message = (self._node.channel.id + opened.author + opened.boot + encode_address(source)
@@ -105,27 +132,29 @@ class Discovery:
             former = (proven.former + [proven.boot])[-_MOST_FORMER:] if proven else []
             proven = self._proven[opened.author] = Proven(opened.boot, former=former)
             emit("discovered", member=short(opened.author), address=source)
-        proven.highest = max(proven.highest, opened.counter)
-        if source not in proven.addresses:
-            proven.addresses = (proven.addresses + [source])[-_MOST_ADDRESSES:]
+        proven.accept(source, opened.counter)
+        if opened.author in self._challenged:   # this run answers: its budget is full again
+            self._challenged[opened.author].boots.pop(opened.boot, None)
         while len(self._proven) > _MOST_PROVEN:
             self._proven.popitem(last=False)
 
     def _challenge(self, opened, source, keys):
         """One challenge for one announcement, to each of a few sources."""
         author = self._challenged.setdefault(opened.author, Challenged())
-        counter, sources = author.boots.get(opened.boot, (0, set()))
-        if opened.counter > counter:
-            counter, sources = opened.counter, set()
-        author.boots[opened.boot] = counter, sources
+        boot = author.boots.setdefault(opened.boot, ChallengedBoot())
+        author.boots.move_to_end(opened.boot)
+        if opened.counter > boot.counter:
+            boot.counter, boot.sources = opened.counter, set()
         while len(author.boots) > _MOST_BOOTS:
             author.boots.popitem(last=False)
         while len(self._challenged) > _MOST_CHALLENGED:
             self._challenged.popitem(last=False)
-        is_old = opened.counter < counter or source in sources or len(sources) >= _MOST_SOURCES
-        if is_old or not author.budget.take() or not self._challenges.take():
+        is_old = (opened.counter < boot.counter or source in boot.sources
+                  or len(boot.sources) >= _MOST_SOURCES)
+        budgets = author.budget, boot.budget, self._challenges
+        if is_old or not all(one.take() for one in budgets):
             return
-        sources.add(source)
+        boot.sources.add(source)
         echo = self._echo(opened, source, int(time.monotonic() / _ECHO_SLOT))
         challenge = Challenge(opened.author, opened.boot, opened.counter, echo)
         self._node.send(source, challenge.seal(keys))

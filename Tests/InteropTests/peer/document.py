@@ -1,4 +1,4 @@
-"""The document: which entries are kept (section 9, "What is kept")."""
+"""The document: which entries are kept (section 9, "Retention")."""
 
 from collections import OrderedDict
 
@@ -8,6 +8,8 @@ from .entries import Claim, End, Epoch, Grant, Message, NeighbourReport, Redempt
 from .presence import Presence
 
 _NEWEST_OF_AUTHOR = (Presence.KIND, NeighbourReport.KIND, Redemption.KIND)
+_MOST_NEWEST = 2048      # authors or subjects of whom the newest entry is kept
+_MOST_QUARANTINED = 256
 _MOST_REMEMBERED = 256
 _MOST_REFUSED = 300
 _LARGEST_STEP = 1 << 32  # of the Lamport counter, by one entry
@@ -46,7 +48,7 @@ class Document:
         self._rights = rights
         self.items = {}        # id -> the entries of the item: one, or two for a quarantined author
         self._by_prefix = {}
-        self.newest = {}       # (kind, author) -> entry; kind is one of _NEWEST_OF_AUTHOR
+        self._newest = {kind: {} for kind in _NEWEST_OF_AUTHOR}   # kind -> author -> entry
         self.grants = {}       # (author, subject) -> the owner's newest grant
         self.calls = Table(64, 256)
         self.messages = Table(2048, 4096)
@@ -69,7 +71,7 @@ class Document:
                 if len(item) == 1 and item[0].kind == body.KIND]
 
     def latest(self, body, author):
-        return self.newest.get((body.KIND, author))
+        return self._newest[body.KIND].get(author)
 
     def digest(self):
         return ranges.digest(self.items)
@@ -77,24 +79,23 @@ class Document:
     def item_with_prefix(self, prefix):
         return self.items.get(self._by_prefix.get(prefix), ())
 
-    def knows(self, entry):
-        key = entry.author, entry.sequence
-        seen = self._by_sequence.get(key) or self._former.get(key)
-        return seen is not None and seen.id == entry.id
+    def keeps(self, entry):
+        return entry.id in self.items
 
     # Adding
 
     def add(self, entry):
         """Takes an entry whose signature is good; KEPT, DROPPED or QUARANTINED."""
-        self.lamport = max(self.lamport, min(entry.lamport, self.lamport + _LARGEST_STEP))
-        if entry.author in self.quarantined or self.knows(entry):
+        if entry.author in self.quarantined or self.keeps(entry):
             return DROPPED
+        self.lamport = max(self.lamport, min(entry.lamport, self.lamport + _LARGEST_STEP))
         if not self._rights.takes(self, entry):
             self._refuse(entry)
             return DROPPED
         key = entry.author, entry.sequence
         other = self._by_sequence.get(key) or self._former.get(key)
-        if other is not None and not self._rights.is_owner(entry.author):
+        if (other is not None and other.id != entry.id and not self._rights.is_owner(entry.author)
+                and self._has_room_for_quarantine(entry.author)):
             self._quarantine(entry, other)
             return QUARANTINED
         self._insert(entry)
@@ -115,7 +116,7 @@ class Document:
     def _displaced_by(self, entry):
         """What has to go for an entry; the entry itself if something newer is there."""
         if entry.kind in _NEWEST_OF_AUTHOR:
-            return self._replace(self.newest, (entry.kind, entry.author), entry)
+            return self._replace(self._newest[entry.kind], entry.author, entry)
         if entry.kind == Grant.KIND and self._rights.is_owner(entry.author):
             return self._replace(self.grants, (entry.author, entry.body.subject), entry)
         return self._tables.get(entry.kind, self._unknown).add(entry)
@@ -126,7 +127,10 @@ class Document:
         if old is not None and old.order >= entry.order:
             return [entry]
         newest[key] = entry
-        return [old] if old is not None else []
+        if len(newest) <= _MOST_NEWEST:
+            return [old] if old is not None else []
+        oldest = min(newest, key=lambda one: newest[one].order)
+        return [newest.pop(oldest)]
 
     def _insert(self, entry):
         self.items[entry.id] = (entry,)
@@ -141,6 +145,19 @@ class Document:
         while len(self._former) > _MOST_REMEMBERED:
             self._former.popitem(last=False)
 
+    def _has_room_for_quarantine(self, author):
+        """Of too many quarantined authors, those with the smallest item ids stay."""
+        if len(self.quarantined) < _MOST_QUARANTINED:
+            return True
+        last = max(self.quarantined, key=equivocation_id)
+        if equivocation_id(author) > equivocation_id(last):
+            return False
+        self.quarantined.remove(last)
+        item_id = equivocation_id(last)
+        del self.items[item_id]
+        self._by_prefix.pop(item_id[:8], None)
+        return True
+
     def _quarantine(self, entry, other):
         """Equivocation: two entries under one sequence. All entries of the author go."""
         author = entry.author
@@ -149,7 +166,7 @@ class Document:
             self._remove(item[0])
         for table in (*self._tables.values(), self._unknown):
             table.entries = {key: one for key, one in table.entries.items() if one.author != author}
-        for newest in (self.newest, self.grants):
+        for newest in (*self._newest.values(), self.grants):
             for key in [key for key, one in newest.items() if one.author == author]:
                 del newest[key]
         item_id = equivocation_id(author)
@@ -158,7 +175,7 @@ class Document:
 
 
 def equivocation_id(author):
-    """The id of the item that stands for a quarantined author (in the document: a fence)."""
+    """The id of the item that quarantines an author."""
     return blake2b(32, b"muster/1 fence" + author)
 
 

@@ -19,11 +19,11 @@ class NeighbourReport:
     KIND = 2
 
     boot: bytes
-    heard: tuple
+    neighbours: tuple
     suspected: tuple = ()
 
     def encode(self):
-        return self.boot + _list(sorted(self.heard)) + _list(sorted(self.suspected))
+        return self.boot + _list(sorted(self.neighbours)) + _list(sorted(self.suspected))
 
     @classmethod
     def decode(cls, reader):

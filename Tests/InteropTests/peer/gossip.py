@@ -1,4 +1,4 @@
-"""How the document spreads: push, acknowledgement, comparison (section 9, "How it spreads")."""
+"""How the document spreads: push, acknowledgement, comparison (section 9)."""
 
 import random
 import time
@@ -14,15 +14,15 @@ from .presence import Presence
 from .reader import Malformed
 
 _COMPARISON_INTERVAL, _COMPARISON_VARIATION = 1.0, 0.2
-_MOST_UNDER_WAY = 64
+_MOST_IN_FLIGHT = 64
 _MOST_ATTEMPTS = 6
-_MOST_RANGE_BYTES = 1100
+_MOST_RANGE_BYTES = 1000
 _FIRST_TIMEOUT, _SHORTEST_TIMEOUT, _LONGEST_TIMEOUT = 0.2, 0.06, 3.0
 _RANGE_COST = 100
 
 
 @dataclass
-class UnderWay:
+class InFlight:
     """An entry that was sent and is not acknowledged yet."""
 
     entry: Entry
@@ -35,7 +35,7 @@ class UnderWay:
 class GossipState:
     """What gossip keeps for each link; the budgets are those of the table in section 9."""
 
-    under_way: dict = field(default_factory=dict)   # first 8 bytes of the id -> UnderWay
+    in_flight: dict = field(default_factory=dict)   # first 8 bytes of the id -> InFlight
     acknowledgements: list = field(default_factory=list)
     unknown_entries: Budget = field(default_factory=lambda: Budget(2000, 1000))
     pushed_on: Budget = field(default_factory=lambda: Budget(200, 50))
@@ -71,13 +71,13 @@ class Gossip:
     # Sending
 
     def _push(self, entries, source=None):
-        """To every neighbour but the source, the author, and those that the author hears itself."""
+        """To every neighbour but the source, the author, and the author's own neighbours."""
         author = entries[0].author
         report = self._document.latest(NeighbourReport, author)
         is_neighbour = report is not None and self._links.is_up(author)
-        heard = report.body.heard if is_neighbour else ()
+        reached = report.body.neighbours if is_neighbour else ()
         for link in self._links.all_up():
-            if link is not source and link.peer != author and link.peer[:8] not in heard:
+            if link is not source and link.peer != author and link.peer[:8] not in reached:
                 self._send(link, entries)
 
     def send_again(self, link, entry):
@@ -87,10 +87,10 @@ class Gossip:
     def _send(self, link, entries):
         for entry in entries:
             state, prefix = link.gossip, entry.id[:8]
-            if len(state.under_way) >= _MOST_UNDER_WAY and prefix not in state.under_way:
+            if len(state.in_flight) >= _MOST_IN_FLIGHT and prefix not in state.in_flight:
                 return  # the next comparison finds what was left out
             timeout = self._timeout(link)
-            state.under_way[prefix] = UnderWay(entry, timeout, time.monotonic() + timeout)
+            state.in_flight[prefix] = InFlight(entry, timeout, time.monotonic() + timeout)
             self._links.control(link, Type.ENTRY, entry.raw)
 
     @staticmethod
@@ -103,11 +103,11 @@ class Gossip:
         """Sends again what was not acknowledged."""
         now = time.monotonic()
         for link in self._links.all_up():
-            for prefix, one in list(link.gossip.under_way.items()):
+            for prefix, one in list(link.gossip.in_flight.items()):
                 if now < one.due_at:
                     continue
                 if one.attempts >= _MOST_ATTEMPTS:
-                    del link.gossip.under_way[prefix]
+                    del link.gossip.in_flight[prefix]
                     continue
                 one.attempts += 1
                 one.timeout *= 2
@@ -121,20 +121,21 @@ class Gossip:
             del waiting[:64]
 
     def is_acknowledged(self, entry):
-        return not any(entry.id[:8] in link.gossip.under_way for link in self._links.all_up())
+        return not any(entry.id[:8] in link.gossip.in_flight for link in self._links.all_up())
 
     # Receiving entries
 
     def on_received(self, link, value):
-        for prefix in prefixes(value):
-            link.gossip.under_way.pop(prefix, None)
+        acknowledged = [one for one in prefixes(value) if link.gossip.in_flight.pop(one, None)]
+        if acknowledged:
+            emit("acknowledged", member=short(link.peer), entries=len(acknowledged))
 
     def on_entry(self, link, raw):
         try:
             entry = Entry.decode(raw)
         except Malformed:
             return
-        if self._document.knows(entry):
+        if self._document.keeps(entry):
             link.gossip.acknowledgements.append(entry.id[:8])
             return
         if not link.gossip.unknown_entries.take() or not entry.is_signed(self._node.channel.id):

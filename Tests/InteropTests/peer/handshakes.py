@@ -47,7 +47,7 @@ class Handshakes:
         self._node = node
         self._attempts = {}
         self._counter = 0
-        self._seen = OrderedDict()        # mac1 of initiations that passed all checks
+        self._seen = OrderedDict()        # mac1 of initiations that passed checks 1 to 3
         self._counters = {}               # peer -> boot -> highest counter accepted
         self._answered_at = {}            # (peer, boot) -> when
         self._unproven, self._with_cookie = Budget(50, 50), Budget(200, 200)
@@ -131,7 +131,7 @@ class Handshakes:
         attempt.cookie_uses = _COOKIE_USES
         self._initiate(peer)
 
-    # Responder; the steps are those of "What a responder does"
+    # Responder; the steps are those of "Responder"
 
     def on_initiation(self, datagram, route):
         if len(datagram) != handshake.INITIATION_LENGTH:
@@ -143,12 +143,15 @@ class Handshakes:
             return
         if not self._may_work_on(datagram, route, keys):
             return
+        self._seen[handshake.mac1_of(datagram)] = True
+        while len(self._seen) > _MOST_SEEN:
+            self._seen.popitem(last=False)
         try:
             received = handshake.ReceivedInitiation(identity, keys, datagram)
         except Malformed:
             return
         if self._is_acceptable(received):
-            self._remember(received, handshake.mac1_of(datagram))
+            self._remember(received)
             self._answer(received, route)
 
     def _may_work_on(self, datagram, route, keys):
@@ -188,10 +191,7 @@ class Handshakes:
         return not (own and own.boot == received.peer_boot and self._node.id < peer
                     and time.monotonic() - own.began_at < _SIMULTANEOUS)
 
-    def _remember(self, received, mac1):
-        self._seen[mac1] = True
-        while len(self._seen) > _MOST_SEEN:
-            self._seen.popitem(last=False)
+    def _remember(self, received):
         boots = self._counters.setdefault(received.peer, OrderedDict())
         boots[received.peer_boot] = received.counter
         while len(boots) > _MOST_BOOTS:

@@ -13,6 +13,7 @@ from .rights import Genesis
 
 _VERSION = 1
 _CREATED = 1
+_MOST_ADDRESSES = 8
 
 
 @dataclass
@@ -46,20 +47,31 @@ class Invite:
             grant = Entry.decode(reader.counted(2))
         name = reader.text(64)
         peers, rendezvous = _read_texts(reader), _read_texts(reader)
+        if not reader.is_at_end:
+            raise Malformed("an invite with bytes left over")
         return cls(name, secret, epoch, genesis, one_time_key, grant, peers, rendezvous)
 
     def url(self):
-        """Of an open channel."""
         name = self.name.encode()
-        raw = struct.pack(">BBI", _VERSION, 0, self.epoch) + self.secret
+        raw = struct.pack(">BBI", _VERSION, _CREATED if self.genesis else 0, self.epoch)
+        raw += self.secret
+        if self.genesis:
+            raw += _counted(self.genesis.raw) + self.one_time_key.seed + _counted(self.grant.raw)
         raw += bytes([len(name)]) + name + _write_texts(self.peers) + _write_texts(self.rendezvous)
         raw += struct.pack(">I", zlib.crc32(raw))
         encoded = base64.urlsafe_b64encode(raw).decode().rstrip("=")
         return f"muster://{quote(self.name, safe='')}/#{encoded}"
 
 
+def _counted(data):
+    return struct.pack(">H", len(data)) + data
+
+
 def _read_texts(reader):
-    return tuple(reader.text(255) for _ in range(reader.number(1)))
+    count = reader.number(1)
+    if count > _MOST_ADDRESSES:
+        raise Malformed("an invite with too many addresses")
+    return tuple(reader.text(255) for _ in range(count))
 
 
 def _write_texts(texts):

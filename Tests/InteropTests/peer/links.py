@@ -3,9 +3,11 @@
 import os
 import random
 import time
+from collections import OrderedDict
 
 from . import control
 from .address import Via
+from .budget import Budget
 from .events import emit, short
 from .gossip import GossipState
 from .paths import CLOSE, PATH, PathState
@@ -19,6 +21,7 @@ _REKEY_AFTER = {True: 120.0, False: 150.0}   # by whether this node was the init
 _SILENCE_LIMIT = 45.0
 _UNUSED_LIMIT = 30.0
 _MOST_ANSWERED = 3
+_MOST_CLOSED = 64
 
 
 class Link:
@@ -27,12 +30,13 @@ class Link:
         self.current = self.previous = None
         self.answered = []           # sessions that their initiator has not used yet
         self.is_up = False
-        self.heard_at = self.sent_at = time.monotonic()
+        self.began_at = self.heard_at = self.sent_at = time.monotonic()
         self.keepalive_after = _KEEPALIVE_INTERVAL
         self.confirm_wait = 0.25     # until the initiator repeats its first keepalive
         self.round_trip = None
         self.outbox = []             # control messages for the next datagram
         self.media = None
+        self.candidates = Budget(4, 0.5)   # that the peer may have probed
         self.path, self.gossip, self.watch = PathState(), GossipState(), WatchState()
 
     @property
@@ -49,6 +53,7 @@ class Links:
         self._node = node
         self._links = {}
         self._by_index = {}          # own index -> (session, link)
+        self._closed = OrderedDict()   # the latest peers that closed their link themselves
 
     # Finding
 
@@ -63,6 +68,9 @@ class Links:
 
     def is_up(self, peer):
         return peer in self._links and self._links[peer].is_up
+
+    def was_closed_by(self, peer):
+        return peer in self._closed
 
     def new_index(self):
         while True:
@@ -80,6 +88,7 @@ class Links:
             link = None
         if link is None:
             link = self._links[peer] = Link(peer, boot, route)
+            self._closed.pop(peer, None)
         return link
 
     def keep_answered(self, link, session):
@@ -114,6 +123,10 @@ class Links:
             self._node.on_link_down(link)
 
     def close(self, link, reason):
+        if reason == "left":
+            self._closed[link.peer] = True
+            while len(self._closed) > _MOST_CLOSED:
+                self._closed.popitem(last=False)
         self.take_down(link, reason)
         for session in link.sessions:
             self._by_index.pop(session.own_index, None)
@@ -125,8 +138,12 @@ class Links:
     def leave(self):
         """Closes all links, those through neighbours first."""
         for link in sorted(self.all(), key=lambda one: not one.is_relayed):
-            self.send(link, bytes([PATH, CLOSE]))
-            self.close(link, "local")
+            self.part(link)
+
+    def part(self, link):
+        """Closes a link, and lets the peer know."""
+        self.send(link, bytes([PATH, CLOSE]))
+        self.close(link, "local")
 
     # Sending
 
@@ -180,7 +197,8 @@ class Links:
         self._dispatch(link, session, payload, route)
 
     def _begin_to_use(self, link, session, route):
-        link.answered.remove(session)
+        while (older := link.answered.pop(0)) is not session:
+            self._by_index.pop(older.own_index, None)
         self.use(link, session, route)
         self._node.handshakes.forget(link.peer)
         emit("handshake", member=short(link.peer), role="responder", address=route,
@@ -196,8 +214,8 @@ class Links:
         elif payload[0] == RELAYED:
             self._node.relay.receive(link, payload)
         elif 0x80 <= payload[0] <= 0xBF and len(payload) > 1 and link.media:
-            may_send = self._node.rights.may_send(self._node.document, link.peer)
-            link.media.receive(payload, may_send)
+            link.media.receive(payload, lambda stream: self._node.rights.may_send(
+                self._node.document, link.peer, stream))
 
     # Time
 
@@ -217,6 +235,9 @@ class Links:
         age = now - session.began_at
         if age >= LIFETIME or now - link.heard_at > _SILENCE_LIMIT:
             self.close(link, "timedOut")
+            return
+        if self._node.topology.is_surplus(link, now):
+            self.part(link)
             return
         if age >= _REKEY_AFTER[session.is_initiator]:
             self._node.handshakes.begin(link.peer, link.boot, link.route, session.keys)

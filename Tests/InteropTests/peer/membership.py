@@ -34,28 +34,29 @@ class Membership:
 
     def on_epoch_key(self, link, value):
         """Believed if the secret has the id that its entry names, and that is in the chain."""
-        node, keys = self._node, ChannelKeys(value[:32])
+        node = self._node
         try:
             entry = Entry.decode(value[32:])
         except Malformed:
             return
         if node.channel.genesis is None or entry.kind != Epoch.KIND:
             return
+        keys = ChannelKeys(value[:32], entry.body.number)
         is_known = any(one.id == keys.id for one in node.channel.keys)
         if is_known or entry.body.key_id != keys.id or not entry.is_signed(node.channel.id):
             return
         node.document.add(entry)
         chain = node.rights.epochs(node.document)
-        numbers = {one.body.key_id: one.body.number for one in chain}
-        is_newer = entry.body.number > numbers.get(node.channel.current.id, 0)
-        if is_newer and entry.id in [one.id for one in chain]:
+        if entry.id not in [one.id for one in chain]:
+            return
+        node.channel.add_key(keys)
+        if node.channel.current is keys:
             emit("epoch", number=entry.body.number, key=short(keys.id), member=short(link.peer))
             self._use(keys)
 
     def _use(self, keys):
-        """Takes a new key: each link gets a handshake under it."""
+        """A new key is in force: each link gets a handshake under it."""
         node = self._node
-        node.channel.change_key(keys)
         node.publish_presence()
         for other in node.links.all():
             node.handshakes.begin(other.peer, other.boot, other.route, keys)

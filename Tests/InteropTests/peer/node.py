@@ -33,6 +33,7 @@ from .roster import Roster
 from .session import DATA, LONGEST_DATAGRAM
 from .subscription import Subscription
 from .texts import Texts
+from .topology import Topology
 from .transport import Transport
 from .watch import PROTOCOL_PERIOD, NeighbourWatch
 
@@ -55,7 +56,7 @@ class Settings:
     rendezvous: list = field(default_factory=list)
     uses_local_network: bool = False
     joins_call: bool = False
-    videos: list = field(default_factory=list)   # paths, the smallest layer first
+    videos: dict = field(default_factory=dict)   # stream -> paths, the smallest layer first
     audio: str = None
     record: str = None
     relays: bool = True
@@ -76,7 +77,7 @@ class Node:
         self.discovery, self.prober = Discovery(self), CandidateProber(self)
         self.handshakes, self.paths, self.links = Handshakes(self), Paths(self), Links(self)
         self.gossip, self.watch = Gossip(self), NeighbourWatch(self)
-        self.roster, self.relay = Roster(self), Relay(self)
+        self.roster, self.topology, self.relay = Roster(self), Topology(self), Relay(self)
         self.call, self.texts = CallMember(self, settings.joins_call), Texts(self)
         self.membership = Membership(self, settings.invite)
         self.media = LocalMedia(self, settings.videos, settings.audio, settings.record)
@@ -136,11 +137,12 @@ class Node:
             flags |= Flag.LEAVES
         return self.gossip.publish(Presence(
             self.boot, flags, self.settings.name, self.call.current, self.call.joined,
-            self.media.layers))
+            self.media.offered))
 
-    def subscribe(self, subscription):
-        """Asks all senders for another resolution."""
-        self.media.request(subscription)
+    def subscribe(self, subscriptions):
+        """Asks all senders for other resolutions of video streams."""
+        for one in subscriptions:
+            self.media.request(one)
         for link in self.links.all_up():
             self.watch.ping(link)
 
@@ -209,12 +211,12 @@ class Node:
             Type.RANGES: lambda: self.gossip.on_ranges(link, value),
             Type.WANT: lambda: self.gossip.on_want(link, value),
             Type.PROBE: lambda: self.watch.on_probe(link, value),
-            Type.PROBED: lambda: self.watch.on_probed(value),
+            Type.PROBE_RESULT: lambda: self.watch.on_probe_result(value),
             Type.EPOCH_KEY: lambda: self.membership.on_epoch_key(link, value),
             Type.REFUSED: lambda: self.membership.on_refused(link, value),
             Type.SEEN: lambda: emit("seen", member=short(link.peer),
                                     address=control.decode_addresses(value)[0]),
-            Type.CANDIDATES: lambda: self._on_candidates(value),
+            Type.CANDIDATES: lambda: self._on_candidates(link, value),
         }
         actions[kind]()
 
@@ -222,9 +224,10 @@ class Node:
         if link.media:
             link.media.on_subscription(Subscription.decode(value))
 
-    def _on_candidates(self, value):
+    def _on_candidates(self, link, value):
         for address in control.decode_addresses(value):
-            self.prober.probe(address)
+            if link.candidates.take():
+                self.prober.probe(address)
 
     # What follows from changes
 
@@ -236,7 +239,7 @@ class Node:
         self.refresh()
 
     def on_link_down(self, link):
-        link.gossip.under_way.clear()
+        link.gossip.in_flight.clear()
         self.roster.report_soon()
         self.refresh()
 
@@ -244,6 +247,8 @@ class Node:
         if entry.kind == Message.KIND:
             self.texts.show(entry)
         self.refresh()
+        if entry.kind == NeighbourReport.KIND:
+            self.watch.on_report(entry)
 
     def on_own_entry_from_before(self, entry):
         """Another run of this identity was here: say again, above it, what is so now."""

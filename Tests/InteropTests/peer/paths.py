@@ -1,4 +1,4 @@
-"""Paths: by which route a link reaches its peer, and when that changes (section 7, "Paths")."""
+"""Paths: by which route a link reaches its peer, and when that changes (section 7)."""
 
 import os
 import time
@@ -22,7 +22,8 @@ _TOKEN_LIFETIME = 10.0
 @dataclass
 class PathState:
     tokens: dict = field(default_factory=dict)  # token -> (route, when)
-    budget: Budget = field(default_factory=lambda: Budget(2, 1))
+    induced: Budget = field(default_factory=lambda: Budget(2, 1))   # challenges
+    answers: Budget = field(default_factory=lambda: Budget(4, 2))   # to other addresses
     direct: Address = None                      # where the peer was last heard directly
     heard_directly_at: float = float("-inf")
     next_own_challenge: float = 0.0
@@ -36,13 +37,14 @@ class Paths:
         """Discovery has found this run of a peer here."""
         link = self._node.links.get(peer)
         if link is None or link.current is None or link.boot != boot:
-            self._node.handshakes.begin(peer, boot, address, keys)
+            if self._node.topology.may_open(peer):
+                self._node.handshakes.begin(peer, boot, address, keys)
             return
         is_silent = time.monotonic() - link.heard_at > _SILENCE
         if is_silent and self._has_unanswered(link):
             self._node.handshakes.begin(peer, boot, address, keys)
         if link.is_relayed or is_silent:
-            self._challenge(link, address)
+            self._challenge_induced(link, address)
 
     @staticmethod
     def _has_unanswered(link):
@@ -56,8 +58,8 @@ class Paths:
         if isinstance(route, Via):
             if self._follows_relay(link, heard_before):
                 self._move(link, route)
-        elif payload[:1] != bytes([PATH]) and link.path.budget.take():
-            self._challenge(link, route)
+        elif payload[:1] != bytes([PATH]):
+            self._challenge_induced(link, route)
 
     def _follows_relay(self, link, heard_before):
         """Whether a link moves to a neighbour at once: nobody can be made a target by that."""
@@ -65,6 +67,11 @@ class Paths:
         if not link.is_relayed:
             return now - link.path.heard_directly_at > _HEARD_DIRECTLY
         return self._node.id > link.peer or now - heard_before > _LATE
+
+    def _challenge_induced(self, link, address):
+        """A challenge that others can bring about, and that is therefore limited."""
+        if link.path.induced.take():
+            self._challenge(link, address)
 
     def challenge_direct(self, link, address):
         """One of this node's own challenges, which are not limited."""
@@ -80,7 +87,8 @@ class Paths:
     def receive(self, link, session, payload, route):
         kind, token = payload[1:2], payload[2:]
         if kind == bytes([CHALLENGE]) and len(token) == 8:
-            self._node.links.send(link, bytes([PATH, RESPONSE]) + token, route)
+            if route == link.route or link.path.answers.take():
+                self._node.links.send(link, bytes([PATH, RESPONSE]) + token, route)
         elif kind == bytes([RESPONSE]):
             self._on_response(link, token, route)
         elif kind == bytes([CLOSE]) and session is link.current:

@@ -1,4 +1,4 @@
-"""Comparing two documents: digests, ranges, fingerprints (section 9, "Comparison")."""
+"""Comparing two documents: digests, ranges, fingerprints (section 9, "Comparison by ranges")."""
 
 import struct
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def decode_ranges(value):
     ranges = []
     while not reader.is_at_end:
         depth, prefix, content = reader.number(1), reader.take(8), reader.number(1)
-        if depth % 4 or depth > DEEPEST or content > 1:
+        if depth > DEEPEST or content > 1:
             raise Malformed("a range that cannot be")
         if content == 0:
             ranges.append(Range(depth, prefix, fingerprint=reader.take(16)))
@@ -56,6 +56,11 @@ def decode_ranges(value):
     if len(ranges) > MOST_RANGES:
         raise Malformed("too many ranges")
     return ranges
+
+
+def _prefixes(ids):
+    """As lists have them: rising."""
+    return tuple(sorted(one[:8] for one in ids))
 
 
 def id_sum(ids):
@@ -73,7 +78,7 @@ def fingerprint(ids):
 def whole(ids):
     """The ranges that answer a digest that differs."""
     if len(ids) <= LISTED:
-        return [Range(0, bytes(8), listed=tuple(one[:8] for one in ids))]
+        return [Range(0, bytes(8), listed=_prefixes(ids))]
     return _children(ids, Range(0, bytes(8)))
 
 
@@ -89,7 +94,7 @@ def _children(ids, parent):
 def _described(ids, area, most_listed):
     inside = [one for one in ids if area.has(one)]
     if len(inside) <= most_listed:
-        return Range(area.depth, area.prefix, listed=tuple(one[:8] for one in inside))
+        return Range(area.depth, area.prefix, listed=_prefixes(inside))
     return Range(area.depth, area.prefix, fingerprint=fingerprint(inside))
 
 
@@ -98,7 +103,7 @@ def compare(ids, ranges):
     answers, to_send, to_want, looked_at = [], [], [], []
     known = {one[:8] for one in ids}
     for area in ranges:
-        if any(area.overlaps(earlier) for earlier in looked_at):
+        if area.depth % 4 or any(area.overlaps(earlier) for earlier in looked_at):
             continue  # of ranges that overlap the first counts
         looked_at.append(area)
         inside = [one for one in ids if area.has(one)]
@@ -112,5 +117,5 @@ def compare(ids, ranges):
 
 def _answer(inside, area):
     if len(inside) <= LISTED or area.depth == DEEPEST:
-        return [Range(area.depth, area.prefix, listed=tuple(one[:8] for one in inside[:LISTED]))]
+        return [Range(area.depth, area.prefix, listed=_prefixes(inside)[:LISTED])]
     return _children(inside, area)

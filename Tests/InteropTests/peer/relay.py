@@ -80,7 +80,7 @@ class Relay:
                 self._seek_direct_path(link, now)
 
     def _seek(self, member):
-        """A handshake through a neighbour that hears the member; the smaller id begins it."""
+        """A handshake through a neighbour of the member; the smaller id begins it."""
         if self._node.id > member or self._node.handshakes.is_under_way(member):
             return
         self._tried_at[member] = time.monotonic()
@@ -96,7 +96,7 @@ class Relay:
         presence = self._node.roster.members.get(link.peer)
         return (presence is not None and not link.is_relayed
                 and not presence.flags & Flag.RELAYS_NOTHING
-                and self._node.roster.hears(link.peer, member))
+                and self._node.roster.has_neighbour(link.peer, member))
 
     def _seek_direct_path(self, link, now):
         if now < self._candidates_at.get(link.peer, 0):

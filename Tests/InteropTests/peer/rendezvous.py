@@ -29,6 +29,13 @@ def registration(slot, cookie, period, tag, is_wanting, announcement):
     return message + tag.sign(b"muster/1 rendezvous" + message)
 
 
+def records(slot, known):
+    """What a rendezvous hands out; `known` are pairs of an address and an announcement."""
+    return bytes([RECORDS]) + slot + bytes([len(known)]) + b"".join(
+        encode_address(source) + struct.pack(">H", len(announcement)) + announcement
+        for source, announcement in known)
+
+
 class Rendezvous:
     """Registers at one rendezvous, and probes the addresses that it reports."""
 

@@ -5,6 +5,7 @@ from enum import IntEnum
 
 from .crypto import blake2b, verify
 from .entries import Epoch, Grant, Redemption
+from .media.streams import SCREEN
 from .reader import Malformed, Reader
 
 _HIGHEST_LAMPORT_OF_OTHERS = 1 << 61
@@ -29,6 +30,8 @@ class Genesis:
         self.created_at, self.settings = reader.number(8), reader.number(1)
         self.name = reader.text(64)
         signature = reader.take(64)
+        if not reader.is_at_end:
+            raise Malformed("a genesis with bytes left over")
         if not verify(self.owner, signature, b"muster/1 genesis" + raw[:-64]):
             raise Malformed("the genesis is not signed by its owner")
         self.channel_id = blake2b(32, b"muster/1 genesis id" + raw)
@@ -51,7 +54,7 @@ class OpenRights:
     def role(self, document, member):
         return Role.PRESENTER
 
-    def may_send(self, document, member):
+    def may_send(self, document, member, stream=None):
         return True
 
 
@@ -74,8 +77,9 @@ class CreatedRights:
         granted = newest.body.role if newest and _is_valid(newest.body) else Role.NONE
         return max(granted, self._redeemed(document, member, newest, removed_by))
 
-    def may_send(self, document, member):
-        only_presenters = self._genesis.settings & _ONLY_PRESENTERS_SEND
+    def may_send(self, document, member, stream=None):
+        """Whether a member may send a video stream, or audio if `stream` is None."""
+        only_presenters = self._genesis.settings & _ONLY_PRESENTERS_SEND or stream == SCREEN
         return self.role(document, member) >= (Role.PRESENTER if only_presenters else Role.ATTENDEE)
 
     def epochs(self, document):

@@ -1,11 +1,11 @@
-"""Who is there (section 9, "Who is there"), and what this node reports of its own links."""
+"""The roster, and what this node reports of its own links (section 9)."""
 
 from .entries import NeighbourReport
 from .events import emit, short
-from .presence import Flag, Presence
+from .presence import Flag, Presence, printable
 
 _GATHERING = 0.05   # seconds for which changes of links are gathered into one report
-_MOST_HEARD, _MOST_SUSPECTED = 64, 32
+_MOST_NEIGHBOURS, _MOST_SUSPECTED = 64, 32
 
 
 class Roster:
@@ -26,9 +26,10 @@ class Roster:
         """Publishes a neighbour report if it says anything new."""
         self._report_is_due = False
         links = self._node.links.all_up()
-        heard = sorted(link.peer[:8] for link in links)[:_MOST_HEARD]
+        neighbours = sorted(link.peer[:8] for link in links)[:_MOST_NEIGHBOURS]
         suspected = sorted(link.peer[:8] for link in links if link.watch.is_suspected)
-        body = NeighbourReport(self._node.boot, tuple(heard), tuple(suspected[:_MOST_SUSPECTED]))
+        body = NeighbourReport(
+            self._node.boot, tuple(neighbours), tuple(suspected[:_MOST_SUSPECTED]))
         if again or body != self._reported:
             self._reported = body
             self._node.gossip.publish(body)
@@ -44,38 +45,54 @@ class Roster:
             return None
         return report.body
 
-    def hears(self, member, other):
+    def has_neighbour(self, member, other):
         if member == self._node.id:
             return self._node.links.is_up(other)
         report = self._report_of(member)
-        return report is not None and other[:8] in report.heard
+        return report is not None and other[:8] in report.neighbours
 
     def doubts(self, member, other):
         """Whether a neighbour suspects another one, or does not name it."""
         report = self._report_of(member)
         return report is not None and (
-            other[:8] in report.suspected or other[:8] not in report.heard)
+            other[:8] in report.suspected or other[:8] not in report.neighbours)
 
     # The roster
 
     def refresh(self):
         before, self.members = self.members, self._present()
-        for member in self.members.keys() - before.keys():
+        replaced = {one for one in self.members.keys() & before.keys()
+                    if self.members[one].boot != before[one].boot}
+        gone = (before.keys() - self.members.keys()) | replaced
+        for member in gone:
+            self._emit("member.left", member, before[member],
+                       reason=self._reason(member, before[member]))
+        for member in (self.members.keys() - before.keys()) | replaced:
             self._emit("member.joined", member, self.members[member])
-        for member in before.keys() - self.members.keys():
-            entry = self._node.document.latest(Presence, member)
-            reason = "left" if entry is not None and entry.body.leaves else "crashed"
-            self._emit("member.left", member, before[member], reason=reason)
-        for member in self.members.keys() & before.keys():
+        for member in (self.members.keys() & before.keys()) - replaced:
             if self.members[member] != before[member]:
                 self._emit("member.updated", member, self.members[member])
 
+    def _reason(self, member, before):
+        """Why a member has left the roster; `before` is the presence that it was in it with."""
+        entry, link = self._node.document.latest(Presence, member), self._node.links.get(member)
+        boots = {entry.body.boot} if entry else set()
+        if link and link.is_up:
+            boots.add(link.boot)
+        if entry is None or not self._node.rights.role(self._node.document, member):
+            return "removed"   # a quarantined author has no entries
+        if boots != {before.boot}:
+            return "replaced"
+        has_left = entry.body.leaves or self._node.links.was_closed_by(member)
+        return "left" if has_left else "crashed"
+
     def _emit(self, event, member, presence, **more):
         role = self._node.rights.role(self._node.document, member)
-        emit(event, member=short(member), name=presence.name, role=int(role),
+        emit(event, member=short(member), name=printable(presence.name), role=int(role),
              inCall=presence.call is not None, videoMuted=bool(presence.flags & Flag.VIDEO_MUTED),
              audioMuted=bool(presence.flags & Flag.AUDIO_MUTED),
-             layers=[f"{one.width}x{one.height}@{one.rate}" for one in presence.layers], **more)
+             streams={one.name: [f"{layer.width}x{layer.height}@{layer.rate}"
+                                 for layer in one.layers] for one in presence.streams}, **more)
 
     def _present(self):
         present = {}
@@ -91,7 +108,7 @@ class Roster:
         return present
 
     def _reachable(self):
-        """Neighbours, and those who are heard by a reachable one and hear it, too."""
+        """Neighbours, and members that a reachable one names and that name it, too."""
         reached = {link.peer for link in self._node.links.all_up()}
         authors = [entry.author for entry in self._node.document.entries(Presence)]
         to_visit = list(reached)
@@ -100,7 +117,7 @@ class Roster:
             for other in authors:
                 if other in reached or other == self._node.id:
                     continue
-                if self.hears(member, other) and self.hears(other, member):
+                if self.has_neighbour(member, other) and self.has_neighbour(other, member):
                     reached.add(other)
                     to_visit.append(other)
         return reached

@@ -1,4 +1,4 @@
-"""Watching neighbours, after SWIM and Lifeguard (section 8, "Watching neighbours")."""
+"""Failure detection, after SWIM and Lifeguard (section 8)."""
 
 import math
 import os
@@ -23,7 +23,8 @@ class WatchState:
     next_ping: float = 0.0
     asked_at: float = None        # when the ping was sent to which no sign of life came yet
     suspected_at: float = None
-    was_heard_by_others: bool = False
+    answered_to_others: bool = False
+    named: set = field(default_factory=set)    # the neighbours in the peer's latest report
 
     @property
     def is_suspected(self):
@@ -80,6 +81,17 @@ class NeighbourWatch:
         for probe in [one for one in self._probes if now > one.expires_at]:
             self._answer(probe, 0)
 
+    def on_report(self, entry):
+        """Pings neighbours that another one's new report suspects or no longer names."""
+        reporter = self._node.links.get(entry.author)
+        if reporter is None or not reporter.is_up:
+            return
+        doubted = set(entry.body.suspected) | (reporter.watch.named - set(entry.body.neighbours))
+        reporter.watch.named = set(entry.body.neighbours)
+        for link in self._node.links.all_up():
+            if link is not reporter and link.peer[:8] in doubted:
+                self.ping(link)
+
     def _ask_one(self, links, now):
         """Each period one of the quiet neighbours, in an order drawn anew for each round."""
         self._round = [one for one in self._round if one in links]
@@ -103,14 +115,14 @@ class NeighbourWatch:
                 state.asked_at = state.suspected_at = None
                 self._node.links.take_down(link, "timedOut")
         elif now - state.asked_at > patience:
-            state.suspected_at, state.was_heard_by_others = now, False
+            state.suspected_at, state.answered_to_others = now, False
             self._node.roster.report_soon()
             self._ask_others(link)
 
     def _ask_others(self, link):
         able = [one for one in self._node.links.all_up()
                 if one is not link and not one.watch.is_suspected
-                and self._node.roster.hears(one.peer, link.peer)]
+                and self._node.roster.has_neighbour(one.peer, link.peer)]
         for one in random.sample(able, min(_ASKED, len(able))):
             self._node.links.control(one, Type.PROBE, link.peer + os.urandom(8))
 
@@ -118,7 +130,7 @@ class NeighbourWatch:
         links = self._node.links.all_up()
         doubters = sum(1 for one in links if one is not link
                        and self._node.roster.doubts(one.peer, link.peer))
-        return suspicion_limit(doubters, len(links), link.watch.was_heard_by_others)
+        return suspicion_limit(doubters, len(links), link.watch.answered_to_others)
 
     def on_sign_of_life(self, link):
         state = link.watch
@@ -133,7 +145,7 @@ class NeighbourWatch:
     def on_probe(self, link, value):
         target = self._node.links.get(value[:32])
         if target is None or not target.is_up:
-            self._node.links.control(link, Type.PROBED, value + b"\0")
+            self._node.links.control(link, Type.PROBE_RESULT, value + b"\0")
             return
         of_this = sum(1 for one in self._probes if one.asker is link)
         if of_this < _MOST_PROBES_OF_ONE and len(self._probes) < _MOST_PROBES:
@@ -144,17 +156,17 @@ class NeighbourWatch:
     def _answer(self, probe, answered):
         self._probes.remove(probe)
         value = probe.target.peer + probe.token + struct.pack(">B", answered)
-        self._node.links.control(probe.asker, Type.PROBED, value)
+        self._node.links.control(probe.asker, Type.PROBE_RESULT, value)
 
-    def on_probed(self, value):
+    def on_probe_result(self, value):
         target = self._node.links.get(value[:32])
         if target is not None and value[40] == 1:
-            target.watch.was_heard_by_others = True
+            target.watch.answered_to_others = True
 
 
-def suspicion_limit(doubters, neighbours, was_heard_by_others):
+def suspicion_limit(doubters, neighbours, answered_to_others):
     """Seconds from the suspicion to the failure of a link (step 4)."""
-    if was_heard_by_others:
+    if answered_to_others:
         return 8.0
     expected = min(3, neighbours - 2)
     if expected < 1:

@@ -3,38 +3,41 @@
 import os
 import time
 
-from ..presence import Flag
-from ..subscription import BEST
+from ..presence import Flag, Stream
+from ..subscription import BEST, Subscription
 from . import streams
-from .sender import boot_clock
-from .session import MediaSession
+from .sender import media_clock
+from .session import Member, MediaSession
 from .sources import AUDIO_INTERVAL, AUDIO_LEVEL, AUDIO_SAMPLES, AudioSource, VideoSource
 
 _REPAIR_INTERVAL = 0.01
 
 
 class LocalMedia:
+    """`videos` has the files of each video stream that this node offers, by its number."""
+
     def __init__(self, node, videos, audio, folder):
         self._node, self._folder = node, folder
-        self._video = {streams.CAMERA: VideoSource(videos)} if videos else {}
+        self._video = {stream: VideoSource(paths) for stream, paths in sorted(videos.items())}
         self._audio = AudioSource(audio) if audio else None
         self._audio_timestamp = None
-        self._requested = {streams.CAMERA: BEST}
+        self._requested = dict.fromkeys(streams.VIDEO_STREAMS, BEST)
         if folder:
             os.makedirs(folder, exist_ok=True)
 
     @property
     def flags(self):
         """What a presence says of these sources."""
-        flags = Flag(0)
-        if not self._video:
-            flags |= Flag.VIDEO_MUTED
+        flags = Flag(0) if streams.CAMERA in self._video else Flag.VIDEO_MUTED
+        if streams.SCREEN in self._video:
+            flags |= Flag.SHARING
         return flags | (Flag.HAS_AUDIO if self._audio else Flag.AUDIO_MUTED)
 
     @property
-    def layers(self):
-        """What a presence says of the video streams."""
-        return self._video[streams.CAMERA].announced if self._video else ()
+    def offered(self):
+        """The video streams as a presence lists them."""
+        return tuple(Stream(number, streams.NAMES[number], layers=source.announced)
+                     for number, source in self._video.items())
 
     def start(self):
         loop = self._node.loop
@@ -58,21 +61,22 @@ class LocalMedia:
 
     # What it asks of the others
 
-    def request(self, subscription, stream=streams.CAMERA):
+    def request(self, subscription):
         """Asks all senders for another resolution of a stream, from the next ping on."""
-        self._requested[stream] = subscription
+        self._requested[subscription.stream] = subscription.resolution
 
     @property
     def requested(self):
         """The subscriptions that are sent to each sender, again with each ping."""
-        return list(self._requested.values())
+        return [Subscription(stream, one) for stream, one in self._requested.items()]
 
     # Sessions
 
     def begin(self, link):
         def send(payload):
             self._node.links.send(link, payload)
-        link.media = MediaSession(link, self._video, send, self._folder)
+        member = Member(link.peer, lambda: self._node.roster.members.get(link.peer))
+        link.media = MediaSession(link, member, self._video, send, self._folder)
 
     def end(self, link):
         link.media.emit_figures()
@@ -89,27 +93,26 @@ class LocalMedia:
 
     # The clock
 
-    @property
-    def _may_send(self):
-        return self._node.rights.may_send(self._node.document, self._node.id)
+    def _receiving(self, stream=None):
+        """The sessions to send to: none if this node's role does not let it."""
+        may_send = self._node.rights.may_send(self._node.document, self._node.id, stream)
+        return self._sessions() if may_send else []
 
     def _send_audio(self):
-        captured = int((boot_clock() - AUDIO_INTERVAL) * streams.AUDIO_CLOCK)
+        captured = int((media_clock() - AUDIO_INTERVAL) * streams.AUDIO_CLOCK)
         # Timestamps jump only if the process stood still for longer than `_repeat` makes up for.
         if self._audio_timestamp is None or captured - self._audio_timestamp > streams.AUDIO_CLOCK:
             self._audio_timestamp = captured
         packet = self._audio.next_packet()
-        sessions = self._sessions() if self._may_send else []
-        for session in sessions:
+        for session in self._receiving():
             session.audio_out.send(packet, self._audio_timestamp, level=AUDIO_LEVEL)
         self._audio_timestamp += AUDIO_SAMPLES
 
     def _send_video(self, stream):
-        sessions = self._sessions() if self._may_send else []
-        senders = [session.video_out[stream] for session in sessions]
+        senders = [session.video_out[stream] for session in self._receiving(stream)]
         for sender in senders:
             sender.choose()
-        timestamp = int(boot_clock() * streams.VIDEO_CLOCK)
+        timestamp = int(media_clock() * streams.VIDEO_CLOCK)
         # Only what somebody gets is made, once for all who get it.
         for layer in sorted(set().union(*(sender.needed for sender in senders))):
             payloads, is_keyframe = self._video[stream].layers[layer].next_frame()

@@ -1,4 +1,4 @@
-"""Frames out of packets (section 13, "What a receiver of video owes")."""
+"""Frames out of packets (section 13, "Receiving video")."""
 
 import time
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from .vp8 import Descriptor, is_keyframe
 _MOST_MISSING = 256
 _MOST_ATTEMPTS = 10
 _MOST_BUFFERED = 1024
-_FARTHEST_TL0 = 512       # packets, across a hole
+_FARTHEST_TL0 = 512       # packets, across a gap
 _REORDERING = 0.005
 _ASSUMED_ROUND_TRIP = 0.1
 
@@ -85,7 +85,7 @@ class LayerReceiver:
         self.missing = MissingPackets()
         self._packets = {}
         self._shown = None      # the last frame given out
-        self._hole_at = None
+        self._gap_at = None
 
     @property
     def ssrc(self):
@@ -116,7 +116,7 @@ class LayerReceiver:
         result = []
         while (frame := self._next(round_trip or _ASSUMED_ROUND_TRIP)) is not None:
             result.append(frame)
-            self._shown, self._hole_at = frame, None
+            self._shown, self._gap_at = frame, None
             self._packets = {key: one for key, one in self._packets.items() if key > frame.last}
             self.missing.forget_up_to(frame.last)
         return result
@@ -126,7 +126,7 @@ class LayerReceiver:
         now, patience = time.monotonic(), round_trip or _ASSUMED_ROUND_TRIP
         if self._has_begun_keyframe and now - self.reception.last_at < max(0.2, 3 * patience):
             return self.missing.gave_up
-        is_stuck = self._hole_at is not None and now - self._hole_at > max(0.25, 3 * patience)
+        is_stuck = self._gap_at is not None and now - self._gap_at > max(0.25, 3 * patience)
         return self._shown is None or self.missing.gave_up or is_stuck
 
     @property
@@ -141,9 +141,9 @@ class LayerReceiver:
         if not later:
             return None
         if self._shown:
-            self._hole_at = self._hole_at or time.monotonic()
+            self._gap_at = self._gap_at or time.monotonic()
             patience = min(max(1.2 * round_trip, 0.02) + 0.01, 0.1)
-            if time.monotonic() - self._hole_at < patience:
+            if time.monotonic() - self._gap_at < patience:
                 return None
         whole = (self._whole_frame(key) for key in later)
         return next((one for one in whole if one and self._has_references(one)), None)
@@ -162,7 +162,7 @@ class LayerReceiver:
         return None
 
     def _has_references(self, frame):
-        """Whether a frame beyond a hole can be decoded."""
+        """Whether a frame across a gap can be decoded."""
         if frame.is_keyframe:
             return True
         if self._shown is None or frame.descriptor.tl0_index is None:

@@ -10,7 +10,7 @@ _MOST_IN_NACK = 256
 
 @dataclass
 class SenderReport:
-    """`clock` is the sender's boot clock in seconds, in place of wall time."""
+    """`clock` is the sender's media clock in seconds, in place of wall time."""
 
     ssrc: int
     clock: float

@@ -1,4 +1,4 @@
-"""Streams that are sent over one link (section 13, "What a sender of video owes")."""
+"""Streams that are sent over one link (section 13, "Sending video")."""
 
 import random
 import time
@@ -14,9 +14,13 @@ _KEPT_PACKETS = 1024
 _ASSUMED_ROUND_TRIP = 0.1
 
 
-def boot_clock():
-    """Seconds of a clock that does not jump and counts while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+# Of the media clock: without it, timestamps reveal how long the machine has been running.
+_OFFSET = random.uniform(0, 1 << 20)
+
+
+def media_clock():
+    """Seconds of a clock that does not jump and counts while the machine sleeps (section 17)."""
+    return _OFFSET + time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class RTPSender:
@@ -56,7 +60,7 @@ class RTPSender:
                 self._send(packet)
 
     def report(self, timestamp):
-        return SenderReport(self.ssrc, boot_clock(), timestamp, self.packets, self.octets)
+        return SenderReport(self.ssrc, media_clock(), timestamp, self.packets, self.octets)
 
 
 class VideoSender:
@@ -68,12 +72,12 @@ class VideoSender:
         self._senders = {}    # layer -> RTPSender
         self.layer = None     # the one being sent; None: none
         self._next = None     # the one to change to at its next keyframe
-        self.subscription = BEST
+        self.requested = BEST
         self.frames = 0
 
     def choose(self):
-        """Follows the subscription."""
-        wanted = layer_for(self.subscription, self._source.announced)
+        """Follows the requested resolution."""
+        wanted = layer_for(self.requested, self._source.announced)
         if wanted is None:
             self.layer = self._next = None
         elif wanted == self.layer:
@@ -120,8 +124,9 @@ class VideoSender:
 
     def report(self):
         sender = self._senders.get(self.layer)
-        return sender.report(int(boot_clock() * streams.VIDEO_CLOCK)) if sender else None
+        return sender.report(int(media_clock() * streams.VIDEO_CLOCK)) if sender else None
 
     @property
-    def repeats(self):
-        return sum(sender.repeats for sender in self._senders.values())
+    def figures(self):
+        repeats = sum(sender.repeats for sender in self._senders.values())
+        return {"frames": self.frames, "layer": self.layer, "packetsRepeated": repeats}

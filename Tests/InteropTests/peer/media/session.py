@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import time
 
 from ..budget import Budget
@@ -17,6 +18,23 @@ from .vp8 import dimensions
 _ASSUMED_ROUND_TRIP = 0.1
 _MOST_BLOCKS = 31
 _MOST_SSRCS = 16   # of each kind from one member
+
+
+class Member:
+    """Whose media it is; `presence` is a function: what a member says of itself may change."""
+
+    def __init__(self, member_id, presence):
+        self.id, self._presence = member_id, presence
+
+    def stream_name(self, number):
+        presence = self._presence()
+        return presence.name_of(number) if presence else streams.name(number)
+
+    def recording(self, folder, ending):
+        """A path for a recording; the name comes from another node, and is made safe."""
+        presence = self._presence()
+        name = re.sub(r"[^A-Za-z0-9-]", "_", presence.name if presence else "")
+        return os.path.join(folder, f"{name}-{short(self.id)}{ending}")
 
 
 class IncomingVideo:
@@ -48,15 +66,29 @@ class IncomingVideo:
         return frame.is_keyframe and (
             self._last is None or timestamp_difference(frame.timestamp, self._last.timestamp) >= 0)
 
+    @property
+    def name(self):
+        return self.member.stream_name(self.stream)
+
     def _on_keyframe(self, frame):
         self.keyframes += 1
         size = dimensions(frame.data)
         if size != self.size:
+            if self.size is None:
+                emit("media.first-frame", member=short(self.member.id), stream=self.name,
+                     width=size[0], height=size[1])
             self.size = size
-            emit("layer", member=short(self.member), direction="in", to=f"{size[0]}x{size[1]}")
+            emit("layer", member=short(self.member.id), stream=self.name, direction="in",
+                 to=f"{size[0]}x{size[1]}")
         if self._folder and self._file is None:
-            path = os.path.join(self._folder, f"{short(self.member)}.ivf")
+            suffix = "" if self.stream == streams.CAMERA else f"-{self.name}"
+            path = self.member.recording(self._folder, f"{suffix}.ivf")
             self._file = IVFWriter(path, *size)
+
+    @property
+    def figures(self):
+        return {"frames": self.frames, "keyframes": self.keyframes, "framesSkipped": self.skipped,
+                "size": "x".join(map(str, self.size or ()))}
 
     def close(self):
         if self._file:
@@ -70,7 +102,7 @@ class IncomingAudio:
         self.receptions = {}
         self.packets = 0
         self.level = None
-        self._file = folder and OpusWriter(os.path.join(folder, f"{short(member)}.opus"))
+        self._file = folder and OpusWriter(member.recording(folder, ".opus"))
 
     def add(self, packet):
         if packet.ssrc not in self.receptions and len(self.receptions) >= _MOST_SSRCS:
@@ -95,20 +127,20 @@ class IncomingAudio:
 class MediaSession:
     """Begins when both are in the call and their link is up; draws its SSRCs anew."""
 
-    def __init__(self, link, sources, send, folder):
+    def __init__(self, link, member, sources, send, folder):
         self.link = link
         self._send = send
         self._base = random.getrandbits(32)
-        self._video_in = {one: IncomingVideo(link.peer, one, folder)
+        self._video_in = {one: IncomingVideo(member, one, folder)
                           for one in streams.VIDEO_STREAMS}
-        self._audio_in = IncomingAudio(link.peer, folder)
+        self._audio_in = IncomingAudio(member, folder)
         self._receivers = {}       # SSRC -> LayerReceiver
         self._keyframe_asked = {}  # SSRC -> [how often, when it may be asked for again]
         self.audio_out = RTPSender(streams.audio_ssrc(self._base), streams.AUDIO_PAYLOAD_TYPE,
                                    send, is_repaired=False)
         self.video_out = {one: VideoSender(one, source, self._base, send)
                           for one, source in sources.items()}
-        self._subscription_changes = Budget(8, 2)
+        self._subscription_changes = {one: Budget(8, 2) for one in sources}
         self.nacks = self.picture_losses = 0
 
     def close(self):
@@ -118,19 +150,23 @@ class MediaSession:
     # Receiving
 
     def receive(self, payload, may_send):
-        """RTP or RTCP of the member; RTP counts only if its role lets it send."""
+        """RTP or RTCP of the member; RTP counts only if its role lets it send that stream.
+
+        `may_send` is a function of the video stream, or of None for audio.
+        """
         if is_rtcp(payload):
             for message in rtcp.decode_all(payload):
                 self._on_rtcp(message)
             return
         packet = RTPPacket.decode(payload)
-        if packet is None or not may_send:
+        if packet is None:
             return
         if packet.payload_type == streams.AUDIO_PAYLOAD_TYPE:
-            self._audio_in.add(packet)
+            if may_send(None):
+                self._audio_in.add(packet)
             return
         kind = streams.video_stream_and_layer(packet.payload_type)
-        if kind is not None:
+        if kind is not None and may_send(kind[0]):
             self._on_video(packet, kind[0])
 
     def _on_video(self, packet, stream):
@@ -143,12 +179,8 @@ class MediaSession:
         self._show(receiver)
 
     def _show(self, receiver):
-        incoming = self._video_in[receiver.stream]
         for frame in receiver.frames(self.link.round_trip):
-            if incoming.frames == 0:
-                width, height = dimensions(frame.data)
-                emit("media.first-frame", member=short(self.link.peer), width=width, height=height)
-            incoming.show(receiver, frame)
+            self._video_in[receiver.stream].show(receiver, frame)
 
     def _on_rtcp(self, message):
         if isinstance(message, rtcp.SenderReport):
@@ -162,13 +194,15 @@ class MediaSession:
             for video in self.video_out.values():
                 video.on_picture_loss(message.media)
 
-    def on_subscription(self, subscription, stream=streams.CAMERA):
-        """The member asks for another resolution of a stream."""
+    def on_subscription(self, subscription):
+        """The member asks for another resolution of a stream; it may be one that is not sent."""
+        stream, resolution = subscription
         video = self.video_out.get(stream)
-        if video and video.subscription != subscription and self._subscription_changes.take():
-            video.subscription = subscription
-            emit("subscription", member=short(self.link.peer), width=subscription.width,
-                 height=subscription.height)
+        if (video and video.requested != resolution
+                and self._subscription_changes[stream].take()):
+            video.requested = resolution
+            emit("subscription", member=short(self.link.peer), stream=streams.NAMES[stream],
+                 width=resolution.width, height=resolution.height)
 
     def _receptions(self):
         yield from self._audio_in.receptions.values()
@@ -178,7 +212,7 @@ class MediaSession:
     # Repair and reports, called again and again
 
     def repair(self):
-        """Asks for packets and keyframes, and shows what a hole has held up for long enough."""
+        """Asks for packets and keyframes, and shows what a gap has held up for long enough."""
         for receiver in self._receivers.values():
             self._ask_for_packets(receiver)
             self._show(receiver)
@@ -218,13 +252,10 @@ class MediaSession:
             self._send(payload)
 
     def emit_figures(self):
-        video = self._video_in[streams.CAMERA]
-        sent = self.video_out.get(streams.CAMERA)
-        emit("media", member=short(self.link.peer),
-             frames=video.frames, keyframes=video.keyframes, framesSkipped=video.skipped,
-             size="x".join(map(str, video.size or ())), packetsAskedFor=self.nacks,
+        """`in` and `out` have the video streams by name."""
+        emit("media", member=short(self.link.peer), packetsAskedFor=self.nacks,
              keyframesAskedFor=self.picture_losses, audioPackets=self._audio_in.packets,
-             audioLevel=self._audio_in.level,
-             framesSent=sent.frames if sent else 0, layerSent=sent.layer if sent else None,
-             packetsRepeated=sent.repeats if sent else 0,
-             audioPacketsSent=self.audio_out.packets)
+             audioLevel=self._audio_in.level, audioPacketsSent=self.audio_out.packets,
+             **{"in": {one.name: one.figures for one in self._video_in.values() if one.frames},
+                "out": {streams.NAMES[stream]: one.figures
+                        for stream, one in self.video_out.items()}})

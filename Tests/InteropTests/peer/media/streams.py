@@ -1,30 +1,36 @@
-"""How streams are numbered on the wire (section 13).
+"""How streams are numbered and named (sections 9 and 13).
 
 The one place that knows payload types and the layout of SSRCs. A member sends one audio stream and
-one video stream, the camera's, in up to three layers.
+up to four video streams, each in up to three layers.
 """
 
 AUDIO_PAYLOAD_TYPE = 111
-_FIRST_VIDEO_PAYLOAD_TYPE = 100
-_LAYERS = 3
+_FIRST_VIDEO_PAYLOAD_TYPE = 96
+LAYERS = 3
 
-CAMERA = 0
-VIDEO_STREAMS = (CAMERA,)
+CAMERA, SCREEN = 0, 1
+VIDEO_STREAMS = range(4)
+NAMES = {CAMERA: "camera", SCREEN: "screen"}
 
 AUDIO_CLOCK = 48_000
 VIDEO_CLOCK = 90_000
 
 
+def name(stream, announced=None):
+    """What a stream is called: streams 2 and 3 as their member has announced, if it has."""
+    return NAMES.get(stream) or announced or f"stream-{stream}"
+
+
 def video_payload_type(stream, layer):
-    return _FIRST_VIDEO_PAYLOAD_TYPE + _LAYERS * stream + layer
+    return _FIRST_VIDEO_PAYLOAD_TYPE + LAYERS * stream + layer
 
 
 def video_stream_and_layer(payload_type):
     """(stream, layer), or None if the payload type is not one of video."""
     offset = payload_type - _FIRST_VIDEO_PAYLOAD_TYPE
-    if not 0 <= offset < _LAYERS * len(VIDEO_STREAMS):
+    if not 0 <= offset < LAYERS * len(VIDEO_STREAMS):
         return None
-    return divmod(offset, _LAYERS)
+    return divmod(offset, LAYERS)
 
 
 def audio_ssrc(base):
@@ -33,4 +39,4 @@ def audio_ssrc(base):
 
 
 def video_ssrc(base, stream, layer):
-    return (base + 1 + _LAYERS * stream + layer) % (1 << 32)
+    return (base + 1 + LAYERS * stream + layer) % (1 << 32)

@@ -88,6 +88,16 @@ extension ChannelState {
     }
   }
 
+  /// The run that a member's newest presence names, whether it can be reached in that run or not;
+  /// nil when it has left.
+  public func announcedBootID(of member: NodeID) -> UInt64? {
+    guard
+      case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body,
+      !presence.flags.contains(.left)
+    else { return nil }
+    return presence.bootID
+  }
+
   /// Whether a neighbour's newest word is from the run that its link stands with: that others hear
   /// it says nothing of that run otherwise.
   private func isInSameRun(_ peer: NodeID) -> Bool {

@@ -133,7 +133,7 @@ extension Node {
     _ link: LinkID, over route: Route, at now: Instant, _ out: inout [Output]
   ) {
     guard let bootID = peers[link]?.bootID else { return }
-    let announced = channels[link.channel]?.state.member(link.peer)?.bootID
+    let announced = channels[link.channel]?.state.announcedBootID(of: link.peer)
     _ = peers.update(link) { $0.announcedBootID = announced }
     media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)

@@ -45,26 +45,34 @@ extension Node {
     guard let state = channels[channel]?.state, let call = state.ownMember.call else { return nil }
     var view = RelayView(
       own: id, channel: channel, neighbours: { state.neighbours(neighbourReport: $0) })
-    for (link, _) in peers where link.channel == channel {
+    for (link, peer) in peers where link.channel == channel {
       guard let path = path(of: link) else { continue }
       view.links[link.peer] = RelayView.Link(
         route: path.route, roundTrip: links.paths.roundTrip(path),
         liveness: links.paths[path]?.liveness,
         lastDirectAddress: links.paths.lastDirectRoute(to: link.peer),
         flags: state.member(link.peer)?.flags ?? [])
+      // The roster has no neighbour that announces another run than the one of its link.
+      guard let announced = state.announcedBootID(of: link.peer), announced != peer.bootID,
+        announced != peer.announcedBootID
+      else { continue }
+      view.members.append(viewed(link, bootID: announced, hasRestarted: true, at: now))
     }
     for member in state.members where member.call == call {
       let link = LinkID(channel: channel, peer: member.id)
-      view.members.append(
-        RelayView.Member(
-          id: member.id, bootID: member.bootID,
-          hasRestarted: peers[link].map {
-            $0.bootID != member.bootID && $0.announcedBootID != member.bootID
-          } ?? false,
-          isRefused: isRefused(link, at: now),
-          lastDirectAddress: links.paths.lastDirectRoute(to: member.id)))
+      guard !view.members.contains(where: { $0.id == member.id }) else { continue }
+      view.members.append(viewed(link, bootID: member.bootID, hasRestarted: false, at: now))
     }
     return view
+  }
+
+  private func viewed(
+    _ link: LinkID, bootID: UInt64, hasRestarted: Bool, at now: Instant
+  ) -> RelayView.Member {
+    RelayView.Member(
+      id: link.peer, bootID: bootID, hasRestarted: hasRestarted,
+      isRefused: isRefused(link, at: now),
+      lastDirectAddress: links.paths.lastDirectRoute(to: link.peer))
   }
 
   // MARK: The path of a link

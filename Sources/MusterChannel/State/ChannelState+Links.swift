@@ -93,6 +93,16 @@ extension ChannelState {
     }
   }
 
+  /// The run that a member's newest presence names, whether it can be reached in that run or not;
+  /// nil when it has left.
+  public func announcedBootID(of member: NodeID) -> UInt64? {
+    guard
+      case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body,
+      !presence.flags.contains(.left)
+    else { return nil }
+    return presence.bootID
+  }
+
   /// Whether a neighbour's newest presence is of the process at the other end of its link. If not,
   /// reports of others may be about another process of that member.
   private func isInSameRun(_ peer: NodeID) -> Bool {

@@ -65,6 +65,7 @@ extension LinkEngine {
     if links[at: position].pending?.bootID == links[at: position].bootID {
       links[at: position].pending?.route = route
     }
+    schedule(position)
     return [.moved(links[at: position].id, to: route)]
   }
 
@@ -109,6 +110,8 @@ extension LinkEngine {
       return []
     }
     answered(position, over: source, roundTrip: now - probe.sentAt, at: now)
+    // Without the challenge, silence is asked about sooner.
+    schedule(position)
     guard !source.isDirect else {
       return moveDirectly(position, to: source, roundTrip: now - probe.sentAt, at: now)
     }

@@ -56,7 +56,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-    .package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0"),
   ],
   targets: [
     system("CSodium", "libsodium", "libsodium-dev"),
@@ -168,6 +167,7 @@ let package = Package(
       [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterCore", "MusterSimulator",
       ]),
+    tests("MusterPipelineTests", ["MusterBase", "MusterPipeline"]),
     .testTarget(
       name: "MusterDevicesTests", dependencies: ["MusterBase", "MusterCodecs", "MusterDevices"],
       exclude: ["VirtualRoom"], swiftSettings: common),
@@ -188,6 +188,8 @@ let package = Package(
       [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "MusterDiscovery",
         "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ]),
     tests(
       "ViewTests",

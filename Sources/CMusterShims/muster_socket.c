@@ -8,6 +8,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,60 +84,71 @@ static int send_message(int fd, const struct msghdr *message) {
   return sent < 0 ? -errno : 0;
 }
 
-static int send_via_v4(int fd, const void *destination, unsigned short port, unsigned interface,
-                       const void *source, struct iovec *data) {
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
-  memcpy(&to.sin_addr, destination, 4);
-  _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in_pktinfo))] = {0};
-  struct msghdr message = {.msg_name = &to,
-                           .msg_namelen = sizeof to,
-                           .msg_iov = data,
-                           .msg_iovlen = 1};
-  // An address of 0 in the packet information would stand above the one the socket is bound to.
-  if (!source && interface == 0) return send_message(fd, &message);
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = IPPROTO_IP;
-  header->cmsg_type = IP_PKTINFO;
-  header->cmsg_len = CMSG_LEN(sizeof(struct in_pktinfo));
-  struct in_pktinfo info = {.ipi_ifindex = (int)interface};
-  if (source) memcpy(&info.ipi_spec_dst, source, 4);
-  memcpy(CMSG_DATA(header), &info, sizeof info);
-  return send_message(fd, &message);
+// Room for the packet information of either family and the segment size.
+#define CONTROL_BYTES (CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t)))
+
+static void add_control(struct msghdr *message, int level, int type, const void *value,
+                        size_t size) {
+  struct cmsghdr *header = (void *)((char *)message->msg_control + message->msg_controllen);
+  header->cmsg_level = level;
+  header->cmsg_type = type;
+  header->cmsg_len = CMSG_LEN(size);
+  memcpy(CMSG_DATA(header), value, size);
+  message->msg_controllen += CMSG_SPACE(size);
 }
 
-static int send_via_v6(int fd, const void *destination, unsigned short port, unsigned interface,
-                       const void *source, struct iovec *data) {
-  struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-  memcpy(&to.sin6_addr, destination, 16);
-  if (IN6_IS_ADDR_LINKLOCAL(&to.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&to.sin6_addr))
-    to.sin6_scope_id = interface;
-  _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in6_pktinfo))] = {0};
+static void add_segment_size(struct msghdr *message, uint16_t segment) {
+  if (segment) add_control(message, SOL_UDP, UDP_SEGMENT, &segment, sizeof segment);
+}
+
+static int send_via_v4(int fd, const void *destination, unsigned short port, unsigned interface,
+                       const void *source, struct iovec *data, uint16_t segment) {
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+  memcpy(&to.sin_addr, destination, 4);
+  _Alignas(struct cmsghdr) char control[CONTROL_BYTES] = {0};
   struct msghdr message = {.msg_name = &to,
                            .msg_namelen = sizeof to,
                            .msg_iov = data,
                            .msg_iovlen = 1,
-                           .msg_control = control,
-                           .msg_controllen = sizeof control};
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = IPPROTO_IPV6;
-  header->cmsg_type = IPV6_PKTINFO;
-  header->cmsg_len = CMSG_LEN(sizeof(struct in6_pktinfo));
+                           .msg_control = control};
+  // A packet information with address 0 would override the address that the socket is bound to.
+  if (source || interface != 0) {
+    struct in_pktinfo info = {.ipi_ifindex = (int)interface};
+    if (source) memcpy(&info.ipi_spec_dst, source, 4);
+    add_control(&message, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+  }
+  add_segment_size(&message, segment);
+  return send_message(fd, &message);
+}
+
+static int send_via_v6(int fd, const void *destination, unsigned short port, unsigned interface,
+                       const void *source, struct iovec *data, uint16_t segment) {
+  struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+  memcpy(&to.sin6_addr, destination, 16);
+  if (IN6_IS_ADDR_LINKLOCAL(&to.sin6_addr) || IN6_IS_ADDR_MC_LINKLOCAL(&to.sin6_addr))
+    to.sin6_scope_id = interface;
+  _Alignas(struct cmsghdr) char control[CONTROL_BYTES] = {0};
+  struct msghdr message = {.msg_name = &to,
+                           .msg_namelen = sizeof to,
+                           .msg_iov = data,
+                           .msg_iovlen = 1,
+                           .msg_control = control};
   struct in6_pktinfo info = {.ipi6_ifindex = interface};
   if (source) memcpy(&info.ipi6_addr, source, 16);
-  memcpy(CMSG_DATA(header), &info, sizeof info);
+  add_control(&message, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+  add_segment_size(&message, segment);
   return send_message(fd, &message);
 }
 
 int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned short port,
                     unsigned interface_index, const void *source_addr_bytes_or_null,
-                    const void *data, unsigned length) {
+                    const void *data, unsigned length, unsigned short segment_bytes) {
   struct iovec part = {.iov_base = (void *)data, .iov_len = length};
-  return family == AF_INET6 ? send_via_v6(fd, dest_addr_bytes, port, interface_index,
-                                          source_addr_bytes_or_null, &part)
-                            : send_via_v4(fd, dest_addr_bytes, port, interface_index,
-                                          source_addr_bytes_or_null, &part);
+  return family == AF_INET6
+             ? send_via_v6(fd, dest_addr_bytes, port, interface_index, source_addr_bytes_or_null,
+                           &part, segment_bytes)
+             : send_via_v4(fd, dest_addr_bytes, port, interface_index, source_addr_bytes_or_null,
+                           &part, segment_bytes);
 }
 
 static uint32_t prefix_length(const uint8_t *mask, int bytes) {

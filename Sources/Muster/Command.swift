@@ -20,6 +20,8 @@ public struct Command: Decodable, Equatable, Sendable {
   public var media: Media?
   /// A member's id, as events give it.
   public var member: String?
+  /// The name of a video stream, as events give it; every stream of the member without.
+  public var stream: String?
   public var width: Int?
   public var height: Int?
   public var off: Bool?
@@ -35,7 +37,7 @@ public struct Command: Decodable, Equatable, Sendable {
 
   enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case media, member, width, height, off, channel, text, to, passphrase, invite, call
+    case media, member, stream, width, height, off, channel, text, to, passphrase, invite, call
   }
 
   public init(_ verb: Verb, media: Media? = nil) {

@@ -33,13 +33,18 @@ public struct Configuration: Sendable {
   public var call = false
   /// `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?
+  /// What is shared as a second video stream: `test[:WxH@FPS]` or a file; nil for nothing.
+  public var share: String?
   /// `mic[:PCM]`, `tone` or a file; nil for none.
   public var audio: String?
   /// `default`, an ALSA PCM or a file; nil for none.
   public var speaker: String?
-  /// Caps the top layer, in kbit/s.
+  /// Enter every channel with the microphone or the camera switched off.
+  public var audioMuted = false
+  public var videoMuted = false
+  /// Caps the top layer of the camera, in kbit/s.
   public var videoBitrate: Int?
-  /// The largest picture asked of others.
+  /// The largest resolution requested of others, for each of their video streams.
   public var maxVideo: VideoSize?
   /// `HOST:PORT` of nodes to look for besides the LAN.
   public var peers: [String] = []

@@ -29,9 +29,12 @@ public enum Event: Sendable {
   case callState(channel: String, CallState)
   case linkUp(channel: String, NodeID, address: Address?, via: NodeID?)
   case linkDown(channel: String, NodeID, reason: String)
-  case firstFrame(channel: String, NodeID, after: Duration, size: VideoSize)
+  /// `stream` is what the member calls it; `after` counts from when its link came up.
+  case firstFrame(channel: String, NodeID, stream: String, after: Duration, size: VideoSize)
+  /// A layer that is sent is of this node's own `stream`, one that is received of the member's.
   case layer(
-    channel: String, NodeID, LayerDirection, from: VideoLayer?, to: VideoLayer?, why: String)
+    channel: String, NodeID, stream: String, LayerDirection, from: VideoLayer?, to: VideoLayer?,
+    why: String)
   case statistics(Statistics)
   case warning(MusterError)
   /// `command` is the text of the command that could not be done.
@@ -64,9 +67,23 @@ public struct Statistics: Sendable {
     public var via: NodeID?
     public var roundTrip: Duration?
     public var lossPercent: Double
+    /// The camera and the audio; nil without media.
     public var sent: Direction?
     public var received: Direction?
     /// Capture to decoded picture; nil without the test pattern or a shared clock.
+    public var latency: (p50: Duration, p95: Duration)?
+    /// Further video streams.
+    public var streams: [Stream]
+  }
+
+  /// A further video stream, in both directions.
+  public struct Stream: Sendable {
+    public var name: String
+    /// Nil where this node has no such stream.
+    public var sent: Direction?
+    /// Nil where the member has none.
+    public var received: Direction?
+    /// Of the member's stream, as for the camera.
     public var latency: (p50: Duration, p95: Duration)?
   }
 

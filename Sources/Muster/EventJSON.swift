@@ -43,20 +43,22 @@ extension Event {
           ("reason", .string(reason)),
         ]
       )
-    case .firstFrame(let channel, let member, let after, let size):
+    case .firstFrame(let channel, let member, let stream, let after, let size):
       (
         "media.first-frame", channel,
         [
-          ("member", .string(member.short)), ("after", .number(after.inSeconds)),
+          ("member", .string(member.short)), ("stream", .string(stream)),
+          ("after", .number(after.inSeconds)),
           ("width", .integer(Int64(size.width))), ("height", .integer(Int64(size.height))),
         ]
       )
-    case .layer(let channel, let member, let direction, let from, let to, let why):
+    case .layer(let channel, let member, let stream, let direction, let from, let to, let why):
       (
         "layer", channel,
         [
-          ("member", .string(member.short)), ("direction", .string(direction.rawValue)),
-          ("from", Self.value(from)), ("to", Self.value(to)), ("why", .string(why)),
+          ("member", .string(member.short)), ("stream", .string(stream)),
+          ("direction", .string(direction.rawValue)), ("from", Self.value(from)),
+          ("to", Self.value(to)), ("why", .string(why)),
         ]
       )
     case .statistics(let statistics): ("stats", nil, statistics.fields)
@@ -167,14 +169,23 @@ extension Statistics.Peer {
       ("lossPercent", .number(lossPercent)), ("estimateKbps", .null),
       ("via", via.map { .string($0.short) } ?? .null),
       ("out", sent?.json ?? .null), ("in", received?.json ?? .null),
-      (
-        "latencyMs",
-        latency.map {
-          .object([
-            ("p50", .number($0.p50.inMilliseconds)), ("p95", .number($0.p95.inMilliseconds)),
-          ])
-        } ?? .null
-      ),
+      ("latencyMs", Self.json(latency)), ("streams", .array(streams.map(\.json))),
+    ])
+  }
+
+  fileprivate static func json(_ latency: (p50: Duration, p95: Duration)?) -> JSONValue {
+    guard let latency else { return .null }
+    return .object([
+      ("p50", .number(latency.p50.inMilliseconds)), ("p95", .number(latency.p95.inMilliseconds)),
+    ])
+  }
+}
+
+extension Statistics.Stream {
+  fileprivate var json: JSONValue {
+    .object([
+      ("stream", .string(name)), ("out", sent?.json ?? .null), ("in", received?.json ?? .null),
+      ("latencyMs", Statistics.Peer.json(latency)),
     ])
   }
 }

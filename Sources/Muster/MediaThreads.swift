@@ -5,7 +5,8 @@ import MusterPipeline
 
 /// The threads that capture, encode, play and record, opened and ended together.
 final class MediaThreads: Sendable {
-  let video: VideoPipeline?
+  /// This node's video streams, in rising order.
+  let videos: [VideoPipeline]
   let audio: AudioPipeline?
   let playout: AudioPlayout?
   let recorder: Recorder?
@@ -18,7 +19,7 @@ final class MediaThreads: Sendable {
 
   /// Where the threads deliver to; set before they start.
   private final class Hooks: @unchecked Sendable {
-    var video: @Sendable (EncodedFrame) -> Void = { _ in }
+    var video: @Sendable (EncodedFrame, StreamID) -> Void = { _, _ in }
     var audio: @Sendable (EncodedAudio) -> Void = { _ in }
     var playout: @Sendable ([AudioPlayout.Report]) -> Void = { _ in }
     var failed: @Sendable (MusterError) -> Void = { _ in }
@@ -43,24 +44,23 @@ final class MediaThreads: Sendable {
     // The microphone hears the loudspeaker only where both are live devices.
     let speaker = configuration.speaker
     let isLive =
-      configuration.audio?.hasPrefix("mic") == true && speaker != nil
-      && speaker?.hasSuffix(".wav") == false
+      configuration.audio.map(AudioSources.isDevice) ?? false
+      && speaker.map(AudioSinks.isDevice) ?? false
     let echo = isLive ? try EchoControl() : nil
-    video = try configuration.video.map { spec in
-      VideoPipeline(
-        source: try VideoSources.open(spec), bitrateCap: configuration.videoBitrate,
-        deliver: { hooks.video($0) }, failed: { hooks.failed($0) })
+    videos = try configuration.videoSources.map { stream, source in
+      try VideoPipeline(
+        stream, source, bitrateCap: stream == .camera ? configuration.videoBitrate : nil,
+        deliver: { hooks.video($0, stream) }, failed: { hooks.failed($0) })
     }
-    audio = try configuration.audio.map { spec in
-      AudioPipeline(
-        source: try AudioSources.open(spec), echo: echo, deliver: { hooks.audio($0) },
-        failed: { hooks.failed($0) })
+    audio = try configuration.audio.map { source in
+      try AudioPipeline(
+        source, echo: echo, deliver: { hooks.audio($0) }, failed: { hooks.failed($0) })
     }
     let recorder = try configuration.recordDirectory.map { try Recorder(directory: $0) }
     self.recorder = recorder
     if speaker != nil || recorder != nil {
-      playout = AudioPlayout(
-        sink: try AudioSinks.open(speaker ?? "none"), echo: echo,
+      playout = try AudioPlayout(
+        speaker ?? "none", echo: echo,
         record: { recorder?.add($0, from: $1) }, ended: { recorder?.end($0) },
         report: { hooks.playout($0) },
         failed: { hooks.failed($0) })
@@ -69,8 +69,11 @@ final class MediaThreads: Sendable {
     }
   }
 
+  /// What makes the frames of one of this node's streams; nil where there is no source.
+  func video(_ stream: StreamID) -> VideoPipeline? { videos.first { $0.offer.id == stream } }
+
   func start(
-    video: @escaping @Sendable (EncodedFrame) -> Void,
+    video: @escaping @Sendable (EncodedFrame, StreamID) -> Void,
     audio: @escaping @Sendable (EncodedAudio) -> Void,
     playout: @escaping @Sendable ([AudioPlayout.Report]) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
@@ -79,16 +82,16 @@ final class MediaThreads: Sendable {
     hooks.audio = audio
     hooks.playout = playout
     hooks.failed = failed
-    let started = [
-      self.video?.start(), self.audio?.start(), self.playout?.start(), recorder?.start(failed),
-      meter.start(),
-    ].compactMap { $0 }
+    let others = [
+      self.audio?.start(), self.playout?.start(), recorder?.start(failed), meter.start(),
+    ]
+    let started = videos.map { $0.start() } + others.compactMap { $0 }
     threads.withLock { $0 = started }
   }
 
   /// Ends the threads; files are complete when this returns.
   func stop() async {
-    video?.stop()
+    for video in videos { video.stop() }
     audio?.stop()
     playout?.stop()
     recorder?.stop()
@@ -102,6 +105,22 @@ final class MediaThreads: Sendable {
       _ = WorkerThread("muster-join") {
         for thread in running { thread.join() }
         done.resume()
+      }
+    }
+  }
+}
+
+extension Configuration {
+  /// The video streams that are asked for, and where each comes from.
+  fileprivate var videoSources: [(stream: StreamID, source: String)] {
+    get throws(MusterError) {
+      if share == "screen" {
+        throw MusterError(
+          "this version cannot capture a screen",
+          hint: "share a file (.y4m or .ivf), or test", kind: .usage)
+      }
+      return [(StreamID.camera, video), (StreamID.screen, share)].compactMap { stream, source in
+        source.map { (stream, $0) }
       }
     }
   }

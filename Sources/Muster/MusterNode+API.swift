@@ -69,7 +69,7 @@ extension MusterNode {
     updateEncoders()
   }
 
-  /// Switches the camera's pictures off or on in one channel, or everywhere.
+  /// Switches the camera off or on in one channel, or everywhere; other video streams go on.
   public func setMuted(video: Bool, in channel: String? = nil) throws(MusterError) {
     var id: ChannelID?
     if let channel { id = try self.channel(named: channel) }
@@ -77,15 +77,17 @@ extension MusterNode {
     updateEncoders()
   }
 
-  /// Asks for pictures no larger than `size`, of one member or of all; nil asks for none.
+  /// Requests frames no larger than `size`, in pixels, of one member or of all; nil requests none.
+  /// `stream` is one of their video streams, or every one when it is nil.
   public func watch(
-    _ size: VideoSize?, of member: NodeID? = nil, in channel: String
+    _ size: VideoSize?, stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {
     let requested = size.map {
       RequestedResolution(width: UInt16(clamping: $0.width), height: UInt16(clamping: $0.height))
     }
     perform(
       node.watch(
-        requested ?? .none, of: member, in: try self.channel(named: channel), at: now))
+        requested ?? .none, stream: stream, of: member,
+        in: try self.channel(named: channel), at: now))
   }
 }

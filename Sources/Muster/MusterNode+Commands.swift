@@ -72,22 +72,42 @@ extension MusterNode {
       throw MusterError(
         "watch at which size", hint: "add \"width\" and \"height\", or \"off\": true", kind: .usage)
     }
-    perform(node.watch(requested, of: watched, in: channel, at: now))
+    let stream = try stream(of: command, of: watched, in: channel)
+    perform(node.watch(requested, stream: stream, of: watched, in: channel, at: now))
+  }
+
+  /// The stream that a command names, if it names one. Names of streams other than the camera and
+  /// the screen are each member's own.
+  private func stream(
+    of command: Command, of member: NodeID?, in channel: ChannelID
+  ) throws(MusterError) -> StreamID? {
+    guard let name = command.stream else { return nil }
+    if let stream = [StreamID.camera, .screen].first(where: { $0.description == name }) {
+      return stream
+    }
+    let announced = node.members(of: channel).first { $0.id == member }?.streams ?? []
+    guard let stream = announced.first(where: { $0.name == name }) else {
+      throw MusterError(
+        "there is no stream \(name)", hint: "camera and screen are; others need their \"member\"")
+    }
+    return stream.id
   }
 
   private func requestKeyframe(_ command: Command) throws(MusterError) {
     let channel = try channel(of: command)
-    // The page's own preview is the smallest layer of this node itself.
+    // The page's own preview is the smallest layer of this node's camera.
     if command.member == id.short {
-      media.video?.requestKeyframe(layer: 0)
+      media.video(.camera)?.requestKeyframe(layer: 0)
       return
     }
     guard let text = command.member else {
       throw MusterError(
         "which member", hint: "add \"member\" with an id from member.joined", kind: .usage)
     }
-    let link = LinkID(channel: channel, peer: try member(text, in: channel))
-    perform(node.requestKeyframe(from: link, at: now))
+    let member = try member(text, in: channel)
+    let stream = try stream(of: command, of: member, in: channel) ?? .camera
+    let link = LinkID(channel: channel, peer: member)
+    perform(node.requestKeyframe(of: stream, from: link, at: now))
   }
 
   // MARK: Text

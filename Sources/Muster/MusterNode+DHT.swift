@@ -78,14 +78,14 @@ extension MusterNode {
 
   private func found(_ value: [UInt8], at index: DHTKey) {
     guard !isStopping else { return }
-    perform(node.found(value, in: index.channel, at: now))
+    perform(node.found(value, in: index.key, at: now))
   }
 
   private func put(_ record: DHTRecord, _ table: any HashTable) {
-    let (loop, channel) = (loop, record.channel)
+    let (loop, key) = (loop, record.key)
     table.put(record.announcement, under: record.tag) { [weak self] in
       loop.execute { [weak self] in
-        self?.assumeIsolated { $0.node.dhtRecordFailed(channel, at: $0.now) }
+        self?.assumeIsolated { $0.node.dhtRecordFailed(key, at: $0.now) }
       }
     }
   }

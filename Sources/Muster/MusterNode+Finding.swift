@@ -88,6 +88,6 @@ extension MusterNode {
     let texts = (good + rest).map(\.endpoint.text)
     guard texts != rememberedRendezvous else { return }
     rememberedRendezvous = texts
-    writer.submit(node.channelIDs.map { .rendezvous(texts, channel: $0) }) { _ in }
+    writer.write(node.channelIDs.map { .rendezvous(texts, channel: $0) })
   }
 }

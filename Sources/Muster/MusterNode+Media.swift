@@ -6,10 +6,12 @@ import MusterPipeline
 import MusterWire
 import NIOCore
 
-/// One picture for a page, as it came: still VP8.
+/// One frame for a page, as it came: still VP8.
 public struct ViewedFrame: Sendable {
   /// Nil for this node's own preview.
   public var member: NodeID?
+  /// Which of the member's video streams it belongs to.
+  public var stream: StreamID
   public var isKeyframe: Bool
   public var temporalLayer: Int
   public var data: [UInt8]
@@ -26,14 +28,16 @@ extension MusterNode {
     updateEncoders()
     guard sink != nil else { return }
     for peer in node.statistics() where peer.received != nil {
-      perform(node.requestKeyframe(from: peer.link, at: now))
+      for stream in StreamID.all {
+        perform(node.requestKeyframe(of: stream, from: peer.link, at: now))
+      }
     }
-    if !(media.video?.layers.isEmpty ?? true) { media.video?.requestKeyframe(layer: 0) }
+    media.video(.camera)?.requestKeyframe(layer: 0)
   }
 
   func startMedia() {
     media.start(
-      video: { [weak self] frame in self?.handOver(frame) },
+      video: { [weak self] frame, stream in self?.handOver(frame, of: stream) },
       audio: { [weak self] audio in self?.onLoop { $0.encoded(audio) } },
       playout: { [weak self] reports in self?.onLoop { $0.played(reports) } },
       failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
@@ -41,14 +45,15 @@ extension MusterNode {
 
   /// A loop that is held up must not collect pictures without bound: first those that no other
   /// refers to are left out, then all up to the next keyframe, which is asked for.
-  private nonisolated func handOver(_ frame: EncodedFrame) {
-    guard backlog.admits(frame) else {
-      if frame.isReference { media.video?.requestKeyframe(layer: frame.layer) }
+  private nonisolated func handOver(_ frame: EncodedFrame, of stream: StreamID) {
+    guard let video = media.video(stream) else { return }
+    guard video.backlog.admits(frame) else {
+      if frame.isReference { video.requestKeyframe(layer: frame.layer) }
       return
     }
     onLoop {
-      $0.backlog.taken()
-      $0.encoded(frame)
+      video.backlog.taken()
+      $0.encoded(frame, of: stream)
     }
   }
 
@@ -56,13 +61,15 @@ extension MusterNode {
     loop.execute { self.assumeIsolated { body($0) } }
   }
 
-  private func encoded(_ frame: EncodedFrame) {
-    if wantedLayers.contains(frame.layer) { perform(node.sendVideo(frame, at: now)) }
-    if showsPreview, frame.layer == 0, let frameSink {
+  private func encoded(_ frame: EncodedFrame, of stream: StreamID) {
+    if wantedLayers[stream.index].contains(frame.layer) {
+      perform(node.sendVideo(frame, of: stream, at: now))
+    }
+    if showsPreview, stream == .camera, frame.layer == 0, let frameSink {
       frameSink(
         ViewedFrame(
-          member: nil, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
-          data: frame.data, at: frame.capturedAt))
+          member: nil, stream: stream, isKeyframe: frame.isKeyframe,
+          temporalLayer: frame.temporalLayer, data: frame.data, at: frame.capturedAt))
     }
   }
 
@@ -76,35 +83,56 @@ extension MusterNode {
     }
   }
 
-  /// Tells the encoders what is wanted: by members, and by this node's own preview.
+  /// Sets what the encoders have to do: what members need, and this node's own preview. The
+  /// microphone is open during calls only.
   func updateEncoders() {
     let isInCall = node.channelIDs.contains { node.isInCall($0) }
-    var layers = wantedLayers
-    let muted = node.channelIDs.contains {
+    let isMuted = node.channelIDs.contains {
       node.ownMember(in: $0)?.flags.contains(.videoMuted) ?? false
     }
-    if showsPreview, isInCall, !muted, !layers.contains(0) { layers.insert(0, at: 0) }
-    media.video?.encode(layers: layers)
+    for video in media.videos {
+      var layers = wantedLayers[video.offer.id.index]
+      let isPreviewed = video.offer.id == .camera && showsPreview && isInCall && !isMuted
+      if isPreviewed, !layers.contains(0) { layers.insert(0, at: 0) }
+      video.encode(layers: layers)
+    }
     media.audio?.setWanted(isInCall)
   }
 
-  func show(_ frame: ReceivedFrame, from link: LinkID, after delay: Duration) {
-    media.recorder?.add(frame, from: link)
-    if isPattern(link) { media.meter.add(frame.data, from: link) }
+  func show(_ frame: ReceivedFrame, of stream: MemberStream, after delay: Duration) {
+    let link = stream.link
+    let offer = offer(of: stream.stream, of: link.peer, in: link.channel)
+    let name = offer?.name ?? stream.stream.description
+    if let other = media.recorder?.add(frame, of: stream, name: name) {
+      onLoop { node in
+        node.perform(
+          node.node.requestKeyframe(of: other.stream, from: other.link, at: node.now))
+      }
+    }
+    if offer?.isPattern ?? false { media.meter.add(frame, from: stream) }
     guard let frameSink else { return }
     let viewed = ViewedFrame(
-      member: link.peer, isKeyframe: frame.isKeyframe, temporalLayer: frame.temporalLayer,
-      data: frame.data, at: frame.completedAt)
+      member: link.peer, stream: stream.stream, isKeyframe: frame.isKeyframe,
+      temporalLayer: frame.temporalLayer, data: frame.data, at: frame.completedAt)
     // Never before the one before it, also when the delay has just become shorter.
-    let earliest = meters.shownUntil[link] ?? now
+    let earliest = meters.shownUntil[stream] ?? now
     let due = max(now + delay, earliest + .microseconds(1))
     guard due - now > .milliseconds(1) else { return frameSink(viewed) }
-    meters.shownUntil[link] = due
+    meters.shownUntil[stream] = due
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
   }
 
-  private func member(_ link: LinkID) -> Member? {
-    node.members(of: link.channel).first { $0.id == link.peer }
+  /// What a member, or this node itself, announces of a stream.
+  private func offer(
+    of stream: StreamID, of member: NodeID, in channel: ChannelID
+  ) -> StreamOffer? {
+    if member == id { return media.video(stream)?.offer }
+    return node.member(member, of: channel)?.stream(stream)
+  }
+
+  /// What a stream is called.
+  func name(of stream: StreamID, of member: NodeID, in channel: ChannelID) -> String {
+    offer(of: stream, of: member, in: channel)?.name ?? stream.description
   }
 
   /// Recordings are named after members, by the name they have when their media begins.
@@ -116,21 +144,24 @@ extension MusterNode {
     }
   }
 
-  private func isPattern(_ link: LinkID) -> Bool {
-    member(link)?.flags.contains(.pattern) ?? false
-  }
-
-  func endMedia(of link: LinkID) {
-    // The playout tells the recorder, once it has no more sound of the member.
+  /// Ends what is kept of a member's stream, or of the member when it is nil.
+  func endMedia(of link: LinkID, _ stream: StreamID?) {
+    if let stream {
+      media.recorder?.end(link, stream)
+      media.meter.end(MemberStream(link, stream))
+      meters.forget(MemberStream(link, stream))
+      return
+    }
+    // The playout tells the recorder, once it has no more audio of the member.
     media.playout?.end(link)
-    media.meter.end(link)
+    for stream in StreamID.all { media.meter.end(MemberStream(link, stream)) }
     meters.forget(link)
   }
 }
 
 extension MusterNode {
-  /// Whether this node has a source of pictures and one of sound.
+  /// Whether this node has a camera, or what stands for one, and a source of audio.
   public func sources() -> (video: Bool, audio: Bool) {
-    (media.video != nil, media.hasAudioSource)
+    (media.video(.camera) != nil, media.hasAudioSource)
   }
 }

@@ -41,11 +41,15 @@ extension MusterNode {
     }
   }
 
-  /// Lasting addresses first, loopback only where nothing else is used.
+  /// Lasting addresses first, loopback only where nothing else is used. A socket that is bound to
+  /// one host address receives at no other.
   var ownAddresses: [Address] {
     let bound = sockets.bound
     let own = interfaces.filter { interface in
-      bound.contains { $0.isIPv6 == interface.address.isIPv6 }
+      bound.contains {
+        $0.isIPv6 == interface.address.isIPv6
+          && ($0.isUnspecified || $0.host == interface.address.host)
+      }
     }
     let outside = own.filter { !$0.isLoopback && !$0.address.isLinkLocal }
     let ranked = outside.filter { !$0.isTemporary } + outside.filter(\.isTemporary)

@@ -2,6 +2,7 @@ import Glibc
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterPipeline
 import MusterWire
 
 /// What the last statistics were computed from.
@@ -9,18 +10,22 @@ struct Meters {
   var at: Instant?
   var cpuNanoseconds: Int64 = 0
   var bytesSent: UInt64 = 0
-  var media: PeerTable<LinkID, (sent: UInt64, received: UInt64)> = PeerTable()
+  var media: PeerTable<MemberStream, (sent: UInt64, received: UInt64)> = PeerTable()
   /// Bytes passed on for pairs of members.
   var relayed: [RelayedPair] = []
-  /// When the last picture that waits for its sound will be shown.
-  var shownUntil: [LinkID: Instant] = [:]
+  /// When the last frame that waits for its audio will be shown.
+  var shownUntil: [MemberStream: Instant] = [:]
   /// Percent, as the playout last told.
   var audioLost: [LinkID: Double] = [:]
 
   mutating func forget(_ link: LinkID) {
-    media[link] = nil
     audioLost[link] = nil
-    shownUntil[link] = nil
+    for stream in StreamID.all { forget(MemberStream(link, stream)) }
+  }
+
+  mutating func forget(_ stream: MemberStream) {
+    media[stream] = nil
+    shownUntil[stream] = nil
   }
 }
 
@@ -33,8 +38,8 @@ extension MusterNode {
     let cpu = ProcessUsage.cpuNanoseconds
     let sent = sockets.bytesSent
     let peers = node.statistics()
-    for link in meters.media.keys where !peers.contains(where: { $0.link == link }) {
-      meters.forget(link)
+    for stream in meters.media.keys where !peers.contains(where: { $0.link == stream.link }) {
+      meters.forget(stream.link)
     }
     let result = Statistics(
       cpu: Double(cpu - meters.cpuNanoseconds) / 1e9 / span,
@@ -62,21 +67,36 @@ extension MusterNode {
   }
 
   private func peer(_ peer: PeerStatistics, over seconds: Double) -> Statistics.Peer {
-    let before = meters.media[peer.link] ?? (0, 0)
-    let sent = peer.sent?.bytes ?? 0
-    let received = peer.received?.bytes ?? 0
-    meters.media[peer.link] = (sent, received)
+    let link = peer.link
+    let lost = meters.audioLost[link] ?? 0
+    let camera = stream(
+      StreamStatistics(stream: .camera, sent: peer.sent, received: peer.received), of: link,
+      audioLost: lost, over: seconds)
+    return Statistics.Peer(
+      channel: node.name(of: link.channel) ?? "", member: link.peer, via: peer.via,
+      roundTrip: peer.roundTrip, lossPercent: peer.lossPercent, sent: camera.sent,
+      received: camera.received, latency: camera.latency,
+      streams: peer.streams.map { stream($0, of: link, audioLost: 0, over: seconds) })
+  }
+
+  private func stream(
+    _ stream: StreamStatistics, of link: LinkID, audioLost: Double, over seconds: Double
+  ) -> Statistics.Stream {
+    let key = MemberStream(link, stream.stream)
+    let before = meters.media[key] ?? (0, 0)
+    let sent = stream.sent?.bytes ?? 0
+    let received = stream.received?.bytes ?? 0
+    meters.media[key] = (sent, received)
     func rate(_ now: UInt64, _ then: UInt64) -> Double {
       now >= then ? Double(now - then) * 8 / 1000 / seconds : 0
     }
-    return Statistics.Peer(
-      channel: node.name(of: peer.link.channel) ?? "", member: peer.link.peer,
-      via: peer.via, roundTrip: peer.roundTrip, lossPercent: peer.lossPercent,
-      sent: peer.sent.map { direction($0, rate(sent, before.sent), audioLost: 0) },
-      received: peer.received.map {
-        direction($0, rate(received, before.received), audioLost: meters.audioLost[peer.link] ?? 0)
+    return Statistics.Stream(
+      name: name(of: stream.stream, of: link.peer, in: link.channel),
+      sent: stream.sent.map { direction($0, rate(sent, before.sent), audioLost: 0) },
+      received: stream.received.map {
+        direction($0, rate(received, before.received), audioLost: audioLost)
       },
-      latency: media.meter.latency(of: peer.link).map { ($0.p50, $0.p95) })
+      latency: media.meter.latency(of: key).map { ($0.p50, $0.p95) })
   }
 
   private func direction(

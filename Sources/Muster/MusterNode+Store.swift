@@ -22,12 +22,12 @@ extension MusterNode {
       for message in remembered.messages { emit(message) }
       return
     }
-    writer.submit(remembered.changes) { [weak self] error in
+    writer.write(remembered.changes) { [weak self] error in
       guard let self else { return }
       self.loop.execute {
         self.assumeIsolated { node in
           for message in remembered.messages { node.emit(message) }
-          if let error { node.emit(.warning(error)) }
+          if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
         }
       }
     }
@@ -36,12 +36,13 @@ extension MusterNode {
   /// Writes what a commit holds, then lets the node go on with it.
   private func write(_ changes: [Node.Change], for commit: CommitID) {
     guard let writer else { return perform(node.finish(commit, isDurable: true, at: now)) }
-    writer.submit(changes.map { .init($0, in: commit.channel) }) { [weak self] error in
+    let changes = changes.map { Store.Change($0, in: commit.channel) }
+    writer.write(changes) { [weak self] error in
       guard let self else { return }
       self.loop.execute {
         self.assumeIsolated { node in
           node.perform(node.node.finish(commit, isDurable: error == nil, at: node.now))
-          if let error { node.emit(.warning(error)) }
+          if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
         }
       }
     }
@@ -51,7 +52,7 @@ extension MusterNode {
   func write(_ changes: [Store.Change]) async -> MusterError? {
     guard let writer, !changes.isEmpty else { return nil }
     return await withCheckedContinuation { continuation in
-      writer.submit(changes) { continuation.resume(returning: $0) }
+      writer.write(changes) { continuation.resume(returning: $0) }
     }
   }
 

@@ -44,10 +44,14 @@ extension MusterNode {
       updateEncoders()
       return .callState(channel: name, state)
     case .callRefused(let refusal): return .error(MusterError(refusal), command: nil)
-    case .firstFrame(let member, let after, let size):
-      return .firstFrame(channel: name, member, after: after, size: size)
-    case .layer(let member, let direction, let from, let to, let why):
-      return .layer(channel: name, member, direction, from: from, to: to, why: why.rawValue)
+    case .firstFrame(let member, let stream, let after, let size):
+      let called = self.name(of: stream, of: member, in: channel)
+      return .firstFrame(channel: name, member, stream: called, after: after, size: size)
+    case .layer(let member, let stream, let direction, let change):
+      let owner = direction == .sent ? id : member
+      return .layer(
+        channel: name, member, stream: self.name(of: stream, of: owner, in: channel), direction,
+        from: change.from, to: change.to, why: change.why.rawValue)
     }
   }
 

@@ -33,6 +33,8 @@ public actor MusterNode {
   let store: Store?
   let writer: StoreWriter?
   var control: ControlSocket?
+  /// A disk that fails does so at every write: three warnings at once, then one in ten seconds.
+  var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
   /// The names and keys known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
 
@@ -41,11 +43,11 @@ public actor MusterNode {
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
   nonisolated let media: MediaThreads
-  nonisolated let backlog = FrameBacklog()
   /// Where pictures for the page go; nil while no page is open.
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
-  var wantedLayers: [Int] = []
+  /// The layers that members need of each of this node's streams, by the stream's index.
+  var wantedLayers = [[Int]](repeating: [], count: Limits.videoStreams)
 
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
@@ -136,6 +138,8 @@ public actor MusterNode {
     coreConfiguration.offersRendezvous = configuration.offersRendezvous
     coreConfiguration.relays = configuration.relays
     coreConfiguration.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
+    if configuration.audioMuted { coreConfiguration.muted.insert(.audioMuted) }
+    if configuration.videoMuted { coreConfiguration.muted.insert(.videoMuted) }
     if let size = configuration.maxVideo {
       coreConfiguration.requested = RequestedResolution(
         width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
@@ -207,8 +211,7 @@ public actor MusterNode {
     setWallClock()
     perform(
       node.setSources(
-        layers: media.video?.layers ?? [], isPattern: media.video?.isPattern ?? false,
-        hasAudio: media.hasAudioSource, at: now))
+        media.videos.map(\.offer), hasAudio: media.hasAudioSource, at: now))
     peerNames = peers
     rendezvousNames = rendezvous
     self.dht = dht
@@ -252,7 +255,7 @@ public actor MusterNode {
     for output in outputs {
       switch output {
       case .send(let datagram, let address):
-        sockets.send(datagram, to: address)
+        sockets.enqueue(datagram, to: address)
       case .broadcast(let datagram):
         if configuration.lan { sockets.broadcast(datagram, via: interfaces) }
       case .event(let event, let channel):
@@ -265,17 +268,20 @@ public actor MusterNode {
         } else {
           emit(translated)
         }
-      case .encode(let layers):
-        wantedLayers = layers
+      case .encode(let stream, let layers):
+        wantedLayers[stream.index] = layers
         updateEncoders()
-      case .encodeKeyframe(let layer): media.video?.requestKeyframe(layer: layer)
-      case .show(let frame, let link, let delay): show(frame, from: link, after: delay)
+      case .encodeKeyframe(let stream, let layer):
+        media.video(stream)?.requestKeyframe(layer: layer)
+      case .show(let frame, let link, let stream, let delay):
+        show(frame, of: MemberStream(link, stream), after: delay)
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
-      case .mediaEnded(let link): endMedia(of: link)
+      case .mediaEnded(let link, let stream): endMedia(of: link, stream)
       case .write(let change, let channel): remembered.changes.append(.init(change, in: channel))
       case .commit(let changes, let commit): remembered.commits.append((changes, commit))
       }
     }
+    sockets.flush()
     remember(remembered)
     armTimer()
   }

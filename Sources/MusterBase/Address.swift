@@ -1,12 +1,15 @@
 /// A UDP address: an IPv4 or IPv6 host and a port.
 public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// An IP address in host byte order.
   public enum Host: Hashable, Sendable {
     case v4(UInt32)
     /// `zone` is the interface index that scopes a link-local address, else 0.
     case v6(high: UInt64, low: UInt64, zone: UInt32)
   }
 
+  /// The host part.
   public var host: Host
+  /// The UDP port in host byte order; 0 is valid as a value but never a destination.
   public var port: UInt16
 
   public init(host: Host, port: UInt16) {
@@ -14,12 +17,22 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
+  /// Whether the host is IPv6, IPv4-mapped addresses included.
   public var isIPv6: Bool { if case .v6 = host { true } else { false } }
 
+  /// 127.0.0.0/8 (RFC 1122 3.2.1.3) or ::1 (RFC 4291 2.5.3).
   public var isLoopback: Bool {
     switch host {
     case .v4(let ip): ip >> 24 == 127
     case .v6(let high, let low, _): high == 0 && low == 1
+    }
+  }
+
+  /// 0.0.0.0 or ::, which a socket bound to every address of its family reports.
+  public var isUnspecified: Bool {
+    switch host {
+    case .v4(let ip): ip == 0
+    case .v6(let high, let low, _): high == 0 && low == 0
     }
   }
 
@@ -31,17 +44,19 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// How far around its host the address is known.
+  /// The scope in which an address is unique, narrowest first.
   public enum Reach: UInt8, Comparable, Sendable {
-    /// The host itself, or one network segment.
+    /// This host, or one network segment: loopback and link-local addresses.
     case link
-    /// A site: RFC 1918, RFC 4193.
+    /// One site: private addresses of RFC 1918 and unique local addresses of RFC 4193.
     case site
+    /// Every other address.
     case global
 
     public static func < (a: Reach, b: Reach) -> Bool { a.rawValue < b.rawValue }
   }
 
+  /// The scope of this address; an IPv4-mapped one counts as global.
   public var reach: Reach {
     if isLoopback || isLinkLocal { return .link }
     switch host {
@@ -51,44 +66,32 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether a datagram may be sent there as to one host: not multicast, broadcast, "any" or port
-  /// 0.
+  /// Whether a datagram can be sent to this address as to a single host: false for multicast,
+  /// broadcast, the unspecified address and port 0.
   public var isUnicast: Bool {
     guard port != 0 else { return false }
     switch host {
     case .v4(let ip): return ip >> 24 != 0 && ip >> 28 != 0xE && ip >> 28 != 0xF
     case .v6(0, let low, _) where low >> 32 == 0xFFFF:
-      // IPv4-mapped (RFC 4291 2.5.5.2): it reaches what the IPv4 address reaches.
+      // IPv4-mapped (RFC 4291 2.5.5.2): usable exactly when the embedded IPv4 address is.
       return Address(host: .v4(UInt32(truncatingIfNeeded: low)), port: port).isUnicast
     case .v6(let high, let low, _): return high >> 56 != 0xFF && !(high == 0 && low == 0)
     }
   }
-
-  /// A stand-in for a way through another member, which means something to this process only. Of
-  /// the discard prefix 100::/64 (RFC 6666), where nobody is.
-  public static func relayed(_ number: UInt64) -> Address {
-    Address(host: .v6(high: discardPrefix, low: number, zone: 0), port: 1)
-  }
-
-  /// The number of such a way; nil for the address of a host.
-  public var relayed: UInt64? {
-    if case .v6(Self.discardPrefix, let number, _) = host { number } else { nil }
-  }
-
-  private static let discardPrefix: UInt64 = 0x0100_0000_0000_0000
 
   /// The interface that scopes a link-local address, else 0.
   public var zone: UInt32 {
     if case .v6(_, _, let zone) = host { zone } else { 0 }
   }
 
-  /// The same address without its zone, as it is told to other hosts, where the zone means nothing.
+  /// The same address without its zone, as it is reported to other hosts: interface indices are
+  /// local (RFC 4007 section 6).
   public var withoutZone: Address {
     guard case .v6(let high, let low, _) = host else { return self }
     return Address(host: .v6(high: high, low: low, zone: 0), port: port)
   }
 
-  /// `192.0.2.1:4000` or `[2001:db8::1]:4000`; a zone stands behind a percent sign.
+  /// `192.0.2.1:4000` or `[2001:db8::1]:4000`; a zone follows a percent sign.
   public var description: String {
     switch host {
     case .v4: return "\(hostText):\(port)"
@@ -96,6 +99,7 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// The host without port or brackets: dotted decimal, or RFC 5952 with `%zone`.
   public var hostText: String {
     switch host {
     case .v4(let ip):
@@ -123,7 +127,7 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// RFC 5952: lower case, the longest run of two or more zero groups as `::`.
+  /// RFC 5952 section 4: lower case, the longest run of two or more zero groups as `::`.
   private static func compressed(_ groups: [UInt64]) -> String {
     var best = 0..<0
     var start = 0
@@ -139,9 +143,9 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
 }
 
 extension Address {
-  /// Reads `1.2.3.4:5`, `[::1]:5` or `[fe80::1%2]:5`; nil for names and for anything else.
+  /// Parses `1.2.3.4:5`, `[::1]:5` or `[fe80::1%2]:5`; nil for host names and anything else.
   public init?(_ text: some StringProtocol) {
-    // The standard library's integers may begin with a sign; addresses may not.
+    // The standard library's integer parser accepts a leading sign; addresses have none.
     guard !text.contains("+"), let colon = text.lastIndex(of: ":"),
       let port = UInt16(text[text.index(after: colon)...])
     else { return nil }
@@ -193,7 +197,7 @@ extension Address {
     return .v6(high: word(all[0..<4]), low: word(all[4..<8]), zone: zone)
   }
 
-  /// The text before and after `::`; the second is nil where there is none, the whole nil where
+  /// Splits at `::`. The second part is nil if there is no `::`; the result is nil if there are
   /// two.
   private static func splitDoubleColon(_ text: some StringProtocol) -> (Substring, Substring?)? {
     let all = Array(text)

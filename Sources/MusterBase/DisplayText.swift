@@ -1,7 +1,7 @@
-/// Text from others made safe to show.
+/// Sanitising of names and messages from other nodes, which are untrusted, before display.
 public enum DisplayText {
-  /// Control characters, bidirectional overrides and line separators replaced, whitespace at the
-  /// ends removed, at most `limit` UTF-8 bytes kept without cutting a character.
+  /// Replaces control characters, bidirectional controls and line separators by U+FFFD, trims white
+  /// space, and keeps at most `limit` UTF-8 bytes without splitting a scalar.
   public static func sanitized(_ text: String, limit: Int) -> String {
     var result = ""
     var used = 0
@@ -20,13 +20,15 @@ public enum DisplayText {
   private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7F..<0xA0: true
-    // Bidirectional controls (Unicode TR 9) could make one name look like another.
+    // Bidirectional controls (Unicode Standard Annex 9) can make one name look like another; line
+    // separators and a byte order mark can forge a line of output.
     case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069, 0x2028, 0x2029, 0xFEFF: true
     default: false
     }
   }
 
-  /// A name usable as part of a file name: ASCII letters, digits, dash and underscore.
+  /// A name reduced to characters that are safe in any file name: ASCII letters, digits, dash and
+  /// underscore; others become underscores. At most `limit` characters, never empty.
   public static func fileName(_ text: String, limit: Int = 40) -> String {
     let safe = text.unicodeScalars.prefix(limit).map { scalar -> Character in
       switch scalar {

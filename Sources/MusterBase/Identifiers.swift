@@ -1,6 +1,6 @@
 /// 32 opaque bytes held inline, ordered as byte strings.
 public struct Bytes32: Hashable, Comparable, Sendable {
-  // Big-endian words, so that comparing words compares bytes.
+  // Big-endian words, so that comparing words compares the bytes in order.
   private var w0, w1, w2, w3: UInt64
 
   /// Takes exactly 32 bytes; nil for any other count.
@@ -20,8 +20,10 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     (w0, w1, w2, w3) = words
   }
 
+  /// 32 zero bytes.
   public static let zero = Bytes32([UInt8](repeating: 0, count: 32))!  // 32 bytes by construction
 
+  /// The 32 bytes, most significant first.
   public var bytes: [UInt8] {
     var result = [UInt8]()
     result.reserveCapacity(32)
@@ -36,7 +38,7 @@ public struct Bytes32: Hashable, Comparable, Sendable {
   /// 64 lower-case hex digits.
   public var hex: String { Hex.encode(bytes) }
 
-  /// The sum as numbers of 256 bits, what is beyond them left out.
+  /// The sum of two 256-bit big-endian integers, modulo 2^256.
   public static func &+ (a: Bytes32, b: Bytes32) -> Bytes32 {
     var sum = Bytes32.zero
     var carry = false
@@ -53,7 +55,7 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     return sum
   }
 
-  /// What, added to `b`, gives `a`.
+  /// The difference of two 256-bit big-endian integers, modulo 2^256.
   public static func &- (a: Bytes32, b: Bytes32) -> Bytes32 {
     var difference = Bytes32.zero
     var borrow = false
@@ -70,7 +72,8 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     return difference
   }
 
-  /// The first eight bytes as a number.
+  /// The first eight bytes as a big-endian integer: enough to name an entry or a node where a
+  /// collision costs a lookup, not security.
   public var prefix: UInt64 { w0 }
 
   public static func < (a: Bytes32, b: Bytes32) -> Bool {
@@ -81,15 +84,17 @@ public struct Bytes32: Hashable, Comparable, Sendable {
   }
 }
 
-/// A node's identity: its Ed25519 public key.
+/// A node's identity: its Ed25519 public key (RFC 8032).
 public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The public key, as RFC 8032 encodes it.
   public let key: Bytes32
 
   public init(_ key: Bytes32) { self.key = key }
 
-  /// The first 16 hex digits, as people and scripts see a node.
+  /// The first 16 hex digits of the key, as shown to people and in events.
   public var short: String { String(key.hex.prefix(16)) }
 
+  /// The same as `short`.
   public var description: String { short }
 
   public static func < (a: NodeID, b: NodeID) -> Bool { a.key < b.key }
@@ -97,16 +102,46 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// A channel's identity: a hash of its key (open channels) or of its genesis (created ones).
 public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The hash.
+  public let key: Bytes32
+
+  public init(_ key: Bytes32) { self.key = key }
+
+  /// The first 16 hex digits.
+  public var description: String { String(key.hex.prefix(16)) }
+
+  public static func < (a: ChannelID, b: ChannelID) -> Bool { a.key < b.key }
+}
+
+/// The id of one channel key: a hash of its secret. A channel has one key for each of its epochs.
+public struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
   public let key: Bytes32
 
   public init(_ key: Bytes32) { self.key = key }
 
   public var description: String { String(key.hex.prefix(16)) }
 
-  public static func < (a: ChannelID, b: ChannelID) -> Bool { a.key < b.key }
+  public static func < (a: KeyID, b: KeyID) -> Bool { a.key < b.key }
 }
 
-/// The association of this node with one peer within one channel.
+/// The link of this node with one peer under one channel key: what a handshake makes and sessions
+/// belong to.
+public struct SessionLinkID: Hashable, Comparable, Sendable {
+  public let key: KeyID
+  public let peer: NodeID
+
+  public init(key: KeyID, peer: NodeID) {
+    self.key = key
+    self.peer = peer
+  }
+
+  /// In order of peer, then key: the links with one peer are neighbours in a table.
+  public static func < (a: SessionLinkID, b: SessionLinkID) -> Bool {
+    a.peer != b.peer ? a.peer < b.peer : a.key < b.key
+  }
+}
+
+/// The association of this node with one peer within one channel, under whichever of its keys.
 public struct LinkID: Hashable, Comparable, Sendable {
   public let channel: ChannelID
   public let peer: NodeID
@@ -121,9 +156,11 @@ public struct LinkID: Hashable, Comparable, Sendable {
   }
 }
 
-/// A call's identity: 16 random bytes chosen by whoever started it.
+/// A call's identity: 16 random bytes drawn by the node that starts it.
 public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
+  /// The first eight bytes, big-endian.
   public let high: UInt64
+  /// The last eight bytes, big-endian.
   public let low: UInt64
 
   public init(high: UInt64, low: UInt64) {
@@ -139,10 +176,11 @@ public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Hexadecimal text of bytes.
+/// Hexadecimal encoding of bytes.
 public enum Hex {
   private static let digits = Array("0123456789abcdef".utf8)
 
+  /// Two lower-case digits for each byte.
   public static func encode(_ bytes: some Collection<UInt8>) -> String {
     var text = [UInt8]()
     text.reserveCapacity(bytes.count * 2)
@@ -153,11 +191,12 @@ public enum Hex {
     return String(decoding: text, as: UTF8.self)
   }
 
+  /// 16 lower-case digits, most significant first.
   public static func encode(_ word: UInt64) -> String {
     encode((0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) })
   }
 
-  /// The bytes that `text` spells, or nil when it is not an even run of hex digits.
+  /// The bytes that `text` encodes in either case; nil for an odd length or any other character.
   public static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let nibbles = text.utf8.map { digit -> UInt8? in
       switch digit {

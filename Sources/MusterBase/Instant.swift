@@ -1,32 +1,37 @@
-/// A point in boot time, in nanoseconds, that also counts while the machine sleeps.
+/// A point in boot time, in nanoseconds; boot time includes the time a machine is suspended.
 ///
-/// Engines never read a clock: the host hands them an `Instant` with every input. Boot time rather
-/// than wall time, because a wrong wall clock must harm nobody, and suspended keys must age.
+/// Engines never read a clock: the host passes an `Instant` with every input. Boot time rather than
+/// wall time, because a wall clock may be wrong or jump, and keys must age during a suspend.
 public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
+  /// Nanoseconds since boot; in a simulation, since its start.
   public var nanoseconds: Int64
 
   public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
+  /// The origin of the time line.
   public static let zero = Instant(nanoseconds: 0)
 
+  /// The instant `duration` later; wraps on overflow, which takes 292 years.
   public func advanced(by duration: Duration) -> Instant {
     Instant(nanoseconds: nanoseconds &+ duration.wholeNanoseconds)
   }
 
+  /// The time from this instant to `other`; negative if `other` is earlier.
   public func duration(to other: Instant) -> Duration {
     .nanoseconds(other.nanoseconds &- nanoseconds)
   }
 
   public static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
 
+  /// The instant `b` after `a`.
   public static func + (a: Instant, b: Duration) -> Instant { a.advanced(by: b) }
 
-  /// How long ago `b` was, seen from `a`; negative when `b` is still to come.
+  /// The time from `b` to `a`; negative if `b` is later.
   public static func - (a: Instant, b: Instant) -> Duration { b.duration(to: a) }
 }
 
 extension Duration {
-  /// The duration in nanoseconds, clamped to what 64 bits hold (292 years).
+  /// The duration in nanoseconds, clamped to the range of Int64 (292 years).
   public var wholeNanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -1,6 +1,8 @@
-/// The size of a picture in pixels.
+/// The size of a frame in pixels.
 public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
+  /// Columns, from 1.
   public var width: Int
+  /// Rows, from 1.
   public var height: Int
 
   public init(width: Int, height: Int) {
@@ -8,7 +10,7 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
     self.height = height
   }
 
-  /// Reads `640x360`.
+  /// Parses `640x360`; nil unless both are in 1...16384.
   public init?(_ text: some StringProtocol) {
     let parts = text.split(separator: "x", omittingEmptySubsequences: false)
     guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
@@ -17,23 +19,28 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
     self.init(width: width, height: height)
   }
 
+  /// The shorter of width and height.
   public var shortSide: Int { min(width, height) }
+  /// Pixels of one frame.
   public var pixels: Int { width * height }
+  /// `640x360`.
   public var description: String { "\(width)x\(height)" }
 }
 
-/// One encoded picture of one simulcast layer.
+/// One encoded frame of one simulcast layer.
 public struct EncodedFrame: Equatable, Sendable {
-  /// The VP8 frame (RFC 6386), without any payload descriptor.
+  /// The VP8 frame (RFC 6386), without an RTP payload descriptor.
   public var data: [UInt8]
+  /// Whether the frame decodes without any earlier one.
   public var isKeyframe: Bool
   /// Spatial layer: 0 is the smallest.
   public var layer: Int
   /// Temporal layer: 0 is the base.
   public var temporalLayer: Int
-  /// Whether later frames use it; a frame that none uses may be left out freely.
+  /// Whether later frames refer to it; a frame that none refers to may be dropped at no cost to
+  /// others.
   public var isReference: Bool
-  /// When the picture was captured.
+  /// When the frame was captured, on the boot clock of the capturing host.
   public var capturedAt: Instant
 
   public init(
@@ -51,9 +58,11 @@ public struct EncodedFrame: Equatable, Sendable {
 
 /// One encoded Opus packet of 20 ms.
 public struct EncodedAudio: Equatable, Sendable {
+  /// The Opus packet (RFC 6716).
   public var data: [UInt8]
-  /// RFC 6464 level: 0 is loudest, 127 is silence, in -dBov.
+  /// Audio level in -dBov (RFC 6464): 0 is the loudest, 127 is silence.
   public var level: UInt8
+  /// When the first of its samples was captured.
   public var capturedAt: Instant
 
   public init(data: [UInt8], level: UInt8, capturedAt: Instant) {

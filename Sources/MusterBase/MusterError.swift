@@ -1,5 +1,6 @@
-/// What went wrong, in words for people: the fact, and what to do about it.
+/// An error to be shown to people: what went wrong, and what to do about it.
 public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// How the command exits because of the error.
   public enum Kind: Sendable {
     /// The request makes no sense: exit code 2.
     case usage
@@ -7,8 +8,11 @@ public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
     case failure
   }
 
+  /// Decides the exit code.
   public var kind: Kind
+  /// What went wrong, without a full stop.
   public var message: String
+  /// What to do about it; empty if there is nothing to advise.
   public var hint: String
 
   public init(_ message: String, hint: String, kind: Kind = .failure) {
@@ -17,5 +21,6 @@ public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
     self.hint = hint
   }
 
+  /// `message: hint`, as printed behind `muster: `.
   public var description: String { hint.isEmpty ? message : "\(message): \(hint)" }
 }

@@ -1,22 +1,28 @@
-/// A bounded first-in, first-out queue.
+/// A first-in, first-out queue of fixed capacity that drops its oldest element when full.
 public struct RingBuffer<Element> {
   private var storage: [Element?]
   private var head = 0
+  /// The number of elements held.
   public private(set) var count = 0
 
-  /// `capacity` must be positive.
+  /// Allocates room for `capacity` elements, which must be positive.
   public init(capacity: Int) {
     precondition(capacity > 0)
     storage = Array(repeating: nil, count: capacity)
   }
 
+  /// The number of elements that fit.
   public var capacity: Int { storage.count }
+  /// Whether the queue holds nothing.
   public var isEmpty: Bool { count == 0 }
+  /// Whether the next `append` drops the oldest element.
   public var isFull: Bool { count == storage.count }
+  /// The oldest element.
   public var first: Element? { isEmpty ? nil : storage[head] }
+  /// The newest element.
   public var last: Element? { isEmpty ? nil : self[count - 1] }
 
-  /// The element `index` places behind the oldest.
+  /// The element at `index`, counted from the oldest; must be below `count`.
   public subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < count)
@@ -28,7 +34,7 @@ public struct RingBuffer<Element> {
     }
   }
 
-  /// Adds at the end; when full, the oldest makes room and is returned.
+  /// Adds at the end; when full, drops and returns the oldest element.
   @discardableResult
   public mutating func append(_ element: Element) -> Element? {
     let dropped = isFull ? popFirst() : nil
@@ -37,6 +43,7 @@ public struct RingBuffer<Element> {
     return dropped
   }
 
+  /// Removes and returns the oldest element; nil if there is none.
   @discardableResult
   public mutating func popFirst() -> Element? {
     guard count > 0 else { return nil }
@@ -47,6 +54,7 @@ public struct RingBuffer<Element> {
     return element
   }
 
+  /// Removes and releases all elements; the capacity stays.
   public mutating func removeAll() {
     while popFirst() != nil {}
   }

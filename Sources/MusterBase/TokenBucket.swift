@@ -1,7 +1,9 @@
-/// A budget that refills at a steady rate: how often something may be done for those not yet
-/// proven.
+/// A token bucket: limits how often a node works on behalf of unauthenticated peers, bursts
+/// allowed.
 public struct TokenBucket: Sendable {
+  /// The most tokens it holds, and what it starts with.
   public let capacity: Double
+  /// Tokens added per second.
   public let perSecond: Double
   private var tokens: Double
   private var updatedAt: Instant?
@@ -12,13 +14,13 @@ public struct TokenBucket: Sendable {
     tokens = capacity
   }
 
-  /// How full it is, from 0 to 1.
+  /// The fill level, from 0 to 1, without taking anything.
   public func fill(at now: Instant) -> Double {
     let since = updatedAt.map { max(now - $0, .zero) } ?? .zero
     return min(capacity, tokens + since.inSeconds * perSecond) / capacity
   }
 
-  /// Takes `amount` if there is that much; false leaves the bucket as it was.
+  /// Takes `amount` tokens if available; otherwise returns false and takes none.
   public mutating func take(_ amount: Double = 1, at now: Instant) -> Bool {
     if let updatedAt, now > updatedAt {
       tokens = min(capacity, tokens + (now - updatedAt).inSeconds * perSecond)

@@ -1,12 +1,12 @@
 import Glibc
 
-/// How loud a piece of audio is.
+/// The audio level of RFC 6464.
 public enum AudioLevel {
-  /// Silence, and the least the format of RFC 6464 can say.
+  /// Digital silence, the lowest level that RFC 6464 can express.
   public static let silence: UInt8 = 127
 
-  /// The level in -dBov as RFC 6464 has it, computed as RFC 6465 appendix A does: 0 is a square
-  /// wave of full scale, 127 is silence.
+  /// The level in -dBov, computed as in RFC 6465 appendix A: 0 is a full-scale square wave, 127 is
+  /// silence. Also 127 for no samples.
   public static func dBov(_ pcm: [Int16]) -> UInt8 {
     guard !pcm.isEmpty else { return silence }
     var sum: Int64 = 0

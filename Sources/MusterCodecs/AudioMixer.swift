@@ -1,12 +1,13 @@
-/// Adds any number of speakers into one signal.
+/// Mixes any number of decoded audio streams into one, with a soft limiter.
 public struct AudioMixer: Sendable {
-  /// Up to here (-2.5 dBFS) the sum passes unchanged; beyond, it bends towards full scale, which
-  /// sounds far less harsh than cutting its peaks off.
+  /// Sums up to this magnitude (-2.5 dBFS) pass unchanged. Above it the gain falls smoothly towards
+  /// full scale: hard clipping at the same level is audible as distortion.
   public static let knee: Int32 = 24_576
 
+  /// A mixer; it keeps no state between calls.
   public init() {}
 
-  /// The sum of all inputs, as long as the longest. One input alone passes bit for bit.
+  /// The sum of all inputs, as long as the longest; a single input is returned bit for bit.
   public func mix(_ inputs: [[Int16]]) -> [Int16] {
     if inputs.count == 1 { return inputs[0] }
     var sums = [Int32](repeating: 0, count: inputs.map(\.count).max() ?? 0)
@@ -16,7 +17,7 @@ public struct AudioMixer: Sendable {
     return sums.map(Self.limited)
   }
 
-  /// Slope 1 at the knee, approaching full scale without reaching it.
+  /// Slope 1 at the knee, approaching full scale without reaching it, so that no sum overflows.
   static func limited(_ sum: Int32) -> Int16 {
     let magnitude = Int64(sum.magnitude)
     guard magnitude > Int64(knee) else { return Int16(sum) }

@@ -1,14 +1,16 @@
 import CSpeexDSP
 
-/// Takes the loudspeaker's sound and steady noise out of the microphone's, by speexdsp.
+/// Acoustic echo cancellation and noise suppression for a microphone, by speexdsp.
 ///
-/// It works on frames of 960 samples and needs, with every captured frame, the frame that left the
-/// loudspeaker at that time or up to `tail` before. Both must run on one clock: measured, 30 ppm of
-/// drift take the cancellation from 39 to 11 dB. Not thread-safe.
+/// It works on frames of 960 samples. Each captured frame needs the frame that was played at that
+/// time, or at most `tail` earlier. Capture and playback must share a clock: measured, 30 ppm of
+/// drift reduce the echo attenuation from 39 to 11 dB. Not thread-safe.
 public final class EchoCanceller {
-  /// What is done besides cancelling echo.
+  /// Processing besides echo cancellation.
   public struct Options: Equatable, Sendable {
+    /// Suppress stationary noise; also required for suppression of the residual echo.
     public var denoise = true
+    /// Automatic gain control.
     public var gainControl = false
 
     public init(denoise: Bool = true, gainControl: Bool = false) {
@@ -17,13 +19,14 @@ public final class EchoCanceller {
     }
   }
 
-  /// How late an echo may come: the device's buffers and the room. 200 ms cost 132 us per frame.
+  /// The longest echo delay, device buffers included. 200 ms cost 132 us of CPU per frame.
   public static let tail = Duration.milliseconds(200)
 
   private let echo: OpaquePointer
   private let preprocess: OpaquePointer
   private static let silence = [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
 
+  /// Throws if speexdsp cannot allocate its state.
   public init(options: Options = Options()) throws(CodecError) {
     let tailSamples = AudioFormat.samplesPerSecond / 5
     guard
@@ -43,7 +46,7 @@ public final class EchoCanceller {
     speex_echo_ctl(echo, SPEEX_ECHO_SET_SAMPLING_RATE, &rate)
     speex_preprocess_ctl(
       preprocess, SPEEX_PREPROCESS_SET_ECHO_STATE, UnsafeMutableRawPointer(echo))
-    // The residual echo is suppressed only where denoising is on.
+    // speexdsp suppresses the residual echo only if denoising is on.
     set(SPEEX_PREPROCESS_SET_DENOISE, options.denoise ? 1 : 0)
     set(SPEEX_PREPROCESS_SET_AGC, options.gainControl ? 1 : 0)
   }
@@ -53,9 +56,9 @@ public final class EchoCanceller {
     speex_echo_state_destroy(echo)
   }
 
-  /// The captured frame without the echo of `played`; nil means that nothing was played.
+  /// The captured frame without the echo of `played`; nil stands for silence.
   ///
-  /// Frames of another length than 960 samples come back as they are.
+  /// Frames of any length other than 960 samples are returned unchanged.
   public func process(captured: [Int16], played: [Int16]?) -> [Int16] {
     let samples = AudioFormat.samplesPerFrame
     let played = played ?? Self.silence
@@ -68,7 +71,7 @@ public final class EchoCanceller {
     }
   }
 
-  /// Forgets the room, after the devices changed.
+  /// Discards the adapted echo path, for when a device has changed.
   public func reset() { speex_echo_state_reset(echo) }
 
   private func set(_ request: Int32, _ value: Int32) {

@@ -1,26 +1,31 @@
 import MusterBase
 
-/// One uncompressed picture: a luma plane and two chroma planes of half its width and height.
+/// An uncompressed frame: a luma plane, and two chroma planes of half its width and height.
 ///
-/// Odd sizes round the chroma up. One allocation, rows aligned to 64 bytes, which is what the SIMD
-/// of libyuv and libvpx likes best. Whoever makes a frame fills it and hands it on; from then on
-/// everybody only reads, which is why it may cross threads.
+/// Odd sizes round the chroma up. One allocation with rows aligned to 64 bytes, which suits the
+/// SIMD code of libyuv and libvpx. The producer fills a frame before it passes it on; consumers
+/// only read, so a frame can cross threads.
 public final class I420Frame: @unchecked Sendable {
+  /// Width and height of the luma plane.
   public let size: VideoSize
+  /// The luma plane, `strideY * size.height` bytes.
   public let y: UnsafeMutablePointer<UInt8>
+  /// The blue-difference plane, `strideUV * chromaHeight` bytes.
   public let u: UnsafeMutablePointer<UInt8>
+  /// The red-difference plane, `strideUV * chromaHeight` bytes.
   public let v: UnsafeMutablePointer<UInt8>
+  /// Bytes from one row of `y` to the next.
   public let strideY: Int
-  /// The distance between rows of `u` and of `v`.
+  /// Bytes from one row of `u` or `v` to the next.
   public let strideUV: Int
 
   private let storage: FrameStorage
   private let pool: FramePool?
 
-  /// Pictures larger than this on a side come from nowhere but hostile input.
+  /// The longest side in pixels; VP8 has 14 bits for it (RFC 6386 section 9.1).
   public static let maximumSide = 16384
 
-  /// A picture of undefined content; both sides must be in `1...maximumSide`.
+  /// A frame with undefined content; both sides must be in `1...maximumSide`.
   public convenience init(size: VideoSize) {
     self.init(size: size, storage: FrameStorage(size: size), pool: nil)
   }
@@ -40,15 +45,17 @@ public final class I420Frame: @unchecked Sendable {
 
   deinit { pool?.takeBack(storage) }
 
+  /// Columns of a chroma plane.
   public var chromaWidth: Int { (size.width + 1) / 2 }
+  /// Rows of a chroma plane.
   public var chromaHeight: Int { (size.height + 1) / 2 }
 
-  /// How many bytes `packedBytes()` gives.
+  /// Bytes of `packedBytes()` for a frame of this size.
   public static func packedByteCount(_ size: VideoSize) -> Int {
     size.pixels + 2 * ((size.width + 1) / 2) * ((size.height + 1) / 2)
   }
 
-  /// The picture without padding, as Y4M and `--i420` tools lay it out.
+  /// The three planes without row padding, the layout of Y4M and of raw `.yuv` files.
   public func packedBytes() -> [UInt8] {
     var result = [UInt8]()
     result.reserveCapacity(Self.packedByteCount(size))
@@ -65,7 +72,7 @@ public final class I420Frame: @unchecked Sendable {
     return result
   }
 
-  /// Fills the picture with `packedByteCount` bytes in the layout of `packedBytes()`.
+  /// Fills the frame from at least `packedByteCount` bytes in the layout of `packedBytes()`.
   public func fill(packed bytes: UnsafeRawBufferPointer) {
     precondition(bytes.count >= Self.packedByteCount(size))
     guard var from = bytes.baseAddress else { return }
@@ -80,7 +87,7 @@ public final class I420Frame: @unchecked Sendable {
     copy(to: v, stride: strideUV, width: chromaWidth, height: chromaHeight)
   }
 
-  /// Paints everything in one colour.
+  /// Fills the frame with one colour.
   public func fill(y luma: UInt8, u blue: UInt8, v red: UInt8) {
     y.update(repeating: luma, count: strideY * size.height)
     u.update(repeating: blue, count: strideUV * chromaHeight)
@@ -88,7 +95,7 @@ public final class I420Frame: @unchecked Sendable {
   }
 }
 
-/// Where the planes lie in one allocation.
+/// Strides and plane offsets within one allocation.
 struct FrameLayout {
   static let alignment = 64
   let strideY: Int
@@ -112,7 +119,7 @@ struct FrameLayout {
   }
 }
 
-/// The memory of one picture, which may serve several frames one after another.
+/// The memory of one frame, which several frames can use in succession.
 final class FrameStorage: @unchecked Sendable {
   let bytes: UnsafeMutableRawPointer
 

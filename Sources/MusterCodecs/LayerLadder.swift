@@ -1,17 +1,17 @@
 import MusterBase
 
-/// Which simulcast layers a source gets, and at what bitrate.
+/// The simulcast layers of a source and their bitrates.
 ///
-/// The table is that of libwebrtc (`video/config/simulcast.cc`, kSimulcastFormatsVP8), which has
-/// been tuned on more calls than anybody else's; between its rows, by the number of pixels.
+/// The table is libwebrtc's (`video/config/simulcast.cc`, kSimulcastFormatsVP8), the most widely
+/// used tuning for VP8; sizes between its rows are interpolated by the number of pixels.
 public enum LayerLadder {
-  /// Kilobits per second of one layer.
+  /// Bitrates of one layer in kbit/s.
   public struct Bitrate: Equatable, Sendable {
-    /// More than this buys nothing anyone sees; the target of the largest layer.
+    /// The target of the largest layer; more gives no visible gain.
     public let max: Int
-    /// The target when a larger layer is made as well.
+    /// The target of a layer below the largest.
     public let target: Int
-    /// Below this the layer is not worth sending.
+    /// Below this bitrate the layer is not sent.
     public let min: Int
 
     public init(max: Int, target: Int, min: Int) {
@@ -21,15 +21,15 @@ public enum LayerLadder {
     }
   }
 
-  /// No layer but the source itself is smaller than this on its short side.
+  /// Pixels on the short side of the smallest layer; the source itself may be smaller.
   public static let smallestShortSide = 160
 
-  /// The sizes of the layers, smallest first: the source, its half and its quarter.
+  /// The sizes of the layers, smallest first: a quarter and half of the source, and the source.
   public static func sizes(for source: VideoSize) -> [VideoSize] {
     var result = [source]
     var divisor = 2
     while result.count < Limits.spatialLayers {
-      // Even sizes, so that chroma is exactly half.
+      // Even sizes, so that the chroma planes are exactly half.
       let size = VideoSize(
         width: source.width / divisor / 2 * 2, height: source.height / divisor / 2 * 2)
       guard size.shortSide >= smallestShortSide else { break }
@@ -55,10 +55,10 @@ public enum LayerLadder {
     Row(pixels: 1920 * 1080, max: 5000, target: 4000, min: 800),
   ]
 
-  /// The bitrates for a size at a frame rate.
+  /// The bitrates of a layer of this size and frame rate.
   ///
-  /// The table is for 30 frames a second. Twice the frames cost half as many bits again, since
-  /// pictures nearer in time differ less; fewer frames keep the bitrate and gain quality.
+  /// The table is for 30 frames per second. Doubling the rate adds half the bits, because
+  /// successive frames differ less; lower rates keep the bitrate and gain quality.
   public static func bitrate(for size: VideoSize, framesPerSecond: Int = 30) -> Bitrate {
     let fast = Swift.min(Swift.max(framesPerSecond, 30), 60) - 30
     func scaled(_ kilobits: Int) -> Int { kilobits * (60 + fast) / 60 }

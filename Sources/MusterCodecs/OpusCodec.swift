@@ -1,46 +1,50 @@
 import CMusterShims
 import COpus
 
-/// The one audio format between devices, codecs and mixer.
+/// The audio format between devices, codecs and mixer: 16-bit mono PCM.
 public enum AudioFormat {
+  /// The sample rate in Hz, the full-band rate of Opus.
   public static let samplesPerSecond = 48_000
-  /// 20 ms, mono.
+  /// Samples of a frame of 20 ms.
   public static let samplesPerFrame = 960
+  /// The duration of a frame.
   public static let frameDuration = Duration.milliseconds(20)
 }
 
-/// Opus for speech: constant bitrate, so that packet sizes say nothing about what is spoken.
+/// An Opus encoder (RFC 6716) for speech at constant bitrate, so that packet sizes reveal nothing
+/// about the content (RFC 6562).
 ///
 /// Not thread-safe: use it from one thread at a time.
 public final class OpusEncoder {
   private let state: OpaquePointer
-  /// 20 ms at 510 kbit/s, the most Opus knows.
+  /// Bytes of a packet of 20 ms at 510 kbit/s, the highest bitrate of Opus.
   private static let packetBytes = 1276
 
+  /// `kilobitsPerSecond` is clamped to 6...510; throws if libopus cannot allocate its state.
   public init(kilobitsPerSecond: Int = 32, expectedLossPercent: Int = 10) throws(CodecError) {
     var error: Int32 = 0
-    // Not OPUS_APPLICATION_VOIP: its high-pass and emphasis change the sound (measured on speech,
-    // the correlation with the original is 0.85 with it and 0.97 without, at equal bitrate).
+    // Not OPUS_APPLICATION_VOIP: its high-pass filter and emphasis change the signal (measured on
+    // speech at equal bitrate: correlation with the original 0.85 with VOIP, 0.97 with AUDIO).
     guard
       let state = opus_encoder_create(
         Int32(AudioFormat.samplesPerSecond), 1, OPUS_APPLICATION_AUDIO, &error)
     else { throw CodecError("libopus cannot make an encoder: \(Self.text(error))") }
     self.state = state
     set(OPUS_SET_BITRATE_REQUEST, min(max(kilobitsPerSecond, 6), 510) * 1000)
-    // Variable sizes leak speech through encryption (c-toxcore changed for this reason).
+    // Variable packet sizes leak speech through encryption (RFC 6562).
     set(OPUS_SET_VBR_REQUEST, 0)
     set(OPUS_SET_DTX_REQUEST, 0)
     set(OPUS_SET_INBAND_FEC_REQUEST, 1)
-    // In-band FEC exists in the speech modes only, so the encoder must not guess music.
+    // In-band FEC exists in the SILK modes only, so the encoder must not classify speech as music.
     set(OPUS_SET_SIGNAL_REQUEST, Int(OPUS_SIGNAL_VOICE))
-    // Measured: 9 costs twice the time of 5 at the same bitrate.
+    // Measured: complexity 9 takes twice the time of 5 at the same bitrate.
     set(OPUS_SET_COMPLEXITY_REQUEST, 5)
     setExpectedLoss(percent: expectedLossPercent)
   }
 
   deinit { opus_encoder_destroy(state) }
 
-  /// Encodes 960 samples of 48 kHz mono.
+  /// Encodes 960 samples of 48 kHz mono; throws for any other count.
   public func encode(_ pcm: [Int16]) throws(CodecError) -> [UInt8] {
     guard pcm.count == AudioFormat.samplesPerFrame else {
       throw CodecError("an audio frame of \(pcm.count) samples")
@@ -55,9 +59,10 @@ public final class OpusEncoder {
     return packet
   }
 
-  /// More expected loss moves bits from the frame itself to the copy of the one before.
+  /// Sets the expected packet loss: more loss moves bits from the frame to the FEC copy of the
+  /// previous one.
   public func setExpectedLoss(percent: Int) {
-    // libwebrtc's cap: beyond 20 % the copy costs more than it saves.
+    // libwebrtc's upper bound: above 20 % the FEC copy costs more quality than it saves.
     set(OPUS_SET_PACKET_LOSS_PERC_REQUEST, min(max(percent, 0), 20))
   }
 
@@ -70,13 +75,14 @@ public final class OpusEncoder {
   }
 }
 
-/// Decodes one speaker's packets, and makes up for those that are missing.
+/// Decodes the Opus packets of one sender and conceals losses.
 ///
-/// Every call gives the next 960 samples in order, so it must be called once per 20 ms: with the
-/// packet, else with the one after it, else with nothing. Not thread-safe.
+/// Every call yields the next 960 samples, so exactly one call is due per 20 ms: `decode` with the
+/// packet, else `recover` with the one after it, else `conceal`. Not thread-safe.
 public final class OpusDecoder {
   private let state: OpaquePointer
 
+  /// Throws if libopus cannot allocate its state.
   public init() throws(CodecError) {
     var error: Int32 = 0
     guard let state = opus_decoder_create(Int32(AudioFormat.samplesPerSecond), 1, &error) else {
@@ -87,26 +93,27 @@ public final class OpusDecoder {
 
   deinit { opus_decoder_destroy(state) }
 
+  /// The next 960 samples; throws for packets that are malformed or longer than 20 ms.
   public func decode(_ packet: [UInt8]) throws(CodecError) -> [Int16] {
     guard !packet.isEmpty else { throw CodecError("an empty Opus packet") }
     return try samples(of: packet, redundancy: false)
   }
 
-  /// The frame before `next`, from the copy that `next` carries (in-band FEC); when it carries
-  /// none, libopus conceals.
+  /// The lost frame before `next`, from the in-band FEC copy in `next`; concealed by libopus if
+  /// there is none.
   public func recover(from next: [UInt8]) throws(CodecError) -> [Int16] {
     guard !next.isEmpty else { return conceal() }
     return try samples(of: next, redundancy: true)
   }
 
-  /// A plausible continuation, fading when asked again and again.
+  /// Packet loss concealment: a plausible continuation, which fades out over successive calls.
   public func conceal() -> [Int16] {
     (try? samples(of: nil, redundancy: false))
       ?? [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
   }
 
   private func samples(of packet: [UInt8]?, redundancy: Bool) throws(CodecError) -> [Int16] {
-    // A packet may claim up to 120 ms; a buffer of one frame makes libopus refuse the longer ones.
+    // A packet may contain up to 120 ms; the buffer of one frame makes libopus reject longer ones.
     let wanted = AudioFormat.samplesPerFrame
     var result: Int32 = 0
     let pcm = [Int16](unsafeUninitializedCapacity: wanted) { buffer, count in

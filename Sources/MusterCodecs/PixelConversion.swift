@@ -1,11 +1,11 @@
 import CYUV
 import MusterBase
 
-/// How bytes from a camera or file are laid out.
+/// The pixel layout of a frame from a camera or file.
 public enum PixelFormat: String, Sendable, CaseIterable {
   case i420, yv12, nv12, nv21, yuyv, uyvy, i422, rgb24, bgr24, bgrx, grey, mjpeg
 
-  /// The bytes of one picture whose first plane has rows `stride` apart; nil for compressed ones.
+  /// Bytes of a frame whose first plane has this stride; nil for compressed formats.
   public func byteCount(_ size: VideoSize, stride: Int) -> Int? {
     let chromaHeight = (size.height + 1) / 2
     switch self {
@@ -17,7 +17,7 @@ public enum PixelFormat: String, Sendable, CaseIterable {
     }
   }
 
-  /// The smallest distance of rows that holds a picture so wide.
+  /// The smallest stride in bytes that holds a row of this width.
   public func minimumStride(width: Int) -> Int {
     switch self {
     case .i420, .yv12, .i422, .grey, .mjpeg: width
@@ -29,7 +29,7 @@ public enum PixelFormat: String, Sendable, CaseIterable {
   }
 }
 
-/// Three planes that belong to somebody else.
+/// Three planes in memory that something else owns.
 struct PlanePointers {
   var y: UnsafePointer<UInt8>
   var strideY: Int
@@ -47,11 +47,11 @@ struct PlanePointers {
   }
 }
 
-/// Pictures from one layout or size to another, by libyuv.
+/// Conversion between pixel layouts and sizes, by libyuv.
 public enum PixelConversion {
-  /// Converts one picture of `frame.size`; false when the bytes do not hold one.
+  /// Converts one frame of `frame.size`; returns false if `bytes` is too short or not decodable.
   ///
-  /// `stride` is the distance of rows in the first plane; 0 stands for the smallest.
+  /// `stride` is the stride of the first plane in bytes; 0 stands for the smallest.
   public static func convert(
     _ bytes: UnsafeRawBufferPointer, format: PixelFormat, stride: Int = 0, into frame: I420Frame
   ) -> Bool {
@@ -69,7 +69,7 @@ public enum PixelConversion {
     }
   }
 
-  /// Scales to the size of `target`, averaging when it shrinks.
+  /// Scales to the size of `target`; uses a box filter, which averages when it shrinks.
   @discardableResult
   public static func scale(_ frame: I420Frame, into target: I420Frame) -> Bool {
     I420Scale(
@@ -118,8 +118,8 @@ public enum PixelConversion {
   private static func convertPacked(
     _ base: UnsafePointer<UInt8>, _ format: PixelFormat, _ stride: Int, _ frame: I420Frame
   ) -> Bool {
-    // libyuv names formats by their order in a register: RAW is R, G, B in memory, RGB24 is B, G,
-    // R.
+    // libyuv names formats by their order in a little-endian register: RAW is R, G, B in memory,
+    // RGB24 is B, G, R.
     let convert =
       switch format {
       case .yuyv: YUY2ToI420

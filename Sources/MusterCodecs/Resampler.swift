@@ -1,6 +1,6 @@
 import CSpeexDSP
 
-/// Changes the sample rate of a mono stream, by speexdsp.
+/// Converts the sample rate of a mono stream, by speexdsp.
 ///
 /// Not thread-safe: use it from one thread at a time.
 public final class Resampler {
@@ -8,9 +8,11 @@ public final class Resampler {
   private var inputRate: Int
   private let outputRate: Int
 
+  /// Sample rates in Hz that are accepted.
   public static let rates = 1000...384_000
 
-  /// Quality 0 to 10; 5 keeps speech clean and costs microseconds per frame.
+  /// `quality` is 0 to 10; 5 is transparent for speech and costs microseconds per frame. Throws for
+  /// rates outside `rates`.
   public init(from inputRate: Int, to outputRate: Int = 48_000, quality: Int = 5)
     throws(CodecError)
   {
@@ -25,13 +27,14 @@ public final class Resampler {
     self.state = state
     self.inputRate = inputRate
     self.outputRate = outputRate
-    // Otherwise every stream begins with half a filter length of silence.
+    // Otherwise every stream would begin with silence of half the filter's length.
     speex_resampler_skip_zeros(state)
   }
 
   deinit { speex_resampler_destroy(state) }
 
-  /// Resamples a piece; the pieces' outputs joined are the stream. Keeps a filter's worth back.
+  /// Resamples a chunk; the outputs of successive calls form one stream. The filter delays it by
+  /// its length.
   public func process(_ pcm: [Int16]) -> [Int16] {
     guard !pcm.isEmpty else { return [] }
     let estimate = pcm.count * outputRate / inputRate + 64
@@ -44,7 +47,7 @@ public final class Resampler {
     }
   }
 
-  /// Follows a clock that runs a little fast or slow, without a click.
+  /// Adjusts the input rate without a discontinuity, to follow the drift of a device's clock.
   public func setInputRate(_ rate: Int) {
     guard rate != inputRate, Self.rates.contains(rate),
       speex_resampler_set_rate(state, UInt32(rate), UInt32(outputRate)) == 0

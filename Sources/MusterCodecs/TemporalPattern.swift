@@ -1,15 +1,15 @@
-/// Which temporal layer each frame belongs to and which reference buffers it may touch.
+/// The temporal layer and the reference buffers of each frame.
 ///
-/// Four frames a cycle: 0, 2, 1, 2. What makes layers droppable for one receiver and not another:
+/// A cycle has four frames, of layers 0, 2, 1, 2. These rules make layers droppable per receiver:
 ///
-/// - layer 0 predicts from LAST and updates LAST, and nothing else ever updates LAST;
+/// - layer 0 predicts from LAST and updates LAST, and no other layer updates LAST;
 /// - layer 1 predicts from LAST and updates GOLDEN;
-/// - layer 2 predicts from LAST, and from GOLDEN when layer 1 filled it since the last base frame,
+/// - layer 2 predicts from LAST, and from GOLDEN if layer 1 updated it since the last base frame,
 ///   and updates nothing.
 ///
-/// So no enhancement frame is used across a base frame, and a receiver may rejoin any layer after
-/// the next base frame. Enhancement frames do not carry entropy contexts on either, else a dropped
-/// one would change what later ones mean.
+/// So no enhancement frame is referenced across a base frame, and a receiver can switch to any
+/// layer after the next base frame. Enhancement frames do not update the entropy contexts either;
+/// otherwise dropping one would change how later frames decode.
 struct TemporalPattern {
   struct Step: Equatable {
     let layer: Int
@@ -25,18 +25,19 @@ struct TemporalPattern {
   }
 
   /// Cumulative shares of the bitrate in percent, between libwebrtc's two splits 40/60/100 and
-  /// 60/80/100 (`simulcast_rate_allocator.cc`). Everything builds on the base, so bits there pay
-  /// most: measured at 640x360 and 1 Mbit/s 38.9 dB with the first, 39.4 with this, 39.6 with the
-  /// last; but then the highest layer would save a slow receiver only a fifth.
+  /// 60/80/100 (`simulcast_rate_allocator.cc`). All layers build on the base, so bits there pay
+  /// most: measured at 640x360 and 1 Mbit/s, 38.9 dB with the first, 39.4 dB with this, 39.6 dB
+  /// with the last. With the last, however, dropping the highest layer would save a slow receiver
+  /// only a fifth.
   static let cumulativePercent = [50, 70, 100]
-  /// Layer n has one frame in so many.
+  /// Layer n and those below have one frame in this many.
   static let decimators = [4, 2, 1]
   static let layers = [0, 2, 1, 2]
 
   private var position = 0
   private var goldenIsFresh = false
 
-  /// What the next frame is.
+  /// Layer, references and updates of the next frame.
   var next: Step {
     switch position {
     case 0: Step(layer: 0, reads: .last, updates: .last, isReference: true)
@@ -48,20 +49,20 @@ struct TemporalPattern {
     }
   }
 
-  /// The frame came out of the encoder.
+  /// The encoder produced the frame.
   mutating func advance() {
     if position == 0 { goldenIsFresh = false }
     if position == 2 { goldenIsFresh = true }
     position = (position + 1) % Self.layers.count
   }
 
-  /// The encoder left the frame out to keep its bitrate. A base frame left out is tried again with
-  /// the next picture; an enhancement frame is simply absent.
+  /// The rate control dropped the frame. A dropped base frame is retried with the next captured
+  /// one; a dropped enhancement frame is skipped.
   mutating func skip() {
     if position != 0 { position = (position + 1) % Self.layers.count }
   }
 
-  /// A keyframe came out: it is a base frame, and every buffer holds it.
+  /// The encoder produced a keyframe, which is a base frame and fills all buffers.
   mutating func restart() {
     position = 1
     goldenIsFresh = false

@@ -1,9 +1,9 @@
 import MusterBase
 
-/// A moving test picture that bears its frame number and capture time in its pixels.
+/// A moving test pattern that carries its frame number and capture time in its pixels.
 ///
-/// The top quarter of the picture is a grid of 16 by 6 blocks, dark for 0 and bright for 1, read
-/// from left to right and top to bottom, most significant bit first:
+/// The top quarter is a grid of 16 by 6 blocks, dark for 0 and bright for 1, in reading order, most
+/// significant bit first:
 ///
 /// | bits | what |
 /// | --- | --- |
@@ -11,31 +11,32 @@ import MusterBase
 /// | 48 | capture time in units of 100 us of the capturing machine's boot clock |
 /// | 16 | CRC-16/CCITT (polynomial 0x1021, start 0xFFFF) of the 10 bytes before |
 ///
-/// Block (column, row) covers x from `column * width / 16` and y from `row * height / 24`.
-/// Positions are relative to the size, so that every simulcast layer can be read, and the levels
-/// lie so far apart that VP8 at 150 kbit/s does not blur them. Below, a ball and a bar move over a
+/// Block (column, row) starts at x = `column * width / 16` and y = `row * height / 24`. Positions
+/// are relative to the size, so every simulcast layer can be read, and the two levels are so far
+/// apart that VP8 at 150 kbit/s keeps them distinct. Below the grid, a ball and a bar move over a
 /// gradient; the square at the lower left is white during a flash.
 public enum TestPattern {
   static let columns = 16
   static let rows = 6
-  /// Rows of blocks that would fill the whole picture.
+  /// Rows of blocks in the height of the whole frame.
   static let rowsInFrame = 24
   private static let dark: UInt8 = 40
   private static let bright: UInt8 = 216
-  /// 100 us.
+  /// 100 us in nanoseconds, the unit of capture times.
   private static let timeUnit: Int64 = 100_000
   static let smallestSide = 48
 
-  /// How long the pattern flashes, and the tone swells, at each full second of boot time.
+  /// How long the pattern flashes, and the test tone is louder, at every full second of boot time.
+  /// Seen and heard together, they show lip sync.
   public static let flashDuration = Duration.milliseconds(100)
 
-  /// Whether a picture captured then shows the flash.
+  /// Whether a frame captured at this time shows the flash.
   public static func flashes(at instant: Instant) -> Bool {
     let phase = instant.nanoseconds % 1_000_000_000
     return phase >= 0 && phase < flashDuration.wholeNanoseconds
   }
 
-  /// Draws one frame; `hue` (any number) tints the background, to tell sources apart.
+  /// Draws one frame; `hue` (any number) selects the background's tint, to tell sources apart.
   public static func draw(
     number: UInt32, capturedAt: Instant, into frame: I420Frame, flash: Bool, hue: Int = 0
   ) {
@@ -46,7 +47,8 @@ public enum TestPattern {
     drawBlocks(frame, bits: message(number: number, capturedAt: capturedAt))
   }
 
-  /// What the blocks say; nil when the picture is not a pattern or too damaged.
+  /// The frame number and capture time in the blocks; nil if the checksum fails or the frame is too
+  /// small.
   public static func read(_ frame: I420Frame) -> (number: UInt32, capturedAt: Instant)? {
     guard frame.size.shortSide >= smallestSide else { return nil }
     var bytes = [UInt8](repeating: 0, count: columns * rows / 8)
@@ -58,7 +60,8 @@ public enum TestPattern {
     guard checksum(bytes[0..<10]) == check else { return nil }
     let gray = bytes[0..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     let units = bytes[4..<10].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    // 48 bits of 100 us exceed what an `Instant` holds; only a forged picture says so.
+    // 48 bits of 100 us exceed the range of `Instant`; only a forged pattern can contain such a
+    // time.
     guard units <= Int64.max / timeUnit else { return nil }
     return (ungrayed(gray), Instant(nanoseconds: units * timeUnit))
   }
@@ -96,7 +99,7 @@ public enum TestPattern {
     )
   }
 
-  /// The mean luma of the middle of a block, away from its neighbours.
+  /// The mean luma of the inner part of a block, away from the compression artefacts at its edges.
   private static func average(_ frame: I420Frame, column: Int, row: Int) -> Int {
     let (across, down) = edges(frame, column: column, row: row)
     let insetX = across.count / 4
@@ -133,7 +136,7 @@ extension TestPattern {
   }
 
   private static func drawBackground(_ frame: I420Frame, hue: Int) {
-    // Eight tints around the colour circle, none so strong that the ball would not stand out.
+    // Eight tints around the colour circle, all muted so that the ball stands out.
     let tints: [(UInt8, UInt8)] = [
       (150, 110), (128, 90), (100, 100), (95, 128), (105, 155), (128, 160), (155, 150), (165, 128),
     ]
@@ -146,7 +149,7 @@ extension TestPattern {
     frame.v.update(repeating: v, count: frame.strideUV * frame.chromaHeight)
   }
 
-  /// A bar along the bottom that crosses the picture in four seconds of 30 frames.
+  /// A bar at the bottom that crosses the frame in 120 frames: 4 s at 30 frames per second.
   private static func drawBar(_ frame: I420Frame, number: UInt32) {
     let width = frame.size.width
     let height = frame.size.height
@@ -156,7 +159,8 @@ extension TestPattern {
       v: 128)
   }
 
-  /// A ball that bounces between the sides in five seconds and up and down in three.
+  /// A ball that bounces horizontally in 150 frames and vertically in 90: 5 s and 3 s at 30 frames
+  /// per second.
   private static func drawBall(_ frame: I420Frame, number: UInt32) {
     let width = frame.size.width
     let height = frame.size.height

@@ -2,22 +2,24 @@ import CMusterShims
 import CVPX
 import MusterBase
 
-/// A VP8 decoder that never hands out a damaged picture.
+/// A VP8 decoder (RFC 6386) that never returns a damaged frame.
 ///
 /// Not thread-safe: use it from one thread at a time.
 public final class VP8Decoder {
   private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
   private var pool: FramePool?
 
-  /// A keyframe states its size in 28 bits; this bounds what a hostile one makes us allocate
-  /// (4096x2304: 14 MB a picture, and libvpx keeps four).
+  /// The largest frame that is decoded, in pixels. A keyframe can announce 16383x16383; this bounds
+  /// the memory that a hostile one can claim (4096x2304: 14 MB a frame, of which libvpx keeps
+  /// four).
   public static let maximumPixels = 4096 * 2304
 
+  /// Throws if libvpx cannot allocate its state.
   public init() throws(CodecError) {
     context = .allocate(capacity: 1)
     context.initialize(to: vpx_codec_ctx_t())
     guard muster_vp8_decoder_init(context) == 0 else {
-      // Every property is set, so `deinit` frees what was allocated.
+      // All properties are set, so `deinit` frees what was allocated.
       throw CodecError("libvpx cannot make a VP8 decoder")
     }
   }
@@ -27,11 +29,11 @@ public final class VP8Decoder {
     context.deallocate()
   }
 
-  /// Decodes one frame; nil when it is not meant to be shown.
+  /// Decodes one frame; nil for a frame that is not to be shown (RFC 6386 section 9.1, show_frame).
   ///
-  /// After an error the decoder wants a keyframe.
+  /// Throws for a malformed or oversized frame; after that, only a keyframe resumes decoding.
   public func decode(_ data: [UInt8]) throws(CodecError) -> I420Frame? {
-    // libvpx takes no data for "the frame was lost" and repeats the last picture.
+    // libvpx treats empty input as a lost frame and would repeat the previous one.
     guard !data.isEmpty, data.count <= Limits.frameBytes else {
       throw CodecError("a VP8 frame of \(data.count) bytes")
     }
@@ -52,7 +54,8 @@ public final class VP8Decoder {
     return copy(image.pointee)
   }
 
-  /// The size a keyframe announces (RFC 6386 section 9.1); nil for other frames and broken ones.
+  /// The size in a keyframe's header (RFC 6386 section 9.1); nil for other frames and malformed
+  /// ones.
   public static func keyframeSize(_ data: some RandomAccessCollection<UInt8>) -> VideoSize? {
     guard data.count >= 10 else { return nil }
     let header = Array(data.prefix(10))

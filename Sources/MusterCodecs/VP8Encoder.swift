@@ -2,24 +2,30 @@ import CMusterShims
 import CVPX
 import MusterBase
 
-/// One VP8 frame as it leaves the encoder.
+/// One encoded VP8 frame (RFC 6386).
 public struct EncodedVP8: Equatable, Sendable {
+  /// The frame's bytes.
   public let data: [UInt8]
+  /// Whether it decodes without any earlier frame.
   public let isKeyframe: Bool
-  /// 0, 1 or 2; a receiver without the higher ones still decodes the lower ones.
+  /// Temporal layer 0, 1 or 2; the lower layers decode without the higher ones.
   public let temporalLayer: Int
-  /// Whether a later frame may predict from this one.
+  /// Whether later frames may predict from this one.
   public let isReference: Bool
 }
 
-/// A real-time VP8 encoder of one simulcast layer: one size, one thread, three temporal layers.
+/// A real-time VP8 encoder for one simulcast layer: one size, one thread, three temporal layers.
 ///
-/// Settings are those of libwebrtc (`libvpx_vp8_encoder.cc`) unless a comment says why not. The
-/// same frames at the same instants give the same bytes: one thread and a negative `cpu-used`,
-/// which does not adapt to the time spent. Not thread-safe: use it from one thread at a time.
+/// Settings are libwebrtc's (`libvpx_vp8_encoder.cc`) unless a comment gives a reason. Encoding is
+/// deterministic (equal frames at equal times give equal bytes), because there is one thread and a
+/// negative `cpu-used` does not adapt to the time spent. Not thread-safe: use it from one thread at
+/// a time.
 public final class VP8Encoder {
+  /// The size of all frames.
   public let size: VideoSize
+  /// The nominal frame rate.
   public let framesPerSecond: Int
+  /// The current target bitrate.
   public private(set) var kilobitsPerSecond: Int
 
   private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
@@ -27,12 +33,14 @@ public final class VP8Encoder {
   private var configuration: vpx_codec_enc_cfg_t
   private var pattern = TemporalPattern()
   private var clock: FrameClock
-  /// True until the first frame, and while a keyframe was asked for and has not come out.
+  /// True until the first keyframe, and from a keyframe request until one is produced.
   private var owesKeyframe = true
 
+  /// Target bitrates in kbit/s that are accepted; others are clamped.
   public static let bitrates = 10...20_000
 
-  /// `framesPerSecond` is what the source means to deliver; the real rate is followed.
+  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual one.
+  /// Throws for sizes beyond VP8's 14 bits and if libvpx cannot start.
   public init(size: VideoSize, framesPerSecond: Int, kilobitsPerSecond: Int) throws(CodecError) {
     guard size.width > 0, size.height > 0, size.width < 1 << 14, size.height < 1 << 14 else {
       throw CodecError("VP8 cannot encode pictures of \(size)")
@@ -48,7 +56,7 @@ public final class VP8Encoder {
     image.initialize(to: vpx_image_t())
     guard withUnsafePointer(to: configuration, { muster_vp8_encoder_init(context, $0) }) == 0
     else {
-      // Every property is set, so `deinit` frees what was allocated.
+      // All properties are set, so `deinit` frees what was allocated.
       throw CodecError("libvpx cannot make a VP8 encoder for \(size)")
     }
     applyControls()
@@ -60,7 +68,8 @@ public final class VP8Encoder {
     image.deallocate()
   }
 
-  /// Encodes one picture; nil when the rate control left it out.
+  /// Encodes one frame; nil if the rate control drops it. A keyframe request stays pending until a
+  /// keyframe is produced.
   public func encode(
     _ frame: I420Frame, at capturedAt: Instant, forceKeyframe: Bool = false
   ) throws(CodecError) -> EncodedVP8? {
@@ -98,7 +107,7 @@ public final class VP8Encoder {
       isReference: packet.isKeyframe || step.isReference)
   }
 
-  /// Changes the target from the next frame on; needs no keyframe.
+  /// Changes the target bitrate from the next frame on, without a keyframe.
   public func setBitrate(_ kilobitsPerSecond: Int) {
     let wanted = Self.clamped(kilobitsPerSecond)
     guard wanted != self.kilobitsPerSecond else { return }
@@ -159,7 +168,7 @@ extension VP8Encoder {
     configuration.g_w = UInt32(size.width)
     configuration.g_h = UInt32(size.height)
     configuration.g_timebase = vpx_rational_t(num: 1, den: FrameClock.ticksPerSecond)
-    // More threads than one spin: measured, twice the CPU for the same frame.
+    // Measured: libvpx's worker threads busy-wait, which doubles the CPU time per frame.
     configuration.g_threads = 1
     configuration.g_profile = 0
     configuration.g_lag_in_frames = 0
@@ -197,7 +206,7 @@ extension VP8Encoder {
     }
   }
 
-  /// Writes one element of a C array, which Swift sees as a tuple.
+  /// Writes one element of a C array, which Swift imports as a tuple.
   private static func set<Tuple>(_ array: inout Tuple, _ index: Int, _ value: UInt32) {
     withUnsafeMutableBytes(of: &array) { bytes in
       let offset = index * MemoryLayout<UInt32>.stride
@@ -209,22 +218,23 @@ extension VP8Encoder {
     func set(_ control: vp8e_enc_control_id, _ value: Int) {
       _ = muster_vp8_encoder_set(context, Int32(control.rawValue), Int32(value))
     }
-    // Measured per 720p frame: -4 8.5 ms, -6 4.5 ms, -8 4.1 ms for less than 0.1 dB. Below CIF
-    // the whole encode costs 0.3 ms, so quality wins there.
+    // Measured per 720p frame: 8.5 ms with -4, 4.5 ms with -6, 4.1 ms with -8 at less than 0.1 dB
+    // loss. Below CIF a whole frame costs 0.3 ms, so quality is preferred there.
     set(VP8E_SET_CPUUSED, size.pixels < 352 * 288 ? -6 : -8)
     set(VP8E_SET_NOISE_SENSITIVITY, 0)
     set(VP8E_SET_STATIC_THRESHOLD, 1)
     set(VP8E_SET_TOKEN_PARTITIONS, 0)
-    // A keyframe may take half the optimal buffer, but at least three frames' worth.
+    // A keyframe may take half the optimal buffer, but at least three frames' worth (libwebrtc's
+    // rule).
     let percent = max(300, Self.optimalBufferMilliseconds * framesPerSecond / 20)
     set(VP8E_SET_MAX_INTRA_BITRATE_PCT, percent)
   }
 }
 
-/// Presentation times for the rate control, which turns their distances into bits per frame.
+/// Presentation times for the rate control, which converts their distances into bits per frame.
 ///
-/// Raw capture times would do, but libvpx takes every distance that differs by more than 10 % from
-/// the one before as a new frame rate, and cameras jitter by more. So distances are smoothed.
+/// libvpx takes every distance that differs by more than 10 % from the previous one for a new frame
+/// rate. Capture times of cameras jitter by more, so distances are smoothed.
 struct FrameClock {
   static let ticksPerSecond: Int32 = 90_000
 
@@ -241,7 +251,7 @@ struct FrameClock {
   mutating func advance(to now: Instant) -> (start: Int64, length: Int64) {
     if let previous {
       let elapsed = (now - previous).wholeNanoseconds
-      // A pause of seconds says nothing about the rate afterwards.
+      // A pause of seconds says nothing about the frame rate after it.
       let bounded = min(max(elapsed, 0), 1_000_000_000)
       let ticks = bounded * Int64(Self.ticksPerSecond) / 1_000_000_000
       interval += (min(max(ticks, nominal / 4), nominal * 8) - interval) / 8

@@ -178,7 +178,7 @@ private actor PageSource {
     return ViewSnapshot.Member(
       id: member.id.short, name: member.name, role: member.role.name, inCall: member.isInCall,
       audioMuted: member.flags.contains(.audioMuted),
-      videoMuted: member.flags.contains(.videoMuted) || member.layers.isEmpty,
+      videoMuted: member.flags.contains(.videoMuted) || !member.hasCamera,
       speaking: member.flags.contains(.speaking),
       tile: member.isInCall ? tiles.tile(of: member.id) : nil,
       width: received?.layer?.size.width, height: received?.layer?.size.height,

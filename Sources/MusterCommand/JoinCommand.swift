@@ -52,6 +52,12 @@ struct JoinCommand: AsyncParsableCommand {
   )
   var video: String?
 
+  @Option(help: "A second video stream: test[:WxH@FPS], or a .y4m or .ivf file.")
+  var share: String?
+
+  @Option(help: "Enter with the microphone, the camera or both switched off: audio, video or both.")
+  var muted: String?
+
   @Option(help: "mic[:PCM], tone, a .wav file, or none (default: a microphone if there is one).")
   var audio: String?
 
@@ -103,7 +109,7 @@ struct JoinCommand: AsyncParsableCommand {
   @Option(name: .customLong("max-video"), help: "The largest picture to ask of others, as WxH.")
   var maxVideo: String?
 
-  @Option(help: "A directory to record into: one .ivf and one .wav per participant.")
+  @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
   var record: String?
 
   @Option(defaultAsFlag: 0, help: "The port of the call page on 127.0.0.1 (default: a free one).")
@@ -192,12 +198,14 @@ struct JoinCommand: AsyncParsableCommand {
     result.dataDirectory = data
     result.videoBitrate = try checkedBitrate()
     result.maxVideo = try checkedSize()
-    for (option, value) in [("video", video), ("audio", audio), ("speaker", speaker)]
-    where value?.isEmpty == true {
+    (result.audioMuted, result.videoMuted) = try checkedMuting()
+    let sources = [("video", video), ("share", share), ("audio", audio), ("speaker", speaker)]
+    for (option, value) in sources where value?.isEmpty == true {
       throw MusterError(
         "--\(option) is empty", hint: "leave it away, or see muster join --help", kind: .usage)
     }
     (result.video, result.audio, result.speaker) = devices(&notices)
+    result.share = share == "none" ? nil : share
     return (result, notices)
   }
 
@@ -208,6 +216,18 @@ struct JoinCommand: AsyncParsableCommand {
       throw MusterError("the name is empty", hint: "give one with --name", kind: .usage)
     }
     return safe
+  }
+
+  private func checkedMuting() throws(MusterError) -> (audio: Bool, video: Bool) {
+    switch muted {
+    case nil: return (false, false)
+    case "audio": return (true, false)
+    case "video": return (false, true)
+    case "both": return (true, true)
+    case let other?:
+      throw MusterError(
+        "--muted \(other) is nothing to mute", hint: "write audio, video or both", kind: .usage)
+    }
   }
 
   private func checkedBitrate() throws(MusterError) -> Int? {

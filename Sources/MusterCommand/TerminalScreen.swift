@@ -155,7 +155,8 @@ struct TerminalScreen {
     let state = Style.padded(position, to: 12)
     let camera = flags.contains(.videoMuted) ? "camera off  " : ""
     let mark = Style.mark(member.isInCall)
-    return "  \(mark) \(name)\(rank)\(state)\(camera)\(voice)  \(Style.dim(quality))"
+    let shared = member.isInCall && flags.contains(.sharing) ? "shares a screen  " : ""
+    return "  \(mark) \(name)\(rank)\(state)\(camera)\(shared)\(voice)  \(Style.dim(quality))"
   }
 
   private func name(of member: NodeID, in channel: MusterNode.ChannelView) -> String {

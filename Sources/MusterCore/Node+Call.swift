@@ -44,8 +44,9 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        let engineLink = LinkID(channel: peer.key, peer: link.peer)
-        heard[link.peer] = (links.lastHeard(engineLink) ?? peer.upSince, peer.roundTrip)
+        // Of this channel's own session: another channel's says nothing of it.
+        let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
+        heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
       let outputs = channels[at: index].state.tick(
         at: now, lastHeard: { heard[$0]?.at }, roundTrip: { heard[$0]?.roundTrip })
@@ -55,9 +56,7 @@ extension Node {
       }
     }
     enterCallIfDue(channel, at: now, &out)
-    if let due = channels[channel]?.relaySearchAt, due > now { return }
-    let next = findRelays(in: channel, at: now, &out)
-    _ = channels.update(channel) { $0.relaySearchAt = next }
+    if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
   /// Carries out what a channel asks for, then follows what it changed.
@@ -74,7 +73,7 @@ extension Node {
         send([message], over: LinkID(channel: channel, peer: peer), at: now, &out)
       case .event(let event):
         if case .message = event {} else { changed = true }
-        if case .ownRoleChanged = event { forgetDenials(in: channel) }
+        if case .ownRoleChanged = event { associations.forgetRefusalsByPeers(in: channel) }
         out.append(.event(.channel(event), in: channel))
       case .commit(let entries, let commit):
         out.append(.commit(changes(entries, for: commit), then: commit))
@@ -87,6 +86,8 @@ extension Node {
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     guard changed else { return }
+    // A participant may have come, or announced a new run.
+    if channels[channel]?.state.isInCall ?? false { relaying.searchSoon(in: channel, at: now) }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
   }
@@ -181,7 +182,7 @@ extension Node {
     mute(.audioMuted, audio, in: channel, at: now)
   }
 
-  /// Switches the camera's pictures off or on, everywhere or in one channel.
+  /// Switches the camera off or on, everywhere or in one channel; other streams go on.
   public mutating func setMuted(
     video: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
@@ -192,6 +193,9 @@ extension Node {
     _ flag: MemberFlags, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
   ) -> [Output] {
     let entries = channel.map { [$0] } ?? channels.keys
+    if channel == nil {
+      if isMuted { configuration.muted.insert(flag) } else { configuration.muted.remove(flag) }
+    }
     for id in entries {
       _ = channels.update(id) { entry in
         if isMuted { entry.muted.insert(flag) } else { entry.muted.remove(flag) }
@@ -202,30 +206,27 @@ extension Node {
     return out
   }
 
-  /// What this node can send: its layers, smallest first, and whether it has sound.
+  /// What this node can send: its video streams, and whether it has audio. Streams that are not
+  /// among them are withdrawn, as are those without layers; names must be valid.
   public mutating func setSources(
-    layers: [VideoLayer], isPattern: Bool, hasAudio: Bool, at now: Instant
+    _ streams: [StreamOffer], hasAudio: Bool, at now: Instant
   ) -> [Output] {
-    change(at: now) {
-      $0.layers = Array(layers.prefix(Limits.spatialLayers))
-      $0.set(.pattern, to: isPattern)
-      $0.set(.audio, to: hasAudio)
-    }
+    change(at: now) { $0.setSources(streams, hasAudio: hasAudio) }
   }
 
   mutating func change(at now: Instant, _ body: (inout LocalMedia) -> Void) -> [Output] {
     var out: [Output] = []
-    body(&localMedia)
-    let (flags, layers) = (localMedia.flags, localMedia.layers)
+    body(&media.local)
+    let (flags, offers) = (media.local.flags, media.local.streams.offers)
     for channel in channels.keys {
       let outputs =
         channels.update(channel) { entry in
           entry.state.setFlags(entry.flags(from: flags), at: now)
-            + entry.state.setLayers(layers, at: now)
+            + entry.state.setStreams(entry.streams(from: offers), at: now)
         } ?? []
       perform(outputs, in: channel, at: now, &out)
     }
-    selectLayers(at: now, &out)
+    perform(media.selectLayers(at: now), at: now, &out)
     return out
   }
 }

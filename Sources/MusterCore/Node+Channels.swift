@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCrypto
 import MusterDiscovery
+import MusterMedia
 import MusterWire
 
 extension Node {
@@ -15,11 +16,10 @@ extension Node {
     guard channels[id] == nil, channels.count < Limits.channels else { return [] }
     var out: [Output] = []
     channels[id] = Channel(
-      name: setup.name, genesis: setup.genesis,
-      keys: Array(setup.keys.suffix(1 + Limits.formerKeys)), state: state(of: setup),
-      openedAt: now, requested: configuration.requested)
+      name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
+      muted: configuration.muted)
     perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
-    for key in channels[id]?.keys ?? [] { open(key, of: id, at: now, &out) }
+    perform(keyring.open(id, setup.keys), at: now, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
     return out
   }
@@ -40,15 +40,16 @@ extension Node {
   private mutating func enter(
     _ channel: ChannelID, ticket: Ticket?, at now: Instant
   ) -> [ChannelState.Output] {
-    let (flags, layers, offset) = (localMedia.flags, localMedia.layers, wallOffset)
+    let (flags, offers) = (media.local.flags, media.local.streams.offers)
+    let offset = wallOffset
     return channels.update(channel) { entry in
       entry.state.setWallClock(offsetMilliseconds: offset, at: now)
       var outputs: [ChannelState.Output] = []
       if let ticket {
         outputs += entry.state.redeem(grant: ticket.grant, secret: ticket.secret, at: now)
       }
-      outputs += entry.state.setFlags(flags, at: now)
-      outputs += entry.state.setLayers(layers, at: now)
+      outputs += entry.state.setFlags(entry.flags(from: flags), at: now)
+      outputs += entry.state.setStreams(entry.streams(from: offers), at: now)
       return outputs + entry.state.enter(at: now)
     } ?? []
   }
@@ -59,16 +60,16 @@ extension Node {
     endMedia(in: channel, at: now, &out)
     let outputs = channels.update(channel) { $0.state.leave(at: now) } ?? []
     perform(outputs, in: channel, at: now, &out)
-    selectLayers(at: now, &out)
     return out
   }
 
   /// Forgets a channel after `leave`, closing its links.
   public mutating func finishLeaving(_ channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
-    for key in channels[channel]?.keys ?? [] { close(key, at: now, &out) }
+    perform(keyring.close(channel), at: now, &out)
     channels[channel] = nil
-    forgetUnreachable(in: channel)
+    media.close(channel)
+    perform(relaying.close(channel), at: now, &out)
     return out
   }
 
@@ -86,6 +87,10 @@ extension Node {
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
   /// Everyone who can be reached, without this node, in the order of their ids.
   public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
+  /// One of them; nil for a node that cannot be reached or is no member.
+  public func member(_ id: NodeID, of channel: ChannelID) -> Member? {
+    channels[channel]?.state.member(id)
+  }
   /// This node as the others see it.
   public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
   /// The call that is on, whether this node is in it or not.
@@ -105,7 +110,7 @@ extension Node {
   }
 
   /// The number of the key in force; 0 is the one that the channel began with.
-  public func epoch(of channel: ChannelID) -> UInt32 { channels[channel]?.key.number ?? 0 }
+  public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
   /// The document in short: equal digests are equal channels.
   public func digest(of channel: ChannelID) -> DocumentDigest? { channels[channel]?.state.digest }
 
@@ -166,7 +171,7 @@ extension Node {
     var out: [Output] = []
     let outputs =
       channels.update(channel) { entry -> [ChannelState.Output] in
-        let outputs = entry.state.changeKey(to: key.channelID, removing: [member], at: now)
+        let outputs = entry.state.changeKey(to: key.keyID, removing: [member], at: now)
         for case .commit(_, let commit) in outputs { entry.pendingKey = (commit, next) }
         return outputs
       } ?? []
@@ -203,10 +208,12 @@ extension Node {
     role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
     at now: Instant
   ) throws(CommandRefusal) -> (invite: Invite, outputs: [Output]) {
-    guard let entry = channels[channel] else { throw .unknownChannel }
-    let secret = entry.key.key.withSecret { Array($0) }
+    guard let entry = channels[channel], let key = keyring.current(of: channel) else {
+      throw .unknownChannel
+    }
+    let secret = key.key.withSecret { Array($0) }
     var invite = Invite(
-      name: entry.name, genesis: entry.genesis?.bytes, epoch: entry.key.number, key: secret,
+      name: entry.name, genesis: entry.genesis?.bytes, epoch: key.number, key: secret,
       oneTimeSeed: nil, grant: nil, peers: peers, rendezvous: rendezvous)
     guard entry.genesis != nil else { return (invite, []) }
     try check(.grant, in: channel)
@@ -261,20 +268,13 @@ extension Node {
 
 extension Node {
   /// What contradicts itself in the channels, and between channels, links and calls; empty when all
-  /// is well. For tests.
-  package func checkChannelInvariants() -> [String] {
+  /// is well.
+  func checkChannelInvariants() -> [String] {
     channels.keys.flatMap { id in channels[id].map { checkInvariants(of: $0, id) } ?? [] }
   }
 
   private func checkInvariants(of entry: Channel, _ id: ChannelID) -> [String] {
     var faults = entry.state.checkInvariants()
-    let numbers = entry.keys.map(\.number)
-    if numbers.isEmpty || numbers.count > 1 + Limits.formerKeys {
-      faults.append("\(numbers.count) keys of a channel")
-    }
-    if !zip(numbers, numbers.dropFirst()).allSatisfy({ $0 < $1 }) {
-      faults.append("keys of a channel are out of order")
-    }
     let linked = peers.keys.filter { $0.channel == id }.map(\.peer)
     if linked != entry.state.neighbourIDs { faults.append("neighbours without links") }
     let isIn = entry.callState == .connected || entry.callState == .reconnecting

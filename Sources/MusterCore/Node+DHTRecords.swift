@@ -12,9 +12,9 @@ extension Node {
     discovery.takeDHTRecords(day: day, at: now)
   }
 
-  /// A posting of this channel, as the posting names it, was not taken.
-  public mutating func dhtRecordFailed(_ channel: ChannelID, at now: Instant) {
-    discovery.dhtRecordFailed(channel, at: now)
+  /// A record under this key, was not taken.
+  public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
+    discovery.dhtRecordFailed(key, at: now)
   }
 
   /// Where this node is seen from the place where it leaves its announces.
@@ -24,10 +24,10 @@ extension Node {
 
   /// Something that was found at one of the `dhtKeys`.
   public mutating func found(
-    _ announcement: [UInt8], in channel: ChannelID, at now: Instant
+    _ announcement: [UInt8], in key: KeyID, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
-    perform(discovery.found(announcement, in: channel, at: now), at: now, &out)
+    perform(discovery.found(announcement, in: key, at: now), at: now, &out)
     return out
   }
 }

@@ -1,76 +1,47 @@
 import MusterBase
 import MusterChannel
 import MusterCrypto
-import MusterDiscovery
+import MusterLink
 import MusterMedia
 import MusterWire
 
+/// Media: `MediaSessions` has its state, the node routes to and from it.
 extension Node {
-  // MARK: From the encoders
+  /// Carries out what media asks for.
+  mutating func perform(
+    _ outputs: [MediaSessions.Output], at now: Instant, _ out: inout [Output]
+  ) {
+    for output in outputs {
+      switch output {
+      case .send(let header, let body, let link): send(header, body[...], over: link, at: now, &out)
+      case .control(let messages, let link): send(messages, over: link, at: now, &out)
+      case .host(let output): out.append(output)
+      }
+    }
+  }
 
-  /// One encoded picture of one layer: packetised once, then sent to whoever gets that layer.
-  public mutating func sendVideo(_ frame: EncodedFrame, at now: Instant) -> [Output] {
-    guard localMedia.sendsVideo, let packets = localMedia.packetize(frame) else { return [] }
+  private mutating func performed(
+    _ outputs: [MediaSessions.Output], at now: Instant
+  ) -> [Output] {
     var out: [Output] = []
-    if frame.isKeyframe {
-      localMedia.keyframeSent(layer: frame.layer, at: now)
-      switchLayers(to: frame.layer, &out)
-      selectLayers(at: now, &out)
-    }
-    for index in 0..<peers.count {
-      guard peers[at: index].outgoing?.layer == frame.layer else { continue }
-      sendVideo(packets, toPeerAt: index, at: now, &out)
-    }
+    perform(outputs, at: now, &out)
     return out
   }
 
-  /// A keyframe of `layer` is at hand: who waits for that layer gets it from here on.
-  private mutating func switchLayers(to layer: Int, _ out: inout [Output]) {
-    for index in 0..<peers.count where peers[at: index].outgoing?.target == layer {
-      let link = peers.keys[index]
-      guard let from = peers[at: index].outgoing?.layer else {
-        peers[at: index].outgoing?.layer = layer
-        emitLayer(link, from: nil, to: layer, &out)
-        continue
-      }
-      guard from != layer else { continue }
-      peers[at: index].outgoing?.layer = layer
-      emitLayer(link, from: from, to: layer, &out)
-    }
+  // MARK: From the encoders
+
+  /// One encoded frame of one layer of a stream, for all who get that layer.
+  public mutating func sendVideo(
+    _ frame: EncodedFrame, of stream: StreamID = .camera, at now: Instant
+  ) -> [Output] {
+    performed(media.sendVideo(frame, of: stream, at: now), at: now)
   }
 
-  private mutating func sendVideo(
-    _ frame: PacketizedFrame, toPeerAt index: Int, at now: Instant, _ out: inout [Output]
-  ) {
-    let link = peers.keys[index]
-    for (position, payload) in frame.payloads.enumerated() {
-      let isLast = position == frame.payloads.count - 1
-      guard
-        let header = peers[at: index].outgoing?.video[frame.layer].send(
-          payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil, at: now)
-      else { return }
-      send(header.encoded, payload[...], over: link, at: now, &out)
-      peers[at: index].outgoing?.statistics.bytes &+= UInt64(payload.count)
-    }
-    peers[at: index].outgoing?.statistics.frames &+= 1
-  }
-
-  /// One Opus packet of this node's own microphone, sent to everyone in the call.
+  /// One Opus packet of this node's own microphone, for everyone in the call.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
-    if localMedia.heard(level: audio.level, at: now) { out += change(at: now) { _ in } }
-    guard localMedia.sendsAudio else { return out }
-    let timestamp = localMedia.audioTimestamps.next(capturedAt: audio.capturedAt)
-    for index in 0..<peers.count {
-      let link = peers.keys[index]
-      guard peers[at: index].outgoing?.allowsAudio ?? false,
-        let header = peers[at: index].outgoing?.audio.send(
-          audio.data, marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
-      else { continue }
-      send(header.encoded, audio.data[...], over: link, at: now, &out)
-      peers[at: index].outgoing?.statistics.audioPackets &+= 1
-      peers[at: index].outgoing?.statistics.bytes &+= UInt64(audio.data.count)
-    }
+    if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
+    perform(media.sendAudio(audio, at: now), at: now, &out)
     return out
   }
 
@@ -80,139 +51,92 @@ extension Node {
   mutating func updateMedia(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel] else { return }
     let call = entry.state.isInCall ? entry.state.call : nil
+    let sending = rights(ofItselfIn: entry)
     for link in peers.keys where link.channel == channel {
-      let shares = call?.participants.contains(link.peer) ?? false
-      if shares {
-        beginMedia(with: link, at: now, &out)
-      } else {
-        endMedia(with: link, at: now, &out)
+      guard call?.participants.contains(link.peer) ?? false else {
+        perform(media.end(link, at: now), at: now, &out)
+        continue
       }
+      if !media.isActive(link) {
+        if let roundTrip = roundTrip(of: link) { media.setRoundTrip(roundTrip, of: link) }
+        perform(media.begin(link, at: now), at: now, &out)
+        pingSoon(link, at: now)
+      }
+      let outputs = media.update(
+        link, sending: sending, receiving: rights(of: link.peer, in: entry),
+        offers: entry.state.member(link.peer)?.streams ?? [], at: now)
+      perform(outputs, at: now, &out)
     }
-    updateRights(in: channel)
     updateCallState(in: channel, at: now, &out)
-    selectLayers(at: now, &out)
+    perform(media.selectLayers(at: now), at: now, &out)
   }
 
-  /// What roles and this channel's own muting let through, both ways.
-  private mutating func updateRights(in channel: ChannelID) {
-    guard let entry = channels[channel] else { return }
-    let sendsAudio = entry.state.mayItself(.sendAudio) && !entry.muted.contains(.audioMuted)
-    let sendsVideo = entry.state.mayItself(.sendVideo) && !entry.muted.contains(.videoMuted)
-    for index in 0..<peers.count where peers.keys[index].channel == channel {
-      let peer = peers.keys[index].peer
-      peers[at: index].outgoing?.allowsAudio = sendsAudio
-      peers[at: index].outgoing?.allowsVideo = sendsVideo
-      peers[at: index].incoming?.allowsAudio = entry.state.may(.sendAudio, peer)
-      peers[at: index].incoming?.allowsVideo = entry.state.may(.sendVideo, peer)
-    }
+  /// What this node's role and its muting in a channel let it send.
+  private func rights(ofItselfIn entry: Channel) -> MediaRights {
+    var rights = MediaRights()
+    rights = self.rights { entry.state.mayItself($0) }
+    if entry.muted.contains(.audioMuted) { rights.audio = false }
+    if entry.muted.contains(.videoMuted), rights[.camera] == nil { rights[.camera] = .muted }
+    return rights
   }
 
-  private mutating func beginMedia(
-    with link: LinkID, at now: Instant, _ out: inout [Output]
-  ) {
-    guard let index = peers.index(of: link), peers[at: index].incoming == nil else { return }
-    let requested = channels[link.channel]?.requested ?? configuration.requested
-    var incoming = IncomingMedia(requested: requested, at: now)
-    if let roundTrip = peers[at: index].roundTrip { incoming.video.setRoundTrip(roundTrip) }
-    peers[at: index].incoming = incoming
-    peers[at: index].outgoing = OutgoingMedia(prng: &prng, at: now)
-    peers[at: index].nextPing = now
-    send([.requested(incoming.requested)], over: link, at: now, &out)
+  /// What a member's role lets it send.
+  private func rights(of member: NodeID, in entry: Channel) -> MediaRights {
+    rights { entry.state.may($0, member) }
+  }
+
+  private func rights(_ may: (Capability) -> Bool) -> MediaRights {
+    var rights = MediaRights()
+    rights.audio = may(.sendAudio)
+    let video: LayerReason? = may(.sendVideo) ? nil : .role
+    let screen: LayerReason? = may(.share) ? nil : .role
+    for stream in StreamID.all { rights[stream] = stream == .screen ? screen : video }
+    return rights
   }
 
   mutating func endMedia(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
-    for link in peers.keys where link.channel == channel { endMedia(with: link, at: now, &out) }
-    selectLayers(at: now, &out)
+    for link in peers.keys where link.channel == channel {
+      perform(media.end(link, at: now), at: now, &out)
+    }
   }
 
-  mutating func endMedia(with link: LinkID, at now: Instant, _ out: inout [Output]) {
-    guard let index = peers.index(of: link), let incoming = peers[at: index].incoming else {
-      return
-    }
-    if let layer = peers[at: index].outgoing?.layer {
-      emitLayer(link, from: layer, to: nil, why: .ended, &out)
-    }
-    if incoming.layer != nil {
-      out.append(
-        .event(
-          .layer(link.peer, .received, from: incoming.layer, to: nil, why: .ended),
-          in: link.channel))
-    }
-    peers[at: index].incoming = nil
-    peers[at: index].outgoing = nil
-    out.append(.mediaEnded(link))
-  }
-
-  /// Asks others for a picture no larger than `requested`; for one member, or for all when `member` is
-  /// nil.
+  /// Requests frames no larger than `resolution`: of one stream, or of all when it is nil; of one
+  /// member, or of all, and of those who come later, when `member` is nil.
   public mutating func watch(
-    _ requested: RequestedResolution, of member: NodeID?, in channel: ChannelID, at now: Instant
+    _ resolution: RequestedResolution, stream: StreamID? = nil, of member: NodeID?,
+    in channel: ChannelID, at now: Instant
   ) -> [Output] {
-    var out: [Output] = []
-    if member == nil { _ = channels.update(channel) { $0.requested = requested } }
-    for link in peers.keys where link.channel == channel && (member ?? link.peer) == link.peer {
-      guard let index = peers.index(of: link), peers[at: index].incoming != nil else { continue }
-      peers[at: index].incoming?.requested = requested
-      send([.requested(requested)], over: link, at: now, &out)
-    }
-    return out
+    guard channels[channel] != nil else { return [] }
+    return performed(
+      media.watch(resolution, stream: stream, of: member, in: channel, at: now), at: now)
   }
 
-  /// Chooses every receiver's layer anew and tells the host which layers are wanted.
-  mutating func selectLayers(at now: Instant, _ out: inout [Output]) {
-    for index in 0..<peers.count where peers[at: index].outgoing != nil {
-      chooseLayer(forPeerAt: index, at: now, &out)
-    }
-    var wanted: [Int] = []
-    for layer in 0..<Limits.spatialLayers {
-      let isWanted = (0..<peers.count).contains { index in
-        let outgoing = peers[at: index].outgoing
-        return outgoing?.layer == layer || outgoing?.target == layer
-      }
-      if isWanted { wanted.append(layer) }
-    }
-    guard wanted != localMedia.encoded else { return }
-    localMedia.encoded = wanted
-    out.append(.encode(layers: wanted))
+  // MARK: What the sinks report
+
+  /// A sink could not decode a member's frame, or opened anew: asks for a keyframe of a stream.
+  public mutating func requestKeyframe(
+    of stream: StreamID = .camera, from link: LinkID, at now: Instant
+  ) -> [Output] {
+    performed(media.requestKeyframe(of: stream, from: link, at: now), at: now)
   }
 
-  private mutating func chooseLayer(
-    forPeerAt index: Int, at now: Instant, _ out: inout [Output]
+  /// The audio stamped `timestamp` leaves the loudspeaker at `playedAt`: what frames wait for.
+  public mutating func noteAudioPlayout(
+    of link: LinkID, timestamp: UInt32, playedAt: Instant
   ) {
-    let requested = peers[at: index].requested
-    let sendsVideo = localMedia.sendsVideo && peers[at: index].outgoing?.allowsVideo ?? false
-    let choice = sendsVideo ? LayerChoice.layer(for: requested, among: localMedia.layers) : nil
-    guard choice != peers[at: index].outgoing?.target else { return }
-    peers[at: index].outgoing?.target = choice
-    if let choice {
-      requestKeyframe(layer: choice, at: now, &out)
-    } else if let layer = peers[at: index].outgoing?.layer {
-      peers[at: index].outgoing?.layer = nil
-      let why: LayerReason = sendsVideo ? .requested : .muted
-      emitLayer(peers.keys[index], from: layer, to: nil, why: why, &out)
-    }
+    media.noteAudioPlayout(of: link, timestamp: timestamp, playedAt: playedAt)
   }
 
-  mutating func requestKeyframe(layer: Int, at now: Instant, _ out: inout [Output]) {
-    if localMedia.requestKeyframe(layer: layer, at: now) {
-      out.append(.encodeKeyframe(layer: layer))
+  /// How every peer is reached and how media fares, in the order of links.
+  public func statistics() -> [PeerStatistics] {
+    peers.keys.map { link in
+      let statistics = media.statistics(of: link)
+      return PeerStatistics(
+        link: link,
+        address: path(of: link)?.route.address, via: relay(of: link),
+        roundTrip: roundTrip(of: link),
+        lossPercent: statistics?.lossPercent ?? 0, sent: statistics?.camera.sent,
+        received: statistics?.camera.received, streams: statistics?.others ?? [])
     }
-  }
-
-  private mutating func emitLayer(
-    _ link: LinkID, from: Int?, to: Int?, why: LayerReason? = nil, _ out: inout [Output]
-  ) {
-    func layer(_ index: Int?) -> VideoLayer? {
-      guard let index, localMedia.layers.indices.contains(index) else { return nil }
-      return localMedia.layers[index]
-    }
-    let reason = why ?? (from == nil ? .started : .requested)
-    _ = peers.update(link) { peer in
-      peer.outgoing?.statistics.layer = layer(to)
-      peer.outgoing?.statistics.why = reason
-    }
-    out.append(
-      .event(
-        .layer(link.peer, .sent, from: layer(from), to: layer(to), why: reason), in: link.channel))
   }
 }

@@ -8,14 +8,25 @@ import MusterWire
 
 /// One node as a value: discovery, links, channels and media put together.
 ///
-/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the
-/// time, and carry out the `Output` that every method returns. Its parts are in `Node+…`.
+/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the time,
+/// and carry out the `Output` that every method returns. The node only routes between its parts,
+/// which own their state and return outputs: `Discovery`, `LinkEngine` with its paths, `Keyring`,
+/// `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. Its methods are of
+/// four families:
+///
+/// - getters, such as `members(of:)`, `statistics()` and `wake`;
+/// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's addresses,
+///   rendezvous, clock and sources;
+/// - commands of people, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
+/// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for what belongs to none.
 public struct Node: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
-    /// The largest picture asked of others.
+    /// The largest resolution requested of others, for each of their streams.
     public var requested = RequestedResolution.best
+    /// What is switched off in every channel that the node joins: `audioMuted`, `videoMuted`.
+    public var muted: MemberFlags = []
     /// Between the pings that measure the way to a participant of the same call, and to others.
     public var pingInterval = Duration.seconds(1)
     public var idlePingInterval = Duration.seconds(15)
@@ -38,14 +49,15 @@ public struct Node: Sendable {
     /// To the multicast groups and broadcast addresses of every interface.
     case broadcast([UInt8])
     case event(NodeEvent, in: ChannelID)
-    /// Exactly these layers are wanted from the encoder, smallest first; none: stop.
-    case encode(layers: [Int])
-    case encodeKeyframe(layer: Int)
-    /// Show this picture, but not before `delay` has passed.
-    case show(ReceivedFrame, from: LinkID, delay: Duration)
+    /// Encode exactly these layers of a stream, smallest first; none: stop.
+    case encode(StreamID, layers: [Int])
+    /// Make the next frame of a layer a keyframe.
+    case encodeKeyframe(StreamID, layer: Int)
+    /// Show this frame, but not before `delay` has passed.
+    case show(ReceivedFrame, from: LinkID, stream: StreamID, delay: Duration)
     case play(ReceivedAudio, from: LinkID)
-    /// Nothing more will come from this member in this call.
-    case mediaEnded(LinkID)
+    /// The member has withdrawn a stream; nil: it has left the call, or this node has.
+    case mediaEnded(LinkID, stream: StreamID?)
     /// Write this for later processes; others may hear of it before it is written.
     case write(Change, in: ChannelID)
     /// Write all of this or none of it, then call `finish`, which has the datagrams that follow:
@@ -70,29 +82,21 @@ public struct Node: Sendable {
   public let bootID: UInt64
   public internal(set) var configuration: Configuration
 
-  var discovery: Discovery
+  var discovery: Discovery {
+    didSet { isDiscoveryStale = true }
+  }
+  /// What discovery said last about when it has work, unless it changed since.
+  private var discoveryDeadline: Instant?
+  private var isDiscoveryStale = true
   var links: LinkEngine
-  var channels = PeerTable<ChannelID, Channel>()
-  /// Which channel and epoch each open key is of.
-  var keyOwners = PeerTable<ChannelID, KeyOwner>()
-  /// By channel (not by key, as the link engine's links are) and peer.
-  var peers = PeerTable<LinkID, Peer>()
-  /// Links under former keys, by the engine's own ids.
-  var visitors = PeerTable<LinkID, Visitor>()
-  /// Links under former keys that have one under the key in force beside them; ended when due.
-  var retired = PeerTable<LinkID, Instant>()
-  /// Links whose peers were given up and may be heard again, by the engine's own ids.
-  var lapsed = PeerTable<LinkID, Lapse>()
-  var relayedPaths = RelayedPaths()
-  /// Members of calls to whom nothing gets through.
-  var unreachable = PeerTable<LinkID, UnreachablePeer>()
-  var relayBudget = RelayBudget()
+  var channels = DeadlineTable<ChannelID, Channel>()
+  var keyring = Keyring()
+  var associations = Associations()
+  var relaying = Relaying()
   /// While this node keeps announces for others.
   var server: RendezvousServer?
-  /// Who was refused, and until when it is not connected to.
-  var denied = PeerTable<LinkID, Denial>()
   var entropy: Entropy
-  var localMedia: LocalMedia
+  var media: MediaSessions
   var prng: PRNG
   /// Milliseconds from boot time to wall time.
   var wallOffset: Int64 = 0
@@ -111,25 +115,45 @@ public struct Node: Sendable {
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
-    localMedia = LocalMedia(prng: &prng)
-    localMedia.set(.declinesRelaying, to: !configuration.relays)
+    media = MediaSessions(configuration, prng: &prng)
+    media.local.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()
   }
 
   public var id: NodeID { identity.id }
 
-  /// The next time `tick` has work, and so the host must call it.
-  public var deadline: Instant? {
-    var next = soonest(discovery.deadline, soonest(links.deadline, server?.deadline))
-    next = soonest(next, localMedia.deadline)
-    for index in 0..<channels.count {
-      next = soonest(next, channels[at: index].deadline)
-    }
-    for (_, visitor) in visitors { next = soonest(next, visitor.nextAt) }
-    for (_, due) in retired { next = soonest(next, due) }
-    for index in 0..<peers.count { next = soonest(next, peers[at: index].deadline) }
-    return next
+  /// The associations in use, with their media.
+  var peers: DeadlineTable<LinkID, Peer> {
+    _read { yield associations.peers }
+    _modify { yield &associations.peers }
+  }
+
+  /// When the host must call `tick`, and what for. Each part knows its own time, so that asking is
+  /// cheap after every datagram.
+  public var wake: Wake? {
+    var next = Wake(isDiscoveryStale ? discovery.deadline : discoveryDeadline, .discovery)
+    next = soonest(next, Wake(links.deadline, .link))
+    next = soonest(next, Wake(links.paths.deadline, .path))
+    next = soonest(next, Wake(associations.deadline, .association))
+    next = soonest(next, Wake(relaying.deadline, .relaying))
+    next = soonest(next, Wake(server?.deadline, .rendezvous))
+    next = soonest(next, Wake(media.deadline, .media))
+    next = soonest(next, Wake(channels.deadline, .channel))
+    return soonest(next, Wake(associations.peers.deadline, .peer))
+  }
+
+  /// When the host must call `tick`.
+  public var deadline: Instant? { wake?.at }
+
+  /// Has the parts that changed say when they next have work.
+  private mutating func refreshDeadlines() {
+    channels.refresh()
+    associations.peers.refresh()
+    media.refreshDeadlines()
+    guard isDiscoveryStale else { return }
+    discoveryDeadline = discovery.deadline
+    isDiscoveryStale = false
   }
 
   /// Does what is due; harmless before `deadline`.
@@ -139,16 +163,12 @@ public struct Node: Sendable {
     perform(discovery.tick(at: now), at: now, &out)
     perform(links.tick(at: now), at: now, &out)
     server?.tick(at: now)
-    for layer in localMedia.dueKeyframes(at: now) { out.append(.encodeKeyframe(layer: layer)) }
+    perform(media.tick(at: now), at: now, &out)
     for channel in channels.keys { tick(channel: channel, at: now, &out) }
+    pingDuePaths(at: now, &out)
     for link in peers.keys { tick(peer: link, at: now, &out) }
-    for visitor in visitors.keys where visitors[visitor].map({ $0.nextAt <= now }) ?? false {
-      serve(visitor, at: now, &out)
-    }
-    for link in retired.keys where retired[link].map({ $0 <= now }) ?? false {
-      retired[link] = nil
-      perform(links.close(link, reason: .local, at: now), at: now, &out)
-    }
+    perform(associations.tick(at: now), at: now, &out)
+    refreshDeadlines()
     return out
   }
 
@@ -165,8 +185,6 @@ public struct Node: Sendable {
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
-    // Nobody is at such an address: it is made up.
-    guard source.relayed == nil else { return out }
     switch DatagramKind(of: datagram) {
     case .announcement, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
@@ -175,10 +193,10 @@ public struct Node: Sendable {
     case .rendezvousHello, .rendezvousRegistration:
       out += serve(datagram, from: source, at: now)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
-      perform(links.receive(datagram, from: source, at: now), at: now, &out)
-      if lapsed.count > 0 { revive(at: now, &out) }
+      receiveLinkDatagram(datagram, over: .direct(source), at: now, &out)
     case nil: break
     }
+    refreshDeadlines()
     return out
   }
 
@@ -196,9 +214,7 @@ public struct Node: Sendable {
   /// now, and so does everyone who may look for this node.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
-    for link in peers.keys {
-      send([.ping(UInt64(bitPattern: now.nanoseconds))], over: link, at: now, &out)
-    }
+    for link in peers.keys { sendPing(over: link, at: now, &out) }
     perform(discovery.seek(at: now), at: now, &out)
     return out
   }

@@ -14,9 +14,10 @@ public enum NodeEvent: Equatable, Sendable {
   case callRefused(CommandRefusal)
   /// This node's own way into and out of the call.
   case callState(CallState)
-  /// The first picture of a member; `after` counts from when its link came up.
-  case firstFrame(NodeID, after: Duration, size: VideoSize)
-  case layer(NodeID, LayerDirection, from: VideoLayer?, to: VideoLayer?, why: LayerReason)
+  /// The first frame of a member's stream; `after` counts from when its link came up.
+  case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
+  /// The layer of a stream that goes to a member or comes from it has changed.
+  case layer(NodeID, StreamID, LayerDirection, LayerChange)
 }
 
 /// How far this node is into the call.
@@ -28,16 +29,6 @@ public enum CallState: String, Sendable {
 public enum LayerDirection: String, Sendable {
   case sent = "out"
   case received = "in"
-}
-
-/// Why a layer was chosen.
-public enum LayerReason: String, Sendable {
-  /// The first one of this call.
-  case started = "call started"
-  /// The receiver asked for another size, or for none.
-  case requested = "receiver's wish"
-  case muted = "video muted"
-  case ended = "left the call"
 }
 
 /// One Opus packet of a member, for the playout.
@@ -71,14 +62,32 @@ public struct PeerStatistics: Equatable, Sendable {
   public var roundTrip: Duration?
   /// Of what this node sends, as the member reports it.
   public var lossPercent: Double
+  /// Of the camera and the audio; nil while there is no media with the member.
   public var sent: MediaStatistics?
   public var received: MediaStatistics?
+  /// Of further video streams, in rising order.
+  public var streams: [StreamStatistics] = []
 }
 
-/// Totals of one direction of one member's media since it began.
+/// Both directions of one video stream between this node and a member.
+public struct StreamStatistics: Equatable, Sendable {
+  public var stream: StreamID
+  /// Nil for a direction in which the stream has not been offered.
+  public var sent: MediaStatistics?
+  public var received: MediaStatistics?
+
+  public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
+    self.stream = stream
+    self.sent = sent
+    self.received = received
+  }
+}
+
+/// Totals of one direction of one stream since media with the member began; the camera's include
+/// the audio.
 public struct MediaStatistics: Equatable, Sendable {
   public var layer: VideoLayer?
-  /// RTP payload bytes, sound and picture.
+  /// RTP payload bytes.
   public var bytes: UInt64 = 0
   public var frames: UInt64 = 0
   public var framesLost: UInt64 = 0

@@ -1,17 +1,20 @@
 import CSodium
 
-/// Encryption that also authenticates: ChaCha20-Poly1305 (RFC 8439) and its form with long nonces.
+/// Authenticated encryption: ChaCha20-Poly1305 (RFC 8439) and its variant with extended nonces.
 public enum AEAD {
+  /// Bytes of the Poly1305 tag.
   public static let tagBytes = 16
+  /// Bytes of a key.
   public static let keyBytes = 32
 
-  /// Which of the two.
+  /// Which of the two constructions.
   public enum Algorithm: Sendable {
-    /// Nonce of 12 bytes: a counter.
+    /// RFC 8439: 12-byte nonce, which must be a counter because random ones would collide.
     case chaChaPoly
-    /// Nonce of 24 bytes: may be random.
+    /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): 24-byte nonce, long enough to be random.
     case xChaChaPoly
 
+    /// Bytes of a nonce.
     public var nonceBytes: Int {
       switch self {
       case .chaChaPoly: 12
@@ -20,7 +23,7 @@ public enum AEAD {
     }
   }
 
-  /// Ciphertext and tag; nil when the nonce has the wrong length.
+  /// Ciphertext and tag; nil if the nonce or the key has the wrong length.
   public static func seal(
     _ plaintext: [UInt8], nonce: [UInt8], associatedData: [UInt8], key: SecretBytes,
     with algorithm: Algorithm
@@ -42,7 +45,7 @@ public enum AEAD {
     }
   }
 
-  /// The plaintext; nil for anything that was not sealed so.
+  /// The plaintext; nil if the tag does not match or a length is wrong.
   public static func open(
     _ sealed: ArraySlice<UInt8>, nonce: [UInt8], associatedData: [UInt8], key: SecretBytes,
     with algorithm: Algorithm
@@ -51,7 +54,7 @@ public enum AEAD {
     else { return nil }
     let length = sealed.count - tagBytes
     var isAuthentic = false
-    // One byte more, so that there is an address to write nothing to.
+    // One byte more than needed, so that libsodium gets a valid address for an empty plaintext.
     let plaintext = [UInt8](unsafeUninitializedCapacity: length + 1) { output, used in
       let function =
         algorithm == .chaChaPoly
@@ -70,9 +73,10 @@ public enum AEAD {
 }
 
 extension AEAD {
-  /// Encrypts in place what stands before the last 16 bytes of `buffer`, and writes the tag there.
+  /// Encrypts all but the last 16 bytes of `buffer` in place and writes the tag into those.
   ///
-  /// ChaCha20-Poly1305 under Noise's nonce: four zero bytes and the counter in little-endian order.
+  /// ChaCha20-Poly1305 with Noise's nonce (revision 34, section 12.3): four zero bytes and the
+  /// counter in little-endian order.
   public static func sealInPlace(
     _ buffer: UnsafeMutableRawBufferPointer, counter: UInt64,
     associatedData: UnsafeRawBufferPointer, key: SecretBytes
@@ -88,8 +92,8 @@ extension AEAD {
     precondition(code == 0)
   }
 
-  /// Decrypts `sealed` into `output`, which holds 16 bytes less; false, and nothing to be read from
-  /// `output`, when the tag is wrong.
+  /// Decrypts `sealed` into `output`, which needs 16 bytes less. Returns false if the tag does not
+  /// match; the content of `output` is then meaningless.
   public static func open(
     _ sealed: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
     counter: UInt64, associatedData: UnsafeRawBufferPointer, key: SecretBytes

@@ -1,13 +1,13 @@
 import CSodium
 
-/// The BLAKE2b hash (RFC 7693).
+/// The hash function BLAKE2b (RFC 7693), plain and keyed.
 public enum Blake2b {
-  /// The block, which HMAC pads its key to.
+  /// Bytes of a block, to which HMAC pads its key.
   static let blockBytes = 128
-  /// The output that Noise uses.
+  /// Bytes of the longest output, which Noise uses.
   public static let hashBytes = 64
 
-  /// A hash of 16 to 64 bytes.
+  /// The unkeyed hash; `count` is 16 to 64 bytes.
   public static func hash(_ message: [UInt8], count: Int = 32) -> [UInt8] {
     precondition(Sodium.isReady && (16...64).contains(count))
     return [UInt8](unsafeUninitializedCapacity: count) { output, used in
@@ -18,7 +18,7 @@ public enum Blake2b {
     }
   }
 
-  /// A keyed hash (MAC) of 16 to 64 bytes.
+  /// The keyed hash, used as a MAC; `count` and the key's length are 16 to 64 bytes.
   public static func mac(_ message: ArraySlice<UInt8>, key: SecretBytes, count: Int) -> [UInt8] {
     precondition((16...64).contains(count) && (16...64).contains(key.count))
     return [UInt8](unsafeUninitializedCapacity: count) { output, used in
@@ -31,7 +31,8 @@ public enum Blake2b {
     }
   }
 
-  /// A keyed hash as a secret of 32 bytes: how every key is derived from another, by its label.
+  /// Derives a 32-byte key: the keyed hash of a label and a context. Distinct labels give
+  /// independent keys.
   public static func derive(
     _ label: String, _ context: [UInt8] = [], from key: SecretBytes,
     in storage: SecretBytes.Storage
@@ -53,7 +54,7 @@ public enum Blake2b {
     precondition(code == 0)  // fails for wrong sizes only
   }
 
-  /// The unkeyed 64-byte hash over raw memory.
+  /// The unkeyed 64-byte hash of raw memory.
   static func raw(_ message: UnsafeRawBufferPointer, into output: UnsafeMutablePointer<UInt8>) {
     let code = crypto_generichash_blake2b(
       output, hashBytes, message.bytes,
@@ -63,10 +64,10 @@ public enum Blake2b {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The address as C takes it; nil when there are no bytes.
+  /// The base address as C expects it; nil for an empty buffer.
   var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 
-  /// The address of bytes that are there.
+  /// The base address of a buffer that must not be empty.
   var start: UnsafePointer<UInt8> {
     guard let bytes else { preconditionFailure("an empty secret") }
     return bytes

@@ -1,18 +1,24 @@
 import CSodium
 import MusterBase
 
-/// The 32 secret bytes of one channel, and every key that is derived from them.
+/// The 32-byte secret of a channel, and the keys derived from it.
 ///
-/// Each derived key is BLAKE2b keyed by the secret over a label of its own, so that none tells
-/// anything of another.
+/// Each derived key is BLAKE2b keyed by the secret over a label of its own, so that disclosing one
+/// reveals nothing about the others.
 public struct ChannelKey: Sendable {
-  public let channelID: ChannelID
-  /// The pre-shared key of the channel's Noise handshakes.
+  /// The id that identifies the key on the wire, itself derived from the secret.
+  public let keyID: KeyID
+  /// The pre-shared key of the channel's Noise handshakes (the psk modifier, revision 34, section
+  /// 9).
   public let noisePSK: SecretBytes
   private let secret: SecretBytes
   private let announcementKey: SecretBytes
 
-  /// A channel's random key; nil unless it has 32 bytes.
+  /// The id of the open channel with this key: an open channel has one key only, and its id is that
+  /// key's. A created channel's id comes from its genesis.
+  public var channelID: ChannelID { ChannelID(keyID.key) }
+
+  /// A channel key from 32 random bytes; nil for any other length.
   public init?(secret: [UInt8]) {
     guard secret.count == 32 else { return nil }
     self.init(SecretBytes(secret))
@@ -24,20 +30,22 @@ public struct ChannelKey: Sendable {
     announcementKey = Blake2b.derive("muster/1 announce key", from: secret, in: .guarded)
     let id = Blake2b.mac(Array("muster/1 channel id".utf8)[...], key: secret, count: 32)
     guard let key = Bytes32(id) else { preconditionFailure("32 bytes by argument") }
-    channelID = ChannelID(key)
+    keyID = KeyID(key)
   }
 
-  /// The key of a channel that has a name only: whoever knows the name can join.
+  /// The key of a channel that has a name only: everyone who knows the name can join.
   public static func fromName(_ name: String) -> ChannelKey {
     ChannelKey(SecretBytes(Blake2b.hash(Array("muster/1 name".utf8) + Array(name.utf8))))
   }
 
-  /// Argon2id version 1.3, one lane: passes and memory of RFC 9106 section 4, second choice.
+  /// Argon2id version 1.3 with one lane; passes and memory are the second recommended option of RFC
+  /// 9106 section 4.
   public static let passphrasePasses: UInt64 = 3
+  /// Memory of one evaluation.
   public static let passphraseMemoryBytes = 64 << 20
 
-  /// The key of a name and a passphrase, at the price of 64 MiB and some tenths of a second a
-  /// guess; nil when there is not that much memory.
+  /// The key of a name and a passphrase. Each guess costs an attacker 64 MiB and some tenths of a
+  /// second; nil if the memory is not available.
   public static func fromPassphrase(_ passphrase: String, name: String) -> ChannelKey? {
     precondition(Sodium.isReady)
     let salt = Blake2b.hash(Array("muster/1 salt".utf8) + Array(name.utf8), count: 16)
@@ -51,15 +59,15 @@ public struct ChannelKey: Sendable {
     return code == 0 ? ChannelKey(secret) : nil
   }
 
-  /// What a MAC of the link's handshake is for.
+  /// The use of a handshake MAC; the raw value is the label of its key.
   public enum HandshakeMAC: String, Sendable {
     case initiation = "muster/1 mac1 initiation"
     case response = "muster/1 mac1 response"
     case cookie = "muster/1 cookie reply"
   }
 
-  /// The key pair whose public half is the channel's tag at rendezvous in one period: who signs
-  /// with it knows the channel's key, and tags of two periods have nothing in common.
+  /// The key pair of the channel's rendezvous tag in one period. Registering takes a signature by
+  /// it, hence knowledge of the channel key; tags of different periods cannot be linked.
   public func rendezvousTag(period: UInt64) -> Identity {
     Identity(
       seed: Blake2b.derive(
@@ -69,8 +77,8 @@ public struct ChannelKey: Sendable {
   /// Bytes of a tag in the DHT: an OpenDHT InfoHash.
   public static let dhtTagBytes = 20
 
-  /// Where in the DHT the channel's members leave their announces on one day since 1970: who does
-  /// not know the key can neither find the place nor link those of two days.
+  /// The DHT key under which members store their announcements on one day, counted from 1970.
+  /// Without the channel key it can neither be computed nor linked to that of another day.
   public func dhtTag(day: UInt64) -> [UInt8] {
     let message = Array("muster/1 dht tag".utf8) + Self.bigEndian(day)
     return Blake2b.mac(message[...], key: secret, count: Self.dhtTagBytes)
@@ -80,8 +88,8 @@ public struct ChannelKey: Sendable {
     (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) }
   }
 
-  /// The key of one kind of handshake MAC (or of cookie replies) towards one responder: it proves
-  /// that the sender knows both the channel key and whom it speaks to.
+  /// The key of one kind of handshake MAC towards one responder: a valid MAC proves knowledge of
+  /// both the channel key and the responder's public key, before any Diffie-Hellman is computed.
   public func handshakeKey(_ use: HandshakeMAC, responder: Bytes32) -> SecretBytes {
     Blake2b.derive(use.rawValue, responder.bytes, from: secret, in: .heap)
   }
@@ -91,7 +99,7 @@ extension ChannelKey {
   /// Bytes that sealing adds: nonce and tag.
   public static let announcementOverhead = 24 + AEAD.tagBytes
 
-  /// Random nonce 24, ciphertext, tag 16; `kind` is authenticated, not included.
+  /// Nonce 24 (random), ciphertext, tag 16; `kind` is authenticated but not included.
   public func sealAnnouncement(
     _ plaintext: [UInt8], kind: UInt8, entropy: inout Entropy
   ) -> [UInt8] {
@@ -103,7 +111,7 @@ extension ChannelKey {
     return nonce + sealed
   }
 
-  /// What `sealAnnouncement` sealed; nil for anything else.
+  /// The inverse of `sealAnnouncement`; nil if the tag does not match.
   public func openAnnouncement(_ sealed: ArraySlice<UInt8>, kind: UInt8) -> [UInt8]? {
     guard sealed.count >= Self.announcementOverhead else { return nil }
     return AEAD.open(
@@ -117,7 +125,8 @@ extension ChannelKey: Equatable {
 }
 
 extension ChannelKey: CustomStringConvertible {
-  public var description: String { "key of channel \(channelID)" }
+  /// Names the channel, never the key.
+  public var description: String { "channel key \(keyID)" }
 }
 
 extension ChannelKey {

@@ -1,6 +1,6 @@
 import CSodium
 
-/// Where keys, nonces and tokens come from: the system, or in simulations a seed.
+/// The source of keys, nonces and tokens: the operating system, or a seed in simulations.
 public struct Entropy: Sendable {
   private enum Source: Sendable {
     case system
@@ -9,16 +9,16 @@ public struct Entropy: Sendable {
 
   private var source: Source
 
-  /// The operating system's generator.
+  /// The operating system's generator (libsodium's `randombytes`, which reads `getrandom`).
   public static let system = Entropy(source: .system)
 
-  /// A repeatable stream, for simulations and tests only. A copy repeats what the original gives,
-  /// so every engine is handed a seed of its own.
+  /// A repeatable stream, for simulations and tests only. A copy continues with the same values, so
+  /// every engine gets a fork of its own.
   public static func seeded(_ seed: UInt64) -> Entropy {
     Entropy(source: .seeded(seed, drawn: 0))
   }
 
-  /// A source of its own for a part of the same node: seeded sources fork into independent ones.
+  /// An independent source for another part of the same node.
   public mutating func fork() -> Entropy {
     switch source {
     case .system: .system
@@ -26,6 +26,7 @@ public struct Entropy: Sendable {
     }
   }
 
+  /// `count` random bytes.
   public mutating func bytes(_ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
       fill(UnsafeMutableRawBufferPointer(buffer).prefixed(count))
@@ -33,15 +34,17 @@ public struct Entropy: Sendable {
     }
   }
 
+  /// 64 random bits.
   public mutating func u64() -> UInt64 {
     var value: UInt64 = 0
     withUnsafeMutableBytes(of: &value) { fill($0) }
     return UInt64(littleEndian: value)
   }
 
+  /// 32 random bits.
   public mutating func u32() -> UInt32 { UInt32(truncatingIfNeeded: u64()) }
 
-  /// Random bytes that never lie in ordinary memory.
+  /// Random bytes written directly into secret storage, without a copy elsewhere in memory.
   public mutating func secret(_ count: Int, in storage: SecretBytes.Storage) -> SecretBytes {
     SecretBytes(count, in: storage) { fill($0) }
   }
@@ -52,7 +55,7 @@ public struct Entropy: Sendable {
     switch source {
     case .system: randombytes_buf(base, target.count)
     case .seeded(let seed, let drawn):
-      // A new 32-byte seed for each draw, so that draws of any length never overlap.
+      // A different 32-byte seed for every draw, so that draws of any length do not overlap.
       let key: (UInt64, UInt64, UInt64, UInt64) = (seed.littleEndian, drawn.littleEndian, 0, 0)
       withUnsafeBytes(of: key) { bytes in
         randombytes_buf_deterministic(base, target.count, bytes.start)

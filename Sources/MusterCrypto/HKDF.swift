@@ -1,8 +1,9 @@
 import CSodium
 
-/// HKDF over HMAC-BLAKE2b-512, as the Noise framework (revision 34, section 4.3) chains its keys.
+/// HKDF with HMAC-BLAKE2b-512, the key derivation of the Noise framework (revision 34, section
+/// 4.3).
 public enum HKDF {
-  /// Two or three secrets of 64 bytes from a chaining key and new input.
+  /// Two or three 64-byte secrets from a chaining key and new input key material.
   public static func expand(
     chainingKey: SecretBytes, input: UnsafeRawBufferPointer, outputs count: Int
   ) -> [SecretBytes] {
@@ -24,7 +25,7 @@ public enum HKDF {
     return outputs
   }
 
-  /// HMAC (RFC 2104) with BLAKE2b-512; the key is at most one block long.
+  /// HMAC (RFC 2104) with BLAKE2b-512; the key must not exceed one block of 128 bytes.
   public static func hmac(
     key: UnsafeRawBufferPointer, _ message: UnsafeRawBufferPointer
   ) -> SecretBytes {
@@ -43,7 +44,8 @@ public enum HKDF {
     }
   }
 
-  /// Lends a block of the padded key with `room` bytes behind it, and wipes it afterwards.
+  /// Calls `body` with a block of the padded key followed by `room` bytes, and wipes both
+  /// afterwards.
   private static func padded(
     _ key: UnsafeRawBufferPointer, with pad: UInt8, room: Int,
     _ body: (UnsafeMutableRawBufferPointer) -> Void

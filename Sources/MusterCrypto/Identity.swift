@@ -1,20 +1,22 @@
 import CSodium
 import MusterBase
 
-/// A node's identity: its Ed25519 pair and the X25519 pair that libsodium converts it to, so that
-/// one key proves both signatures and links.
+/// A node's identity: an Ed25519 key pair, and the X25519 pair that libsodium converts it to, so
+/// that one key authenticates signatures and handshakes.
 public struct Identity: Sendable {
+  /// The public key, as other nodes know it.
   public let id: NodeID
-  /// The static keys of every link of this node.
+  /// The static key pair of this node's Noise handshakes.
   public let linkKeys: X25519.KeyPair
-  /// libsodium's form: seed 32, public key 32.
+  /// libsodium's format: seed 32, public key 32.
   private let secret: SecretBytes
 
+  /// A new identity, for a node's first start.
   public init(generating entropy: inout Entropy) {
     self.init(seed: entropy.secret(32, in: .guarded))
   }
 
-  /// The identity of a kept seed of 32 bytes; nil for any other length.
+  /// The identity of a stored 32-byte seed; nil for any other length.
   public init?(seed: [UInt8]) {
     guard seed.count == 32 else { return nil }
     self.init(seed: SecretBytes(seed))
@@ -40,9 +42,11 @@ public struct Identity: Sendable {
     self.secret = secret
   }
 
+  /// The public half of `linkKeys`.
   public var x25519PublicKey: Bytes32 { linkKeys.publicKey }
 
-  /// An Ed25519 signature of 64 bytes; the caller puts a domain label into the message.
+  /// An Ed25519 signature of 64 bytes. The message must begin with a label of its domain, so that
+  /// no signature can be reused in another context.
   public func sign(_ message: [UInt8]) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 64) { output, used in
       let code = secret.withUnsafeBytes {
@@ -55,20 +59,22 @@ public struct Identity: Sendable {
     }
   }
 
-  /// Lends the 32-byte seed, for storing it.
+  /// Gives access to the 32-byte seed, for storing it.
   public func withSeed<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
     secret.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[0..<32])) }
   }
 }
 
 extension Identity: CustomStringConvertible {
+  /// Names the node, never the secret.
   public var description: String { "identity of \(id)" }
 }
 
-/// Signatures of others.
+/// Verification of signatures.
 public enum Signatures {
-  /// Whether `author` signed exactly these bytes. Keys and signatures that have several forms
-  /// are refused in all but the canonical one (RFC 8032 5.1.7 with libsodium's stricter checks).
+  /// Whether `author` signed exactly these bytes. Non-canonical keys and signatures are rejected
+  /// (RFC 8032 section 5.1.7 and libsodium's stricter checks), so that a signature cannot be
+  /// varied.
   public static func isValid(
     _ signature: some Collection<UInt8>, of message: [UInt8], by author: NodeID
   ) -> Bool {
@@ -80,7 +86,7 @@ public enum Signatures {
 }
 
 extension NodeID {
-  /// The X25519 key that this Ed25519 key converts to; nil for points off the prime-order group.
+  /// The X25519 public key of this Ed25519 key; nil for points outside the prime-order subgroup.
   public var x25519PublicKey: Bytes32? {
     guard Sodium.isReady else { return nil }
     var converted = [UInt8](repeating: 0, count: 32)

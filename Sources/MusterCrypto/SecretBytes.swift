@@ -1,33 +1,34 @@
 import CSodium
 
-/// libsodium, initialised once before its first use.
+/// Initialises libsodium once, before its first use.
 enum Sodium {
   static let isReady: Bool = {
-    // -1 means that no source of randomness could be opened; nothing may run without one.
+    // A negative result means that there is no source of randomness, without which no key is safe.
     precondition(sodium_init() >= 0, "libsodium cannot be initialised")
     return true
   }()
 }
 
-/// Bytes that are wiped when nobody holds them any more, and that no description shows.
+/// Secret bytes: wiped when the last reference goes, and never shown in a description.
 ///
-/// Immutable once made, so that values which share it may be copied freely.
+/// Immutable after initialisation, so values that share an instance can be copied freely.
 public final class SecretBytes: @unchecked Sendable {
-  /// Where the bytes live.
+  /// The memory that holds the bytes.
   public enum Storage: Sendable {
-    /// Locked pages between guard pages (`sodium_malloc`): for secrets that live as long as the
+    /// Locked pages between guard pages (`sodium_malloc`), for secrets that live as long as the
     /// node.
     case guarded
-    /// The heap, wiped at the end: for keys of handshakes and sessions, of which there are
-    /// thousands; five system calls for each would cost more than its Diffie-Hellman.
+    /// The heap, wiped on release, for keys of handshakes and sessions. There are thousands; the
+    /// five system calls of `sodium_malloc` would cost more than a Diffie-Hellman.
     case heap
   }
 
+  /// The number of bytes.
   public let count: Int
   private let base: UnsafeMutableRawPointer
   private let storage: Storage
 
-  /// Makes `count` bytes, which `fill` writes; it is handed zeros.
+  /// Allocates `count` zero bytes and lets `fill` write them.
   public init(
     _ count: Int, in storage: Storage, fill: (UnsafeMutableRawBufferPointer) -> Void
   ) {
@@ -45,6 +46,7 @@ public final class SecretBytes: @unchecked Sendable {
     if storage == .guarded { sodium_mprotect_readonly(base) }
   }
 
+  /// Copies the bytes; the caller's array is not wiped.
   public convenience init(_ bytes: [UInt8], in storage: Storage = .guarded) {
     self.init(bytes.count, in: storage) { $0.copyBytes(from: bytes) }
   }
@@ -58,12 +60,12 @@ public final class SecretBytes: @unchecked Sendable {
     }
   }
 
-  /// Lends the bytes; they must not be kept or copied beyond the call.
+  /// Gives access to the bytes, which must not be stored or copied beyond the call.
   public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
     withExtendedLifetime(self) { body(UnsafeRawBufferPointer(start: base, count: count)) }
   }
 
-  /// The first `length` bytes as a secret of their own.
+  /// The first `length` bytes as a separate secret.
   public func prefix(_ length: Int) -> SecretBytes {
     precondition(length <= count)
     return SecretBytes(length, in: storage) { target in
@@ -73,19 +75,22 @@ public final class SecretBytes: @unchecked Sendable {
 }
 
 extension SecretBytes: Equatable {
-  /// Compared in constant time.
+  /// Compares in constant time.
   public static func == (a: SecretBytes, b: SecretBytes) -> Bool {
     a.count == b.count && sodium_memcmp(a.base, b.base, a.count) == 0
   }
 }
 
 extension SecretBytes: CustomStringConvertible, CustomReflectable {
+  /// States the length only.
   public var description: String { "(\(count) secret bytes)" }
+  /// Empty, so that `dump` and debuggers do not show the bytes.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Comparison whose time tells nothing of where two byte strings differ.
+/// Comparison in a time that does not depend on where two byte strings differ.
 public enum ConstantTime {
+  /// Whether the strings are equal; only their lengths may show in the time taken.
   public static func equal(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
     guard a.count == b.count else { return false }
     var difference: UInt8 = 0

@@ -1,12 +1,14 @@
 import MusterBase
 
-/// What two members read out to each other to be sure of each other's keys.
+/// A short authentication string: two members compare it aloud to verify each other's keys.
 public enum VerificationCode {
-  /// 25 digits are 83 bits; with the iteration nobody finds a key with another's code.
+  /// 25 digits are 83 bits; with `iterations` hashes a try, a second key with the same code is out
+  /// of reach.
   public static let digits = 25
+  /// Hashes per code (as in Signal's numeric fingerprints, which use 5,200).
   public static let iterations = 1 << 16
 
-  /// Five groups of five digits; the same on both sides.
+  /// Five groups of five digits, the same on both sides.
   public static func text(channel: ChannelID, _ a: NodeID, _ b: NodeID) -> String {
     let pair = [a, b].sorted()
     let start = pair[0].key.bytes + pair[1].key.bytes + channel.key.bytes
@@ -14,7 +16,7 @@ public enum VerificationCode {
     for _ in 0..<iterations { hash = Blake2b.hash(hash + start, count: 64) }
     var groups: [String] = []
     for group in 0..<digits / 5 {
-      // 64 bits modulo 100,000 are even enough: off by one part in 10^14.
+      // 64 bits modulo 100,000 are sufficiently uniform: the bias is below one part in 10^14.
       let word = hash[group * 8..<group * 8 + 8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
       groups.append(String(100_000 + word % 100_000).dropFirst().description)
     }

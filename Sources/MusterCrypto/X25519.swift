@@ -5,15 +5,17 @@ import MusterBase
 public enum X25519 {
   /// A secret scalar and its public key.
   public struct KeyPair: Sendable {
+    /// The scalar, 32 bytes.
     public let secret: SecretBytes
+    /// The curve point's u coordinate, 32 bytes.
     public let publicKey: Bytes32
 
-    /// A fresh pair for one handshake.
+    /// A new ephemeral key pair for one handshake.
     public init(generating entropy: inout Entropy) {
       self.init(secret: entropy.secret(32, in: .heap))
     }
 
-    /// The pair of a secret of 32 bytes.
+    /// The key pair of a 32-byte secret scalar.
     public init(secret: SecretBytes) {
       precondition(secret.count == 32)
       var bytes = [UInt8](repeating: 0, count: 32)
@@ -24,7 +26,8 @@ public enum X25519 {
     }
   }
 
-  /// The shared secret; nil where it would be zero, that is for points of low order.
+  /// The shared secret; nil if it would be zero, that is, for a public key of low order (RFC 7748
+  /// section 6.1).
   public static func shared(_ secret: SecretBytes, _ publicKey: Bytes32) -> SecretBytes? {
     precondition(secret.count == 32)
     var code: Int32 = -1

@@ -1,21 +1,22 @@
 import MusterBase
 import MusterCodecs
 
-/// Something that takes sound at its own pace.
+/// Plays or stores audio at its own pace.
 ///
-/// `write` belongs to one thread, the rest to any.
+/// `write` must be called from one thread; the rest is thread-safe.
 public protocol AudioSink: AnyObject, Sendable {
-  /// Takes 960 samples and returns when the next 960 are wanted; at once after `close()`.
+  /// Takes 960 samples and blocks until the next 960 are due; returns at once after `close()`.
   func write(_ pcm: [Int16]) throws(DeviceError)
-  /// How long a sample written now waits until it sounds.
+  /// The time from writing a sample to playing it.
   var delay: Duration { get }
-  /// Ends `write`, finishes a file; more than once is harmless.
+  /// Unblocks `write` and completes a file; idempotent.
   func close()
 }
 
-/// Opens an audio sink by what the user calls it.
+/// Opens an audio sink by its name on the command line.
 public enum AudioSinks {
-  /// `default`, the name of an ALSA PCM, a `.wav` file to write, or `none`.
+  /// `default`, the name of an ALSA PCM, a `.wav` file to write, or `none`. Throws for an unknown
+  /// device or a file that cannot be created.
   public static func open(_ specification: String) throws(DeviceError) -> any AudioSink {
     if specification == "none" { return PacedSink(writer: nil) }
     if specification.hasSuffix(".wav") {
@@ -23,9 +24,14 @@ public enum AudioSinks {
     }
     return try SpeakerSink(device: specification)
   }
+
+  /// Whether a specification names a loudspeaker, which is open only while it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    specification != "none" && !specification.hasSuffix(".wav")
+  }
 }
 
-/// A file or nothing, at the pace of the boot clock.
+/// A WAV file or nothing, paced by the boot clock.
 final class PacedSink: AudioSink, @unchecked Sendable {
   let delay = Duration.zero
 

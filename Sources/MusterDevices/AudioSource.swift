@@ -1,11 +1,11 @@
 import MusterBase
 import MusterCodecs
 
-/// 20 ms of 48 kHz mono sound.
+/// A captured frame of 20 ms of 48 kHz mono audio.
 public struct CapturedAudio: Equatable, Sendable {
-  /// 960 samples.
+  /// 960 samples of 16 bits.
   public let pcm: [Int16]
-  /// When the first sample was taken.
+  /// When the first sample was captured.
   public let capturedAt: Instant
 
   public init(pcm: [Int16], capturedAt: Instant) {
@@ -14,30 +14,37 @@ public struct CapturedAudio: Equatable, Sendable {
   }
 }
 
-/// Something that gives sound at its own pace.
+/// Delivers audio at its own pace.
 ///
-/// `next()` belongs to one thread, `cancel()` to any.
+/// `next()` must be called from one thread; `cancel()` is thread-safe.
 public protocol AudioSource: AnyObject, Sendable {
-  /// Whether this is a microphone, whose echo is worth cancelling.
+  /// Whether this is a live microphone, whose signal contains the loudspeaker's echo.
   var isLive: Bool { get }
-  /// Waits for the next 20 ms; nil after `cancel()`, an error when the source has ended for good.
+  /// Blocks until the next 20 ms are captured; nil after `cancel()`. Throws if the source has
+  /// failed for good.
   func next() throws(DeviceError) -> CapturedAudio?
-  /// Makes `next()` return nil, within 100 ms and from then on.
+  /// Makes `next()` return nil within 100 ms, and in all later calls.
   func cancel()
 }
 
-/// Opens an audio source by what the user calls it.
+/// Opens an audio source by its name on the command line.
 public enum AudioSources {
-  /// `mic`, `mic:PCM` (an ALSA name), `tone`, or a `.wav` file.
+  /// `mic`, `mic:PCM` (an ALSA name), `tone`, or a `.wav` file. Throws for an unknown device or an
+  /// unusable file.
   public static func open(
     _ specification: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) -> any AudioSource {
     if specification == "tone" { return ToneSource(cancellation: cancellation) }
-    if specification == "mic" || specification.hasPrefix("mic:") {
+    if isDevice(specification) {
       let name = specification.dropFirst(4)
       return try MicrophoneSource(
         device: name.isEmpty ? "default" : String(name), cancellation: cancellation)
     }
     return try FileAudioSource(path: specification, cancellation: cancellation)
+  }
+
+  /// Whether a specification names a microphone, which is open only while it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    specification == "mic" || specification.hasPrefix("mic:")
   }
 }

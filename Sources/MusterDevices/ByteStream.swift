@@ -1,12 +1,12 @@
 import Glibc
 import MusterBase
 
-/// Bytes of a file or FIFO, read forward in bounded steps; a wait on a FIFO can be cancelled.
+/// A file or FIFO as a byte stream, read in bounded chunks; waiting for a FIFO can be cancelled.
 final class ByteStream {
-  /// What reading came to.
+  /// The result of a read.
   enum Outcome: Equatable {
     case complete
-    /// The end of the file, or the writer has left; perhaps in the middle of what was wanted.
+    /// The end of the file, or of a FIFO's writer; possibly after a part of the bytes.
     case ended
     case cancelled
   }
@@ -23,7 +23,8 @@ final class ByteStream {
   init(path: String, cancellation: Cancellation) throws(DeviceError) {
     self.path = path
     self.cancellation = cancellation
-    // Non-blocking, because opening a FIFO would otherwise wait for its writer, deaf to cancel().
+    // Non-blocking: opening a FIFO would otherwise block until it has a writer, and cancel() could
+    // not end that.
     descriptor = Self.open(path)
     guard descriptor >= 0 else { throw .file(path, errno) }
     var status = stat()
@@ -43,10 +44,10 @@ final class ByteStream {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// How long a FIFO may be silent before reading counts as ended; nil waits for ever.
+  /// How long a read waits for a FIFO before it returns `ended`; nil waits without limit.
   func setPatience(_ duration: Duration?) { patience = duration }
 
-  /// Back to the beginning of a file. A FIFO has none: it goes on with what its next writer writes.
+  /// Returns to the start of a file. A FIFO cannot seek: reading continues with its next writer.
   func rewind() throws(DeviceError) {
     filled = 0
     position = 0
@@ -54,15 +55,15 @@ final class ByteStream {
       if lseek(descriptor, 0, Int32(SEEK_SET)) != 0 { throw .file(path, errno) }
       return
     }
-    // Opened anew, else poll would report the old writer's hang-up for ever; the old one is closed
-    // afterwards, so that the next writer never finds nobody listening.
+    // A new descriptor, because poll would report the old writer's hang-up from now on. The old one
+    // is closed last, so that a new writer always finds a reader.
     let fresh = Self.open(path)
     guard fresh >= 0 else { throw .file(path, errno) }
     close(descriptor)
     descriptor = fresh
   }
 
-  /// Fills `target` completely, or says why not.
+  /// Fills `target` completely, or returns why it could not.
   func read(into target: UnsafeMutableRawBufferPointer) throws(DeviceError) -> Outcome {
     var done = 0
     while done < target.count {
@@ -81,7 +82,7 @@ final class ByteStream {
     return .complete
   }
 
-  /// `count` bytes, or fewer where the stream ends; nil when cancelled.
+  /// `count` bytes, or fewer at the end of the stream; nil if cancelled.
   func read(count: Int) throws(DeviceError) -> [UInt8]? {
     var result = [UInt8]()
     while result.count < count {
@@ -99,12 +100,12 @@ final class ByteStream {
     return result
   }
 
-  /// The next bytes (up to `count`, fewer where the stream ends) without consuming them; nil when
-  /// cancelled. Only before anything else is read.
+  /// Up to `count` bytes without consuming them, fewer at the end of the stream; nil if cancelled.
+  /// Valid only before the first read.
   func peek(count: Int) throws(DeviceError) -> [UInt8]? {
     precondition(position == 0 && filled == 0)
     guard let start = try read(count: count) else { return nil }
-    // A FIFO may have delivered these in pieces: put them back in front of what is left.
+    // A FIFO may deliver these bytes in pieces: put them back before the buffered rest.
     var joined = start + buffer[position..<filled]
     position = 0
     filled = joined.count
@@ -113,7 +114,7 @@ final class ByteStream {
     return start
   }
 
-  /// A line without its newline; what there is when it ends or grows beyond `limit`; nil when
+  /// A line without its newline, cut at the end of the stream or at `limit` bytes; nil if
   /// cancelled.
   func readLine(limit: Int) throws(DeviceError) -> [UInt8]? {
     var line = [UInt8]()
@@ -133,7 +134,7 @@ final class ByteStream {
     return line
   }
 
-  /// Reads past `count` bytes.
+  /// Consumes `count` bytes without returning them.
   func skip(_ count: Int) throws(DeviceError) -> Outcome {
     var left = count
     while left > 0 {
@@ -155,7 +156,8 @@ final class ByteStream {
   private func refill() throws(DeviceError) -> Outcome {
     while true {
       if isFIFO {
-        // No writer yet: poll waits. (It reports a hang-up only after one has come and gone.)
+        // No writer so far: poll waits for one. (It reports a hang-up only after a writer has
+        // left.)
         if cancellation.isCancelled { return .cancelled }
         guard cancellation.waitReadable(descriptor, timeout: patience ?? .seconds(3600)) else {
           if cancellation.isCancelled { return .cancelled }

@@ -2,13 +2,16 @@ import CMusterShims
 import MusterBase
 import MusterCodecs
 
-/// One way a camera can deliver pictures.
+/// A capture mode of a camera: pixel format, size and frame rate.
 public struct CameraMode: Equatable, Sendable, CustomStringConvertible {
-  /// Four characters, such as `YUYV` or `MJPG`.
+  /// The V4L2 pixel format, four characters such as `YUYV` or `MJPG`.
   public let fourCC: String
+  /// The size of the frames.
   public let size: VideoSize
+  /// Frames per second, from the driver's frame interval.
   public let framesPerSecond: Double
 
+  /// `YUYV 640x360@30`.
   public var description: String { "\(fourCC) \(size)@\(Int(framesPerSecond.rounded()))" }
 }
 
@@ -20,7 +23,7 @@ extension CameraMode {
       mode.numerator == 0 ? 0 : Double(mode.denominator) / Double(mode.numerator)
   }
 
-  /// The layouts that can be converted, by their V4L2 names.
+  /// The pixel formats that can be converted, by their V4L2 codes.
   static let formats: [(fourCC: String, format: PixelFormat)] = [
     ("YU12", .i420), ("NV12", .nv12), ("NV21", .nv21), ("YUYV", .yuyv), ("UYVY", .uyvy),
     ("YV12", .yv12), ("422P", .i422), ("MJPG", .mjpeg), ("JPEG", .mjpeg), ("RGB3", .rgb24),
@@ -42,9 +45,9 @@ extension CameraMode {
     return result
   }
 
-  /// How badly a mode serves the wish; nil when its format cannot be converted.
+  /// How far a mode is from the requested one; nil if its pixel format cannot be converted.
   ///
-  /// In order of weight: too slow, too small, too large, then what conversion costs.
+  /// In order of weight: too slow, too small, too large, cost of conversion.
   static func cost(
     _ mode: muster_camera_mode, wanted: VideoSize, framesPerSecond: Int
   ) -> Double? {
@@ -56,7 +59,8 @@ extension CameraMode {
     let slow = max(0, Double(framesPerSecond) * 0.95 - described.framesPerSecond)
     let ratio = Double(described.size.pixels) / Double(max(wanted.pixels, 1))
     let size = ratio < 1 ? 1 / ratio - 1 : (ratio - 1) / 2
-    // Decoding JPEG costs 1.5 ms a frame, everything else next to nothing; grey has no colours.
+    // Measured: decoding JPEG costs 1.5 ms a frame, other conversions next to nothing. Grey comes
+    // last, because it lacks colour.
     let conversion =
       switch formats[index].format {
       case .mjpeg: 0.3

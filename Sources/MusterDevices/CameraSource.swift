@@ -4,7 +4,8 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// A V4L2 camera through libv4l2, which also opens those whose formats need its help.
+/// A V4L2 camera, opened through libv4l2, which converts the formats that V4L2 alone cannot
+/// deliver.
 final class CameraSource: VideoSource, @unchecked Sendable {
   let size: VideoSize
   let framesPerSecond: Int
@@ -17,13 +18,13 @@ final class CameraSource: VideoSource, @unchecked Sendable {
   private var camera: muster_camera
   private var last = Instant.zero
 
-  /// A camera that is silent for so long has failed; a slow exposure takes a fraction of a second.
+  /// A camera without a frame for this long has failed; long exposures take a fraction of a second.
   private static let patience = Duration.seconds(5)
-  /// Damaged pictures in a row before the camera counts as failed.
+  /// Damaged frames in a row after which the camera has failed.
   private static let toleratedFailures = 150
   static let maximumModes = 512
 
-  /// `path` nil takes the first camera that works.
+  /// `path` nil opens the first camera that works.
   init(
     path: String?, wanted: VideoSize, framesPerSecond wantedRate: Int, cancellation: Cancellation
   ) throws(DeviceError) {
@@ -65,7 +66,8 @@ final class CameraSource: VideoSource, @unchecked Sendable {
         &camera, cancellation.descriptor, Int32(Self.patience.inMilliseconds), &filled)
       if error == -ECANCELED { return nil }
       if error == -EAGAIN {
-        // Spurious wake-ups come at once; real silence comes after the patience.
+        // A spurious wake-up returns at once, real silence after `patience`; either way, few are
+        // tolerated.
         failures += Self.toleratedFailures / 3
         continue
       }
@@ -82,7 +84,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// Nil for a damaged picture, of which a USB camera makes some when it starts.
+  /// Nil for a damaged frame; USB cameras deliver some when they start.
   private func image(_ filled: muster_camera_frame) -> CapturedFrame? {
     guard filled.is_damaged == 0, filled.length > 0 else { return nil }
     let bytes = UnsafeRawBufferPointer(start: filled.data, count: Int(filled.length))
@@ -94,9 +96,10 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     return CapturedFrame(frame: frame, capturedAt: captureTime(filled.monotonic_nanoseconds))
   }
 
-  /// The driver's time on the boot clock, never in the future, never absurdly past, and growing.
+  /// The driver's timestamp on the boot clock: monotonic, never in the future and not implausibly
+  /// old.
   ///
-  /// Some drivers stamp the end of the exposure to come: seen 14 to 68 ms ahead.
+  /// Some drivers stamp the expected end of exposure: 14 to 68 ms ahead were observed.
   private func captureTime(_ monotonic: Int64) -> Instant {
     let now = BootClock.now
     var time = now
@@ -120,7 +123,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
       if best.map({ cost < $0.cost }) ?? true { best = (mode, cost) }
     }
     guard var mode = best?.mode else { return nil }
-    // A faster mode is asked to slow down; the driver says what it made of that.
+    // A faster mode is asked for a lower rate; the driver reports the rate that it chose.
     if CameraMode(mode).framesPerSecond > Double(framesPerSecond) {
       mode.numerator = 1
       mode.denominator = UInt32(framesPerSecond)
@@ -145,7 +148,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     for path in DeviceList.cameraPaths() {
       let descriptor = muster_camera_open(path)
       if descriptor >= 0 { return (descriptor, path) }
-      // A camera has nodes for metadata too, which are not what the user means.
+      // A camera also has metadata device nodes, which cannot capture video and are skipped.
       if descriptor != -ENODEV { refusal = refusal ?? failure(path, -descriptor) }
     }
     throw refusal

@@ -2,29 +2,32 @@ import CMusterShims
 import Glibc
 import MusterBase
 
-/// Wakes whoever waits for a device, from any thread; once cancelled, always cancelled.
+/// Wakes a thread that waits for a device; thread-safe, and irrevocable.
 ///
-/// A descriptor rather than a condition variable, so that one `poll` waits for it and the device.
+/// An eventfd rather than a condition variable, so that one `poll` covers it and the device.
 public final class Cancellation: Sendable {
   let descriptor: Int32
 
+  /// Not cancelled yet.
   public init() {
-    // Fails only when the process has no descriptor left; then every wait ends at once by itself.
+    // Fails only if the process is out of descriptors; all waits then end at once.
     descriptor = muster_wake_open()
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
+  /// Cancels; all current and later waits return at once.
   public func cancel() { muster_wake_signal(descriptor) }
 
+  /// Whether `cancel()` has been called.
   public var isCancelled: Bool { descriptor < 0 || muster_wait_until(descriptor, 0) == 1 }
 
-  /// Sleeps until `instant`; false when cancelled before.
+  /// Sleeps until `instant`; false if cancelled before.
   func sleep(until instant: Instant) -> Bool {
     descriptor >= 0 && muster_wait_until(descriptor, instant.nanoseconds) == 0
   }
 
-  /// Waits until `other` can be read (or has failed); false when cancelled or `timeout` is over.
+  /// Waits until `other` is readable or has failed; false if cancelled or after `timeout`.
   func waitReadable(_ other: Int32, timeout: Duration) -> Bool {
     let end = BootClock.now + timeout
     while true {

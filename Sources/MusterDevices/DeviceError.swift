@@ -1,10 +1,12 @@
 import Glibc
 
-/// A device or file cannot do what was asked: what happened, and what the user can do about it.
+/// A device or file that cannot be used: what failed, and what the user can do about it.
 public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// What failed, with the name of the device or file.
   public let what: String
+  /// What the user can do about it.
   public let hint: String
-  /// The request itself makes no sense, whatever devices there are.
+  /// Whether the request itself is invalid, independent of the devices present: exit code 2.
   public let isMisuse: Bool
 
   public init(what: String, hint: String, isMisuse: Bool = false) {
@@ -13,9 +15,10 @@ public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
     self.isMisuse = isMisuse
   }
 
+  /// `what: hint`.
   public var description: String { "\(what): \(hint)" }
 
-  /// A failed call on a file; `code` is an errno.
+  /// The error of a failed call on a file; `code` is an errno.
   static func file(_ path: String, _ code: Int32) -> DeviceError {
     let hint =
       switch code {

@@ -4,23 +4,31 @@ import CV4L2
 import Glibc
 import MusterBase
 
-/// What could be used on this machine.
+/// The cameras and ALSA devices of this machine, for `muster devices`.
 public enum DeviceList {
+  /// A V4L2 camera.
   public struct Camera: Equatable, Sendable {
+    /// The device node, such as `/dev/video0`.
     public let path: String
+    /// The driver's name for the camera.
     public let name: String
+    /// Its capture modes, as the driver lists them.
     public let modes: [CameraMode]
   }
 
+  /// An ALSA PCM device.
   public struct SoundDevice: Equatable, Sendable {
-    /// What `--audio mic:` or `--speaker` takes.
+    /// The ALSA name, as `--audio mic:` and `--speaker` take it.
     public let name: String
+    /// ALSA's description, in one line.
     public let description: String
+    /// Whether it supports capture.
     public let canCapture: Bool
+    /// Whether it supports playback.
     public let canPlay: Bool
   }
 
-  /// Every camera that can be opened, and what it delivers.
+  /// All cameras that can be opened.
   public static func cameras() -> [Camera] {
     cameraPaths().compactMap { path in
       let descriptor = muster_camera_open(path)
@@ -36,8 +44,8 @@ public enum DeviceList {
     }
   }
 
-  /// ALSA's own list, less what is no device: plugins that only convert, and sound servers that may
-  /// not even be installed. `default` leads to such a server where there is one.
+  /// ALSA's list without entries that are not devices: conversion plugins, and sound servers, which
+  /// may not be installed. `default` leads to the server where there is one.
   public static func soundDevices() -> [SoundDevice] {
     muster_silence_alsa()
     var hints: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -60,7 +68,7 @@ public enum DeviceList {
     return result
   }
 
-  /// `/dev/video0` and up, in order of their numbers.
+  /// The paths `/dev/videoN` in numerical order.
   static func cameraPaths() -> [String] {
     guard let directory = opendir("/dev") else { return [] }
     defer { closedir(directory) }

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCodecs
 
-/// A WAV file as a microphone would deliver it, looped.
+/// A WAV file as an audio source: paced, resampled to 48 kHz and looped.
 final class FileAudioSource: AudioSource, @unchecked Sendable {
   let isLive = false
 
@@ -44,7 +44,7 @@ final class FileAudioSource: AudioSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// Makes 20 ms ready; false when the file gives nothing even from its beginning.
+  /// Fills `ready` with 20 ms; false if the file has no samples even after a rewind.
   private func fill() throws(DeviceError) -> Bool {
     var emptyReads = 0
     while ready.count < AudioFormat.samplesPerFrame {

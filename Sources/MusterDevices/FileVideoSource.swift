@@ -1,10 +1,10 @@
 import MusterBase
 import MusterCodecs
 
-/// A `.y4m` or `.ivf` file, looped at its own pace, or a FIFO of either.
+/// A `.y4m` or `.ivf` file, looped at its own frame rate, or a FIFO with either format.
 ///
-/// A file skips frames that are late. A FIFO is as fast as its writer at most: it loses nothing and
-/// continues from where it is.
+/// A file skips frames that are late. A FIFO is paced by its writer: no frame is skipped, and a new
+/// writer continues the stream.
 final class FileVideoSource: VideoSource, @unchecked Sendable {
   let size: VideoSize
   let framesPerSecond: Int
@@ -53,7 +53,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
       isFirst = false
     }
     if !isFIFO {
-      // After hours of sleep the place in a loop does not matter: a second's worth at most.
+      // After a long suspend the position within the loop is irrelevant: skip one second at most.
       for _ in 0..<min(schedule.skipLate(at: BootClock.now), framesPerSecond) {
         guard try skip() else { return nil }
       }
@@ -68,7 +68,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// The next picture, from the beginning again where the file ends; nil when cancelled.
+  /// The next frame, from the start again at the end of the file; nil if cancelled.
   private func read() throws(DeviceError) -> I420Frame? {
     try looped { () throws(DeviceError) -> I420Frame? in
       switch reader {
@@ -82,7 +82,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     try looped { () throws(DeviceError) -> Bool? in
       switch reader {
       case .y4m(let reader): try reader.skip() ? true : nil
-      // Later frames build on it, so it is decoded all the same.
+      // Later frames refer to it, so it must be decoded.
       case .ivf(let reader): try reader.next() == nil ? nil : true
       }
     } ?? false
@@ -108,7 +108,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 
   private enum Format { case y4m, ivf }
 
-  /// Told by the first bytes, since a FIFO may have any name.
+  /// Detected from the first bytes, since a FIFO can have any name.
   private static func format(_ stream: ByteStream) throws(DeviceError) -> Format {
     guard let start = try stream.peek(count: 4) else {
       throw DeviceError(what: "\(stream.path): cancelled", hint: "start again")
@@ -126,7 +126,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
   }
 }
 
-/// The decoded pictures of an IVF file, all of one size.
+/// The decoded frames of an IVF file, all of one size.
 final class IVFFrames {
   let size: VideoSize
   private(set) var rateNumerator = 30
@@ -135,7 +135,7 @@ final class IVFFrames {
   private let reader: IVFReader
   private let path: String
   private var decoder: VP8Decoder
-  /// Read ahead to learn size and rate.
+  /// Frames read ahead to determine size and rate.
   private var ahead: [IVFReader.Frame]
 
   init(_ reader: IVFReader, path: String) throws(DeviceError) {
@@ -155,7 +155,7 @@ final class IVFFrames {
     learnRate()
   }
 
-  /// The next picture; nil where the file ends. Frames that do not decode are left out.
+  /// The next frame; nil at the end of the file. Frames that do not decode are skipped.
   func next() throws(DeviceError) -> I420Frame? {
     while true {
       let stored = ahead.isEmpty ? try reader.next() : ahead.removeFirst()
@@ -179,8 +179,8 @@ final class IVFFrames {
     }
   }
 
-  /// The header's time base often is the frame rate, but may as well be 1/1000 or 1/90000; then
-  /// the distance of the first two frames tells.
+  /// The time base in the header often is the frame rate, but can also be 1/1000 or 1/90000; in
+  /// that case the distance of the first two frames gives the rate.
   private func learnRate() {
     guard ahead.count == 2, ahead[1].timestamp > ahead[0].timestamp,
       reader.rate <= 1_000_000, reader.scale <= 1_000_000

@@ -1,16 +1,19 @@
 import MusterBase
 
-/// Reads encoded frames of an IVF file, VP8 only.
+/// Reads the encoded frames of an IVF file; VP8 only.
 public final class IVFReader {
-  /// As the header says; pictures may change size at any keyframe.
+  /// The size in the header; the size of frames may change at any keyframe.
   public let size: VideoSize
-  /// A timestamp counts `scale / rate` seconds.
+  /// Ticks per second of the time base, times `scale`: a timestamp counts `scale / rate` seconds.
   public let rate: Int
+  /// See `rate`.
   public let scale: Int
 
-  /// One frame as it stands in the file.
+  /// A frame as stored in the file.
   public struct Frame: Equatable, Sendable {
+    /// The presentation time in units of `scale / rate` seconds.
     public let timestamp: UInt64
+    /// The VP8 frame.
     public let data: [UInt8]
   }
 
@@ -19,7 +22,7 @@ public final class IVFReader {
   private static let headerBytes = 32
   private static let frameHeaderBytes = 12
 
-  /// Reads the header of what is at `path`.
+  /// Opens a file or FIFO and reads the header; throws if it is not an IVF file with VP8.
   public convenience init(
     path: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) {
@@ -37,13 +40,14 @@ public final class IVFReader {
     guard rate > 0, scale > 0 else { throw Self.damaged(stream, "a time base of zero") }
   }
 
-  /// The next whole frame; nil where the file ends (a frame cut short is not one).
+  /// The next frame; nil at the end of the file, also if the last frame is truncated.
   public func next() throws(DeviceError) -> Frame? {
     guard var header = try stream.read(count: Self.frameHeaderBytes),
       header.count == Self.frameHeaderBytes
     else { return nil }
     if header.starts(with: Self.magic) {
-      // Two writers of a FIFO so close that their streams are one: past the rest of the header.
+      // Two writers of a FIFO followed each other without a gap: skip the rest of the second
+      // header.
       guard try stream.skip(Self.headerBytes - Self.frameHeaderBytes) == .complete,
         let next = try stream.read(count: Self.frameHeaderBytes),
         next.count == Self.frameHeaderBytes

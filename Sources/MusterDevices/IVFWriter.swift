@@ -1,31 +1,35 @@
 import MusterBase
 import Synchronization
 
-/// Writes VP8 frames as IVF; the file is playable at any moment, even when the process is killed.
+/// Writes VP8 frames to an IVF file, which is playable at any moment, even if the process is
+/// killed.
 ///
-/// A player goes by the frames, each written at once with its header. The count in the file's own
-/// header is informative, and brought up to date now and then.
+/// Each frame is written with its header in one call. Players ignore the frame count in the file
+/// header, so it is updated only now and then.
 public final class IVFWriter: Sendable {
   private struct State {
     var frames: UInt32 = 0
     var lastTimestamp: UInt64?
   }
 
-  /// Timestamps count 1/90000 s, as RTP's do, so they pass unchanged.
+  /// Ticks per second of timestamps: the RTP clock of VP8 (RFC 7741 section 4.1), so they pass
+  /// unchanged.
   public static let ticksPerSecond = 90_000
 
   private let file: OutputFile
   private let size: VideoSize
   private let state = Mutex(State())
 
-  /// Replaces what is at `path`; `size` is that of the first keyframe.
+  /// Replaces the file at `path`; `size` is that of the first keyframe. Throws if it cannot be
+  /// created.
   public init(path: String, size: VideoSize) throws(DeviceError) {
     self.size = size
     file = try OutputFile(path: path)
     try file.append(Self.header(size: size, frames: 0))
   }
 
-  /// Adds a frame; times that do not grow are moved to just after the one before.
+  /// Appends a frame; a timestamp that does not increase is replaced by the previous one plus 1.
+  /// Throws when the disk is full.
   public func append(_ frame: [UInt8], timestamp: UInt64) throws(DeviceError) {
     let result = state.withLock { state -> Result<Void, DeviceError> in
       var time = timestamp
@@ -42,6 +46,7 @@ public final class IVFWriter: Sendable {
     try result.get()
   }
 
+  /// Updates the frame count and closes the file; idempotent.
   public func close() {
     state.withLock { state in try? writeCount(state.frames) }
     file.close()

@@ -3,7 +3,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// An ALSA capture device.
+/// An ALSA capture device as an audio source.
 final class MicrophoneSource: AudioSource, @unchecked Sendable {
   let isLive = true
 
@@ -15,7 +15,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
   private var runaway = RunawayGuard()
   private let scratch: UnsafeMutableRawBufferPointer
 
-  /// A device that gives nothing for so long has failed.
+  /// Waits without any data after which the device has failed: 2 s.
   private static let patience = 20
   private static let waitMilliseconds: Int32 = 100
 
@@ -46,7 +46,8 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// How old the first of `count` samples just taken is: what followed it is still here or queued.
+  /// The age of the first of `count` samples just read, from the samples after it, here and in the
+  /// device's buffer.
   private func age(_ count: Int) -> Duration {
     var delay = 0
     let queued = snd_pcm_delay(device.pcm, &delay) == 0 ? max(delay, 0) : 0
@@ -55,7 +56,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
         Int64(count + ready.count) * 1_000_000_000 / Int64(AudioFormat.samplesPerSecond))
   }
 
-  /// Takes what the device has, up to a period; false when cancelled.
+  /// Reads up to one period; false if cancelled.
   private func readPeriod() throws(DeviceError) -> Bool {
     for _ in 0..<Self.patience {
       if cancellation.isCancelled { return false }
@@ -80,7 +81,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
       hint: "see 'muster devices', or use --audio tone")
   }
 
-  /// Mixes the channels, brings them to 16 bits at 48 kHz and keeps them ready.
+  /// Mixes the channels down and converts to 16 bits at 48 kHz.
   private func take(_ count: Int) {
     let channels = device.channels
     var mono = [Int16](repeating: 0, count: count)
@@ -99,11 +100,11 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
   }
 }
 
-/// Capture times that advance evenly although the thread that reads them wakes up unevenly.
+/// Smooths capture times, which inherit the scheduling jitter of the reading thread.
 struct CaptureClock {
   private var expected: Instant?
 
-  /// Beyond this the stream has really moved: an overrun, or the machine slept.
+  /// A larger error is a discontinuity: an overrun, or a suspend.
   static let tolerance = Duration.milliseconds(40)
 
   mutating func frame(at now: Instant, age: Duration) -> Instant {
@@ -112,7 +113,7 @@ struct CaptureClock {
     if let expected {
       let error = measured - expected
       let bounded = error < Self.tolerance && error > .zero - Self.tolerance
-      // A twentieth of the error: averages 20 frames, yet follows any device's drift.
+      // A twentieth of the error: averages over 20 frames, yet follows the drift of any device.
       if bounded { time = expected.advanced(by: error / 20) }
     }
     expected = time + AudioFormat.frameDuration

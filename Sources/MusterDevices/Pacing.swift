@@ -1,13 +1,14 @@
 import MusterBase
 
-/// Says when the frames of a steady stream are due: frame n at start + n / rate, without drift.
+/// The due times of a steady stream: frame n at start + n / rate, without accumulating rounding
+/// errors.
 struct FrameSchedule {
   private let numerator: Int64
   private let denominator: Int64
   private var start: Instant
   private(set) var index: Int64 = 0
 
-  /// A rate of `numerator / denominator` frames a second; both must be positive.
+  /// The rate is `numerator / denominator` frames per second; both must be positive.
   init(numerator: Int, denominator: Int, start: Instant) {
     self.numerator = Int64(numerator)
     self.denominator = Int64(denominator)
@@ -19,11 +20,11 @@ struct FrameSchedule {
   /// When the current frame is due.
   var due: Instant { start + offset(of: index) }
 
-  /// The frame was delivered.
+  /// Moves on to the next frame.
   mutating func advance() { index += 1 }
 
-  /// Skips frames whose successor is due already and says how many: after a delay the stream goes
-  /// on where it should be, instead of hurrying through what was missed.
+  /// Skips the frames that are late and returns their number: after a stall the stream resumes at
+  /// the right position instead of catching up in a burst.
   mutating func skipLate(at now: Instant) -> Int {
     let late = (now - due).wholeNanoseconds
     let step = interval.wholeNanoseconds
@@ -33,11 +34,11 @@ struct FrameSchedule {
     return Int(skipped)
   }
 
-  /// The current frame is due now; nothing is skipped.
+  /// Shifts the schedule so that the current frame is due now.
   mutating func rebase(to now: Instant) { start = now.advanced(by: .zero - offset(of: index)) }
 
   private func offset(of index: Int64) -> Duration {
-    // Whole seconds apart, so that nothing overflows in centuries.
+    // Whole seconds are computed separately, so that the product does not overflow.
     let perSecond = numerator
     let ticks = index * denominator
     let seconds = ticks / perSecond
@@ -45,16 +46,16 @@ struct FrameSchedule {
   }
 }
 
-/// The pace of audio where no device gives one: 20 ms a frame by the boot clock.
+/// The pace of audio without a device: one frame per 20 ms of the boot clock.
 struct AudioSchedule {
   private var next: Instant
 
-  /// Behind by more than this, the stream does not catch up: the machine slept or stalled.
+  /// A larger lag is not caught up: the machine was suspended or stalled.
   static let patience = Duration.milliseconds(200)
 
   init(start: Instant) { next = start }
 
-  /// The time of the next frame's first sample; moves on by one frame.
+  /// The time of the next frame's first sample; advances by one frame.
   mutating func take(at now: Instant, frame: Duration) -> Instant {
     if now - next > Self.patience { next = now }
     defer { next = next + frame }
@@ -62,10 +63,10 @@ struct AudioSchedule {
   }
 }
 
-/// Slows down a sound device without a clock of its own (ALSA's `null` and `file`), which would
-/// otherwise take or give a minute in a millisecond.
+/// Throttles an audio device without a clock (ALSA's `null` and `file`), which would otherwise take
+/// or deliver a minute of audio in a millisecond.
 ///
-/// A real device never notices: it may be 10 % fast, and 200 ms early at any time.
+/// Real devices are unaffected: they may be 10 % fast, and 200 ms early at any time.
 struct RunawayGuard {
   private var earliest = Instant.zero
 

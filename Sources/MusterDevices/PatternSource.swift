@@ -2,7 +2,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// The test pattern as a camera would deliver it; the numbers of frames that were late are missing.
+/// The test pattern as a video source; late frames are skipped and leave a gap in the numbers.
 final class PatternSource: VideoSource, @unchecked Sendable {
   let size: VideoSize
   let framesPerSecond: Int
@@ -11,7 +11,7 @@ final class PatternSource: VideoSource, @unchecked Sendable {
   private let cancellation: Cancellation
   private let pool: FramePool
   private var schedule: FrameSchedule
-  /// Another tint for every process, so that several nodes on one screen are told apart.
+  /// A tint per process, so that nodes on one screen can be told apart.
   private let hue = Int(getpid())
 
   init(size: VideoSize, framesPerSecond: Int, cancellation: Cancellation) {

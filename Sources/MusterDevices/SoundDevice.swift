@@ -4,7 +4,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// An open ALSA device, in the format nearest to 48 kHz mono 16 bits that it takes.
+/// An open ALSA PCM, configured as close to 48 kHz mono 16-bit as the device supports.
 final class SoundDevice {
   enum Direction { case capture, playback }
 
@@ -17,9 +17,9 @@ final class SoundDevice {
   private(set) var periodSamples = 0
   private(set) var bufferSamples = 0
 
-  /// 10 ms: half a frame, so that a frame waits for its device 10 ms at most.
+  /// 10 ms is half a frame, so a frame waits for the device for at most 10 ms.
   private static let period = Duration.milliseconds(10)
-  /// Room for late threads; what lies in it is kept small by the one who writes.
+  /// Headroom for late wake-ups; the writer keeps it mostly empty, because its content is latency.
   private static let buffer = Duration.milliseconds(100)
 
   init(name: String, direction: Direction) throws(DeviceError) {
@@ -28,26 +28,26 @@ final class SoundDevice {
     muster_silence_alsa()
     var opened: OpaquePointer?
     let stream = direction == .capture ? SND_PCM_STREAM_CAPTURE : SND_PCM_STREAM_PLAYBACK
-    // Non-blocking: waiting is done where it can be cancelled.
+    // Non-blocking: waiting happens in `poll`, where it can be cancelled.
     let error = snd_pcm_open(&opened, name, stream, SND_PCM_NONBLOCK)
     guard error == 0, let opened else {
       throw Self.failure(name, direction, error)
     }
     pcm = opened
     do { try configure() } catch {
-      // Every property is set, so `deinit` closes the device.
+      // All properties are set, so `deinit` closes the device.
       throw error
     }
   }
 
   deinit { snd_pcm_close(pcm) }
 
-  /// How long the samples of `count` last.
+  /// The duration of `count` samples at the device's rate.
   func duration(ofSamples count: Int) -> Duration {
     .nanoseconds(Int64(count) * 1_000_000_000 / Int64(samplesPerSecond))
   }
 
-  /// Gets going again after an overrun, underrun or suspend; throws when the device is gone.
+  /// Restarts the device after an overrun, underrun or suspend; throws if it is gone.
   func recover(from error: Int) throws(DeviceError) {
     let result = snd_pcm_recover(pcm, Int32(error), 1)
     guard result == 0 else { throw Self.failure(name, direction, result) }
@@ -95,7 +95,7 @@ final class SoundDevice {
     }
     defer { snd_pcm_sw_params_free(parameters) }
     try check(snd_pcm_sw_params_current(pcm, parameters))
-    // Playback starts with two frames queued: with one, the first hiccup would empty it.
+    // Playback starts with two frames queued: with one, the first late wake-up would underrun.
     let threshold =
       direction == .capture ? 1 : min(bufferSamples, samplesPerSecond / 25)
     try check(snd_pcm_sw_params_set_start_threshold(pcm, parameters, UInt(threshold)))

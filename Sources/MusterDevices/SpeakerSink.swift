@@ -4,18 +4,18 @@ import MusterBase
 import MusterCodecs
 import Synchronization
 
-/// An ALSA playback device, kept just full enough.
+/// An ALSA playback device, filled no further than needed.
 ///
-/// The device's buffer holds 100 ms, but no more than `target` lies in it, because everything in it
-/// is delay. Each underrun raises the target a little: a machine that wakes its threads late needs
-/// more, and then keeps it.
+/// The device's buffer holds 100 ms, but the fill level is kept at `target`, because all of it is
+/// latency. Each underrun raises the target: a machine that schedules threads late needs more
+/// headroom, and keeps it.
 final class SpeakerSink: AudioSink, @unchecked Sendable {
   private let device: SoundDevice
   private let cancellation = Cancellation()
   private let resampler: Resampler?
   private var runaway = RunawayGuard()
   private var target: Duration
-  /// Nanoseconds, for readers on other threads: ALSA itself is used from the writing one only.
+  /// In nanoseconds, for readers on other threads: ALSA calls stay on the writing thread.
   private let lastDelay = Atomic<Int64>(0)
 
   /// Two frames: one being played, one to cover the next wake-up.
@@ -43,7 +43,7 @@ final class SpeakerSink: AudioSink, @unchecked Sendable {
     try deliver(interleaved(samples), count: samples.count)
     lastDelay.store(queued().wholeNanoseconds, ordering: .relaxed)
     let now = BootClock.now
-    // Wakes when the next frame fits under the target; the guard serves devices without a clock.
+    // Sleeps until the next frame fits under the target; the guard covers devices without a clock.
     let surplus = queued() + AudioFormat.frameDuration - target
     let due = surplus > .zero ? now + surplus : now
     let pause = runaway.delay(at: now).map { max($0, due) } ?? due

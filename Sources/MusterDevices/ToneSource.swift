@@ -2,7 +2,8 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// 440 Hz that swells for 100 ms at each full second of boot time, when the test pattern flashes.
+/// A 440 Hz tone that is louder for 100 ms at every full second of boot time, when the test pattern
+/// flashes.
 final class ToneSource: AudioSource, @unchecked Sendable {
   let isLive = false
 
@@ -13,7 +14,7 @@ final class ToneSource: AudioSource, @unchecked Sendable {
   private static let frequency = 440
   private static let quiet = 0.08
   private static let loud = 0.5
-  /// The gain's step from sample to sample: from quiet to loud in 2 ms, without a click.
+  /// Gain change per sample: from quiet to loud in 96 samples (2 ms), slow enough not to click.
   private static let slope = (loud - quiet) / 96
 
   init(cancellation: Cancellation) {
@@ -23,7 +24,7 @@ final class ToneSource: AudioSource, @unchecked Sendable {
 
   func next() throws(DeviceError) -> CapturedAudio? {
     let start = schedule.take(at: BootClock.now, frame: AudioFormat.frameDuration)
-    // Like a real device: 20 ms of sound are there when their last sample is.
+    // Like a real device, a frame is available when its last sample has been captured.
     guard cancellation.sleep(until: start + AudioFormat.frameDuration) else { return nil }
     return CapturedAudio(pcm: samples(from: start), capturedAt: start)
   }
@@ -37,7 +38,7 @@ final class ToneSource: AudioSource, @unchecked Sendable {
       let target =
         TestPattern.flashes(at: Instant(nanoseconds: time)) ? Self.loud : Self.quiet
       gain += min(max(target - gain, -Self.slope), Self.slope)
-      // The phase follows from the time alone, since 440 whole waves fit into a second.
+      // The phase follows from the time alone, because a second holds 440 whole periods.
       let phase = Double(time % 1_000_000_000) / 1e9 * Double(Self.frequency)
       return Int16(32767 * gain * sin(2 * .pi * phase))
     }

@@ -1,9 +1,11 @@
 import MusterBase
 import MusterCodecs
 
-/// A picture and when it was taken.
+/// A captured frame and its capture time.
 public struct CapturedFrame: Sendable {
+  /// The pixels.
   public let frame: I420Frame
+  /// When it was captured, on the boot clock.
   public let capturedAt: Instant
 
   public init(frame: I420Frame, capturedAt: Instant) {
@@ -12,35 +14,38 @@ public struct CapturedFrame: Sendable {
   }
 }
 
-/// Something that gives pictures at its own pace.
+/// Delivers frames at its own pace.
 ///
-/// `next()` belongs to one thread, `cancel()` to any.
+/// `next()` must be called from one thread; `cancel()` is thread-safe.
 public protocol VideoSource: AnyObject, Sendable {
-  /// Every frame has this size.
+  /// The size of all frames.
   var size: VideoSize { get }
-  /// What the source means to deliver, rounded.
+  /// The nominal frame rate, rounded.
   var framesPerSecond: Int { get }
-  /// Whether `TestPattern.read` finds numbers and times in the pictures.
+  /// Whether the frames carry the number and time that `TestPattern.read` decodes.
   var isPattern: Bool { get }
-  /// Waits for the next frame; nil after `cancel()`, an error when the source has ended for good.
+  /// Blocks until the next frame; nil after `cancel()`. Throws if the source has failed for good.
   func next() throws(DeviceError) -> CapturedFrame?
-  /// Makes `next()` return nil, at once and from then on.
+  /// Makes `next()` return nil at once, and in all later calls.
   func cancel()
 }
 
-/// Opens a video source by what the user calls it.
+/// Opens a video source by its name on the command line.
 public enum VideoSources {
+  /// The size of `test` without parameters.
   public static let defaultSize = VideoSize(width: 640, height: 360)
+  /// The frame rate of `test` without parameters.
   public static let defaultRate = 30
-  /// What a camera is asked for; it gives the nearest it has.
+  /// The size requested from a camera, which delivers the nearest it supports.
   public static let cameraSize = VideoSize(width: 1280, height: 720)
-  /// The same bound as the decoder has for remote pictures.
+  /// The limit for remote frames applies to local ones as well.
   static let maximumPixels = VP8Decoder.maximumPixels
 
   /// `camera`, `camera:/dev/video1`, `test`, `test:640x360@30`, or a `.y4m` or `.ivf` file or FIFO.
   ///
-  /// Opening a FIFO waits up to `fifoPatience` for its writer, so call this from a thread that may
-  /// wait, and keep `cancellation` to end that; it also ends the source.
+  /// Opening a FIFO blocks up to `fifoPatience` for its writer, so call this on a thread that may
+  /// block. `cancellation` ends that wait, and later the source. Throws for an unknown device or an
+  /// unusable file.
   public static func open(
     _ specification: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) -> any VideoSource {
@@ -58,7 +63,13 @@ public enum VideoSources {
     }
   }
 
-  /// Separates `camera:/dev/video0`; a path that merely begins alike is left whole.
+  /// Whether a specification names a device, which others may want and whose light is on while it
+  /// is open; such a source is opened anew whenever it is needed.
+  public static func isDevice(_ specification: String) -> Bool {
+    split(specification).kind == "camera"
+  }
+
+  /// Splits `camera:/dev/video0`; a file name that merely starts with a keyword is left alone.
   private static func split(_ text: String) -> (kind: String, argument: String?) {
     for kind in ["camera", "test"] {
       if text == kind { return (kind, nil) }

@@ -2,9 +2,11 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// Reads the samples of a WAV file, of any rate and number of channels, as one channel.
+/// Reads a WAV file of any rate and number of channels as mono.
 public final class WAVReader {
+  /// The sample rate in Hz.
   public let samplesPerSecond: Int
+  /// The number of channels in the file.
   public let channels: Int
 
   private enum Encoding { case unsigned8, signed16, signed24, signed32, float32, float64 }
@@ -12,13 +14,14 @@ public final class WAVReader {
   private let stream: ByteStream
   private let encoding: Encoding
   private let sampleBytes: Int
-  /// Bytes of sound not read yet; a file still being written says 0 or the most it can, which is
-  /// taken as "to the end".
+  /// Bytes of samples not read yet. A file that is still being written states 0 or the maximum;
+  /// both are taken as "to the end of the file".
   private var left: Int
 
-  /// Chunks before the sound; more is no WAV file that a program would write.
+  /// Chunks before the data chunk; no real file has more.
   private static let chunkLimit = 64
 
+  /// Opens a file or FIFO and reads the header; throws for formats other than PCM and IEEE float.
   public convenience init(
     path: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) {
@@ -62,7 +65,7 @@ public final class WAVReader {
     }
   }
 
-  /// Up to `count` samples, each the mean of its channels; empty where the file ends.
+  /// Up to `count` samples, each the mean of its channels; empty at the end of the file.
   public func next(_ count: Int) throws(DeviceError) -> [Int16] {
     let block = channels * sampleBytes
     let wanted = min(max(count, 0), left / block, 1 << 16)
@@ -78,7 +81,7 @@ public final class WAVReader {
     }
   }
 
-  /// One sample in units of 16 bits; whatever is not a number is silence.
+  /// One sample, scaled to the range of 16 bits; NaN becomes 0.
   private func sample(_ bytes: [UInt8], at offset: Int) -> Double {
     func raw(_ count: Int) -> UInt64 {
       var value: UInt64 = 0
@@ -95,7 +98,7 @@ public final class WAVReader {
     }
   }
 
-  /// Bounded, so that the mean of extreme floats is a number too.
+  /// Bounded, so that the mean of extreme floats is finite.
   private static func finite(_ value: Double) -> Double {
     value.isNaN ? 0 : min(max(value, -65536), 65536)
   }
@@ -103,7 +106,7 @@ public final class WAVReader {
   private static func encoding(_ format: [UInt8]) -> Encoding? {
     var tag = littleEndian(format[0..<2])
     let bits = littleEndian(format[14..<16])
-    // WAVE_FORMAT_EXTENSIBLE: the tag proper begins the sub-format's GUID.
+    // WAVE_FORMAT_EXTENSIBLE: the actual format tag is the start of the sub-format GUID.
     if tag == 0xFFFE, format.count >= 26 { tag = littleEndian(format[24..<26]) }
     switch (tag, bits) {
     case (1, 8): return .unsigned8

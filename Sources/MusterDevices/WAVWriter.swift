@@ -3,20 +3,21 @@ import MusterBase
 import MusterCodecs
 import Synchronization
 
-/// Writes 48 kHz mono 16-bit WAV; the file is playable at any moment, even when the process is
-/// killed, because its header always states what has been written before.
+/// Writes 48 kHz mono 16-bit audio to a WAV file, which is playable at any moment, even if the
+/// process is killed: its header always states the samples written before.
 public final class WAVWriter: Sendable {
   private let file: OutputFile
   private let dataBytes = Mutex<UInt32>(0)
   private static let headerBytes = 44
 
-  /// Replaces what is at `path`.
+  /// Replaces the file at `path`; throws if it cannot be created.
   public init(path: String) throws(DeviceError) {
     file = try OutputFile(path: path)
     try file.append(Self.header(dataBytes: 0))
   }
 
-  /// Adds samples of 48 kHz mono. Beyond 4 GB, half a day, the format cannot say more: an error.
+  /// Appends 48 kHz mono samples. Throws when the disk is full and beyond 4 GB (12 hours), the
+  /// limit of the format.
   public func append(_ pcm: [Int16]) throws(DeviceError) {
     var bytes = [UInt8]()
     bytes.reserveCapacity(pcm.count * 2)
@@ -28,6 +29,7 @@ public final class WAVWriter: Sendable {
     try append(bytes)
   }
 
+  /// Closes the file; idempotent.
   public func close() { file.close() }
 
   private func append(_ bytes: [UInt8]) throws(DeviceError) {
@@ -38,7 +40,7 @@ public final class WAVWriter: Sendable {
         return .failure(
           DeviceError(what: "\(file.path) has reached 4 GB", hint: "begin another recording"))
       }
-      // Sound first, then the header that speaks of it.
+      // The samples first, then the header that counts them.
       do throws(DeviceError) {
         try file.append(bytes)
         try file.overwrite(Self.header(dataBytes: total), at: 0)
@@ -61,8 +63,8 @@ public final class WAVWriter: Sendable {
   }
 }
 
-/// A file that grows at its end; every append is one system call, so that a killed process leaves
-/// whole pieces.
+/// An append-only file. Each append is one system call, so that a killed process leaves whole
+/// records.
 final class OutputFile: Sendable {
   let path: String
   private let descriptor: Mutex<Int32>
@@ -91,7 +93,7 @@ final class OutputFile: Sendable {
     }
   }
 
-  /// Harmless when closed already; writing afterwards does nothing.
+  /// Idempotent; later writes have no effect.
   func close() {
     descriptor.withLock { descriptor in
       if descriptor >= 0 { Glibc.close(descriptor) }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Time of day, for display and for ties only: nothing may depend on its being right.
+/// The time of day, for display and tie-breaking only: correctness must not depend on it.
 public enum WallClock {
-  /// Milliseconds since 1970.
+  /// Milliseconds since 1970, UTC.
   public static var milliseconds: UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

@@ -1,10 +1,13 @@
 import MusterBase
 import MusterCodecs
 
-/// Reads pictures of a YUV4MPEG2 stream, 8 bits 4:2:0.
+/// Reads the frames of a YUV4MPEG2 stream, 8 bits, 4:2:0.
 public final class Y4MReader {
+  /// The size of all frames.
   public let size: VideoSize
+  /// Numerator of the frame rate in frames per second.
   public let rateNumerator: Int
+  /// Denominator of the frame rate.
   public let rateDenominator: Int
 
   private let stream: ByteStream
@@ -13,7 +16,7 @@ public final class Y4MReader {
   private static let headerLimit = 1024
   static let magic = [UInt8]("YUV4MPEG2".utf8)
 
-  /// Reads the header of what is at `path`.
+  /// Opens a file or FIFO and reads the header; throws for other formats and chroma layouts.
   public convenience init(
     path: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) {
@@ -35,7 +38,7 @@ public final class Y4MReader {
 
   deinit { scratch.deallocate() }
 
-  /// The next whole picture; nil where the stream ends (a picture cut short is not one).
+  /// The next frame; nil at the end of the stream, also if the last frame is truncated.
   public func next() throws(DeviceError) -> I420Frame? {
     guard try skipFrameHeader(), try stream.read(into: scratch) == .complete else { return nil }
     let frame = pool.frame()
@@ -43,20 +46,20 @@ public final class Y4MReader {
     return frame
   }
 
-  /// Reads past one picture without unpacking it; false where the stream ends.
+  /// Skips one frame without unpacking it; false at the end of the stream.
   func skip() throws(DeviceError) -> Bool {
     guard try skipFrameHeader() else { return false }
     return try stream.skip(scratch.count) == .complete
   }
 
-  /// Back to the first picture; on a FIFO the next writer must begin with a header like the first.
+  /// Returns to the first frame; on a FIFO the next writer must start with an equivalent header.
   func rewind() throws(DeviceError) {
     try stream.rewind()
     guard let line = try stream.readLine(limit: Self.headerLimit), !line.isEmpty else { return }
     try accept(header: line)
   }
 
-  /// A further header: the file from its beginning, or the next writer of a FIFO.
+  /// Checks a repeated header: the file from its start, or the next writer of a FIFO.
   private func accept(header line: [UInt8]) throws(DeviceError) {
     let header = try Header(line, path: stream.path)
     guard header.size == size else {
@@ -71,7 +74,7 @@ public final class Y4MReader {
       return false
     }
     if line.starts(with: Self.magic) {
-      // Two writers of a FIFO so close that their streams are one.
+      // Two writers of a FIFO followed each other without a gap.
       try accept(header: line)
       guard let next = try stream.readLine(limit: Self.headerLimit), !next.isEmpty else {
         return false
@@ -113,7 +116,7 @@ public final class Y4MReader {
       case "H": size.height = Int(value) ?? 0
       case "F": readRate(value)
       case "C":
-        // 420, 420jpeg, 420mpeg2, 420paldv differ in where chroma was sampled, by half a pixel.
+        // 420, 420jpeg, 420mpeg2 and 420paldv differ in chroma siting only, by half a pixel.
         guard ["420", "420jpeg", "420mpeg2", "420paldv"].contains(value) else {
           throw DeviceError(
             what: "\(path): colours in the form \(value.prefix(16))",
@@ -123,7 +126,7 @@ public final class Y4MReader {
       }
     }
 
-    /// An absent or absurd rate stays at 30.
+    /// A missing or implausible rate leaves 30.
     private mutating func readRate(_ value: Substring) {
       let parts = value.split(separator: ":")
       guard parts.count == 2, let above = Int(parts[0]), let below = Int(parts[1]),

@@ -82,10 +82,12 @@ public struct VideoPacketizer: Sendable {
       keyIndex: keyIndex)
   }
 
-  /// As few parts as fit, none more than a byte longer than another: a short last packet would cost
-  /// the same header and be lost as easily.
+  /// As few parts as fit, all of one size but the last, which is shorter by fewer bytes than there
+  /// are parts: equal datagrams leave in one segmented send (UDP_SEGMENT), and a much shorter last
+  /// packet would cost the same header and be lost as easily.
   private static func parts(of count: Int) -> [Range<Int>] {
     let parts = (count + dataBytes - 1) / dataBytes
-    return (0..<parts).map { $0 * count / parts..<($0 + 1) * count / parts }
+    let size = (count + parts - 1) / parts
+    return (0..<parts).map { min($0 * size, count)..<min(($0 + 1) * size, count) }
   }
 }

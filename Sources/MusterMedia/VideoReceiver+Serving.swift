@@ -2,57 +2,57 @@ import MusterBase
 import MusterWire
 
 extension VideoReceiver {
-  /// Does all that is due for one stream and notes when something will be again.
+  /// Does all that is due for one layer and notes when something will be again.
   mutating func serve(_ index: Int, at now: Instant, into outputs: inout [Output]) {
     deliver(from: index, at: now, into: &outputs)
-    let missing = streams[index].missing(roundTrip: roundTrip, at: now)
+    let missing = layers[index].missing(roundTrip: roundTrip, at: now)
     if !missing.isEmpty {
       counted.packetsRequested &+= UInt64(missing.count)
-      outputs.append(.nack(ssrc: streams[index].ssrc, missing))
+      outputs.append(.nack(ssrc: layers[index].ssrc, missing))
     }
     // A packet given up may have been all that held back a keyframe behind it.
     deliver(from: index, at: now, into: &outputs)
     wakeAt[index] = soonest(
-      streams[index].repairDeadline(roundTrip: roundTrip, after: now),
+      layers[index].repairDeadline(roundTrip: roundTrip, after: now),
       serveKeyframe(index, at: now, into: &outputs))
   }
 
   mutating func askForKeyframe(_ index: Int, at now: Instant, into outputs: inout [Output]) {
-    streams[index].keyframeRequested(at: now)
+    layers[index].keyframeRequested(at: now)
     counted.keyframesRequested &+= 1
-    outputs.append(.requestKeyframe(ssrc: streams[index].ssrc))
+    outputs.append(.requestKeyframe(ssrc: layers[index].ssrc))
   }
 
   /// Asks for a keyframe if it is time; when to look again.
   private mutating func serveKeyframe(
     _ index: Int, at now: Instant, into outputs: inout [Output]
   ) -> Instant? {
-    guard let due = streams[index].keyframeRequestAt(roundTrip: roundTrip, at: now) else {
+    guard let due = layers[index].keyframeRequestAt(roundTrip: roundTrip, at: now) else {
       return nil
     }
     guard due <= now else { return due }
     guard mayAsk(index, at: now) else { return now + Self.takeover }
     askForKeyframe(index, at: now, into: &outputs)
-    return streams[index].keyframeRequestAt(roundTrip: roundTrip, at: now)
+    return layers[index].keyframeRequestAt(roundTrip: roundTrip, at: now)
   }
 
   private func mayAsk(_ index: Int, at now: Instant) -> Bool {
-    guard let current = activeStream, current.ssrc != streams[index].ssrc else { return true }
+    guard let current = activeLayer, current.ssrc != layers[index].ssrc else { return true }
     return now - current.lastNewAt >= Self.takeover
-      && streams[index].lastNewAt > current.lastNewAt
+      && layers[index].lastNewAt > current.lastNewAt
   }
 
-  private var activeStream: VideoStream? { streams.first { $0.ssrc == active } }
+  private var activeLayer: LayerReceiver? { layers.first { $0.ssrc == active } }
 
   private mutating func deliver(
     from index: Int, at now: Instant, into outputs: inout [Output]
   ) {
     while true {
-      let wasTroubled = streams[index].isTroubled
-      guard let frame = streams[index].nextFrame(roundTrip: roundTrip, at: now) else { return }
-      if streams[index].ssrc != active {
+      let wasTroubled = layers[index].isTroubled
+      guard let frame = layers[index].nextFrame(roundTrip: roundTrip, at: now) else { return }
+      if layers[index].ssrc != active {
         guard mayTakeOver(frame, at: now) else {
-          streams[index].retire()
+          layers[index].retire()
           return
         }
         switchOver(to: index)
@@ -64,17 +64,17 @@ extension VideoReceiver {
 
   /// A keyframe that took long to mend may belong to a layer the sender has left since.
   private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
-    guard let current = activeStream, let lastFrame,
-      now - current.lastNewAt < VideoStream.silence
+    guard let current = activeLayer, let lastFrame,
+      now - current.lastNewAt < LayerReceiver.silence
     else { return true }
     return RTPTime.distance(
       from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate) > .zero
   }
 
   private mutating func switchOver(to index: Int) {
-    active = streams[index].ssrc
-    for other in streams.indices where other != index {
-      streams[other].retire()
+    active = layers[index].ssrc
+    for other in layers.indices where other != index {
+      layers[other].retire()
       wakeAt[other] = nil
     }
   }
@@ -98,13 +98,13 @@ extension VideoReceiver {
     counted.frames &+= 1
     if frame.isKeyframe { counted.keyframes &+= 1 }
     if let size = frame.keyframeSize { counted.size = size }
-    counted.layer = streams[index].layer
+    counted.layer = layers[index].layer
     // All layers share one time base, so any layer's report serves until this one's own arrives.
     let clock =
-      streams[index].clock.isKnown
-      ? streams[index].clock : streams.first { $0.clock.isKnown }?.clock
+      layers[index].clock.isKnown
+      ? layers[index].clock : layers.first { $0.clock.isKnown }?.clock
     return ReceivedFrame(
-      layer: streams[index].layer, temporalLayer: frame.temporalLayer, data: frame.data,
+      layer: layers[index].layer, temporalLayer: frame.temporalLayer, data: frame.data,
       isKeyframe: frame.isKeyframe, timestamp: frame.timestamp,
       size: counted.size ?? VideoSize(width: 0, height: 0),
       capturedAt: clock?.captureTime(

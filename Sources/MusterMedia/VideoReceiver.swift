@@ -28,9 +28,11 @@ public struct ReceivedFrame: Equatable, Sendable {
   }
 }
 
-/// All of one member's video on one link: pictures out in order and whole, requests for the rest.
+/// One video stream of one member as it arrives: complete frames in order, and requests for what is
+/// missing.
 ///
-/// Each layer is a stream of its own. The one that shows is changed only by a keyframe of another.
+/// Each layer has its own SSRC and sequence. Frames of one layer are delivered at a time, and the
+/// layer changes only at a keyframe of another.
 public struct VideoReceiver: Sendable {
   public enum Output: Equatable, Sendable {
     case frame(ReceivedFrame)
@@ -51,7 +53,8 @@ public struct VideoReceiver: Sendable {
   /// Reports of sources not heard of yet.
   static let pendingReports = 4
 
-  var streams: [VideoStream] = []
+  public let stream: StreamID
+  var layers: [LayerReceiver] = []
   var wakeAt: [Instant?] = []
   var active: UInt32?
   var roundTrip = defaultRoundTrip
@@ -59,16 +62,18 @@ public struct VideoReceiver: Sendable {
   var lastFrame: (at: Instant, timestamp: UInt32)?
   var counted = VideoStatistics()
 
-  public init() {}
+  /// Packets of other streams than `stream` are ignored.
+  public init(stream: StreamID = .camera) { self.stream = stream }
 
+  /// Takes in a packet of any layer.
   public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Output] {
-    guard let layer = PayloadType.layer(of: packet.header.payloadType),
-      let index = streamIndex(for: packet, layer: layer, at: now)
+    guard let (stream, layer) = PayloadType.video(of: packet.header.payloadType),
+      stream == self.stream, let index = layerIndex(for: packet, layer: layer, at: now)
     else {
       counted.packetsIgnored &+= 1
       return []
     }
-    switch streams[index].insert(packet, at: now) {
+    switch layers[index].insert(packet, at: now) {
     case .new: break
     case .recovered: counted.packetsRecovered &+= 1
     case .late: counted.packetsLate &+= 1
@@ -81,9 +86,13 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
+  /// Whether packets with this SSRC have arrived.
+  public func knows(_ ssrc: UInt32) -> Bool { layers.contains { $0.ssrc == ssrc } }
+
+  /// Takes in the time base of a layer, which may be one that has not begun.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
-    if let index = streams.firstIndex(where: { $0.ssrc == report.ssrc }) {
-      streams[index].receive(report, at: now)
+    if let index = layers.firstIndex(where: { $0.ssrc == report.ssrc }) {
+      layers[index].receive(report, at: now)
     } else {
       reports.append(report)
     }
@@ -96,8 +105,8 @@ public struct VideoReceiver: Sendable {
   /// One of the sinks needs a keyframe, having opened late or lost its decoder's state. The others
   /// go on with the pictures as they come; a sink asks again while none has come.
   public mutating func requestKeyframe(at now: Instant) -> [Output] {
-    guard let index = streams.firstIndex(where: { $0.ssrc == active }),
-      streams[index].nextKeyframeRequest(roundTrip: roundTrip, at: now) <= now
+    guard let index = layers.firstIndex(where: { $0.ssrc == active }),
+      layers[index].nextKeyframeRequest(roundTrip: roundTrip, at: now) <= now
     else { return [] }
     var outputs: [Output] = []
     askForKeyframe(index, at: now, into: &outputs)
@@ -106,59 +115,62 @@ public struct VideoReceiver: Sendable {
 
   public mutating func tick(at now: Instant) -> [Output] {
     var outputs: [Output] = []
-    for index in streams.indices {
+    for index in layers.indices {
       guard let wake = wakeAt[index], wake <= now else { continue }
       serve(index, at: now, into: &outputs)
     }
     return outputs
   }
 
+  /// Frames are not expected for a while: the gap until the next is no freeze.
+  public mutating func pause() { lastFrame = nil }
+
   public var deadline: Instant? { wakeAt.reduce(nil) { soonest($0, $1) } }
 
   public var statistics: VideoStatistics {
     var result = counted
-    result.packetsLost = streams.reduce(0) { $0 + $1.statistics.cumulativeLost }
+    result.packetsLost = layers.reduce(0) { $0 + $1.statistics.cumulativeLost }
     return result
   }
 
   /// One block per source heard since the member's video began.
   public mutating func reportBlocks(at now: Instant) -> [ReportBlock] {
-    streams.indices.compactMap { index in
-      streams[index].statistics.hasReceived ? streams[index].reportBlock(at: now) : nil
+    layers.indices.compactMap { index in
+      layers[index].statistics.hasReceived ? layers[index].reportBlock(at: now) : nil
     }
   }
 
   /// Packets waiting for missing ones.
-  public var packetsHeld: Int { streams.reduce(0) { $0 + $1.packetsHeld } }
+  public var packetsHeld: Int { layers.reduce(0) { $0 + $1.packetsHeld } }
 
-  /// One stream per layer; a new source takes a layer over with a keyframe, or after silence.
-  private mutating func streamIndex(
+  /// One source per layer; a new one takes the layer over with a keyframe, or after silence.
+  private mutating func layerIndex(
     for packet: RTPPacket, layer: Int, at now: Instant
   ) -> Int? {
     let ssrc = packet.header.ssrc
-    guard let index = streams.firstIndex(where: { $0.layer == layer }) else {
-      guard !streams.contains(where: { $0.ssrc == ssrc }) else { return nil }
-      streams.append(makeStream(ssrc, layer: layer, at: now))
+    guard let index = layers.firstIndex(where: { $0.layer == layer }) else {
+      guard !layers.contains(where: { $0.ssrc == ssrc }) else { return nil }
+      layers.append(makeLayer(ssrc, layer: layer, at: now))
       wakeAt.append(nil)
-      return streams.count - 1
+      return layers.count - 1
     }
-    if streams[index].ssrc == ssrc { return index }
+    if layers[index].ssrc == ssrc { return index }
     let isKeyframe = VideoPacket(packet, sequence: 0)?.startsKeyframe ?? false
-    guard isKeyframe || now - streams[index].lastNewAt >= Self.replacement,
-      !streams.contains(where: { $0.ssrc == ssrc })
+    guard isKeyframe || now - layers[index].lastNewAt >= Self.replacement,
+      !layers.contains(where: { $0.ssrc == ssrc })
     else { return nil }
-    if active == streams[index].ssrc { active = nil }
-    var successor = makeStream(ssrc, layer: layer, at: now)
-    successor.succeed(streams[index])
-    streams[index] = successor
+    if active == layers[index].ssrc { active = nil }
+    var successor = makeLayer(ssrc, layer: layer, at: now)
+    successor.succeed(layers[index])
+    layers[index] = successor
     return index
   }
 
-  private func makeStream(_ ssrc: UInt32, layer: Int, at now: Instant) -> VideoStream {
-    var stream = VideoStream(ssrc: ssrc, layer: layer, at: now)
+  private func makeLayer(_ ssrc: UInt32, layer: Int, at now: Instant) -> LayerReceiver {
+    var receiver = LayerReceiver(ssrc: ssrc, layer: layer, at: now)
     for index in 0..<reports.count where reports[index].ssrc == ssrc {
-      stream.receive(reports[index], at: now)
+      receiver.receive(reports[index], at: now)
     }
-    return stream
+    return receiver
   }
 }

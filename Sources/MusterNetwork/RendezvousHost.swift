@@ -81,7 +81,8 @@ public actor RendezvousHost {
   private func received(_ datagram: [UInt8], from source: Address) {
     let outputs = server.receive(
       datagram, from: source, seconds: WallClock.milliseconds / 1000, at: BootClock.now)
-    for case .send(let answer, let address) in outputs { sockets.send(answer, to: address) }
+    for case .send(let answer, let address) in outputs { sockets.enqueue(answer, to: address) }
+    sockets.flush()
   }
 
   /// Lets go of the port, here and at the gateway.

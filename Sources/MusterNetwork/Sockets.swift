@@ -31,7 +31,11 @@ package final class Sockets {
   private var v6: Socket?
   private var discoveryV4: Socket?
   private var discoveryV6: Socket?
-  /// Datagram bytes handed to the kernel.
+  private var batch = DatagramBatch()
+  /// Until the kernel refuses a segmented send.
+  private var canSegment = true
+
+  /// Datagram bytes that the kernel accepted.
   package private(set) var bytesSent: UInt64 = 0
   package private(set) var port: UInt16 = 0
 
@@ -177,12 +181,45 @@ package final class Sockets {
 
   // MARK: Sending
 
-  /// Sends one datagram at once. What the network does not take is lost, as on the network: nothing
-  /// piles up here. Not by way of swift-nio, which closes the socket for good when there is no
-  /// route for a moment.
-  package func send(_ datagram: [UInt8], to address: Address) {
-    guard let socket = address.isIPv6 ? v6 : v4 else { return }
-    transmit(datagram, socket, address, interface: address.zone, source: nil)
+  /// Takes a datagram to be sent by the next `flush`, or before it. Those of one size to one address
+  /// that come in a row leave in one system call, as the packets of a frame do.
+  package func enqueue(_ datagram: [UInt8], to address: Address) {
+    if !batch.append(datagram, to: address) {
+      flush()
+      _ = batch.append(datagram, to: address)
+    }
+  }
+
+  /// Sends what waits. Whatever the network does not accept is lost, as it may be on the network:
+  /// nothing is queued here. Not by way of swift-nio, which closes the socket for good when there is
+  /// no route for a moment.
+  package func flush() {
+    guard let address = batch.address, let socket = address.isIPv6 ? v6 : v4 else {
+      batch.clear()
+      return
+    }
+    let isSegmented = batch.bytes.count > batch.segment
+    if !isSegmented || !canSegment {
+      transmitEach(socket, address)
+    } else {
+      let result = transmit(
+        batch.bytes[...], socket, address, interface: address.zone, source: nil,
+        segment: UInt16(batch.segment))
+      // EIO: the device has no checksum offload; EINVAL, ENOPROTOOPT: the kernel is before 4.18.
+      if [-EIO, -EINVAL, -ENOPROTOOPT].contains(result) {
+        canSegment = false
+        transmitEach(socket, address)
+      }
+    }
+    batch.clear()
+  }
+
+  private func transmitEach(_ socket: Socket, _ address: Address) {
+    var rest = batch.bytes[...]
+    while !rest.isEmpty {
+      transmit(rest.prefix(batch.segment), socket, address, interface: address.zone, source: nil)
+      rest = rest.dropFirst(batch.segment)
+    }
   }
 
   /// Sends by multicast and broadcast out of every given interface. One that refuses is passed
@@ -195,40 +232,41 @@ package final class Sockets {
           continue
         }
         hasMulticastV6.append(interface.index)
-        transmit(datagram, v6, Discovery.groupV6, interface: interface.index, source: nil)
+        transmit(datagram[...], v6, Discovery.groupV6, interface: interface.index, source: nil)
       } else if let v4 {
         let source = interface.address
         // Loopback serves multicast although it does not say so.
         if interface.supportsMulticast || interface.isLoopback {
           transmit(
-            datagram, v4, Discovery.groupV4, interface: interface.index, source: source)
+            datagram[...], v4, Discovery.groupV4, interface: interface.index, source: source)
         }
         if let broadcast = interface.broadcast {
-          transmit(datagram, v4, broadcast, interface: interface.index, source: source)
+          transmit(datagram[...], v4, broadcast, interface: interface.index, source: source)
         }
       }
     }
   }
 
+  /// 0, or a negative errno. With `segment`, the kernel cuts the bytes into datagrams of that size.
+  @discardableResult
   private func transmit(
-    _ datagram: [UInt8], _ socket: Socket, _ destination: Address, interface: UInt32,
-    source: Address?
-  ) {
-    bytesSent &+= UInt64(datagram.count)
+    _ bytes: ArraySlice<UInt8>, _ socket: Socket, _ destination: Address, interface: UInt32,
+    source: Address?, segment: UInt16 = 0
+  ) -> Int32 {
     let family = destination.isIPv6 ? AF_INET6 : AF_INET
-    destination.withHostBytes { host in
-      guard let source else {
-        _ = muster_send_via(
-          socket.descriptor, family, host, destination.port, interface, nil, datagram,
-          UInt32(datagram.count))
-        return
-      }
-      source.withHostBytes { own in
-        _ = muster_send_via(
-          socket.descriptor, family, host, destination.port, interface, own, datagram,
-          UInt32(datagram.count))
+    let result = bytes.withUnsafeBytes { data in
+      destination.withHostBytes { host in
+        func send(from own: UnsafeRawPointer?) -> Int32 {
+          muster_send_via(
+            socket.descriptor, family, host, destination.port, interface, own, data.baseAddress,
+            UInt32(data.count), segment)
+        }
+        guard let source else { return send(from: nil) }
+        return source.withHostBytes { send(from: $0) }
       }
     }
+    if result == 0 { bytesSent &+= UInt64(bytes.count) }
+    return result
   }
 
   /// Joins the discovery groups on every given interface; being a member already is fine.

@@ -2,32 +2,40 @@ import MusterBase
 import MusterCodecs
 import MusterDevices
 
-/// The thread that takes this node's sound from its source and encodes it.
+/// The thread that takes this node's audio from its source and encodes it.
+///
+/// A microphone is open only while it is wanted.
 package final class AudioPipeline: Sendable {
   private struct Controls {
-    package var isWanted = false
-    package var isStopped = false
+    var isWanted = false
+    var isStopped = false
+    /// Nil while a device is not in use.
+    var source: (any AudioSource)?
   }
 
-  private let source: any AudioSource
+  private let specification: String
   /// Takes the loudspeaker's sound out of the microphone's; nil where there is no loop to break.
   private let echo: EchoControl?
-  private let controls = Monitor(Controls())
+  private let controls: Monitor<Controls>
   private let deliver: @Sendable (EncodedAudio) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
+  /// Opens the source to learn whether it works; a microphone is closed again until it is needed.
   package init(
-    source: any AudioSource, echo: EchoControl?,
+    _ specification: String, echo: EchoControl?,
     deliver: @escaping @Sendable (EncodedAudio) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
-  ) {
-    self.source = source
+  ) throws(DeviceError) {
+    self.specification = specification
+    let source = try AudioSources.open(specification)
+    let held = AudioSources.isDevice(specification) ? nil : source
+    controls = Monitor(Controls(source: held))
     self.echo = echo
     self.deliver = deliver
     self.failed = failed
   }
 
-  /// Whether anyone is to hear; while not, the source is not read.
+  /// Whether audio is to be sent; while not, the source is not read.
   package func setWanted(_ isWanted: Bool) { controls.withLock { $0.isWanted = isWanted } }
 
   package func start() -> WorkerThread {
@@ -35,14 +43,17 @@ package final class AudioPipeline: Sendable {
   }
 
   package func stop() {
-    controls.withLock { $0.isStopped = true }
-    source.cancel()
+    controls.withLock { controls in
+      controls.isStopped = true
+      controls.source?.cancel()
+    }
   }
 
   private func run() {
+    defer { controls.withLock { $0.source = nil } }
     do {
       let encoder = try OpusEncoder()
-      while controls.wait({ $0.isStopped || $0.isWanted ? !$0.isStopped : nil }) {
+      while let source = try sourceWhenWanted() {
         guard let captured = try source.next() else { break }
         let pcm = echo?.cleaned(captured.pcm) ?? captured.pcm
         deliver(
@@ -55,5 +66,20 @@ package final class AudioPipeline: Sendable {
     } catch {
       failed(MusterError("cannot encode sound (\(error))", hint: "try another --audio"))
     }
+  }
+
+  /// Waits until audio is wanted, with a device closed; nil when stopped.
+  private func sourceWhenWanted() throws(DeviceError) -> (any AudioSource)? {
+    if AudioSources.isDevice(specification) {
+      controls.withLock { if !$0.isWanted { $0.source = nil } }
+    }
+    guard controls.wait({ $0.isStopped || $0.isWanted ? !$0.isStopped : nil }) else { return nil }
+    if let source = controls.withLock({ $0.source }) { return source }
+    let source = try AudioSources.open(specification)
+    controls.withLock { controls in
+      controls.source = source
+      if controls.isStopped { source.cancel() }
+    }
+    return source
   }
 }

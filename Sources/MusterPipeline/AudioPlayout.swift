@@ -4,10 +4,10 @@ import MusterCore
 import MusterDevices
 import MusterMedia
 
-/// The thread that turns everyone's Opus packets into one sound.
+/// The thread that mixes the audio of all members.
 ///
 /// Each member has a jitter buffer and a decoder; every 20 ms, at the sink's own pace, each gives a
-/// frame, and the mix is written.
+/// frame, and the mix is written. A loudspeaker is open only while there are members to play.
 package final class AudioPlayout: Sendable {
   private enum Input: Sendable {
     case packet(ReceivedAudio, LinkID, at: Instant)
@@ -27,22 +27,33 @@ package final class AudioPlayout: Sendable {
   private static let inputCapacity = 2048
   private static let framesPerReport = 10
 
-  private let sink: any AudioSink
+  private let specification: String
+  /// A file, or nothing; a device is opened when it is needed.
+  private let held: (any AudioSink)?
   private let echo: EchoControl?
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, LinkID>(encoded: 1, independent: inputCapacity) { input in
+    switch input {
+    case .packet(_, let link, _): .independent(link)
+    case .ended(let link): .control(link)
+    }
+  }
   private let record: @Sendable (DecodedAudio, LinkID) -> Void
   private let ended: @Sendable (LinkID) -> Void
   private let report: @Sendable ([Report]) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
+  /// Opens the sink to learn whether it works; a loudspeaker is closed again until it is needed.
   package init(
-    sink: any AudioSink, echo: EchoControl?,
+    _ specification: String, echo: EchoControl?,
     record: @escaping @Sendable (DecodedAudio, LinkID) -> Void,
     ended: @escaping @Sendable (LinkID) -> Void,
     report: @escaping @Sendable ([Report]) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
-  ) {
-    self.sink = sink
+  ) throws(DeviceError) {
+    self.specification = specification
+    let sink = try AudioSinks.open(specification)
+    if AudioSinks.isDevice(specification) { sink.close() }
+    held = AudioSinks.isDevice(specification) ? nil : sink
     self.echo = echo
     self.record = record
     self.ended = ended
@@ -60,14 +71,22 @@ package final class AudioPlayout: Sendable {
 
   package func stop() { inputs.close() }
 
+  /// Opus packets and ends of media that wait for the thread.
+  package var queueLevel: QueueLevel { inputs.level }
+
   private func run() {
     var speakers = PeerTable<LinkID, Speaker>()
     var frames = 0
     let mixer = AudioMixer()
-    defer { sink.close() }
+    var sink = held
+    defer { sink?.close() }
     do {
       while !inputs.isClosed {
-        // With nobody speaking in any call there is nothing to pace: sleep until someone does.
+        if speakers.isEmpty, held == nil {
+          sink?.close()
+          sink = nil
+        }
+        // Without speakers in any call there is nothing to pace: sleep until there is one.
         let arrived = speakers.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
         for input in arrived { try take(input, &speakers) }
         let now = BootClock.now
@@ -79,10 +98,12 @@ package final class AudioPlayout: Sendable {
         }
         guard !speakers.isEmpty else { continue }
         let pcm = mixer.mix(mixed)
+        let output = try sink ?? AudioSinks.open(specification)
+        sink = output
         echo?.play(pcm)
-        try sink.write(pcm)
+        try output.write(pcm)
         frames += 1
-        if frames % Self.framesPerReport == 0 { report(reports(speakers)) }
+        if frames % Self.framesPerReport == 0 { report(reports(speakers, output.delay)) }
       }
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))
@@ -102,8 +123,10 @@ package final class AudioPlayout: Sendable {
     }
   }
 
-  private func reports(_ speakers: PeerTable<LinkID, Speaker>) -> [Report] {
-    let playedAt = BootClock.now + sink.delay
+  private func reports(
+    _ speakers: PeerTable<LinkID, Speaker>, _ delay: Duration
+  ) -> [Report] {
+    let playedAt = BootClock.now + delay
     return speakers.compactMap { link, speaker in
       guard let timestamp = speaker.playingTimestamp else { return nil }
       return Report(

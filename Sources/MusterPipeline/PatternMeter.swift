@@ -1,28 +1,36 @@
 import MusterBase
 import MusterCodecs
 import MusterDevices
+import MusterMedia
 
 /// Decodes members' test patterns and reads back when each picture was captured: the latency from
 /// capture to decoded picture, where both nodes share one boot clock.
 package final class PatternMeter: Sendable {
-  /// What the last pictures of one member showed.
+  /// What the last pictures of one stream showed.
   package struct Latency: Sendable {
     package var p50: Duration
     package var p95: Duration
   }
 
   private enum Input: Sendable {
-    case frame([UInt8], LinkID)
-    case ended(LinkID)
+    case frame(ReceivedFrame, MemberStream)
+    case ended(MemberStream)
   }
 
-  /// Pictures waiting for the decoder; beyond, the oldest go and latency is read from the rest.
+  /// Frames waiting for the decoder: two seconds of one member.
   private static let inputCapacity = 64
-  /// Samples kept per member: ten seconds at 30 pictures a second.
+  /// Samples kept per stream: ten seconds at 30 pictures a second.
   private static let samples = 300
 
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
-  private let results = Monitor(PeerTable<LinkID, RingBuffer<Duration>>())
+  private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {
+    input in
+    switch input {
+    case .frame(let frame, let stream):
+      .encoded(stream, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .ended(let stream): .control(stream)
+    }
+  }
+  private let results = Monitor(PeerTable<MemberStream, RingBuffer<Duration>>())
 
   package init() {}
 
@@ -30,14 +38,19 @@ package final class PatternMeter: Sendable {
 
   package func stop() { inputs.close() }
 
-  package func add(_ frame: [UInt8], from link: LinkID) { inputs.add(.frame(frame, link)) }
+  /// Frames that wait for the decoder.
+  package var queueLevel: QueueLevel { inputs.level }
 
-  package func end(_ link: LinkID) { inputs.add(.ended(link)) }
+  package func add(_ frame: ReceivedFrame, from stream: MemberStream) {
+    inputs.add(.frame(frame, stream))
+  }
+
+  package func end(_ stream: MemberStream) { inputs.add(.ended(stream)) }
 
   /// The latency of the last ten seconds; nil without a readable pattern.
-  package func latency(of link: LinkID) -> Latency? {
+  package func latency(of stream: MemberStream) -> Latency? {
     let samples = results.withLock { table in
-      table[link].map { ring in (0..<ring.count).map { ring[$0] } } ?? []
+      table[stream].map { ring in (0..<ring.count).map { ring[$0] } } ?? []
     }.sorted()
     guard !samples.isEmpty else { return nil }
     func percentile(_ share: Double) -> Duration { samples[Int(Double(samples.count - 1) * share)] }
@@ -45,22 +58,22 @@ package final class PatternMeter: Sendable {
   }
 
   private func run() {
-    var decoders = PeerTable<LinkID, VP8Decoder>()
+    var decoders = PeerTable<MemberStream, VP8Decoder>()
     while let batch = inputs.takeAll() {
       for input in batch {
         switch input {
-        case .frame(let data, let link):
-          if decoders[link] == nil { decoders[link] = try? VP8Decoder() }
-          measure(data, link, decoders[link])
-        case .ended(let link):
-          decoders[link] = nil
-          results.withLock { $0[link] = nil }
+        case .frame(let frame, let stream):
+          if decoders[stream] == nil { decoders[stream] = try? VP8Decoder() }
+          measure(frame.data, stream, decoders[stream])
+        case .ended(let stream):
+          decoders[stream] = nil
+          results.withLock { $0[stream] = nil }
         }
       }
     }
   }
 
-  private func measure(_ data: [UInt8], _ link: LinkID, _ decoder: VP8Decoder?) {
+  private func measure(_ data: [UInt8], _ stream: MemberStream, _ decoder: VP8Decoder?) {
     // `try?` flattens: a picture that does not decode gives no sample.
     guard let decoder, let frame = try? decoder.decode(data),
       let reading = TestPattern.read(frame)
@@ -69,9 +82,9 @@ package final class PatternMeter: Sendable {
     // Outside of this the clocks of the two machines are not one.
     guard latency >= .zero, latency < .seconds(10) else { return }
     results.withLock { table in
-      var ring = table[link] ?? RingBuffer(capacity: Self.samples)
+      var ring = table[stream] ?? RingBuffer(capacity: Self.samples)
       ring.append(latency)
-      table[link] = ring
+      table[stream] = ring
     }
   }
 }

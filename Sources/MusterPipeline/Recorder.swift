@@ -3,22 +3,38 @@ import MusterBase
 import MusterDevices
 import MusterMedia
 
-/// Writes what is received: one `.ivf` and one `.wav` per remote participant.
+/// Writes what is received: one `.ivf` per video stream and one `.wav` per remote participant.
 ///
-/// Both files begin at the same moment of the sender's clock, so that picture and sound of one
-/// member line up: a picture's time, and a sample's place, are counted from there.
+/// All files of a member begin at the same moment of the sender's clock, so that video and audio
+/// line up: the time of a frame, and the index of a sample, are counted from there.
 package final class Recorder: Sendable {
   private enum Input: Sendable {
-    case frame(ReceivedFrame, LinkID)
+    case frame(ReceivedFrame, MemberStream, name: String)
     case audio(DecodedAudio, LinkID)
-    case ended(LinkID)
+    case ended(File)
   }
 
-  /// Two seconds of 17 members, should the disk stall; beyond, the oldest go.
-  private static let inputCapacity = 4096
+  /// What has a file of its own.
+  private enum File: Equatable {
+    case video(MemberStream)
+    case audio(LinkID)
+  }
+
+  /// Two seconds of 17 members at 30 frames and 50 packets a second, should the disk stall.
+  private static let frameCapacity = 1024
+  private static let audioCapacity = 2048
 
   private let directory: String
-  private let inputs = BoundedQueue<Input>(capacity: inputCapacity)
+  private let inputs = FrameQueue<Input, File>(
+    encoded: frameCapacity, independent: audioCapacity
+  ) { input in
+    switch input {
+    case .frame(let frame, let stream, _):
+      .encoded(.video(stream), temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe)
+    case .audio(_, let link): .independent(.audio(link))
+    case .ended(let file): .control(file)
+    }
+  }
   private let names = Monitor(PeerTable<LinkID, String>())
 
   /// Makes the directory where there is none; one that cannot be written is an error now, not
@@ -39,11 +55,26 @@ package final class Recorder: Sendable {
   /// What the files of a member are called from its first picture or sound on.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  package func add(_ frame: ReceivedFrame, from link: LinkID) { inputs.add(.frame(frame, link)) }
+  /// Queues a frame; `name` is what the member calls the stream, from which the file takes its name.
+  /// The result is a stream that needs a keyframe to go on, because the disk is slow; mostly nil.
+  package func add(
+    _ frame: ReceivedFrame, of stream: MemberStream, name: String
+  ) -> MemberStream? {
+    guard
+      case .needsKeyframe(.video(let other)) = inputs.add(.frame(frame, stream, name: name))
+    else { return nil }
+    return other
+  }
 
   package func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.audio(audio, link)) }
 
-  package func end(_ link: LinkID) { inputs.add(.ended(link)) }
+  /// Finishes the files of a member, or that of one of its streams.
+  package func end(_ link: LinkID, _ stream: StreamID? = nil) {
+    for ended in stream.map({ [$0] }) ?? StreamID.all {
+      inputs.add(.ended(.video(MemberStream(link, ended))))
+    }
+    if stream == nil { inputs.add(.ended(.audio(link))) }
+  }
 
   package func start(_ failed: @escaping @Sendable (MusterError) -> Void) -> WorkerThread {
     WorkerThread("muster-record") { self.run(failed) }
@@ -51,6 +82,9 @@ package final class Recorder: Sendable {
 
   /// What is queued is still written.
   package func stop() { inputs.close() }
+
+  /// Frames, sound and ends of media that wait for the disk.
+  package var queueLevel: QueueLevel { inputs.level }
 
   private func run(_ failed: (MusterError) -> Void) {
     var tracks = PeerTable<LinkID, Track>()
@@ -72,18 +106,27 @@ package final class Recorder: Sendable {
 
   private func take(_ input: Input, _ tracks: inout PeerTable<LinkID, Track>) throws {
     switch input {
-    case .frame(let frame, let link):
-      try tracks[at: track(of: link, &tracks)].add(frame, id: link.peer)
+    case .frame(let frame, let stream, let name):
+      try tracks[at: track(of: stream.link, &tracks)].add(
+        frame, of: stream.stream, name: name, id: stream.link.peer)
     case .audio(let audio, let link):
       try tracks[at: track(of: link, &tracks)].add(audio, id: link.peer)
-    case .ended(let link):
-      if let index = tracks.index(of: link) { tracks[at: index].close() }
-      tracks[link] = nil
+    case .ended(.video(let stream)): close(stream.link, &tracks) { $0.close(stream.stream) }
+    case .ended(.audio(let link)): close(link, &tracks) { $0.closeAudio() }
     }
   }
 }
 
 extension Recorder {
+  /// Finishes a file; a member without open files is forgotten.
+  private func close(
+    _ link: LinkID, _ tracks: inout PeerTable<LinkID, Track>, _ body: (inout Track) -> Void
+  ) {
+    guard let index = tracks.index(of: link) else { return }
+    body(&tracks[at: index])
+    if !tracks[at: index].isOpen { tracks[link] = nil }
+  }
+
   /// Where a member's track is in the table; made when it is the first.
   private func track(of link: LinkID, _ tracks: inout PeerTable<LinkID, Track>) -> Int {
     if let index = tracks.index(of: link) { return index }
@@ -93,17 +136,24 @@ extension Recorder {
   }
 }
 
+/// The recording of one video stream.
+private struct VideoTrack {
+  var file: IVFWriter?
+  /// Frames that came before their capture time was known.
+  var waiting: [ReceivedFrame] = []
+}
+
 /// The recording of one member.
 private struct Track {
   private let directory: String
   private let name: String
   private var path: String?
-  private var video: IVFWriter?
+  /// By the stream's index.
+  private var video = Array(repeating: VideoTrack(), count: Limits.videoStreams)
   private var audio: WAVWriter?
-  /// Where both files begin, by the sender's clock.
+  /// Where all files begin, by the sender's clock.
   private var origin: Instant?
-  /// Pictures and sound that came before their capture time was known.
-  private var waitingFrames: [ReceivedFrame] = []
+  /// Audio that came before its capture time was known.
   private var waitingAudio: [DecodedAudio] = []
   private var nextTimestamp: UInt32?
   private var samplesWritten = 0
@@ -118,40 +168,45 @@ private struct Track {
   /// Silence is written in pieces of a second.
   private static let silence = [Int16](repeating: 0, count: 48_000)
 
-  package init(directory: String, name: String) {
+  init(directory: String, name: String) {
     self.directory = directory
     self.name = name
   }
 
-  package mutating func add(_ frame: ReceivedFrame, id: NodeID) throws {
+  mutating func add(
+    _ frame: ReceivedFrame, of stream: StreamID, name: String, id: NodeID
+  ) throws {
     guard let capturedAt = frame.capturedAt else {
-      if waitingFrames.count < Self.waitingLimit { waitingFrames.append(frame) }
+      if video[stream.index].waiting.count < Self.waitingLimit {
+        video[stream.index].waiting.append(frame)
+      }
       return
     }
-    for earlier in takeWaitingFrames() {
+    let waiting = video[stream.index].waiting
+    video[stream.index].waiting = []
+    for earlier in waiting {
       let ticks = Int64(Int32(bitPattern: earlier.timestamp &- frame.timestamp))
-      try write(earlier, at: capturedAt + .nanoseconds(ticks * 1_000_000_000 / 90_000), id: id)
+      let at = capturedAt + .nanoseconds(ticks * 1_000_000_000 / 90_000)
+      try write(earlier, of: stream, name: name, at: at, id: id)
     }
-    try write(frame, at: capturedAt, id: id)
+    try write(frame, of: stream, name: name, at: capturedAt, id: id)
   }
 
-  private mutating func takeWaitingFrames() -> [ReceivedFrame] {
-    defer { waitingFrames = [] }
-    return waitingFrames
-  }
-
-  private mutating func write(_ frame: ReceivedFrame, at capturedAt: Instant, id: NodeID) throws {
-    if video == nil {
+  private mutating func write(
+    _ frame: ReceivedFrame, of stream: StreamID, name: String, at capturedAt: Instant, id: NodeID
+  ) throws {
+    if video[stream.index].file == nil {
       guard frame.isKeyframe else { return }
-      video = try IVFWriter(path: try filePath(id) + ".ivf", size: frame.size)
+      video[stream.index].file = try IVFWriter(
+        path: try videoPath(stream, name, id), size: frame.size)
     }
     let start = begin(at: capturedAt)
     let nanoseconds = max(0, (capturedAt - start).wholeNanoseconds)
     let ticks = UInt64(Double(nanoseconds) * Double(IVFWriter.ticksPerSecond) / 1e9)
-    try video?.append(frame.data, timestamp: ticks)
+    try video[stream.index].file?.append(frame.data, timestamp: ticks)
   }
 
-  package mutating func add(_ audio: DecodedAudio, id: NodeID) throws {
+  mutating func add(_ audio: DecodedAudio, id: NodeID) throws {
     guard let capturedAt = audio.capturedAt else {
       if waitingAudio.count < Self.waitingLimit { waitingAudio.append(audio) }
       return
@@ -208,23 +263,55 @@ private struct Track {
     samplesWritten += samples
   }
 
+  /// `NAME-ID.ivf` for the camera, `NAME-ID-STREAM.ivf` for others, with a number behind where that
+  /// exists.
+  private mutating func videoPath(
+    _ stream: StreamID, _ name: String, _ id: NodeID
+  ) throws -> String {
+    let base = try filePath(id)
+    guard stream != .camera else { return base + ".ivf" }
+    return Self.unused("\(base)-\(DisplayText.fileName(name))") { access($0 + ".ivf", F_OK) != 0 }
+      + ".ivf"
+  }
+
   /// `NAME-ID`, with a number behind where an earlier recording has that name: nothing is
   /// overwritten.
   private mutating func filePath(_ id: NodeID) throws -> String {
     if let path { return path }
     let base = "\(directory)/\(DisplayText.fileName(name))-\(id.short)"
+    let unused = Self.unused(base) { base in
+      [".ivf", ".wav", "-\(StreamID.screen).ivf"].allSatisfy { access(base + $0, F_OK) != 0 }
+    }
+    path = unused
+    return unused
+  }
+
+  private static func unused(_ base: String, _ isFree: (String) -> Bool) -> String {
     var candidate = base
     var number = 2
-    while access(candidate + ".ivf", F_OK) == 0 || access(candidate + ".wav", F_OK) == 0 {
+    while !isFree(candidate) {
       candidate = "\(base)-\(number)"
       number += 1
     }
-    path = candidate
     return candidate
   }
 
-  package mutating func close() {
-    video?.close()
+  /// Whether some file is being written.
+  var isOpen: Bool { audio != nil || video.contains { $0.file != nil } }
+
+  mutating func close(_ stream: StreamID) {
+    video[stream.index].file?.close()
+    video[stream.index] = VideoTrack()
+  }
+
+  mutating func closeAudio() {
     audio?.close()
+    audio = nil
+    waitingAudio = []
+  }
+
+  mutating func close() {
+    for stream in StreamID.all { close(stream) }
+    closeAudio()
   }
 }

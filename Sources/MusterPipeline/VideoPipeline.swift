@@ -3,85 +3,127 @@ import MusterCodecs
 import MusterDevices
 import MusterWire
 
-/// One capture, one encoder per layer: the thread that makes this node's pictures.
+/// One video stream of this node, one capture and one encoder per layer: the thread that makes its
+/// frames.
 ///
-/// Encodes only the layers it is told to; with none wanted it waits and the source rests.
+/// Encodes only the layers it is told to. With none wanted it waits, and a camera is closed.
 package final class VideoPipeline: Sendable {
   private struct Controls {
-    package var wanted: [Int] = []
-    package var keyframes: Set<Int> = []
-    package var isStopped = false
+    var wanted: [Int] = []
+    var keyframes: Set<Int> = []
+    var isStopped = false
+    /// Nil while a device is not in use.
+    var source: (any VideoSource)?
   }
 
-  /// The layers on offer, smallest first.
-  package let layers: [VideoLayer]
-  package let isPattern: Bool
+  /// What this node announces of the stream.
+  package let offer: StreamOffer
+  /// Frames on their way to the node's loop.
+  package let backlog = FrameBacklog()
 
-  private let source: any VideoSource
+  private let specification: String
   private let bitrates: [Int]
-  private let controls = Monitor(Controls())
+  private let controls: Monitor<Controls>
   private let deliver: @Sendable (EncodedFrame) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// A picture older than this was captured before anyone asked for it.
+  /// A frame older than this was captured before anyone asked for it.
   private static let staleness = Duration.milliseconds(250)
 
+  /// Opens the source to learn its size and rate; a camera is closed again until it is needed.
   package init(
-    source: any VideoSource, bitrateCap: Int?,
+    _ stream: StreamID, _ specification: String, bitrateCap: Int?,
     deliver: @escaping @Sendable (EncodedFrame) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
-  ) {
-    self.source = source
+  ) throws(DeviceError) {
+    let source = try VideoSources.open(specification)
+    self.specification = specification
     self.deliver = deliver
     self.failed = failed
-    isPattern = source.isPattern
     let sizes = LayerLadder.sizes(for: source.size)
     let rate = source.framesPerSecond
-    layers = sizes.map { VideoLayer(size: $0, framesPerSecond: rate) }
+    offer = StreamOffer(
+      stream, isPattern: source.isPattern,
+      layers: sizes.map { VideoLayer(size: $0, framesPerSecond: rate) })
     bitrates = sizes.indices.map { index in
       let ladder = LayerLadder.bitrate(for: sizes[index], framesPerSecond: rate)
       guard index == sizes.count - 1 else { return ladder.target }
       return bitrateCap ?? ladder.max
     }
+    let held = VideoSources.isDevice(specification) ? nil : source
+    controls = Monitor(Controls(source: held))
   }
+
+  package var layers: [VideoLayer] { offer.layers }
 
   /// Chooses the layers to encode from here on.
   package func encode(layers: [Int]) { controls.withLock { $0.wanted = layers } }
 
-  /// Makes the next picture of `layer` a keyframe.
+  /// Makes the next frame of `layer` a keyframe.
   package func requestKeyframe(layer: Int) { controls.withLock { _ = $0.keyframes.insert(layer) } }
 
   package func start() -> WorkerThread { WorkerThread("muster-video") { self.run() } }
 
   package func stop() {
-    controls.withLock { $0.isStopped = true }
-    source.cancel()
+    controls.withLock { controls in
+      controls.isStopped = true
+      controls.source?.cancel()
+    }
   }
 
-  /// Layers to encode and keyframes due; nil when stopped.
-  private func nextWork() -> (wanted: [Int], keyframes: Set<Int>)? {
-    controls.wait { controls -> (wanted: [Int], keyframes: Set<Int>)?? in
-      if controls.isStopped { return .some(nil) }
-      guard !controls.wanted.isEmpty else { return nil }
+  /// The layers to encode, and which of them have to make a keyframe.
+  private typealias Work = (wanted: [Int], keyframes: Set<Int>)
+
+  private func takeWork() -> Work {
+    controls.withLock { controls in
       defer { controls.keyframes.subtract(controls.wanted) }
-      return .some((controls.wanted, controls.keyframes))
+      return (controls.wanted, controls.keyframes)
     }
   }
 
   private func run() {
     var encoders = [VP8Encoder?](repeating: nil, count: layers.count)
     do {
-      while controls.wait({ $0.isStopped || !$0.wanted.isEmpty ? !$0.isStopped : nil }) {
+      while true {
+        releaseUnused(&encoders)
+        guard let source = try sourceWhenWanted() else { break }
         guard let captured = try source.next() else { break }
-        guard BootClock.now - captured.capturedAt < Self.staleness else { continue }
-        guard let work = nextWork() else { break }
+        let work = takeWork()
+        guard !work.wanted.isEmpty, BootClock.now - captured.capturedAt < Self.staleness else {
+          continue
+        }
         try encode(captured, work.wanted, work.keyframes, &encoders)
       }
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))
     } catch {
-      failed(MusterError("cannot encode video (\(error))", hint: "try another --video"))
+      failed(MusterError("cannot encode video (\(error))", hint: "try another source"))
     }
+    controls.withLock { $0.source = nil }
+  }
+
+  /// While no layer is wanted, the encoders are freed and a device is closed.
+  private func releaseUnused(_ encoders: inout [VP8Encoder?]) {
+    let isUnused = controls.withLock { controls in
+      guard controls.wanted.isEmpty else { return false }
+      if VideoSources.isDevice(specification) { controls.source = nil }
+      return true
+    }
+    if isUnused { encoders = [VP8Encoder?](repeating: nil, count: layers.count) }
+  }
+
+  /// Waits until some layer is wanted; nil when stopped.
+  private func sourceWhenWanted() throws(DeviceError) -> (any VideoSource)? {
+    guard controls.wait({ $0.isStopped || !$0.wanted.isEmpty ? !$0.isStopped : nil }) else {
+      return nil
+    }
+    if let source = controls.withLock({ $0.source }) { return source }
+    let source = try VideoSources.open(specification)
+    controls.withLock { controls in
+      controls.source = source
+      if controls.isStopped { source.cancel() }
+    }
+    return source
   }
 
   private func encode(

@@ -2,6 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCore
 import MusterLink
+import MusterMedia
 import MusterWire
 
 /// Events as lines of a timeline.
@@ -14,11 +15,13 @@ extension Simulation {
     case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
     case .callRefused(let refusal): "may not into a call: \(refusal)"
     case .callState(let state): "call \(state.rawValue)"
-    case .firstFrame(let peer, let after, let size):
-      "sees \(label(peer)) \(size) after \(after.wholeNanoseconds / 1_000_000) ms"
-    case .layer(let peer, let direction, let from, let to, let why):
-      "layer \(direction.rawValue) \(label(peer)): \(from?.description ?? "none") to "
-        + "\(to?.description ?? "none"), \(why.rawValue)"
+    case .firstFrame(let peer, let stream, let after, let size):
+      "sees the \(stream) of \(label(peer)) \(size) after "
+        + "\(after.wholeNanoseconds / 1_000_000) ms"
+    case .layer(let peer, let stream, let direction, let change):
+      "layer \(direction.rawValue) \(stream) \(label(peer)): "
+        + "\(change.from?.description ?? "none") to \(change.to?.description ?? "none"), "
+        + change.why.rawValue
     }
   }
 
@@ -27,7 +30,7 @@ extension Simulation {
     case .memberJoined(let member): "member \(label(member.id))"
     case .memberUpdated(let member):
       "member \(label(member.id)) \(member.role.name) flags \(member.flags.rawValue) "
-        + "layers \(member.layers.count)"
+        + "layers \(member.streams.map { $0.layers.count })"
     case .memberLeft(let member, let reason): "member \(label(member.id)) \(reason.rawValue)"
     case .callStarted(let call):
       "call \(short(call.info.id)) of \(label(call.info.initiator)): \(names(call.participants))"

@@ -164,18 +164,24 @@ extension Simulation {
     let inCall = settling.group.filter { nodes[$0].node?.isInCall(channel.id) ?? false }
     for receiver in inCall {
       for sender in inCall where paths.has(sender, receiver) {
-        guard !nodes[sender].isVideoMuted, !nodes[sender].source.layers.isEmpty,
-          roles.may(
-            .sendVideo, nodes[sender].identity.id, at: WallTime.seconds(now), strictly: true),
-          !roles.isAmbiguous(nodes[sender].identity.id)
-        else { continue }
-        let last = shownAt[receiver * nodes.count + sender]
-        if last.map({ now - $0 > .milliseconds(1500) }) ?? true {
-          return "\(nodes[receiver].label) does not see \(nodes[sender].label)"
+        for stream in [StreamID.camera, .screen] where mustBeSeen(stream, of: sender) {
+          let last = shownAt[shownIndex(stream, of: sender, at: receiver)]
+          if last.map({ now - $0 > .milliseconds(1500) }) ?? true {
+            return "\(nodes[receiver].label) does not see the \(stream) of \(nodes[sender].label)"
+          }
         }
       }
     }
     return nil
+  }
+
+  /// Whether a node sends a stream that its role surely allows.
+  private func mustBeSeen(_ stream: StreamID, of sender: Int) -> Bool {
+    if stream == .camera, nodes[sender].isVideoMuted { return false }
+    let id = nodes[sender].identity.id
+    return !nodes[sender].source.layers(of: stream).isEmpty
+      && roles.may(stream.capability, id, at: WallTime.seconds(now), strictly: true)
+      && !roles.isAmbiguous(id)
   }
 
   /// A node without a role that no informed neighbour has refused.

@@ -7,16 +7,18 @@ import MusterWire
 /// Synthetic video and audio, from the sources to the sinks.
 extension Simulation {
   mutating func show(
-    _ frame: ReceivedFrame, of link: LinkID, at index: Int, after delay: Duration
+    _ frame: ReceivedFrame, of stream: StreamID, _ link: LinkID, at index: Int,
+    after delay: Duration
   ) {
     totals.frames += 1
     guard let sender = owners[link.peer] else {
       violated("frames", "\(nodes[index].label) shows a picture of a stranger")
       return
     }
-    checkRole(.sendVideo, of: link.peer, at: index, "shows a picture of")
-    shownAt[index * nodes.count + sender] = now
-    let fault = frameChecker.shown(frame.data, layer: frame.layer, from: sender, at: index)
+    checkRole(stream.capability, of: link.peer, at: index, "shows a picture of")
+    shownAt[shownIndex(stream, of: sender, at: index)] = now
+    let fault = frameChecker.shown(
+      frame.data, of: stream, layer: frame.layer, from: sender, at: index)
     if let fault { violated("frames", fault) }
     if let fault = bounds.shown(after: delay) { violated("bounds", fault) }
   }
@@ -37,11 +39,18 @@ extension Simulation {
       of: link, timestamp: audio.timestamp, playedAt: playedAt)
   }
 
-  mutating func mediaEnded(_ link: LinkID, at index: Int) {
+  /// Where `shownAt` has when a stream was last seen.
+  func shownIndex(_ stream: StreamID, of sender: Int, at receiver: Int) -> Int {
+    (receiver * nodes.count + sender) * Limits.videoStreams + stream.index
+  }
+
+  mutating func mediaEnded(_ link: LinkID, _ stream: StreamID?, at index: Int) {
     // Streams of a lost identity are not those of the host's present one.
     guard let sender = present(link.peer) else { return }
-    frameChecker.ended(from: sender, at: index)
-    shownAt[index * nodes.count + sender] = nil
+    frameChecker.ended(stream, from: sender, at: index)
+    for ended in stream.map({ [$0] }) ?? StreamID.all {
+      shownAt[shownIndex(ended, of: sender, at: index)] = nil
+    }
   }
 
   mutating func startMedia(_ index: Int, run: Int) {
@@ -56,8 +65,10 @@ extension Simulation {
     schedule(
       .frame(index, run: run), in: .milliseconds(1000 / SyntheticSource.framesPerSecond))
     let clock = nodes[index].local(now)
-    for frame in nodes[index].source.frames(capturedAt: clock, &prng) {
-      input(index) { $0.sendVideo(frame, at: $1) }
+    for stream in StreamID.all {
+      for frame in nodes[index].source.frames(of: stream, capturedAt: clock, &prng) {
+        input(index) { $0.sendVideo(frame, of: stream, at: $1) }
+      }
     }
   }
 
@@ -81,4 +92,9 @@ extension Simulation {
     let audio = nodes[index].source.audio(capturedAt: clock, level: level)
     input(index) { $0.sendAudio(audio, at: $1) }
   }
+}
+
+extension StreamID {
+  /// What a member's role must allow for it to send the stream.
+  var capability: Capability { self == .screen ? .share : .sendVideo }
 }

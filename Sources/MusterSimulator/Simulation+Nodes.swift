@@ -55,11 +55,13 @@ extension Simulation {
       case .broadcast(let datagram): broadcast(datagram, from: index)
       case .event(.channel(.message(let message)), in: _): writes.messages.append(message)
       case .event(let event, in: _): observe(event, of: index)
-      case .encode(let layers): nodes[index].source.encode(layers)
-      case .encodeKeyframe(let layer): nodes[index].source.requestKeyframe(layer)
-      case .show(let frame, let link, let delay): show(frame, of: link, at: index, after: delay)
+      case .encode(let stream, let layers): nodes[index].source.encode(layers, of: stream)
+      case .encodeKeyframe(let stream, let layer):
+        nodes[index].source.requestKeyframe(layer, of: stream)
+      case .show(let frame, let link, let stream, let delay):
+        show(frame, of: stream, link, at: index, after: delay)
       case .play(let audio, let link): play(audio, of: link, at: index)
-      case .mediaEnded(let link): mediaEnded(link, at: index)
+      case .mediaEnded(let link, let stream): mediaEnded(link, stream, at: index)
       }
     }
     write(writes, of: index)
@@ -122,7 +124,7 @@ extension Simulation {
     if entry.author == nodes[index].identity.id {
       bounds.entries += 1
     } else if let fault = commits.heard(id, of: entry.body.kind) {
-      violated("commits", "\(label) \(fault)")
+      violated("commit", "\(label) \(fault)")
     }
   }
 

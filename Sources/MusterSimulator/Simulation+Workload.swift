@@ -32,8 +32,9 @@ extension Simulation {
     nodes[index].run += 1
     let run = nodes[index].run
     let layers = scenario.hasMedia ? prng.below(4) : 0
+    let screen = scenario.hasMedia && prng.chance(Self.sharing) ? 1 + prng.below(2) : 0
     nodes[index].source = SyntheticSource(
-      sender: UInt8(index), run: UInt8(truncatingIfNeeded: run), layers: layers)
+      sender: UInt8(index), run: UInt8(truncatingIfNeeded: run), layers: layers, screen: screen)
     nodes[index].isVideoMuted = false
     nodes[index].isAudioMuted = false
     nodes[index].events = EventChecker()
@@ -47,11 +48,11 @@ extension Simulation {
     frameChecker.restarted(index)
     note(nodes[index].label, "starts, run \(run)")
     let own = nodes[index].address
-    let offered = nodes[index].source.layers
+    let offers = nodes[index].source.offers
     let hasAudio = scenario.hasMedia
     input(index) { $0.setOwnAddresses([own], at: $1) }
     input(index) {
-      $0.setSources(layers: offered, isPattern: false, hasAudio: hasAudio, at: $1)
+      $0.setSources(offers, hasAudio: hasAudio, at: $1)
     }
     setWallClock(index, error: 0)
     join(index)
@@ -178,8 +179,10 @@ extension Simulation {
       RequestedResolution.best, RequestedResolution(width: 400, height: 200),
       RequestedResolution(width: 100, height: 100),
     ])
-    note(nodes[index].label, "asks for pictures up to \(requested.width)x\(requested.height)")
-    input(index) { $0.watch(requested, of: nil, in: id, at: $1) }
+    let stream = prng.chance(0.5) ? nil : prng.one(of: [StreamID.camera, .screen])
+    let size = "\(requested.width)x\(requested.height)"
+    note(nodes[index].label, "requests \(stream?.description ?? "all streams") up to \(size)")
+    input(index) { $0.watch(requested, stream: stream, of: nil, in: id, at: $1) }
   }
 
   /// A decoder is set up anew, as when a page is loaded again.
@@ -187,16 +190,23 @@ extension Simulation {
     let links = nodes[index].node?.statistics().map(\.link) ?? []
     guard !links.isEmpty else { return }
     let link = prng.one(of: links)
-    note(nodes[index].label, "lost its decoder of \(label(link.peer))")
-    input(index) { $0.requestKeyframe(from: link, at: $1) }
+    let stream = prng.one(of: [StreamID.camera, .screen])
+    note(nodes[index].label, "lost its decoder of the \(stream) of \(label(link.peer))")
+    input(index) { $0.requestKeyframe(of: stream, from: link, at: $1) }
   }
 
   private mutating func changeLayers(_ index: Int) {
-    nodes[index].source.setLayers(prng.below(4))
-    let offered = nodes[index].source.layers
-    note(nodes[index].label, "offers \(offered.count) layers")
-    input(index) {
-      $0.setSources(layers: offered, isPattern: false, hasAudio: true, at: $1)
+    if prng.chance(Self.sharing) {
+      nodes[index].source.setLayers(prng.below(3), of: .screen)
+    } else {
+      nodes[index].source.setLayers(prng.below(4))
     }
+    let offers = nodes[index].source.offers
+    let counts = offers.map { "\($0.layers.count) of the \($0.name)" }
+    note(nodes[index].label, "offers layers: \(counts.joined(separator: ", "))")
+    input(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
+
+  /// How likely a node has a second stream.
+  private static let sharing = 0.3
 }

@@ -111,7 +111,7 @@ public struct Simulation: Sendable, World {
     calls = CallChecker(nodes: count)
     messages = MessageChecker()
     checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
-    shownAt = Array(repeating: nil, count: count * count)
+    shownAt = Array(repeating: nil, count: count * count * Limits.videoStreams)
     for (index, address) in addresses.enumerated() {
       addNode(index, address, identities[index])
     }

@@ -3,10 +3,11 @@ import MusterBase
 import MusterCrypto
 import MusterDevices
 
-/// The directory that holds a node's identity, locked while a node uses it.
+/// The directory with a node's identity and store, locked while a node uses it.
 ///
-/// The lock is the kernel's (`flock`), so that a killed process leaves none behind.
+/// The lock is a `flock`, which the kernel releases when a process dies.
 public final class DataDirectory: Sendable {
+  /// The path of the directory.
   public let path: String
   private let lock: Int32
 
@@ -17,7 +18,7 @@ public final class DataDirectory: Sendable {
 
   deinit { close(lock) }
 
-  /// `$XDG_DATA_HOME/muster`, else `~/.local/share/muster`.
+  /// `$XDG_DATA_HOME/muster`, else `~/.local/share/muster`; nil without either variable.
   public static var defaultPath: String? {
     if let base = environment("XDG_DATA_HOME"), base.hasPrefix("/") { return base + "/muster" }
     return environment("HOME").map { $0 + "/.local/share/muster" }
@@ -29,9 +30,9 @@ public final class DataDirectory: Sendable {
     return text.isEmpty ? nil : text
   }
 
-  /// Opens and locks a directory, making it (mode 0700) where there is none.
+  /// Opens and locks a directory, creating it (mode 0700) if necessary.
   ///
-  /// Returns nil when another process holds it.
+  /// Returns nil if another process holds the lock; throws if the directory is not usable.
   public static func open(_ path: String) throws(MusterError) -> DataDirectory? {
     try makeDirectories(path)
     let file = path + "/lock"
@@ -63,7 +64,8 @@ public final class DataDirectory: Sendable {
     }
   }
 
-  /// The identity kept here; made and written at the first use.
+  /// The identity stored here, created at the first call. Throws if the file is damaged or not
+  /// writable.
   public func identity() throws(MusterError) -> Identity {
     let file = path + "/identity"
     if let seed = try Self.read(file, atMost: 64) {
@@ -101,7 +103,8 @@ public final class DataDirectory: Sendable {
     return Array(bytes.prefix(count))
   }
 
-  /// Writes beside, syncs, then renames: whoever is killed leaves the old file or the new one.
+  /// Writes to a temporary file, syncs it and renames it: a crash leaves either the old or the new
+  /// file.
   private static func writeDurably(_ bytes: UnsafeRawBufferPointer, to file: String) -> String? {
     let temporary = file + ".new"
     let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -117,7 +120,7 @@ public final class DataDirectory: Sendable {
     return syncFolder(of: file)
   }
 
-  /// A power cut must not take the new name away again.
+  /// The rename is durable only once the directory has been synced.
   private static func syncFolder(of file: String) -> String? {
     let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
     let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,8 +1,9 @@
 import GRDB
 
-/// The tables of the store, and how each version comes from the one before. A migration that has
-/// been shipped is never changed: what is next becomes a new one below it.
+/// The tables of the store and their migrations. A released migration is never changed; a change is
+/// a new migration after it.
 package enum Schema {
+  /// All migrations in order.
   package static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("1 channels, entries, identities") { database in

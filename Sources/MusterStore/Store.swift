@@ -6,21 +6,24 @@ import MusterCore
 import MusterCrypto
 import MusterDevices
 
-/// What a node must remember: channels with their keys, signed entries, and whose name has which
-/// key.
+/// A node's durable state: channels with their keys, signed entries, and the keys known by name.
 ///
-/// SQLite in the data directory. A transaction is there or it is not, also after `kill -9`, a full
-/// disk or a power cut: write-ahead log, synchronous mode FULL.
+/// SQLite in the data directory, with a write-ahead log and synchronous mode FULL: a committed
+/// transaction survives `kill -9`, a full disk and a power failure.
 public final class Store: Sendable {
-  /// One thing to remember or to forget.
+  /// One change to the durable state.
   public enum Change: Sendable {
+    /// A signed entry of a channel.
     case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
+    /// Deletes entries that the document no longer holds.
     case forget([EntryID], channel: ChannelID)
-    /// People have been told of this message.
+    /// This message has been shown to the user.
     case shown(EntryID, channel: ChannelID)
+    /// A channel key of an epoch.
     case key(EpochKey, channel: ChannelID)
+    /// A name and its key, seen in a channel.
     case identity(KnownIdentity, channel: ChannelID)
-    /// Where members of a channel that is kept have met, as `HOST:PORT`, best first.
+    /// Rendezvous at which members of a stored channel met, as `HOST:PORT`, best first.
     case rendezvous([String], channel: ChannelID)
   }
 
@@ -34,10 +37,12 @@ public final class Store: Sendable {
 
   // MARK: Opening
 
-  /// Opens the store of a directory, making it or bringing it up to date where need be.
+  /// Opens the store of a directory, creating or migrating it if necessary. Throws if the file is
+  /// damaged or of a newer version.
   public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
     let path = directory.path + "/muster.sqlite"
-    // Made here, so that nobody else can ever read it; SQLite gives its other files the same mode.
+    // Created here with mode 0600, so that it is never readable by others; SQLite gives its other
+    // files the same mode.
     let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
@@ -49,8 +54,8 @@ public final class Store: Sendable {
       var configuration = GRDB.Configuration()
       configuration.busyMode = .timeout(5)
       configuration.prepareDatabase { database in
-        // Not by `configuration.journalMode`: after this, it would set synchronous to NORMAL, and
-        // write to the file, also to one of a newer version.
+        // Not through `configuration.journalMode`, which afterwards sets synchronous to NORMAL and
+        // writes to the file, even to one of a newer version.
         try database.execute(sql: "PRAGMA journal_mode = WAL")
         try database.execute(sql: "PRAGMA synchronous = FULL")
       }
@@ -67,6 +72,7 @@ public final class Store: Sendable {
     } catch { throw explained(error, path) }
   }
 
+  /// The error as people should see it, naming the file.
   package static func explained(_ error: any Error, _ path: String) -> MusterError {
     if let error = error as? MusterError { return error }
     if error is RowDecodingError { return damaged(path) }
@@ -98,7 +104,7 @@ public final class Store: Sendable {
       hint: "restore it from a copy, or move it away: channels then need new invites")
   }
 
-  /// SQLite's own word for when it waits for the disk, for tests; 2 is FULL.
+  /// SQLite's synchronous mode, for tests; 2 is FULL.
   package var synchronous: Int? {
     try? queue.read { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
   }
@@ -113,7 +119,7 @@ public final class Store: Sendable {
 
   // MARK: Channels
 
-  /// Every channel, the one known for longest first.
+  /// All channels, oldest first. Throws if the file cannot be read or is damaged.
   public func channels() throws(MusterError) -> [StoredChannel] {
     try read { database in
       try Row.fetchAll(database, sql: "SELECT * FROM channel ORDER BY createdAt, name").compactMap {
@@ -122,7 +128,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// The channel of this id; nil for one that is not known.
+  /// The channel with this id; nil if unknown.
   public func channel(_ id: ChannelID) throws(MusterError) -> StoredChannel? {
     try read { database in
       let row = try Row.fetchOne(
@@ -131,13 +137,14 @@ public final class Store: Sendable {
     }
   }
 
-  /// The channel of this name that has an owner or a key of its own, else an open one.
+  /// The channel with this name; one with an owner or a key of its own takes precedence over an
+  /// open one.
   public func channel(named name: String) throws(MusterError) -> StoredChannel? {
     let named = try channels().filter { $0.name == name }
     return named.last { !$0.keys.isEmpty } ?? named.last
   }
 
-  /// Puts a channel and its keys in, or in the place of what was known of it; keys are only added.
+  /// Inserts or updates a channel and adds its keys; stored keys are kept.
   public func save(_ channel: StoredChannel) throws(MusterError) {
     try write { database in
       try database.execute(
@@ -157,7 +164,8 @@ public final class Store: Sendable {
   }
 
   private static func channel(_ row: Row, _ database: Database) throws -> StoredChannel? {
-    // `decode` throws where a subscript would trap: a damaged file may hold anything anywhere.
+    // `decode` throws where a subscript would trap: a damaged file can contain any value in any
+    // column.
     let bytes = try row.decode(Data.self, forColumn: "id")
     guard let key = Bytes32(bytes) else { return nil }
     var channel = StoredChannel(
@@ -186,6 +194,7 @@ public final class Store: Sendable {
     UInt64(clamping: try row.decode(Int64.self, forColumn: column))
   }
 
+  /// The lines of a text column; throws for other types.
   package static func lines(_ row: Row, _ column: String) throws -> [String] {
     try row.decode(String.self, forColumn: column).split(separator: "\n").map { String($0) }
   }
@@ -202,13 +211,13 @@ public final class Store: Sendable {
 
   // MARK: Entries and identities
 
-  /// Adds what is kept of a channel to what a node joins.
+  /// Adds a channel's stored entries to the setup with which a node joins.
   package func fill(_ setup: inout ChannelSetup) throws(MusterError) {
     setup.entries = try entries(of: setup.id)
     setup.unshown = try unshown(in: setup.id)
   }
 
-  /// The kept entries that people have not been told of, which they only ever are of messages.
+  /// The stored entries that have not been shown; only messages ever are shown.
   public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
     try read { database in
       try Data.fetchAll(
@@ -218,7 +227,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// The signed entries kept of a channel.
+  /// The signed entries stored for a channel.
   public func entries(of channel: ChannelID) throws(MusterError) -> [[UInt8]] {
     try read { database in
       try Data.fetchAll(
@@ -228,7 +237,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// All of `changes` in one transaction, or none.
+  /// Applies all changes in one transaction; on an error, none.
   public func apply(_ changes: [Change]) throws(MusterError) {
     try write { database in
       for change in changes { try Self.apply(change, database) }
@@ -278,7 +287,8 @@ public final class Store: Sendable {
       ])
     let count = try Int.fetchOne(
       database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
-    // With room for as many again, so that what takes milliseconds is not done every time.
+    // Pruned at twice the limit, because it takes milliseconds and need not happen at every
+    // insertion.
     guard let count, count > 2 * TrustBook.limit else { return }
     try database.execute(
       sql: """
@@ -289,7 +299,7 @@ public final class Store: Sendable {
       arguments: [id, id, TrustBook.limit])
   }
 
-  /// Who is known in a channel, those seen last at the end.
+  /// The identities known in a channel, in order of last sight.
   public func identities(of channel: ChannelID) throws(MusterError) -> [KnownIdentity] {
     try read { database in
       try Row.fetchAll(

@@ -3,11 +3,13 @@ import MusterChannel
 import MusterCore
 import MusterCrypto
 
-/// A channel as it is remembered between processes.
+/// A channel as stored between runs.
 public struct StoredChannel: Sendable {
-  /// An invite that this node came with.
+  /// The invite with which this node joined.
   public struct Ticket: Sendable {
+    /// The owner's signed grant.
     public var grant: [UInt8]
+    /// Ed25519 seed of the one-time key.
     public var seed: [UInt8]
 
     public init(grant: [UInt8], seed: [UInt8]) {
@@ -16,18 +18,22 @@ public struct StoredChannel: Sendable {
     }
   }
 
+  /// The channel's id.
   public var id: ChannelID
-  /// What the channel is called here; of two channels with one name the later one has it.
+  /// The local name of the channel; of two channels with one name the newer one takes it.
   public var name: String
-  /// The signed genesis; nil for an open channel.
+  /// The signed founding record; nil for an open channel.
   public var genesis: [UInt8]?
-  /// In rising order; none for an open channel whose key follows from its name or passphrase.
+  /// Keys in order of their epochs; empty for an open channel, whose key follows from name or
+  /// passphrase.
   public var keys: [EpochKey] = []
-  /// Seconds since 1970 when it came to be known here.
+  /// When this node learned of the channel, in seconds since 1970.
   public var createdAt: UInt64
+  /// The invite; nil for a channel that this node created or opened by name.
   public var ticket: Ticket?
-  /// `HOST:PORT` of where others were to be found.
+  /// `HOST:PORT` of nodes that may be reachable.
   public var peers: [String] = []
+  /// `HOST:PORT` of rendezvous, best first.
   public var rendezvous: [String] = []
 
   public init(id: ChannelID, name: String, createdAt: UInt64) {
@@ -36,7 +42,7 @@ public struct StoredChannel: Sendable {
     self.createdAt = createdAt
   }
 
-  /// What a node joins, without the entries; nil when no key is kept or something is damaged.
+  /// The setup for joining, without entries; nil if no key is stored or the record is damaged.
   public var setup: ChannelSetup? {
     guard !keys.isEmpty else { return nil }
     let signed = genesis.flatMap { SignedGenesis.verified($0) }
@@ -52,14 +58,17 @@ public struct StoredChannel: Sendable {
   }
 }
 
-/// A name and the key that was first seen under it.
+/// A name and the first key seen with it.
 public struct KnownIdentity: Equatable, Sendable {
+  /// The member's name.
   public var name: String
+  /// The member's key.
   public var key: NodeID
-  /// Seconds since 1970.
+  /// First sight, in seconds since 1970.
   public var firstSeen: UInt64
+  /// Last sight, in seconds since 1970.
   public var lastSeen: UInt64
-  /// Whether codes were compared by voice.
+  /// Whether the verification codes were compared.
   public var isVerified: Bool
 
   public init(

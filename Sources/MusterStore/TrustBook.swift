@@ -1,20 +1,24 @@
 import MusterBase
 
-/// Which key belongs to which name in one channel, by first sight: a value without I/O.
+/// Trust on first use (TOFU): the key of each name in one channel. A value without I/O.
 public struct TrustBook: Sendable {
+  /// The result of comparing a member with the known identities.
   public enum Verdict: Equatable, Sendable {
+    /// Name and key are both new.
     case new
+    /// The name has the key that is known for it.
     case known
-    /// The name belonged to another key.
+    /// The name was known with another key: possible impersonation.
     case changed(from: NodeID)
   }
 
-  /// Names remembered; the ones not seen for longest go first.
+  /// Identities kept; the least recently seen are evicted first.
   package static let limit = 4096
 
-  /// In the order in which they were last seen.
+  /// In order of last sight.
   public private(set) var identities: [KnownIdentity]
 
+  /// Keeps the latest `limit` identities, at most half of them verified.
   public init(_ identities: [KnownIdentity]) {
     let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
     let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)
@@ -22,7 +26,7 @@ public struct TrustBook: Sendable {
     self.identities = (verified + others).sorted { $0.lastSeen < $1.lastSeen }
   }
 
-  /// A member with this name and key is there.
+  /// Records the sight of a member and compares it with what is known.
   public mutating func noted(_ name: String, _ key: NodeID, at seconds: UInt64) -> Verdict {
     if let index = identities.firstIndex(where: { $0.name == name && $0.key == key }) {
       var known = identities.remove(at: index)
@@ -35,19 +39,19 @@ public struct TrustBook: Sendable {
       KnownIdentity(
         name: name, key: key, firstSeen: seconds, lastSeen: seconds,
         isVerified: identities.contains { $0.key == key && $0.isVerified }))
-    // Whoever comes under ever new names cannot wash out those that were compared by voice.
+    // A member that keeps changing its name must not evict verified identities.
     if identities.count > Self.limit {
       identities.remove(at: identities.firstIndex { !$0.isVerified } ?? 0)
     }
     return former.map { .changed(from: $0.key) } ?? .new
   }
 
-  /// What is known of a key under this name.
+  /// The identity of a key under this name; nil if unknown.
   public func identity(of key: NodeID, name: String) -> KnownIdentity? {
     identities.last { $0.key == key && $0.name == name }
   }
 
-  /// The keys that somebody can mean by an id, a key or a name.
+  /// The keys that match an id prefix, a full key or a name.
   public func keys(matching text: String) -> [NodeID] {
     var keys: [NodeID] = []
     for identity in identities

@@ -1,7 +1,7 @@
 import MusterBase
 
 extension Writer {
-  /// Family (4 or 6), the address, the port. Zones mean nothing elsewhere and are left out.
+  /// Family 1 (4 or 6), address 4 or 16, port 2. The zone is left out: interface indices are local.
   public mutating func address(_ address: Address) {
     switch address.host {
     case .v4(let ip):
@@ -17,6 +17,7 @@ extension Writer {
 }
 
 extension Reader {
+  /// Reads what `Writer.address` writes; throws `unsupported` for any other family.
   public mutating func address() throws(WireError) -> Address {
     let host: Address.Host
     switch try u8() {

@@ -1,20 +1,25 @@
 import MusterBase
 
-/// "This member is here": what is sealed inside an announce datagram, before its signature.
+/// A member's announcement of its addresses: the plaintext of an announcement datagram, before the
+/// signature.
 ///
-/// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses.
+/// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses,
+/// extensions.
 public struct Announcement: Equatable, Sendable {
+  /// The member that signs it.
   public var author: NodeID
-  /// Drawn anew at every start of the author's process.
+  /// Random, drawn at every start of the author's process: orders nothing, tells runs apart.
   public var bootID: UInt64
-  /// Grows with every announce of one boot.
+  /// Increases with every announcement of one boot; a receiver ignores lower ones.
   public var counter: UInt64
-  /// The answer to a challenge: its 16 bytes sent back.
+  /// The 16 bytes of the challenge that this announcement answers; nil if unsolicited.
   public var echo: [UInt8]?
-  /// Where the author may be reached, best first; empty means "where this came from".
+  /// Addresses of the author, best first; empty means the source address of the datagram.
   public var addresses: [Address]
 
+  /// Bytes of a challenge's echo.
   public static let echoBytes = 16
+  /// Bytes of the Ed25519 signature that follows the encoding.
   public static let signatureBytes = 64
 
   public init(
@@ -27,7 +32,7 @@ public struct Announcement: Equatable, Sendable {
     self.addresses = addresses
   }
 
-  /// The bytes that the author signs and that are followed by the signature.
+  /// The bytes that the author signs; the signature follows them on the wire.
   public func encoded() -> [UInt8] {
     precondition(addresses.count <= Limits.addresses)
     var writer = Writer(capacity: 160)
@@ -44,6 +49,7 @@ public struct Announcement: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for truncated input, trailing bytes, more than `Limits.addresses` and unknown families.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     author = NodeID(try reader.bytes32())
@@ -55,17 +61,23 @@ public struct Announcement: Equatable, Sendable {
     guard count <= Limits.addresses else { throw .tooLong }
     addresses = []
     for _ in 0..<count { addresses.append(try reader.address()) }
-    try reader.expectEnd()
+    // Extensions, type 1, length 2, value: this version defines none and skips all.
+    while !reader.isAtEnd {
+      _ = try reader.u8()
+      _ = try reader.slice(Int(try reader.u16()))
+    }
   }
 }
 
-/// "If you are really there, send this back": what is sealed inside a challenge datagram.
+/// A return routability check of an announcement's author: the plaintext of a challenge datagram.
 public struct Challenge: Equatable, Sendable {
-  /// Who is asked.
+  /// The member that is challenged.
   public var target: NodeID
-  /// The announce that is asked about.
+  /// Boot id of the announcement that is challenged.
   public var bootID: UInt64
+  /// Counter of the announcement that is challenged.
   public var counter: UInt64
+  /// 16 bytes that the target returns in its next announcement.
   public var echo: [UInt8]
 
   public init(target: NodeID, bootID: UInt64, counter: UInt64, echo: [UInt8]) {
@@ -75,6 +87,7 @@ public struct Challenge: Equatable, Sendable {
     self.echo = echo
   }
 
+  /// Target 32, boot id 8, counter 8, echo 16.
   public func encoded() -> [UInt8] {
     precondition(echo.count == Announcement.echoBytes)
     var writer = Writer(capacity: 64)
@@ -85,6 +98,7 @@ public struct Challenge: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for truncated input and trailing bytes.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     target = NodeID(try reader.bytes32())

@@ -9,8 +9,8 @@ public enum Control: Equatable, Sendable {
   case entry([UInt8])
   /// These entries arrived: the first 8 bytes of their ids.
   case entriesReceived([UInt64])
-  /// What the sender wants to see of the receiver.
-  case requested(RequestedResolution)
+  /// What the sender wants to see of one of the receiver's video streams.
+  case subscribe(Subscription)
   /// Answer with `pong`; the token is the sender's own.
   case ping(UInt64)
   case pong(UInt64)
@@ -35,7 +35,7 @@ public enum Control: Equatable, Sendable {
   private enum Kind: UInt8 {
     case entry = 1
     case entriesReceived = 2
-    case requested = 3
+    case subscribe = 3
     case ping = 4
     case pong = 5
     case digest = 6
@@ -75,9 +75,9 @@ public enum Control: Equatable, Sendable {
     case .entriesReceived(let ids):
       writer.ids(ids)
       return (.entriesReceived, writer.bytes)
-    case .requested(let requested):
-      requested.write(to: &writer)
-      return (.requested, writer.bytes)
+    case .subscribe(let subscription):
+      subscription.write(to: &writer)
+      return (.subscribe, writer.bytes)
     case .ping(let token):
       writer.u64(token)
       return (.ping, writer.bytes)
@@ -133,20 +133,21 @@ public enum Control: Equatable, Sendable {
         if type & criticalBit != 0 { throw .unsupported }
         continue
       }
-      messages.append(try message(kind, value))
+      if let message = try message(kind, value) { messages.append(message) }
     }
     return messages
   }
 
+  /// Nil for a message that has to be ignored.
   private static func message(
     _ kind: Kind, _ value: ArraySlice<UInt8>
-  ) throws(WireError) -> Control {
+  ) throws(WireError) -> Control? {
     var body = Reader(value)
-    let message: Control
+    let message: Control?
     switch kind {
     case .entry: message = .entry(Array(body.rest()))
     case .entriesReceived: message = .entriesReceived(try body.ids())
-    case .requested: message = .requested(try RequestedResolution(reading: &body))
+    case .subscribe: message = try Subscription.read(from: &body).map { .subscribe($0) }
     case .ping: message = .ping(try body.u64())
     case .pong: message = .pong(try body.u64())
     case .digest: message = .digest(try DocumentDigest(reading: &body))
@@ -194,7 +195,31 @@ public enum Refusal: UInt8, Sendable {
   case equivocated = 5
 }
 
-/// The largest picture of a sender that a receiver has use for; zero by zero means none at all.
+/// What a receiver wants to see of one video stream.
+public struct Subscription: Equatable, Sendable {
+  public var stream: StreamID
+  public var resolution: RequestedResolution
+
+  public init(_ stream: StreamID, _ resolution: RequestedResolution) {
+    self.stream = stream
+    self.resolution = resolution
+  }
+
+  func write(to writer: inout Writer) {
+    writer.u8(stream.number)
+    resolution.write(to: &writer)
+  }
+
+  /// Nil for a stream beyond those of this version, whose subscription is ignored.
+  static func read(from reader: inout Reader) throws(WireError) -> Subscription? {
+    let stream = StreamID(Int(try reader.u8()))
+    let resolution = try RequestedResolution(reading: &reader)
+    return stream.map { Subscription($0, resolution) }
+  }
+}
+
+/// The largest resolution of a stream, in pixels, that its receiver has use for; zero by zero
+/// requests nothing of it.
 public struct RequestedResolution: Equatable, Sendable {
   public var width: UInt16
   public var height: UInt16
@@ -204,7 +229,9 @@ public struct RequestedResolution: Equatable, Sendable {
     self.height = height
   }
 
+  /// The largest layer, whatever its size.
   public static let best = RequestedResolution(width: .max, height: .max)
+  /// No layer at all.
   public static let none = RequestedResolution(width: 0, height: 0)
 
   public var wantsVideo: Bool { width > 0 && height > 0 }

@@ -1,45 +1,62 @@
 import MusterBase
 
-/// What the first byte of a datagram tells.
+/// The kind of a UDP datagram, its first byte.
 public enum DatagramKind: UInt8, Sendable, CaseIterable {
+  /// A sealed `Announcement`.
   case announcement = 0x01
+  /// A sealed `Challenge`.
   case challenge = 0x02
+  /// Message 1 of the Noise handshake.
   case handshakeInitiation = 0x10
+  /// Message 2 of the Noise handshake.
   case handshakeResponse = 0x11
+  /// An answer under load: proves the initiator's address before any Diffie-Hellman (WireGuard
+  /// 5.3).
   case cookieReply = 0x12
+  /// A transport packet of an established session.
   case data = 0x20
+  /// See `RendezvousHello`.
   case rendezvousHello = 0x30
+  /// See `RendezvousCookie`.
   case rendezvousCookie = 0x31
+  /// See `RendezvousRegistration`.
   case rendezvousRegistration = 0x32
+  /// See `RendezvousRecords`.
   case rendezvousRecords = 0x33
 
-  /// The kind of a datagram, or nil when it is empty or of no kind known here.
+  /// The kind of a datagram; nil if it is empty or of an unknown kind.
   public init?(of datagram: [UInt8]) {
     guard let first = datagram.first else { return nil }
     self.init(rawValue: first)
   }
 }
 
-/// What the first byte of a link's opened payload tells. RTP and RTCP begin with their version
-/// bits, 0b10, so that they need no byte of their own (RFC 7983 demultiplexes in the same way).
+/// The kind of a link's decrypted payload, its first byte. RTP and RTCP start with their version
+/// bits, 0b10, and need no kind byte of their own (demultiplexed as in RFC 7983).
 public enum PayloadKind: Equatable, Sendable {
-  /// Nothing but a sign of life.
+  /// Carries nothing; keeps NAT bindings and the session alive.
   case keepalive
-  /// TLVs for the node: see `Control`.
+  /// A sequence of `Control` messages.
   case control
-  /// Path messages that the link itself handles: see `PathMessage`.
+  /// A path message, which the link engine handles itself: see `PathMessage`.
   case path
-  /// A datagram of another link: see `RelayEnvelope`.
+  /// A relayed datagram: see `RelayEnvelope`.
   case relay
+  /// An RTP packet (RFC 3550).
   case rtp
+  /// A compound or reduced-size RTCP packet.
   case rtcp
 
+  /// First byte of a keepalive; an empty payload is one, too.
   public static let keepaliveByte: UInt8 = 0x00
+  /// First byte of a payload of control messages.
   public static let controlByte: UInt8 = 0x01
+  /// First byte of a path message.
   public static let pathByte: UInt8 = 0x02
+  /// First byte of a relay envelope.
   public static let relayByte: UInt8 = 0x03
 
-  /// Nil for anything unknown.
+  /// The kind of a payload; nil if unknown.
   public init?(of payload: [UInt8]) {
     guard let first = payload.first else {
       self = .keepalive
@@ -59,13 +76,16 @@ public enum PayloadKind: Equatable, Sendable {
   }
 }
 
-/// Path messages: is the peer really at the address its datagrams come from? (After RFC 9000 8.2.)
+/// Path validation and the end of a link (after RFC 9000 sections 8.2 and 10.2).
 public enum PathMessage: Equatable, Sendable {
+  /// Asks for a `response` with the same token on the path it came by.
   case challenge(UInt64)
+  /// Proves that the peer receives at the address that was challenged.
   case response(UInt64)
-  /// The peer ends the link.
+  /// The peer closes the link.
   case close
 
+  /// Payload kind 1, message type 1, token 8 unless it closes.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 10)
     writer.u8(PayloadKind.pathByte)
@@ -81,6 +101,7 @@ public enum PathMessage: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for another payload kind, an unknown type, truncated input and trailing bytes.
   public init(decoding payload: [UInt8]) throws(WireError) {
     var reader = Reader(payload)
     guard try reader.u8() == PayloadKind.pathByte else { throw .invalidValue }

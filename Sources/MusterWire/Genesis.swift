@@ -1,20 +1,25 @@
 import MusterBase
 
-/// The birth certificate of a created channel; its owner's signature follows, and the hash of both
-/// is the channel's id.
+/// The founding record of a created channel. The owner's signature follows, and the channel's id is
+/// the hash of both, so nobody can alter it.
 ///
 /// Layout: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their initiator, bit
 /// 1: only presenters send), name length 1 and UTF-8.
 public struct Genesis: Equatable, Sendable {
+  /// The founder, who keeps the role of owner for good.
   public var owner: NodeID
+  /// 16 random bytes: one owner may create any number of channels of one name.
   public var nonce: [UInt8]
   /// Seconds since 1970 by the owner's wall clock; for display only.
   public var createdAt: UInt64
+  /// Policies of the channel.
   public var settings: ChannelSettings
+  /// The channel's name, as its members see it.
   public var name: String
 
+  /// Bytes of `nonce`.
   public static let nonceBytes = 16
-  /// The longest encoding, signature included.
+  /// Bytes of the longest encoding, signature included.
   public static let signedBytes = 32 + 16 + 8 + 1 + 1 + Limits.channelNameBytes + 64
 
   public init(
@@ -27,6 +32,7 @@ public struct Genesis: Equatable, Sendable {
     self.name = name
   }
 
+  /// The bytes that the owner signs; the signature follows them.
   public func encoded() -> [UInt8] {
     precondition(nonce.count == Self.nonceBytes && name.utf8.count <= Limits.channelNameBytes)
     var writer = Writer(capacity: Self.signedBytes)
@@ -38,6 +44,7 @@ public struct Genesis: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for truncated input, trailing bytes, an overlong name and ill-formed UTF-8.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     owner = NodeID(try reader.bytes32())
@@ -51,12 +58,12 @@ public struct Genesis: Equatable, Sendable {
   }
 }
 
-/// What holds for every call of a channel; fixed when it is created.
+/// Policies of a channel, fixed when it is created.
 public struct ChannelSettings: Equatable, Sendable {
-  /// Whether a call ends when its initiator has vanished for the grace time, and is not handed
-  /// over.
+  /// Whether a call ends once its initiator has been unreachable for the grace time, instead of
+  /// being handed over to another participant.
   public var callEndsWithInitiator: Bool
-  /// Whether attendees, too, only listen.
+  /// Whether attendees may receive only, like consumers.
   public var onlyPresentersSend: Bool
 
   public init(callEndsWithInitiator: Bool = false, onlyPresentersSend: Bool = false) {

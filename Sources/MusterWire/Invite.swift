@@ -1,36 +1,43 @@
 import MusterBase
 
-/// What is wrong with a text that should be an invite.
+/// Why a text is not a usable invite.
 public enum InviteFault: Error, Equatable, Sendable {
+  /// It does not begin with the scheme, or is too long.
   case notAnInvite
-  /// Not all of it, or altered.
+  /// It is incomplete or altered: the CRC does not match.
   case damaged
+  /// It has a version that this program does not know.
   case newerVersion
 }
 
-/// Everything that it takes to join a channel, as one address to be handed over in any way.
+/// Everything needed to join a channel, as one URL that can be handed over by any means.
 ///
 /// `muster://NAME/#` and base64url of: version 1, flags 1 (bit 0: created), epoch 4, key 32; if
 /// created: genesis length 2 and bytes, one-time seed 32, grant length 2 and bytes; then name
 /// length 1 and UTF-8, count of peers 1 and each one's length 1 and text, the same of rendezvous;
 /// CRC-32 4.
 public struct Invite: Equatable, Sendable {
+  /// The channel's name.
   public var name: String
-  /// With its signature; nil for an open channel.
+  /// The founding record with its signature; nil for an open channel.
   public var genesis: [UInt8]?
+  /// The key epoch of `key`.
   public var epoch: UInt32
-  /// The channel's 32 secret bytes.
+  /// The channel's secret, 32 bytes.
   public var key: [UInt8]
-  /// Of the key that the grant names; with it whoever holds the invite passes the role to itself.
+  /// Ed25519 seed of the one-time key that the grant names. The holder of the invite signs with it
+  /// to pass the role on to a key of its own.
   public var oneTimeSeed: [UInt8]?
-  /// The owner's signed entry.
+  /// The owner's signed entry with a bearer grant.
   public var grant: [UInt8]?
-  /// `HOST:PORT` of where others may be found.
+  /// `HOST:PORT` of nodes that may be reachable.
   public var peers: [String]
+  /// `HOST:PORT` of rendezvous.
   public var rendezvous: [String]
 
+  /// The URL's scheme with its slashes.
   public static let scheme = "muster://"
-  /// A longer text is no invite.
+  /// Bytes of the longest text that is parsed at all.
   public static let urlLimit = 8192
   private static let version: UInt8 = 1
   private static let hintBytes = 255
@@ -51,6 +58,8 @@ public struct Invite: Equatable, Sendable {
 
   // MARK: Writing
 
+  /// The invite as a URL; the key is in the fragment, which browsers do not send to servers (RFC
+  /// 3986 section 3.5).
   public var url: String {
     "\(Self.scheme)\(Self.escaped(name))/#\(Base64URL.encode(encoded))"
   }
@@ -81,7 +90,7 @@ public struct Invite: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Letters, digits, `-`, `.`, `_` and `~` as they are, all else as `%XX` (RFC 3986 section 2).
+  /// Unreserved characters as they are, all others percent-encoded (RFC 3986 section 2).
   private static func escaped(_ name: String) -> String {
     var text = ""
     for byte in name.utf8 {
@@ -96,7 +105,8 @@ public struct Invite: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// Reads the address, spaces around it left out; the name in clear is for people only.
+  /// Parses a URL, ignoring white space around it. The name in the path is for people; the one in
+  /// the fragment counts.
   public init(url: String) throws(InviteFault) {
     guard url.utf8.count <= Self.urlLimit else { throw .notAnInvite }
     let text = url.split(whereSeparator: \.isWhitespace)

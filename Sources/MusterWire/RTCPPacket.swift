@@ -1,12 +1,15 @@
 import MusterBase
 
-/// The RTCP packets of this protocol (RFC 3550 6.4, RFC 4585 6.2 and 6.3); reduced size (RFC 5506).
+/// The RTCP packets in use (RFC 3550 section 6.4, RFC 4585 sections 6.2 and 6.3), in compounds of
+/// reduced size (RFC 5506).
 public enum RTCPPacket: Equatable, Sendable {
+  /// Sender report.
   case senderReport(SenderReport)
+  /// Receiver report.
   case receiverReport(ssrc: UInt32, reports: [ReportBlock])
-  /// Generic NACK: the listed sequence numbers are missing.
+  /// Generic NACK: requests retransmission of these sequence numbers of `media`.
   case nack(sender: UInt32, media: UInt32, sequences: [UInt16])
-  /// Picture loss indication: send a keyframe.
+  /// Picture Loss Indication (PLI): requests a keyframe of `media`.
   case pictureLoss(sender: UInt32, media: UInt32)
 
   private enum PacketType {
@@ -16,8 +19,10 @@ public enum RTCPPacket: Equatable, Sendable {
     static let payloadFeedback: UInt8 = 206
   }
 
+  /// Report blocks in one packet: the count field has 5 bits.
   public static let maximumReports = 31
 
+  /// The packets as one compound.
   public static func encode(_ packets: [RTCPPacket]) -> [UInt8] {
     var writer = Writer(capacity: 128)
     for packet in packets { packet.write(to: &writer) }
@@ -63,7 +68,7 @@ public enum RTCPPacket: Equatable, Sendable {
     writer.u16(UInt16(words))
   }
 
-  /// RFC 4585 6.2.1: a first sequence number and a mask of the sixteen that follow it.
+  /// RFC 4585 section 6.2.1: a packet id, and a bit mask of the 16 sequence numbers after it.
   private static func nackPairs(_ sequences: [UInt16]) -> [(UInt16, UInt16)] {
     var pairs: [(UInt16, UInt16)] = []
     for sequence in sequences {
@@ -80,7 +85,8 @@ public enum RTCPPacket: Equatable, Sendable {
     return pairs
   }
 
-  /// The packets of a compound; types not known here are skipped.
+  /// The packets of a compound. Unknown types are skipped; truncated input and NACKs of more than
+  /// `Limits.nackEntries` throw.
   public static func decode(_ bytes: [UInt8]) throws(WireError) -> [RTCPPacket] {
     var reader = Reader(bytes)
     var packets: [RTCPPacket] = []
@@ -134,16 +140,21 @@ public enum RTCPPacket: Equatable, Sendable {
   }
 }
 
-/// RFC 3550 6.4.1.
+/// A sender report (RFC 3550 section 6.4.1).
 public struct SenderReport: Equatable, Sendable {
+  /// The stream that the report is about.
   public var ssrc: UInt32
-  /// When the report was made, by the sender's boot clock: seconds and 32 bits of fraction. Not
-  /// wall time: receivers only compare the times of one sender with each other.
+  /// When the report was made, on the sender's boot clock, in NTP format (seconds and 32 bits of
+  /// fraction). Not wall time: receivers only compare times of one sender with each other, and a
+  /// wall clock may jump.
   public var ntpTime: UInt64
-  /// The same moment on the stream's RTP clock.
+  /// The same instant in units of the stream's RTP clock.
   public var rtpTime: UInt32
+  /// Packets sent so far, modulo 2^32.
   public var packets: UInt32
+  /// Payload octets sent so far, modulo 2^32.
   public var octets: UInt32
+  /// Report blocks about streams received from the other node.
   public var reports: [ReportBlock]
 
   public init(
@@ -159,19 +170,21 @@ public struct SenderReport: Equatable, Sendable {
   }
 }
 
-/// RFC 3550 6.4.1, reception report block.
+/// A reception report block (RFC 3550 section 6.4.1).
 public struct ReportBlock: Equatable, Sendable {
+  /// The stream that the block is about.
   public var ssrc: UInt32
-  /// Packets lost since the last report, of 256.
+  /// Share of packets lost since the previous report, in 1/256.
   public var fractionLost: UInt8
-  /// 24-bit two's complement on the wire.
+  /// Packets lost since the start; on the wire 24 bits, two's complement, clamped.
   public var cumulativeLost: Int32
+  /// Extended highest sequence number received: 16 bits of cycles, 16 bits of sequence number.
   public var highestSequence: UInt32
-  /// In timestamp units.
+  /// Interarrival jitter in RTP timestamp units.
   public var jitter: UInt32
-  /// The middle 32 bits of the last sender report's time.
+  /// The middle 32 bits of the NTP time in the last sender report (LSR); 0 before the first.
   public var lastReport: UInt32
-  /// In 1/65536 s.
+  /// Time since that report arrived (DLSR), in 1/65536 s.
   public var delaySinceLastReport: UInt32
 
   public init(

@@ -1,19 +1,51 @@
 import MusterBase
 
-/// The payload types of this protocol, fixed rather than negotiated. One per simulcast layer, so
-/// that a receiver tells layers apart without any announcement having arrived.
+/// The payload types of this protocol, fixed rather than negotiated: one per stream and layer, so
+/// that a receiver can tell them apart before an announcement of streams has arrived.
 public enum PayloadType {
+  /// Opus (RFC 7587).
   public static let opus: UInt8 = 111
-  public static let vp8Base: UInt8 = 100
+  /// VP8 (RFC 7741), the smallest layer of the camera. The dynamic range of RFC 3551 begins here.
+  public static let videoBase: UInt8 = 96
 
-  public static func vp8(layer: Int) -> UInt8 { vp8Base + UInt8(layer) }
+  /// 96 to 107; `layer` must be below `Limits.spatialLayers`.
+  public static func video(_ stream: StreamID, layer: Int) -> UInt8 {
+    precondition((0..<Limits.spatialLayers).contains(layer))
+    return videoBase + UInt8(stream.index * Limits.spatialLayers + layer)
+  }
 
-  /// The simulcast layer that a payload type stands for, or nil when it is not VP8.
-  public static func layer(of payloadType: UInt8) -> Int? {
-    guard (vp8Base..<vp8Base + UInt8(Limits.spatialLayers)).contains(payloadType) else {
-      return nil
-    }
-    return Int(payloadType - vp8Base)
+  /// The stream and layer of a payload type, or nil when it is not VP8.
+  public static func video(of payloadType: UInt8) -> (stream: StreamID, layer: Int)? {
+    guard payloadType >= videoBase else { return nil }
+    return VideoIndex.split(Int(payloadType - videoBase))
+  }
+}
+
+/// The SSRCs under which one node sends to another: audio under the base, video under the numbers
+/// that follow. Sums wrap modulo 2^32.
+public struct SSRCPlan: Equatable, Sendable {
+  /// The SSRC of the audio, and of RTCP feedback. Random for every link and every call.
+  public let base: UInt32
+
+  public init(base: UInt32) { self.base = base }
+
+  /// `layer` must be below `Limits.spatialLayers`.
+  public func video(_ stream: StreamID, layer: Int) -> UInt32 {
+    precondition((0..<Limits.spatialLayers).contains(layer))
+    return base &+ 1 &+ UInt32(stream.index * Limits.spatialLayers + layer)
+  }
+
+  /// The stream and layer that an SSRC stands for, or nil when it is none of this node's video.
+  public func video(of ssrc: UInt32) -> (stream: StreamID, layer: Int)? {
+    VideoIndex.split(Int(ssrc &- base &- 1))
+  }
+}
+
+/// Streams and layers in one count, as payload types and SSRCs have them.
+private enum VideoIndex {
+  static func split(_ index: Int) -> (stream: StreamID, layer: Int)? {
+    let (stream, layer) = index.quotientAndRemainder(dividingBy: Limits.spatialLayers)
+    return StreamID(stream).map { ($0, layer) }
   }
 }
 

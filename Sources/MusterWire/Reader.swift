@@ -1,47 +1,61 @@
 import MusterBase
 
-/// Why bytes from the network were refused.
+/// Why input from the network was rejected.
 public enum WireError: Error, Equatable, Sendable {
+  /// The input ends within a field.
   case truncated
+  /// Bytes are left after the last field.
   case trailingBytes
+  /// A length or count exceeds its limit.
   case tooLong
+  /// A field has a value that is not allowed.
   case invalidValue
+  /// A version, kind or type that this program does not know.
   case unsupported
 }
 
-/// Reads big-endian fields off the front of a byte string; every read is checked.
+/// Reads big-endian fields from the front of a byte string; every read checks the bounds.
 public struct Reader: Sendable {
   private let bytes: ArraySlice<UInt8>
   private var position: Int
 
+  /// A reader of the whole array.
   public init(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
+  /// A reader of the slice, without copying.
   public init(_ bytes: ArraySlice<UInt8>) {
     self.bytes = bytes
     position = bytes.startIndex
   }
 
+  /// Bytes not yet read.
   public var remaining: Int { bytes.endIndex - position }
+  /// Whether everything has been read.
   public var isAtEnd: Bool { remaining == 0 }
 
+  /// An unsigned integer of 1 byte; all reads throw `truncated` past the end.
   public mutating func u8() throws(WireError) -> UInt8 {
     guard remaining >= 1 else { throw .truncated }
     defer { position += 1 }
     return bytes[position]
   }
 
+  /// An unsigned integer of 2 bytes.
   public mutating func u16() throws(WireError) -> UInt16 {
     UInt16(truncatingIfNeeded: try integer(2))
   }
 
+  /// An unsigned integer of 3 bytes.
   public mutating func u24() throws(WireError) -> UInt32 {
     UInt32(truncatingIfNeeded: try integer(3))
   }
 
+  /// An unsigned integer of 4 bytes.
   public mutating func u32() throws(WireError) -> UInt32 {
     UInt32(truncatingIfNeeded: try integer(4))
   }
 
+  /// An unsigned integer of 8 bytes.
   public mutating func u64() throws(WireError) -> UInt64 { try integer(8) }
 
   private mutating func integer(_ width: Int) throws(WireError) -> UInt64 {
@@ -52,26 +66,30 @@ public struct Reader: Sendable {
     return value
   }
 
+  /// The next `count` bytes, without copying.
   public mutating func slice(_ count: Int) throws(WireError) -> ArraySlice<UInt8> {
     guard count >= 0, remaining >= count else { throw .truncated }
     defer { position += count }
     return bytes[position..<position + count]
   }
 
+  /// The next `count` bytes.
   public mutating func array(_ count: Int) throws(WireError) -> [UInt8] { Array(try slice(count)) }
 
+  /// The next 32 bytes.
   public mutating func bytes32() throws(WireError) -> Bytes32 {
     guard let value = Bytes32(try slice(32)) else { throw .truncated }
     return value
   }
 
-  /// Everything that is left.
+  /// All bytes not yet read.
   public mutating func rest() -> ArraySlice<UInt8> {
     defer { position = bytes.endIndex }
     return bytes[position...]
   }
 
-  /// UTF-8 text behind a length byte, at most `limit` bytes; ill-formed text is refused.
+  /// Length 1 and UTF-8 text; throws `tooLong` above `limit` bytes, `invalidValue` for ill-formed
+  /// UTF-8.
   public mutating func text(limit: Int) throws(WireError) -> String {
     let count = Int(try u8())
     guard count <= limit else { throw .tooLong }
@@ -81,6 +99,7 @@ public struct Reader: Sendable {
     return text
   }
 
+  /// Throws `trailingBytes` unless everything has been read.
   public func expectEnd() throws(WireError) {
     guard isAtEnd else { throw .trailingBytes }
   }
@@ -88,16 +107,22 @@ public struct Reader: Sendable {
 
 /// Appends big-endian fields to a byte string.
 public struct Writer: Sendable {
+  /// The bytes written so far.
   public var bytes: [UInt8]
 
+  /// An empty writer; `capacity` bytes are reserved.
   public init(capacity: Int = 64) {
     bytes = []
     bytes.reserveCapacity(capacity)
   }
 
+  /// Appends 1 byte.
   public mutating func u8(_ value: UInt8) { bytes.append(value) }
+  /// Appends 2 bytes.
   public mutating func u16(_ value: UInt16) { integer(UInt64(value), 2) }
+  /// Appends 4 bytes.
   public mutating func u32(_ value: UInt32) { integer(UInt64(value), 4) }
+  /// Appends 8 bytes.
   public mutating func u64(_ value: UInt64) { integer(value, 8) }
 
   private mutating func integer(_ value: UInt64, _ width: Int) {
@@ -106,10 +131,12 @@ public struct Writer: Sendable {
     }
   }
 
+  /// Appends bytes as they are.
   public mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
+  /// Appends 32 bytes.
   public mutating func append(_ value: Bytes32) { bytes.append(contentsOf: value.bytes) }
 
-  /// Text behind a length byte; `text` must fit in 255 bytes.
+  /// Appends a length byte and the UTF-8 text, which must have at most 255 bytes.
   public mutating func text(_ text: String) {
     let utf8 = Array(text.utf8)
     precondition(utf8.count <= 255)

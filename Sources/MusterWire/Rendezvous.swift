@@ -1,16 +1,20 @@
 import MusterBase
 
-/// "May I ask you something?": a node's first word to a rendezvous, as long as the answer at least.
+/// A node's first datagram to a rendezvous, which asks for a cookie. It is padded to at least the
+/// size of the answer, so that a rendezvous cannot amplify (RFC 9000 section 8.1 for the same
+/// reason).
 ///
 /// Layout: kind 1, token 8, zeros up to 64 bytes.
 public struct RendezvousHello: Equatable, Sendable {
-  /// The sender's own, sent back with the answer.
+  /// Chosen by the sender; the answer repeats it.
   public var token: UInt64
 
+  /// Bytes of the datagram.
   public static let bytes = 64
 
   public init(token: UInt64) { self.token = token }
 
+  /// The whole datagram, padding included.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: Self.bytes)
     writer.u8(DatagramKind.rendezvousHello.rawValue)
@@ -18,6 +22,7 @@ public struct RendezvousHello: Equatable, Sendable {
     return writer.bytes + [UInt8](repeating: 0, count: Self.bytes - writer.bytes.count)
   }
 
+  /// Throws for another kind or size; the padding is not checked.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     var reader = Reader(datagram)
     guard datagram.count == Self.bytes,
@@ -27,19 +32,22 @@ public struct RendezvousHello: Equatable, Sendable {
   }
 }
 
-/// The answer to a hello: what proves the asker's address, and what the rendezvous sees of it.
+/// The answer to a hello: a cookie that proves the sender's address, and the address seen.
 ///
 /// Layout: kind 1, token 8, cookie 16, period 8, age 2, address seen.
 public struct RendezvousCookie: Equatable, Sendable {
+  /// The token of the hello.
   public var token: UInt64
+  /// 16 opaque bytes that the node returns in its registrations.
   public var cookie: [UInt8]
-  /// Which period the rendezvous's clock is in: tags are derived from it.
+  /// The current period by the rendezvous's clock; tags are derived from it.
   public var period: UInt64
   /// Seconds since the period began.
   public var age: UInt16
-  /// Where the hello came from: the asker's outside address.
+  /// The source address of the hello: the node's server-reflexive address (RFC 8445).
   public var seen: Address
 
+  /// Bytes of a cookie.
   public static let cookieBytes = 16
 
   public init(token: UInt64, cookie: [UInt8], period: UInt64, age: UInt16, seen: Address) {
@@ -50,6 +58,7 @@ public struct RendezvousCookie: Equatable, Sendable {
     self.seen = seen
   }
 
+  /// The whole datagram.
   public func encoded() -> [UInt8] {
     precondition(cookie.count == Self.cookieBytes)
     var writer = Writer(capacity: RendezvousHello.bytes)
@@ -62,6 +71,7 @@ public struct RendezvousCookie: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for another kind, truncated input and trailing bytes.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     var reader = Reader(datagram)
     guard try reader.u8() == DatagramKind.rendezvousCookie.rawValue else { throw .invalidValue }
@@ -74,25 +84,30 @@ public struct RendezvousCookie: Equatable, Sendable {
   }
 }
 
-/// "Keep this announce under this tag, and give me those of others": signed with the tag's key.
+/// Registers an announcement under a tag and asks for those of others; signed with the tag's key.
 ///
-/// Layout: kind 1, token 8, cookie 16, period 8, tag 32, slot 8, flags 1, announce's length 2 and
-/// bytes, signature 64.
+/// Layout: kind 1, token 8, cookie 16, period 8, tag 32, slot 8, flags 1, announcement's length 2
+/// and bytes, signature 64.
 public struct RendezvousRegistration: Equatable, Sendable {
+  /// Chosen by the sender; the answer repeats it.
   public var token: UInt64
+  /// The cookie from the rendezvous, which proves the sender's address.
   public var cookie: [UInt8]
+  /// The period that the tag belongs to.
   public var period: UInt64
-  /// A public key that all members of a channel derive for this period.
+  /// The tag's public key, which all members of a channel derive for this period.
   public var tag: Bytes32
-  /// Which of the tag's records this is: drawn by each node for each run and channel.
+  /// Tells the tag's records apart: random, drawn by each node for each run and channel.
   public var slot: UInt64
-  /// Whether the records of the others are wanted.
+  /// Whether the answer should carry the other members' records.
   public var wantsRecords: Bool
-  /// A sealed announce as it goes over the network elsewhere; nothing takes the record away.
+  /// A sealed announcement, as it goes over the local network; empty withdraws the
+  /// record.
   public var announcement: [UInt8]
 
-  /// An announce of eight IPv6 addresses has 377.
+  /// An announcement of eight IPv6 addresses has 377 bytes.
   public static let announcementLimit = 512
+  /// Bytes of the signature by the tag's key.
   public static let signatureBytes = 64
 
   public init(
@@ -108,7 +123,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
     self.announcement = announcement
   }
 
-  /// Everything before the signature.
+  /// The bytes that the tag's key signs; the signature follows them.
   public func encoded() -> [UInt8] {
     precondition(cookie.count == RendezvousCookie.cookieBytes)
     precondition(announcement.count <= Self.announcementLimit)
@@ -125,7 +140,8 @@ public struct RendezvousRegistration: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Reads what is before the signature.
+  /// Decodes the bytes before the signature; throws for another kind or an announcement over the
+  /// limit.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     guard try reader.u8() == DatagramKind.rendezvousRegistration.rawValue else {
@@ -144,19 +160,21 @@ public struct RendezvousRegistration: Equatable, Sendable {
   }
 }
 
-/// What a rendezvous knows under a tag: the answer to a registration, and news after it.
+/// Records under a tag: the answer to a registration, or records that arrived later.
 ///
 /// Layout: kind 1, token 8, count 1, then for each record the address it came from and its
-/// announce's length 2 and bytes.
+/// announcement's length 2 and bytes.
 public struct RendezvousRecords: Equatable, Sendable {
-  /// The one of the receiver's registration.
+  /// The token of the receiver's registration.
   public var token: UInt64
+  /// The records of other members.
   public var records: [Record]
 
+  /// One registered announcement.
   public struct Record: Equatable, Sendable {
-    /// Where the registration came from: its author's outside address, says the rendezvous.
+    /// Source address of the registration, as the rendezvous reports it: server-reflexive.
     public var seen: Address
-    /// A sealed announce.
+    /// The sealed announcement.
     public var announcement: [UInt8]
 
     public init(seen: Address, announcement: [UInt8]) {
@@ -174,7 +192,7 @@ public struct RendezvousRecords: Equatable, Sendable {
     self.records = records
   }
 
-  /// As many datagrams as it takes; one without records when there are none.
+  /// Splits the records over as many datagrams as needed; one empty datagram if there are none.
   public static func datagrams(token: UInt64, _ records: [Record]) -> [[UInt8]] {
     var datagrams: [[UInt8]] = []
     var batch = RendezvousRecords(token: token, records: [])
@@ -192,6 +210,7 @@ public struct RendezvousRecords: Equatable, Sendable {
     return datagrams
   }
 
+  /// The whole datagram; at most 255 records, which the datagram limit keeps well below.
   public func encoded() -> [UInt8] {
     precondition(records.count <= 255)
     var writer = Writer(capacity: Limits.datagramBytes)
@@ -206,6 +225,7 @@ public struct RendezvousRecords: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for another kind, an oversized datagram, truncated input and trailing bytes.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     guard datagram.count <= Limits.datagramBytes else { throw .tooLong }
     var reader = Reader(datagram)

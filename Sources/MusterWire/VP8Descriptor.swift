@@ -1,21 +1,22 @@
-/// The VP8 payload descriptor (RFC 7741 4.2), always with 15-bit PictureID, TL0PICIDX and KEYIDX.
+/// The VP8 payload descriptor (RFC 7741 section 4.2), sent with 15-bit PictureID, TL0PICIDX and
+/// KEYIDX.
 public struct VP8Descriptor: Equatable, Sendable {
-  /// N: no other frame refers to this one.
+  /// N: no other frame refers to this one, so it can be dropped.
   public var isNonReference: Bool
-  /// S with PID 0: the first packet of a frame.
+  /// S = 1 with partition index 0: this packet starts a frame.
   public var isFrameStart: Bool
-  /// Counts frames, 15 bits.
+  /// PictureID, incremented with every frame, 15 bits; nil if absent.
   public var pictureID: UInt16?
-  /// Counts frames of the temporal base layer.
+  /// TL0PICIDX, incremented with every frame of the temporal base layer; nil if absent.
   public var tl0PicIdx: UInt8?
-  /// TID, 0 to 3.
+  /// TID: the temporal layer, 0 to 3.
   public var temporalLayer: UInt8
-  /// Y: the frame depends on base-layer frames only.
+  /// Y: the frame depends on base-layer frames only, so a receiver may switch up here.
   public var isLayerSync: Bool
-  /// Counts keyframes, 5 bits.
+  /// KEYIDX, incremented with every keyframe, 5 bits; nil if absent.
   public var keyIndex: UInt8?
 
-  /// Bytes that `write` produces.
+  /// Bytes that `write` appends.
   public static let encodedBytes = 6
 
   public init(
@@ -31,6 +32,7 @@ public struct VP8Descriptor: Equatable, Sendable {
     self.keyIndex = keyIndex
   }
 
+  /// Appends the descriptor with all optional fields; missing ones are written as 0.
   public func write(to writer: inout Writer) {
     writer.u8(0x80 | (isNonReference ? 0x20 : 0) | (isFrameStart ? 0x10 : 0))
     writer.u8(0xF0)  // I, L, T, K all present
@@ -39,7 +41,7 @@ public struct VP8Descriptor: Equatable, Sendable {
     writer.u8(temporalLayer << 6 | (isLayerSync ? 0x20 : 0) | (keyIndex ?? 0) & 0x1F)
   }
 
-  /// Reads the descriptor off the front of an RTP payload; what is left is VP8 data.
+  /// Reads the descriptor from the front of an RTP payload and leaves the VP8 data in `reader`.
   public init(reading reader: inout Reader) throws(WireError) {
     let first = try reader.u8()
     isNonReference = first & 0x20 != 0
@@ -68,14 +70,15 @@ public struct VP8Descriptor: Equatable, Sendable {
   }
 }
 
-/// What a VP8 frame's own first bytes tell (RFC 6386 9.1).
+/// Fields of a VP8 frame header (RFC 6386 section 9.1).
 public enum VP8FrameHeader {
+  /// Whether the frame is a keyframe: the lowest bit of its first byte is 0.
   public static func isKeyframe(_ frame: some Collection<UInt8>) -> Bool {
     guard let first = frame.first else { return false }
     return first & 1 == 0
   }
 
-  /// Width and height of a keyframe, or nil when the bytes are not one.
+  /// Width and height of a keyframe in pixels; nil for other frames and without the start code.
   public static func keyframeSize(_ frame: ArraySlice<UInt8>) -> (width: Int, height: Int)? {
     guard frame.count >= 10, isKeyframe(frame) else { return nil }
     let head = Array(frame.prefix(10))

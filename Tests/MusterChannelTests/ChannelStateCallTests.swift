@@ -194,7 +194,7 @@ struct ChannelStateCallTests {
         .message(Message(sentAt: 0, after: [], to: nil, content: [0x78]))
       }
       bodies.append(
-        .presence(Presence(bootID: 1, flags: [], name: "x", call: nil, layers: [])))
+        .presence(Presence(bootID: 1, flags: [], name: "x", call: nil, streams: [])))
       bodies.append(
         .grant(
           Grant(

@@ -87,7 +87,7 @@ struct ChannelStateCommitTests {
     world.isDiskStopped = true
     var outputs: [ChannelState.Output] = []
     world.act(0) { state, now in
-      outputs = state.changeKey(to: otherKey.channelID, removing: [member], at: now)
+      outputs = state.changeKey(to: otherKey.keyID, removing: [member], at: now)
       return outputs
     }
     var kinds: [EntryBody.Kind?] = []

@@ -21,7 +21,7 @@ struct ChannelStateReasonTests {
   ) -> SignedEntry {
     let presence = Presence(
       bootID: 1, flags: [], name: "node", call: Participation(id: callID(call), joined: 1),
-      layers: [])
+      streams: [])
     let identity = world.nodes[index].identity
     return SignedEntry.sign(
       Entry(author: identity.id, sequence: .max, lamport: 1 << 20, body: .presence(presence)),
@@ -103,7 +103,7 @@ struct ChannelStateReasonTests {
     #expect(world.nodes[1].state.member(one)?.flags.contains(.speaking) == true)
     let presence = Presence(
       bootID: 1, flags: [.speaking], name: "node",
-      call: Participation(id: callID(1), joined: 1), layers: [])
+      call: Participation(id: callID(1), joined: 1), streams: [])
     let shown = [Role.consumer, .attendee].map {
       Member(presence, of: one, role: $0, settings: ChannelSettings()).flags.contains(.speaking)
     }

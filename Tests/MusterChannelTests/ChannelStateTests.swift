@@ -182,7 +182,7 @@ struct ChannelStateTests {
     let former = SignedEntry.sign(
       Entry(
         author: author.id, sequence: 5, lamport: lamport,
-        body: .presence(Presence(bootID: 99, flags: [], name: "old", call: nil, layers: []))),
+        body: .presence(Presence(bootID: 99, flags: [], name: "old", call: nil, streams: []))),
       by: author, in: testKey.channelID)
     let berta = world.ids[1]
     world.act(0) { $0.receive(.entry(former.bytes), from: berta, at: $1) }

@@ -15,7 +15,7 @@ enum Entries {
   }
 
   static func presence(_ name: String) -> EntryBody {
-    .presence(Presence(bootID: 1, flags: [], name: name, call: nil, layers: []))
+    .presence(Presence(bootID: 1, flags: [], name: name, call: nil, streams: []))
   }
 
   static func neighbourReport(_ heard: [NodeID]) -> EntryBody {

@@ -79,7 +79,7 @@ struct DocumentTests {
 
   @Test func ownersMatterInCreatedChannelsOnly() {
     let change = EpochChange(
-      number: 1, keyID: otherKey.channelID, previous: .zero, removed: [])
+      number: 1, keyID: otherKey.keyID, previous: .zero, removed: [])
     let grant = Grant(
       subject: testIdentity(3).id, role: .presenter, expiresAt: 0, epoch: 0, isBearer: false)
     let words = [

@@ -122,7 +122,7 @@ struct RightsEpochTests {
     #expect(club.role(member) == .presenter)
     let second = club.rights.epochs.last?.id ?? .zero
     let third = EpochChange(
-      number: 3, keyID: otherKey.channelID, previous: second, removed: [])
+      number: 3, keyID: otherKey.keyID, previous: second, removed: [])
     club.add(club.owner.sign(.epoch(third), lamport: 11))
     #expect(club.refusal(member) == .inviteOutdated)
   }

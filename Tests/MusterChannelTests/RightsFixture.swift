@@ -48,7 +48,7 @@ struct Pen {
     lamport: UInt64
   ) -> SignedEntry {
     let change = EpochChange(
-      number: number, keyID: otherKey.channelID, previous: previous?.id ?? .zero,
+      number: number, keyID: otherKey.keyID, previous: previous?.id ?? .zero,
       removed: removed)
     return sign(.epoch(change), lamport: lamport)
   }

@@ -32,7 +32,7 @@ struct CallStateTests {
     }
     #expect(elapsed < .seconds(20))
     #expect(states(world).suffix(2) == [.reconnecting, .connected])
-    #expect(world.hosts[0].node.checkChannelInvariants() == [])
+    #expect(world.hosts[0].node.checkInvariants() == [])
   }
 
   @Test func aMemberThatLeftTheCallDoesNotSpeak() {

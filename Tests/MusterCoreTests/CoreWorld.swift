@@ -72,8 +72,8 @@ struct CoreWorld {
           node: node,
           address: Address(host: .v4(0x0A00_0001 + UInt32(index)), port: 4000),
           source: SyntheticSource(sender: UInt8(index), run: 1, layers: 1)))
-      let layers = hosts[index].source.layers
-      call(index) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
+      let offers = hosts[index].source.offers
+      call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
     }
   }
 
@@ -87,6 +87,33 @@ struct CoreWorld {
     for index in hosts.indices {
       call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
     }
+  }
+
+  /// A new process on one of the hosts: same identity and address, nothing remembered.
+  mutating func restart(_ index: Int) {
+    var configuration = Node.Configuration()
+    configuration.name = "\(Marker.text) \(index)"
+    let run = prng.next()
+    var node = Node(
+      identity: hosts[index].node.identity, entropy: .seeded(run), seed: run,
+      configuration: configuration)
+    node.setWallClock(millisecondsSince1970: 1_700_000_000_000, at: now)
+    hosts[index].node = node
+    hosts[index].source = SyntheticSource(sender: UInt8(index), run: 2, layers: 1)
+    let layers = hosts[index].source.layers
+    call(index) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
+  }
+
+  /// One node enters the channel and its call.
+  mutating func joinAlone(_ index: Int, _ name: String, _ key: ChannelKey) {
+    call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
+  }
+
+  /// Where one's link to another leads; nil through a relay, and without a link.
+  func address(from index: Int, to other: Int, in channel: ChannelID) -> Address? {
+    hosts[index].node.statistics().first {
+      $0.link == LinkID(channel: channel, peer: id(other))
+    }?.address
   }
 
   /// The neighbour through whom one's link to another leads.
@@ -164,9 +191,10 @@ struct CoreWorld {
         for other in hosts.indices where other != index {
           send(datagram, from: index, to: hosts[other].address)
         }
-      case .encode(let layers): hosts[index].source.encode(layers)
-      case .encodeKeyframe(let layer): hosts[index].source.requestKeyframe(layer)
-      case .show(_, let link, _):
+      case .encode(let stream, let layers): hosts[index].source.encode(layers, of: stream)
+      case .encodeKeyframe(let stream, let layer):
+        hosts[index].source.requestKeyframe(layer, of: stream)
+      case .show(_, let link, _, _):
         hosts[index].shown[link] = (hosts[index].shown[link] ?? 0) + 1
       default: break
       }
@@ -202,9 +230,12 @@ extension CoreWorld {
     var seen: [Seen] = []
     var answers: [[UInt8]] = []
     for flight in hosts[index].received {
-      for output in engine.receive(flight.datagram, from: flight.from, at: flight.arrivesAt) {
+      for output in engine.receive(
+        flight.datagram, from: .direct(flight.from), at: flight.arrivesAt)
+      {
         switch output {
-        case .delivered(let link, let payload): seen.append(Seen(link: link, payload: payload))
+        case .delivered(let link, let payload, _, _):
+          seen.append(Seen(link: link, payload: payload))
         case .send(let datagram, _) where DatagramKind(of: datagram) == .handshakeResponse:
           answers.append(datagram)
         default: break
@@ -216,7 +247,7 @@ extension CoreWorld {
   }
 
   struct Seen {
-    let link: LinkID
+    let link: SessionLinkID
     let payload: [UInt8]
   }
 }

@@ -33,7 +33,7 @@ private struct Passing {
     try #require(isSame, "the copy of the relay's engine has other keys than the relay")
     datagrams = try keys.map { key in
       let passed = seen.filter {
-        $0.link.channel == key.channelID && $0.payload.first == PayloadKind.relayByte
+        $0.link.key == key.keyID && $0.payload.first == PayloadKind.relayByte
       }
       return try passed.map { Array(try RelayEnvelope(decoding: $0.payload).datagram) }
     }
@@ -71,7 +71,7 @@ struct RelayViewTests {
     #expect(found.isEmpty, "\(found.prefix(3))")
     // What follows from a channel's key, and ids of channels, as wholes and in pieces.
     let derived = passing.keys.flatMap { key in
-      [key.channelID.key.bytes, key.rendezvousTag(period: 1).id.key.bytes]
+      [key.keyID.key.bytes, key.rendezvousTag(period: 1).id.key.bytes]
         + [key.noisePSK.withUnsafeBytes { Array($0) }]
     }
     let windows = Set(passing.all.flatMap { words($0[...]) })
@@ -89,7 +89,7 @@ struct RelayViewTests {
     for datagram in passing.all {
       for position in [Passing.first, Passing.last] {
         let source = world.hosts[position].address
-        #expect(engine.receive(datagram, from: source, at: now).isEmpty)
+        #expect(engine.receive(datagram, from: .direct(source), at: now).isEmpty)
       }
     }
     #expect(engine.counters.unknownIndex > before.unknownIndex)

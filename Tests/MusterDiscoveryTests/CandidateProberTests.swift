@@ -1,5 +1,4 @@
 import MusterBase
-import MusterChannel
 import MusterCrypto
 import MusterDiscovery
 import MusterWire
@@ -27,7 +26,7 @@ struct CandidateProberTests {
 
     let found = b.receive(answer.datagram, from: atA, at: .zero)
     let expected = Discovery.Output.found(
-      testIdentity(1).id, bootID: 1, channel: testKey.channelID, at: atA)
+      testIdentity(1).id, bootID: 1, key: testKey.keyID, at: atA)
     #expect(found == [expected])
   }
 
@@ -40,7 +39,7 @@ struct CandidateProberTests {
 
     let later = b.receive(author.announcement(), from: testAddress(1), at: seconds(5))
     let expected = Discovery.Output.found(
-      author.identity.id, bootID: 1, channel: testKey.channelID, at: testAddress(1))
+      author.identity.id, bootID: 1, key: testKey.keyID, at: testAddress(1))
     #expect(later == [expected])
     #expect(b.counters.challenged == 1)
   }
@@ -102,7 +101,7 @@ struct CandidateProberTests {
     let proof = try after.prove(to: &b, from: testAddress(1), at: seconds(1))
     #expect(
       proof == [
-        .found(after.identity.id, bootID: 2, channel: testKey.channelID, at: testAddress(1))
+        .found(after.identity.id, bootID: 2, key: testKey.keyID, at: testAddress(1))
       ])
 
     #expect(b.receive(before.announcement(), from: testAddress(1), at: seconds(2)).isEmpty)
@@ -142,7 +141,7 @@ struct CandidateProberTests {
       let found = b.receive(answer.datagram, from: testAddress(1), at: .zero)
       #expect(
         found == [
-          .found(testIdentity(1).id, bootID: 1, channel: key.channelID, at: testAddress(1))
+          .found(testIdentity(1).id, bootID: 1, key: key.keyID, at: testAddress(1))
         ])
     }
   }
@@ -152,11 +151,27 @@ struct CandidateProberTests {
     _ = b.open(testKey, at: .zero)
     var author = Author(1)
     _ = try author.prove(to: &b, from: testAddress(1), at: .zero)
-    #expect(b.close(channel: testKey.channelID, at: .zero).isEmpty)
+    #expect(b.close(key: testKey.keyID, at: .zero).isEmpty)
     #expect(b.receive(author.announcement(), from: testAddress(1), at: .zero).isEmpty)
     #expect(b.deadline == nil)
     _ = b.open(testKey, at: .zero)
     let again = b.receive(author.announcement(), from: testAddress(1), at: seconds(1))
     #expect(again.sends.first?.kind == .challenge)
+  }
+
+  /// Copies of one announcement to several addresses carry one counter, and arrive in any order.
+  @Test func copiesOfOneAnnouncementFindEveryProvenAddress() throws {
+    var b = testDiscovery(2)
+    _ = b.open(testKey, at: .zero)
+    var author = Author(1)
+    for address in [testAddress(1), testAddress(2)] {
+      #expect(try author.prove(to: &b, from: address, at: .zero).isFound)
+    }
+    let copies = author.announcement()
+    #expect(b.receive(copies, from: testAddress(2), at: seconds(1)).isFound)
+    #expect(b.receive(copies, from: testAddress(1), at: seconds(1)).isFound)
+    #expect(b.receive(copies, from: testAddress(1), at: seconds(1)).isEmpty)
+    #expect(b.receive(copies, from: testAddress(3), at: seconds(1)).isEmpty)
+    #expect(b.counters.replayed == 2)
   }
 }

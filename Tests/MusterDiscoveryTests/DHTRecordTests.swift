@@ -1,5 +1,4 @@
 import MusterBase
-import MusterChannel
 import MusterCrypto
 import MusterDiscovery
 import MusterWire
@@ -107,7 +106,7 @@ struct DHTScheduleTests {
   @Test func whatWasNotTakenIsLeftAgainSoon() {
     var discovery = poster(1)
     _ = discovery.takeDHTRecords(day: day, at: .zero)
-    discovery.dhtRecordFailed(testKey.channelID, at: seconds(1))
+    discovery.dhtRecordFailed(testKey.keyID, at: seconds(1))
     #expect(discovery.takeDHTRecords(day: day, at: seconds(5)).isEmpty)
     #expect(discovery.takeDHTRecords(day: day, at: seconds(6)).count == 1)
   }
@@ -129,7 +128,7 @@ struct DHTScheduleTests {
 
   @Test func channelsThatAreOnlyHeardAreNotPosted() {
     var discovery = poster(1)
-    discovery.setPassive(testKey.channelID)
+    discovery.setPassive(testKey.keyID)
     #expect(discovery.takeDHTRecords(day: day, at: .zero).isEmpty)
     #expect(discovery.dhtKeys(day: day).isEmpty)
   }
@@ -137,7 +136,7 @@ struct DHTScheduleTests {
 
 /// What is found in a DHT.
 struct DHTRecordFoundTests {
-  private let channel = testKey.channelID
+  private let channel = testKey.keyID
 
   @Test func whoIsFoundIsKnockedAtAndThenProvesItself() throws {
     var (a, b) = (poster(1), poster(2))
@@ -161,7 +160,7 @@ struct DHTRecordFoundTests {
       let index = b.dhtKeys(day: other).first { $0.tag == left.tag }
       let found = try #require(index)
       #expect(
-        candidateProbes(b.found(left.announcement, in: found.channel, at: .zero)) == [
+        candidateProbes(b.found(left.announcement, in: found.key, at: .zero)) == [
           testAddress(1)
         ])
     }
@@ -177,7 +176,7 @@ struct DHTRecordFoundTests {
   @Test func whoIsLinkedIsNotKnockedAt() throws {
     var (a, b) = (poster(1), poster(2))
     let left = try #require(a.takeDHTRecords(day: day, at: .zero).first)
-    let link = LinkID(channel: channel, peer: testIdentity(1).id)
+    let link = SessionLinkID(key: channel, peer: testIdentity(1).id)
     b.setLinked([(link, testAddress(1))])
     #expect(candidateProbes(b.found(left.announcement, in: channel, at: .zero)).isEmpty)
     // Once it is no longer, the same announce leads to it.
@@ -213,11 +212,11 @@ struct DHTRecordFoundTests {
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(candidateProbes(b.found(forged, in: channel, at: .zero)).isEmpty)
     #expect(b.counters.forged == 1)
-    let foreign = SignedAnnouncement(announcement, by: testIdentity(1), in: otherKey.channelID)
+    let foreign = SignedAnnouncement(announcement, by: testIdentity(1), in: otherKey.keyID)
       .datagram(sealedBy: otherKey, entropy: &entropy)
     #expect(candidateProbes(b.found(foreign, in: channel, at: .zero)).isEmpty)
     #expect(b.counters.unreadable == 1)
-    #expect(candidateProbes(b.found(foreign, in: otherKey.channelID, at: .zero)).isEmpty)
+    #expect(candidateProbes(b.found(foreign, in: otherKey.keyID, at: .zero)).isEmpty)
     #expect(b.counters.learned == 0)
   }
 

@@ -1,5 +1,4 @@
 import MusterBase
-import MusterChannel
 import MusterCrypto
 import MusterDiscovery
 import MusterWire
@@ -46,7 +45,7 @@ struct Author {
     counter += 1
     let announcement = Announcement(
       author: identity.id, bootID: bootID, counter: counter, echo: echo, addresses: addresses)
-    return SignedAnnouncement(announcement, by: identity, in: testKey.channelID)
+    return SignedAnnouncement(announcement, by: identity, in: testKey.keyID)
       .datagram(sealedBy: testKey, entropy: &entropy)
   }
 

@@ -1,5 +1,4 @@
 import MusterBase
-import MusterChannel
 import MusterCrypto
 import MusterDiscovery
 import MusterWire
@@ -51,7 +50,7 @@ struct DiscoveryScheduleTests {
     let peer = testAddress(5)
     _ = a.setPeers([peer], at: .zero)
     _ = a.open(testKey, at: .zero)
-    a.setLinked([(LinkID(channel: testKey.channelID, peer: testIdentity(2).id), peer)])
+    a.setLinked([(SessionLinkID(key: testKey.keyID, peer: testIdentity(2).id), peer)])
     var times: [Instant] = []
     drive(&a, until: seconds(200)) { now, outputs in
       times += outputs.sends.map { _ in now }
@@ -72,7 +71,7 @@ struct DiscoveryScheduleTests {
     let peer = testAddress(5)
     _ = a.setPeers([peer], at: .zero)
     _ = a.open(testKey, at: .zero)
-    a.setLinked([(LinkID(channel: testKey.channelID, peer: testIdentity(2).id), peer)])
+    a.setLinked([(SessionLinkID(key: testKey.keyID, peer: testIdentity(2).id), peer)])
     let opened = a.open(otherKey, at: seconds(2)).sends
     #expect(opened.contains { openedAnnouncement($0.datagram, key: otherKey) != nil })
     var early = 0

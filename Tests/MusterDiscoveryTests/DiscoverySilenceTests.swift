@@ -53,7 +53,7 @@ struct DiscoverySilenceTests {
       b.receive(announcement, from: testAddress(1), at: .zero).sends.first)
     let answer = try #require(
       a.receive(challenge.datagram, from: testAddress(2), at: .zero).sends.first)
-    _ = b.close(channel: testKey.channelID, at: seconds(1))
+    _ = b.close(key: testKey.keyID, at: seconds(1))
     _ = b.open(testKey, at: seconds(1))
     #expect(!b.receive(answer.datagram, from: testAddress(1), at: seconds(1)).isFound)
     #expect(b.counters.found == 0)
@@ -154,7 +154,7 @@ struct DiscoverySilenceTests {
     var entropy = Entropy.seeded(5)
     let forged = Announcement(
       author: testIdentity(1).id, bootID: 1, counter: 1, echo: nil, addresses: [])
-    let datagram = SignedAnnouncement(forged, by: testIdentity(3), in: testKey.channelID)
+    let datagram = SignedAnnouncement(forged, by: testIdentity(3), in: testKey.keyID)
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(b.receive(datagram, from: testAddress(3), at: .zero).isEmpty)
     #expect(b.counters.forged == 1)
@@ -166,7 +166,7 @@ struct DiscoverySilenceTests {
     var entropy = Entropy.seeded(5)
     let announcement = Announcement(
       author: testIdentity(1).id, bootID: 1, counter: 1, echo: nil, addresses: [])
-    let datagram = SignedAnnouncement(announcement, by: testIdentity(1), in: otherKey.channelID)
+    let datagram = SignedAnnouncement(announcement, by: testIdentity(1), in: otherKey.keyID)
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(b.receive(datagram, from: testAddress(1), at: .zero).isEmpty)
     #expect(b.counters.forged == 1)
@@ -180,7 +180,7 @@ struct DiscoverySilenceTests {
     var entropy = Entropy.seeded(5)
     let forged = Announcement(
       author: author.identity.id, bootID: 1, counter: .max, echo: nil, addresses: [])
-    let datagram = SignedAnnouncement(forged, by: testIdentity(3), in: testKey.channelID)
+    let datagram = SignedAnnouncement(forged, by: testIdentity(3), in: testKey.keyID)
       .datagram(sealedBy: testKey, entropy: &entropy)
     #expect(b.receive(datagram, from: testAddress(1), at: .zero).isEmpty)
     #expect(b.receive(author.announcement(), from: testAddress(1), at: .zero).isFound)

@@ -1,5 +1,4 @@
 import MusterBase
-import MusterChannel
 import MusterCrypto
 import MusterDiscovery
 import MusterWire
@@ -170,8 +169,8 @@ struct RendezvousDiscoveryTests {
     for number in 0...1 {
       apart.nodes[number].setLinked([
         (
-          LinkID(
-            channel: testKey.channelID, peer: testIdentity(UInt64(2 - number)).id),
+          SessionLinkID(
+            key: testKey.keyID, peer: testIdentity(UInt64(2 - number)).id),
           testAddress(2 - number)
         )
       ])

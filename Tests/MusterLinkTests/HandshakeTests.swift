@@ -11,11 +11,11 @@ import Testing
   world.run(for: .milliseconds(100))
   #expect(
     world.states(0) == [
-      .established(world.link(to: 1), address: LinkWorld.address(1), bootID: 2)
+      .established(world.link(to: 1), route: LinkWorld.route(1), bootID: 2)
     ])
   #expect(
     world.states(1) == [
-      .established(world.link(to: 0), address: LinkWorld.address(0), bootID: 1)
+      .established(world.link(to: 0), route: LinkWorld.route(0), bootID: 1)
     ])
   #expect(world.nodes[0].events.map { $0.at - start } == [.milliseconds(20)])
   // The responder is sure once the initiator has used the session.
@@ -54,7 +54,7 @@ import Testing
 
 @Test func theSmallerAnswersAfterAllWhenItsOwnWayIsBlocked() {
   let world = LinkWorld()
-  world.passes = { [a = world.nodes[0].address] in
+  world.passes = { [a = world.nodes[0].route] in
     $0.kind != .handshakeInitiation || $0.from != a
   }
   world.connect(0, to: 1)
@@ -126,9 +126,9 @@ import Testing
   let link = world.link(to: 0)
   #expect(
     world.states(1) == [
-      .established(link, address: LinkWorld.address(0), bootID: 1),
+      .established(link, route: LinkWorld.route(0), bootID: 1),
       .closed(link, .replaced),
-      .established(link, address: LinkWorld.address(0), bootID: 77),
+      .established(link, route: LinkWorld.route(0), bootID: 77),
     ])
   #expect(world.say("again", from: 1, to: 0))
   world.run(for: .seconds(1))
@@ -197,7 +197,7 @@ func linksComeUpThroughLoss(seed: Int) {
   for number in 0..<(LinkEngine.linksPerKey + 20) {
     let peer = LinkWorld.identity(UInt64(50_000 + number))
     _ = engine.connect(
-      to: peer.id, bootID: 1, in: LinkWorld.key.channelID, at: LinkWorld.address(9),
+      to: peer.id, bootID: 1, in: LinkWorld.key.keyID, over: LinkWorld.route(9),
       now: world.now)
   }
   #expect(engine.counters.initiationsSent == UInt64(LinkEngine.linksPerKey))

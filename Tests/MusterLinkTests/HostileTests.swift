@@ -4,7 +4,7 @@ import MusterLink
 import MusterWire
 import Testing
 
-private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
+private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
 
 @Test func replaysGetNothingFromAnywhere() {
   let world = LinkWorld.linked()
@@ -21,7 +21,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
     }
   }
   #expect(world.nodes[1].engine.counters.replayedInitiations == 2)
-  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+  #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))
   world.say("still", from: 0, to: 1)
   world.run(for: .seconds(1))
   #expect(world.heard(1) == ["once", "still"])
@@ -31,7 +31,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   let world = LinkWorld.linked()
   let initiation = world.sent(0, .handshakeInitiation)[0].datagram
   var restarted = LinkWorld.engine(world.nodes[1].identity, boot: 55)
-  let outputs = restarted.receive(initiation, from: LinkWorld.address(0), at: world.now)
+  let outputs = restarted.receive(initiation, from: LinkWorld.route(0), at: world.now)
   #expect(outputs.isEmpty)
   #expect(restarted.counters.wrongBoot == 1)
 }
@@ -87,8 +87,8 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   var engine = LinkWorld.engine(attacker, boot: 3, key: wrong)
   for peer in 0...1 {
     let outputs = engine.connect(
-      to: world.nodes[peer].id, bootID: world.nodes[peer].bootID, in: wrong.channelID,
-      at: LinkWorld.address(peer), now: world.now)
+      to: world.nodes[peer].id, bootID: world.nodes[peer].bootID, in: wrong.keyID,
+      over: LinkWorld.route(peer), now: world.now)
     guard case .send(let initiation, _)? = outputs.first else {
       Issue.record("no initiation")
       continue
@@ -114,7 +114,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   var configuration = LinkEngine.Configuration()
   configuration.handshakesPerSecondBeforeCookies = 1
   let world = LinkWorld(3, configuration)
-  world.passes = { $0.to != LinkWorld.address(0) || $0.datagram.suffix(16).allSatisfy { $0 == 0 } }
+  world.passes = { $0.to != LinkWorld.route(0) || $0.datagram.suffix(16).allSatisfy { $0 == 0 } }
   world.connect(1, to: 0)
   world.connect(2, to: 0)
   world.run(for: .milliseconds(100))
@@ -135,7 +135,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   var configuration = LinkEngine.Configuration()
   configuration.handshakesPerSecondBeforeCookies = 1
   let world = LinkWorld(3, configuration)
-  world.passes = { $0.to != LinkWorld.address(0) || $0.datagram.suffix(16).allSatisfy { $0 == 0 } }
+  world.passes = { $0.to != LinkWorld.route(0) || $0.datagram.suffix(16).allSatisfy { $0 == 0 } }
   world.connect(1, to: 0)
   world.connect(2, to: 0)
   world.run(for: .milliseconds(100))
@@ -210,14 +210,14 @@ private func expectSilence(
   for number in 0..<20 { world.say("secret \(number)", from: 0, to: 2) }
   world.run(for: .seconds(1))
   #expect(world.heard(2).count == 20)
-  let passed = world.nodes[0].sent[before...].filter { $0.to == LinkWorld.address(2) }
+  let passed = world.nodes[0].sent[before...].filter { $0.to == LinkWorld.route(2) }
   #expect(passed.count >= 20)
   for flight in passed {
     let outputs = world.nodes[1].engine.receive(flight.datagram, from: flight.from, at: world.now)
     #expect(outputs.isEmpty)
     let text = String(decoding: flight.datagram, as: UTF8.self)
     #expect(!text.contains("secret"))
-    let id = LinkWorld.key.channelID.key.bytes
+    let id = LinkWorld.key.keyID.key.bytes
     #expect(!flight.datagram.indices.contains { flight.datagram[$0...].starts(with: id) })
   }
   #expect(world.heard(1).isEmpty)

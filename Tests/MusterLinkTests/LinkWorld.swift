@@ -2,6 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterLink
 import MusterWire
+import Testing
 
 /// Link engines on a virtual network and a virtual clock.
 final class LinkWorld {
@@ -11,9 +12,9 @@ final class LinkWorld {
     var id: NodeID { identity.id }
     var bootID: UInt64
     /// Where its datagrams come from.
-    var address: Address
+    var route: Route
     /// Where it is still reachable.
-    var reachableAt: [Address]
+    var reachableAt: [Route]
     /// Everything but `send`.
     var events: [Event] = []
     var sent: [Flight] = []
@@ -26,8 +27,8 @@ final class LinkWorld {
 
   struct Flight {
     let datagram: [UInt8]
-    let from: Address
-    let to: Address
+    let from: Route
+    let to: Route
     let arrivesAt: Instant
 
     var kind: DatagramKind? { DatagramKind(of: datagram) }
@@ -48,12 +49,12 @@ final class LinkWorld {
     let identities = (1...count).map { Self.identity(seed &* 1000 &+ UInt64($0)) }
       .sorted { $0.id < $1.id }
     for (number, identity) in identities.enumerated() {
-      let address = Self.address(number)
+      let route = Self.route(number)
       nodes.append(
         Node(
           engine: Self.engine(identity, boot: UInt64(number) + 1, configuration, seed: seed),
-          identity: identity, bootID: UInt64(number) + 1, address: address,
-          reachableAt: [address]))
+          identity: identity, bootID: UInt64(number) + 1, route: route,
+          reachableAt: [route]))
     }
   }
 
@@ -62,8 +63,14 @@ final class LinkWorld {
     return Identity(generating: &entropy)
   }
 
-  static func address(_ number: Int) -> Address {
-    Address(host: .v4(0x0A00_0000 + UInt32(number)), port: 1000)
+  static func route(_ number: Int) -> Route {
+    Route.direct(Address(host: .v4(0x0A00_0000 + UInt32(number)), port: 1000))
+  }
+
+  /// Node 0 by way of a third member.
+  static func relayed(_ number: UInt64) -> Route {
+    let first = (1...2).map { identity(1000 &+ $0).id }.min() ?? identity(1001).id
+    return .relayed(to: first, by: identity(500 &+ number).id, in: key.channelID)
   }
 
   static func engine(
@@ -78,15 +85,17 @@ final class LinkWorld {
     return engine
   }
 
-  func link(to node: Int) -> LinkID { LinkID(channel: Self.key.channelID, peer: nodes[node].id) }
+  func link(to node: Int) -> SessionLinkID {
+    SessionLinkID(key: Self.key.keyID, peer: nodes[node].id)
+  }
 
   /// What discovery would say at `node` of `peer`.
   func connect(_ node: Int, to peer: Int) {
     perform(
       node,
       nodes[node].engine.connect(
-        to: nodes[peer].id, bootID: nodes[peer].bootID, in: Self.key.channelID,
-        at: nodes[peer].address, now: now))
+        to: nodes[peer].id, bootID: nodes[peer].bootID, in: Self.key.keyID,
+        over: nodes[peer].route, now: now))
   }
 
   /// Sends a control payload; false when the link does not stand.
@@ -96,14 +105,14 @@ final class LinkWorld {
     let sealed = nodes[node].engine.seal(
       [PayloadKind.controlByte], body[...], on: link(to: peer), at: now)
     guard let sealed else { return false }
-    perform(node, [.send(sealed.datagram, to: sealed.to)])
+    perform(node, [.send(sealed.datagram, over: sealed.route)])
     return true
   }
 
   /// What `node` was told, in order.
   func heard(_ node: Int) -> [String] {
     nodes[node].events.compactMap {
-      guard case .delivered(_, let payload) = $0.output else { return nil }
+      guard case .delivered(_, let payload, _, _) = $0.output else { return nil }
       return String(decoding: payload.dropFirst(), as: UTF8.self)
     }
   }
@@ -121,13 +130,15 @@ final class LinkWorld {
 
   /// Gives `node` the outputs of something done to its engine.
   func perform(_ node: Int, _ outputs: [LinkEngine.Output]) {
+    let faults = nodes[node].engine.checkInvariants()
+    #expect(faults == [])
     for output in outputs {
-      guard case .send(let datagram, let to) = output else {
+      guard case .send(let datagram, over: let to) = output else {
         nodes[node].events.append(Event(at: now, output: output))
         continue
       }
       let flight = Flight(
-        datagram: datagram, from: nodes[node].address, to: to, arrivesAt: now + delay)
+        datagram: datagram, from: nodes[node].route, to: to, arrivesAt: now + delay)
       nodes[node].sent.append(flight)
       if passes(flight) { flights.append(flight) }
     }

@@ -46,8 +46,8 @@ struct PathLivenessTests {
     world.run(for: .seconds(4))
     let before = world.nodes[1].engine.liveness(of: world.link(to: 0))
     #expect(before.map { $0.lateAt < world.now } ?? false)
-    world.nodes[0].address = Address(host: .v4(0x0A00_0063), port: 2000)
-    world.nodes[0].reachableAt.append(world.nodes[0].address)
+    world.nodes[0].route = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
+    world.nodes[0].reachableAt.append(world.nodes[0].route)
     world.say("from elsewhere", from: 0, to: 1)
     world.run(for: .milliseconds(50))
     let after = world.nodes[1].engine.liveness(of: world.link(to: 0))
@@ -57,24 +57,24 @@ struct PathLivenessTests {
 
 /// Two ways to a peer, of which the better one is taken.
 struct PathComparisonTests {
-  private static let near = Address(host: .v4(0xC0A8_0105), port: 1000)
+  private static let near = Route.direct(Address(host: .v4(0xC0A8_0105), port: 1000))
 
   /// A link whose peer may also be reached at another address, one way to which takes `delay`;
   /// where the link leads after that was found.
   private func address(
-    after delay: Duration, at other: Address, from first: Address
-  ) -> Address? {
+    after delay: Duration, at other: Route, from first: Route
+  ) -> Route? {
     let world = LinkWorld(2)
     world.delay = .zero
-    world.nodes[1].address = first
+    world.nodes[1].route = first
     world.nodes[1].reachableAt = [first, other]
     world.connect(0, to: 1)
     world.run(for: .milliseconds(200))
     let link = world.link(to: 1)
     let found = world.nodes[0].engine.connect(
-      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: other,
+      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, over: other,
       now: world.now)
-    var challenges: [(to: Address, datagram: [UInt8])] = []
+    var challenges: [(to: Route, datagram: [UInt8])] = []
     for case .send(let datagram, let to) in found { challenges.append((to, datagram)) }
     #expect(challenges.map(\.to) == [first, other])
     let begun = world.now
@@ -83,13 +83,13 @@ struct PathComparisonTests {
     for (address, wait) in waits {
       guard let challenge = challenges.first(where: { $0.to == address }) else { return nil }
       let answers = world.nodes[1].engine.receive(
-        challenge.datagram, from: world.nodes[0].address, at: begun)
+        challenge.datagram, from: world.nodes[0].route, at: begun)
       for case .send(let datagram, _) in answers {
         world.perform(
           0, world.nodes[0].engine.receive(datagram, from: address, at: begun + wait))
       }
     }
-    return world.nodes[0].engine.address(of: link)
+    return world.nodes[0].engine.route(of: link)
   }
 
   @Test(arguments: [
@@ -97,7 +97,8 @@ struct PathComparisonTests {
   ])
   func theFasterOfTwoPublicAddressesWins(milliseconds: Int, wins: Bool) {
     let (first, other) = (
-      Address(host: .v4(0xC633_6407), port: 1000), Address(host: .v4(0xC633_6408), port: 1000)
+      Route.direct(Address(host: .v4(0xC633_6407), port: 1000)),
+      Route.direct(Address(host: .v4(0xC633_6408), port: 1000))
     )
     let result = address(after: .milliseconds(Int64(milliseconds)), at: other, from: first)
     #expect(result == (wins ? other : first))
@@ -105,13 +106,13 @@ struct PathComparisonTests {
 
   @Test(arguments: [(2, true), (20, true), (22, true), (24, false), (60, false)])
   func aNearerAddressWinsUnlessItIsSlower(milliseconds: Int, wins: Bool) {
-    let first = Address(host: .v4(0xC633_6407), port: 1000)
+    let first = Route.direct(Address(host: .v4(0xC633_6407), port: 1000))
     let result = address(after: .milliseconds(Int64(milliseconds)), at: Self.near, from: first)
     #expect(result == (wins ? Self.near : first))
   }
 
   @Test func aFartherAddressDoesNotWinByBeingThere() {
-    let other = Address(host: .v4(0xC633_6407), port: 1000)
+    let other = Route.direct(Address(host: .v4(0xC633_6407), port: 1000))
     #expect(address(after: .milliseconds(18), at: other, from: Self.near) == Self.near)
   }
 
@@ -125,7 +126,7 @@ struct PathComparisonTests {
       world.perform(
         0,
         world.nodes[0].engine.connect(
-          to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: Self.near,
+          to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, over: Self.near,
           now: world.now))
     }
     // Ten seconds, two challenges every five.
@@ -135,17 +136,17 @@ struct PathComparisonTests {
 
 /// Ways through a neighbour, which the engine takes for addresses.
 struct RelayedPathTests {
-  private let relayed = Address.relayed(1)
-  private let other = Address.relayed(2)
+  private let relayed = LinkWorld.relayed(1)
+  private let other = LinkWorld.relayed(2)
 
   /// Node 0 speaks by way of a neighbour from now on.
-  private func speakThrough(_ address: Address, _ world: LinkWorld) {
-    world.nodes[0].address = address
-    world.nodes[0].reachableAt.append(address)
+  private func speakThrough(_ route: Route, _ world: LinkWorld) {
+    world.nodes[0].route = route
+    world.nodes[0].reachableAt.append(route)
   }
 
-  private func path(_ world: LinkWorld) -> Address? {
-    world.nodes[1].engine.address(of: world.link(to: 0))
+  private func path(_ world: LinkWorld) -> Route? {
+    world.nodes[1].engine.route(of: world.link(to: 0))
   }
 
   @Test func whoHearsNothingDirectlyFollowsAtOnce() {
@@ -165,7 +166,7 @@ struct RelayedPathTests {
     speakThrough(relayed, world)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(20))
-    #expect(path(world) == LinkWorld.address(0))
+    #expect(path(world) == LinkWorld.route(0))
     #expect(world.heard(1).count == 2)
   }
 
@@ -187,12 +188,12 @@ struct RelayedPathTests {
     speakThrough(relayed, world)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(20))
-    world.nodes[0].address = LinkWorld.address(0)
+    world.nodes[0].route = LinkWorld.route(0)
     world.say("directly", from: 0, to: 1)
     world.run(for: .milliseconds(15))
     #expect(path(world) == relayed)
     world.run(for: .milliseconds(20))
-    #expect(path(world) == LinkWorld.address(0))
+    #expect(path(world) == LinkWorld.route(0))
   }
 
   @Test(arguments: [true, false])
@@ -201,14 +202,14 @@ struct RelayedPathTests {
     let link = world.link(to: 0)
     world.run(for: .seconds(1))
     world.nodes[0].reachableAt.append(relayed)
-    world.perform(1, world.nodes[1].engine.probe(link, at: relayed, now: world.now))
+    world.perform(1, world.nodes[1].engine.probe(link, over: relayed, now: world.now))
     if isHeard {
       world.say("directly", from: 0, to: 1)
       world.run(for: .milliseconds(10))
     }
-    world.nodes[0].address = relayed
+    world.nodes[0].route = relayed
     world.run(for: .milliseconds(30))
-    #expect(path(world) == (isHeard ? LinkWorld.address(0) : relayed))
+    #expect(path(world) == (isHeard ? LinkWorld.route(0) : relayed))
   }
 
   @Test func ownChallengesLeaveRoomForThoseThatOthersBringAbout() {
@@ -216,9 +217,9 @@ struct RelayedPathTests {
     let link = world.link(to: 0)
     world.run(for: .seconds(1))
     // Nobody answers there.
-    world.perform(1, world.nodes[1].engine.probe(link, at: relayed, now: world.now))
-    let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
-    world.nodes[0].address = elsewhere
+    world.perform(1, world.nodes[1].engine.probe(link, over: relayed, now: world.now))
+    let elsewhere = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
+    world.nodes[0].route = elsewhere
     world.nodes[0].reachableAt.append(elsewhere)
     world.say("from elsewhere", from: 0, to: 1)
     world.run(for: .milliseconds(60))
@@ -233,7 +234,7 @@ struct SteadyPathTests {
   private func moves(seconds: Int, over far: Duration) -> Int {
     let world = LinkWorld(2)
     world.delay = far
-    let second = Address(host: .v4(0x0A00_0101), port: 1000)
+    let second = Route.direct(Address(host: .v4(0x0A00_0101), port: 1000))
     world.nodes[1].reachableAt.append(second)
     world.connect(0, to: 1)
     world.run(for: .seconds(1))
@@ -243,11 +244,11 @@ struct SteadyPathTests {
       world.say("and I", from: 1, to: 0)
       world.run(for: .milliseconds(20))
       guard step % 50 == 0 else { continue }
-      for address in [LinkWorld.address(1), second] {
+      for address in [LinkWorld.route(1), second] {
         world.perform(
           0,
           world.nodes[0].engine.connect(
-            to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.channel, at: address,
+            to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, over: address,
             now: world.now))
       }
     }
@@ -263,61 +264,61 @@ struct SteadyPathTests {
 
   @Test func aChallengeFromElsewhereIsNoMove() {
     let world = LinkWorld.linked()
-    let other = Address(host: .v4(0x0A00_0063), port: 2000)
+    let other = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
     // Node 0 asks from another address, which it has not moved to.
-    world.nodes[0].address = other
+    world.nodes[0].route = other
     world.nodes[0].reachableAt.append(other)
     world.perform(
       0,
-      world.nodes[0].engine.probe(world.link(to: 1), at: LinkWorld.address(1), now: world.now))
-    world.nodes[0].address = LinkWorld.address(0)
+      world.nodes[0].engine.probe(world.link(to: 1), over: LinkWorld.route(1), now: world.now))
+    world.nodes[0].route = LinkWorld.route(0)
     world.run(for: .seconds(2))
-    #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+    #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))
     #expect(world.nodes[1].engine.counters.challengesSent == 0)
   }
 
   @Test func aDirectWayIsKeptWhileRelayedDatagramsStillArrive() {
     let world = LinkWorld.linked()
     world.delay = .milliseconds(60)
-    let relayed = Address.relayed(1)
+    let relayed = LinkWorld.relayed(1)
     world.run(for: .seconds(1))
-    world.nodes[0].address = relayed
+    world.nodes[0].route = relayed
     world.nodes[0].reachableAt.append(relayed)
     world.say("by way of somebody", from: 0, to: 1)
     world.run(for: .milliseconds(100))
     let link = world.link(to: 0)
-    #expect(world.nodes[1].engine.address(of: link) == relayed)
+    #expect(world.nodes[1].engine.route(of: link) == relayed)
     // The way of its own opens: node 1 asks, and node 0 answers directly but still speaks
     // through its neighbour for a while.
-    world.perform(1, world.nodes[1].engine.probe(link, at: LinkWorld.address(0), now: world.now))
+    world.perform(1, world.nodes[1].engine.probe(link, over: LinkWorld.route(0), now: world.now))
     world.run(for: .milliseconds(50))
-    world.nodes[0].address = LinkWorld.address(0)
+    world.nodes[0].route = LinkWorld.route(0)
     world.run(for: .milliseconds(100))
-    #expect(world.nodes[1].engine.address(of: link) == LinkWorld.address(0))
-    world.nodes[0].address = relayed
+    #expect(world.nodes[1].engine.route(of: link) == LinkWorld.route(0))
+    world.nodes[0].route = relayed
     for _ in 0..<10 {
       world.say("still by way of somebody", from: 0, to: 1)
       world.run(for: .milliseconds(20))
     }
-    #expect(world.nodes[1].engine.address(of: link) == LinkWorld.address(0))
+    #expect(world.nodes[1].engine.route(of: link) == LinkWorld.route(0))
   }
 }
 
 /// An answer that took a minute is no reason to expect the next datagram in two.
 @Test func aSlowAnswerDoesNotMakeAPathLookWell() {
   let world = LinkWorld.linked()
-  let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
+  let elsewhere = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
   let link = world.link(to: 0)
   var held: [UInt8]?
-  let outputs = world.nodes[1].engine.probe(link, at: elsewhere, now: world.now)
+  let outputs = world.nodes[1].engine.probe(link, over: elsewhere, now: world.now)
   for case .send(let datagram, _) in outputs { held = datagram }
   world.run(for: .seconds(20))
   let answers = world.nodes[0].engine.receive(
-    held ?? [], from: LinkWorld.address(1), at: world.now)
+    held ?? [], from: LinkWorld.route(1), at: world.now)
   for case .send(let datagram, _) in answers {
     world.perform(1, world.nodes[1].engine.receive(datagram, from: elsewhere, at: world.now))
   }
-  #expect(world.nodes[1].engine.address(of: link) == elsewhere)
+  #expect(world.nodes[1].engine.route(of: link) == elsewhere)
   let late = world.nodes[1].engine.liveness(of: link)?.lateAt
   #expect(late.map { $0 <= world.now + .seconds(3) } ?? false)
 }

@@ -4,25 +4,25 @@ import MusterLink
 import MusterWire
 import Testing
 
-private let elsewhere = Address(host: .v4(0x0A00_0063), port: 2000)
-private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
+private let elsewhere = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
+private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
 
 @Test func aPathMovesOnlyAfterAChallengeIsAnsweredFromThere() {
   let world = LinkWorld.linked()
-  world.nodes[0].address = elsewhere
+  world.nodes[0].route = elsewhere
   world.nodes[0].reachableAt.append(elsewhere)
   world.say("from elsewhere", from: 0, to: 1)
   world.run(for: .milliseconds(15))
   // Delivered, but answers still go to the old address.
   #expect(world.heard(1) == ["from elsewhere"])
-  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+  #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))
   world.run(for: .milliseconds(100))
   #expect(world.states(1).last == .moved(world.link(to: 0), to: elsewhere))
-  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == elsewhere)
+  #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == elsewhere)
   world.say("back", from: 1, to: 0)
   #expect(world.nodes[1].sent.last?.to == elsewhere)
   // The peer, who stayed, is sent to where it was.
-  #expect(world.nodes[0].engine.address(of: world.link(to: 1)) == LinkWorld.address(1))
+  #expect(world.nodes[0].engine.route(of: world.link(to: 1)) == LinkWorld.route(1))
 }
 
 @Test func aDatagramCaughtAndSentFromElsewhereMovesNothing() {
@@ -37,7 +37,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   }
   #expect(world.heard(1).count == 20)
   #expect(world.states(1).count == 1)
-  #expect(world.nodes[1].engine.address(of: world.link(to: 0)) == LinkWorld.address(0))
+  #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))
   // Six seconds: two challenges at once, then one a second.
   #expect((7...8).contains(world.nodes[1].engine.counters.challengesSent))
 }
@@ -57,7 +57,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
 
 @Test func aQuietPeerIsLookedForWhereDiscoverySeesIt() {
   let world = LinkWorld.linked()
-  world.nodes[1].address = elsewhere
+  world.nodes[1].route = elsewhere
   world.nodes[1].reachableAt = [elsewhere]
   world.run(for: .seconds(4))
   world.connect(0, to: 1)
@@ -67,7 +67,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
 
 @Test func aNewSessionThroughANewAddressMovesThePath() {
   let world = LinkWorld.linked()
-  world.nodes[0].address = elsewhere
+  world.nodes[0].route = elsewhere
   world.nodes[0].reachableAt = [elsewhere]
   world.run(for: .seconds(125))
   #expect(world.states(1).contains(.moved(world.link(to: 0), to: elsewhere)))
@@ -81,7 +81,7 @@ private let stranger = Address(host: .v4(0xC0A8_0101), port: 4444)
   // It leaves and comes back in one process; nobody hears its farewell.
   world.passes = { _ in false }
   world.perform(
-    1, world.nodes[1].engine.close(channel: LinkWorld.key.channelID, at: world.now))
+    1, world.nodes[1].engine.close(key: LinkWorld.key.keyID, at: world.now))
   world.nodes[1].engine.open(LinkWorld.key)
   world.passes = { _ in true }
   world.run(for: .seconds(6))

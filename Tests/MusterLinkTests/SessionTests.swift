@@ -31,7 +31,7 @@ import Testing
 
 @Test func theResponderBeginsItWhenTheInitiatorDoesNot() {
   let world = LinkWorld.linked()
-  world.passes = { [a = world.nodes[0].address] in
+  world.passes = { [a = world.nodes[0].route] in
     $0.kind != .handshakeInitiation || $0.from != a
   }
   world.run(for: .seconds(160))
@@ -64,7 +64,7 @@ import Testing
   let kept = world.nodes[0].sent[world.nodes[0].sent.count - 1].datagram
   var engine = world.nodes[1].engine
   let outputs = engine.receive(
-    kept, from: LinkWorld.address(0), at: world.now + .seconds(181))
+    kept, from: LinkWorld.route(0), at: world.now + .seconds(181))
   #expect(outputs.isEmpty)
   #expect(engine.counters.expired == 1)
 }
@@ -130,7 +130,7 @@ import Testing
 @Test func closingAChannelEndsItsLinksAndItsAnswers() {
   let world = LinkWorld.linked()
   world.perform(
-    1, world.nodes[1].engine.close(channel: LinkWorld.key.channelID, at: world.now))
+    1, world.nodes[1].engine.close(key: LinkWorld.key.keyID, at: world.now))
   world.run(for: .seconds(1))
   #expect(world.states(0).last == .closed(world.link(to: 1), .left))
   let sent = world.nodes[1].sent.count
@@ -144,7 +144,7 @@ import Testing
   for payload in [[0x7F, 1], [PayloadKind.pathByte], [PayloadKind.pathByte, 9], [0xC0]] as [[UInt8]]
   {
     let sealed = world.nodes[0].engine.seal(payload, [], on: world.link(to: 1), at: world.now)
-    if let sealed { world.perform(0, [.send(sealed.datagram, to: sealed.to)]) }
+    if let sealed { world.perform(0, [.send(sealed.datagram, over: sealed.route)]) }
   }
   world.run(for: .milliseconds(100))
   #expect(world.heard(1).isEmpty)

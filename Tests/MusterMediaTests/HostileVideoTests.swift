@@ -24,7 +24,7 @@ private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
     var bytes = random.bytes(random.below(80))
     if bytes.count > 2, random.chance(0.9) {
       bytes[0] = 0x80
-      bytes[1] = UInt8(100 + random.below(3)) | UInt8(random.below(2) << 7)
+      bytes[1] = UInt8(96 + random.below(3)) | UInt8(random.below(2) << 7)
     }
     now = now + .microseconds(random.below(3000))
     guard let packet = try? RTPPacket(decoding: bytes) else { continue }

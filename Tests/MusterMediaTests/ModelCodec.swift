@@ -92,7 +92,7 @@ struct ModelSender {
     encoder.layer = layer
     packetizer = VideoPacketizer(layer: layer, seed: seed)
     stream = RTPSender(
-      payloadType: PayloadType.vp8(layer: layer), ssrc: 1000 + UInt32(layer),
+      payloadType: PayloadType.video(.camera, layer: layer), ssrc: 1000 + UInt32(layer),
       firstSequence: firstSequence, historyCapacity: Limits.retransmissionPackets)
   }
 

@@ -29,7 +29,7 @@ extension Samples {
     case 7:
       .epoch(
         EpochChange(
-          number: max(u32(), 1), keyID: ChannelID(key()), previous: key(),
+          number: max(u32(), 1), keyID: KeyID(key()), previous: key(),
           removed: (0..<random.below(EpochChange.removedLimit + 1)).map { _ in node() },
           kept: ids(EpochChange.keptLimit)))
     default: .unknown(kind: 9 + u8() % 200, bytes(upTo: 300))
@@ -38,8 +38,15 @@ extension Samples {
 
   mutating func presence() -> Presence {
     Presence(
-      bootID: u64(), flags: MemberFlags(rawValue: u16() & 0xFE), name: name(),
+      bootID: u64(), flags: MemberFlags(rawValue: u16() & 0x3BE), name: name(),
       call: bit() ? Participation(id: call(), joined: u64()) : nil,
+      streams: StreamID.all.filter { _ in bit() }.map { offer(of: $0) })
+  }
+
+  mutating func offer(of stream: StreamID) -> StreamOffer {
+    StreamOffer(
+      stream, name: stream <= .screen ? nil : ["whiteboard", "b", "camera-2"][random.below(3)],
+      isMuted: bit(), isPattern: bit(),
       layers: (0..<random.below(Limits.spatialLayers + 1)).map { _ in
         VideoLayer(
           size: VideoSize(width: Int(u16()), height: Int(u16())), framesPerSecond: Int(u8()))

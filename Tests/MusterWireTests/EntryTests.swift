@@ -28,7 +28,7 @@ private let rounds = 3_000
         content: Array(repeating: 1, count: Limits.textBytes + Message.sealBytes))),
     .epoch(
       EpochChange(
-        number: 1, keyID: ChannelID(key), previous: key,
+        number: 1, keyID: KeyID(key), previous: key,
         removed: Array(repeating: NodeID(key), count: EpochChange.removedLimit),
         kept: Array(repeating: 1, count: EpochChange.keptLimit))),
   ]

@@ -52,7 +52,7 @@ struct Samples {
     switch random.below(14) {
     case 0: .entry(bytes(upTo: 300))
     case 1: .entriesReceived(ids(Control.idLimit))
-    case 2: .requested(RequestedResolution(width: u16(), height: u16()))
+    case 2: .subscribe(subscription())
     case 3: .ping(u64())
     case 4: .pong(u64())
     case 5: .digest(DocumentDigest(count: u32(), sum: key()))
@@ -65,6 +65,12 @@ struct Samples {
     case 12: .candidates((0..<random.below(Limits.addresses + 1)).map { _ in address() })
     default: .refused(Refusal(rawValue: u8() % 6) ?? .unknown)
     }
+  }
+
+  mutating func stream() -> StreamID { StreamID.all[random.below(StreamID.all.count)] }
+
+  mutating func subscription() -> Subscription {
+    Subscription(stream(), RequestedResolution(width: u16(), height: u16()))
   }
 
   mutating func ids(_ limit: Int) -> [UInt64] { (0..<random.below(limit + 1)).map { _ in u64() } }

@@ -11,7 +11,8 @@ private func messages(_ samples: inout Samples) -> [Control] {
     RangeSummary(depth: 60, prefix: samples.u64(), content: .ids([1, 2, 3])),
   ]
   return [
-    .entry([1, 2, 3]), .entriesReceived([1, 2]), .requested(.best), .ping(1), .pong(2),
+    .entry([1, 2, 3]), .entriesReceived([1, 2]), .subscribe(Subscription(.screen, .best)), .ping(1),
+    .pong(2),
     .digest(DocumentDigest(count: 3, sum: samples.key())), .ranges(lists), .want([4]),
     .probe(samples.node(), token: 5), .probed(samples.node(), token: 6, answered: true),
     .epochKey(samples.random.bytes(32), entry: [7]), .refused(.removed),
@@ -100,9 +101,9 @@ private struct WrongField: Sendable {
 }
 
 private let wrongFields = [
-  // Name, layers.
+  // Name, streams.
   WrongField(kind: .presence, index: 10, value: 65, error: .tooLong),
-  WrongField(kind: .presence, index: 11, value: 4, error: .tooLong),
+  WrongField(kind: .presence, index: 11, value: 5, error: .tooLong),
   WrongField(kind: .neighbourReport, index: 8, value: 65, error: .tooLong),
   WrongField(kind: .neighbourReport, index: 9, value: 33, error: .tooLong),
   WrongField(kind: .claim, index: 19, value: 0, error: .invalidValue),

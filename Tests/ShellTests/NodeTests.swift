@@ -27,7 +27,7 @@ struct NodeTests {
     let second = try await MusterNode.start(configuration("second", key: key))
     var sawFrame = false
     for await event in second.events {
-      guard case .firstFrame(_, let member, _, let size) = event.event else { continue }
+      guard case .firstFrame(_, let member, _, _, let size) = event.event else { continue }
       #expect(member == first.id)
       #expect(size == VideoSize(width: 320, height: 180))
       sawFrame = true

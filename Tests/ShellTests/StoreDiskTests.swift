@@ -60,7 +60,7 @@ struct StoreDiskTests {
       Self.limitFiles(to: 300_000)
       let writer = StoreWriter(store)
       for (number, size) in [(1, 10), (2, 900_000), (3, 10), (4, 10)] {
-        writer.submit([Self.message(number, bytes: size)]) { error in
+        writer.write([Self.message(number, bytes: size)]) { error in
           #expect((error != nil) == (size > 10))
           if let error { #expect(StoreFixture.isClear(error)) }
         }

@@ -106,7 +106,7 @@ struct StoreKillTests {
     let waiting = DispatchSemaphore(value: 12)
     for transaction in first...Int.max {
       waiting.wait()
-      writer.submit(try changes(transaction)) { error in
+      writer.write(try changes(transaction)) { error in
         if error == nil { report("\(transaction)") }
         waiting.signal()
       }

@@ -1,3 +1,4 @@
+import Dispatch
 import Muster
 import MusterBase
 import MusterStore
@@ -26,7 +27,7 @@ struct StoreWriterTests {
     let store = try fixture.store()
     let writer = StoreWriter(store)
     let error = await withCheckedContinuation { continuation in
-      writer.submit([keep(1)]) { error in
+      writer.write([keep(1)]) { error in
         #expect((try? store.entries(of: channel)) == [[1]])
         continuation.resume(returning: error)
       }
@@ -37,9 +38,8 @@ struct StoreWriterTests {
   @Test func theOrderIsKept() async throws {
     let writer = StoreWriter(try fixture.store())
     let order = Notes()
-    // More than may wait: who submits waits then.
     for number in 0..<3000 {
-      writer.submit([number % 2 == 0 ? keep(7) : .forget([bytes32(7)], channel: channel)]) { _ in
+      writer.write([number % 2 == 0 ? keep(7) : .forget([bytes32(7)], channel: channel)]) { _ in
         order.add(number)
       }
     }
@@ -56,7 +56,7 @@ struct StoreWriterTests {
       for task in 0..<4 {
         group.addTask {
           for number in 0..<200 {
-            writer.submit([keep(task * 1000 + number)]) { error in
+            writer.write([keep(task * 1000 + number)]) { error in
               if error == nil { done.add(number) }
             }
           }
@@ -66,5 +66,31 @@ struct StoreWriterTests {
     await writer.close()
     #expect(done.all.count == 800)
     #expect(try store.entries(of: channel).count == 800)
+  }
+
+  /// Outside of an asynchronous function, where waiting is not allowed.
+  private func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
+
+  @Test func aStalledDiskShedsInsteadOfBlocking() async throws {
+    let store = try fixture.store()
+    let writer = StoreWriter(store)
+    let (stalled, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    // The completion runs on the writer's queue: while it waits, so does everything behind it.
+    writer.write([keep(0)]) { _ in
+      stalled.signal()
+      gate.wait()
+    }
+    wait(for: stalled)
+    let (kept, shed) = (Notes(), Notes())
+    let many = StoreWriter.capacity + 100
+    for number in 1...many {
+      writer.write([keep(number)]) { ($0 == nil ? kept : shed).add(number) }
+    }
+    #expect(shed.all.count == 100 && kept.all.isEmpty)
+    #expect(writer.backlog == StoreWriter.Backlog(pending: StoreWriter.capacity, shed: 100))
+    gate.signal()
+    await writer.close()
+    #expect(kept.all == Array(1...StoreWriter.capacity))
+    #expect(writer.backlog.pending == 0)
   }
 }

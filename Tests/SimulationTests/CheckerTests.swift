@@ -69,7 +69,7 @@ struct CheckerTests {
   @Test func mediaInTheClearIsFound() {
     let checker = PlaintextChecker()
     let token = FrameToken(
-      sender: 1, run: 1, layer: 0, temporalLayer: 0, serial: 9, base: 8, golden: 0)
+      sender: 1, run: 1, stream: 0, layer: 0, temporalLayer: 0, serial: 9, base: 8, golden: 0)
     let frame = token.frame(size: VideoSize(width: 160, height: 90), bytes: 900)
     #expect(checker.sent(frame) != nil)
     #expect(checker.sent(Array(frame[450..<500])) != nil)

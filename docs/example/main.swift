@@ -29,7 +29,7 @@ events: for await event in berta.events {
   case .callStarted(_, let call):
     print("a call by \(call.info.initiator)")
     try await berta.joinCall(in: name)
-  case .firstFrame(_, let member, _, let size):
+  case .firstFrame(_, let member, _, _, let size):
     print("the first picture of \(member) has \(size)")
     try await anna.say("Hello, Berta.", to: berta.id, in: name)
   case .message(_, let message):

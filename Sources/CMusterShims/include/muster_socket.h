@@ -38,11 +38,13 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
 /// Joins a multicast group on one interface. Being a member already is success.
 int muster_join_group(int fd, int family, const void *group_addr_bytes, unsigned interface_index);
 
-/// Sends one datagram out of `interface_index` (0: as routed) with the given source address (null:
-/// the kernel's choice). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order.
+/// Sends out of `interface_index` (0: as routed) with the given source address (null: the kernel's
+/// choice). `dest_addr_bytes` is 4 or 16 bytes; `port` is in host order. With `segment_bytes` above 0
+/// the kernel cuts `data` into datagrams of that size, the last one shorter (UDP_SEGMENT, udp(7)); at
+/// most 64 of them. Returns 0 or a negative errno.
 int muster_send_via(int fd, int family, const void *dest_addr_bytes, unsigned short port,
                     unsigned interface_index, const void *source_addr_bytes_or_null,
-                    const void *data, unsigned length);
+                    const void *data, unsigned length, unsigned short segment_bytes);
 
 /// A socket that becomes readable when interfaces, addresses or routes change (rtnetlink(7));
 /// negative errno where there is none to be had.

@@ -18,7 +18,7 @@ extension Gossip {
     case .digest(let theirs): receiveDigest(theirs, from: position, at: now, &out)
     case .ranges(let ranges): receiveRanges(ranges, from: position, at: now, &out)
     case .want(let ids): receiveSubscriptions(ids, from: position, at: now, &out)
-    case .requested, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
+    case .subscribe, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
     }
     return out
   }

@@ -22,13 +22,13 @@ extension ChannelState {
   }
 
   private static let settableFlags: MemberFlags = [
-    .audioMuted, .videoMuted, .speaking, .sharing, .pattern, .audio, .declinesRelaying, .relaysMuch,
+    .audioMuted, .videoMuted, .speaking, .sharing, .audio, .declinesRelaying, .relaysMuch,
   ]
 
-  /// Sets the simulcast layers that this node offers, smallest first.
-  public mutating func setLayers(_ layers: [VideoLayer], at now: Instant) -> [Output] {
+  /// Sets the video streams that this node offers, in rising order and with valid names.
+  public mutating func setStreams(_ streams: [StreamOffer], at now: Instant) -> [Output] {
     commit(at: now) { state, _ in
-      state.own.layers = Array(layers.prefix(Limits.spatialLayers))
+      state.own.streams = Array(streams.prefix(Limits.videoStreams))
     }
   }
 
@@ -128,7 +128,7 @@ extension ChannelState {
   /// The owner's next key epoch, which those removed do not learn; it takes their roles, too. One
   /// commit: a removal without its key change would leave the channel readable.
   public mutating func changeKey(
-    to keyID: ChannelID, removing removed: [NodeID], at now: Instant
+    to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
     // Invites end with the key: without a grant their members would have no role.

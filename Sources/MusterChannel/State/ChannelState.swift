@@ -141,7 +141,7 @@ public struct ChannelState: Sendable {
     sequence = entropy.u64() & ~0xFFFF_FFFF
     own = Presence(
       bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
-      call: nil, layers: [])
+      call: nil, streams: [])
     gossip.restore(setup.entries)
     let known = setup.entries.filter { $0.entry.body.kind == .message }
     let waiting = setup.unshown.sorted()

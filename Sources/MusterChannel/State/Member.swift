@@ -11,20 +11,20 @@ public struct Member: Equatable, Sendable {
   public var flags: MemberFlags
   /// The call that its presence names; nil outside calls.
   public var call: CallID?
-  /// The simulcast layers on offer, smallest first.
-  public var layers: [VideoLayer]
+  /// The video streams on offer, in rising order.
+  public var streams: [StreamOffer]
   public var bootID: UInt64
 
   public init(
     id: NodeID, name: String, role: Role = .presenter, flags: MemberFlags = [],
-    call: CallID? = nil, layers: [VideoLayer] = [], bootID: UInt64
+    call: CallID? = nil, streams: [StreamOffer] = [], bootID: UInt64
   ) {
     self.id = id
     self.name = name
     self.role = role
     self.flags = flags
     self.call = call
-    self.layers = layers
+    self.streams = streams
     self.bootID = bootID
   }
 
@@ -33,9 +33,6 @@ public struct Member: Equatable, Sendable {
   /// What a presence says, without what contradicts itself or the role: nobody speaks outside a
   /// call, or without the right to send audio.
   public init(_ presence: Presence, of id: NodeID, role: Role, settings: ChannelSettings) {
-    let isUsable = presence.layers.allSatisfy {
-      $0.size.width > 0 && $0.size.height > 0 && $0.framesPerSecond > 0
-    }
     var flags = presence.flags
     if presence.call == nil { flags.remove(.inCall) } else { flags.insert(.inCall) }
     if presence.call == nil || !Capability.sendAudio.isAllowed(to: role, in: settings) {
@@ -43,9 +40,26 @@ public struct Member: Equatable, Sendable {
     }
     self.init(
       id: id, name: Self.shownName(presence.name, of: id), role: role, flags: flags,
-      // All or none: layers are numbered by their index.
-      call: presence.call?.id, layers: isUsable ? presence.layers : [], bootID: presence.bootID)
+      call: presence.call?.id, streams: presence.streams.map(Self.usable), bootID: presence.bootID)
   }
+
+  /// A stream under its own name, with all of its layers or, if one cannot be, none: the index of
+  /// a layer is also its number.
+  private static func usable(_ stream: StreamOffer) -> StreamOffer {
+    var stream = stream
+    if stream.id <= .screen { stream.name = stream.id.description }
+    let isUsable = stream.layers.allSatisfy {
+      $0.size.width > 0 && $0.size.height > 0 && $0.framesPerSecond > 0
+    }
+    if !isUsable { stream.layers = [] }
+    return stream
+  }
+
+  /// The stream of this number; nil when the member announces none.
+  public func stream(_ id: StreamID) -> StreamOffer? { streams.first { $0.id == id } }
+
+  /// Whether frames of the camera can be expected: it is there and not muted.
+  public var hasCamera: Bool { stream(.camera).map { !$0.isMuted && !$0.layers.isEmpty } ?? false }
 
   static func shownName(_ name: String, of id: NodeID) -> String {
     let safe = DisplayText.sanitized(name, limit: Limits.nameBytes)

@@ -67,7 +67,8 @@ struct NodePair {
     let layer = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30)
     for index in 0..<2 {
       carry(
-        nodes[index].setSources(layers: [layer], isPattern: false, hasAudio: true, at: now),
+        nodes[index].setSources(
+          [StreamOffer(.camera, layers: [layer])], hasAudio: true, at: now),
         from: index)
       carry(
         nodes[index].join(ChannelSetup(name: "bench", key: key), call: true, at: now), from: index)

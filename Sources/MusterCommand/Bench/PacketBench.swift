@@ -51,9 +51,9 @@ struct PacketBench {
 struct LinkPair {
   private var sender: LinkEngine
   private var receiver: LinkEngine
-  private let link: LinkID
-  private let source = Address(host: .v4(0x7F00_0001), port: 1)
-  private let target = Address(host: .v4(0x7F00_0002), port: 2)
+  private let link: SessionLinkID
+  private let source = Route.direct(Address(host: .v4(0x7F00_0001), port: 1))
+  private let target = Route.direct(Address(host: .v4(0x7F00_0002), port: 2))
   private let now = Instant(nanoseconds: 1_000_000_000)
 
   init() throws {
@@ -61,13 +61,13 @@ struct LinkPair {
     let first = Identity(generating: &entropy)
     let second = Identity(generating: &entropy)
     let key = ChannelKey.fromName("bench")
-    link = LinkID(channel: key.channelID, peer: second.id)
+    link = SessionLinkID(key: key.keyID, peer: second.id)
     sender = LinkEngine(identity: first, bootID: 1, entropy: .system, seed: 1)
     receiver = LinkEngine(identity: second, bootID: 2, entropy: .system, seed: 2)
     sender.open(key)
     receiver.open(key)
     var toReceiver = datagrams(
-      sender.connect(to: second.id, bootID: 2, in: key.channelID, at: target, now: now))
+      sender.connect(to: second.id, bootID: 2, in: key.keyID, over: target, now: now))
     while !toReceiver.isEmpty {
       let answers = toReceiver.flatMap { datagrams(receiver.receive($0, from: source, at: now)) }
       toReceiver = answers.flatMap { datagrams(sender.receive($0, from: target, at: now)) }

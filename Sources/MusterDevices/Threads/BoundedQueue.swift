@@ -1,4 +1,4 @@
-/// A queue between threads that never blocks who adds: when full, the oldest element goes.
+/// A bounded queue between threads. Adding never blocks: a full queue drops its oldest element.
 package final class BoundedQueue<Element: Sendable>: Sendable {
   private struct Contents {
     var elements: [Element] = []
@@ -9,12 +9,14 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   private let capacity: Int
   private let contents: Monitor<Contents>
 
+  /// An open queue for `capacity` elements, at least 1.
   package init(capacity: Int) {
     precondition(capacity > 0)
     self.capacity = capacity
     contents = Monitor(Contents())
   }
 
+  /// Appends an element; has no effect once closed.
   package func add(_ element: Element) {
     contents.withLock {
       guard !$0.isClosed else { return }
@@ -26,7 +28,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Everything queued, waiting for something where there is nothing; nil once closed and empty.
+  /// All queued elements; blocks while there are none, and returns nil once closed and empty.
   package func takeAll() -> [Element]? {
     contents.wait { contents -> [Element]?? in
       if contents.elements.isEmpty { return contents.isClosed ? .some(nil) : nil }
@@ -35,7 +37,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// Everything queued right now.
+  /// All queued elements, without blocking.
   package func takeWithoutWaiting() -> [Element] {
     contents.withLock { contents in
       defer { contents.elements = [] }
@@ -43,8 +45,11 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
+  /// Whether `close()` has been called.
   package var isClosed: Bool { contents.withLock { $0.isClosed } }
+  /// Elements dropped so far because the queue was full.
   package var dropped: UInt64 { contents.withLock { $0.dropped } }
 
+  /// Ends the stream: queued elements can still be taken, new ones are ignored.
   package func close() { contents.withLock { $0.isClosed = true } }
 }

@@ -1,13 +1,14 @@
 import Glibc
 
-/// State that several threads share, and that a thread can wait on.
+/// State shared between threads that a thread can wait on: a mutex with a condition variable.
 ///
-/// For the media threads only: the node itself lives on its event loop and takes no lock.
+/// For media threads only: the node runs on its event loop and takes no locks.
 package final class Monitor<State>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var state: State
 
+  /// A monitor of this initial state.
   package init(_ state: State) {
     self.state = state
     pthread_mutex_init(mutex, nil)
@@ -21,7 +22,7 @@ package final class Monitor<State>: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  /// Reads or changes the state and wakes whoever waits.
+  /// Accesses the state under the lock and wakes all waiting threads.
   package func withLock<Result>(_ body: (inout State) -> Result) -> Result {
     pthread_mutex_lock(mutex)
     defer {
@@ -31,7 +32,7 @@ package final class Monitor<State>: @unchecked Sendable {
     return body(&state)
   }
 
-  /// Calls `body` now and after every change until it gives a result.
+  /// Blocks until `body`, called now and after every change, returns a result.
   package func wait<Result>(_ body: (inout State) -> Result?) -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }

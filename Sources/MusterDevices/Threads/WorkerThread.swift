@@ -1,11 +1,11 @@
 import CMusterShims
 import Glibc
 
-/// A thread for work that blocks: devices, codecs, files.
+/// A thread for blocking work: devices, codecs, files.
 package final class WorkerThread: @unchecked Sendable {
   private var handle = pthread_t()
 
-  /// Starts `body` on a thread of this name (15 characters are seen by tools).
+  /// Starts `body` on a thread of this name, of which the kernel shows 15 characters.
   package init(_ name: String, _ body: @escaping @Sendable () -> Void) {
     let start = Unmanaged.passRetained(Start(name, body))
     let failure = pthread_create(
@@ -20,14 +20,14 @@ package final class WorkerThread: @unchecked Sendable {
     precondition(failure == 0, "the system has no more threads")
   }
 
-  /// Waits for the thread's end; call once.
+  /// Blocks until the thread has ended; call once.
   package func join() { pthread_join(handle, nil) }
 
-  /// Has it go without a trace when it ends, which nobody waits for; in place of `join`.
+  /// Releases the thread's resources when it ends; instead of `join`.
   package func detach() { pthread_detach(handle) }
 
-  /// What `body` gives, on a thread of its own; nil if that takes longer than `limit`. The thread
-  /// goes on until `body` is over: whoever calls this sees to it that not many are.
+  /// Runs `body` on a thread of its own; nil if it takes longer than `limit`. The thread then
+  /// continues until `body` returns, so callers must bound their number.
   package static func result<Result: Sendable>(
     _ name: String, within limit: Duration, of body: @escaping @Sendable () -> Result
   ) async -> Result? {

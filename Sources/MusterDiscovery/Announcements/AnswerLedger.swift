@@ -1,16 +1,17 @@
 import MusterBase
 
-/// Which challenges this node owes an answer in one channel: each once, about its latest announces.
+/// Decides which challenges in one channel this node answers: each once, and only about recent
+/// announcements.
 struct AnswerLedger: Sendable {
-  /// Announces that a challenge may be about.
+  /// Recent announcements that a challenge may refer to.
   static let recentAnnouncements = 32
-  /// An echo is good for 20 s at most, so that later answers would help nobody.
+  /// An echo is valid for at most 20 s (`EchoSecret`), so later answers are useless.
   static let memory = Duration.seconds(20)
-  /// What the budget lets through within `memory`, 64 + 20 * 20, fits: nothing is forgotten early.
+  /// What the budget admits within `memory`, 64 + 20 * 20, fits: no answer is forgotten early.
   static let answers = 512
 
-  /// One answer for each peer that may ask at once. Only who has the channel key can ask, but with
-  /// a forged source even a member should not get much sent to a victim.
+  /// One answer for every peer that may challenge at once. Only members can challenge, but even a
+  /// member that forges source addresses must not direct much traffic at a victim.
   private var budget = TokenBucket(capacity: 64, perSecond: 20)
   private var announcements = RingBuffer<Sent>(capacity: recentAnnouncements)
   private var answered = RingBuffer<Answered>(capacity: answers)
@@ -26,8 +27,8 @@ struct AnswerLedger: Sendable {
     var at: Instant
   }
 
-  /// An echo is the same for a while: the answer to a challenge may be lost, and the next announce
-  /// is then asked about with the same one.
+  /// An echo stays the same within its slot: if the answer is lost, the next announcement is
+  /// challenged with the same echo.
   private struct Answered: Sendable {
     var counter: UInt64
     var echo: [UInt8]
@@ -38,7 +39,7 @@ struct AnswerLedger: Sendable {
     announcements.append(Sent(counter: counter, at: now))
   }
 
-  /// Whether a challenge about `counter` gets an answer; `answer` counts as done.
+  /// Whether a challenge about `counter` is answered; the verdict `answer` also records it.
   mutating func judge(counter: UInt64, echo: [UInt8], at now: Instant) -> Verdict {
     while let first = answered.first, now - first.at > Self.memory { answered.popFirst() }
     let isRecent = (0..<announcements.count).contains {

@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCrypto
 
-/// Members whose addresses somebody told, and who are knocked at for a while: both ends do so at
-/// once, and so open the way through their NATs (RFC 5389 calls it hole punching in section 1).
+/// UDP hole punching (RFC 5128 section 3.3): announces this node to the candidate addresses of
+/// peers. Both ends do so at the same time, which opens their NATs for each other.
 struct CandidateProber: Sendable {
   private struct Candidates: Sendable {
     var addresses: [Address]
@@ -12,19 +12,19 @@ struct CandidateProber: Sendable {
   }
 
   static let capacity = 64
-  /// Beside those of its announce, the addresses that rendezvous see.
+  /// The addresses of an announcement, and those that rendezvous see the peer at.
   static let addressLimit = Limits.addresses + 4
-  /// Of whom nothing is told any more is not knocked at any more: three rounds of the rendezvous.
+  /// A candidate expires after three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)
-  /// Whoever tells wrong addresses cannot make this node fire at them: announces in all.
+  /// Bounds the traffic that false reports can direct at anyone: announcements in total.
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
-  /// And to one host, or one IPv6 network of 64 bits: more than a household of members needs.
+  /// Announcements to one host, or one IPv6 /64: more than a household of members needs.
   private static let hostBudget = TokenBucket(capacity: 32, perSecond: 8)
   private static let hostLimit = 256
   private var hosts = PeerTable<Source, TokenBucket>()
-  /// Who is told of again is not knocked at as quickly as the first time.
+  /// Re-learned candidates restart at a slower probing step.
   private static let laterStep = 2
-  private var entries = PeerTable<LinkID, Candidates>()
+  private var entries = PeerTable<SessionLinkID, Candidates>()
 
   var isEmpty: Bool { entries.isEmpty }
 
@@ -32,11 +32,11 @@ struct CandidateProber: Sendable {
     entries.map(\.value.nextAt).min()
   }
 
-  /// Somebody tells that `peer` may be found at `addresses`, best first.
-  mutating func learned(_ peer: LinkID, _ addresses: [Address], at now: Instant) {
+  /// A report that `peer` may be reachable at `addresses`, best first.
+  mutating func learned(_ peer: SessionLinkID, _ addresses: [Address], at now: Instant) {
     var known = entries[peer]?.addresses ?? []
     let new = addresses.reduce(into: [Address]()) { new, address in
-      guard address.isUnicast, address.relayed == nil else { return }
+      guard address.isUnicast else { return }
       if !known.contains(address), !new.contains(address) { new.append(address) }
     }
     if new.isEmpty, let position = entries.index(of: peer) {
@@ -49,21 +49,21 @@ struct CandidateProber: Sendable {
     entries[peer] = Candidates(addresses: known, step: step, nextAt: now, learnedAt: now)
   }
 
-  /// A link stands, or nobody wants one any more.
-  mutating func end(_ peer: LinkID) { entries[peer] = nil }
+  /// Stops probing: a link is up, or is no longer wanted.
+  mutating func end(_ peer: SessionLinkID) { entries[peer] = nil }
 
-  mutating func end(channel: ChannelID) {
-    for peer in entries.keys where peer.channel == channel { entries[peer] = nil }
+  mutating func end(key: KeyID) {
+    for peer in entries.keys where peer.key == key { entries[peer] = nil }
   }
 
-  /// Where to knock now, by channel; one announce does for all of them.
-  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(ChannelID, [Address])] {
+  /// The addresses to probe now, by channel; one announcement serves all of them.
+  mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(KeyID, [Address])] {
     for peer in entries.keys {
       if let entry = entries[peer], now - entry.learnedAt >= Self.lifetime {
         entries[peer] = nil
       }
     }
-    var due: [(ChannelID, [Address])] = []
+    var due: [(KeyID, [Address])] = []
     for index in 0..<entries.count {
       let entry = entries[at: index]
       guard entry.nextAt <= now + ConfiguredPeers.coalescing else { continue }
@@ -71,11 +71,11 @@ struct CandidateProber: Sendable {
       entries[at: index].step += 1
       entries[at: index].nextAt = now + jitter.jittered(wait, by: Backoff.jitter)
       let addresses = entry.addresses.filter { mayProbe(at: $0, now) && budget.take(at: now) }
-      let channel = entries.keys[index].channel
-      if let position = due.firstIndex(where: { $0.0 == channel }) {
+      let key = entries.keys[index].key
+      if let position = due.firstIndex(where: { $0.0 == key }) {
         due[position].1 += addresses.filter { !due[position].1.contains($0) }
       } else {
-        due.append((channel, addresses))
+        due.append((key, addresses))
       }
     }
     return due

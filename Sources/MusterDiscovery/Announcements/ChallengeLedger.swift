@@ -1,22 +1,22 @@
 import MusterBase
 
-/// Whom this node has asked to prove itself, and whether it may ask once more.
+/// Decides which announcements this node challenges, and bounds how often.
 ///
-/// Anyone who recorded an announce can send it again from any address, a victim's too. So one
-/// announce brings at most one challenge to one address, the challenge is smaller than the
-/// announce, and both the author and the whole node have a budget.
+/// Anyone can record an announcement and replay it from any address, also a victim's. So one
+/// announcement causes at most one challenge per source address, the challenge is smaller than the
+/// announcement (no amplification), and there is a budget per author and one per node.
 struct ChallengeLedger: Sendable {
-  /// Authors asked about lately; the one asked longest ago is forgotten first.
+  /// Authors challenged recently; the least recently challenged is evicted.
   static let capacity = 256
-  /// Boots of one author told apart.
+  /// Boots of one author that are tracked.
   static let bootsPerAuthor = 32
-  /// Addresses asked about one announce: two families on two interfaces.
+  /// Source addresses challenged about one announcement: two address families on two interfaces.
   static let sourcesPerAnnouncement = 4
 
-  /// One challenge for each peer that a full channel may bring at once, then 32 a second: 105 bytes
-  /// each, 27 kbit/s, too little to harm anyone and enough for a whole channel within two seconds.
+  /// One challenge for every peer of a full channel at once, then 32 per second: at 105 bytes each
+  /// 27 kbit/s, too little to harm anyone, and enough for a whole channel within two seconds.
   private var total = TokenBucket(capacity: 64, perSecond: 32)
-  private var authors = PeerTable<LinkID, Author>()
+  private var authors = PeerTable<SessionLinkID, Author>()
 
   enum Verdict: Equatable {
     case ask
@@ -25,7 +25,7 @@ struct ChallengeLedger: Sendable {
   }
 
   private struct Author: Sendable {
-    /// The first announces of a boot over two families and interfaces, then two a second.
+    /// A boot's first announcements over two families and interfaces, then two per second.
     var budget = TokenBucket(capacity: 6, perSecond: 2)
     var boots: [Boot] = []
     var askedAt: Instant
@@ -35,14 +35,15 @@ struct ChallengeLedger: Sendable {
     var bootID: UInt64
     var counter: UInt64
     var sources: [Address]
-    /// A boot that never answers, as recorded ones do not, is asked ever less, and leaves its
-    /// author's budget to the one that lives.
+    /// A boot that never answers, such as a replayed one, is challenged ever less often and leaves
+    /// its author's budget to the live boot.
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 
-  /// Whether an unproven announce from `source` may be challenged; `ask` counts as done.
+  /// Whether an unproven announcement from `source` is challenged; the verdict `ask` also records
+  /// it.
   mutating func judge(
-    _ author: LinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
+    _ author: SessionLinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
   ) -> Verdict {
     var entry = authors[author] ?? Author(askedAt: now)
     if Self.isAsked(entry, bootID: bootID, counter: counter, source: source) {
@@ -64,16 +65,16 @@ struct ChallengeLedger: Sendable {
     return .ask
   }
 
-  /// The author answered: this boot lives, wherever it goes next.
-  mutating func answered(_ author: LinkID, bootID: UInt64) {
+  /// The author answered: this boot is live, and its budget is restored.
+  mutating func answered(_ author: SessionLinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in
       guard let position = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }
       entry.boots[position].budget = Boot(bootID: bootID, counter: 0, sources: []).budget
     }
   }
 
-  mutating func forget(_ channel: ChannelID) {
-    for key in authors.keys where key.channel == channel { authors[key] = nil }
+  mutating func forget(_ key: KeyID) {
+    for author in authors.keys where author.key == key { authors[author] = nil }
   }
 
   private static func isAsked(

@@ -2,30 +2,31 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// An announce to be left where others look for it without any conversation, as in a DHT.
+/// An announcement to be stored in a DHT, where others look it up without contacting this node.
 public struct DHTRecord: Equatable, Sendable {
-  /// Of the key that the announce is sealed by.
-  public let channel: ChannelID
-  /// Where it is left: `ChannelKey.dhtTagBytes`.
+  /// Id of the key that seals the announcement.
+  public let key: KeyID
+  /// The DHT key to store it under: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
-  /// A whole announce datagram, the same as a rendezvous gets.
+  /// A whole announcement datagram, the same as for a rendezvous.
   public let announcement: [UInt8]
 }
 
-/// Where announces of one channel's members are looked for.
+/// A DHT key to be looked up.
 public struct DHTKey: Equatable, Sendable {
-  public let channel: ChannelID
+  /// Id of the channel key that the DHT key is derived from.
+  public let key: KeyID
+  /// The DHT key: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
 }
 
-/// When a channel's announce is left again: what was left is forgotten after ten minutes.
+/// When a channel's record is stored again: DHT nodes drop values after ten minutes.
 struct DHTSchedule: Sendable {
-  /// Until the second and the third time: the first announce may have reached few nodes of the
-  /// DHT, or none.
+  /// Until the second and the third time: the first put may have reached few DHT nodes, or none.
   private static let eager = [Duration.seconds(20), .seconds(40)]
   /// Twice in the lifetime of a value.
   private static let interval = Duration.seconds(300)
-  /// After a failure, and at least between two of them, however often addresses change.
+  /// After a failure, and the least time between two puts, however often addresses change.
   private static let spacing = Duration.seconds(5)
 
   private var day: UInt64?
@@ -33,16 +34,16 @@ struct DHTSchedule: Sendable {
   private var postedAt: Instant?
   private var nextAt = Instant.zero
 
-  /// There is news: it is left at once, unless some was a moment ago.
+  /// The record has changed: it is stored at once, or `spacing` after the previous one.
   mutating func restart() {
     count = 0
     nextAt = postedAt.map { $0 + Self.spacing } ?? .zero
   }
 
-  /// The last announce was not taken.
+  /// The last put failed.
   mutating func failed(at now: Instant) { nextAt = min(nextAt, now + Self.spacing) }
 
-  /// Whether an announce is due; the next one is then scheduled.
+  /// Whether a put is due; schedules the next one.
   mutating func takeDue(day today: UInt64, at now: Instant, jitter: inout PRNG) -> Bool {
     if today != day {
       day = today
@@ -57,26 +58,27 @@ struct DHTSchedule: Sendable {
   }
 }
 
-/// Which announces found in a DHT were news: old ones stay there, and anyone can leave them again.
+/// Filters announcements found in a DHT for news: old values stay there, and anyone can store them
+/// again.
 struct PublishedAnnouncements: Sendable {
   private struct Record: Sendable {
     var bootID: UInt64
     var counter: UInt64
   }
 
-  /// As many authors as `ProvenAuthors` knows.
+  /// As many authors as `ProvenAuthors` tracks.
   static let capacity = ProvenAuthors.capacity
-  /// Boots of one author told apart.
+  /// Boots of one author that are tracked.
   static let bootsPerAuthor = 4
-  /// What a full channel has left in ten minutes, 64 members with five announces each and as many
-  /// again, then 32 a second.
+  /// The records of a full channel in ten minutes, 64 members with five announcements each and as
+  /// many again, then 32 per second.
   static let newBudget = TokenBucket(capacity: 640, perSecond: 32)
 
   private var records = PeerTable<NodeID, [Record]>()
-  /// The authors, the one told of longest ago first.
+  /// The authors, least recently reported first.
   private var order: [NodeID] = []
 
-  /// Whether an announce is newer than all others of its boot; it then counts as known.
+  /// Whether an announcement is newer than all earlier ones of its boot; also records it.
   mutating func isNews(_ announcement: Announcement) -> Bool {
     var boots = records[announcement.author] ?? []
     let known = boots.firstIndex { $0.bootID == announcement.bootID }

@@ -2,20 +2,20 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Finding members by announces that are left somewhere, as in a DHT, rather than told.
+/// Discovery through a DHT, in which members store their announcements.
 extension Discovery {
-  /// Where others' announces are looked for: under the tags of `day` (since 1970) and of the days
-  /// around it, so that a clock that is wrong by hours keeps nobody apart.
+  /// The DHT keys to look up: those of `day` (since 1970) and the days around it, so that a clock
+  /// that is hours off separates nobody.
   public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {
-        DHTKey(channel: channel.id, tag: channel.key.dhtTag(day: $0))
+        DHTKey(key: channel.id, tag: channel.key.dhtTag(day: $0))
       }
     }
   }
 
-  /// The announces that are to be left now, each under its channel's tag of `day`. A host that has
-  /// nowhere to leave them never asks.
+  /// The records that are due to be stored, each under its channel's key of `day`. A host without a
+  /// DHT never calls this.
   public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
     var dhtRecords: [DHTRecord] = []
     for index in channels.indices where !channels[index].isPassive {
@@ -23,21 +23,21 @@ extension Discovery {
       let outside = seenAddresses + rendezvous.outside + seenByNeighbours
       dhtRecords.append(
         DHTRecord(
-          channel: channels[index].id, tag: channels[index].key.dhtTag(day: day),
+          key: channels[index].id, tag: channels[index].key.dhtTag(day: day),
           announcement: nextAnnouncement(in: index, reachable(outside), at: now)))
     }
     return dhtRecords
   }
 
-  /// A posting of this channel was not taken; it is due again soon.
-  public mutating func dhtRecordFailed(_ channel: ChannelID, at now: Instant) {
-    for index in channels.indices where channels[index].id == channel {
+  /// Storing a record of this channel failed; it becomes due again after 5 s.
+  public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
+    for index in channels.indices where channels[index].id == key {
       channels[index].dhtRecords.failed(at: now)
     }
   }
 
-  /// Says where a DHT sees this node: one address of each family at most. It is announced there
-  /// only.
+  /// Sets the addresses at which the DHT sees this node, at most one per family. They are announced
+  /// through the DHT only.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     var usable: [Address] = []
     for address in addresses where address.isUnicast {
@@ -51,12 +51,12 @@ extension Discovery {
     for index in channels.indices { channels[index].dhtRecords.restart() }
   }
 
-  /// Something that was found at one of the `dhtKeys`: anything, from anyone who knows the
-  /// tag. What it says is true only once its author answers.
+  /// Handles a value found under one of the `dhtKeys`. Anyone who knows the DHT key can store
+  /// anything, so its content counts only once its author has answered a challenge.
   public mutating func found(
-    _ announcement: [UInt8], in channel: ChannelID, at now: Instant
+    _ announcement: [UInt8], in key: KeyID, at now: Instant
   ) -> [Output] {
-    guard let index = channels.firstIndex(where: { $0.id == channel && !$0.isPassive }) else {
+    guard let index = channels.firstIndex(where: { $0.id == key && !$0.isPassive }) else {
       return []
     }
     guard postedBudget.take(at: now) else {
@@ -76,7 +76,7 @@ extension Discovery {
     }
     counters.learned += 1
     candidateProber.learned(
-      LinkID(channel: channel, peer: learned.author), learned.addresses, at: now)
+      SessionLinkID(key: key, peer: learned.author), learned.addresses, at: now)
     return tick(at: now)
   }
 }

@@ -17,11 +17,12 @@ extension Discovery {
       counters.ownAnnouncement += 1
       return []
     }
-    // Before the signature, so that replays cost no more than opening them.
+    // Before the signature, so that a replay costs no more than opening it and one MAC.
+    let hasEcho = hasProof(announcement, channel: index, source: source, at: now)
     let standing = channels[index].proven.standing(
       of: announcement.author, bootID: announcement.bootID, counter: announcement.counter,
-      at: source)
-    guard standing != .stale else {
+      at: source, hasEcho: hasEcho)
+    guard standing != .replay else {
       counters.replayed += 1
       return []
     }
@@ -29,7 +30,7 @@ extension Discovery {
       counters.forged += 1
       return []
     }
-    if standing == .proven || hasProof(announcement, channel: index, source: source, at: now) {
+    if standing == .accepted {
       return accept(announcement, channel: index, source: source, at: now)
     }
     return challenge(announcement, channel: index, source: source, at: now)
@@ -55,14 +56,15 @@ extension Discovery {
     case .repeated: counters.repeatedChallenge += 1
     case .answer:
       counters.answered += 1
-      // Without addresses: an answer should hardly be larger than the question.
+      // Without addresses: the answer should hardly be larger than the challenge (no
+      // amplification).
       let answer = sealAnnouncement(in: index, echo: challenge.echo, addresses: [])
       return [.send(answer, to: source)]
     }
     return []
   }
 
-  /// The channel whose key opens the datagram, and what was in it.
+  /// The channel whose key decrypts the datagram, and the plaintext.
   private mutating func open(_ datagram: [UInt8]) -> (channel: Int, plaintext: [UInt8])? {
     for index in channels.indices {
       if let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) {
@@ -87,20 +89,21 @@ extension Discovery {
   ) -> [Output] {
     counters.found += 1
     challenges.answered(
-      LinkID(channel: channels[index].id, peer: announcement.author), bootID: announcement.bootID)
+      SessionLinkID(key: channels[index].id, peer: announcement.author), bootID: announcement.bootID
+    )
     channels[index].proven.record(
       announcement.author, bootID: announcement.bootID, counter: announcement.counter, at: source,
       now: now)
     return [
       .found(
-        announcement.author, bootID: announcement.bootID, channel: channels[index].id, at: source)
+        announcement.author, bootID: announcement.bootID, key: channels[index].id, at: source)
     ]
   }
 
   private mutating func challenge(
     _ announcement: Announcement, channel index: Int, source: Address, at now: Instant
   ) -> [Output] {
-    let author = LinkID(channel: channels[index].id, peer: announcement.author)
+    let author = SessionLinkID(key: channels[index].id, peer: announcement.author)
     let verdict = challenges.judge(
       author, bootID: announcement.bootID, counter: announcement.counter, from: source, at: now)
     switch verdict {

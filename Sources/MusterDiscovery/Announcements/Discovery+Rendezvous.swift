@@ -2,9 +2,9 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Finding members beyond the local network, by way of rendezvous.
+/// Discovery beyond the local network, through rendezvous.
 extension Discovery {
-  /// Sets the rendezvous, as resolved last; new ones are asked at once.
+  /// Sets the resolved addresses of the rendezvous; new ones are contacted at once.
   public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
     rendezvous.set(addresses, entropy: &entropy, at: now)
     return tick(at: now)
@@ -13,15 +13,16 @@ extension Discovery {
   /// The rendezvous that have answered.
   public var answeringRendezvous: [Address] { rendezvous.answering }
 
-  /// Where this node may be reached: at its own addresses, where rendezvous see it, and where
-  /// neighbours do.
+  /// This node's candidate addresses: its own ones, and those at which rendezvous and neighbours
+  /// see it.
   public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
-  /// Outside addresses that are told: behind most NATs they are all the same, behind others each is
-  /// good for one peer only.
+  /// Server-reflexive addresses that are announced. Behind most NATs there is one; behind a NAT
+  /// with address-dependent mapping (RFC 4787 section 4.1) each is valid for one peer only.
   private static let outsideLimit = 3
 
-  /// Sets where neighbours see this node; what most of them say counts, since any of them may lie.
+  /// Sets the addresses at which neighbours see this node; the most frequent ones count, because a
+  /// single neighbour may lie.
   public mutating func setSeenByNeighbours(_ addresses: [Address]) {
     var votes: [(address: Address, count: Int)] = []
     for address in addresses where !ownAddresses.contains(address) {
@@ -35,18 +36,19 @@ extension Discovery {
     seenByNeighbours = votes.prefix(Self.outsideLimit).map(\.address)
   }
 
-  /// A member says itself, by way of somebody else, where it may be reached.
+  /// Candidates that a member reports about itself, forwarded by a neighbour.
   public mutating func learned(
-    _ peer: LinkID, of addresses: [Address], at now: Instant
+    _ peer: SessionLinkID, of addresses: [Address], at now: Instant
   ) -> [Output] {
-    guard channels.contains(where: { $0.id == peer.channel }), !linkedPeers.contains(peer) else {
+    guard channels.contains(where: { $0.id == peer.key }), !linkedPeers.contains(peer) else {
       return []
     }
     candidateProber.learned(peer, addresses, at: now)
     return tick(at: now)
   }
 
-  /// A link has fallen silent: rendezvous are asked where its peer is, and told where this node is.
+  /// A link has become silent: asks the rendezvous for the peer's address and reports this node's
+  /// own.
   public mutating func seek(at now: Instant) -> [Output] {
     rendezvous.hurry(at: now)
     return tick(at: now)
@@ -61,11 +63,12 @@ extension Discovery {
     }
     rendezvous.isSeeking = !candidateProber.isEmpty
     let active = channels.filter { !$0.isPassive }.map(\.id)
-    let step = rendezvous.receive(cookie, from: source, channels: active, at: now)
+    let step = rendezvous.receive(cookie, from: source, keys: active, at: now)
     return step.map { perform($0, at: now) } ?? []
   }
 
-  /// Others' announces that a rendezvous kept; what they say is true only once they answer.
+  /// Announcements that a rendezvous stored. Their content counts only once the author has
+  /// answered.
   mutating func receiveRecords(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -88,12 +91,12 @@ extension Discovery {
   ) {
     guard let announcement = secondHand(record.announcement, channel: index) else { return }
     counters.learned += 1
-    let peer = LinkID(channel: channels[index].id, peer: announcement.author)
+    let peer = SessionLinkID(key: channels[index].id, peer: announcement.author)
     candidateProber.learned(peer, [record.seen] + announcement.addresses, at: now)
   }
 
-  /// What an announce says that did not come from its author itself; nil for one that nobody of the
-  /// channel signed, for this node's own, and for those of members who are linked.
+  /// The content of an announcement that did not come from its author directly. Nil if no member of
+  /// the channel signed it, if it is this node's own, and if its author is linked.
   mutating func secondHand(_ datagram: [UInt8], channel index: Int) -> Announcement? {
     guard let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) else {
       counters.unreadable += 1
@@ -107,7 +110,7 @@ extension Discovery {
       counters.ownAnnouncement += 1
       return nil
     }
-    let peer = LinkID(channel: channels[index].id, peer: signed.announcement.author)
+    let peer = SessionLinkID(key: channels[index].id, peer: signed.announcement.author)
     guard !linkedPeers.contains(peer) else { return nil }
     guard signed.isGenuine(in: channels[index].id) else {
       counters.forged += 1
@@ -127,17 +130,17 @@ extension Discovery {
     }
   }
 
-  /// A registration in the period of the rendezvous, and in the one before while others may still
-  /// have theirs there.
+  /// A registration for the rendezvous's period, and one for the previous period while other
+  /// members may still be registered there.
   private mutating func register(
-    _ id: ChannelID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
+    _ id: KeyID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
     _ now: Instant
   ) -> [Output] {
     guard let index = channels.firstIndex(where: { $0.id == id }) else { return [] }
     let announcement = nextAnnouncement(in: index, reachableAddresses, at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
-    // A rendezvous may be a member as well, and hear of this one directly.
+    // A rendezvous can be a member as well, which then sees the announcement directly.
     let direct: [Output] = linked.contains(address) ? [] : [.send(announcement, to: address)]
     return direct
       + periods.map { period in
@@ -148,8 +151,8 @@ extension Discovery {
       }
   }
 
-  /// This node's own addresses and some of those at which others see it, as many as an announce has
-  /// room for.
+  /// This node's own addresses and some of its server-reflexive ones, within the limit of an
+  /// announcement.
   func reachable(_ outside: [Address]) -> [Address] {
     var chosen: [Address] = []
     for address in outside where chosen.count < Self.outsideLimit {
@@ -170,7 +173,7 @@ extension Discovery {
       by: tag)
   }
 
-  /// Takes this node's records of a channel away, where that costs no question.
+  /// Withdraws this node's records of a channel where a cookie is at hand.
   mutating func deregister(_ channel: Channel, at now: Instant) -> [Output] {
     rendezvous.deregistrations(at: now).map { cookie, address in
       .send(

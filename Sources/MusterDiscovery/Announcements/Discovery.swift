@@ -2,35 +2,40 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Finds the peers of every open channel: announces this node and proves who announces itself.
+/// Discovers the members of all open channels: announces this node, and verifies the announcements
+/// of others.
 ///
-/// An announce is sealed by the channel key, signed and counted, but anyone can record one and send
-/// it again from anywhere. So an address counts as a peer's only after the peer has sent back, from
-/// there, an echo that it was given there; from then on a new counter is proof enough.
+/// An announcement is encrypted with the channel key, signed and numbered, but can be recorded and
+/// replayed from anywhere. An address is therefore accepted only after the peer has returned, from
+/// it, an echo that was sent to it (a return routability check); from then on a higher counter
+/// suffices.
 public struct Discovery: Sendable {
+  /// What the host has to do.
   public enum Output: Equatable, Sendable {
-    /// To the multicast groups and the broadcast address of every interface.
+    /// Send to the multicast groups and the broadcast address of every interface.
     case broadcast([UInt8])
+    /// Send to one address.
     case send([UInt8], to: Address)
-    /// The peer is live at this address with this boot.
-    case found(NodeID, bootID: UInt64, channel: ChannelID, at: Address)
+    /// The peer is live at this address, in this boot.
+    case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
   }
 
   struct Channel: Sendable {
     let key: ChannelKey
-    let id: ChannelID
-    /// Tells this run's records at rendezvous from others', and answers about them from forgeries.
+    let id: KeyID
+    /// Distinguishes this run's records at rendezvous from others, and their answers from
+    /// forgeries.
     let slot: UInt64
-    /// Gone with what is known of authors when the channel is closed: an answer from before then
-    /// proves nothing any more, sent again by whomever.
+    /// Discarded with the channel's state on close: an echo from before then proves nothing when it
+    /// is replayed.
     let echoSecret: EchoSecret
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
     var answers = AnswerLedger()
     var dhtRecords = DHTSchedule()
     var published = PublishedAnnouncements()
-    /// Whether this node only hears others under this key, as under a former one, and is silent
-    /// unless asked.
+    /// Whether this node only listens under this key, as under a former one, and sends nothing
+    /// unless challenged.
     var isPassive = false
   }
 
@@ -41,21 +46,23 @@ public struct Discovery: Sendable {
   var challenges = ChallengeLedger()
   var rendezvous = RendezvousClient()
   var candidateProber = CandidateProber()
-  /// Where a DHT sees this node.
+  /// The addresses at which the DHT sees this node.
   var seenAddresses: [Address] = []
-  /// For announces that were found in a DHT: anyone who learns a tag can leave junk there.
+  /// For announcements found in the DHT, where anyone who learns a key can store junk.
   var postedBudget = PublishedAnnouncements.newBudget
   var jitter: PRNG
   private var lastCounter: UInt64 = 0
   var ownAddresses: [Address] = []
-  /// Where neighbours see this node, most of them first.
+  /// The addresses at which neighbours see this node, most frequent first.
   var seenByNeighbours: [Address] = []
   private var peers = ConfiguredPeers()
   private(set) var linked: [Address] = []
-  private(set) var linkedPeers: [LinkID] = []
+  private(set) var linkedPeers: [SessionLinkID] = []
 
+  /// What discovery did and rejected, since the start.
   public internal(set) var counters = DiscoveryCounters()
 
+  /// A node in no channel; `bootID` is random, `seed` is for the jitter of the schedules.
   public init(identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64) {
     self.identity = identity
     self.bootID = bootID
@@ -63,12 +70,12 @@ public struct Discovery: Sendable {
     jitter = PRNG(seed: seed)
   }
 
-  /// Announces a channel at once and from now on, or only hears who does; beyond
-  /// `Limits.channelKeys` nothing happens.
+  /// Starts announcing a channel at once, or only listening if passive; ignored beyond
+  /// `Limits.channelKeys`.
   public mutating func open(
     _ key: ChannelKey, isPassive: Bool = false, at now: Instant
   ) -> [Output] {
-    let id = key.channelID
+    let id = key.keyID
     guard channels.count < Limits.channelKeys, !channels.contains(where: { $0.id == id }) else {
       return []
     }
@@ -84,14 +91,14 @@ public struct Discovery: Sendable {
     return tick(at: now)
   }
 
-  /// Announces nothing under this key any more, but still answers who does.
-  public mutating func setPassive(_ channel: ChannelID) {
-    for index in channels.indices where channels[index].id == channel {
+  /// Stops announcing under this key, but keeps answering challenges.
+  public mutating func setPassive(_ key: KeyID) {
+    for index in channels.indices where channels[index].id == key {
       channels[index].isPassive = true
     }
   }
 
-  /// Announces every channel at once, as after a time in which nothing was heard.
+  /// Announces all channels at once, for example after a network change.
   public mutating func restart(at now: Instant) -> [Output] {
     for index in channels.indices {
       channels[index].schedule.restart(at: now)
@@ -102,17 +109,17 @@ public struct Discovery: Sendable {
     return tick(at: now)
   }
 
-  /// Forgets a channel and everyone in it, and has rendezvous forget this node in it.
-  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
-    let outputs = channels.filter { $0.id == channel && !$0.isPassive }
+  /// Closes a channel: drops what is known of its members and withdraws the records at rendezvous.
+  public mutating func close(key: KeyID, at now: Instant) -> [Output] {
+    let outputs = channels.filter { $0.id == key && !$0.isPassive }
       .flatMap { deregister($0, at: now) }
-    channels.removeAll { $0.id == channel }
-    challenges.forget(channel)
-    candidateProber.end(channel: channel)
+    channels.removeAll { $0.id == key }
+    challenges.forget(key)
+    candidateProber.end(key: key)
     return outputs
   }
 
-  /// Says where this node may be reached, best first; a change is announced at once.
+  /// Sets this node's own addresses, best first; a change is announced at once.
   public mutating func setOwnAddresses(_ addresses: [Address], at now: Instant) -> [Output] {
     var usable: [Address] = []
     for address in addresses where address.isUnicast && usable.count < Limits.addresses {
@@ -124,15 +131,15 @@ public struct Discovery: Sendable {
     return restart(at: now)
   }
 
-  /// Sets the configured peers, as resolved last; those that are new are announced to at once.
+  /// Sets the resolved addresses of the configured peers; new ones get an announcement at once.
   public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
     peers.set(addresses, linked: linked, at: now)
     return tick(at: now)
   }
 
-  /// Says who is linked, and where: configured peers among them are rarely announced to, and nobody
-  /// among them is knocked at.
-  public mutating func setLinked(_ links: [(peer: LinkID, address: Address)]) {
+  /// Sets the peers that have links, and their addresses: they get few announcements if configured,
+  /// and are not probed.
+  public mutating func setLinked(_ links: [(peer: SessionLinkID, address: Address)]) {
     let links = links.prefix(Limits.links)
     linked = links.map(\.address)
     linkedPeers = links.map(\.peer)
@@ -140,7 +147,7 @@ public struct Discovery: Sendable {
     for peer in linkedPeers { candidateProber.end(peer) }
   }
 
-  /// Takes in one datagram; what proves nothing gets no answer.
+  /// Handles a datagram; an unauthenticated one gets no answer.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -159,7 +166,7 @@ public struct Discovery: Sendable {
     }
   }
 
-  /// Announces what is due; harmless before `deadline`.
+  /// Sends the announcements that are due; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     guard !channels.isEmpty else { return [] }
     let duePeers = peers.takeDue(at: now, jitter: &jitter)
@@ -171,8 +178,8 @@ public struct Discovery: Sendable {
       if isDue { outputs.append(.broadcast(datagram)) }
       outputs += duePeers.map { .send(datagram, to: $0) }
     }
-    for (channel, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
-      guard let index = channels.firstIndex(where: { $0.id == channel }) else { continue }
+    for (key, addresses) in candidateProber.takeDue(at: now, jitter: &jitter) {
+      guard let index = channels.firstIndex(where: { $0.id == key }) else { continue }
       let datagram = nextAnnouncement(in: index, at: now)
       outputs += addresses.map { .send(datagram, to: $0) }
     }
@@ -183,6 +190,7 @@ public struct Discovery: Sendable {
     return outputs
   }
 
+  /// When `tick` next has work; nil without open channels.
   public var deadline: Instant? {
     guard !channels.isEmpty else { return nil }
     return soonest(
@@ -190,7 +198,7 @@ public struct Discovery: Sendable {
       soonest(candidateProber.deadline, rendezvous.deadline))
   }
 
-  /// One announce with a counter of its own, for any number of receivers.
+  /// An announcement with a new counter, for any number of receivers.
   mutating func nextAnnouncement(
     in index: Int, _ addresses: [Address]? = nil, at now: Instant
   ) -> [UInt8] {

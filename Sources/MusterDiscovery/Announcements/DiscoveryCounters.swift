@@ -1,44 +1,44 @@
-/// How often discovery did, refused or left out something; each way of being wrong has its own.
+/// Counts what discovery did and rejected, with one counter per reason.
 public struct DiscoveryCounters: Equatable, Sendable {
-  /// Rounds of announces formed, each for one channel.
+  /// Rounds of announcements, each for one channel.
   public var announced: UInt64 = 0
-  /// Peers proven to be live at an address, again or for the first time.
+  /// Peers verified to be live at an address, first and repeated ones.
   public var found: UInt64 = 0
   /// Challenges sent.
   public var challenged: UInt64 = 0
   /// Challenges answered with an echo.
   public var answered: UInt64 = 0
 
-  /// From an address to which nothing may be sent: multicast, broadcast, port 0.
+  /// Source addresses that cannot be answered: multicast, broadcast, port 0.
   public var badSource: UInt64 = 0
-  /// Neither an announce nor a challenge.
+  /// Datagrams that are neither an announcement nor a challenge.
   public var otherKind: UInt64 = 0
-  /// No open channel's key opens it.
+  /// Datagrams that no open channel's key decrypts.
   public var unreadable: UInt64 = 0
-  /// Opened, but not laid out as it should be.
+  /// Decrypted, but malformed.
   public var malformed: UInt64 = 0
-  /// This node's own announce, heard again.
+  /// This node's own announcements, received by multicast loop.
   public var ownAnnouncement: UInt64 = 0
-  /// Not above the author's highest counter, or of a boot that another has replaced.
+  /// Counter not above the author's highest, or a boot that a newer one has replaced.
   public var replayed: UInt64 = 0
-  /// Not signed by the author that it names.
+  /// Signature not by the author named.
   public var forged: UInt64 = 0
-  /// Carried an echo that this node did not give to that author at that address lately.
+  /// Echo that was not sent to this author at this address recently.
   public var badEcho: UInt64 = 0
-  /// The same announce from the same address had its challenge already.
+  /// The same announcement from the same address was challenged before.
   public var alreadyChallenged: UInt64 = 0
-  /// The author's or the node's budget for challenges is used up.
+  /// The challenge budget of the author or of the node is exhausted.
   public var overBudget: UInt64 = 0
-  /// A challenge to somebody else, to an earlier boot, or about an announce not lately made.
+  /// Challenges of another node, an earlier boot, or an announcement that is not recent.
   public var foreignChallenge: UInt64 = 0
-  /// A challenge answered before, or beyond the budget for answers.
+  /// Challenges answered before, or beyond the answer budget.
   public var repeatedChallenge: UInt64 = 0
 
-  /// Records of a rendezvous that were not asked for.
+  /// Rendezvous records that were not requested.
   public var foreignRecords: UInt64 = 0
-  /// Members of whom a rendezvous or a DHT told.
+  /// Candidates reported by a rendezvous or a DHT.
   public var learned: UInt64 = 0
-  /// Announces from a DHT that were not looked at: the budget for them was used up.
+  /// Announcements from the DHT that were skipped because their budget was exhausted.
   public var unread: UInt64 = 0
 
   public init() {}

@@ -2,21 +2,23 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// An announce with its author's signature, as it is sealed into a datagram.
+/// An announcement with its author's signature: the plaintext of an announcement datagram.
 public struct SignedAnnouncement: Equatable, Sendable {
+  /// The decoded announcement.
   public var announcement: Announcement
+  /// 64 bytes over the encoded announcement and the channel id.
   public var signature: [UInt8]
-  /// The bytes of the announce exactly as they came, which is what the signature covers.
+  /// The announcement's bytes as received, which the signature covers.
   private let signedBytes: [UInt8]
 
-  /// Signs `announcement` as `identity` for one channel.
-  public init(_ announcement: Announcement, by identity: Identity, in channel: ChannelID) {
+  /// Signs `announcement` as `identity` under one channel key.
+  public init(_ announcement: Announcement, by identity: Identity, in key: KeyID) {
     self.announcement = announcement
     signedBytes = announcement.encoded()
-    signature = identity.sign(Self.message(signedBytes, in: channel))
+    signature = identity.sign(Self.message(signedBytes, in: key))
   }
 
-  /// Reads what a datagram held; says nothing yet of whether the signature is good.
+  /// Decodes a plaintext without verifying the signature; throws for malformed input.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     guard bytes.count > Announcement.signatureBytes else { throw .truncated }
     signedBytes = Array(bytes.dropLast(Announcement.signatureBytes))
@@ -24,32 +26,32 @@ public struct SignedAnnouncement: Equatable, Sendable {
     announcement = try Announcement(decoding: signedBytes)
   }
 
-  /// Whether the author named in the announce signed it for `channel`.
-  public func isGenuine(in channel: ChannelID) -> Bool {
+  /// Whether the author named in the announcement signed it for `channel`.
+  public func isGenuine(in key: KeyID) -> Bool {
     Signatures.isValid(
-      signature, of: Self.message(signedBytes, in: channel), by: announcement.author)
+      signature, of: Self.message(signedBytes, in: key), by: announcement.author)
   }
 
-  /// The whole datagram: kind byte, then nonce, sealed announce and signature, tag.
+  /// The datagram: kind 1, nonce 24, ciphertext of announcement and signature, tag 16.
   public func datagram(sealedBy key: ChannelKey, entropy: inout Entropy) -> [UInt8] {
     DiscoveryDatagram.seal(signedBytes + signature, as: .announcement, with: key, entropy: &entropy)
   }
 
-  private static func message(_ bytes: [UInt8], in channel: ChannelID) -> [UInt8] {
-    Array("muster/1 announce".utf8) + channel.key.bytes + bytes
+  private static func message(_ bytes: [UInt8], in key: KeyID) -> [UInt8] {
+    Array("muster/1 announce".utf8) + key.key.bytes + bytes
   }
 }
 
-/// Announce and challenge datagrams: one kind byte in front of what the channel key seals.
+/// Announcement and challenge datagrams: a kind byte, and a ciphertext under the channel key.
 public enum DiscoveryDatagram {
-  /// Seals `plaintext` as a datagram of `kind`, which the seal covers too.
+  /// Encrypts `plaintext` as a datagram of `kind`, which is authenticated as well.
   public static func seal(
     _ plaintext: [UInt8], as kind: DatagramKind, with key: ChannelKey, entropy: inout Entropy
   ) -> [UInt8] {
     [kind.rawValue] + key.sealAnnouncement(plaintext, kind: kind.rawValue, entropy: &entropy)
   }
 
-  /// What a datagram holds, or nil when `key` did not seal it as the kind that it claims to be.
+  /// The plaintext of a datagram; nil if `key` does not decrypt it as the kind that it states.
   public static func open(_ datagram: [UInt8], with key: ChannelKey) -> [UInt8]? {
     guard let kind = datagram.first, datagram.count <= Limits.datagramBytes else { return nil }
     return key.openAnnouncement(datagram.dropFirst(), kind: kind)

@@ -2,34 +2,34 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Makes and checks the echoes of challenges without remembering any of them.
+/// Creates and verifies the echoes of challenges without state.
 ///
-/// An echo is a MAC under a secret of one opening of a channel over whom it was given to, where and
-/// when, after the cookies of RFC 6347 4.2.1: it costs no memory to give one to a stranger.
+/// An echo is a MAC over recipient, address and time slot, keyed by a secret per opened channel,
+/// like the cookies of RFC 6347 section 4.2.1: unauthenticated peers cost no memory.
 struct EchoSecret: Sendable {
-  /// An echo counts in the slot in which it was made and in the next: 10 to 20 s.
+  /// An echo is valid in the slot in which it was made and in the next: 10 to 20 s.
   static let slot = Duration.seconds(10)
 
-  private let key: SecretBytes
+  private let secret: SecretBytes
 
-  init(entropy: inout Entropy) { key = entropy.secret(32, in: .heap) }
+  init(entropy: inout Entropy) { secret = entropy.secret(32, in: .heap) }
 
-  func echo(for announcement: Announcement, in channel: ChannelID, at source: Address, now: Instant)
+  func echo(for announcement: Announcement, in key: KeyID, at source: Address, now: Instant)
     -> [UInt8]
   {
-    mac(announcement, channel, source, slot: Self.number(of: now))
+    mac(announcement, key, source, slot: Self.number(of: now))
   }
 
-  /// Whether the announce carries an echo that was given to its author at `source` just now.
+  /// Whether the announcement carries an echo that was recently sent to its author at `source`.
   func isValid(
-    _ announcement: Announcement, in channel: ChannelID, at source: Address, now: Instant
+    _ announcement: Announcement, in key: KeyID, at source: Address, now: Instant
   )
     -> Bool
   {
     guard let echo = announcement.echo else { return false }
     let current = Self.number(of: now)
     return [current, current &- 1].contains {
-      ConstantTime.equal(mac(announcement, channel, source, slot: $0), echo)
+      ConstantTime.equal(mac(announcement, key, source, slot: $0), echo)
     }
   }
 
@@ -38,19 +38,19 @@ struct EchoSecret: Sendable {
   }
 
   private func mac(
-    _ announcement: Announcement, _ channel: ChannelID, _ source: Address, slot: Int64
+    _ announcement: Announcement, _ key: KeyID, _ source: Address, slot: Int64
   )
     -> [UInt8]
   {
     var writer = Writer(capacity: 128)
     writer.append("muster/1 echo".utf8)
-    writer.append(channel.key)
+    writer.append(key.key)
     writer.append(announcement.author.key)
     writer.u64(announcement.bootID)
     writer.address(source)
-    // The same link-local address on two interfaces is two places.
+    // A link-local address on two interfaces denotes two hosts.
     if case .v6(_, _, let zone) = source.host { writer.u32(zone) }
     writer.u64(UInt64(bitPattern: slot))
-    return Blake2b.mac(writer.bytes[...], key: key, count: Announcement.echoBytes)
+    return Blake2b.mac(writer.bytes[...], key: secret, count: Announcement.echoBytes)
   }
 }

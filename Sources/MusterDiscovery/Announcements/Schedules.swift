@@ -1,25 +1,25 @@
 import MusterBase
 
-/// How long until something is said again.
+/// Exponential backoff of announcements.
 enum Backoff {
   static let first = Duration.milliseconds(250)
   static let longest = Duration.seconds(5)
-  /// Spreads nodes that started together, as after a power cut.
+  /// ±20 % spread the nodes that started together, for example after a power failure.
   static let jitter = 0.2
 
-  /// 0.25 s doubling to 5 s, the jitter not yet added.
+  /// 0.25 s, doubling up to 5 s, without jitter.
   static func interval(step: Int) -> Duration {
     step >= settledStep ? longest : first * (1 << max(step, 0))
   }
 
-  /// The step from which on the interval no longer grows.
+  /// The step from which on the interval is constant.
   static let settledStep = 5
 }
 
-/// When a channel is announced to the local networks: at once, then backing off.
+/// When a channel is announced to the local networks: at once, then backing off to every 5 s.
 struct BroadcastSchedule: Sendable {
   private(set) var nextAt: Instant
-  /// 0.25, 0.5, 1, 2 s after one another, then every 5 s.
+  /// After 0.25, 0.5, 1 and 2 s, then every 5 s.
   private var step = 0
   private static let settledStep = 4
 
@@ -27,7 +27,7 @@ struct BroadcastSchedule: Sendable {
 
   mutating func restart(at now: Instant) { self = BroadcastSchedule(startingAt: now) }
 
-  /// Whether an announce is due; the next one is then scheduled.
+  /// Whether an announcement is due; schedules the next one.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> Bool {
     guard nextAt <= now else { return false }
     let interval =
@@ -38,11 +38,11 @@ struct BroadcastSchedule: Sendable {
   }
 }
 
-/// Addresses given by the user, announced to for ever.
+/// Addresses given by the user, which are announced to as long as the node runs.
 struct ConfiguredPeers: Sendable {
-  /// A linked peer only needs to hear of a channel opened or an address gained meanwhile.
+  /// Linked peers need announcements only for newly opened channels and new addresses.
   static let linkedInterval = Duration.seconds(30)
-  /// Peers due this soon go with the ones due now, so that one announce, and one counter, does.
+  /// Peers that are due within this time share one announcement, and one counter.
   static let coalescing = Duration.milliseconds(50)
 
   private struct Peer: Sendable {
@@ -65,7 +65,7 @@ struct ConfiguredPeers: Sendable {
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
-  /// Replaces the list; peers that were in it before keep their pace, new ones are due at once.
+  /// Replaces the list; known addresses keep their schedule, new ones are due at once.
   mutating func set(_ addresses: [Address], linked: [Address], at now: Instant) {
     var next: [Peer] = []
     for address in addresses where next.count < Limits.configuredPeers {
@@ -76,7 +76,7 @@ struct ConfiguredPeers: Sendable {
     peers = next
   }
 
-  /// Slows down for peers that are linked now, and begins anew for those that no longer are.
+  /// Slows down for linked peers, and restarts the backoff for those that lost their link.
   mutating func setLinked(_ linked: [Address]) {
     for index in peers.indices {
       let isLinked = linked.contains(peers[index].address)
@@ -88,7 +88,7 @@ struct ConfiguredPeers: Sendable {
     }
   }
 
-  /// Everything is due at once and backs off from the start, linked or not: there is news for all.
+  /// Restarts the backoff for all peers, linked or not, because the announcement has changed.
   mutating func restart(at now: Instant) {
     for index in peers.indices {
       peers[index].step = 0
@@ -96,7 +96,7 @@ struct ConfiguredPeers: Sendable {
     }
   }
 
-  /// The addresses to announce to now; their next times are then scheduled.
+  /// The addresses to announce to now; schedules their next times.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Address] {
     guard let deadline, deadline <= now else { return [] }
     var due: [Address] = []

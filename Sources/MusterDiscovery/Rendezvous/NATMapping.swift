@@ -1,31 +1,32 @@
 import MusterBase
 
-/// What lies between this host and others, by what rendezvous saw of it: how a NAT maps addresses,
-/// in the words of RFC 4787.
+/// How the NAT between this host and others maps addresses (RFC 4787 section 4.1), inferred from
+/// the addresses that rendezvous saw.
 ///
-/// Who may come in, its filtering, nobody can tell who was asked: it would take an answer from
-/// another address.
+/// Its filtering behaviour (section 5) cannot be observed this way: that would need answers from a
+/// second address of the same rendezvous.
 public struct NATMapping: Equatable, Sendable {
+  /// The kinds of mapping; raw values as in `muster doctor --json`.
   public enum Kind: String, Sendable, CaseIterable {
-    /// Seen as this host sees itself.
+    /// No translation: the address seen is the local one.
     case none
-    /// Another address outside, the port as inside.
+    /// Address translated, port preserved.
     case portKept = "port-kept"
-    /// Another port outside, the same for each destination.
+    /// Port translated, endpoint-independent mapping: the same port for all destinations.
     case onePort = "one-port"
-    /// Another port outside for each destination.
+    /// Port translated, address- or endpoint-dependent mapping ("symmetric NAT").
     case portPerDestination = "port-per-destination"
-    /// Another port outside; only one destination is known of.
+    /// Port translated; with a single destination the mapping behaviour is unknown.
     case unknown
   }
 
-  /// A question from a socket of this host, and what the answer said.
+  /// One request of a socket of this host, and the address that the answer reported.
   public struct Observation: Equatable, Sendable {
-    /// Where the question left from, as this host sees it.
+    /// The local address of the socket.
     public var local: Address
-    /// Who was asked.
+    /// The rendezvous that was asked.
     public var destination: Address
-    /// Where the question came from, says the one who was asked.
+    /// The source address that it saw.
     public var seen: Address
 
     public init(local: Address, destination: Address, seen: Address) {
@@ -38,22 +39,23 @@ public struct NATMapping: Equatable, Sendable {
     fileprivate var keepsPort: Bool { seen.port == local.port }
   }
 
+  /// The kind inferred.
   public let kind: Kind
-  /// Whether it is the same for others: seen from beyond the own network and, where something is
-  /// translated, from two hosts.
+  /// Whether the result holds for other destinations: seen from beyond this network and, if
+  /// translated, by two hosts.
   public let isCertain: Bool
-  /// The hosts as which this one is seen, in order; port 0. More than one: several ways out.
+  /// The external addresses of this host, in order, with port 0; several with several uplinks.
   public let outside: [Address]
-  /// Whether a provider gives many households one address between them (RFC 6598).
+  /// Whether the provider shares addresses between customers (carrier-grade NAT, RFC 6598).
   public let isShared: Bool
 
-  /// Whether only hosts of the same private network were asked, which says nothing of what lies
-  /// beyond.
+  /// Whether only hosts of the same private network were asked, which reveals nothing about the
+  /// mapping beyond it.
   public var isLocal: Bool { !outside.contains(where: \.isGlobal) }
 
-  /// Judges observations of one address family; nil where there are none.
+  /// Infers from observations of one address family; nil if there are none.
   public init?(_ observations: [Observation]) {
-    // A rendezvous of the own network sees no NAT, whatever others see.
+    // A rendezvous in this network sees no NAT, whatever lies beyond.
     let far = observations.filter(\.seen.isGlobal)
     let telling = far.isEmpty ? observations : far
     guard !telling.isEmpty else { return nil }
@@ -61,7 +63,7 @@ public struct NATMapping: Equatable, Sendable {
       if $0.last != $1 { $0.append($1) }
     }
     let mapped = telling.filter(\.isTranslated)
-    // Not where nothing is translated: private networks over the internet use this space as well.
+    // Only if translated: private networks over the Internet (VPNs) use this range as well.
     isShared = mapped.contains { $0.local.isOfSharedSpace || $0.seen.isOfSharedSpace }
     guard !mapped.isEmpty else {
       kind = .none
@@ -83,7 +85,7 @@ public struct NATMapping: Equatable, Sendable {
     }
   }
 
-  /// Those that can be compared: two destinations, asked from one socket by one way out.
+  /// Comparable pairs: one socket and one external address, two destinations.
   private static func pairs(of observations: [Observation]) -> [(Observation, Observation)] {
     observations.indices.flatMap { index in
       observations[(index + 1)...].compactMap { other in
@@ -98,20 +100,20 @@ public struct NATMapping: Equatable, Sendable {
 }
 
 extension Address {
-  /// The host alone: no port and no zone.
+  /// The host only: no port and no zone.
   fileprivate var bare: Address {
     var result = withoutZone
     result.port = 0
     return result
   }
 
-  /// Of the space that providers share out behind NATs of their own (RFC 6598).
+  /// The shared address space of carrier-grade NATs, 100.64.0.0/10 (RFC 6598).
   fileprivate var isOfSharedSpace: Bool {
     if case .v4(let ip) = host { ip >> 22 == 0x6440 >> 6 } else { false }
   }
 
-  /// Whether others anywhere may send there: not an address for one network only (RFC 1918, 4193,
-  /// 6598).
+  /// Whether the address is globally reachable: not private (RFC 1918), unique local (RFC 4193) or
+  /// shared (RFC 6598).
   fileprivate var isGlobal: Bool {
     switch host {
     case .v4(let ip):

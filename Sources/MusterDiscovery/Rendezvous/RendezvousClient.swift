@@ -2,64 +2,64 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The rendezvous at which this node leaves its announces, and how far it is with each.
+/// The rendezvous at which this node registers, and the state of each registration.
 ///
-/// A round is a hello, its cookie, and a registration for each channel, which is acknowledged. The
-/// first rounds follow each other quickly, so that a lost word costs seconds at most; later ones
-/// keep the records, and the way through a NAT, alive.
+/// A round is a hello, its cookie, and one registration per channel, each acknowledged. The first
+/// rounds follow each other quickly, so that a lost datagram delays discovery by seconds at most;
+/// later ones keep the records and the NAT bindings alive.
 struct RendezvousClient: Sendable {
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
-    /// Registers these channels with the cookie got there.
-    case register([ChannelID], RendezvousCookie, wantsRecords: Bool, to: Address)
+    /// Registers these channels with the cookie from that rendezvous.
+    case register([KeyID], RendezvousCookie, wantsRecords: Bool, to: Address)
   }
 
   private struct Server: Sendable {
     let address: Address
-    /// Sent back by the rendezvous: nobody who cannot see it speaks in its name.
+    /// Echoed by the rendezvous, which protects against off-path spoofing.
     let token: UInt64
     var cookie: RendezvousCookie?
     var cookieAt = Instant.zero
-    /// Registrations that were sent with it.
+    /// Registrations sent with this cookie.
     var cookieUses = 0
     /// Channels whose registration has not been acknowledged in this round.
-    var pending: [ChannelID] = []
+    var pending: [KeyID] = []
     var rounds = 0
-    /// Attempts in a row without an answer.
+    /// Consecutive attempts without an answer.
     var failures = 0
     var nextAt: Instant
-    /// Where the rendezvous sees this node.
+    /// The address at which the rendezvous sees this node.
     var seen: Address?
   }
 
-  /// Twelve in the lifetime of a record. A rendezvous that has forgotten all, and a router that has
-  /// forgotten this node, say nothing of it: only the next round mends that.
+  /// Twelve rounds in the lifetime of a record: 5 s. Neither a rendezvous that restarted nor a NAT
+  /// that lost its binding reports it, so only the next round repairs that.
   private static let interval = RendezvousServer.lifetime / 12
   /// Until the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
   private static let longestBackoff = Duration.seconds(5)
-  /// Every so many rounds all records are asked for again.
+  /// After this many rounds all records are requested again.
   private static let listingInterval = 12
-  /// How long a cookie is used; the rendezvous takes it for 30 s at least.
+  /// How long a cookie is used; a rendezvous accepts it for at least 30 s.
   private static let cookieLifetime = Duration.seconds(25)
-  /// A registration that often unanswered may be from another address by now, or the rendezvous
-  /// another one.
+  /// Unanswered uses after which a cookie is renewed: this node's address may have changed, or the
+  /// rendezvous has restarted.
   private static let cookieUses = 3
 
   private var servers: [Server] = []
-  /// While somebody is known who cannot be reached directly: every round asks for all records.
+  /// True while a known peer has no direct path: every round then requests all records.
   var isSeeking = false
 
   var deadline: Instant? { servers.map(\.nextAt).min() }
-  /// Where this node is seen from outside, as the rendezvous say.
+  /// This node's server-reflexive addresses, as the rendezvous report them.
   var outside: [Address] {
     servers.compactMap(\.seen).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
-  /// Those that have answered.
+  /// The rendezvous that have answered.
   var answering: [Address] { servers.filter { $0.seen != nil }.map(\.address) }
 
-  /// Replaces the list; those that were in it before go on as they are.
+  /// Replaces the list; known addresses keep their state.
   mutating func set(_ addresses: [Address], entropy: inout Entropy, at now: Instant) {
     var next: [Server] = []
     for address in addresses where address.isUnicast && next.count < Limits.rendezvous {
@@ -70,7 +70,7 @@ struct RendezvousClient: Sendable {
     servers = next
   }
 
-  /// There is news for everyone, or this node is elsewhere: all rounds begin anew.
+  /// The announcement or this node's address has changed: all rounds restart.
   mutating func restart(at now: Instant) {
     for index in servers.indices {
       servers[index].rounds = 0
@@ -81,8 +81,8 @@ struct RendezvousClient: Sendable {
     }
   }
 
-  /// Somebody has fallen silent, who may be elsewhere, as this node may: rounds follow each other
-  /// quickly again, unless they still do.
+  /// A peer has become silent, and it or this node may have moved: rounds follow each other quickly
+  /// again, unless they still do.
   mutating func hurry(at now: Instant) {
     for index in servers.indices where servers[index].rounds > Self.eager.count {
       servers[index].rounds = 0
@@ -90,7 +90,7 @@ struct RendezvousClient: Sendable {
     }
   }
 
-  /// What is due now; the next steps are then scheduled.
+  /// The steps that are due; schedules the next ones.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Step] {
     var steps: [Step] = []
     for index in servers.indices where servers[index].nextAt <= now {
@@ -120,31 +120,31 @@ struct RendezvousClient: Sendable {
     isSeeking || server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
   }
 
-  /// A cookie has come: all of `channels` are to be registered with it.
+  /// A cookie arrived: registers all of `channels` with it.
   mutating func receive(
-    _ cookie: RendezvousCookie, from source: Address, channels: [ChannelID], at now: Instant
+    _ cookie: RendezvousCookie, from source: Address, keys: [KeyID], at now: Instant
   ) -> Step? {
     guard let index = index(source, cookie.token), servers[index].cookie == nil else { return nil }
     servers[index].cookie = cookie
     servers[index].cookieAt = now
     servers[index].cookieUses = 1
-    servers[index].pending = channels
+    servers[index].pending = keys
     servers[index].seen = cookie.seen.isUnicast ? cookie.seen.withoutZone : nil
     servers[index].nextAt = now + Backoff.first
-    guard !channels.isEmpty else {
+    guard !keys.isEmpty else {
       finishRound(index, at: now)
       return nil
     }
     return .register(
-      channels, cookie, wantsRecords: wantsRecords(servers[index]), to: servers[index].address)
+      keys, cookie, wantsRecords: wantsRecords(servers[index]), to: servers[index].address)
   }
 
-  /// Whether an answer about `channel` is one that this rendezvous was asked for.
+  /// Whether an answer about `channel` was requested from this rendezvous.
   mutating func acknowledge(
-    _ channel: ChannelID, from source: Address, at now: Instant
+    _ key: KeyID, from source: Address, at now: Instant
   ) -> Bool {
     guard let index = servers.firstIndex(where: { $0.address == source }) else { return false }
-    if let position = servers[index].pending.firstIndex(of: channel) {
+    if let position = servers[index].pending.firstIndex(of: key) {
       servers[index].pending.remove(at: position)
       if servers[index].pending.isEmpty { finishRound(index, at: now) }
     }
@@ -162,7 +162,7 @@ struct RendezvousClient: Sendable {
     servers.firstIndex { $0.address == source && $0.token == token }
   }
 
-  /// A cookie that is good for a last word, with where it goes.
+  /// The cookies that are still valid for a withdrawal, each with its rendezvous.
   func deregistrations(at now: Instant) -> [(cookie: RendezvousCookie, to: Address)] {
     servers.compactMap { server in
       guard let cookie = server.cookie, now - server.cookieAt < Self.cookieLifetime else {

@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Registrations signed with a tag's key, which all members of a channel derive and nobody else.
+/// Signatures of registrations by a tag's key, which only members of the channel can derive.
 enum RendezvousTag {
   /// The whole datagram.
   static func sign(_ registration: RendezvousRegistration, by tag: Identity) -> [UInt8] {

@@ -3,11 +3,11 @@ import MusterCrypto
 
 /// One link's state: its sessions, its path and the handshake under way.
 struct Link: Sendable {
-  let id: LinkID
+  let id: SessionLinkID
   /// The peer's static key.
   let peerKey: Bytes32
-  /// Where datagrams go.
-  var address: Address
+  /// Where datagrams go. The path table counts this: only `LinkEngine.lead` changes it.
+  private(set) var route: Route
   /// Which run of the peer the link stands with; nil before the first session.
   var bootID: UInt64?
 
@@ -33,16 +33,30 @@ struct Link: Sendable {
   /// Answers to challenges from elsewhere than the link's address.
   var pathAnswers = TokenBucket(capacity: 4, perSecond: 2)
 
-  /// When anything authentic last came, wherever from.
+  /// When anything authentic last came, over whichever path.
   var lastHeard: Instant
-  /// What comes over the path in use.
-  var liveness: PathLiveness
+  /// Of this link alone, whose session ends when its peer hears nothing under it: what other links
+  /// send over the same path keeps a NAT's mapping, but no session.
   var lastSent: Instant
   var keepaliveInterval: Duration
 
-  /// A challenge sent, mostly to a new address.
+  init(id: SessionLinkID, peerKey: Bytes32, route: Route, at now: Instant, keepalive: Duration) {
+    self.id = id
+    self.peerKey = peerKey
+    self.route = route
+    lastHeard = now
+    lastSent = now
+    keepaliveInterval = keepalive
+  }
+
+  /// The path in use.
+  var path: PathID { PathID(peer: id.peer, route: route) }
+
+  mutating func lead(over route: Route) { self.route = route }
+
+  /// A challenge sent, mostly over a new route.
   struct Probe: Sendable {
-    let address: Address
+    let route: Route
     let token: UInt64
     let sentAt: Instant
   }
@@ -54,9 +68,9 @@ struct Link: Sendable {
   var probedAt: Instant? { probes.last?.sentAt }
 
   mutating func begin(_ probe: Probe) {
-    probes.removeAll { $0.address == probe.address }
+    probes.removeAll { $0.route == probe.route }
     if probes.count >= Self.probeLimit,
-      let oldest = probes.firstIndex(where: { $0.address != address })
+      let oldest = probes.firstIndex(where: { $0.route != route })
     {
       probes.remove(at: oldest)
     }
@@ -65,11 +79,11 @@ struct Link: Sendable {
 
   /// The challenge that an answer is to. A direct answer ends all of them; one that came through
   /// somebody leaves those that may bring a better one.
-  mutating func takeProbe(_ token: UInt64, from source: Address) -> Probe? {
-    guard let probe = probes.first(where: { $0.token == token && $0.address == source }) else {
+  mutating func takeProbe(_ token: UInt64, from source: Route) -> Probe? {
+    guard let probe = probes.first(where: { $0.token == token && $0.route == source }) else {
       return nil
     }
-    probes.removeAll { source.relayed == nil || $0.address.relayed != nil }
+    probes.removeAll { source.isDirect || !$0.route.isDirect }
     return probe
   }
 
@@ -106,7 +120,7 @@ struct Link: Sendable {
   }
 
   mutating func open(
-    _ datagram: [UInt8], _ header: DataHeader, from source: Address, at now: Instant,
+    _ datagram: [UInt8], _ header: DataHeader, from source: Route, at now: Instant,
     lifetime: Duration
   ) -> Opened {
     guard let slot = slot(of: header.receiverIndex) else { return .unknown }
@@ -125,21 +139,22 @@ struct Link: Sendable {
     case .replayed: return .replayed
     case .payload(let payload, let isNewest):
       lastHeard = now
-      if source == address { liveness.heard(at: now) }
       if slot == .current { confirmation = nil }
       // An old datagram that comes late by another way says nothing of the path (RFC 9000 9.3).
-      let isElsewhere = isNewest && slot != .previous && source != address
+      let isElsewhere = isNewest && slot != .previous && source != route
       return .payload(payload, slot, isElsewhere: isElsewhere)
     }
   }
 
-  /// Seals under the session in use; nil when there is none or its time is over.
+  /// Seals under the session in use, for the path in use or another route; nil when there is none or its time is over.
   mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, at now: Instant, lifetime: Duration
-  ) -> (datagram: [UInt8], to: Address)? {
-    guard let datagram = current?.seal(header, body, at: now, lifetime) else { return nil }
+    _ header: [UInt8], _ body: ArraySlice<UInt8>, over other: Route?, at now: Instant,
+    lifetime: Duration
+  ) -> SealedDatagram? {
+    guard let sealed = current?.seal(header, body, at: now, lifetime) else { return nil }
     lastSent = now
-    return (datagram, address)
+    return SealedDatagram(
+      datagram: sealed.datagram, route: other ?? route, packetNumber: sealed.packetNumber)
   }
 
   /// Every index that leads to this link.
@@ -152,7 +167,7 @@ struct Link: Sendable {
   func silenceProbeAt(_ configuration: LinkEngine.Configuration) -> Instant {
     let first = lastHeard + configuration.silenceProbeAfter
     // Whatever other ways are tried meanwhile: the one in use may be whole again.
-    let last = probes.first { $0.address == address }?.sentAt
+    let last = probes.first { $0.route == route }?.sentAt
     return last.map { max(first, $0 + configuration.silenceProbeInterval) } ?? first
   }
 
@@ -184,7 +199,7 @@ struct PendingHandshake: Sendable {
   static let cookieUses = 2
 
   let bootID: UInt64
-  var address: Address
+  var route: Route
   let startedAt: Instant
   var nextAt: Instant
   var delay: Duration

@@ -5,13 +5,15 @@ import MusterWire
 /// Data datagrams.
 extension LinkEngine {
   mutating func receiveData(
-    _ datagram: [UInt8], from source: Address, at now: Instant
+    _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
     guard let header = DataHeader(datagram) else {
       counters.malformed += 1
       return []
     }
-    guard let id = indices[header.receiverIndex], let position = links.index(of: id) else {
+    guard let id = indices[header.receiverIndex], source.mayLead(to: id.peer),
+      let position = links.index(of: id)
+    else {
       counters.unknownIndex += 1
       return []
     }
@@ -24,33 +26,45 @@ extension LinkEngine {
     case .forged: counters.forged += 1
     case .replayed: counters.replayedData += 1
     case .payload(let payload, let slot, let isElsewhere):
-      return accept(payload, position, slot, isElsewhere, from: source, at: now)
+      paths.change(PathID(peer: id.peer, route: source), at: now) {
+        $0.received(datagram.count, number: header.counter, at: now)
+      }
+      let arrival = Arrival(
+        payload: payload, slot: slot, isElsewhere: isElsewhere, packetNumber: header.counter)
+      return accept(arrival, position, from: source, at: now)
     }
     return []
   }
 
-  /// An authentic and new payload: confirmation, content, path, in this order.
+  /// An authentic and new payload, and how it came.
+  private struct Arrival {
+    let payload: [UInt8]
+    let slot: Link.Slot
+    let isElsewhere: Bool
+    let packetNumber: UInt64
+  }
+
+  /// Confirmation, content, path, in this order.
   private mutating func accept(
-    _ payload: [UInt8], _ position: Int, _ slot: Link.Slot, _ isElsewhere: Bool,
-    from source: Address, at now: Instant
+    _ arrival: Arrival, _ position: Int, from source: Route, at now: Instant
   ) -> [Output] {
     let id = links.keys[position]
+    let payload = arrival.payload
     var outputs: [Output] = []
-    if case .unconfirmed(let number) = slot { outputs = confirm(number, position, at: now) }
+    if case .unconfirmed(let number) = arrival.slot { outputs = confirm(number, position, at: now) }
     switch PayloadKind(of: payload) {
     case .keepalive: break
-    case .control, .relay, .rtp, .rtcp: outputs.append(.delivered(id, payload))
-    case .path: outputs += handlePath(payload, position, slot, from: source, at: now)
+    case .control, .relay, .rtp, .rtcp:
+      outputs.append(
+        .delivered(id, payload, over: source, packetNumber: arrival.packetNumber))
+    case .path: outputs += handlePath(payload, position, arrival.slot, from: source, at: now)
     case nil: counters.unknownPayloads += 1
     }
-    // A challenge or its answer is not yet a peer that has moved (RFC 9000 9.1), but what comes
-    // through a neighbour comes for a reason. What it carried may have closed the link or moved its
-    // path.
-    guard isElsewhere, source.relayed != nil || PayloadKind(of: payload) != .path,
-      links.index(of: id) == position, links[at: position].address != source
-    else {
-      return outputs
-    }
+    // A challenge or its answer is not yet a peer that has moved (RFC 9000 9.1), but a peer that
+    // sends through a relay has a reason. The payload may have closed the link or moved its path.
+    guard arrival.isElsewhere, !source.isDirect || PayloadKind(of: payload) != .path,
+      links.index(of: id) == position, links[at: position].route != source
+    else { return outputs }
     return outputs + follow(position, to: source, at: now)
   }
 

@@ -5,11 +5,11 @@ import MusterWire
 /// The side that opens a session.
 extension LinkEngine {
   mutating func startHandshake(
-    _ position: Int, bootID: UInt64, address: Address, at now: Instant
+    _ position: Int, bootID: UInt64, route: Route, at now: Instant
   ) -> [Output] {
     dropPending(position)
     links[at: position].pending = PendingHandshake(
-      bootID: bootID, address: address, startedAt: now, nextAt: now,
+      bootID: bootID, route: route, startedAt: now, nextAt: now,
       delay: configuration.handshakeRetry)
     return initiate(position, at: now)
   }
@@ -18,7 +18,7 @@ extension LinkEngine {
   mutating func initiate(_ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     let peerKey = links[at: position].peerKey
-    guard var pending = links[at: position].pending, let channel = channel(id.channel) else {
+    guard var pending = links[at: position].pending, let openKey = openKey(id.key) else {
       return []
     }
     pending.nextAt = now + jitter.jittered(pending.delay, by: configuration.handshakeJitter)
@@ -26,8 +26,8 @@ extension LinkEngine {
     let cookie = pending.takeCookie(at: now, lifetime: configuration.cookieLifetime)
     handshakeCounter += 1
     var handshake = HandshakeState(
-      .ikPSK2, .initiator, prologue: channel.prologue, staticKeys: identity.linkKeys,
-      remoteStatic: peerKey, psk: channel.key.noisePSK)
+      .ikPSK2, .initiator, prologue: openKey.prologue, staticKeys: identity.linkKeys,
+      remoteStatic: peerKey, psk: openKey.key.noisePSK)
     let payload = InitiationPayload(
       author: identity.id, bootID: bootID, counter: handshakeCounter,
       responderBootID: pending.bootID, capabilities: 0)
@@ -36,12 +36,12 @@ extension LinkEngine {
     guard let noise else {
       // The peer's key gives no secret: it never will.
       counters.unverifiable += 1
-      return giveUp(position)
+      return giveUp(position, at: now)
     }
     let index = newIndex(for: id)
     let datagram = Initiation.encode(
       senderIndex: index, noise: noise,
-      key: channel.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
+      key: openKey.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
     let mac1 = Array(ReceivedMACs(datagram).mac1)
     pending.attempts.append(
       .init(localIndex: index, handshake: handshake, mac1: mac1, hadCookie: cookie != nil))
@@ -51,7 +51,7 @@ extension LinkEngine {
     links[at: position].pending = pending
     counters.initiationsSent += 1
     schedule(position)
-    return [.send(datagram, to: pending.address)]
+    return [.send(datagram, over: pending.route)]
   }
 
   mutating func receiveResponse(_ datagram: [UInt8], at now: Instant) -> [Output] {
@@ -60,13 +60,13 @@ extension LinkEngine {
       return []
     }
     guard let (position, attempt) = attempt(message.receiverIndex),
-      let channel = channel(links[at: position].id.channel),
+      let openKey = openKey(links[at: position].id.key),
       let pending = links[at: position].pending
     else {
       counters.unknownIndex += 1
       return []
     }
-    let key = channel.key.handshakeKey(.response, responder: links[at: position].peerKey)
+    let key = openKey.key.handshakeKey(.response, responder: links[at: position].peerKey)
     guard message.macs.mac1IsValid(key) else {
       counters.wrongMAC += 1
       return []
@@ -90,7 +90,7 @@ extension LinkEngine {
     let session = Session(
       keys: handshake.split(), localIndex: message.receiverIndex,
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
-      address: pending.address, createdAt: now)
+      route: pending.route, createdAt: now)
     // The index stays in use: it now leads to the session.
     links[at: position].pending?.attempts.remove(at: attempt)
     return install(session, position, at: now)
@@ -102,13 +102,13 @@ extension LinkEngine {
       return []
     }
     guard let (position, number) = attempt(message.receiverIndex),
-      let channel = channel(links[at: position].id.channel),
+      let openKey = openKey(links[at: position].id.key),
       let attempt = links[at: position].pending?.attempts[number], !attempt.hasCookieReply
     else {
       counters.unknownIndex += 1
       return []
     }
-    let key = channel.key.handshakeKey(.cookie, responder: links[at: position].peerKey)
+    let key = openKey.key.handshakeKey(.cookie, responder: links[at: position].peerKey)
     guard let cookie = message.cookie(mac1: attempt.mac1, key: key) else {
       counters.unverifiable += 1
       return []
@@ -122,15 +122,15 @@ extension LinkEngine {
   }
 
   /// Ends a handshake that led nowhere, and the link with it, unless the peer may still open it.
-  mutating func giveUp(_ position: Int) -> [Output] {
+  mutating func giveUp(_ position: Int, at now: Instant) -> [Output] {
     counters.handshakesGivenUp += 1
     let id = links[at: position].id
     let wasRekey = links[at: position].pending?.bootID == links[at: position].bootID
     dropPending(position)
-    return wasRekey || links[at: position].isIdle ? remove(id, reason: .timedOut) : []
+    return wasRekey || links[at: position].isIdle ? remove(id, reason: .timedOut, at: now) : []
   }
 
-  func channel(_ id: ChannelID) -> Channel? { channels.index(of: id).map { channels[at: $0] } }
+  func openKey(_ id: KeyID) -> OpenKey? { openKeys.index(of: id).map { openKeys[at: $0] } }
 
   /// The link and the number of the initiation that an index was chosen for.
   private func attempt(_ index: UInt32) -> (Int, Int)? {

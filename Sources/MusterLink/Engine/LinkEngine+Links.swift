@@ -6,15 +6,16 @@ import MusterWire
 extension LinkEngine {
   /// Where the link is in the table, made if need be; nil when there is no room or the peer's key
   /// is not a usable point.
-  mutating func index(of id: LinkID, address: Address, at now: Instant) -> Int? {
+  mutating func index(of id: SessionLinkID, route: Route, at now: Instant) -> Int? {
     if let position = links.index(of: id) { return position }
-    guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.channel) else {
+    guard let peerKey = id.peer.x25519PublicKey, makeRoom(in: id.key, at: now) else {
       counters.refused += 1
       return nil
     }
-    links[id] = Link(
-      id: id, peerKey: peerKey, address: address, lastHeard: now, liveness: PathLiveness(at: now),
-      lastSent: now, keepaliveInterval: configuration.keepalive)
+    let link = Link(
+      id: id, peerKey: peerKey, route: route, at: now, keepalive: configuration.keepalive)
+    links[id] = link
+    paths.move(from: nil, to: link.path, at: now)
     return links.index(of: id)
   }
 
@@ -23,10 +24,10 @@ extension LinkEngine {
   public static let linksPerKey = 96
 
   /// Links that nobody has confirmed crowd out each other, and no other channel's.
-  private mutating func makeRoom(in channel: ChannelID) -> Bool {
+  private mutating func makeRoom(in key: KeyID, at now: Instant) -> Bool {
     var total = 0
-    var halfOpen: [(id: LinkID, at: Instant)] = []
-    for position in 0..<links.count where links.keys[position].channel == channel {
+    var halfOpen: [(id: SessionLinkID, at: Instant)] = []
+    for position in 0..<links.count where links.keys[position].key == key {
       total += 1
       if !links[at: position].isEstablished, links[at: position].pending == nil {
         halfOpen.append((links.keys[position], links[at: position].lastHeard))
@@ -35,23 +36,26 @@ extension LinkEngine {
     if halfOpen.count >= Self.halfOpenPerKey || links.count >= Limits.links,
       let oldest = halfOpen.min(by: { $0.at < $1.at })
     {
-      _ = remove(oldest.id, reason: .timedOut)  // never established: nobody is told
+      _ = remove(oldest.id, reason: .timedOut, at: now)  // never established: nobody is told
       total -= 1
     }
     return links.count < Limits.links && total < Self.linksPerKey
   }
 
   /// Forgets a link with its keys and indices.
-  mutating func remove(_ id: LinkID, reason: LinkCloseReason) -> [Output] {
+  mutating func remove(
+    _ id: SessionLinkID, reason: LinkCloseReason, at now: Instant
+  ) -> [Output] {
     guard let position = links.index(of: id) else { return [] }
     let wasEstablished = links[at: position].isEstablished
     for index in links[at: position].indices { indices[index] = nil }
+    paths.leave(links[at: position].path, at: now)
     links[id] = nil
     return wasEstablished ? [.closed(id, reason)] : []
   }
 
   /// A receiver's index that nobody can guess and nobody uses.
-  mutating func newIndex(for id: LinkID) -> UInt32 {
+  mutating func newIndex(for id: SessionLinkID) -> UInt32 {
     while true {
       let index = entropy.u32()
       if index != 0 && indices.index(of: index) == nil {
@@ -95,13 +99,14 @@ extension LinkEngine {
     dropPending(position)
     if links[at: position].bootID == nil {
       links[at: position].bootID = session.bootID
-      links[at: position].address = session.address
-      links[at: position].liveness.restart(at: now)
-      outputs.append(.established(id, address: session.address, bootID: session.bootID))
+      lead(position, over: session.route, at: now)
+      paths.change(links[at: position].path, at: now) { $0.liveness.restart(at: now) }
+      outputs.append(.established(id, route: session.route, bootID: session.bootID))
     } else {
-      // A round trip went through that address: as good as an answered challenge.
-      outputs += move(position, to: session.address, at: now)
+      outputs += move(position, to: session.route, at: now)
     }
+    // A round trip took that route: as good as an answered challenge.
+    paths.change(links[at: position].path, at: now) { $0.validated(at: now) }
     outputs += sendKeepalive(position, at: now)
     if session.isInitiator {
       let delay = configuration.handshakeRetry
@@ -111,13 +116,34 @@ extension LinkEngine {
     return outputs
   }
 
-  /// Seals a payload of the link's own towards its address, or another.
-  mutating func send(
-    _ payload: [UInt8], _ position: Int, to address: Address? = nil, at now: Instant
-  ) -> [Output] {
+  /// Seals a payload for the path in use, or for another route, and counts it there.
+  mutating func seal(
+    _ header: [UInt8], _ body: ArraySlice<UInt8>, _ position: Int, over route: Route? = nil,
+    at now: Instant
+  ) -> SealedDatagram? {
     let sealed = links[at: position].seal(
-      payload, [], at: now, lifetime: configuration.rejectAfter)
-    return sealed.map { [.send($0.datagram, to: address ?? $0.to)] } ?? []
+      header, body, over: route, at: now, lifetime: configuration.rejectAfter)
+    guard let sealed else { return nil }
+    paths.change(PathID(peer: links.keys[position].peer, route: sealed.route), at: now) {
+      $0.sent(sealed.datagram.count, number: sealed.packetNumber, at: now)
+    }
+    return sealed
+  }
+
+  /// Sends a payload of the link's own over the path in use, or over another route.
+  mutating func send(
+    _ payload: [UInt8], _ position: Int, over route: Route? = nil, at now: Instant
+  ) -> [Output] {
+    let sealed = seal(payload, [], position, over: route, at: now)
+    return sealed.map { [.send($0.datagram, over: $0.route)] } ?? []
+  }
+
+  /// The one place where a link's route changes, so that the path table counts it.
+  mutating func lead(_ position: Int, over route: Route, at now: Instant) {
+    let former = links[at: position].path
+    guard former.route != route else { return }
+    links[at: position].lead(over: route)
+    paths.move(from: former, to: links[at: position].path, at: now)
   }
 
   mutating func sendKeepalive(_ position: Int, at now: Instant) -> [Output] {

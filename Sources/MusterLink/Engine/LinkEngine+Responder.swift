@@ -7,13 +7,13 @@ extension LinkEngine {
   /// From the cheapest check to the dearest: length, first MAC (which also finds the channel),
   /// cookie or budget, Diffie-Hellman, replay.
   mutating func receiveInitiation(
-    _ datagram: [UInt8], from source: Address, at now: Instant
+    _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
     guard let message = Initiation(datagram), source.isUnicast else {
       counters.malformed += 1
       return []
     }
-    guard let channel = channel(of: message.macs) else {
+    guard let openKey = openKey(of: message.macs) else {
       counters.wrongMAC += 1
       return []
     }
@@ -32,12 +32,13 @@ extension LinkEngine {
         return []
       }
     } else if !budgetWithoutCookie.take(at: now) {
-      return demandCookie(message, channel, from: source, at: now)
+      return demandCookie(message, openKey, from: source, at: now)
     }
     // Also one for another boot or that leads nowhere: the work is done once.
     answeredInitiations.insert(message.macs.mac1)
-    guard let (handshake, payload) = read(message, channel) else { return [] }
-    let id = LinkID(channel: channel.key.channelID, peer: payload.author)
+    guard let (handshake, payload) = read(message, openKey), source.mayLead(to: payload.author)
+    else { return [] }
+    let id = SessionLinkID(key: openKey.key.keyID, peer: payload.author)
     guard remember(payload, id, at: now) else {
       counters.replayedInitiations += 1
       return []
@@ -46,32 +47,32 @@ extension LinkEngine {
       counters.tieBreaks += 1
       return []
     }
-    return answer(message, payload, handshake, id, channel, from: source, at: now)
+    return answer(message, payload, handshake, id, openKey, from: source, at: now)
   }
 
-  private func channel(of macs: ReceivedMACs) -> Channel? {
-    for (_, channel) in channels where macs.mac1IsValid(channel.initiationKey) { return channel }
+  private func openKey(of macs: ReceivedMACs) -> OpenKey? {
+    for (_, openKey) in openKeys where macs.mac1IsValid(openKey.initiationKey) { return openKey }
     return nil
   }
 
   private mutating func demandCookie(
-    _ message: Initiation, _ channel: Channel, from source: Address, at now: Instant
+    _ message: Initiation, _ openKey: OpenKey, from source: Route, at now: Instant
   ) -> [Output] {
     let reply = CookieReply.encode(
       receiverIndex: message.senderIndex,
       cookie: cookies.cookie(for: source, entropy: &entropy, at: now), mac1: message.macs.mac1,
-      key: channel.cookieKey, nonce: entropy.bytes(24))
+      key: openKey.cookieKey, nonce: entropy.bytes(24))
     guard let reply else { return [] }
     counters.cookiesSent += 1
-    return [.send(reply, to: source)]
+    return [.send(reply, over: source)]
   }
 
   private mutating func read(
-    _ message: Initiation, _ channel: Channel
+    _ message: Initiation, _ openKey: OpenKey
   ) -> (HandshakeState, InitiationPayload)? {
     var handshake = HandshakeState(
-      .ikPSK2, .responder, prologue: channel.prologue, staticKeys: identity.linkKeys,
-      psk: channel.key.noisePSK)
+      .ikPSK2, .responder, prologue: openKey.prologue, staticKeys: identity.linkKeys,
+      psk: openKey.key.noisePSK)
     guard let opened = handshake.read(message.noise), let remote = handshake.remoteStatic,
       let payload = try? InitiationPayload(decoding: opened),
       payload.author != identity.id, payload.author.x25519PublicKey == remote
@@ -88,7 +89,7 @@ extension LinkEngine {
 
   /// False for a replay.
   private mutating func remember(
-    _ payload: InitiationPayload, _ id: LinkID, at now: Instant
+    _ payload: InitiationPayload, _ id: SessionLinkID, at now: Instant
   ) -> Bool {
     if let position = memories.index(of: id) {
       return memories[at: position].accept(
@@ -104,7 +105,7 @@ extension LinkEngine {
   /// Makes room among peers without a link; all of them are members, so that a stranger cannot
   /// drive anyone out.
   private mutating func forgetOldestMemory() {
-    var oldest: (id: LinkID, at: Instant)?
+    var oldest: (id: SessionLinkID, at: Instant)?
     for (id, memory) in memories where links.index(of: id) == nil {
       if oldest.map({ memory.touchedAt < $0.at }) ?? true { oldest = (id, memory.touchedAt) }
     }
@@ -113,7 +114,7 @@ extension LinkEngine {
 
   /// Both sides have opened at once: the smaller id's initiation counts. If the peer still repeats
   /// its own after a while, this node's does not arrive, and the peer's is answered after all.
-  private func ownGoesFirst(_ id: LinkID, bootID: UInt64, at now: Instant) -> Bool {
+  private func ownGoesFirst(_ id: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard identity.id < id.peer, let position = links.index(of: id),
       let pending = links[at: position].pending, pending.bootID == bootID
     else { return false }
@@ -122,7 +123,7 @@ extension LinkEngine {
 
   private mutating func answer(
     _ message: Initiation, _ payload: InitiationPayload, _ read: HandshakeState,
-    _ id: LinkID, _ channel: Channel, from source: Address, at now: Instant
+    _ id: SessionLinkID, _ openKey: OpenKey, from source: Route, at now: Instant
   ) -> [Output] {
     var handshake = read
     let response = ResponsePayload(bootID: bootID, capabilities: 0)
@@ -131,10 +132,10 @@ extension LinkEngine {
       counters.unverifiable += 1
       return []
     }
-    guard let position = index(of: id, address: source, at: now) else { return [] }
+    guard let position = index(of: id, route: source, at: now) else { return [] }
     let session = Session(
       keys: handshake.split(), localIndex: newIndex(for: id), remoteIndex: message.senderIndex,
-      isInitiator: false, bootID: payload.bootID, address: source, createdAt: now)
+      isInitiator: false, bootID: payload.bootID, route: source, createdAt: now)
     links[at: position].unconfirmed.append(session)
     if links[at: position].unconfirmed.count > Limits.sessionsPerLink {
       forget(links[at: position].unconfirmed.removeFirst())
@@ -148,7 +149,7 @@ extension LinkEngine {
     schedule(position)
     let datagram = Response.encode(
       senderIndex: session.localIndex, receiverIndex: message.senderIndex, noise: noise,
-      key: channel.key.handshakeKey(.response, responder: identity.x25519PublicKey))
-    return [.send(datagram, to: source)]
+      key: openKey.key.handshakeKey(.response, responder: identity.x25519PublicKey))
+    return [.send(datagram, over: source)]
   }
 }

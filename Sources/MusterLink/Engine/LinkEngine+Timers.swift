@@ -12,21 +12,21 @@ extension LinkEngine {
     return outputs
   }
 
-  private mutating func tick(_ id: LinkID, at now: Instant) -> [Output] {
+  private mutating func tick(_ id: SessionLinkID, at now: Instant) -> [Output] {
     guard let position = links.index(of: id) else { return [] }
     expireSessions(position, at: now)
     if links[at: position].isEstablished,
       now - links[at: position].lastHeard >= configuration.silenceLimit
     {
-      return remove(id, reason: .timedOut)
+      return remove(id, reason: .timedOut, at: now)
     }
     var outputs = tickHandshake(position, at: now)
     guard links.index(of: id) == position else { return outputs }
-    if links[at: position].isIdle { return outputs + remove(id, reason: .timedOut) }
+    if links[at: position].isIdle { return outputs + remove(id, reason: .timedOut, at: now) }
     outputs += tickConfirmation(position, at: now)
     if links[at: position].current != nil, links[at: position].silenceProbeAt(configuration) <= now
     {
-      outputs += challenge(position, links[at: position].address, at: now)
+      outputs += challenge(position, links[at: position].route, at: now)
     }
     if links[at: position].current != nil,
       now - links[at: position].lastSent >= links[at: position].keepaliveInterval
@@ -57,13 +57,15 @@ extension LinkEngine {
   /// Begins the next session in time, repeats an unanswered initiation, gives up at last.
   private mutating func tickHandshake(_ position: Int, at now: Instant) -> [Output] {
     if let pending = links[at: position].pending {
-      if now - pending.startedAt >= configuration.handshakeGiveUp { return giveUp(position) }
+      if now - pending.startedAt >= configuration.handshakeGiveUp {
+        return giveUp(position, at: now)
+      }
       return pending.nextAt <= now ? initiate(position, at: now) : []
     }
     guard let bootID = links[at: position].bootID,
       links[at: position].current.map({ $0.rekeyAt(configuration) <= now }) ?? true
     else { return [] }
-    return startHandshake(position, bootID: bootID, address: links[at: position].address, at: now)
+    return startHandshake(position, bootID: bootID, route: links[at: position].route, at: now)
   }
 
   /// Until the peer has been heard under the current session, it is told again that it stands.

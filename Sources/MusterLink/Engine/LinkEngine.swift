@@ -2,6 +2,17 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
+/// One sealed datagram with what congestion feedback refers to.
+public struct SealedDatagram: Equatable, Sendable {
+  /// The whole UDP payload.
+  public let datagram: [UInt8]
+  public let route: Route
+  /// The counter of the session that it was sealed under. It grows by one with each datagram and
+  /// begins anew with each session, about every two minutes; feedback travels under the session
+  /// whose numbers it names.
+  public let packetNumber: UInt64
+}
+
 /// Every link of one node: handshakes, sessions, paths. A state machine without I/O.
 ///
 /// Silent to everyone who cannot prove the channel's key. What does not verify changes a counter
@@ -9,26 +20,27 @@ import MusterWire
 public struct LinkEngine: Sendable {
   /// What the host is to do, in this order.
   public enum Output: Equatable, Sendable {
-    case send([UInt8], to: Address)
+    /// Over a relayed route, the host puts the datagram into an envelope for the relay.
+    case send([UInt8], over: Route)
     /// The link may be used in both directions.
-    case established(LinkID, address: Address, bootID: UInt64)
-    /// The path leads elsewhere: the peer answered a challenge from there, or came through a
-    /// neighbour.
-    case moved(LinkID, to: Address)
-    /// An opened payload of kind control, relay, RTP or RTCP.
-    case delivered(LinkID, [UInt8])
-    case closed(LinkID, LinkCloseReason)
+    case established(SessionLinkID, route: Route, bootID: UInt64)
+    /// The link uses another path: the peer answered a challenge there, or came through a relay.
+    case moved(SessionLinkID, to: Route)
+    /// An opened payload of kind control, relay, RTP or RTCP, the route that it took, and the packet
+    /// number of its session.
+    case delivered(SessionLinkID, [UInt8], over: Route, packetNumber: UInt64)
+    case closed(SessionLinkID, LinkCloseReason)
   }
 
-  /// A channel whose links are wanted, with the keys that concern this node as responder.
-  struct Channel: Sendable {
+  /// A channel key under which links are wanted, with the keys that concern this node as responder.
+  struct OpenKey: Sendable {
     let key: ChannelKey
     let initiationKey: SecretBytes
     let cookieKey: SecretBytes
     let prologue: [UInt8]
   }
 
-  /// Peers whose accepted initiations are remembered, in all channels.
+  /// Peers whose accepted initiations are remembered, in all openKeys.
   static let memoryLimit = 4 * Limits.links
 
   let identity: Identity
@@ -37,11 +49,13 @@ public struct LinkEngine: Sendable {
   var entropy: Entropy
   var jitter: PRNG
 
-  var channels = PeerTable<ChannelID, Channel>()
-  var links = PeerTable<LinkID, Link>()
+  var openKeys = PeerTable<KeyID, OpenKey>()
+  var links = PeerTable<SessionLinkID, Link>()
   /// The receiver's indices in use, and which link each leads to.
-  var indices = PeerTable<UInt32, LinkID>()
-  var memories = PeerTable<LinkID, HandshakeMemory>()
+  var indices = PeerTable<UInt32, SessionLinkID>()
+  var memories = PeerTable<SessionLinkID, HandshakeMemory>()
+  /// Every path, shared by the links of all keys between the same two nodes.
+  public var paths = PathTable()
   var handshakeCounter: UInt64 = 0
   var cookies: CookieJar
   var budgetWithoutCookie: TokenBucket
@@ -72,46 +86,48 @@ public struct LinkEngine: Sendable {
 
   /// Accepts and makes links in a channel from now on.
   public mutating func open(_ channel: ChannelKey) {
-    guard channels.count < Limits.channelKeys || channels.index(of: channel.channelID) != nil else {
+    guard openKeys.count < Limits.channelKeys || openKeys.index(of: channel.keyID) != nil else {
       counters.refused += 1
       return
     }
     let own = identity.x25519PublicKey
-    channels[channel.channelID] = Channel(
+    openKeys[channel.keyID] = OpenKey(
       key: channel, initiationKey: channel.handshakeKey(.initiation, responder: own),
       cookieKey: channel.handshakeKey(.cookie, responder: own),
-      prologue: Array("muster/1".utf8) + channel.channelID.key.bytes)
+      prologue: Array("muster/1".utf8) + channel.keyID.key.bytes)
   }
 
   /// Ends every link of a channel and answers nobody in it any more.
-  public mutating func close(channel: ChannelID, at now: Instant) -> [Output] {
+  public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     var outputs: [Output] = []
-    for id in links.keys where id.channel == channel {
+    for id in links.keys where id.key == key {
       outputs += close(id, reason: .local, at: now)
     }
-    channels[channel] = nil
+    openKeys[key] = nil
     return outputs
   }
 
   /// Discovery proved that this run of `peer` is at `address`: makes a link unless one stands or is
   /// being made.
   public mutating func connect(
-    to peer: NodeID, bootID: UInt64, in channel: ChannelID, at address: Address, now: Instant
+    to peer: NodeID, bootID: UInt64, in key: KeyID, over route: Route, now: Instant
   ) -> [Output] {
-    let id = LinkID(channel: channel, peer: peer)
-    guard channels.index(of: channel) != nil, peer != identity.id, address.isUnicast else {
+    let id = SessionLinkID(key: key, peer: peer)
+    guard openKeys.index(of: key) != nil, peer != identity.id, route.isUnicast,
+      route.mayLead(to: peer)
+    else {
       counters.refused += 1
       return []
     }
-    guard let position = index(of: id, address: address, at: now) else { return [] }
+    guard let position = index(of: id, route: route, at: now) else { return [] }
     if links[at: position].bootID == bootID {
-      return probeIfQuiet(position, address, bootID: bootID, at: now)
+      return probeIfQuiet(position, route, bootID: bootID, at: now)
     }
     if let pending = links[at: position].pending, pending.bootID == bootID {
-      let isOtherRoute = pending.address.relayed != address.relayed
-      links[at: position].pending?.address = address
-      // A way through somebody, or away from it, need not wait until it is the next attempt's turn.
-      return isOtherRoute ? initiate(position, at: now) : []
+      let isOtherRelay = pending.route.relay != route.relay
+      links[at: position].pending?.route = route
+      // To a relay, or away from one, at once: the next attempt may be seconds away.
+      return isOtherRelay ? initiate(position, at: now) : []
     }
     // The peer was first, and is expected to use the session that it was given.
     let patience = configuration.tieBreakPatience
@@ -120,11 +136,11 @@ public struct LinkEngine: Sendable {
     }) {
       return []
     }
-    return startHandshake(position, bootID: bootID, address: address, at: now)
+    return startHandshake(position, bootID: bootID, route: route, at: now)
   }
 
   public mutating func receive(
-    _ datagram: [UInt8], from source: Address, at now: Instant
+    _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
     switch DatagramKind(of: datagram) {
     case .data: return receiveData(datagram, from: source, at: now)
@@ -141,38 +157,44 @@ public struct LinkEngine: Sendable {
   /// Header and body sealed into one datagram, and where to send it; nil when the link has no
   /// usable session.
   public mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: LinkID, at now: Instant
-  ) -> (datagram: [UInt8], to: Address)? {
+    _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: SessionLinkID, at now: Instant
+  ) -> SealedDatagram? {
     guard let position = links.index(of: link) else { return nil }
-    return links[at: position].seal(header, body, at: now, lifetime: configuration.rejectAfter)
+    return seal(header, body, position, at: now)
   }
 
   /// Ends a link, telling the peer so.
   public mutating func close(
-    _ link: LinkID, reason: LinkCloseReason, at now: Instant
+    _ link: SessionLinkID, reason: LinkCloseReason, at now: Instant
   ) -> [Output] {
     guard let position = links.index(of: link) else { return [] }
     var outputs = send(PathMessage.close.encoded(), position, at: now)
-    outputs += remove(link, reason: reason)
+    outputs += remove(link, reason: reason, at: now)
     return outputs
   }
 
   /// When anything authentic last arrived on the link.
-  public func lastHeard(_ link: LinkID) -> Instant? {
+  public func lastHeard(_ link: SessionLinkID) -> Instant? {
     links.index(of: link).map { links[at: $0].lastHeard }
   }
 
   /// What is heard over the path in use; nil before there is a session.
-  public func liveness(of link: LinkID) -> PathLiveness? {
-    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].liveness : nil }
+  public func liveness(of link: SessionLinkID) -> PathLiveness? {
+    path(of: link).flatMap { paths[$0]?.liveness }
   }
 
-  public func address(of link: LinkID) -> Address? {
-    links.index(of: link).map { links[at: $0].address }
+  /// Where a link's datagrams go; nil when there is no link.
+  public func route(of link: SessionLinkID) -> Route? {
+    links.index(of: link).map { links[at: $0].route }
+  }
+
+  /// The path that a link uses; nil before there is a session.
+  public func path(of link: SessionLinkID) -> PathID? {
+    links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].path : nil }
   }
 
   /// In order of peer and channel.
-  public var establishedLinks: [LinkID] {
+  public var establishedLinks: [SessionLinkID] {
     links.filter { $0.value.isEstablished }.map { $0.key }
   }
 }

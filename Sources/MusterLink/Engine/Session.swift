@@ -31,8 +31,8 @@ struct Session: Sendable {
   let isInitiator: Bool
   /// Which run of the peer made it.
   let bootID: UInt64
-  /// The address that the handshake went through: a round trip proved it.
-  let address: Address
+  /// The route that the handshake took: a round trip proved it.
+  let route: Route
   let createdAt: Instant
 
   private let keys: HandshakeState.TransportKeys
@@ -41,14 +41,14 @@ struct Session: Sendable {
 
   init(
     keys: HandshakeState.TransportKeys, localIndex: UInt32, remoteIndex: UInt32, isInitiator: Bool,
-    bootID: UInt64, address: Address, createdAt: Instant
+    bootID: UInt64, route: Route, createdAt: Instant
   ) {
     self.keys = keys
     self.localIndex = localIndex
     self.remoteIndex = remoteIndex
     self.isInitiator = isInitiator
     self.bootID = bootID
-    self.address = address
+    self.route = route
     self.createdAt = createdAt
   }
 
@@ -56,12 +56,12 @@ struct Session: Sendable {
   /// session's time or counters are used up.
   mutating func seal(
     _ header: [UInt8], _ body: ArraySlice<UInt8>, at now: Instant, _ lifetime: Duration
-  ) -> [UInt8]? {
+  ) -> (datagram: [UInt8], packetNumber: UInt64)? {
     guard now - createdAt < lifetime, nextCounter < Self.counterLimit else { return nil }
     let counter = nextCounter
     nextCounter += 1
     let total = DataHeader.bytes + header.count + body.count + AEAD.tagBytes
-    return [UInt8](unsafeUninitializedCapacity: total) { buffer, used in
+    let datagram = [UInt8](unsafeUninitializedCapacity: total) { buffer, used in
       let datagram = UnsafeMutableRawBufferPointer(
         rebasing: UnsafeMutableRawBufferPointer(buffer)[..<total])
       datagram[0] = DatagramKind.data.rawValue
@@ -78,6 +78,7 @@ struct Session: Sendable {
         key: keys.send)
       used = total
     }
+    return (datagram, counter)
   }
 
   enum Opened {

@@ -43,7 +43,7 @@ struct CookieReply {
   }
 }
 
-/// Makes and checks cookies without remembering anyone: a MAC of the address under a secret that is
+/// Makes and checks cookies without remembering anyone: a MAC of the route under a secret that is
 /// replaced every `lifetime`, the one before it still being accepted.
 struct CookieJar: Sendable {
   static let cookieBytes = 16
@@ -56,7 +56,7 @@ struct CookieJar: Sendable {
   init(lifetime: Duration) { self.lifetime = lifetime }
 
   mutating func cookie(
-    for address: Address, entropy: inout Entropy, at now: Instant
+    for route: Route, entropy: inout Entropy, at now: Instant
   ) -> [UInt8] {
     rotate(at: now)
     let secret = self.secret ?? entropy.secret(32, in: .heap)
@@ -64,15 +64,15 @@ struct CookieJar: Sendable {
       self.secret = secret
       madeAt = now
     }
-    return Self.cookie(for: address, secret)
+    return Self.cookie(for: route, secret)
   }
 
-  /// Whether a message's second MAC was made with a cookie of ours for `address`.
-  mutating func isValid(_ macs: ReceivedMACs, from address: Address, at now: Instant) -> Bool {
+  /// Whether a message's second MAC was made with a cookie of ours for `route`.
+  mutating func isValid(_ macs: ReceivedMACs, from route: Route, at now: Instant) -> Bool {
     rotate(at: now)
     for secret in [secret, previous] {
       guard let secret else { continue }
-      if macs.mac2IsValid(cookie: Self.cookie(for: address, secret)) { return true }
+      if macs.mac2IsValid(cookie: Self.cookie(for: route, secret)) { return true }
     }
     return false
   }
@@ -84,9 +84,14 @@ struct CookieJar: Sendable {
     madeAt = now
   }
 
-  private static func cookie(for address: Address, _ secret: SecretBytes) -> [UInt8] {
-    var writer = Writer(capacity: 20)
-    writer.address(address)
+  private static func cookie(for route: Route, _ secret: SecretBytes) -> [UInt8] {
+    var writer = Writer(capacity: 100)
+    switch route {
+    case .direct(let address): writer.address(address)
+    case .relayed(let peer, let relay, let channel):
+      // Longer than any address: no cookie is good for a route of the other kind.
+      for key in [peer.key, relay.key, channel.key] { writer.append(key) }
+    }
     return Blake2b.mac(writer.bytes[...], key: secret, count: cookieBytes)
   }
 }

@@ -3,7 +3,7 @@ import MusterBase
 /// Pictures are decodable in order: every frame that is shown refers only to frames shown before
 /// it, none is shown twice or before an older one.
 public struct FrameChecker: Sendable {
-  /// What a decoder fed with one member's frames holds.
+  /// What a decoder fed with the frames of one stream of one member holds.
   private struct Decoder: Sendable {
     var layer: UInt8
     var run: UInt8
@@ -18,12 +18,18 @@ public struct FrameChecker: Sendable {
 
   public init(nodes: Int) {
     self.nodes = nodes
-    decoders = Array(repeating: nil, count: nodes * nodes)
+    decoders = Array(repeating: nil, count: nodes * nodes * Limits.videoStreams)
   }
 
-  /// The receiver has dropped the member's decoder.
-  public mutating func ended(from sender: Int, at receiver: Int) {
-    decoders[receiver * nodes + sender] = nil
+  private func index(_ stream: StreamID, from sender: Int, at receiver: Int) -> Int {
+    (receiver * nodes + sender) * Limits.videoStreams + stream.index
+  }
+
+  /// The receiver has dropped the decoder of a member's stream; of all of them when it is nil.
+  public mutating func ended(_ stream: StreamID? = nil, from sender: Int, at receiver: Int) {
+    for ended in stream.map({ [$0] }) ?? StreamID.all {
+      decoders[index(ended, from: sender, at: receiver)] = nil
+    }
   }
 
   /// The receiver starts anew.
@@ -33,14 +39,16 @@ public struct FrameChecker: Sendable {
 
   /// The fault of a frame that node `receiver` got over its link to `sender`; nil for none.
   public mutating func shown(
-    _ frame: [UInt8], layer: Int, from sender: Int, at receiver: Int
+    _ frame: [UInt8], of stream: StreamID = .camera, layer: Int, from sender: Int,
+    at receiver: Int
   ) -> String? {
     guard let token = FrameToken(frame) else { return "a frame nobody made, \(frame.count) bytes" }
-    let name = "frame \(token.serial) of \(sender), layer \(token.layer), at \(receiver)"
-    guard Int(token.sender) == sender, Int(token.layer) == layer else {
-      return "\(name) came as of \(sender), layer \(layer)"
-    }
-    let index = receiver * nodes + sender
+    let name =
+      "frame \(token.serial) of \(token.sender), stream \(token.stream), layer \(token.layer), "
+      + "at \(receiver)"
+    guard Int(token.sender) == sender, token.stream == stream.number, Int(token.layer) == layer
+    else { return "\(name) came as of \(sender), \(stream), layer \(layer)" }
+    let index = index(stream, from: sender, at: receiver)
     // A node that came back without its memory is another member, with a decoder of its own.
     let known = decoders[index].flatMap { $0.run < token.run ? nil : $0 }
     guard var decoder = known ?? start(token) else {

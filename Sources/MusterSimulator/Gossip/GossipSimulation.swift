@@ -149,7 +149,7 @@ public struct GossipSimulation: Sendable {
   }
 
   private static func presence(_ index: Int) -> Presence {
-    Presence(bootID: UInt64(index), flags: [], name: "node \(index)", call: nil, layers: [])
+    Presence(bootID: UInt64(index), flags: [], name: "node \(index)", call: nil, streams: [])
   }
 
   // MARK: Time

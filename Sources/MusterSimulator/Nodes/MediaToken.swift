@@ -22,6 +22,8 @@ public struct FrameToken: Equatable, Sendable {
   public var sender: UInt8
   /// Which run of the sender.
   public var run: UInt8
+  /// `StreamID.number`.
+  public var stream: UInt8
   public var layer: UInt8
   public var temporalLayer: UInt8
   /// Counts the layer's frames from 1.
@@ -32,11 +34,12 @@ public struct FrameToken: Equatable, Sendable {
   public var golden: UInt32
 
   public init(
-    sender: UInt8, run: UInt8, layer: UInt8, temporalLayer: UInt8, serial: UInt32, base: UInt32,
-    golden: UInt32
+    sender: UInt8, run: UInt8, stream: UInt8, layer: UInt8, temporalLayer: UInt8, serial: UInt32,
+    base: UInt32, golden: UInt32
   ) {
     self.sender = sender
     self.run = run
+    self.stream = stream
     self.layer = layer
     self.temporalLayer = temporalLayer
     self.serial = serial
@@ -60,6 +63,7 @@ public struct FrameToken: Equatable, Sendable {
     writer.append(Marker.bytes)
     writer.u8(sender)
     writer.u8(run)
+    writer.u8(stream)
     writer.u8(layer)
     writer.u8(temporalLayer)
     writer.u32(serial)
@@ -83,6 +87,7 @@ public struct FrameToken: Equatable, Sendable {
     guard try reader.array(Marker.bytes.count) == Marker.bytes else { throw .invalidValue }
     sender = try reader.u8()
     run = try reader.u8()
+    stream = try reader.u8()
     layer = try reader.u8()
     temporalLayer = try reader.u8()
     serial = try reader.u32()

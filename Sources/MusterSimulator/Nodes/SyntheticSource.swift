@@ -1,10 +1,66 @@
 import MusterBase
 import MusterWire
 
-/// A node's camera, encoders and microphone: frames with the references of a real encoder and
-/// tokens instead of pictures.
+/// A node's camera, screen, encoders and microphone: frames with the references of a real encoder
+/// and tokens instead of pictures.
 public struct SyntheticSource: Sendable {
-  public static let framesPerSecond = 5
+  public static let framesPerSecond = SyntheticStream.framesPerSecond
+
+  private let sender: UInt8
+  private let run: UInt8
+  private var streams: [SyntheticStream]
+  private var audioSerial: UInt32 = 0
+
+  /// `count` layers of the camera, and as many of the screen as `screen` says.
+  public init(sender: UInt8, run: UInt8, layers count: Int, screen: Int = 0) {
+    self.sender = sender
+    self.run = run
+    streams = StreamID.all.map { SyntheticStream($0, sender: sender, run: run) }
+    setLayers(count)
+    setLayers(screen, of: .screen)
+  }
+
+  /// The layers of a stream on offer, smallest first.
+  public func layers(of stream: StreamID = .camera) -> [VideoLayer] { streams[stream.index].layers }
+
+  /// The streams that have layers.
+  public var offers: [StreamOffer] {
+    streams.filter { !$0.layers.isEmpty }.map { StreamOffer($0.id, layers: $0.layers) }
+  }
+
+  /// Offers the smallest `count` layers of the ladder.
+  public mutating func setLayers(_ count: Int, of stream: StreamID = .camera) {
+    streams[stream.index].setLayers(count)
+  }
+
+  /// Encodes exactly these layers from now on; one that was not begins with a keyframe.
+  public mutating func encode(_ wanted: [Int], of stream: StreamID = .camera) {
+    streams[stream.index].encode(wanted)
+  }
+
+  /// Makes the layer's next frame a keyframe.
+  public mutating func requestKeyframe(_ layer: Int, of stream: StreamID = .camera) {
+    streams[stream.index].requestKeyframe(layer)
+  }
+
+  /// One picture, encoded in every layer that is wanted.
+  public mutating func frames(
+    of stream: StreamID = .camera, capturedAt: Instant, _ prng: inout PRNG
+  ) -> [EncodedFrame] {
+    streams[stream.index].frames(capturedAt: capturedAt, &prng)
+  }
+
+  /// One packet of audio.
+  public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
+    audioSerial += 1
+    let token = AudioToken(sender: sender, run: run, serial: audioSerial)
+    return EncodedAudio(data: token.packet, level: level, capturedAt: capturedAt)
+  }
+}
+
+/// One video stream of a node, with an encoder for each layer.
+struct SyntheticStream: Sendable {
+  static let framesPerSecond = 5
   static let ladder = [
     VideoSize(width: 160, height: 90), VideoSize(width: 320, height: 180),
     VideoSize(width: 640, height: 360),
@@ -12,8 +68,7 @@ public struct SyntheticSource: Sendable {
   /// The temporal layers of four frames, as the encoder's pattern has them.
   static let pattern: [UInt8] = [0, 2, 1, 2]
 
-  /// One encoder.
-  private struct Stream: Sendable {
+  private struct Encoder: Sendable {
     var serial: UInt32 = 0
     var position = 0
     /// The last frame of the base layer, and the last of layer 1 since then; 0 for none.
@@ -22,55 +77,41 @@ public struct SyntheticSource: Sendable {
     var needsKeyframe = true
   }
 
+  let id: StreamID
   private let sender: UInt8
   private let run: UInt8
-  private var streams = Array(repeating: Stream(), count: Limits.spatialLayers)
+  private var encoders = Array(repeating: Encoder(), count: Limits.spatialLayers)
   private var encoded: [Int] = []
-  private var audioSerial: UInt32 = 0
+  private(set) var layers: [VideoLayer] = []
 
-  /// On offer, smallest first.
-  public private(set) var layers: [VideoLayer] = []
-
-  public init(sender: UInt8, run: UInt8, layers count: Int) {
+  init(_ id: StreamID, sender: UInt8, run: UInt8) {
+    self.id = id
     self.sender = sender
     self.run = run
-    setLayers(count)
   }
 
-  /// Offers the smallest `count` of the ladder.
-  public mutating func setLayers(_ count: Int) {
+  mutating func setLayers(_ count: Int) {
     layers = Self.ladder.prefix(count).map {
       VideoLayer(size: $0, framesPerSecond: Self.framesPerSecond)
     }
   }
 
-  /// Encodes exactly these layers from now on; one that was not begins with a keyframe.
-  public mutating func encode(_ wanted: [Int]) {
-    for layer in wanted where !encoded.contains(layer) && streams.indices.contains(layer) {
-      streams[layer].needsKeyframe = true
-    }
+  mutating func encode(_ wanted: [Int]) {
+    for layer in wanted where !encoded.contains(layer) { requestKeyframe(layer) }
     encoded = wanted
   }
 
-  /// Makes the layer's next frame a keyframe.
-  public mutating func requestKeyframe(_ layer: Int) {
-    if streams.indices.contains(layer) { streams[layer].needsKeyframe = true }
+  mutating func requestKeyframe(_ layer: Int) {
+    if encoders.indices.contains(layer) { encoders[layer].needsKeyframe = true }
   }
 
   /// One video frame, encoded in every requested layer.
-  public mutating func frames(capturedAt: Instant, _ prng: inout PRNG) -> [EncodedFrame] {
+  mutating func frames(capturedAt: Instant, _ prng: inout PRNG) -> [EncodedFrame] {
     var frames: [EncodedFrame] = []
     for layer in encoded where layers.indices.contains(layer) {
       frames.append(frame(of: layer, capturedAt, &prng))
     }
     return frames
-  }
-
-  /// One audio packet.
-  public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
-    audioSerial += 1
-    let token = AudioToken(sender: sender, run: run, serial: audioSerial)
-    return EncodedAudio(data: token.packet, level: level, capturedAt: capturedAt)
   }
 
   private mutating func frame(
@@ -86,23 +127,23 @@ public struct SyntheticSource: Sendable {
   }
 
   private mutating func nextToken(_ layer: Int) -> FrameToken {
-    var stream = streams[layer]
-    defer { streams[layer] = stream }
-    stream.serial += 1
+    var encoder = encoders[layer]
+    defer { encoders[layer] = encoder }
+    encoder.serial += 1
     var token = FrameToken(
-      sender: sender, run: run, layer: UInt8(layer), temporalLayer: 0, serial: stream.serial,
-      base: 0, golden: 0)
-    if stream.needsKeyframe {
-      stream = Stream(serial: stream.serial, base: stream.serial, needsKeyframe: false)
+      sender: sender, run: run, stream: id.number, layer: UInt8(layer), temporalLayer: 0,
+      serial: encoder.serial, base: 0, golden: 0)
+    if encoder.needsKeyframe {
+      encoder = Encoder(serial: encoder.serial, base: encoder.serial, needsKeyframe: false)
       return token
     }
-    stream.position = (stream.position + 1) % Self.pattern.count
-    token.temporalLayer = Self.pattern[stream.position]
-    token.base = stream.base
+    encoder.position = (encoder.position + 1) % Self.pattern.count
+    token.temporalLayer = Self.pattern[encoder.position]
+    token.base = encoder.base
     switch token.temporalLayer {
-    case 0: (stream.base, stream.golden) = (stream.serial, 0)
-    case 1: stream.golden = stream.serial
-    default: token.golden = stream.golden
+    case 0: (encoder.base, encoder.golden) = (encoder.serial, 0)
+    case 1: encoder.golden = encoder.serial
+    default: token.golden = encoder.golden
     }
     return token
   }

@@ -147,7 +147,7 @@ extension ReachSimulation {
       return []
     }
     input(index) { $0.setOwnAddresses([own], at: $1) }
-    input(index) { $0.setSources(layers: [], isPattern: false, hasAudio: true, at: $1) }
+    input(index) { $0.setSources([], hasAudio: true, at: $1) }
     let servers = rendezvousAddresses(for: index)
     input(index) { $0.setRendezvous(servers, at: $1) }
     let setup = ChannelSetup(

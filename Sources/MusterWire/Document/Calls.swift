@@ -1,16 +1,18 @@
 import MusterBase
 
-/// "I am the initiator of this call from this term on": term 1 starts a call, a later one takes it
-/// over from an initiator who has vanished.
+/// Claims the role of initiator of a call, as a lease with terms: term 1 starts a call; each later
+/// term is a hand-over from an initiator who became unreachable.
 ///
 /// Layout: call id 16, term 4, started at 8, order 8.
 public struct CallClaim: Equatable, Sendable {
+  /// The call.
   public var call: CallID
+  /// The term, from 1.
   public var term: UInt32
-  /// Milliseconds since 1970 by the first initiator's wall clock; for display only.
+  /// Milliseconds since 1970 on the first initiator's wall clock; for display only.
   public var startedAt: UInt64
-  /// The Lamport counter of the call's first claim: of concurrent calls the smallest stays. A claim
-  /// of term 1 has it in its entry, and 0 here.
+  /// Lamport counter of the call's first claim: of concurrent calls the one with the smallest
+  /// stays. Claims of term 1 carry it in their entry and 0 here.
   public var order: UInt64
 
   public init(call: CallID, term: UInt32, startedAt: UInt64, order: UInt64) {
@@ -36,12 +38,13 @@ public struct CallClaim: Equatable, Sendable {
   }
 }
 
-/// "This call is over": covers the author's own claim of that term, and every claim of a term
-/// before.
+/// Ends a call: covers the author's own claim of this term, and all claims of earlier terms.
 ///
 /// Layout: call id 16, term 4.
 public struct CallEnd: Equatable, Sendable {
+  /// The call.
   public var call: CallID
+  /// The term up to which the end counts.
   public var term: UInt32
 
   public init(call: CallID, term: UInt32) {

@@ -1,19 +1,24 @@
 import MusterBase
 
-/// What one member says to a channel: a piece of the channel document, before its signature.
+/// One statement of a member in the channel document, before it is signed.
 ///
 /// Layout: author 32, sequence 8, Lamport counter 8, kind 1, body. A signature of 64 bytes follows.
 public struct Entry: Equatable, Sendable {
+  /// The member that signs it.
   public var author: NodeID
-  /// Never the same for two entries of one author. Its upper half is drawn at random by every
-  /// process, so that one that forgot what it said before says nothing under an old number.
+  /// Unique among the entries of one author. The upper half is random, drawn at every start of the
+  /// process: a node that lost its state cannot reuse a number by accident, which would be
+  /// equivocation.
   public var sequence: UInt64
-  /// More than that of every entry that the author knew (Lamport, CACM 1978): orders by cause.
+  /// One more than the highest counter that the author had seen (Lamport, CACM 21(7), 1978): an
+  /// effect sorts after its cause.
   public var lamport: UInt64
+  /// The statement.
   public var body: EntryBody
 
+  /// Bytes of the Ed25519 signature.
   public static let signatureBytes = 64
-  /// A higher counter is refused, so that it can always be counted on.
+  /// Higher counters are rejected, so that nobody can exhaust the counter for all.
   public static let lamportLimit: UInt64 = 1 << 62
 
   public init(author: NodeID, sequence: UInt64, lamport: UInt64, body: EntryBody) {
@@ -23,7 +28,7 @@ public struct Entry: Equatable, Sendable {
     self.body = body
   }
 
-  /// The bytes that the author signs.
+  /// The bytes that the author signs; the signature follows them.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 256)
     writer.append(author.key)
@@ -33,6 +38,7 @@ public struct Entry: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Throws for truncated input, a counter above the limit and a malformed body of a known kind.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     author = NodeID(try reader.bytes32())
@@ -43,16 +49,25 @@ public struct Entry: Equatable, Sendable {
   }
 }
 
-/// What an entry is about; a kind that this version does not know is kept and passed on as it is.
+/// The content of an entry. Kinds unknown to this version are kept and forwarded unchanged.
 public enum EntryBody: Equatable, Sendable {
+  /// A member's current state.
   case presence(Presence)
+  /// The members that the author has a working link to (a link-state advertisement).
   case neighbourReport(NeighbourReport)
+  /// A call's initiator and term.
   case claim(CallClaim)
+  /// The end of a call.
   case end(CallEnd)
+  /// A text message.
   case message(Message)
+  /// A role, granted by the owner.
   case grant(Grant)
+  /// The use of an invite.
   case redemption(Redemption)
+  /// A new channel key, and who is removed with it.
   case epoch(EpochChange)
+  /// A kind that this version does not know, with its bytes.
   case unknown(kind: UInt8, [UInt8])
 
   /// The first byte of an encoded body.
@@ -67,7 +82,7 @@ public enum EntryBody: Equatable, Sendable {
     case epoch = 8
   }
 
-  /// Nil for a kind that this version does not know.
+  /// The kind's number; nil for kinds that this version does not know.
   public var kind: Kind? {
     switch self {
     case .presence: .presence
@@ -102,7 +117,8 @@ public enum EntryBody: Equatable, Sendable {
     }
   }
 
-  /// Later versions may append fields to a body; the signature covers them, this one skips them.
+  /// Later versions may append fields to a body: this version skips them, the signature covers
+  /// them.
   init(reading reader: inout Reader) throws(WireError) {
     let byte = try reader.u8()
     guard let kind = Kind(rawValue: byte) else {

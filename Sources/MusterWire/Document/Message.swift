@@ -1,22 +1,23 @@
 import MusterBase
 
-/// A text to the channel, or to one member.
+/// A text message to the channel or to one member.
 ///
 /// Layout: sent at 8, count of predecessors 1 and the first 8 bytes of each one's entry id,
 /// receiver flag 1 (1: receiver 32), content length 2 and content.
 public struct Message: Equatable, Sendable {
-  /// Milliseconds since 1970 by the author's wall clock; for display only.
+  /// Milliseconds since 1970 on the author's wall clock; for display only.
   public var sentAt: UInt64
-  /// The newest messages that the author had seen and that no other one it had seen follows: this
-  /// one is shown after them.
+  /// The latest messages that the author had seen (the heads of its causal history), by the first 8
+  /// bytes of their entry ids; this message is shown after them.
   public var after: [UInt64]
-  /// Nil for everyone.
+  /// The recipient; nil for everyone.
   public var to: NodeID?
-  /// UTF-8 text; to one member, sealed for it.
+  /// UTF-8 text; for a single recipient, sealed by `DirectSeal`.
   public var content: [UInt8]
 
+  /// Predecessors in one message.
   public static let predecessorLimit = 4
-  /// What sealing adds: nonce and tag.
+  /// Bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
   public static let sealBytes = 24 + 16
 
   public init(sentAt: UInt64, after: [UInt64], to: NodeID?, content: [UInt8]) {

@@ -1,34 +1,37 @@
 import MusterBase
 
-/// A member's state as it tells it to the channel; of an author's presences the newest counts.
+/// A member's state as it announces it to the channel; of an author's presences the newest counts.
 ///
-/// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; last
-/// the count of video layers and width 2, height 2, frames per second 1 of each, smallest first.
+/// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; count
+/// of streams 1 and each `StreamOffer` in rising order of its number.
 public struct Presence: Equatable, Sendable {
-  /// The process that speaks: drawn anew at every start.
+  /// Drawn anew by every process of the author.
   public var bootID: UInt64
   public var flags: MemberFlags
   public var name: String
   public var call: Participation?
-  public var layers: [VideoLayer]
+  /// The video streams on offer, in rising order.
+  public var streams: [StreamOffer]
 
   public init(
-    bootID: UInt64, flags: MemberFlags, name: String, call: Participation?, layers: [VideoLayer]
+    bootID: UInt64, flags: MemberFlags, name: String, call: Participation?,
+    streams: [StreamOffer]
   ) {
     self.bootID = bootID
     self.flags = flags
     self.name = name
     self.call = call
-    self.layers = layers
+    self.streams = streams
   }
 
   private static let knownFlags: MemberFlags = [
-    .audioMuted, .videoMuted, .speaking, .sharing, .left, .pattern, .audio,
+    .audioMuted, .videoMuted, .speaking, .sharing, .left, .audio, .declinesRelaying,
+    .relaysMuch,
   ]
   private static let hasCall: UInt16 = 1 << 15
 
   func write(to writer: inout Writer) {
-    precondition(layers.count <= Limits.spatialLayers && name.utf8.count <= Limits.nameBytes)
+    precondition(streams.count <= Limits.videoStreams && name.utf8.count <= Limits.nameBytes)
     writer.u64(bootID)
     let bits = flags.intersection(Self.knownFlags).rawValue
     writer.u16(bits | (call == nil ? 0 : Self.hasCall))
@@ -37,12 +40,8 @@ public struct Presence: Equatable, Sendable {
       writer.callID(call.id)
       writer.u64(call.joined)
     }
-    writer.u8(UInt8(layers.count))
-    for layer in layers {
-      writer.u16(UInt16(clamping: layer.size.width))
-      writer.u16(UInt16(clamping: layer.size.height))
-      writer.u8(UInt8(clamping: layer.framesPerSecond))
-    }
+    writer.u8(UInt8(streams.count))
+    for stream in streams { stream.write(to: &writer) }
   }
 
   init(reading reader: inout Reader) throws(WireError) {
@@ -54,13 +53,12 @@ public struct Presence: Equatable, Sendable {
       bits & Self.hasCall == 0
       ? nil : Participation(id: try reader.callID(), joined: try reader.u64())
     let count = Int(try reader.u8())
-    guard count <= Limits.spatialLayers else { throw .tooLong }
-    layers = []
+    guard count <= Limits.videoStreams else { throw .tooLong }
+    streams = []
     for _ in 0..<count {
-      layers.append(
-        VideoLayer(
-          size: VideoSize(width: Int(try reader.u16()), height: Int(try reader.u16())),
-          framesPerSecond: Int(try reader.u8())))
+      let stream = try StreamOffer(reading: &reader)
+      if let last = streams.last, stream.id <= last.id { throw .invalidValue }
+      streams.append(stream)
     }
   }
 }
@@ -86,33 +84,19 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
   /// Never sent: it follows from the call that a presence names.
   public static let inCall = MemberFlags(rawValue: 1 << 0)
   public static let audioMuted = MemberFlags(rawValue: 1 << 1)
+  /// The camera is switched off.
   public static let videoMuted = MemberFlags(rawValue: 1 << 2)
   public static let speaking = MemberFlags(rawValue: 1 << 3)
+  /// The member offers `StreamID.screen`.
   public static let sharing = MemberFlags(rawValue: 1 << 4)
   /// The member leaves the channel: its last word.
   public static let left = MemberFlags(rawValue: 1 << 5)
-  /// The video carries the test pattern's frame number and capture time.
-  public static let pattern = MemberFlags(rawValue: 1 << 6)
   /// The member has a source of sound.
   public static let audio = MemberFlags(rawValue: 1 << 7)
   /// The member passes on nothing for others.
   public static let declinesRelaying = MemberFlags(rawValue: 1 << 8)
   /// The member passes on so much already that others are to be preferred.
   public static let relaysMuch = MemberFlags(rawValue: 1 << 9)
-}
-
-/// One simulcast layer on offer.
-public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible {
-  public var size: VideoSize
-  public var framesPerSecond: Int
-
-  public init(size: VideoSize, framesPerSecond: Int) {
-    self.size = size
-    self.framesPerSecond = framesPerSecond
-  }
-
-  /// `640x360@30`.
-  public var description: String { "\(size)@\(framesPerSecond)" }
 }
 
 /// Whom a member hears over links of its own; of an author's hearings the newest counts.

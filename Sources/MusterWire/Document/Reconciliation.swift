@@ -1,11 +1,12 @@
 import MusterBase
 
-/// What two nodes compare to learn whether their documents are the same.
+/// A digest of a document: two nodes whose digests are equal hold the same entries.
 ///
 /// Layout: count 4, sum 32.
 public struct DocumentDigest: Equatable, Sendable {
+  /// The number of entries.
   public var count: UInt32
-  /// The sum of all entry ids as numbers modulo 2^256.
+  /// The sum of all entry ids, as 256-bit integers modulo 2^256: it updates in constant time.
   public var sum: Bytes32
 
   public init(count: UInt32, sum: Bytes32) {
@@ -24,25 +25,32 @@ public struct DocumentDigest: Equatable, Sendable {
   }
 }
 
-/// One node's entries whose ids begin with the same bits, as a fingerprint or as a list.
+/// The entries whose ids share a prefix, as a fingerprint or as a list (range-based set
+/// reconciliation).
 ///
 /// Layout: depth 1, prefix 8; content 1: 0 and fingerprint 16, or 1, count 1 and the first 8 bytes
 /// of each id.
 public struct RangeSummary: Equatable, Sendable {
-  /// How many leading bits of `prefix` count, 0 to 60.
+  /// Leading bits of `prefix` that count, 0 to 60.
   public var depth: UInt8
+  /// The shared prefix, left-aligned; bits beyond `depth` are 0.
   public var prefix: UInt64
+  /// The entries in the range.
   public var content: Content
 
+  /// How the entries are described.
   public enum Content: Equatable, Sendable {
-    /// The sum of the ids modulo 2^256, cut to its last 16 bytes.
+    /// The sum of the ids modulo 2^256, its last 16 bytes: for many entries.
     case fingerprint([UInt8])
-    /// `Bytes32.prefix` of each id, in rising order: all there are.
+    /// `Bytes32.prefix` of every id, in rising order: for at most `idLimit`.
     case ids([UInt64])
   }
 
+  /// Bytes of a fingerprint.
   public static let fingerprintBytes = 16
+  /// Entries in a list.
   public static let idLimit = 32
+  /// The longest prefix, in bits.
   public static let depthLimit: UInt8 = 60
 
   public init(depth: UInt8, prefix: UInt64, content: Content) {
@@ -51,7 +59,7 @@ public struct RangeSummary: Equatable, Sendable {
     self.content = content
   }
 
-  /// Bytes of the encoding.
+  /// Bytes of the encoded summary.
   public var size: Int {
     switch content {
     case .fingerprint: 10 + Self.fingerprintBytes

@@ -1,17 +1,21 @@
 import MusterBase
 
-/// What a member may do in a channel; each role may do all that the ones before it may.
+/// A member's role in a channel; each role includes the rights of those before it.
 public enum Role: UInt8, Sendable, CaseIterable, Comparable {
-  /// No right to be there at all.
+  /// No membership.
   case none = 0
+  /// Receives, joins calls and writes messages.
   case consumer = 1
+  /// Also sends audio and video, unless the channel reserves that to presenters.
   case attendee = 2
+  /// Also starts calls, shares a screen and takes over a call.
   case presenter = 3
+  /// Also grants roles and changes the channel key.
   case owner = 4
 
   public static func < (a: Role, b: Role) -> Bool { a.rawValue < b.rawValue }
 
-  /// The word on the command line and in events.
+  /// The name on the command line and in events.
   public var name: String {
     switch self {
     case .none: "none"
@@ -22,27 +26,29 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
+  /// The role of that name; nil for any other text.
   public init?(name: String) {
     guard let role = Role.allCases.first(where: { $0.name == name }) else { return nil }
     self = role
   }
 }
 
-/// An owner's word on what the holder of a key may do; of the grants for one key the newest counts.
+/// An owner's grant of a role to a key. Of several grants for one key the latest counts.
 ///
 /// Layout: subject 32, role 1, expires at 8, epoch 4, bearer 1.
 public struct Grant: Equatable, Sendable {
   /// A member's key, or the one-time key of an invite.
   public var subject: NodeID
-  /// `none` takes a role away.
+  /// The role; `none` revokes.
   public var role: Role
-  /// Seconds since 1970 by the wall clock of whoever checks; 0 for never.
+  /// Seconds since 1970 on the wall clock of the node that checks; 0 for no expiry.
   public var expiresAt: UInt64
-  /// For an invite: the key epoch in which it may be used.
+  /// For bearer grants: the key epoch in which the invite may be used.
   public var epoch: UInt32
-  /// Whether whoever holds the subject's secret may pass the role to a key of its own.
+  /// Whether the holder of the subject's secret key may pass the role on to a key of its own.
   public var isBearer: Bool
 
+  /// Bytes of the encoded body.
   public static let bytes = 32 + 1 + 8 + 4 + 1
 
   public init(subject: NodeID, role: Role, expiresAt: UInt64, epoch: UInt32, isBearer: Bool) {
@@ -71,16 +77,17 @@ public struct Grant: Equatable, Sendable {
   }
 }
 
-/// "I hold the secret of this invite": a bearer grant and the one-time key's signature over the
-/// author's key; of an author's redemptions the newest counts.
+/// Proves possession of an invite: a bearer grant, and a signature by its one-time key over the
+/// author's key. Of several redemptions of one author the latest counts.
 ///
 /// Layout: grant entry length 2 and bytes (with the owner's signature), signature 64.
 public struct Redemption: Equatable, Sendable {
   /// The owner's signed entry with a bearer `Grant`.
   public var grant: [UInt8]
-  /// By the grant's subject, over label, channel and the redeemer's key.
+  /// By the grant's subject, over a label, the channel and the redeemer's key; 64 bytes.
   public var signature: [UInt8]
 
+  /// Bytes of the longest grant entry.
   public static let grantEntryLimit = 256
 
   public init(grant: [UInt8], signature: [UInt8]) {
@@ -103,30 +110,31 @@ public struct Redemption: Equatable, Sendable {
   }
 }
 
-/// A new channel key for everyone but those removed; signed by the channel's owner, one after the
-/// other.
+/// A change of the channel key, which excludes removed members; signed by the owner. Changes form a
+/// chain.
 ///
 /// Layout: number 4, key id 32, previous 32, count 1 and the removed members' keys, count 1 and the
-/// first 8 bytes of the keys of those who are granted their roles anew along with it.
+/// first 8 bytes of the keys of the members who are granted their roles again.
 public struct EpochChange: Equatable, Sendable {
-  /// From 1 on; the key that a channel was created with is of epoch 0.
+  /// The epoch, from 1; the key that the channel was created with is of epoch 0.
   public var number: UInt32
-  /// The id that follows from the new key: it tells the right key, and nothing of it.
-  public var keyID: ChannelID
-  /// The entry id of the epoch before; zero for the first.
+  /// The id derived from the new key: it identifies the key without revealing it.
+  public var keyID: KeyID
+  /// Entry id of the previous change; zero for the first.
   public var previous: Bytes32
+  /// The members that are removed.
   public var removed: [NodeID]
-  /// Members who came by invites and stay: the change counts once the owner's grants for them are
-  /// known, so that nobody is a stranger for the time between.
+  /// Members who joined by invite and stay. The change takes effect once the owner's new grants for
+  /// them have arrived, so that nobody is refused in between.
   public var kept: [UInt64]
 
-  /// Members removed by one change.
+  /// Members that one change can remove.
   public static let removedLimit = 4
-  /// More do not fit into one entry; the grants of the rest come as they come.
+  /// Members listed as kept; more do not fit into one entry, and their grants follow on their own.
   public static let keptLimit = 96
 
   public init(
-    number: UInt32, keyID: ChannelID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
+    number: UInt32, keyID: KeyID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
   ) {
     self.number = number
     self.keyID = keyID
@@ -149,7 +157,7 @@ public struct EpochChange: Equatable, Sendable {
   init(reading reader: inout Reader) throws(WireError) {
     number = try reader.u32()
     guard number > 0 else { throw .invalidValue }
-    keyID = ChannelID(try reader.bytes32())
+    keyID = KeyID(try reader.bytes32())
     previous = try reader.bytes32()
     let count = Int(try reader.u8())
     guard count <= Self.removedLimit else { throw .tooLong }

@@ -78,7 +78,10 @@ struct ChannelTarget {
     case 3: return state.setFlags(MemberFlags(rawValue: program.u16()), at: now)
     case 4:
       let size = VideoSize(width: Int(program.u16()), height: Int(program.u16()))
-      return state.setLayers([VideoLayer(size: size, framesPerSecond: 30)], at: now)
+      let stream = StreamID.all[program.below(StreamID.all.count)]
+      let layers = [VideoLayer(size: size, framesPerSecond: 30)]
+      return state.setStreams(
+        [StreamOffer(stream, isMuted: program.bit(), layers: layers)], at: now)
     case 5:
       let grant = scribe.written.last?.bytes ?? []
       return state.redeem(grant: grant, secret: Cast.oneTime, at: now)

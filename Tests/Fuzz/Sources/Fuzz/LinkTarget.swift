@@ -59,8 +59,8 @@ struct LinkTarget {
     }
   }
 
-  private func link(of index: Int) -> LinkID {
-    LinkID(channel: Self.key.channelID, peer: Self.identities[1 - index].id)
+  private func link(of index: Int) -> SessionLinkID {
+    SessionLinkID(key: Self.key.keyID, peer: Self.identities[1 - index].id)
   }
 
   private mutating func step(_ program: inout Program) {
@@ -101,8 +101,8 @@ struct LinkTarget {
 
   private mutating func connect(from index: Int) {
     let outputs = engines[index].connect(
-      to: Self.identities[1 - index].id, bootID: UInt64(2 - index), in: Self.key.channelID,
-      at: Self.addresses[1 - index], now: now)
+      to: Self.identities[1 - index].id, bootID: UInt64(2 - index), in: Self.key.keyID,
+      over: .direct(Self.addresses[1 - index]), now: now)
     perform(outputs, of: index)
   }
 
@@ -135,7 +135,7 @@ struct LinkTarget {
   }
 
   private mutating func hand(_ bytes: [UInt8], to index: Int, from source: Address) {
-    let outputs = engines[index].receive(bytes, from: source, at: now)
+    let outputs = engines[index].receive(bytes, from: .direct(source), at: now)
     check(outputs.count <= 8, "one datagram causes no burst")
     perform(outputs, of: index)
   }
@@ -143,11 +143,11 @@ struct LinkTarget {
   private mutating func perform(_ outputs: [LinkEngine.Output], of index: Int) {
     for output in outputs {
       switch output {
-      case .send(let bytes, to: let destination):
+      case .send(let bytes, over: let destination):
         check(bytes.count <= Limits.datagramBytes, "a datagram fits")
         check(destination.isUnicast, "links are between two")
         post(Letter(to: 1 - index, bytes: bytes, from: Self.addresses[index]))
-      case .delivered(let link, let payload):
+      case .delivered(let link, let payload, _, _):
         check(link == self.link(of: index), "payloads come by their own link")
         received(payload, by: index)
       case .established, .moved, .closed: break

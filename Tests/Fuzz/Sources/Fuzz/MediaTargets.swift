@@ -2,51 +2,80 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// A video receiver fed with packets in any order, of any layer, with any descriptor.
+/// The video streams of a sender, fed with packets in any order, of any stream and layer, with any
+/// descriptor, and with any announcement.
 ///
-/// Promises: frames are complete, bounded and in order per layer; requests are bounded.
+/// Promises: frames are complete, bounded and of a known layer; requests and reports are bounded;
+/// the layer that a stream reports ends before another begins.
 enum VideoTarget {
   static func run(_ bytes: [UInt8]) {
     var program = Program(bytes)
     var now = Instant(nanoseconds: 1_000_000_000)
-    var receiver = VideoReceiver()
+    var streams = IncomingStreams()
     var sequence = program.u16()
     var timestamp = program.u32()
     while !program.isAtEnd {
-      switch program.u8() % 8 {
+      switch program.u8() % 9 {
       case 0:
         now = now + program.duration()
-        verify(receiver.tick(at: now))
-      case 1: verify(receiver.requestKeyframe(at: now))
+        for (stream, output) in streams.tick(at: now) {
+          verify([output], of: stream, &streams, now)
+        }
+      case 1:
+        let stream = stream(&program)
+        verify(streams.requestKeyframe(of: stream, at: now), of: stream, &streams, now)
       case 2:
         let report = SenderReport(
           ssrc: program.u32(), ntpTime: program.u64(), rtpTime: program.u32(),
           packets: program.u32(), octets: program.u32(), reports: [])
-        receiver.receive(report, at: now)
+        streams.receive(report, at: now)
       case 3:
-        receiver.setRoundTrip(program.duration())
-        check(receiver.reportBlocks(at: now).count <= 31, "reports fit in a packet")
+        streams.setRoundTrip(program.duration())
+        check(streams.reportBlocks(at: now).count <= 31, "reports fit in a packet")
       case 4:
         // Elsewhere altogether.
         sequence = program.u16()
         timestamp = program.u32()
         now = now + .milliseconds(1)
+      case 5: announce(&program, &streams, now)
       default:
         sequence &+= UInt16(program.u8() & 7)
         if program.bit() { timestamp &+= 3000 }
         let packet = packet(&program, sequence: sequence, timestamp: timestamp)
-        verify(receiver.receive(packet, at: now))
+        guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream else {
+          continue
+        }
+        verify(streams.receive(packet, of: stream, at: now), of: stream, &streams, now)
       }
     }
+  }
+
+  private static func stream(_ program: inout Program) -> StreamID {
+    StreamID.all[program.below(StreamID.all.count)]
+  }
+
+  private static func announce(
+    _ program: inout Program, _ streams: inout IncomingStreams, _ now: Instant
+  ) {
+    let stream = stream(&program)
+    let layer = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30)
+    let offer = StreamOffer(stream, isMuted: program.bit(), layers: program.bit() ? [layer] : [])
+    let requested = RequestedResolution(width: program.u16(), height: program.u16())
+    let before = streams[stream]?.layer
+    let (change, hasEnded) = streams.expect(
+      stream, program.bit() ? offer : nil, requested, isAllowed: program.bit(), at: now)
+    if let change { check(change.from == before && change.to == nil, "a layer ends once") }
+    check(!hasEnded || streams[stream] == nil, "a withdrawn stream is forgotten")
   }
 
   private static func packet(
     _ program: inout Program, sequence: UInt16, timestamp: UInt32
   ) -> RTPPacket {
     let bits = program.u8()
-    let layer = program.below(Limits.spatialLayers + 1)
+    // One more than there are, so that some are of no stream.
+    let layer = program.below(Limits.videoStreams * Limits.spatialLayers + 1)
     let header = RTPHeader(
-      marker: bits & 1 == 1, payloadType: PayloadType.vp8Base + UInt8(layer), sequence: sequence,
+      marker: bits & 1 == 1, payloadType: PayloadType.videoBase + UInt8(layer), sequence: sequence,
       timestamp: timestamp, ssrc: UInt32(layer))
     var writer = Writer()
     if bits & 0x80 == 0 {
@@ -63,13 +92,19 @@ enum VideoTarget {
     return RTPPacket(header: header, payload: writer.bytes[...])
   }
 
-  private static func verify(_ outputs: [VideoReceiver.Output]) {
+  private static func verify(
+    _ outputs: [VideoReceiver.Output], of stream: StreamID, _ streams: inout IncomingStreams,
+    _ now: Instant
+  ) {
     for output in outputs {
       switch output {
       case .frame(let frame):
         check(!frame.data.isEmpty && frame.data.count <= Limits.frameBytes, "frames are bounded")
         check((0..<Limits.spatialLayers).contains(frame.layer), "layers are known")
         check(VP8FrameHeader.isKeyframe(frame.data) == frame.isKeyframe, "keyframes are told apart")
+        let before = streams[stream]?.layer
+        let showing = streams.show(frame, of: stream, audioDelay: nil, at: now)
+        if let change = showing?.change { check(change.from == before, "layers follow each other") }
       case .nack(_, let sequences):
         check(!sequences.isEmpty && sequences.count <= Limits.nackEntries, "requests are bounded")
       case .requestKeyframe: break

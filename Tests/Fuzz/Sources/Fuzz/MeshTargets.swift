@@ -48,7 +48,7 @@ enum DiscoveryTarget {
         let isSealed = program.bit()
         let left = isSealed ? announcement(&program) : program.bytes()
         let sealed = [0x01] + key.sealAnnouncement(left, kind: 1, entropy: &sealing)
-        count(discovery.found(isSealed ? sealed : left, in: key.channelID, at: now), in: &sent)
+        count(discovery.found(isSealed ? sealed : left, in: key.keyID, at: now), in: &sent)
         check(discovery.takeDHTRecords(day: program.u64(), at: now).count <= 1, "one at a time")
       }
     }
@@ -63,7 +63,7 @@ enum DiscoveryTarget {
         Address(host: .v4(program.u32()), port: program.u16())
       }
     ).encoded()
-    let signed = Array("muster/1 announce".utf8) + key.channelID.key.bytes + bytes
+    let signed = Array("muster/1 announce".utf8) + key.keyID.key.bytes + bytes
     return bytes + other.sign(signed)
   }
 

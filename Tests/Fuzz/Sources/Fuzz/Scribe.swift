@@ -134,7 +134,7 @@ struct Scribe {
     let index = Int(program.u8())
     let follows = program.bit() && !written.isEmpty
     return EpochChange(
-      number: max(UInt32(program.u8() & 7), 1), keyID: channel,
+      number: max(UInt32(program.u8() & 7), 1), keyID: KeyID(channel.key),
       previous: follows ? written[index % written.count].id : .zero,
       removed: Array(members(&program).prefix(EpochChange.removedLimit)),
       kept: members(&program).map(\.key.prefix))

@@ -1,0 +1,111 @@
+/// A value with work that is due at a time of its own.
+public protocol HasDeadline {
+  /// When the value next has work; nil while it has none.
+  var deadline: Instant? { get }
+}
+
+/// A table that knows when the first of its values has work, without asking all of them again after
+/// each change of one.
+///
+/// Every access that may change a value marks it; `refresh` asks the marked ones. A host that never
+/// calls `refresh` gets right answers, only slower.
+public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
+  private var table = PeerTable<Key, Value>()
+  /// Of each value, in the order of the table, what it said last.
+  private var deadlines: [Instant?] = []
+  private var isStale: [Bool] = []
+  private var hasStale = false
+  private var soonestFresh: Instant?
+
+  public init() {}
+
+  /// In rising order.
+  public var keys: [Key] { table.keys }
+  public var count: Int { table.count }
+  public var isEmpty: Bool { table.isEmpty }
+
+  public func index(of key: Key) -> Int? { table.index(of: key) }
+
+  /// The value under a key; nil removes it.
+  public subscript(key: Key) -> Value? {
+    get { table[key] }
+    set {
+      let before = table.index(of: key)
+      table[key] = newValue
+      switch (before, table.index(of: key)) {
+      case (let old?, nil):
+        deadlines.remove(at: old)
+        isStale.remove(at: old)
+        hasStale = true
+      case (nil, let new?):
+        deadlines.insert(nil, at: new)
+        isStale.insert(true, at: new)
+        hasStale = true
+      case (_, let new?): mark(new)
+      case (nil, nil): break
+      }
+    }
+  }
+
+  /// The value at an index from `index(of:)` or below `count`, changeable in place.
+  public subscript(at index: Int) -> Value {
+    _read { yield table[at: index] }
+    _modify {
+      mark(index)
+      yield &table[at: index]
+    }
+  }
+
+  /// Changes the value under `key` in place; nil, and no call, when there is none.
+  public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
+    guard let index = table.index(of: key) else { return nil }
+    mark(index)
+    return body(&table[at: index])
+  }
+
+  private mutating func mark(_ index: Int) {
+    isStale[index] = true
+    hasStale = true
+  }
+
+  // MARK: Time
+
+  /// When the first of the values has work.
+  public var deadline: Instant? {
+    guard hasStale else { return soonestFresh }
+    var next: Instant?
+    for index in 0..<table.count {
+      next = soonest(next, isStale[index] ? table[at: index].deadline : deadlines[index])
+    }
+    return next
+  }
+
+  /// Asks the changed values when they have work.
+  public mutating func refresh() {
+    guard hasStale else { return }
+    var next: Instant?
+    for index in 0..<table.count {
+      if isStale[index] {
+        deadlines[index] = table[at: index].deadline
+        isStale[index] = false
+      }
+      next = soonest(next, deadlines[index])
+    }
+    (soonestFresh, hasStale) = (next, false)
+  }
+
+  /// Whether every value that is not marked still says what it said last.
+  public var isConsistent: Bool {
+    guard deadlines.count == table.count, isStale.count == table.count else { return false }
+    for index in 0..<table.count where !isStale[index] {
+      if deadlines[index] != table[at: index].deadline { return false }
+    }
+    return hasStale || soonestFresh == deadlines.reduce(nil) { soonest($0, $1) }
+  }
+}
+
+extension DeadlineTable: Sendable where Key: Sendable, Value: Sendable {}
+
+extension DeadlineTable: Sequence {
+  public func makeIterator() -> AnyIterator<(key: Key, value: Value)> { table.makeIterator() }
+}

@@ -1,0 +1,75 @@
+import MusterBase
+import MusterLink
+
+extension Associations {
+  // MARK: Restricted sessions
+
+  /// Whether the peer of a restricted session may show one more credential.
+  mutating func takeCredential(of session: SessionLinkID, at now: Instant) -> Bool {
+    updateRestriction(of: session) { $0.credentials.take(at: now) } ?? false
+  }
+
+  // MARK: Time
+
+  /// Ends what has drained, and offers keys again; harmless before `deadline`.
+  mutating func tick(at now: Instant) -> [Output] {
+    var out: [Output] = []
+    for (session, entry) in sessions {
+      switch entry.role {
+      case .draining(let until) where until <= now:
+        forget(session)
+        out.append(.close(session))
+      case .restricted: out += tick(restricted: session, at: now)
+      case .current, .draining, .suspended: break
+      }
+    }
+    return out
+  }
+
+  private mutating func tick(restricted session: SessionLinkID, at now: Instant) -> [Output] {
+    guard let restriction = restriction(of: session), restriction.nextAt <= now else { return [] }
+    guard now - restriction.since < Self.restrictedTime else {
+      forget(session)
+      return [.close(session)]
+    }
+    return [.serve(session)]
+  }
+
+  /// A restricted session was served.
+  mutating func served(_ session: SessionLinkID, at now: Instant) {
+    _ = updateRestriction(of: session) { $0.nextAt = now + Self.keyRepeat }
+  }
+
+  // MARK: Invariants
+
+  func checkInvariants(exists: (SessionLinkID) -> Bool) -> [String] {
+    var found: [String] = []
+    for (link, peer) in peers {
+      let session = SessionLinkID(key: peer.key, peer: link.peer)
+      guard let entry = sessions[session], entry.role == .current else {
+        found.append("association with \(link.peer) has no session of its own")
+        continue
+      }
+      if entry.channel != link.channel {
+        found.append("\(link.peer) has another channel's session")
+      }
+    }
+    for (session, entry) in sessions {
+      if !exists(session) { found.append("no link for the \(entry.role) of \(session.peer)") }
+      let link = LinkID(channel: entry.channel, peer: session.peer)
+      if entry.role == .current, peers[link]?.key != session.key {
+        found.append("session with \(session.peer) carries no association")
+      }
+      if (entry.role == .restricted) != isRestricted(session) {
+        found.append("restriction of \(session.peer) without its role")
+      }
+      if case .suspended = entry.role, !hasSuspended {
+        found.append("suspended session with \(session.peer) is not watched")
+      }
+    }
+    if deadline != nextDeadline { found.append("sessions end or are served at another time") }
+    if !peers.isConsistent { found.append("an association changed its deadline unnoticed") }
+    if peers.count > Limits.links { found.append("\(peers.count) associations") }
+    return found
+  }
+}

@@ -1,0 +1,122 @@
+import MusterBase
+import MusterCrypto
+
+/// The keys of this node's channels: the one in force of each, and former ones under which members
+/// that were away still make links.
+struct Keyring: Sendable {
+  /// What the host's engines must do about a key.
+  enum Output: Equatable, Sendable {
+    /// Accept links under the key; announce this node under it unless it is a former one.
+    case open(EpochKey, isFormer: Bool)
+    /// The key is no longer in force: stop announcing under it.
+    case setFormer(KeyID)
+    /// End every link under the key and forget it.
+    case close(KeyID)
+  }
+
+  /// The channel and the epoch that a key belongs to.
+  struct Owner: Equatable, Sendable {
+    let channel: ChannelID
+    let number: UInt32
+  }
+
+  private var owners = PeerTable<KeyID, Owner>()
+  /// In rising order of epochs, the last one in force, `Limits.formerKeys` before it at most.
+  private var keys = PeerTable<ChannelID, [EpochKey]>()
+
+  // MARK: What is known
+
+  func owner(of key: KeyID) -> Owner? { owners[key] }
+
+  /// The association that a session link belongs to: the one place that translates between the two.
+  func link(of session: SessionLinkID) -> LinkID? {
+    owners[session.key].map { LinkID(channel: $0.channel, peer: session.peer) }
+  }
+
+  /// The key in force of a channel that is open.
+  func current(of channel: ChannelID) -> EpochKey? { keys[channel]?.last }
+
+  /// In rising order of epochs; empty for a channel that is not open.
+  func keys(of channel: ChannelID) -> [EpochKey] { keys[channel] ?? [] }
+
+  /// Whether a key is the one in force of its channel.
+  func isCurrent(_ key: KeyID) -> Bool {
+    guard let owner = owners[key] else { return false }
+    return current(of: owner.channel)?.number == owner.number
+  }
+
+  // MARK: Changes
+
+  /// Takes up the newest of a channel's keys, which are given in rising order.
+  mutating func open(_ channel: ChannelID, _ all: [EpochKey]) -> [Output] {
+    let kept = Array(all.suffix(1 + Limits.formerKeys))
+    keys[channel] = kept
+    return kept.map { open($0, of: channel) }
+  }
+
+  /// Forgets a channel with its keys.
+  mutating func close(_ channel: ChannelID) -> [Output] {
+    let closed = keys(of: channel)
+    keys[channel] = nil
+    return closed.map { close($0) }
+  }
+
+  /// Puts a newer key in force, or adds a former one that this node had missed: others may still use
+  /// it. The oldest keys beyond `Limits.formerKeys` are closed.
+  mutating func install(_ key: EpochKey, in channel: ChannelID) -> [Output] {
+    guard var all = keys[channel], let current = all.last,
+      !all.contains(where: { $0.number == key.number })
+    else { return [] }
+    guard key.number > current.number else { return addFormer(key, before: current, in: channel) }
+    var out: [Output] = [.setFormer(current.key.keyID)]
+    all.append(key)
+    keys[channel] = all
+    out.append(open(key, of: channel))
+    while all.count > 1 + Limits.formerKeys { out.append(close(all.removeFirst())) }
+    keys[channel] = all
+    return out
+  }
+
+  private mutating func addFormer(
+    _ key: EpochKey, before current: EpochKey, in channel: ChannelID
+  ) -> [Output] {
+    guard var all = keys[channel], current.number - key.number <= UInt32(Limits.formerKeys),
+      all.count < 1 + Limits.formerKeys
+    else { return [] }
+    all.append(key)
+    all.sort { $0.number < $1.number }
+    keys[channel] = all
+    return [open(key, of: channel)]
+  }
+
+  private mutating func open(_ key: EpochKey, of channel: ChannelID) -> Output {
+    owners[key.key.keyID] = Owner(channel: channel, number: key.number)
+    return .open(key, isFormer: key.number != current(of: channel)?.number)
+  }
+
+  private mutating func close(_ key: EpochKey) -> Output {
+    owners[key.key.keyID] = nil
+    return .close(key.key.keyID)
+  }
+
+  // MARK: Invariants
+
+  func checkInvariants() -> [String] {
+    var found: [String] = []
+    for (channel, all) in keys {
+      if all.isEmpty { found.append("channel \(channel) without a key") }
+      if all.count > 1 + Limits.formerKeys { found.append("\(all.count) keys of \(channel)") }
+      if zip(all, all.dropFirst()).contains(where: { $0.number >= $1.number }) {
+        found.append("keys of \(channel) are not in order")
+      }
+      for key in all
+      where owners[key.key.keyID] != Owner(channel: channel, number: key.number) {
+        found.append("key \(key.number) of \(channel) has another owner")
+      }
+    }
+    if owners.count != keys.reduce(0, { $0 + $1.value.count }) {
+      found.append("\(owners.count) keys have owners")
+    }
+    return found
+  }
+}

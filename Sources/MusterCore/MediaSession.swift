@@ -1,0 +1,103 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+
+/// The media of one link: what the peer requests for as long as the link is up, and audio and video
+/// of both directions while both nodes are in the call.
+struct MediaSession: HasDeadline, Sendable {
+  /// When the link came up: first frames are timed from here.
+  let upSince: Instant
+  /// As the link measures it; nil before the first answer.
+  var roundTrip: Duration?
+  /// What the peer requests of each of this node's streams, by the stream's index.
+  var requested = Array(repeating: RequestedResolution.best, count: Limits.videoStreams)
+  /// Changes of it, by the stream's index: each may begin or end the encoding of a layer.
+  var subscriptionBudgets = Array(
+    repeating: TokenBucket(capacity: 8, perSecond: 2), count: Limits.videoStreams)
+  /// Nil while one of the two is not in the call.
+  var call: CallMedia?
+
+  init(upSince: Instant) { self.upSince = upSince }
+
+  var deadline: Instant? { call?.deadline }
+}
+
+/// What roles and muting allow to be sent in one direction of a link.
+struct MediaRights: Equatable, Sendable {
+  var audio = true
+  /// Why a stream may not be sent, by its index; nil where it may.
+  var prevented = [LayerReason?](repeating: nil, count: Limits.videoStreams)
+
+  subscript(stream: StreamID) -> LayerReason? {
+    get { prevented[stream.index] }
+    set { prevented[stream.index] = newValue }
+  }
+}
+
+/// Media between this node and one other participant of a call.
+struct CallMedia: Sendable {
+  // This node's own, on its way to the peer.
+  var outgoing: OutgoingStreams
+  var outgoingAudio: RTPSender
+  var outgoingRights = MediaRights()
+  /// Opus packets sent, and their payload bytes.
+  var audioPacketsSent: UInt64 = 0
+  var audioBytesSent: UInt64 = 0
+  var nextSenderReport: Instant
+
+  // The peer's.
+  var incoming = IncomingStreams()
+  var incomingAudio: IncomingAudio?
+  var incomingRights = MediaRights()
+  /// The streams that the peer announces.
+  var offers: [StreamOffer] = []
+  /// What this node requests of each of them, by the stream's index.
+  var wanted: [RequestedResolution]
+  /// When the subscriptions are next repeated.
+  var nextRequestAt: Instant
+  /// From capture until the audio leaves the loudspeaker, by the peer's clock; nil while unknown.
+  var audioDelay: Duration?
+  /// Opus packets received, and their payload bytes.
+  var audioPacketsReceived: UInt64 = 0
+  var audioBytesReceived: UInt64 = 0
+  var nextReceiverReport: Instant
+
+  /// The first reception report follows the first packets.
+  private static let firstReceiverReport = Duration.milliseconds(500)
+
+  init(seed: UInt64, wanted: [RequestedResolution], at now: Instant) {
+    var prng = PRNG(seed: seed)
+    outgoing = OutgoingStreams(seed: prng.next())
+    outgoingAudio = RTPSender(
+      payloadType: PayloadType.opus, ssrc: outgoing.ssrcs.base,
+      firstSequence: UInt16(truncatingIfNeeded: prng.next()), historyCapacity: 0)
+    nextSenderReport = now
+    self.wanted = wanted
+    nextRequestAt = now
+    nextReceiverReport = now + Self.firstReceiverReport
+  }
+
+  /// What this node requests, as messages for the peer.
+  var subscriptions: [Control] {
+    StreamID.all.map { .subscribe(Subscription($0, wanted[$0.index])) }
+  }
+
+  func offer(of stream: StreamID) -> StreamOffer? { offers.first { $0.id == stream } }
+
+  var deadline: Instant? {
+    soonest(incoming.deadline, min(nextRequestAt, min(nextSenderReport, nextReceiverReport)))
+  }
+}
+
+/// The peer's audio as it arrives; what plays it has a jitter buffer of its own.
+struct IncomingAudio: Sendable {
+  let ssrc: UInt32
+  var statistics = RTPReceiverStatistics(clockRate: RTPTime.audioClockRate)
+  var clock = SenderClock()
+
+  init(ssrc: UInt32) { self.ssrc = ssrc }
+
+  mutating func receive(_ header: RTPHeader, at now: Instant) {
+    statistics.receive(sequence: header.sequence, timestamp: header.timestamp, at: now)
+  }
+}

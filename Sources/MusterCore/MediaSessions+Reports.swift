@@ -1,0 +1,167 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+
+/// RTCP of both directions, and statistics.
+extension MediaSessions {
+  static func rtcp(_ packets: [RTCPPacket], over link: LinkID) -> Output {
+    .send(RTCPPacket.encode(packets), [], over: link)
+  }
+
+  /// A compound RTCP packet of a peer.
+  mutating func receiveRTCP(
+    _ payload: [UInt8], over link: LinkID, at now: Instant
+  ) -> [Output] {
+    guard let index = sessions.index(of: link), sessions[at: index].call != nil,
+      let packets = try? RTCPPacket.decode(payload)
+    else { return [] }
+    var out: [Output] = []
+    for packet in packets {
+      switch packet {
+      case .senderReport(let report):
+        receive(report, fromSessionAt: index, at: now)
+        receive(report.reports, fromSessionAt: index, at: now)
+      case .receiverReport(_, let blocks): receive(blocks, fromSessionAt: index, at: now)
+      case .nack(_, let media, let sequences):
+        out += retransmit(sequences, of: media, toSessionAt: index, at: now)
+      case .pictureLoss(_, let media):
+        guard let (stream, layer) = sessions[at: index].call?.outgoing.ssrcs.video(of: media),
+          sessions[at: index].call?.outgoing.update(
+            stream, { $0.admitsKeyframeRequest(layer: layer, at: now) }) ?? false
+        else { continue }
+        requestKeyframe(of: stream, layer: layer, at: now, &out)
+      }
+    }
+    return out
+  }
+
+  private mutating func receive(
+    _ report: SenderReport, fromSessionAt index: Int, at now: Instant
+  ) {
+    if sessions[at: index].call?.incomingAudio?.ssrc == report.ssrc {
+      sessions[at: index].call?.incomingAudio?.clock.update(report)
+      sessions[at: index].call?.incomingAudio?.statistics.receive(report, at: now)
+    } else {
+      sessions[at: index].call?.incoming.receive(report, at: now)
+    }
+  }
+
+  private mutating func receive(
+    _ blocks: [ReportBlock], fromSessionAt index: Int, at now: Instant
+  ) {
+    for block in blocks {
+      // Each takes only the blocks of its own SSRCs.
+      sessions[at: index].call?.outgoingAudio.receive(block, at: now)
+      sessions[at: index].call?.outgoing.receive(block, at: now)
+    }
+  }
+
+  private mutating func retransmit(
+    _ sequences: [UInt16], of ssrc: UInt32, toSessionAt index: Int, at now: Instant
+  ) -> [Output] {
+    let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
+    guard let (stream, layer) = sessions[at: index].call?.outgoing.ssrcs.video(of: ssrc) else {
+      return []
+    }
+    let packets =
+      sessions[at: index].call?.outgoing.update(stream) {
+        $0.retransmissions(of: sequences, layer: layer, roundTrip: roundTrip, at: now)
+      } ?? []
+    let link = sessions.keys[index]
+    return packets.map { .send($0.header.encoded, $0.payload, over: link) }
+  }
+
+  /// Reports and repeated requests that are due for one peer.
+  mutating func tick(sessionAt index: Int, at now: Instant, _ out: inout [Output]) {
+    for (stream, output) in sessions[at: index].call?.incoming.tick(at: now) ?? [] {
+      out += perform([output], of: stream, ofSessionAt: index, at: now)
+    }
+    if let due = sessions[at: index].call?.nextSenderReport, due <= now {
+      sessions[at: index].call?.nextSenderReport = now + reportInterval
+      sendReports(toSessionAt: index, at: now, &out)
+    }
+    if let due = sessions[at: index].call?.nextReceiverReport, due <= now {
+      sessions[at: index].call?.nextReceiverReport = now + reportInterval
+      reportReception(toSessionAt: index, at: now, &out)
+    }
+  }
+
+  private func sendReports(toSessionAt index: Int, at now: Instant, _ out: inout [Output]) {
+    guard let call = sessions[at: index].call else { return }
+    var reports: [RTCPPacket] = []
+    if local.sendsAudio, call.outgoingRights.audio {
+      let timestamp = local.audioTimestamps.timestamp(at: now)
+      reports.append(.senderReport(call.outgoingAudio.report(at: now, timestamp: timestamp)))
+    }
+    reports += call.outgoing.reports(at: now).map { .senderReport($0) }
+    if !reports.isEmpty { out.append(Self.rtcp(reports, over: sessions.keys[index])) }
+  }
+
+  private mutating func reportReception(
+    toSessionAt index: Int, at now: Instant, _ out: inout [Output]
+  ) {
+    var blocks = sessions[at: index].call?.incoming.reportBlocks(at: now) ?? []
+    if let ssrc = sessions[at: index].call?.incomingAudio?.ssrc,
+      let block = sessions[at: index].call?.incomingAudio?.statistics.reportBlock(
+        ssrc: ssrc, at: now)
+    {
+      blocks.append(block)
+    }
+    guard !blocks.isEmpty, let own = sessions[at: index].call?.outgoing.ssrcs.base else { return }
+    out.append(
+      Self.rtcp([.receiverReport(ssrc: own, reports: blocks)], over: sessions.keys[index]))
+  }
+
+  // MARK: Statistics
+
+  /// Totals of the media of a link, and the loss of what is sent; nil without media.
+  func statistics(of link: LinkID) -> LinkStatistics? {
+    guard let index = sessions.index(of: link), let call = sessions[at: index].call else {
+      return nil
+    }
+    let streams = StreamID.all.compactMap { stream -> StreamStatistics? in
+      let sent = call.outgoing[stream].map { sentStatistics($0) }
+      let received = call.incoming[stream].map { receivedStatistics($0) }
+      guard stream == .camera || sent != nil || received != nil else { return nil }
+      return StreamStatistics(stream: stream, sent: sent, received: received)
+    }
+    var camera = streams[0]
+    camera.sent = camera.sent ?? MediaStatistics()
+    camera.sent?.bytes &+= call.audioBytesSent
+    camera.sent?.audioPackets = call.audioPacketsSent
+    camera.received = camera.received ?? MediaStatistics()
+    camera.received?.bytes &+= call.audioBytesReceived
+    camera.received?.audioPackets = call.audioPacketsReceived
+    let loss = call.outgoing.ids.compactMap { call.outgoing[$0]?.lossPercent }.first
+    return LinkStatistics(
+      camera: camera, others: Array(streams.dropFirst()),
+      lossPercent: loss ?? call.outgoingAudio.lossPercent)
+  }
+
+  private func sentStatistics(_ stream: OutgoingStream) -> MediaStatistics {
+    let layers = local.streams.layers(of: stream.id)
+    var result = MediaStatistics()
+    result.layer = stream.layer.flatMap { layers.indices.contains($0) ? layers[$0] : nil }
+    result.bytes = stream.bytes
+    result.frames = stream.frames
+    result.why = stream.why
+    return result
+  }
+
+  private func receivedStatistics(_ stream: IncomingStream) -> MediaStatistics {
+    let video = stream.receiver.statistics
+    return MediaStatistics(
+      layer: stream.layer, bytes: video.bytes, frames: video.frames,
+      framesLost: video.framesLost, freezes: video.freezes, frozen: video.frozen,
+      why: stream.why)
+  }
+
+  /// The media of one link.
+  struct LinkStatistics {
+    /// With the audio.
+    var camera: StreamStatistics
+    var others: [StreamStatistics]
+    /// Of what this node sends, as the peer reports it.
+    var lossPercent: Double
+  }
+}

@@ -1,0 +1,52 @@
+import MusterBase
+import MusterLink
+import MusterMedia
+import MusterWire
+
+/// Round trips of paths: each path in use is pinged, over one of the associations that use it.
+extension Node {
+  /// Pings the paths whose time has come.
+  mutating func pingDuePaths(at now: Instant, _ out: inout [Output]) {
+    for path in links.paths.duePings(at: now) {
+      let users = associations.peers.keys.filter {
+        $0.peer == path.peer && self.path(of: $0) == path
+      }
+      let inCall = users.filter { media.isActive($0) }
+      guard let link = inCall.first ?? users.first else {
+        links.paths.schedulePing(path, at: nil)
+        continue
+      }
+      let interval =
+        inCall.isEmpty ? configuration.idlePingInterval : configuration.pingInterval
+      links.paths.schedulePing(path, at: now + interval)
+      sendPing(over: link, at: now, &out)
+    }
+  }
+
+  /// Asks a peer to answer; the time in the ping comes back with the answer.
+  mutating func sendPing(over link: LinkID, at now: Instant, _ out: inout [Output]) {
+    let ping = Control.ping(UInt64(bitPattern: now.nanoseconds))
+    send([ping] + media.dueSubscriptions(over: link, at: now), over: link, at: now, &out)
+  }
+
+  /// The path of a link is pinged at the next tick.
+  mutating func pingSoon(_ link: LinkID, at now: Instant) {
+    if let path = path(of: link) { links.paths.schedulePing(path, at: now) }
+  }
+
+  /// A path that a link begins to use is measured at once, unless it was measured before.
+  mutating func pingIfUnmeasured(_ link: LinkID, at now: Instant) {
+    guard let path = path(of: link), let state = links.paths[path],
+      state.roundTrip == nil || state.nextPingAt == nil
+    else { return }
+    links.paths.schedulePing(path, at: now)
+  }
+
+  /// The token of a pong is the time of its ping.
+  mutating func receivePong(_ token: UInt64, _ path: PathID, at now: Instant) {
+    let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
+    links.paths.receivePong(path, sentAt: sentAt, at: now)
+    guard let roundTrip = links.paths.roundTrip(path) else { return }
+    for link in peers.keys where link.peer == path.peer { media.setRoundTrip(roundTrip, of: link) }
+  }
+}

@@ -1,0 +1,187 @@
+import MusterBase
+import MusterChannel
+import MusterDiscovery
+import MusterLink
+import MusterWire
+
+/// Relayed paths: what the search for them needs and asks for, and what this node relays.
+///
+/// Two hops are the limit: a datagram that came over a relayed path is not relayed again.
+extension Node {
+  /// At most this long it takes to notice that a path is lost, and to find another.
+  private static let repeatedTime = Duration.milliseconds(400)
+
+  // MARK: The search for relays
+
+  /// Looks for paths to members of the channel's call to which nothing gets through.
+  mutating func searchRelays(
+    in channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
+    let outputs = relaying.search(in: channel, relayView(of: channel, at: now), at: now)
+    perform(outputs, at: now, &out)
+  }
+
+  mutating func perform(
+    _ outputs: [Relaying.Output], at now: Instant, _ out: inout [Output]
+  ) {
+    for output in outputs {
+      switch output {
+      case .ping(let link): sendPing(over: link, at: now, &out)
+      case .probe(let link, let route):
+        guard let session = associations.session(of: link) else { continue }
+        perform(links.probe(session, over: route, now: now), at: now, &out)
+      case .connect(let link, let bootID, let route):
+        connect(link, bootID: bootID, over: route, at: now, &out)
+      case .sendCandidates(let link):
+        send([.candidates(discovery.reachableAddresses)], over: link, at: now, &out)
+      case .seek: perform(discovery.seek(at: now), at: now, &out)
+      case .reachabilityChanged: discovery.setLinked(linkedPeers)
+      }
+    }
+  }
+
+  /// Nil outside of a call.
+  private func relayView(of channel: ChannelID, at now: Instant) -> RelayView? {
+    guard let state = channels[channel]?.state, let call = state.ownMember.call else { return nil }
+    var view = RelayView(
+      own: id, channel: channel, neighbours: { state.neighbours(neighbourReport: $0) })
+    for (link, _) in peers where link.channel == channel {
+      guard let path = path(of: link) else { continue }
+      view.links[link.peer] = RelayView.Link(
+        route: path.route, roundTrip: links.paths.roundTrip(path),
+        liveness: links.paths[path]?.liveness,
+        lastDirectAddress: links.paths.lastDirectRoute(to: link.peer),
+        flags: state.member(link.peer)?.flags ?? [])
+    }
+    for member in state.members where member.call == call {
+      let link = LinkID(channel: channel, peer: member.id)
+      view.members.append(
+        RelayView.Member(
+          id: member.id, bootID: member.bootID,
+          hasRestarted: peers[link].map {
+            $0.bootID != member.bootID && $0.announcedBootID != member.bootID
+          } ?? false,
+          isRefused: isRefused(link, at: now),
+          lastDirectAddress: links.paths.lastDirectRoute(to: member.id)))
+    }
+    return view
+  }
+
+  // MARK: The path of a link
+
+  /// The path that an association uses.
+  func path(of link: LinkID) -> PathID? {
+    associations.session(of: link).flatMap { links.path(of: $0) }
+  }
+
+  /// The smoothed round trip of the path in use; nil before it was measured.
+  func roundTrip(of link: LinkID) -> Duration? {
+    path(of: link).flatMap { links.paths.roundTrip($0) }
+  }
+
+  /// Whether a link leads through another member.
+  func isRelayed(_ link: LinkID) -> Bool { relay(of: link) != nil }
+
+  /// The member that relays a link; nil for a direct one.
+  func relay(of link: LinkID) -> NodeID? { path(of: link)?.route.relay }
+
+  /// The path of a link leads elsewhere, or the link is new.
+  mutating func pathChanged(
+    of link: LinkID, to route: Route, at now: Instant, _ out: inout [Output]
+  ) {
+    relaying.pathChanged(of: link, to: route, at: now)
+    pingIfUnmeasured(link, at: now)
+    if let address = route.address {
+      send([.seen(address)], over: link, at: now, &out)
+    } else {
+      _ = peers.update(link) { $0.seesThisNodeAt = nil }
+      seenChanged()
+    }
+    if !route.isDirect || relaying.isUnreachable(link) {
+      let start = now + (.zero - Self.repeatedTime)
+      perform(media.repeatFrames(over: link, since: start, at: now), at: now, &out)
+    }
+  }
+
+  /// Takes up where neighbours see this node.
+  mutating func seenChanged() {
+    discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
+  }
+
+  /// A neighbour reports where it sees this node: the outside address, behind a NAT.
+  mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
+    // On its own network a neighbour knows no more than this node does.
+    guard !isRelayed(link), address.isUnicast, address.reach != .link else { return }
+    _ = peers.update(link) { $0.seesThisNodeAt = address }
+    seenChanged()
+  }
+
+  /// A member whose path is relayed sends the addresses at which it may be reached directly.
+  mutating func receiveCandidates(
+    _ addresses: [Address], over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard isRelayed(link), relaying.takeCandidates(over: link, at: now),
+      let session = associations.session(of: link)
+    else { return }
+    perform(discovery.learned(session, of: addresses, at: now), at: now, &out)
+  }
+
+  // MARK: Datagrams over relays
+
+  /// Sends a datagram of the link engine, if need be in an envelope for a relay.
+  mutating func send(
+    _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
+  ) {
+    switch route {
+    case .direct(let address): out.append(.send(datagram, to: address))
+    case .relayed(let peer, let relay, let channel):
+      let link = LinkID(channel: channel, peer: relay)
+      guard datagram.count <= RelayEnvelope.datagramLimit, !isRelayed(link) else { return }
+      send(
+        RelayEnvelope.header(.forward, peer.key.prefix), datagram[...], over: link, at: now, &out)
+    }
+  }
+
+  /// Relays an envelope for another neighbour, or takes in a datagram that a relay forwarded.
+  mutating func receiveEnvelope(
+    _ payload: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard !isRelayed(link), let envelope = try? RelayEnvelope(decoding: payload) else { return }
+    switch envelope.direction {
+    case .forward:
+      guard let target = neighbour(envelope.member, in: link.channel), target != link,
+        !isRelayed(target), configuration.relays,
+        relaying.budget.take(
+          payload.count, from: link.peer, to: target.peer, in: link.channel, at: now)
+      else { return }
+      send(
+        RelayEnvelope.header(.forwarded, link.peer.key.prefix), envelope.datagram, over: target,
+        at: now, &out)
+    case .forwarded:
+      guard let state = channels[link.channel]?.state,
+        let member = state.members.first(where: { $0.id.key.prefix == envelope.member })
+      else { return }
+      let route = Route.relayed(to: member.id, by: link.peer, in: link.channel)
+      let datagram = Array(envelope.datagram)
+      switch DatagramKind(of: datagram) {
+      case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:
+        receiveLinkDatagram(datagram, over: route, at: now, &out)
+      default: break
+      }
+    }
+  }
+
+  private func neighbour(_ prefix: UInt64, in channel: ChannelID) -> LinkID? {
+    peers.keys.first { $0.channel == channel && $0.peer.key.prefix == prefix }
+  }
+
+  /// Announces that this node relays much, and when it no longer does.
+  mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
+    let isLoadHigh = relaying.budget.isLoadHigh(at: now)
+    guard isLoadHigh != media.local.flags.contains(.relaysMuch) else { return }
+    out += change(at: now) { $0.set(.relaysMuch, to: isLoadHigh) }
+  }
+
+  /// The pairs of members whose packets this node relays.
+  public func relayedPairs(at now: Instant) -> [RelayedPair] { relaying.budget.carried(at: now) }
+}

@@ -1,0 +1,152 @@
+import MusterBase
+
+/// Every path of this node, keyed by peer and route.
+///
+/// Links of different channels between the same two nodes share the entries, so that each route is
+/// measured once. Entries outlive links: a peer that restarts is tried first where it was last
+/// reached directly. A bandwidth estimate and a pacer belong to the entries, too.
+///
+/// The link engine owns the table, because each datagram that it opens or seals changes an entry.
+public struct PathTable: Sendable {
+  /// Twice the addresses that a peer announces: those in use, and those of the network before.
+  public static let routesPerPeer = 2 * Limits.addresses
+  /// Four peers that were seen for each link that stands.
+  public static let capacity = 4 * Limits.links
+
+  private var paths = PeerTable<PathID, Path>()
+  /// When the next ping is due.
+  public private(set) var deadline: Instant?
+
+  init() {}
+
+  /// In the order of peers and routes.
+  public var ids: [PathID] { paths.keys }
+  public var count: Int { paths.count }
+  public subscript(id: PathID) -> Path? { paths[id] }
+
+  /// The smoothed round trip; nil before the first sample.
+  public func roundTrip(_ id: PathID) -> Duration? { paths[id]?.roundTrip?.smoothed }
+
+  /// The direct route over which a peer was last known to be reached: of those that were validated,
+  /// the one heard last.
+  public func lastDirectRoute(to peer: NodeID) -> Address? {
+    var best: (address: Address, at: Instant)?
+    for index in range(of: peer) {
+      guard let address = paths.keys[index].route.address,
+        let validatedAt = paths[at: index].validatedAt
+      else { continue }
+      let at = max(validatedAt, paths[at: index].received.lastAt ?? validatedAt)
+      if best.map({ at > $0.at }) ?? true { best = (address, at) }
+    }
+    return best?.address
+  }
+
+  // MARK: Changes
+
+  /// Changes an entry, which is made if need be.
+  mutating func change(_ id: PathID, at now: Instant, _ body: (inout Path) -> Void) {
+    if paths.index(of: id) == nil {
+      makeRoom(for: id.peer)
+      paths[id] = Path(at: now)
+    }
+    _ = paths.update(id, body)
+  }
+
+  /// A link leads over `new` from now on, and over `old` no more. How often the peer sends does not
+  /// depend on the route, so that a path that nobody used takes over what was usual.
+  mutating func move(from old: PathID?, to new: PathID, at now: Instant) {
+    let liveness = old.flatMap { paths[$0]?.liveness }
+    change(new, at: now) { path in
+      if path.users == 0, let liveness { path.liveness.adoptGap(of: liveness) }
+      path.begin(at: now)
+    }
+    if let old { leave(old, at: now) }
+  }
+
+  /// A link leads over `id` no more.
+  mutating func leave(_ id: PathID, at now: Instant) {
+    _ = paths.update(id) { $0.end(at: now) }
+    deadline = nextPing
+  }
+
+  // MARK: Probing
+
+  /// The paths in use whose round trip is to be measured now.
+  public func duePings(at now: Instant) -> [PathID] {
+    var due: [PathID] = []
+    for index in 0..<paths.count where paths[at: index].nextPingAt.map({ $0 <= now }) ?? false {
+      due.append(paths.keys[index])
+    }
+    return due
+  }
+
+  /// Schedules the next ping of a path; nil when no association uses it.
+  public mutating func schedulePing(_ id: PathID, at due: Instant?) {
+    _ = paths.update(id) { $0.nextPingAt = due }
+    deadline = nextPing
+  }
+
+  private var nextPing: Instant? {
+    var next: Instant?
+    for index in 0..<paths.count { next = soonest(next, paths[at: index].nextPingAt) }
+    return next
+  }
+
+  /// Takes the answer, which came over `id`, to a ping that was sent at `sentAt`. Only a ping over
+  /// the same path measures it.
+  public mutating func receivePong(_ id: PathID, sentAt: Instant, at now: Instant) {
+    _ = paths.update(id) { path in
+      guard let since = path.usedSince, sentAt >= since else { return }
+      path.measured(now - sentAt)
+    }
+  }
+
+  // MARK: Bounds
+
+  private func range(of peer: NodeID) -> Range<Int> {
+    let first = paths.firstIndex { $0.peer >= peer }
+    var last = first
+    while last < paths.count, paths.keys[last].peer == peer { last += 1 }
+    return first..<last
+  }
+
+  private mutating func makeRoom(for peer: NodeID) {
+    let own = range(of: peer)
+    if own.count >= Self.routesPerPeer { forgetIdlest(of: own) }
+    if paths.count >= Self.capacity { forgetIdlest(of: 0..<paths.count) }
+  }
+
+  /// Paths in use stay: there are no more of them than links.
+  private mutating func forgetIdlest(of range: Range<Int>) {
+    let idle = range.filter { paths[at: $0].users == 0 }
+    let oldest = idle.min { paths[at: $0].touchedAt < paths[at: $1].touchedAt }
+    if let oldest { paths[paths.keys[oldest]] = nil }
+  }
+
+  // MARK: Invariants
+
+  /// What contradicts the paths that links lead over, each named as often as links use it.
+  func violations(inUse: [PathID]) -> [String] {
+    var found: [String] = []
+    var uses = PeerTable<PathID, Int>()
+    for id in inUse { uses[id] = (uses[id] ?? 0) + 1 }
+    for id in uses.keys where paths.index(of: id) == nil {
+      found.append("no path entry for \(id.peer) over \(id.route), which a link uses")
+    }
+    for (id, path) in paths {
+      let expected = uses[id] ?? 0
+      if path.users != expected {
+        found.append("\(path.users) users of \(id.peer) over \(id.route), not \(expected)")
+      }
+      if !id.route.mayLead(to: id.peer) {
+        found.append("route \(id.route) cannot lead to \(id.peer)")
+      }
+      if path.users == 0, path.nextPingAt != nil {
+        found.append("pings of an unused path, to \(id.peer) over \(id.route)")
+      }
+    }
+    if deadline != nextPing { found.append("pings of paths are due at another time") }
+    if paths.count > Self.capacity { found.append("\(paths.count) paths") }
+    return found
+  }
+}

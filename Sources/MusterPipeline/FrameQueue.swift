@@ -1,0 +1,247 @@
+import MusterBase
+import MusterDevices
+
+/// What a `FrameQueue` needs to know of an element to decide whether it may be dropped.
+package enum QueuedMedia<Key: Equatable & Sendable>: Equatable, Sendable {
+  /// Never dropped, such as the end of a member's media.
+  case control(Key)
+  /// Decodable without its neighbours, such as PCM or one Opus packet: the oldest goes first.
+  case independent(Key)
+  /// A VP8 frame of one stream and spatial layer. `temporalLayer` counts from 0; only frames
+  /// of the same or a higher temporal layer refer to it.
+  case encoded(Key, temporalLayer: Int, isKeyframe: Bool)
+
+  var key: Key {
+    switch self {
+    case .control(let key), .independent(let key), .encoded(let key, _, _): key
+    }
+  }
+
+  var isIndependent: Bool {
+    if case .independent = self { true } else { false }
+  }
+
+  var isControl: Bool {
+    if case .control = self { true } else { false }
+  }
+}
+
+/// How full a queue is: elements waiting, and elements dropped since the start.
+package struct QueueLevel: Equatable, Sendable {
+  package var waiting: Int
+  package var dropped: UInt64
+
+  package init(waiting: Int, dropped: UInt64) {
+    self.waiting = waiting
+    self.dropped = dropped
+  }
+}
+
+/// A bounded queue between threads that never blocks the producer and never breaks a decoder.
+///
+/// When it is full, encoded frames go by temporal layer, the highest first and of those the oldest,
+/// together with frames that refer to them. Where only base layers are left, the stream that waits
+/// longest loses everything up to its next keyframe; `add` then says so, and the producer asks for
+/// one. Control elements have no limit of their own, but two of one key without media of that key
+/// between them become one, so that there are never more than media elements and keys. Order is kept.
+package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Sendable {
+  package typealias Media = QueuedMedia<Key>
+
+  /// What became of an element that was added.
+  package enum Admission: Equatable, Sendable {
+    case queued
+    /// It was dropped, or something older in its place.
+    case dropped
+    /// This stream and layer is undecodable until its next keyframe, which should be requested.
+    case needsKeyframe(Key)
+  }
+
+  private struct Entry {
+    var element: Element
+    var media: Media
+  }
+
+  /// A stream and layer with a gap behind the frames already queued.
+  private struct Gap {
+    var key: Key
+    /// Frames above this temporal layer refer to what was dropped; below 0, all but keyframes do.
+    var temporalLayer: Int
+  }
+
+  private struct Contents {
+    var entries: [Entry] = []
+    var encoded = 0
+    var independent = 0
+    var gaps: [Gap] = []
+    var dropped: UInt64 = 0
+    var isClosed = false
+  }
+
+  private let encodedLimit: Int
+  private let independentLimit: Int
+  private let classify: @Sendable (Element) -> Media
+  private let contents = Monitor(Contents())
+
+  /// A queue of at most `encoded` VP8 frames and `independent` other media elements.
+  package init(
+    encoded: Int, independent: Int, classify: @escaping @Sendable (Element) -> Media
+  ) {
+    precondition(encoded > 0 && independent > 0)
+    encodedLimit = encoded
+    independentLimit = independent
+    self.classify = classify
+  }
+
+  /// Queues an element at the end; never blocks. Nothing happens once the queue is closed.
+  @discardableResult
+  package func add(_ element: Element) -> Admission {
+    let media = classify(element)
+    return contents.withLock { contents in
+      guard !contents.isClosed else { return .dropped }
+      let entry = Entry(element: element, media: media)
+      switch media {
+      case .control(let key):
+        let last = contents.entries.last { $0.media.key == key }
+        if last?.media.isControl != true { contents.entries.append(entry) }
+        return .queued
+      case .independent:
+        contents.entries.append(entry)
+        contents.independent += 1
+        guard contents.independent > independentLimit else { return .queued }
+        return Self.dropOldestIndependent(&contents)
+      case .encoded(let key, let temporalLayer, let isKeyframe):
+        guard Self.isDecodable(key, temporalLayer, isKeyframe, &contents) else {
+          contents.dropped += 1
+          return .dropped
+        }
+        contents.entries.append(entry)
+        contents.encoded += 1
+        return contents.encoded > encodedLimit ? Self.makeRoom(&contents) : .queued
+      }
+    }
+  }
+
+  /// Everything queued, waiting for something where there is nothing; nil once closed and empty.
+  package func takeAll() -> [Element]? {
+    contents.wait { contents -> [Element]?? in
+      if contents.entries.isEmpty { return contents.isClosed ? .some(nil) : nil }
+      return .some(Self.take(&contents))
+    }
+  }
+
+  /// Everything queued right now.
+  package func takeWithoutWaiting() -> [Element] { contents.withLock { Self.take(&$0) } }
+
+  package var isClosed: Bool { contents.withLock { $0.isClosed } }
+
+  package var level: QueueLevel {
+    contents.withLock { QueueLevel(waiting: $0.entries.count, dropped: $0.dropped) }
+  }
+
+  /// Takes no more elements; what is queued can still be taken.
+  package func close() { contents.withLock { $0.isClosed = true } }
+
+  // MARK: Under the lock
+
+  private static func take(_ contents: inout Contents) -> [Element] {
+    defer {
+      contents.entries = []
+      contents.encoded = 0
+      contents.independent = 0
+    }
+    return contents.entries.map(\.element)
+  }
+
+  private static func dropOldestIndependent(_ contents: inout Contents) -> Admission {
+    guard let oldest = contents.entries.firstIndex(where: { $0.media.isIndependent }) else {
+      return .queued
+    }
+    contents.entries.remove(at: oldest)
+    contents.independent -= 1
+    contents.dropped += 1
+    return .dropped
+  }
+
+  /// Whether the frames before it that a new frame refers to are all there.
+  private static func isDecodable(
+    _ key: Key, _ temporalLayer: Int, _ isKeyframe: Bool, _ contents: inout Contents
+  ) -> Bool {
+    guard let index = contents.gaps.firstIndex(where: { $0.key == key }) else { return true }
+    let gap = contents.gaps[index].temporalLayer
+    // A frame of the base layer refers to base layers alone, and heals a gap above them.
+    if isKeyframe || (gap > 0 && temporalLayer == 0) {
+      contents.gaps.remove(at: index)
+      return true
+    }
+    return temporalLayer < gap
+  }
+
+  private static func makeRoom(_ contents: inout Contents) -> Admission {
+    var highest: (index: Int, key: Key, layer: Int)?
+    for (index, entry) in contents.entries.enumerated() {
+      guard case .encoded(let key, let layer, let isKeyframe) = entry.media, !isKeyframe,
+        layer > highest?.layer ?? 0
+      else { continue }
+      highest = (index, key, layer)
+    }
+    if let highest {
+      dropDependents(from: highest.index, of: highest.key, layer: highest.layer, &contents)
+      return .dropped
+    }
+    return dropToKeyframe(&contents)
+  }
+
+  /// Drops a frame above the base layer, and what follows it in its stream at its layer or above, up
+  /// to the next frame of the base layer.
+  private static func dropDependents(
+    from index: Int, of key: Key, layer: Int, _ contents: inout Contents
+  ) {
+    var isHealed = false
+    remove(from: index, &contents) { entry in
+      guard case .encoded(key, let other, _) = entry.media, !isHealed else { return false }
+      if other == 0 { isHealed = true }
+      return other >= layer
+    }
+    if !isHealed { note(Gap(key: key, temporalLayer: layer), &contents) }
+  }
+
+  /// Drops the frames of the stream that waits longest, up to its next keyframe.
+  private static func dropToKeyframe(_ contents: inout Contents) -> Admission {
+    var first: (index: Int, key: Key)?
+    for (index, entry) in contents.entries.enumerated() {
+      guard case .encoded(let key, _, _) = entry.media else { continue }
+      first = (index, key)
+      break
+    }
+    guard let first else { return .queued }
+    var isHealed = false
+    var isFirst = true
+    remove(from: first.index, &contents) { entry in
+      guard case .encoded(first.key, _, let isKeyframe) = entry.media, !isHealed else {
+        return false
+      }
+      if isKeyframe, !isFirst { isHealed = true }
+      isFirst = false
+      return !isHealed
+    }
+    guard !isHealed else { return .dropped }
+    note(Gap(key: first.key, temporalLayer: 0), &contents)
+    return .needsKeyframe(first.key)
+  }
+
+  private static func remove(
+    from index: Int, _ contents: inout Contents, where isDropped: (Entry) -> Bool
+  ) {
+    let kept = contents.entries[index...].filter { !isDropped($0) }
+    let count = contents.entries.count - index - kept.count
+    contents.entries.replaceSubrange(index..., with: kept)
+    contents.encoded -= count
+    contents.dropped += UInt64(count)
+  }
+
+  private static func note(_ gap: Gap, _ contents: inout Contents) {
+    contents.gaps.removeAll { $0.key == gap.key && $0.temporalLayer >= gap.temporalLayer }
+    guard !contents.gaps.contains(where: { $0.key == gap.key }) else { return }
+    contents.gaps.append(gap)
+  }
+}

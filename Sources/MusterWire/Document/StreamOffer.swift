@@ -1,0 +1,89 @@
+import MusterBase
+
+/// One video stream as its member announces it.
+///
+/// Layout: number 1, name length 1 and UTF-8, flags 1, count of layers 1 and width 2, height 2,
+/// frames per second 1 of each, smallest first.
+public struct StreamOffer: Equatable, Hashable, Sendable {
+  public var id: StreamID
+  /// `camera`, `screen`, or lower-case letters, digits and hyphens.
+  public var name: String
+  /// Nothing of it is sent.
+  public var isMuted: Bool
+  /// Its frames are the test pattern, which carries frame number and capture time.
+  public var isPattern: Bool
+  /// The simulcast layers on offer, smallest first; `Limits.spatialLayers` at most.
+  public var layers: [VideoLayer]
+
+  /// A nil `name` is the stream's default one. Others must be valid (`isValid(name:)`).
+  public init(
+    _ id: StreamID, name: String? = nil, isMuted: Bool = false, isPattern: Bool = false,
+    layers: [VideoLayer]
+  ) {
+    self.id = id
+    self.name = name ?? id.description
+    self.isMuted = isMuted
+    self.isPattern = isPattern
+    self.layers = layers
+  }
+
+  private static let muted: UInt8 = 1 << 0
+  private static let pattern: UInt8 = 1 << 1
+
+  /// Whether a stream may be called so: file names, commands and pages use the name as it is.
+  public static func isValid(name: String) -> Bool {
+    (1...Limits.streamNameBytes).contains(name.utf8.count)
+      && name.utf8.allSatisfy { byte in
+        switch byte {
+        case 0x61...0x7A, 0x30...0x39, 0x2D: true
+        default: false
+        }
+      }
+  }
+
+  func write(to writer: inout Writer) {
+    precondition(layers.count <= Limits.spatialLayers && Self.isValid(name: name))
+    writer.u8(id.number)
+    writer.text(name)
+    writer.u8((isMuted ? Self.muted : 0) | (isPattern ? Self.pattern : 0))
+    writer.u8(UInt8(layers.count))
+    for layer in layers {
+      writer.u16(UInt16(clamping: layer.size.width))
+      writer.u16(UInt16(clamping: layer.size.height))
+      writer.u8(UInt8(clamping: layer.framesPerSecond))
+    }
+  }
+
+  init(reading reader: inout Reader) throws(WireError) {
+    guard let id = StreamID(Int(try reader.u8())) else { throw .tooLong }
+    self.id = id
+    name = try reader.text(limit: Limits.streamNameBytes)
+    guard Self.isValid(name: name) else { throw .invalidValue }
+    let flags = try reader.u8()
+    isMuted = flags & Self.muted != 0
+    isPattern = flags & Self.pattern != 0
+    let count = Int(try reader.u8())
+    guard count <= Limits.spatialLayers else { throw .tooLong }
+    layers = []
+    for _ in 0..<count {
+      layers.append(
+        VideoLayer(
+          size: VideoSize(width: Int(try reader.u16()), height: Int(try reader.u16())),
+          framesPerSecond: Int(try reader.u8())))
+    }
+  }
+}
+
+/// One simulcast layer on offer.
+public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible {
+  public var size: VideoSize
+  public var framesPerSecond: Int
+
+  public init(size: VideoSize, framesPerSecond: Int) {
+    self.size = size
+    self.framesPerSecond = framesPerSecond
+  }
+
+  /// `640x360@30`.
+  public var description: String { "\(size)@\(framesPerSecond)" }
+}

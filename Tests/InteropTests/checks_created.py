@@ -1,0 +1,117 @@
+"""Created channels: invite, grant, epoch, refusal (section 12)."""
+
+import os
+import subprocess
+
+from check import check
+from context import latest
+from node import clean_environment
+
+ATTENDEE, PRESENTER = 2, 3
+
+
+def _data(t, name):
+    return os.path.join(t.folder, name + ".data")
+
+
+def _run(t, *arguments):
+    """A command of `muster` for the owner's directory; what it says on standard output."""
+    done = subprocess.run(
+        [t.muster, *arguments, "--data", _data(t, "owner")], capture_output=True, text=True,
+        timeout=60, env=clean_environment(t.folder), stdin=subprocess.DEVNULL)
+    t.require(done.returncode == 0,
+              f"muster {' '.join(arguments)}: expected exit code 0, saw {done.returncode}:"
+              f" {done.stderr.strip()[:200]}")
+    return done.stdout
+
+
+def _owner_and_python(t, role="attendee", call=False):
+    _run(t, "channel", "create", t.channel)
+    invite = _run(t, "invite", t.channel, "--role", role).splitlines()[0].strip()
+    owner = t.start_muster(name="owner", passphrase=False)
+    python = t.start_peer(invite=invite, knows=[owner], call=call)
+    joined = owner.wait("member.joined", member=python.id)
+    t.expect(joined["role"] == role, f"expected the role {role}, saw {joined['role']}")
+    return owner, python, invite
+
+
+def _talk(one, other, text):
+    """A text from one to the other."""
+    sent = one.send("say", text=text)
+    other.wait("message", since=sent, text=text, **{"from": one.id})
+
+
+@check()
+def an_invite_is_redeemed(t):
+    owner, python, _ = _owner_and_python(t)
+    python.wait("role", role=ATTENDEE)
+    python.wait("member.joined", member=owner.id)
+    _talk(owner, python, "welcome")
+    _talk(python, owner, "thank you")
+
+
+@check()
+def a_grant_changes_what_python_may_do(t):
+    """An attendee may not start a call; as a presenter it may."""
+    owner, python, _ = _owner_and_python(t, call=True)
+    python.wait("role", role=ATTENDEE)
+    _talk(python, owner, "may I?")
+    t.expect(not owner.all("call.started"), "expected no call by an attendee, saw call.started")
+    _run(t, "channel", "grant", t.channel, python.id, "presenter")
+    python.wait("role", role=PRESENTER)
+    owner.wait("member.updated", member=python.id, role="presenter")
+    owner.wait("call.started", initiator=python.id)
+
+
+@check()
+def an_epoch_brings_a_new_key(t):
+    owner, python, invite = _owner_and_python(t)
+    guest = t.start_muster("--invite", invite, name="guest", knows=[owner], passphrase=False)
+    owner.wait("member.joined", member=guest.id)
+    python.wait("member.joined", member=guest.id)
+    _run(t, "channel", "revoke", t.channel, guest.id)
+    epoch = python.wait("epoch", number=1)
+    python.wait("handshake", member=owner.id, key=epoch["key"])
+    left = owner.wait("member.left", member=guest.id)
+    t.expect(left["reason"] == "removed", f"expected the reason removed, saw {left['reason']}")
+    python.wait("member.left", member=guest.id)
+    _talk(owner, python, "among ourselves")
+    _talk(python, owner, "so we are")
+    role = latest(python, "role")["role"]
+    t.expect(role == ATTENDEE, f"expected to stay an attendee, saw role {role}")
+
+
+@check()
+def a_member_that_was_away_gets_the_new_key_from_python(t):
+    """The owner is gone, too, when it comes back: only Python can give it the key."""
+    owner, python, invite = _owner_and_python(t)
+    options = {"passphrase": False, "knows": [python]}
+    away = t.start_muster("--invite", invite, name="away", **options)
+    removed = t.start_muster("--invite", invite, name="removed", **options)
+    for member in (away, removed):
+        python.wait("member.joined", member=member.id)
+        owner.wait("member.joined", member=member.id)
+    away.send("quit")
+    away.ended(10)
+    python.wait("member.left", member=away.id)
+    _run(t, "channel", "revoke", t.channel, removed.id)
+    epoch = python.wait("epoch", number=1)
+    _talk(owner, python, "under the new key")
+    for one in (removed, owner):
+        one.send("quit")
+        one.ended(10)
+    back = t.start_muster(name="away", **options)
+    back.wait("message", text="under the new key")
+    python.wait("handshake", since=back.ready()["at"], member=back.id, key=epoch["key"])
+
+
+@check()
+def a_removed_peer_is_refused(t):
+    owner, python, _ = _owner_and_python(t)
+    _run(t, "channel", "revoke", t.channel, python.id)
+    left = owner.wait("member.left", member=python.id)
+    t.expect(left["reason"] == "removed", f"expected the reason removed, saw {left['reason']}")
+    refused = python.wait("refused", member=owner.id)
+    t.expect(refused["reason"] == "removed",
+             f"expected to be refused because removed, saw {refused['reason']}")
+    python.wait("role", role=0)

@@ -1,0 +1,196 @@
+"""Calls: claims, terms, ends, and this node's own part in them (section 10)."""
+
+import os
+import time
+from dataclasses import dataclass
+
+from .document import Document
+from .entries import Claim, End
+from .events import emit, short
+from .rights import Role
+
+_JOINS_AFTER = 0.3       # seconds after entering the channel
+_GRACE, _NEXT_IN_LINE = 10.0, 2.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """The channel's call; `claim` is the entry that its initiator leads it by."""
+
+    id: bytes
+    term: int
+    initiator: bytes
+    order: int
+    claim: object
+
+
+def order_of(claim):
+    """The order of a call: the Lamport counter of the claim that started it."""
+    return claim.lamport if claim.body.term == 1 else claim.body.order
+
+
+def live_claims(document: Document, rights):
+    """The claims that count and that no end covers."""
+    claims = [one for one in document.entries(Claim)
+              if rights.role(document, one.author) >= Role.PRESENTER]
+    claimed = {(one.author, one.body.call, one.body.term) for one in document.entries(Claim)}
+    ends = [one for one in document.entries(End)
+            if (one.author, one.body.call, one.body.term) in claimed]
+    return [one for one in claims if not any(_covers(end, one) for end in ends)]
+
+
+def _covers(end, claim):
+    if end.body.call != claim.body.call:
+        return False
+    is_own = claim.author == end.author and claim.body.term == end.body.term
+    return is_own or claim.body.term < end.body.term
+
+
+def channels_call(claims, present_in):
+    """The channel's call, or None. `present_in`: the ids of calls that somebody is present in."""
+    leading = {}
+    for claim in claims:
+        if claim.body.call not in present_in:
+            continue
+        best = leading.get(claim.body.call)
+        if best is None or (-claim.body.term, claim.order) < (-best.body.term, best.order):
+            leading[claim.body.call] = claim
+    calls = [Call(one.body.call, one.body.term, one.author, order_of(one), one)
+             for one in leading.values()]
+    return min(calls, key=lambda one: (one.order, one.id), default=None)
+
+
+class CallMember:
+    """Joins, starts, leaves and takes over the channel's call."""
+
+    def __init__(self, node, wants):
+        self._node = node
+        self._wants = wants          # whether to be in the call
+        self._entered_at = time.monotonic()
+        self.current = None          # the id of the call this node is in
+        self.joined = 0
+        self.call = None             # the channel's
+        self._participants = set()
+        self._initiator_gone_at = None
+
+    def others(self):
+        """The other participants of the call that this node is in."""
+        if self.current is None:
+            return []
+        return [one for one, presence in self._node.roster.members.items()
+                if presence.call == self.current]
+
+    def join(self):
+        """Joins the channel's call, or starts one."""
+        self._wants = True
+
+    def tick(self):
+        if self._wants and time.monotonic() - self._entered_at > _JOINS_AFTER:
+            self._enter()
+        self._take_over_if_due()
+
+    def _enter(self):
+        """Joins the channel's call; claims a new one if there is none."""
+        if self.current is not None:
+            return
+        document, node = self._node.document, self._node
+        self.joined = document.lamport + 1
+        if self.call is not None:
+            self.current = self.call.id
+        elif node.rights.role(document, node.id) >= Role.PRESENTER:
+            self.current = os.urandom(16)
+            node.gossip.publish(Claim(self.current, 1, int(time.time() * 1000), 0))
+        else:
+            return
+        node.publish_presence()
+        node.refresh()
+
+    def refresh(self):
+        """Follows the document and the roster."""
+        members = {member: presence.call for member, presence in self._node.roster.members.items()
+                   if presence.call}
+        if self.current is not None:
+            members[self._node.id] = self.current
+        claims = live_claims(self._node.document, self._node.rights)
+        call = channels_call(claims, set(members.values()))
+        self._emit_changes(call, {one for one, at in members.items() if call and at == call.id})
+        if self.current is None:
+            return
+        if call is not None and call.id != self.current:
+            self.current = call.id       # moves over
+            self._node.publish_presence()
+            self._node.refresh()
+        elif self.current not in {one.body.call for one in claims}:
+            self._wants, self.current = False, None     # the call is over
+            self._node.publish_presence()
+            self._node.refresh()
+        self._watch_initiator()
+
+    def _emit_changes(self, call, participants):
+        before, gone = self.call, self._participants - participants
+        come = participants - self._participants
+        self.call, self._participants = call, participants
+        fields = {"participants": sorted(map(short, participants))}
+        if before and (call is None or call.id != before.id):
+            emit("call.ended", call=before.id, initiator=short(before.initiator), **fields)
+        if call is None:
+            return
+        fields.update(call=call.id, initiator=short(call.initiator), term=call.term)
+        if before is None or before.id != call.id:
+            emit("call.started", **fields)
+            return
+        if before.initiator != call.initiator:
+            emit("call.handed-over", **fields)
+        for member in come:
+            emit("call.joined", member=short(member), **fields)
+        for member in gone:
+            emit("call.left", member=short(member), **fields)
+
+    def leave(self):
+        """Leaves the call; ends it if this node is its initiator."""
+        self._wants = False
+        if self.current is None:
+            return
+        if self.call and self.call.initiator == self._node.id:
+            self._end()
+        self.current = None
+        self._node.publish_presence()
+        self._node.refresh()
+
+    def _end(self):
+        call, term = self.call, self.call.term
+        claims = live_claims(self._node.document, self._node.rights)
+        if any(one.body.call == call.id and one.body.term == term
+               and one.author != self._node.id for one in claims):
+            term += 1
+            self._claim(term)
+        self._node.gossip.publish(End(call.id, term))
+
+    def _claim(self, term):
+        started_at = self.call.claim.body.started_at
+        self._node.gossip.publish(Claim(self.call.id, term, started_at, self.call.order))
+
+    # Taking over
+
+    def _watch_initiator(self):
+        is_there = (self.call is None or self.current is None
+                    or self.call.initiator in self._participants)
+        if is_there:
+            self._initiator_gone_at = None
+        elif self._initiator_gone_at is None:
+            self._initiator_gone_at = time.monotonic()
+
+    def _take_over_if_due(self):
+        """After 10 s the first in line claims the next term; 2 s later the second one, …"""
+        if self._initiator_gone_at is None or self.call is None or self.current is None:
+            return
+        if self._node.rights.role(self._node.document, self._node.id) < Role.PRESENTER:
+            return
+        line = sorted([(self.joined, self._node.id)] + [
+            (self._node.roster.members[one].joined, one) for one in self.others()
+            if self._node.rights.role(self._node.document, one) >= Role.PRESENTER])
+        turn = line.index((self.joined, self._node.id))
+        if time.monotonic() - self._initiator_gone_at > _GRACE + _NEXT_IN_LINE * turn:
+            self._initiator_gone_at = None
+            self._claim(self.call.term + 1)
+            self._node.refresh()

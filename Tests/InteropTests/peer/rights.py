@@ -1,0 +1,162 @@
+"""Who may do what (section 12)."""
+
+import time
+from enum import IntEnum
+
+from .crypto import blake2b, verify
+from .entries import Epoch, Grant, Redemption
+from .reader import Malformed, Reader
+
+_HIGHEST_LAMPORT_OF_OTHERS = 1 << 61
+_ONLY_PRESENTERS_SEND = 2
+
+
+class Role(IntEnum):
+    NONE = 0
+    CONSUMER = 1
+    ATTENDEE = 2
+    PRESENTER = 3
+    OWNER = 4
+
+
+class Genesis:
+    """Makes a created channel; signed by its owner."""
+
+    def __init__(self, raw):
+        self.raw = raw
+        reader = Reader(raw)
+        self.owner, self.nonce = reader.take(32), reader.take(16)
+        self.created_at, self.settings = reader.number(8), reader.number(1)
+        self.name = reader.text(64)
+        signature = reader.take(64)
+        if not verify(self.owner, signature, b"muster/1 genesis" + raw[:-64]):
+            raise Malformed("the genesis is not signed by its owner")
+        self.channel_id = blake2b(32, b"muster/1 genesis id" + raw)
+
+
+def redemption_message(channel_id, redeemer):
+    """What the one-time key of an invite signs."""
+    return b"muster/1 redeem" + channel_id + redeemer
+
+
+class OpenRights:
+    """In an open channel everyone is a presenter; grants and epochs mean nothing."""
+
+    def takes(self, document, entry):
+        return entry.kind not in (Grant.KIND, Epoch.KIND)
+
+    def is_owner(self, author):
+        return False
+
+    def role(self, document, member):
+        return Role.PRESENTER
+
+    def may_send(self, document, member):
+        return True
+
+
+class CreatedRights:
+    """The rights of a created channel, as its document has them now."""
+
+    def __init__(self, genesis):
+        self._genesis = genesis
+
+    def is_owner(self, author):
+        return author == self._genesis.owner
+
+    def role(self, document, member):
+        if self.is_owner(member):
+            return Role.OWNER
+        removed_by = [one.order for one in self.epochs(document) if member in one.body.removed]
+        newest = self._newest_grant(document, member)
+        if newest and removed_by and newest.order < max(removed_by):
+            newest = None
+        granted = newest.body.role if newest and _is_valid(newest.body) else Role.NONE
+        return max(granted, self._redeemed(document, member, newest, removed_by))
+
+    def may_send(self, document, member):
+        only_presenters = self._genesis.settings & _ONLY_PRESENTERS_SEND
+        return self.role(document, member) >= (Role.PRESENTER if only_presenters else Role.ATTENDEE)
+
+    def epochs(self, document):
+        """The valid chain: the owner's, from 1 on without a gap."""
+        candidates = sorted(
+            (one for one in document.entries(Epoch) if self.is_owner(one.author)),
+            key=lambda one: one.order)
+        chain, previous = [], bytes(32)
+        while True:
+            following = [one for one in candidates if one.body.number == len(chain) + 1
+                         and one.body.previous == previous and self._is_complete(document, one)]
+            if not following:
+                return chain
+            chain.append(following[0])
+            previous = following[0].id
+
+    def takes(self, document, entry):
+        """Whether the document takes an entry, by its author and kind."""
+        if entry.kind == Epoch.KIND:
+            return self.is_owner(entry.author)
+        if entry.kind == Grant.KIND:
+            return self.is_owner(entry.author) or (
+                self._is_made_owner(document, entry.author)
+                and entry.lamport <= _HIGHEST_LAMPORT_OF_OTHERS)
+        if entry.kind == Redemption.KIND:
+            return self._is_good(document, entry)
+        return self._was_spoken_of(document, entry.author)
+
+    def _is_complete(self, document, epoch):
+        """Whether a grant is known for each member that the epoch keeps."""
+        subjects = {one.body.subject[:8] for one in document.entries(Grant)}
+        return all(kept in subjects for kept in epoch.body.kept)
+
+    def _counts(self, document, grant):
+        """Whether a grant is by an owner who may give it."""
+        body = grant.body
+        if self.is_owner(grant.author):
+            return True
+        return (self._is_made_owner(document, grant.author) and body.role < Role.OWNER
+                and not self.is_owner(body.subject)
+                and not self._is_made_owner(document, body.subject))
+
+    def _is_made_owner(self, document, member):
+        own = document.grants.get((self._genesis.owner, member))
+        return own is not None and own.body.role == Role.OWNER and not own.body.bearer
+
+    def _newest_grant(self, document, member):
+        direct = [one for one in document.entries(Grant)
+                  if one.body.subject == member and not one.body.bearer
+                  and self._counts(document, one)]
+        return max(direct, key=lambda one: one.order, default=None)
+
+    def _redeemed(self, document, member, direct, removed_by):
+        """The role by a redemption; it holds while no epoch newer than its grant's is in force."""
+        redemption = document.latest(Redemption, member)
+        if redemption is None or not self._is_good(document, redemption):
+            return Role.NONE
+        grant = redemption.body.grant.body
+        if not _is_valid(grant) or grant.epoch < len(self.epochs(document)):
+            return Role.NONE
+        if removed_by and redemption.order < max(removed_by):
+            return Role.NONE
+        if direct is not None and direct.order > redemption.order:
+            return Role.NONE
+        return grant.role
+
+    def _is_good(self, document, redemption):
+        grant, channel_id = redemption.body.grant, self._genesis.channel_id
+        return (grant.body.bearer == 1 and self._counts(document, grant)
+                and grant.is_signed(channel_id)
+                and verify(grant.body.subject, redemption.body.signature,
+                           redemption_message(channel_id, redemption.author)))
+
+    def _was_spoken_of(self, document, author):
+        """Whether an owner has ever given the author a role, directly or by an invite."""
+        redemption = document.latest(Redemption, author)
+        return (self.is_owner(author)
+                or any(one.body.subject == author and self._counts(document, one)
+                       for one in document.entries(Grant))
+                or redemption is not None and self._is_good(document, redemption))
+
+
+def _is_valid(grant):
+    return not grant.expires_at or grant.expires_at > time.time()

@@ -1,0 +1,106 @@
+"""Who is there (section 9, "Who is there"), and what this node reports of its own links."""
+
+from .entries import NeighbourReport
+from .events import emit, short
+from .presence import Flag, Presence
+
+_GATHERING = 0.05   # seconds for which changes of links are gathered into one report
+_MOST_HEARD, _MOST_SUSPECTED = 64, 32
+
+
+class Roster:
+    def __init__(self, node):
+        self._node = node
+        self.members = {}      # id -> Presence, of all members but this node
+        self._report_is_due = False
+        self._reported = None
+
+    # This node's own reports
+
+    def report_soon(self):
+        if not self._report_is_due:
+            self._report_is_due = True
+            self._node.loop.after(_GATHERING, self.report)
+
+    def report(self, again=False):
+        """Publishes a neighbour report if it says anything new."""
+        self._report_is_due = False
+        links = self._node.links.all_up()
+        heard = sorted(link.peer[:8] for link in links)[:_MOST_HEARD]
+        suspected = sorted(link.peer[:8] for link in links if link.watch.is_suspected)
+        body = NeighbourReport(self._node.boot, tuple(heard), tuple(suspected[:_MOST_SUSPECTED]))
+        if again or body != self._reported:
+            self._reported = body
+            self._node.gossip.publish(body)
+            self._node.refresh()
+
+    # Reports of others
+
+    def _report_of(self, member):
+        """Counts only if its boot id is that of its author's presence."""
+        report = self._node.document.latest(NeighbourReport, member)
+        presence = self._node.document.latest(Presence, member)
+        if report is None or presence is None or report.body.boot != presence.body.boot:
+            return None
+        return report.body
+
+    def hears(self, member, other):
+        if member == self._node.id:
+            return self._node.links.is_up(other)
+        report = self._report_of(member)
+        return report is not None and other[:8] in report.heard
+
+    def doubts(self, member, other):
+        """Whether a neighbour suspects another one, or does not name it."""
+        report = self._report_of(member)
+        return report is not None and (
+            other[:8] in report.suspected or other[:8] not in report.heard)
+
+    # The roster
+
+    def refresh(self):
+        before, self.members = self.members, self._present()
+        for member in self.members.keys() - before.keys():
+            self._emit("member.joined", member, self.members[member])
+        for member in before.keys() - self.members.keys():
+            entry = self._node.document.latest(Presence, member)
+            reason = "left" if entry is not None and entry.body.leaves else "crashed"
+            self._emit("member.left", member, before[member], reason=reason)
+        for member in self.members.keys() & before.keys():
+            if self.members[member] != before[member]:
+                self._emit("member.updated", member, self.members[member])
+
+    def _emit(self, event, member, presence, **more):
+        role = self._node.rights.role(self._node.document, member)
+        emit(event, member=short(member), name=presence.name, role=int(role),
+             inCall=presence.call is not None, videoMuted=bool(presence.flags & Flag.VIDEO_MUTED),
+             audioMuted=bool(presence.flags & Flag.AUDIO_MUTED),
+             layers=[f"{one.width}x{one.height}@{one.rate}" for one in presence.layers], **more)
+
+    def _present(self):
+        present = {}
+        for member in self._reachable():
+            entry = self._node.document.latest(Presence, member)
+            link = self._node.links.get(member)
+            if entry is None or entry.body.leaves:
+                continue
+            if link and link.is_up and entry.body.boot != link.boot:
+                continue  # of a neighbour only the run that the handshake named
+            if self._node.rights.role(self._node.document, member):
+                present[member] = entry.body
+        return present
+
+    def _reachable(self):
+        """Neighbours, and those who are heard by a reachable one and hear it, too."""
+        reached = {link.peer for link in self._node.links.all_up()}
+        authors = [entry.author for entry in self._node.document.entries(Presence)]
+        to_visit = list(reached)
+        while to_visit:
+            member = to_visit.pop()
+            for other in authors:
+                if other in reached or other == self._node.id:
+                    continue
+                if self.hears(member, other) and self.hears(other, member):
+                    reached.add(other)
+                    to_visit.append(other)
+        return reached

@@ -1,0 +1,50 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// A member that restarts is reached where it was before, and not through a relay.
+@Test func aRestartedMemberIsReachedDirectlyAtOnce() {
+  var world = CoreWorld(3)
+  let key = ChannelKey.fromName("restart")
+  world.join("restart", key)
+  world.run(for: .seconds(3))
+  #expect(world.address(from: 0, to: 1, in: key.channelID) == world.hosts[1].address)
+  // As beyond NATs: only gossip says that the member is back.
+  world.passes = { from, to, kind in
+    Set([from, to]) != [0, 1] || kind != .announcement && kind != .challenge
+  }
+  world.restart(1)
+  world.joinAlone(1, "restart", key)
+  let begun = world.now
+  var reachedAfter: Duration?
+  while world.now - begun < .seconds(8) {
+    world.run(for: .milliseconds(20))
+    #expect(world.relay(from: 0, to: 1, in: key.channelID) == nil)
+    #expect(world.relay(from: 1, to: 0, in: key.channelID) == nil)
+    if reachedAfter == nil, world.address(from: 1, to: 0, in: key.channelID) != nil {
+      reachedAfter = world.now - begun
+    }
+  }
+  #expect(
+    reachedAfter.map { $0 < .milliseconds(600) } ?? false, "\(String(describing: reachedAfter))")
+  #expect(world.hosts[2].node.relayedPairs(at: world.now).isEmpty)
+}
+
+/// Whatever happens, no node contradicts itself.
+@Test func nodesKeepTheirInvariantsWhileMembersRestart() {
+  var world = CoreWorld(4)
+  let key = ChannelKey.fromName("restart")
+  world.join("restart", key)
+  for index in [1, 3, 0] {
+    world.run(for: .seconds(2))
+    world.restart(index)
+    world.joinAlone(index, "restart", key)
+  }
+  world.passes = { from, to, _ in Set([from, to]) != [0, 2] }
+  world.run(for: .seconds(6))
+  world.passes = { _, _, _ in true }
+  world.run(for: .seconds(6))
+  for host in world.hosts { #expect(host.node.checkInvariants() == []) }
+}

@@ -100,8 +100,8 @@ struct CoreWorld {
     node.setWallClock(millisecondsSince1970: 1_700_000_000_000, at: now)
     hosts[index].node = node
     hosts[index].source = SyntheticSource(sender: UInt8(index), run: 2, layers: 1)
-    let layers = hosts[index].source.layers
-    call(index) { $0.setSources(layers: layers, isPattern: false, hasAudio: true, at: $1) }
+    let offers = hosts[index].source.offers
+    call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
 
   /// One node enters the channel and its call.

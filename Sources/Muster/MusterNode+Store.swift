@@ -41,7 +41,7 @@ extension MusterNode {
       self.loop.execute {
         self.assumeIsolated { node in
           node.perform(node.node.finish(commit, isDurable: error == nil, at: node.now))
-          if let error { node.emit(.warning(error)) }
+          if let error, node.storeWarnings.take(at: node.now) { node.emit(.warning(error)) }
         }
       }
     }

@@ -96,13 +96,18 @@ extension Simulation {
     let crash = nodes[index].stop()
     for job in crash.written { written(job, at: index) }
     nodes[index].drafts = PeerTable()
-    for id in crash.lost { messages.lost(id, at: nodes[index].reader) }
-    for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
+    forgetMemory(of: index, crash)
     settling.changed(at: now)
     trace.sample(nodes[index], in: channel.id, at: now)
     for other in nodes.indices {
       for stream in StreamID.all { shownAt[shownIndex(stream, of: other, at: index)] = nil }
     }
+  }
+
+  /// Tells the checkers what only the memory of a process held, and its next one does not know.
+  private mutating func forgetMemory(of index: Int, _ crash: Disk.Crash) {
+    for id in crash.lost { messages.lost(id, at: nodes[index].reader) }
+    for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
   }
 
   /// Starts a process in place of one that died, or that is ended now.
@@ -158,6 +163,7 @@ extension Simulation {
     guard nodes[index].disk.isIdle else {
       return schedule(.rejoin(index, run: run), in: .milliseconds(20))
     }
+    forgetMemory(of: index, nodes[index].disk.crash())
     note(nodes[index].label, "returns")
     join(index)
   }

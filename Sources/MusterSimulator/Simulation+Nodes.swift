@@ -124,7 +124,7 @@ extension Simulation {
     if entry.author == nodes[index].identity.id {
       bounds.entries += 1
     } else if let fault = commits.heard(id, of: entry.body.kind) {
-      violated("commits", "\(label) \(fault)")
+      violated("commit", "\(label) \(fault)")
     }
   }
 

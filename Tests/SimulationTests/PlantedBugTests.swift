@@ -27,7 +27,7 @@ struct PlantedBugTests {
   }
 
   @Test func sendingBeforeTheWriteIsFoundAsThat() {
-    #expect(firstViolation(with: .sendsBeforeWritten)?.checker == "commits")
+    #expect(firstViolation(with: .sendsBeforeWritten)?.checker == "commit")
   }
 
   @Test func invariantsFindANodeThatIgnoresRoles() {

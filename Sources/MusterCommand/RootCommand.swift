@@ -6,6 +6,16 @@ import Muster
 public enum CommandLineTool {
   /// Runs the process's arguments and ends the process: exit code 2 for bad use, 1 for failure.
   public static func main() async { await RootCommand.main() }
+
+  /// `--view=8080` as two arguments: swift-argument-parser drops the value of an option that may
+  /// also stand without one when it is joined by an equals sign.
+  package static func separated(_ arguments: [String]) -> [String] {
+    let joined = "--view="
+    return arguments.flatMap { argument in
+      argument.hasPrefix(joined)
+        ? ["--view", String(argument.dropFirst(joined.count))] : [argument]
+    }
+  }
 }
 
 /// The command `muster`.
@@ -31,7 +41,8 @@ struct RootCommand: AsyncParsableCommand {
     _ = ProcessClock.startedAt
     signal(SIGPIPE, SIG_IGN)  // a reader that goes away is an error of write, not the end
     do {
-      var command = try parseAsRoot()
+      let arguments = CommandLineTool.separated(Array(CommandLine.arguments.dropFirst()))
+      var command = try parseAsRoot(arguments)
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {

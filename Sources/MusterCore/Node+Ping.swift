@@ -9,11 +9,11 @@ extension Node {
   public mutating func ping(
     _ member: NodeID, in channel: ChannelID, at now: Instant
   ) -> [Output] {
-    for link in pingsUnderWay.keys where peers[link] == nil { pingsUnderWay[link] = nil }
+    for link in pendingPings.keys where peers[link] == nil { pendingPings[link] = nil }
     let link = LinkID(channel: channel, peer: member)
     guard peers[link] != nil else { return [] }
     let token = UInt64(bitPattern: now.nanoseconds)
-    pingsUnderWay[link] = token
+    pendingPings[link] = token
     var out: [Output] = []
     send([.ping(token)], over: link, at: now, &out)
     return out
@@ -24,8 +24,8 @@ extension Node {
   mutating func reportPong(
     _ token: UInt64, over link: LinkID, _ route: Route, at now: Instant, _ out: inout [Output]
   ) {
-    guard pingsUnderWay[link] == token else { return }
-    pingsUnderWay[link] = nil
+    guard pendingPings[link] == token else { return }
+    pendingPings[link] = nil
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
     out.append(.event(.pong(link.peer, roundTrip: now - sentAt, over: route), in: link.channel))
   }

@@ -94,7 +94,7 @@ public struct Node: Sendable {
   var associations = Associations()
   var relaying = Relaying()
   /// Tokens of the pings that the host asked for and that are not answered, one for each link.
-  var pingsUnderWay = PeerTable<LinkID, UInt64>()
+  var pendingPings = PeerTable<LinkID, UInt64>()
   /// While this node keeps announces for others.
   var server: RendezvousServer?
   var entropy: Entropy

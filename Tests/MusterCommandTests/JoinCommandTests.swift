@@ -10,7 +10,7 @@ struct JoinCommandTests {
   private static let quiet = ["--video", "none", "--audio", "none", "--speaker", "none"]
 
   private func parse(_ arguments: [String]) throws -> JoinCommand {
-    try JoinCommand.parse(arguments + Self.quiet)
+    try JoinCommand.parse(CommandLineTool.separated(arguments) + Self.quiet)
   }
 
   private func problem(_ body: () throws -> Void) -> MusterError? {
@@ -28,13 +28,13 @@ struct JoinCommandTests {
     #expect(command.channels == ["lab"])
   }
 
-  @Test(arguments: ["80x", "99999", "-1", "8080.5", "0x50"])
-  func whatIsNoPortIsNeverAChannel(text: String) throws {
-    let command = try parse(["lab", "--view=\(text)"])
+  @Test(arguments: ["80x", "99999", "8080.5", "0x50"], [true, false])
+  func whatIsNoPortIsNeverAChannel(text: String, isJoined: Bool) throws {
+    let option = isJoined ? ["--view=\(text)"] : ["--view", text]
+    let command = try parse(["lab"] + option)
     let error = try #require(problem { _ = try command.checkedPort() })
     #expect(error.message.contains(text) && error.kind == .usage)
-    guard !text.hasPrefix("-") else { return }
-    #expect(try parse(["lab", "--view", text]).channels == ["lab"])
+    #expect(command.channels == ["lab"])
   }
 
   @Test func aPageAndNoPageExcludeEachOther() throws {

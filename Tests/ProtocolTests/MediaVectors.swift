@@ -117,7 +117,8 @@ func framesAreCutIntoEqualParts(count: Int) throws {
     data: [UInt8](repeating: 7, count: count), isKeyframe: true, layer: 0, temporalLayer: 0,
     isReference: true, capturedAt: captured)
   let parts = (count + 1093) / 1094
-  let wanted = (0..<parts).map { ($0 + 1) * count / parts - $0 * count / parts + 6 }
+  let size = (count + parts - 1) / parts
+  let wanted = (0..<parts).map { min(($0 + 1) * size, count) - $0 * size + 6 }
   let packets = packetizer.packetize(frame)
   #expect(packets?.payloads.map(\.count) == wanted)
 }

@@ -2,8 +2,8 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Nodes that reach each other over links agree about the roster with its roles, the call, and every
-/// entry of the channel's document.
+/// Nodes that reach each other over links agree about the roster with its roles, the call, and all
+/// entries of the channel's document.
 public enum AgreementChecker {
   /// One node's view of its channel.
   public struct View: Equatable, Sendable {

@@ -79,8 +79,8 @@ public struct MessageChecker: Sendable {
 
   // MARK: What happens
 
-  /// A node sends a message, which is on its disk at the same moment. `isUnproven`: it does not know
-  /// of its own right to.
+  /// A node sends a message, which is on its disk at the same moment. `isUnproven`: it does not
+  /// know of its own right to.
   public mutating func sent(
     _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {

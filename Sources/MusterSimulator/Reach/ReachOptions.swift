@@ -7,8 +7,8 @@ public struct ReachOptions: Equatable, Sendable {
   public var seed: UInt64
   /// Nil: 2 to 9, drawn from the seed.
   public var nodes: Int?
-  /// The fraction of datagrams lost between any two homes while things change; nil: up to 0.1, drawn
-  /// from the seed.
+  /// The fraction of datagrams lost between any two homes while things change; nil: up to 0.1,
+  /// drawn from the seed.
   public var loss: Double?
   /// Whether the timeline's lines are kept, and not only their digest.
   public var keepsTimeline: Bool

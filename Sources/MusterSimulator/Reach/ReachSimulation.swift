@@ -7,8 +7,8 @@ import MusterWire
 /// Members of one call, at homes behind routers that translate addresses, with rendezvous between
 /// them: the same `Node` as in the shell, while the network changes under it.
 ///
-/// Everyone sends an audio packet every 250 ms. A link counts while packets arrive: nodes may believe
-/// for seconds in a link over which nothing arrives.
+/// Everyone sends an audio packet every 250 ms. A link counts while packets arrive: nodes may
+/// believe for seconds in a link over which nothing arrives.
 public struct ReachSimulation: Sendable, World {
   /// A planned event. `run` distinguishes a process from its successors.
   enum Event: Sendable {

@@ -10,7 +10,7 @@ public enum Command: Equatable, Sendable {
   case startCall(channel: String? = nil)
   /// Joins the active call; an error when there is none.
   case joinCall(channel: String? = nil)
-  /// Leaves the call; when this node is its initiator, the call ends for everyone.
+  /// Leaves the call; when this node is its initiator, the call ends for all participants.
   case leaveCall(channel: String? = nil)
   /// Stops sending one medium, in one channel or in all.
   case mute(Media, channel: String? = nil)
@@ -38,7 +38,7 @@ public enum Command: Equatable, Sendable {
   public struct Watch: Equatable, Sendable {
     /// The member whose video is meant; nil for all, including those who join later.
     public var member: String?
-    /// The name of a video stream, such as `camera`; nil for every stream.
+    /// The name of a video stream, such as `camera`; nil for all streams.
     public var stream: String?
     /// No larger than this, in pixels; nil for no video at all.
     public var size: VideoSize?

@@ -14,7 +14,7 @@ public struct Configuration: Sendable {
     /// The secret or the invite.
     public var source: Source
 
-    /// A channel by its name and the way to it.
+    /// A channel by its name, and its secret or invite.
     public init(name: String, source: Source) {
       self.name = name
       self.source = source
@@ -38,7 +38,7 @@ public struct Configuration: Sendable {
   public var call = false
   /// `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?
-  /// What is shared as a second video stream: `test[:WxH@FPS]` or a file; nil for nothing.
+  /// Source of the second video stream, the share: `test[:WxH@FPS]` or a file; nil for none.
   public var share: String?
   /// `mic[:PCM]`, `tone` or a file; nil for none.
   public var audio: String?
@@ -70,7 +70,7 @@ public struct Configuration: Sendable {
   /// Publish this node by DNS-SD (Avahi), visible to everyone on the network, and browse for
   /// others.
   public var dnsServiceDiscovery = false
-  /// `HOST:PORT` to bind; nil for every address and any free port.
+  /// `HOST:PORT` to bind; nil for all addresses and any free port.
   public var listen: String?
   /// Interfaces to announce on; empty for all.
   public var interfaces: [String] = []

@@ -21,8 +21,8 @@ extension MusterNode {
     try apply(.joinCall(channel: channel))
   }
 
-  /// Leaves the call; when this node is its initiator, the call ends for everyone. Throws when this
-  /// node is not in it.
+  /// Leaves the call; when this node is its initiator, the call ends for all participants. Throws
+  /// when this node is not in it.
   public func leaveCall(in channel: String) throws(MusterError) {
     try apply(.leaveCall(channel: channel))
   }
@@ -49,7 +49,7 @@ extension MusterNode {
     try apply(.say(text, to: receiver?.key.hex, channel: channel))
   }
 
-  /// What was written, in the one order that all members see; at most `Limits.messages`.
+  /// The channel's text messages, in the one order that all members see; at most `Limits.messages`.
   public func messages(in channel: String) throws(MusterError) -> [TextMessage] {
     node.history(of: try self.channel(named: channel))
   }

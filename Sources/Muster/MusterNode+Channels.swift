@@ -94,7 +94,7 @@ extension MusterNode {
 }
 
 extension MusterError {
-  /// What is wrong with an invite.
+  /// The message and hint for an invite that cannot be parsed.
   public init(_ fault: InviteFault) {
     switch fault {
     case .notAnInvite:

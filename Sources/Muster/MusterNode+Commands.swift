@@ -6,7 +6,7 @@ import MusterDiscovery
 import MusterWire
 
 extension MusterNode {
-  /// Carries out a command; the one way in for every host.
+  /// Carries out a command; all hosts use this one entry point.
   ///
   /// Throws an error that says why it cannot be done; nothing was changed then. What follows of it
   /// comes as events; only `administer` has an answer of its own.

@@ -52,33 +52,33 @@ extension MusterNode {
     }
   }
 
-  /// Leaves the announces that are due and listens under the tags of the day.
+  /// Puts the announcements that are due and listens under the tags of the day.
   private func maintainDHT() {
     guard let dht, !dht.bootstraps.isEmpty, !isStopping else { return }
     let day = WallClock.milliseconds / Self.millisecondsPerDay
-    let indices = node.dhtKeys(day: day)
-    for index in dht.listening where !indices.contains(index) {
-      dht.table.stopListening(under: index.tag)
+    let keys = node.dhtKeys(day: day)
+    for key in dht.listening where !keys.contains(key) {
+      dht.table.stopListening(under: key.tag)
     }
-    for index in indices where !dht.listening.contains(index) { listen(at: index, dht.table) }
-    self.dht?.listening = indices
+    for key in keys where !dht.listening.contains(key) { listen(at: key, dht.table) }
+    self.dht?.listening = keys
     for record in node.takeDHTRecords(day: day, at: now) { put(record, dht.table) }
   }
 
-  private func listen(at index: DHTKey, _ table: any HashTable) {
+  private func listen(at key: DHTKey, _ table: any HashTable) {
     let (loop, inbox) = (loop, dhtInbox)
-    table.listen(under: index.tag) { [weak self] value in
+    table.listen(under: key.tag) { [weak self] value in
       guard inbox.admits() else { return }
       loop.execute { [weak self] in
         inbox.taken()
-        self?.assumeIsolated { $0.found(value, at: index) }
+        self?.assumeIsolated { $0.found(value, at: key) }
       }
     }
   }
 
-  private func found(_ value: [UInt8], at index: DHTKey) {
+  private func found(_ value: [UInt8], at key: DHTKey) {
     guard !isStopping else { return }
-    perform(node.found(value, in: index.key, at: now))
+    perform(node.found(value, in: key.key, at: now))
   }
 
   private func put(_ record: DHTRecord, _ table: any HashTable) {

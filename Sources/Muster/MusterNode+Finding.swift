@@ -23,8 +23,8 @@ extension MusterNode {
       let found = await names.resolve(within: Self.namePatience)
       peerNames.isBeingResolved = false
       guard !isStopping else { return }
-      indices.named = found.flatMap(\.addresses)
-      perform(node.setPeers(indices.all, at: now))
+      peerAddresses.named = found.flatMap(\.addresses)
+      perform(node.setPeers(peerAddresses.all, at: now))
       if peerNames.endpoints != names.endpoints { resolvePeers() }
     }
   }

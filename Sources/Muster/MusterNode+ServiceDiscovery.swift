@@ -3,7 +3,7 @@ import MusterDevices
 import MusterNetwork
 
 /// Addresses at which other nodes may be, by where they are known from.
-struct PeerPlaces {
+struct PeerAddresses {
   /// The addresses of names given by the user or by an invite.
   var named: [Address] = []
   /// The addresses found by DNS-SD.
@@ -30,7 +30,7 @@ extension MusterNode {
             hint: "leave --listen away, or give it another address")))
     }
     let loop = loop
-    indices.discovery = ServiceDiscovery(
+    peerAddresses.discovery = ServiceDiscovery(
       port: sockets.port, interfaces: configuration.interfaces,
       onChange: { [weak self] addresses in
         loop.execute { [weak self] in self?.assumeIsolated { $0.found(services: addresses) } }
@@ -42,14 +42,14 @@ extension MusterNode {
 
   private func found(services: [Address]) {
     guard !isStopping else { return }
-    indices.services = services
-    perform(node.setPeers(indices.all, at: now))
+    peerAddresses.services = services
+    perform(node.setPeers(peerAddresses.all, at: now))
   }
 
   /// Takes the service from the network.
   func stopDiscoveringServices() async {
-    guard let discovery = indices.discovery else { return }
-    indices.discovery = nil
+    guard let discovery = peerAddresses.discovery else { return }
+    peerAddresses.discovery = nil
     // Ending it may block.
     _ = await WorkerThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }

@@ -12,7 +12,7 @@ extension MusterNode {
   struct Remembered {
     var changes: [Store.Change] = []
     var messages: [Event] = []
-    /// What nobody hears of before it is written.
+    /// Changes that must be durable before the node sends them.
     var commits: [(changes: [Node.Change], id: CommitID)] = []
   }
 

@@ -19,7 +19,7 @@ extension MusterNode {
     public var isInCall: Bool
     /// Whether it has an owner and roles.
     public var isCreated: Bool
-    /// What holds for every call of the channel.
+    /// The channel's policies, fixed when it was created; the defaults in an open channel.
     public var settings: ChannelSettings
   }
 
@@ -36,7 +36,7 @@ extension MusterNode {
     }
   }
 
-  /// The event that the host hears for one of the node's own, if any.
+  /// The host's event for one of the node's own; nil if there is none.
   func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
     guard let name = node.name(of: channel) else { return nil }
     switch event {

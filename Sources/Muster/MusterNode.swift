@@ -56,7 +56,7 @@ public actor MusterNode {
   /// Each change costs a ping to every peer: 8 at once, then 2 a second.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
-  var indices = PeerPlaces()
+  var peerAddresses = PeerAddresses()
   var rendezvousNames = PeerResolver(endpoints: [])
   /// Nil where no DHT is configured.
   var dht: DHTState?

@@ -277,7 +277,7 @@ package struct JoinCommand: AsyncParsableCommand {
     return size
   }
 
-  /// What was asked for; where nothing was, the devices that are there.
+  /// The sources and the sink to open: those given as options, else the devices found.
   private func devices(
     _ notices: inout [MusterError]
   ) -> (video: String?, audio: String?, speaker: String?) {

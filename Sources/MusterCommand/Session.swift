@@ -41,8 +41,8 @@ private struct NodeService: Service {
       Task {
         await page?.stop()
         await node.stop()
-        // Everything is said and written. What is left can only be a standard output that nobody
-        // reads, and that must not keep the process.
+        // The node has left and the store is written. Only a standard output that nobody reads can
+        // still block, and it must not keep the process.
         try? await Task.sleep(for: .milliseconds(300))
         _exit(0)
       }

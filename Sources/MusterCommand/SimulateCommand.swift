@@ -82,7 +82,7 @@ struct SimulateCommand: ParsableCommand {
     }
   }
 
-  // MARK: What is asked for
+  // MARK: Options
 
   private func options(for seed: UInt64) throws -> SimulationOptions {
     var options = SimulationOptions(
@@ -151,7 +151,7 @@ struct SimulateCommand: ParsableCommand {
     }
   }
 
-  // MARK: Pictures
+  // MARK: Diagrams
 
   /// Writes the diagram of a run; one of many is run again for it.
   private func draw(_ result: SimulationResult, to path: String) throws {

@@ -79,7 +79,7 @@ struct Associations: Sendable {
   struct Standing {
     var isKeyCurrent: Bool
     /// The peer is known to be no member.
-    var isStranger: Bool
+    var isNonMember: Bool
     /// Whether there is room for one more link in the channel.
     var hasRoom: Bool
   }
@@ -104,7 +104,7 @@ struct Associations: Sendable {
   /// Whether a session is suspended: each datagram may be from its peer.
   private(set) var hasSuspended = false
 
-  // MARK: What is known
+  // MARK: Queries
 
   /// The session link that carries an association in use.
   func session(of link: LinkID) -> SessionLinkID? {
@@ -178,7 +178,7 @@ struct Associations: Sendable {
   ) -> [Output] {
     let link = LinkID(channel: channel, peer: session.peer)
     connecting[link] = nil
-    guard standing.isKeyCurrent, !standing.isStranger else {
+    guard standing.isKeyCurrent, !standing.isNonMember else {
       return restrict(session, of: link, bootID: bootID, at: now)
     }
     if let index = peers.index(of: link), peers[at: index].bootID == bootID {
@@ -257,8 +257,8 @@ struct Associations: Sendable {
     }
   }
 
-  /// The failure detector gave up a peer: the association is down for the call and for everyone to
-  /// whom this node reports. Its session stays as long as the link engine keeps it.
+  /// The failure detector gave up a peer: the association is down for the call and in this node's
+  /// neighbour reports. Its session stays as long as the link engine keeps it.
   mutating func suspend(_ link: LinkID, route: Route?, at now: Instant) -> [Output] {
     guard let peer = peers[link], let session = session(of: link) else { return [] }
     let role = route.map {

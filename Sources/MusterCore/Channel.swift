@@ -8,17 +8,18 @@ struct Channel: HasDeadline, Sendable {
   let genesis: SignedGenesis?
   var state: ChannelState
   let openedAt: Instant
-  /// Set while the node wants to be in the call and waits to hear of one.
+  /// When this node joins the active call, or starts one if it has not learned of any; nil
+  /// otherwise.
   var startsCallAt: Instant?
   var callState = CallState.disconnected
-  /// What is switched off in this channel only.
+  /// The mute state in this channel, `audioMuted` and `videoMuted`; other channels have their own.
   var muted: MemberFlags
   /// The next key while the change to it is being written; it is in force afterwards.
   var pendingKey: (commit: CommitID, key: EpochKey)?
-  /// What others said why this node is no member; each is told to people once.
+  /// The reasons for which others refused this node as a member; each is reported once.
   var refusals: [Refusal] = []
 
-  /// What this node tells here of its sound and picture.
+  /// This node's flags as its presence in this channel has them, mute states included.
   func flags(from all: MemberFlags) -> MemberFlags {
     var flags = all.union(muted)
     if flags.contains(.audioMuted) { flags.remove(.speaking) }

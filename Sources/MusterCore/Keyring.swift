@@ -24,7 +24,7 @@ struct Keyring: Sendable {
   /// In rising order of epochs, the last one in force, `Limits.formerKeys` before it at most.
   private var keys = PeerTable<ChannelID, [EpochKey]>()
 
-  // MARK: What is known
+  // MARK: Queries
 
   func owner(of key: KeyID) -> Owner? { owners[key] }
 

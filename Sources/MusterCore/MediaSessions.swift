@@ -2,7 +2,7 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// The media of one node: its own sources, and a session for every link.
+/// The media of one node: its own sources, and a session for each link.
 ///
 /// Methods return what is to be done, in order. The beginning and the end of sessions is here;
 /// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of

@@ -23,7 +23,7 @@ extension Node {
       return
     }
     setCallState(.connecting, in: channel, &out)
-    // Who has just arrived first listens whether there is a call already.
+    // A node that has just joined the channel waits for `startGrace`: there may be a call already.
     let due = max(now, entry.openedAt + configuration.startGrace)
     _ = channels.update(channel) { $0.startsCallAt = due }
     enterCallIfDue(channel, at: now, &out)
@@ -44,7 +44,8 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        // Of this channel's own session: another channel's says nothing of it.
+        // The session of this channel only: traffic of another channel is no sign of life in this
+        // one.
         let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
         heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
@@ -130,7 +131,7 @@ extension Node {
     return nil
   }
 
-  /// Tells the node how wall time relates to boot time; for display and for ties only.
+  /// Sets the offset from boot time to wall time, which serves display and ties only.
   public mutating func setWallClock(millisecondsSince1970: UInt64, at now: Instant) {
     let boot = now.nanoseconds / 1_000_000
     wallOffset = Int64(clamping: millisecondsSince1970) &- boot
@@ -165,11 +166,11 @@ extension Node {
     }
     let others = entry.state.call?.participants.filter { $0 != identity.id } ?? []
     let suspected = entry.state.suspected
-    let isHearing = others.contains { other in
+    let hearsOthers = others.contains { other in
       peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
     }
     // Once the last of the others has left the channel, this node is connected, alone in the call.
-    let isCutOff = !others.isEmpty && !isHearing && entry.callState != .connecting
+    let isCutOff = !others.isEmpty && !hearsOthers && entry.callState != .connecting
     setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
   }
 

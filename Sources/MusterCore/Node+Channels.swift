@@ -36,7 +36,7 @@ extension Node {
     return ChannelState(start)
   }
 
-  /// Says that this node is here, what it can send, and shows its invite.
+  /// Publishes this node's presence with its stream offers, and redeems its invite.
   private mutating func enter(
     _ channel: ChannelID, ticket: Ticket?, at now: Instant
   ) -> [ChannelState.Output] {
@@ -73,13 +73,14 @@ extension Node {
     return out
   }
 
-  /// Whether every neighbour has this node's newest word.
+  /// Whether every neighbour has acknowledged this node's newest entries.
   public func isSettled(_ channel: ChannelID) -> Bool {
     channels[channel]?.state.isSettled ?? true
   }
 
-  // MARK: What is known
+  // MARK: Queries
 
+  /// The channels that this node is in, in rising order of their ids.
   public var channelIDs: [ChannelID] { channels.keys }
   /// What the channel is called here.
   public func name(of channel: ChannelID) -> String? { channels[channel]?.name }

@@ -7,22 +7,22 @@ extension Node {
   /// Where others' announces are looked for on `day`, counted from 1970.
   public func dhtKeys(day: UInt64) -> [DHTKey] { discovery.dhtKeys(day: day) }
 
-  /// The announces that are to be left now, under the tags of `day`; to be asked every second.
+  /// The records to store now, under the tags of `day`; the host asks every second.
   public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
     discovery.takeDHTRecords(day: day, at: now)
   }
 
-  /// A record under this key, was not taken.
+  /// The DHT did not store the record under this key.
   public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
     discovery.dhtRecordFailed(key, at: now)
   }
 
-  /// Where this node is seen from the place where it leaves its announces.
+  /// This node's addresses as the DHT's nodes report them.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     discovery.setSeenAddresses(addresses)
   }
 
-  /// Something that was found at one of the `dhtKeys`.
+  /// A record that was found under one of the `dhtKeys`.
   public mutating func found(
     _ announcement: [UInt8], in key: KeyID, at now: Instant
   ) -> [Output] {

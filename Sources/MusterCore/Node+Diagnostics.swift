@@ -6,7 +6,9 @@ import MusterMedia
 
 /// The counters of a node's engines since it started, for people who ask why something happens.
 public struct NodeDiagnostics: Equatable, Sendable {
+  /// Datagrams, handshakes and paths of all links.
   public var link: LinkCounters
+  /// Announcements and challenges of all channels, accepted and rejected.
   public var discovery: DiscoveryCounters
   /// Nil where the node is no rendezvous.
   public var rendezvous: RendezvousCounters?

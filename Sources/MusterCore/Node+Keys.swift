@@ -104,7 +104,7 @@ extension Node {
     install(next, in: link.channel, at: now, &out)
   }
 
-  // MARK: Restricted sessions and strangers
+  // MARK: Restricted sessions
 
   /// Sends the peer of a restricted session the new key, or the reason why it gets none.
   mutating func serve(_ session: SessionLinkID, at now: Instant, _ out: inout [Output]) {
@@ -143,7 +143,7 @@ extension Node {
   }
 
   /// Closes the link with a neighbour that is no member, with the reason.
-  mutating func dismissIfStranger(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
+  mutating func dismissNonMember(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
       let reason = entry.state.refusal(of: link.peer)
     else { return }
@@ -165,7 +165,7 @@ extension Node {
 
   /// Whether a new link is restricted because its peer is known to be no member. A peer that may
   /// only have had no time to show its invite is given that time.
-  func isStranger(_ peer: NodeID, in channel: ChannelID) -> Bool {
+  func isNonMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)
     else { return false }

@@ -121,7 +121,7 @@ extension Node {
     guard let link = keyring.link(of: session), let entry = channels[link.channel] else { return }
     let standing = Associations.Standing(
       isKeyCurrent: keyring.isCurrent(session.key),
-      isStranger: isStranger(link.peer, in: link.channel),
+      isNonMember: isNonMember(link.peer, in: link.channel),
       hasRoom: entry.state.hasRoom(for: link.peer))
     perform(
       associations.established(
@@ -168,9 +168,8 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// A neighbour has not answered: it counts as gone, for the call and for everyone to whom this
-  /// node reports. A peer that only moved or slept is back with its first datagram, without a
-  /// handshake.
+  /// A neighbour has not answered: it counts as gone, for the call and in this node's neighbour
+  /// reports. A peer that only moved or slept is back with its first datagram, without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     let route = associations.session(of: link).flatMap { links.route(of: $0) }
     perform(associations.suspend(link, route: route, at: now), at: now, &out)

@@ -37,7 +37,7 @@ extension Node {
     performed(media.sendVideo(frame, of: stream, at: now), at: now)
   }
 
-  /// One Opus packet of this node's own microphone, for everyone in the call.
+  /// One Opus packet of this node's own microphone, for all participants of the call.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
@@ -45,7 +45,7 @@ extension Node {
     return out
   }
 
-  // MARK: Who gets what
+  // MARK: Recipients
 
   /// Begins and ends media with members as they come into the call and go.
   mutating func updateMedia(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {

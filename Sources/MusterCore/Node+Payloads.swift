@@ -136,7 +136,7 @@ extension Node {
   ) {
     _ = peers.update(link) { $0.nextCheckAt = now + Peer.checkInterval }
     signalRelayLoad(at: now, &out)
-    dismissIfStranger(link, at: now, &out)
+    dismissNonMember(link, at: now, &out)
     guard let peer = peers[link], let state = channels[link.channel]?.state,
       now - peer.upSince > Self.trimPatience, !state.wantsLink(to: link.peer)
     else { return }

@@ -20,6 +20,7 @@ import MusterWire
 /// - commands of people, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
 /// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for those of no part.
 public struct Node: Sendable {
+  /// The settings of a node that hold for all of its channels.
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
@@ -27,8 +28,9 @@ public struct Node: Sendable {
     public var requested = RequestedResolution.best
     /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
     public var muted: MemberFlags = []
-    /// Between the pings that measure the way to a participant of the same call, and to others.
+    /// Between the pings that measure the round trip to a participant of the same call.
     public var pingInterval = Duration.seconds(1)
+    /// Between the pings to a member that is not in the same call.
     public var idlePingInterval = Duration.seconds(15)
     /// Whether this node keeps announces for others who look for each other.
     public var offersRendezvous = false
@@ -36,18 +38,22 @@ public struct Node: Sendable {
     public var relays = true
     /// How long a start waits for members who may already have a call.
     public var startGrace = Duration.milliseconds(300)
+    /// Between the RTCP sender and receiver reports of a link.
     public var reportInterval = Duration.seconds(1)
     /// How the rules of channels are applied: tests plant bugs, or patched nodes, here.
     package var policy = ChannelPolicy.standard
 
+    /// The defaults.
     public init() {}
   }
 
   /// What the host must do. The shell and the simulator switch over the same cases.
   public enum Output: Equatable, Sendable {
+    /// Send a datagram to an address.
     case send([UInt8], to: Address)
     /// To the multicast groups and broadcast addresses of every interface.
     case broadcast([UInt8])
+    /// Report an event of a channel to the host.
     case event(NodeEvent, in: ChannelID)
     /// Encode exactly these layers of a stream, smallest first; none: stop.
     case encode(StreamID, layers: [Int])
@@ -55,6 +61,7 @@ public struct Node: Sendable {
     case encodeKeyframe(StreamID, layer: Int)
     /// Show this frame, but not before `delay` has passed.
     case show(ReceivedFrame, from: LinkID, stream: StreamID, delay: Duration)
+    /// Play an Opus packet of the member at the other end of the link.
     case play(ReceivedAudio, from: LinkID)
     /// The member has withdrawn a stream; nil: it has left the call, or this node has.
     case mediaEnded(LinkID, stream: StreamID?)
@@ -78,14 +85,17 @@ public struct Node: Sendable {
     case key(EpochKey)
   }
 
+  /// The key pair of this node, the same across restarts.
   public let identity: Identity
+  /// 64 random bits that identify this process among the restarts of the node.
   public let bootID: UInt64
+  /// The settings in force.
   public internal(set) var configuration: Configuration
 
   var discovery: Discovery {
     didSet { isDiscoveryStale = true }
   }
-  /// What discovery said last about when it has work, unless it changed since.
+  /// The deadline of `discovery`, cached until it changes.
   private var discoveryDeadline: Instant?
   private var isDiscoveryStale = true
   var links: LinkEngine
@@ -123,6 +133,7 @@ public struct Node: Sendable {
     self.entropy = entropy.fork()
   }
 
+  /// The public key of this node.
   public var id: NodeID { identity.id }
 
   /// The associations in use.
@@ -212,8 +223,8 @@ public struct Node: Sendable {
     return out
   }
 
-  /// This machine's routes have changed: everyone linked hears at once from where datagrams come
-  /// now, and so does everyone who may look for this node.
+  /// This machine's routes have changed: linked peers are pinged at once from the new source
+  /// address, and discovery announces this node again.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
     for link in peers.keys { sendPing(over: link, at: now, &out) }

@@ -6,13 +6,15 @@ import MusterWire
 
 /// Something that happened in a channel and that people or scripts may want to know.
 public enum NodeEvent: Equatable, Sendable {
+  /// An event of the roster, the call, the text or the rights.
   case channel(ChannelEvent)
   /// A link stands, at an address or through another member.
   case linkUp(NodeID, Address?, via: NodeID?)
+  /// The link with a member closed, for this reason.
   case linkDown(NodeID, LinkCloseReason)
   /// This node wanted into the call, and may not.
   case callRefused(CommandRefusal)
-  /// This node's own way into and out of the call.
+  /// The state of this node's own participation in the call.
   case callState(CallState)
   /// The first frame of a member's stream; `after` counts from when its link came up.
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
@@ -37,14 +39,18 @@ public enum LayerDirection: String, Sendable {
 
 /// One Opus packet of a member, for the playout.
 public struct ReceivedAudio: Equatable, Sendable {
+  /// RTP sequence number.
   public var sequence: UInt16
   /// 48 kHz.
   public var timestamp: UInt32
+  /// Audio level in -dBov, 0 (loudest) to 127 (RFC 6464); nil without the header extension.
   public var level: UInt8?
+  /// One Opus packet (RFC 7587).
   public var payload: [UInt8]
   /// When it was captured, by the sender's clock; nil before its first report.
   public var capturedAt: Instant?
 
+  /// `timestamp` counts samples at 48 kHz.
   public init(
     sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?
   ) {
@@ -58,16 +64,19 @@ public struct ReceivedAudio: Equatable, Sendable {
 
 /// What a member's connection is like right now.
 public struct PeerStatistics: Equatable, Sendable {
+  /// The channel and the member.
   public var link: LinkID
   /// Where it leads; nil through another member.
   public var address: Address?
   /// The member through whom it leads.
   public var via: NodeID?
+  /// The smoothed round trip of the path in use; nil before the first measurement.
   public var roundTrip: Duration?
   /// Of what this node sends, as the member reports it.
   public var lossPercent: Double
   /// Of the camera and the audio; nil while there is no media with the member.
   public var sent: MediaStatistics?
+  /// Of the camera and the audio of the member; nil while there is no media with it.
   public var received: MediaStatistics?
   /// Of further video streams, in rising order.
   public var streams: [StreamStatistics] = []
@@ -75,11 +84,14 @@ public struct PeerStatistics: Equatable, Sendable {
 
 /// Both directions of one video stream between this node and a member.
 public struct StreamStatistics: Equatable, Sendable {
+  /// The video stream.
   public var stream: StreamID
-  /// Nil for a direction in which the stream has not been offered.
+  /// To the member; nil while this node has not offered the stream.
   public var sent: MediaStatistics?
+  /// From the member; nil while the member has not offered the stream.
   public var received: MediaStatistics?
 
+  /// Nil for a direction in which the stream has not been offered.
   public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
     self.stream = stream
     self.sent = sent
@@ -90,13 +102,20 @@ public struct StreamStatistics: Equatable, Sendable {
 /// Totals of one direction of one stream since media with the member began; the camera's include
 /// the audio.
 public struct MediaStatistics: Equatable, Sendable {
+  /// The simulcast layer in use; nil while no video flows.
   public var layer: VideoLayer?
   /// RTP payload bytes.
   public var bytes: UInt64 = 0
+  /// Video frames sent, or received complete.
   public var frames: UInt64 = 0
+  /// Received direction: frames that were not delivered, by gaps in the PictureID.
   public var framesLost: UInt64 = 0
+  /// Received direction: intervals of more than 200 ms between frames.
   public var freezes: UInt64 = 0
+  /// Received direction: the total duration of those intervals.
   public var frozen: Duration = .zero
+  /// Audio packets; always 0 for streams other than the camera.
   public var audioPackets: UInt64 = 0
+  /// The reason for the last change of the layer.
   public var why = LayerReason.started
 }

@@ -39,7 +39,8 @@ package struct RelayBudget: Sendable {
   private static let largestShare = 0.5
   /// Of all of it the part that is shared out: the rest makes up for pairs that come and go.
   private static let shared = 0.98
-  /// However many pairs there are, a picture's worth of datagrams gets through now and then.
+  /// However many pairs there are, one frame's worth of datagrams, four of 1200 bytes, gets through
+  /// now and then.
   private static let smallestBurst = 4.0 * 1200
   private static let pairLimit = 256
   private static let firstCredit = 25_000.0
@@ -135,8 +136,11 @@ package struct RelayBudget: Sendable {
 
 /// Two members whose packets this node passes on.
 public struct RelayedPair: Equatable, Sendable {
+  /// The channel of both members.
   public let channel: ChannelID
+  /// The member with the smaller id.
   public let first: NodeID
+  /// The member with the larger id.
   public let second: NodeID
   /// Payload passed on in both directions since it began.
   public let bytes: UInt64

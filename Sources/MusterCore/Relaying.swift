@@ -52,7 +52,7 @@ struct Relaying: Sendable {
     let since: Instant
   }
 
-  /// Who is missing is looked at this often at least: somebody may have joined the call.
+  /// The longest time between checks for unreachable peers: somebody may have joined the call.
   private static let searchInterval = Duration.milliseconds(250)
   /// How long a first, direct path is given to come about.
   static let directPatience = Duration.milliseconds(750)
@@ -79,7 +79,7 @@ struct Relaying: Sendable {
   /// When each channel with a call is next searched.
   private var nextAt = PeerTable<ChannelID, Instant>()
 
-  // MARK: What is known
+  // MARK: Queries
 
   /// Whether nothing gets through to a member of a call.
   func isUnreachable(_ link: LinkID) -> Bool { unreachable.index(of: link) != nil }
@@ -130,7 +130,7 @@ struct Relaying: Sendable {
     searches.update(link) { $0.candidates.take(at: now) } ?? false
   }
 
-  /// The call, or the channel, is left: nobody is missed there any more.
+  /// The call, or the channel, is left: none of its members needs a relayed path any more.
   mutating func close(_ channel: ChannelID) -> [Output] {
     nextAt[channel] = nil
     for link in restarts.keys where link.channel == channel { restarts[link] = nil }
@@ -268,8 +268,8 @@ struct Relaying: Sendable {
     return state.nextAt
   }
 
-  /// While a path is relayed, both ends tell each other where they may be reached, and try the
-  /// address that was good before: so a direct path is found when it opens, without a rendezvous.
+  /// While a path is relayed, both ends exchange candidates and probe the address that worked
+  /// before, so that a direct path is found when it opens, without a rendezvous.
   private mutating func probeDirectPath(
     around link: LinkID, _ peer: RelayView.Link, at now: Instant, _ out: inout [Output]
   ) -> Instant {

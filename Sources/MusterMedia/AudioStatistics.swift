@@ -17,5 +17,6 @@ public struct AudioStatistics: Equatable, Sendable {
   /// Frames inserted to increase the delay.
   public var lengthened: UInt64 = 0
 
+  /// All zero.
   public init() {}
 }

@@ -30,6 +30,7 @@ public struct LayerChange: Equatable, Sendable {
   /// The reason.
   public var why: LayerReason
 
+  /// A change between two layers, where nil is no video, and its reason.
   public init(from: VideoLayer?, to: VideoLayer?, why: LayerReason) {
     self.from = from
     self.to = to

@@ -41,6 +41,7 @@ public struct LayerReceiver: Sendable {
   private var waitingSince: Instant?
   private var keyframeBegunAt: Instant?
 
+  /// Receives one SSRC; until a keyframe arrives nothing can be decoded.
   public init(ssrc: UInt32, layer: Int, at now: Instant) {
     self.ssrc = ssrc
     self.layer = layer

@@ -16,6 +16,7 @@ public struct PacketizedFrame: Equatable, Sendable {
   /// Payload descriptor and VP8 data each; the RTP header of the last one has the marker bit.
   public var payloads: [[UInt8]]
 
+  /// `timestamp` must be `capturedAt` on the 90 kHz clock; `payloads` has one element per packet.
   public init(
     layer: Int, temporalLayer: Int, isKeyframe: Bool, capturedAt: Instant, timestamp: UInt32,
     payloads: [[UInt8]]

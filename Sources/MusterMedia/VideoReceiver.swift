@@ -20,6 +20,7 @@ public struct ReceivedFrame: Equatable, Sendable {
   /// When its last packet arrived, or when a gap before it was skipped.
   public var completedAt: Instant
 
+  /// A complete frame; `timestamp` at 90 kHz, `capturedAt` by the sender's clock.
   public init(
     layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
     size: VideoSize, capturedAt: Instant?, completedAt: Instant

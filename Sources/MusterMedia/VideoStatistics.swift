@@ -33,5 +33,6 @@ public struct VideoStatistics: Equatable, Sendable {
   /// Simulcast layer of the latest frame; nil before the first.
   public var layer: Int?
 
+  /// All zero; size and layer unknown.
   public init() {}
 }

@@ -14,7 +14,7 @@ package final class AudioPipeline: Sendable {
   }
 
   private let specification: String
-  /// Takes the loudspeaker's sound out of the microphone's; nil where there is no loop to break.
+  /// Removes the loudspeaker's audio from the microphone's; nil where there is no acoustic loop.
   private let echo: EchoControl?
   private let controls: Monitor<Controls>
   private let deliver: @Sendable (EncodedAudio) -> Void

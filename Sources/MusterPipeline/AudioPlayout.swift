@@ -14,10 +14,10 @@ package final class AudioPlayout: Sendable {
     case ended(LinkID)
   }
 
-  /// What the playout tells about a member, a few times a second.
+  /// The playout state of one member, reported a few times a second.
   package struct Report: Sendable {
     package var link: LinkID
-    /// The sound stamped so leaves the loudspeaker at that time.
+    /// The RTP timestamp, at 48 kHz, of the audio that leaves the loudspeaker at `playedAt`.
     package var timestamp: UInt32
     package var playedAt: Instant
     package var lostPercent: Double
@@ -137,7 +137,7 @@ package final class AudioPlayout: Sendable {
   }
 }
 
-/// 20 ms of one member's sound.
+/// 20 ms of one member's audio.
 package struct DecodedAudio: Sendable {
   package var pcm: [Int16]
   /// 48 kHz, of the first sample.
@@ -195,7 +195,7 @@ package struct Speaker {
     }
   }
 
-  /// The buffer tells the timestamp of the last packet it handed out; `later` more came after this.
+  /// The buffer has the timestamp of the last packet it handed out, `later` packets after this one.
   private func timestamp(of step: AudioJitterBuffer.Playout, before later: Int) -> UInt32 {
     if case .decode = step, let timestamp = buffer.playingTimestamp {
       return timestamp &- UInt32(later * AudioFormat.samplesPerFrame)

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterDevices
 
-/// Counts the pictures on their way from the encoders to the node's loop, and says which may go.
+/// Counts the frames queued from the encoders to the node's loop, and decides which are sent.
 package final class FrameBacklog: Sendable {
   /// Half a second of three layers: beyond, only what others refer to is worth sending late.
   private static let comfortable = 45

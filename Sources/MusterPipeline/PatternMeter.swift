@@ -3,10 +3,10 @@ import MusterCodecs
 import MusterDevices
 import MusterMedia
 
-/// Decodes members' test patterns and reads back when each picture was captured: the latency from
-/// capture to decoded picture, where both nodes share one boot clock.
+/// Decodes members' test patterns and reads back when each frame was captured: the latency from
+/// capture to decoded frame, where both nodes share one boot clock.
 package final class PatternMeter: Sendable {
-  /// What the last pictures of one stream showed.
+  /// The latency of the last frames of one stream: median and 95th percentile.
   package struct Latency: Sendable {
     package var p50: Duration
     package var p95: Duration
@@ -19,7 +19,7 @@ package final class PatternMeter: Sendable {
 
   /// Frames waiting for the decoder: two seconds of one member.
   private static let inputCapacity = 64
-  /// Samples kept per stream: ten seconds at 30 pictures a second.
+  /// Samples kept per stream: ten seconds at 30 frames a second.
   private static let samples = 300
 
   private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {
@@ -74,7 +74,7 @@ package final class PatternMeter: Sendable {
   }
 
   private func measure(_ data: [UInt8], _ stream: MemberStream, _ decoder: VP8Decoder?) {
-    // `try?` flattens: a picture that does not decode gives no sample.
+    // `try?` flattens: a frame that does not decode gives no sample.
     guard let decoder, let frame = try? decoder.decode(data),
       let reading = TestPattern.read(frame)
     else { return }

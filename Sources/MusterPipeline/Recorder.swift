@@ -52,7 +52,7 @@ package final class Recorder: Sendable {
     }
   }
 
-  /// What the files of a member are called from its first picture or sound on.
+  /// Names the files of a member, from its first frame or audio on.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
   /// Queues a frame; `name` is what the member calls the stream, from which the file takes its
@@ -84,7 +84,7 @@ package final class Recorder: Sendable {
   /// Ends the recording once the queued input has been written.
   package func stop() { inputs.close() }
 
-  /// Frames, sound and ends of media that wait for the disk.
+  /// Frames, audio and ends of media that wait for the disk.
   package var queueLevel: QueueLevel { inputs.level }
 
   private func run(_ failed: (MusterError) -> Void) {

@@ -6,7 +6,7 @@ import MusterWire
 /// One video stream of this node, one capture and one encoder per layer: the thread that makes its
 /// frames.
 ///
-/// Encodes only the layers it is told to. With none wanted it waits, and a camera is closed.
+/// Encodes only the layers that are set. Without any it waits, and a camera is closed.
 package final class VideoPipeline: Sendable {
   private struct Controls {
     var wanted: [Int] = []
@@ -130,7 +130,7 @@ package final class VideoPipeline: Sendable {
     _ captured: CapturedFrame, _ wanted: [Int], _ keyframes: Set<Int>,
     _ encoders: inout [VP8Encoder?]
   ) throws {
-    // Largest first: each smaller picture is made from the one above it.
+    // Largest first: each smaller frame is scaled from the one above it.
     var frame = captured.frame
     for layer in layers.indices.reversed() where layer >= (wanted.min() ?? 0) {
       frame = try scaled(frame, to: layers[layer].size)

@@ -28,7 +28,7 @@ struct Scenario: Sendable {
   let coOwner: Int?
   /// The index of a patched node that ignores its own role.
   let lawless: Int?
-  /// Whose first role ends in the midst of the run.
+  /// The index of the node whose initial role expires during the fault phase; nil for none.
   let expiring: Int?
   /// How often the owner removes somebody.
   let removals: Int

@@ -8,7 +8,7 @@ import MusterWire
 ///
 /// The seed determines the whole run: faults, workload, delays and all randomness of the nodes.
 public struct Simulation: Sendable, World {
-  /// What is lost with a process that dies.
+  /// The persistent state that a crash destroys.
   enum Loss: Sendable {
     case nothing, disk, identity
   }
@@ -87,6 +87,7 @@ public struct Simulation: Sendable, World {
     var failedCommits: UInt64 = 0
   }
 
+  /// Draws scenario and fault plan from the seed and schedules them; nothing has run yet.
   public init(_ options: SimulationOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)

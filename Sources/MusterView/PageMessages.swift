@@ -18,7 +18,7 @@ struct PageMessages {
     return true
   }
 
-  /// What was written before.
+  /// Loads the channel's earlier messages; the newest `shown` are kept.
   mutating func load(_ history: [TextMessage], of channel: String) {
     for message in history.suffix(Self.shown) { insert(message, channel) }
   }

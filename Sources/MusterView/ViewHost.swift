@@ -23,7 +23,7 @@ public struct ViewHost: Sendable {
 
 /// Why the page cannot be served, and what to do about it.
 public struct ViewError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What is wrong.
+  /// The problem, in one sentence.
   public var message: String
   /// What to do about it.
   public var hint: String

@@ -210,7 +210,7 @@ struct ViewMessage: Encodable {
     self.command = command
   }
 
-  /// What has no value is left out.
+  /// The message as JSON text; fields without a value are omitted.
   var encoded: ByteBuffer? {
     ByteBuffer(string: JSONValue(encoding: self, nulls: .omitted).text)
   }

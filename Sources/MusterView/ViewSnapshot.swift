@@ -221,7 +221,7 @@ extension ViewSnapshot {
     public var from: String
     /// What the author calls itself, or called itself when it was last here.
     public var name: String
-    /// Nil for everyone.
+    /// Id of the recipient; nil for a message to all members.
     public var to: String?
     /// What the receiver calls itself.
     public var toName: String?

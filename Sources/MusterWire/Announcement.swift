@@ -22,6 +22,7 @@ public struct Announcement: Equatable, Sendable {
   /// Bytes of the Ed25519 signature that follows the encoding.
   public static let signatureBytes = 64
 
+  /// Unsigned. `echo` has `echoBytes` bytes; at most `Limits.addresses` addresses.
   public init(
     author: NodeID, bootID: UInt64, counter: UInt64, echo: [UInt8]?, addresses: [Address]
   ) {
@@ -80,6 +81,7 @@ public struct Challenge: Equatable, Sendable {
   /// 16 bytes that the target returns in its next announcement.
   public var echo: [UInt8]
 
+  /// `echo` has `Announcement.echoBytes` random bytes.
   public init(target: NodeID, bootID: UInt64, counter: UInt64, echo: [UInt8]) {
     self.target = target
     self.bootID = bootID

@@ -205,6 +205,7 @@ public struct Subscription: Equatable, Sendable {
   /// The largest resolution that is useful.
   public var resolution: RequestedResolution
 
+  /// A subscription to a stream of the receiver of this message.
   public init(_ stream: StreamID, _ resolution: RequestedResolution) {
     self.stream = stream
     self.resolution = resolution
@@ -230,6 +231,7 @@ public struct RequestedResolution: Equatable, Sendable {
   /// Pixels; 0 requests no video.
   public var height: UInt16
 
+  /// The largest size in pixels; 0 for either side requests no video.
   public init(width: UInt16, height: UInt16) {
     self.width = width
     self.height = height

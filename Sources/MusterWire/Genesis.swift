@@ -22,6 +22,7 @@ public struct Genesis: Equatable, Sendable {
   /// Bytes of the longest encoding, signature included.
   public static let signedBytes = 32 + 16 + 8 + 1 + 1 + Limits.channelNameBytes + 64
 
+  /// Unsigned. `nonce` has `nonceBytes` bytes, `name` at most `Limits.channelNameBytes`.
   public init(
     owner: NodeID, nonce: [UInt8], createdAt: UInt64, settings: ChannelSettings, name: String
   ) {
@@ -66,6 +67,7 @@ public struct ChannelSettings: Equatable, Sendable {
   /// Whether attendees may receive only, like consumers.
   public var onlyPresentersSend: Bool
 
+  /// The defaults: calls are handed over, and attendees may send.
   public init(callEndsWithInitiator: Bool = false, onlyPresentersSend: Bool = false) {
     self.callEndsWithInitiator = callEndsWithInitiator
     self.onlyPresentersSend = onlyPresentersSend

@@ -42,6 +42,7 @@ public struct Invite: Equatable, Sendable {
   private static let version: UInt8 = 1
   private static let hintBytes = 255
 
+  /// `genesis`, `oneTimeSeed` and `grant` are set for a created channel, nil for an open one.
   public init(
     name: String, genesis: [UInt8]?, epoch: UInt32, key: [UInt8], oneTimeSeed: [UInt8]?,
     grant: [UInt8]?, peers: [String], rendezvous: [String]

@@ -157,6 +157,7 @@ public struct SenderReport: Equatable, Sendable {
   /// Report blocks about streams received from the other node.
   public var reports: [ReportBlock]
 
+  /// `ntpTime` and `rtpTime` denote the same instant; both counters are modulo 2^32.
   public init(
     ssrc: UInt32, ntpTime: UInt64, rtpTime: UInt32, packets: UInt32, octets: UInt32,
     reports: [ReportBlock]
@@ -187,6 +188,8 @@ public struct ReportBlock: Equatable, Sendable {
   /// Time since that report arrived (DLSR), in 1/65536 s.
   public var delaySinceLastReport: UInt32
 
+  /// `fractionLost` in 1/256, `jitter` in timestamp units, the delay in 1/65536 s (RFC 3550 section
+  /// 6.4.1).
   public init(
     ssrc: UInt32, fractionLost: UInt8, cumulativeLost: Int32, highestSequence: UInt32,
     jitter: UInt32, lastReport: UInt32, delaySinceLastReport: UInt32

@@ -24,9 +24,10 @@ public enum PayloadType {
 /// The SSRCs that one node uses towards another: the base for audio, the numbers after it for
 /// video, modulo 2^32.
 public struct SSRCPlan: Equatable, Sendable {
-  /// The SSRC of the audio, and of RTCP feedback. Random for every link and every call.
+  /// The SSRC of the audio, and of RTCP feedback. Random for each link and each call.
   public let base: UInt32
 
+  /// The SSRCs from `base` on, which should be random.
   public init(base: UInt32) { self.base = base }
 
   /// `layer` must be below `Limits.spatialLayers`.
@@ -67,6 +68,7 @@ public struct RTPHeader: Equatable, Sendable {
   /// The identifier of the audio level extension.
   public static let audioLevelExtensionID: UInt8 = 1
 
+  /// Without `audioLevel` the header has no extension.
   public init(
     marker: Bool, payloadType: UInt8, sequence: UInt16, timestamp: UInt32, ssrc: UInt32,
     audioLevel: UInt8? = nil
@@ -103,6 +105,7 @@ public struct RTPPacket: Equatable, Sendable {
   /// The payload without padding.
   public var payload: ArraySlice<UInt8>
 
+  /// A packet without padding.
   public init(header: RTPHeader, payload: ArraySlice<UInt8>) {
     self.header = header
     self.payload = payload

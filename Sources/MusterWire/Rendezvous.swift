@@ -12,6 +12,7 @@ public struct RendezvousHello: Equatable, Sendable {
   /// Bytes of the datagram.
   public static let bytes = 64
 
+  /// `token` should be random: an answer counts only if it repeats it.
   public init(token: UInt64) { self.token = token }
 
   /// The whole datagram, padding included.
@@ -50,6 +51,7 @@ public struct RendezvousCookie: Equatable, Sendable {
   /// Bytes of a cookie.
   public static let cookieBytes = 16
 
+  /// `cookie` has `cookieBytes` bytes; `age` in seconds.
   public init(token: UInt64, cookie: [UInt8], period: UInt64, age: UInt16, seen: Address) {
     self.token = token
     self.cookie = cookie
@@ -110,6 +112,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
   /// Bytes of the signature by the tag's key.
   public static let signatureBytes = 64
 
+  /// Unsigned. `announcement` has at most `announcementLimit` bytes.
   public init(
     token: UInt64, cookie: [UInt8], period: UInt64, tag: Bytes32, slot: UInt64,
     wantsRecords: Bool, announcement: [UInt8]
@@ -177,6 +180,7 @@ public struct RendezvousRecords: Equatable, Sendable {
     /// The sealed announcement.
     public var announcement: [UInt8]
 
+    /// A sealed announcement and the source address of its registration.
     public init(seen: Address, announcement: [UInt8]) {
       self.seen = seen
       self.announcement = announcement
@@ -187,6 +191,7 @@ public struct RendezvousRecords: Equatable, Sendable {
 
   static let headerBytes = 10
 
+  /// At most 255 records; `datagrams` splits longer lists.
   public init(token: UInt64, records: [Record]) {
     self.token = token
     self.records = records

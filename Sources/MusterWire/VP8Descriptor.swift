@@ -19,6 +19,7 @@ public struct VP8Descriptor: Equatable, Sendable {
   /// Bytes that `write` appends.
   public static let encodedBytes = 6
 
+  /// The fields of RFC 7741 section 4.2; `pictureID` has 15 bits, `keyIndex` 5.
   public init(
     isNonReference: Bool, isFrameStart: Bool, pictureID: UInt16?, tl0PicIdx: UInt8?,
     temporalLayer: UInt8, isLayerSync: Bool, keyIndex: UInt8?

@@ -1,7 +1,6 @@
 """Several video streams of a member: separate frames, recordings and subscriptions (section 13)."""
 
 from check import check
-from context import latest
 from footage import LAYERS, SCREEN
 from frames import (
     FRAMES, frames_received, has_frames, has_only, quit_all, recording, video_plays)
@@ -31,7 +30,9 @@ def python_gets_two_streams_of_muster(t):
     python = t.start_peer(knows=[muster], call=True, record=True)
     _first_frames_are(t, python, muster, camera=(320, 180), screen=(320, 180))
     _both_arrive(python, muster)
-    offered = latest(python, "member.updated", member=muster.id)["streams"]
+    reports = python.all("member.joined", member=muster.id) \
+        + python.all("member.updated", member=muster.id)
+    offered = reports[-1]["streams"]
     t.expect(set(offered) == {"camera", "screen"}, f"expected two streams, saw {offered}")
     quit_all(python, muster)
     video_plays(t, recording(python, muster), FRAMES)

@@ -8,9 +8,9 @@ import Testing
 struct CallsBooks {
   var claims: [SignedEntry] = []
   var ends: [SignedEntry] = []
-  /// Who is in which call, since when.
+  /// The members in a call, each with its call and the Lamport counter of its joining.
   var present: [(member: NodeID, participation: Participation)] = []
-  /// Who may neither start nor take over a call.
+  /// Members without the right to start or take over a call.
   var listeners: [NodeID] = []
 
   mutating func add(_ entries: SignedEntry...) {

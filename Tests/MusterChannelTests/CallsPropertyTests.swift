@@ -144,7 +144,7 @@ struct CallsPropertyTests {
     }
     let inside = up.filter { $0.own != nil }.map(\.pen.id).sorted()
     #expect((call?.participants ?? []) == inside, "seed \(seed)")
-    // Whoever vanished has been succeeded, or has taken the call along.
+    // A vanished initiator has been succeeded, or the call ended with it.
     if let call { #expect(call.participants.contains(call.info.initiator), "seed \(seed)") }
   }
 

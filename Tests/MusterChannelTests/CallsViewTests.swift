@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCrypto
 import Testing
 
-/// What is told of the way from one view of the call to the next.
+/// The events that lead from one view of the call to the next.
 struct CallsViewTests {
   private let a = testIdentity(1).id
   private let b = testIdentity(2).id

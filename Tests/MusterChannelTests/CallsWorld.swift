@@ -3,8 +3,8 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// A few members of one channel who keep a call by the rules, cut apart and brought together at
-/// will. Who is in the call shows at once; entries arrive late and in any order.
+/// A few members of one channel who keep a call by the rules, partitioned and reconnected at will.
+/// Presences are visible at once; entries arrive late and in any order.
 struct CallsWorld {
   struct Node {
     var pen: Pen

@@ -109,7 +109,7 @@ struct ChannelStateCallTests {
       #expect(node.state.call?.info.term == 2 && node.state.call?.info.id == callID(1))
       #expect(node.events.callEnds.isEmpty)
     }
-    // Who comes back is one among others.
+    // A returning initiator is an ordinary participant.
     world.comeBack(0, bootID: 2, to: [1, 2], .replaced)
     world.run(for: .seconds(2))
     world.startOrJoin(0, proposing: 9)

@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Who is there and what is said, as members who are linked to each other see it.
+/// Rosters and messages as members with links to each other see them.
 struct ChannelStateTests {
   @Test(arguments: 2...5)
   func everyoneKnowsEveryoneOnce(_ count: Int) {

@@ -72,7 +72,7 @@ struct DocumentPropertyTests {
     }
   }
 
-  /// What is reported as removed and inserted adds up to what is there.
+  /// The reported insertions and removals add up to the entries in the document.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func insertionsAreReportedAsTheyHappen(seed: UInt64) {
     var prng = PRNG(seed: seed)

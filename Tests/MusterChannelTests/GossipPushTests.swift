@@ -49,7 +49,8 @@ struct GossipPushTests {
     }
   }
 
-  /// What comes over another one's link is passed on to all others.
+  /// An entry received from a neighbour that is not its author is forwarded to all other
+  /// neighbours.
   @Test func entriesOfDistantAuthorsGoToAllOthers() {
     var gossip = Gossip.linked(1, to: [2, 3, 4])
     let far = messages(1, by: 9)[0]
@@ -95,7 +96,7 @@ struct GossipPushTests {
     #expect(!gossip.isSettled(message.id))
     _ = gossip.receive(.entriesReceived([message.id.prefix]), from: peer, at: seconds(1.1))
     #expect(!gossip.isSettled(message.id))
-    // Who sends it has it too.
+    // A neighbour that sends the entry counts as having acknowledged it.
     _ = gossip.receive(.entry(message.bytes), from: testIdentity(3).id, at: seconds(1.1))
     #expect(gossip.isSettled(message.id))
   }

@@ -3,7 +3,8 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Who may do what, in words of its own: one line of the table for each capability.
+/// The roles that have each capability, written out independently of the code under test: one line
+/// of the table for each capability.
 struct RightsTableTests {
   private struct Line {
     var capability: Capability

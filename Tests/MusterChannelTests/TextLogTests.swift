@@ -117,7 +117,7 @@ struct TextLogTests {
     #expect(log.heads == Array(others.suffix(4)))
   }
 
-  /// Who names what does not exist holds up nobody but itself.
+  /// A message with an unknown predecessor delays only itself.
   @Test mutating func aMadeUpPredecessorIsNoHead() {
     let honest = a.say("honest", lamport: 1)
     let liar = b.say("liar", after: [123], lamport: 2)
@@ -210,7 +210,7 @@ struct TextPropertyTests {
     }
   }
 
-  /// What is shown later than its deadline says is shown all the same.
+  /// A tick after the deadline shows every waiting message, in the order.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func aLateTickShowsEverything(seed: UInt64) {
     var prng = PRNG(seed: seed)

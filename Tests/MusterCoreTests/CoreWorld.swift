@@ -53,7 +53,7 @@ struct CoreWorld {
     1000 / SyntheticSource.framesPerSecond)
   private static let audioInterval = Duration.milliseconds(20)
 
-  /// Nodes in the order of their ids, the same ones for every seed; all else differs.
+  /// Nodes in the order of their ids. The seed changes everything but the ids.
   init(_ count: Int, seed: UInt64 = 1) {
     self.seed = seed
     prng = PRNG(seed: seed)

@@ -120,7 +120,7 @@ struct RelayBudgetTests {
     #expect(budget.carried(at: now).isEmpty)
     _ = budget.take(700, from: node(2), to: node(1), in: channel, at: now)
     _ = budget.take(300, from: node(1), to: node(2), in: channel, at: now + .seconds(1))
-    // What was refused is not carried.
+    // Refused packets do not count as carried.
     let refused = budget.take(200_000, from: node(1), to: node(2), in: channel, at: now)
     #expect(!refused)
     let carried = budget.carried(at: now + .seconds(2))

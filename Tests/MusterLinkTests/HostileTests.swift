@@ -79,7 +79,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
   #expect(world.states(1).count == 1)
 }
 
-/// Who knows every public key, address and boot, but not the channel's key, hears nothing.
+/// An attacker with every public key, address and boot id, but not the channel key, gets no answer.
 @Test func aWrongChannelKeyIsMetWithSilence() {
   let world = LinkWorld()
   let wrong = ChannelKey.fromName("another name")

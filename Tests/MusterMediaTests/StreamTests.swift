@@ -135,7 +135,7 @@ private func receive(
   var muted = offer
   muted.isMuted = true
   #expect(expect(muted) == LayerChange(from: large, to: nil, why: .muted))
-  // What is still under way changes nothing.
+  // A packet still in flight changes nothing.
   let late = try receive(&streams, .screen, large, from: &sender)
   #expect(late.isEmpty)
   #expect(streams[.screen]?.layer == nil)

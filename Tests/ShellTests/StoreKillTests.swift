@@ -83,7 +83,7 @@ struct StoreKillTests {
     return changes
   }
 
-  /// Writes until it is killed; what is told of has been acknowledged before.
+  /// Writes until it is killed; a transaction is logged only after the store acknowledged it.
   private static func write(
     to path: String, from first: Int, telling acknowledged: String, killedAfter delay: UInt32
   ) throws {

@@ -92,7 +92,7 @@ struct CallCheckerTests {
     #expect(checker.seen(call(1), at: 0) == nil)
     checker.learnt(end: word(1), at: 0)
     #expect(checker.seen(call(1), at: 0) != nil)
-    // Who has not heard of it may go on, and so may a successor.
+    // A node without the end may stay in the call, and so may a successor of a later term.
     #expect(checker.seen(call(1), at: 1) == nil)
     #expect(checker.seen(call(2, by: second), at: 0) == nil)
     #expect(checker.seen(call(1, by: second), at: 0) == nil)
@@ -242,7 +242,7 @@ struct MessageCheckerTests {
     #expect(checker.shown(message(2, to: first), at: there, own: second, at: at(2)) != nil)
     #expect(checker.shown(message(1), at: there, own: second, at: at(2)) == nil)
     #expect(checker.shown(message(1), at: there, own: second, at: at(3)) != nil)
-    // Who has lost its memory sees it again.
+    // After a lost disk a node shows the message again.
     let anew = MessageChecker.Reader(index: 1, memory: 1)
     checker.kept(entryID(1), at: anew, isUnproven: false, at: at(4))
     #expect(checker.shown(message(1), at: anew, own: second, at: at(5)) == nil)

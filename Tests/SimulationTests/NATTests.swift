@@ -77,7 +77,7 @@ struct NATTests {
     #expect(one.host == other.host && one.port != other.port)
     #expect(nat.enter(from: first, to: one, at: at(1)) == anna)
     #expect(nat.enter(from: first, to: other, at: at(1)) == bert)
-    // The one that came too late for its own port has the other one for everybody.
+    // The later mapping, whose own port was taken, keeps its allocated port for all destinations.
     if kind == .preserving {
       #expect(one.port == anna.port)
       #expect(nat.leave(from: bert, to: second, at: at(1)) == other)

@@ -20,7 +20,7 @@ public enum Administration {
       public var needsNode: Bool { self == .ping || self == .diagnose }
     }
 
-    /// What is asked.
+    /// The action requested.
     public var verb: Verb
     /// A channel's name.
     public var channel: String?
@@ -68,7 +68,7 @@ public enum Administration {
     public init() {}
   }
 
-  /// What is remembered of a channel.
+  /// A channel as the store has it.
   public struct ChannelSummary: Codable, Equatable, Sendable {
     /// `created` channels have an owner and roles.
     public enum Kind: String, Codable, Sendable { case created, open }
@@ -98,7 +98,7 @@ public enum Administration {
     public var isCreated: Bool { kind == .created }
   }
 
-  /// What is remembered of a member of a channel.
+  /// A member of a channel as the store has it.
   public struct MemberSummary: Codable, Equatable, Sendable {
     /// 16 hex digits.
     public var member: String

@@ -40,7 +40,7 @@ public struct CallRecord: Codable, Equatable, Sendable {
   public var call: String
   /// Id of the member that leads the call.
   public var initiator: String
-  /// Who joined or left; null in the others.
+  /// Id of the member that joined or left; null in the other records.
   public var member: String?
   /// Seconds since 1970 by the wall clock of the member that started it.
   public var startedAt: Double
@@ -104,7 +104,7 @@ public struct MessageRecord: Codable, Equatable, Sendable {
   public var id: String
   /// Id of the author, which may have left since.
   public var from: String
-  /// Null for everyone.
+  /// Id of the recipient; null for a message to all members.
   public var to: String?
   /// One line, free of control characters.
   public var text: String
@@ -114,7 +114,7 @@ public struct MessageRecord: Codable, Equatable, Sendable {
 
 /// `warning` and `error`.
 public struct NoticeRecord: Codable, Equatable, Sendable {
-  /// What is wrong.
+  /// The problem, in one sentence.
   public var message: String
   /// What to do; may be empty.
   public var hint: String

@@ -2,6 +2,7 @@ import MusterBase
 
 /// The identity of a call and its initiator.
 public struct CallInfo: Equatable, Hashable, Sendable {
+  /// 128 random bits, drawn by the member that started the call; kept across hand-overs.
   public var id: CallID
   /// The member that started it, or took it over last.
   public var initiator: NodeID
@@ -12,6 +13,7 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   /// The Lamport counter of its first claim: of concurrent calls the smallest stays.
   public var order: UInt64
 
+  /// A call as its claims describe it; `term` counts from 1.
   public init(id: CallID, initiator: NodeID, startedAt: UInt64, term: UInt32, order: UInt64) {
     self.id = id
     self.initiator = initiator
@@ -28,12 +30,14 @@ public struct CallInfo: Equatable, Hashable, Sendable {
 
 /// A call with at least one participant.
 public struct ActiveCall: Equatable, Sendable {
+  /// The call, its current initiator and term.
   public var info: CallInfo
   /// In the order of their ids.
   public var participants: [NodeID]
   /// The same members by seniority, the longest present first: the order of succession.
   public var byPresence: [NodeID]
 
+  /// `participants` sorted by id, and the same members by seniority.
   public init(info: CallInfo, participants: [NodeID], byPresence: [NodeID]) {
     self.info = info
     self.participants = participants

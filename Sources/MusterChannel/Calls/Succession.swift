@@ -2,7 +2,9 @@ import MusterBase
 
 /// Decides what happens to a call whose initiator has vanished.
 public struct Succession: Sendable {
+  /// The action that the rules of succession require of this node.
   public enum Verdict: Equatable, Sendable {
+    /// No action.
     case none
     /// This node is the successor: it is to publish a claim of this term.
     case takeOver(term: UInt32)
@@ -27,9 +29,10 @@ public struct Succession: Sendable {
   /// When this node has to act, if nothing changes until then.
   public private(set) var deadline: Instant?
 
+  /// Starts with no initiator known to be absent.
   public init() {}
 
-  /// Looks at the call as it stands now; a verdict is given once for every vanished initiator.
+  /// Updates from the current call; each vanished initiator leads to one verdict.
   public mutating func update(
     _ call: ActiveCall?, own: NodeID, isInCall: Bool, endsWithInitiator: Bool,
     mayHandOver: (NodeID) -> Bool, at now: Instant

@@ -8,9 +8,11 @@ import MusterWire
 /// that have received the same entries are equal, and so are their digests: a state-based CRDT
 /// (Shapiro et al., 2011).
 public struct Document: Sendable {
+  /// The outcome of inserting one received entry.
   public enum Insertion: Equatable, Sendable {
     /// Kept; those removed made room for it.
     case inserted(removed: [SignedEntry])
+    /// Already in the document.
     case known
     /// Older than a kept entry, or beyond a bound.
     case superseded
@@ -58,8 +60,11 @@ public struct Document: Sendable {
     retention = Retention(owner: exempt, policy: policy)
   }
 
+  /// The number of entries kept, where an equivocation (two proofs) counts as one.
   public var count: Int { ids.count }
+  /// Authors of equivocations, in the order of their ids; none of their entries are kept.
   public var quarantined: [NodeID] { equivocations.keys }
+  /// Number and sum of all ids: equal on two nodes exactly when their documents are equal.
   public var digest: DocumentDigest { DocumentDigest(count: UInt32(ids.count), sum: sum) }
 
   // MARK: Queries
@@ -68,7 +73,7 @@ public struct Document: Sendable {
   /// prefix.
   public func entry(_ prefix: UInt64) -> [SignedEntry] {
     var found: [SignedEntry] = []
-    var position = ids.firstPlace { $0.prefix >= prefix }
+    var position = ids.partitionIndex { $0.prefix >= prefix }
     while position < ids.count, ids[position].prefix == prefix {
       found += entries(at: position)
       position += 1
@@ -78,7 +83,7 @@ public struct Document: Sendable {
 
   /// Whether there is an item whose id has this prefix.
   public func contains(_ prefix: UInt64) -> Bool {
-    let position = ids.firstPlace { $0.prefix >= prefix }
+    let position = ids.partitionIndex { $0.prefix >= prefix }
     return position < ids.count && ids[position].prefix == prefix
   }
 
@@ -129,7 +134,7 @@ public struct Document: Sendable {
   }
 
   private mutating func keep(_ entry: SignedEntry) -> Insertion {
-    // One entry with an absurd counter must not exhaust it for everyone.
+    // One entry with an absurd counter must not exhaust it for all members.
     lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
     guard let removed = retention.insert(entry) else {
       passed.note(entry)
@@ -139,7 +144,7 @@ public struct Document: Sendable {
     let author = entry.entry.author
     if authors.index(of: author) == nil { authors[author] = [] }
     _ = authors.update(author) { list in
-      list.insert(entry, at: list.firstPlace { $0.entry.sequence >= entry.entry.sequence })
+      list.insert(entry, at: list.partitionIndex { $0.entry.sequence >= entry.entry.sequence })
     }
     touch(entry)
     for old in removed {
@@ -152,7 +157,7 @@ public struct Document: Sendable {
   /// Another entry with the same sequence number, kept or recently dropped.
   private func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     if let list = authors[entry.entry.author] {
-      let position = list.firstPlace { $0.entry.sequence >= entry.entry.sequence }
+      let position = list.partitionIndex { $0.entry.sequence >= entry.entry.sequence }
       if position < list.count, list[position].entry.sequence == entry.entry.sequence {
         return list[position]
       }
@@ -198,7 +203,7 @@ public struct Document: Sendable {
   }
 
   private mutating func add(_ id: EntryID, _ entry: SignedEntry?) {
-    let position = ids.firstPlace { $0 >= id }
+    let position = ids.partitionIndex { $0 >= id }
     ids.insert(id, at: position)
     items.insert(entry, at: position)
     sum = sum &+ id
@@ -216,7 +221,7 @@ public struct Document: Sendable {
   }
 
   private func index(of id: EntryID) -> Int? {
-    let position = ids.firstPlace { $0 >= id }
+    let position = ids.partitionIndex { $0 >= id }
     return position < ids.count && ids[position] == id ? position : nil
   }
 }
@@ -261,7 +266,7 @@ extension Document {
 
 extension Array {
   /// Binary search: the first index from which on `holds` is true.
-  func firstPlace(where holds: (Element) -> Bool) -> Int {
+  func partitionIndex(where holds: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {
       let middle = (low + high) / 2

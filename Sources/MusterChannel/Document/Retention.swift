@@ -57,7 +57,7 @@ struct Retention: Sendable {
 
     mutating func insert(_ entry: SignedEntry) -> [SignedEntry]? {
       let author = entry.entry.author
-      entries.insert(entry, at: entries.firstPlace { $0 >= entry })
+      entries.insert(entry, at: entries.partitionIndex { $0 >= entry })
       counts[author] = (counts[author] ?? 0) + 1
       var removed: [SignedEntry] = []
       if counts[author] ?? 0 > limitPerAuthor,
@@ -70,7 +70,7 @@ struct Retention: Sendable {
     }
 
     mutating func remove(_ entry: SignedEntry) {
-      let index = entries.firstPlace { $0 >= entry }
+      let index = entries.partitionIndex { $0 >= entry }
       if index < entries.count, entries[index] == entry { _ = take(at: index) }
     }
 

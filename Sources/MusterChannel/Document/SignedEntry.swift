@@ -23,9 +23,11 @@ public struct SignedEntry: Sendable {
 
   private let storage: Storage
 
+  /// The decoded entry, whose signature has been verified.
   public var entry: Entry { storage.entry }
   /// As it travels: the entry and its signature.
   public var bytes: [UInt8] { storage.bytes }
+  /// BLAKE2b-256 of `bytes`, the signature included.
   public var id: EntryID { storage.id }
 
   /// Why bytes are no valid signed entry.

@@ -7,7 +7,9 @@ import MusterWire
 /// pushes are repaired by comparing documents with one random neighbour about every second (push
 /// and anti-entropy: Demers et al., PODC 1987), which works over any connected graph of links.
 public struct Gossip: Sendable {
+  /// Messages to send, and changes of the document, in the order in which they are to be applied.
   public enum Output: Equatable, Sendable {
+    /// Send a control message to a neighbour, over its link in this channel.
     case send(Control, to: NodeID)
     /// An entry is new, and those removed made room for it.
     case inserted(SignedEntry, removed: [SignedEntry])
@@ -55,7 +57,9 @@ public struct Gossip: Sendable {
   static let askedAgainAfter = Duration.seconds(3)
   static let askedLimit = 512
 
+  /// The entries kept so far.
   public internal(set) var document: Document
+  /// Totals since this process joined the channel.
   public internal(set) var counters = GossipCounters()
   let channel: ChannelID
   let own: NodeID
@@ -64,6 +68,8 @@ public struct Gossip: Sendable {
   var random: PRNG
   private var compareAt: Instant?
 
+  /// `own` is this node; `exempt`, the owner of a created channel, is never quarantined. `seed`
+  /// only spreads the times of comparisons and the choice of neighbours.
   public init(channel: ChannelID, own: NodeID, exempt: NodeID?, seed: UInt64) {
     self.init(channel: channel, own: own, exempt: exempt, seed: seed, policy: .standard)
   }
@@ -128,6 +134,8 @@ public struct Gossip: Sendable {
     return out
   }
 
+  /// When `tick` is next due: a comparison, an acknowledgement or a retransmission; nil without
+  /// neighbours.
   public var deadline: Instant? {
     var next = neighbours.isEmpty ? nil : compareAt
     for position in 0..<neighbours.count {
@@ -176,8 +184,8 @@ public struct Gossip: Sendable {
     for position in 0..<neighbours.count { neighbours[at: position].outbox.drop(where: isNeedless) }
   }
 
-  /// Queues entries of one author, a new one or the two proofs of its equivocation, for every
-  /// neighbour that may lack them.
+  /// Queues entries of one author, a new one or the two proofs of its equivocation, for all
+  /// neighbours that may lack them.
   private mutating func push(_ entries: [SignedEntry], exceptTo source: NodeID?) {
     guard let author = entries.first?.entry.author else { return }
     let reached = reached(by: author)

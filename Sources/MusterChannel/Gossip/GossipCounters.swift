@@ -1,18 +1,25 @@
 /// Counters of one channel's gossip: entries and comparisons, and each kind of misbehaviour.
 public struct GossipCounters: Equatable, Sendable {
+  /// Entries sent to neighbours, repeats included.
   public var entriesSent: UInt64 = 0
+  /// Entries that were new and kept, those of this node included.
   public var entriesTaken: UInt64 = 0
   /// Received although known.
   public var entriesRepeated: UInt64 = 0
   /// Older than a kept entry, or beyond a bound.
   public var entriesSuperseded: UInt64 = 0
+  /// Comparisons begun by this node.
   public var digestsSent: UInt64 = 0
+  /// Digests received that equal the own one: nothing to reconcile.
   public var digestsEqual: UInt64 = 0
+  /// Digests received that differ from the own one: the documents are compared by ranges.
   public var digestsDifferent: UInt64 = 0
+  /// Range summaries sent while reconciling.
   public var rangesSent: UInt64 = 0
 
   /// More than a neighbour has reason to send.
   public var overBudget: UInt64 = 0
+  /// Entries that do not decode.
   public var malformed: UInt64 = 0
   /// Not signed by the author that it names, or for another channel.
   public var forged: UInt64 = 0
@@ -21,5 +28,6 @@ public struct GossipCounters: Equatable, Sendable {
   /// By a quarantined author.
   public var ofQuarantined: UInt64 = 0
 
+  /// All zero.
   public init() {}
 }

@@ -59,7 +59,7 @@ extension Document {
     case .ids(let theirs):
       let listed = theirs.sorted()
       func isListed(_ id: UInt64) -> Bool {
-        let index = listed.firstPlace { $0 >= id }
+        let index = listed.partitionIndex { $0 >= id }
         return index < listed.count && listed[index] == id
       }
       for index in indices
@@ -91,9 +91,9 @@ extension Document {
   }
 
   private func indices(depth: UInt8, prefix: UInt64) -> Range<Int> {
-    let first = ids.firstPlace { $0.prefix >= prefix }
+    let first = ids.partitionIndex { $0.prefix >= prefix }
     let last = prefix | Self.tail(depth)
-    return first..<max(first, ids.firstPlace { $0.prefix > last })
+    return first..<max(first, ids.partitionIndex { $0.prefix > last })
   }
 
   private func fingerprint(_ indices: Range<Int>) -> [UInt8] {

@@ -9,6 +9,7 @@ import MusterWire
 /// timeout. Neighbour reports of others shorten the timeout and trigger a probe at once. A process
 /// that was suspended or starved raises its own timeouts first (Lifeguard's local health).
 public struct FailureDetector: Sendable {
+  /// Intervals and timeouts. Timeouts are multiplied by 1 + `health`.
   public struct Configuration: Sendable, Equatable {
     /// One neighbour is probed this often, all of them in turn.
     public var probeInterval = Duration.milliseconds(300)
@@ -16,26 +17,37 @@ public struct FailureDetector: Sendable {
     public var perPeerInterval = Duration.seconds(1)
     /// How long an answer may take; longer where the round trip is.
     public var probeTimeout = Duration.milliseconds(300)
+    /// Bounds the probe timeout that follows from a round trip, which the neighbour can influence.
     public var patienceLimit = Duration.seconds(1)
     /// How many others are asked to probe.
     public var helpers = 3
+    /// From suspicion to failure when enough other neighbours confirm it (Lifeguard).
     public var suspicionMinimum = Duration.milliseconds(2800)
+    /// From suspicion to failure without any confirmation.
     public var suspicionMaximum = Duration.seconds(4)
     /// A tick this late means that this process did not run.
     public var lateness = Duration.milliseconds(400)
+    /// The largest value of `health`: S of Lifeguard's local health multiplier, whose default it
+    /// is.
     public var healthLimit = 8
 
+    /// The defaults.
     public init() {}
   }
 
+  /// Probes to send, and changes of what this node knows of its neighbours.
   public enum Output: Equatable, Sendable {
+    /// Probe a neighbour directly; any authentic datagram from it is an answer.
     case ping(NodeID)
     /// Ask `helper` to ping `target`.
     case ask(helper: NodeID, target: NodeID, token: UInt64)
     /// Report the outcome of an indirect probe of `target` to the node that asked for it.
     case answer(to: NodeID, target: NodeID, token: UInt64, answered: Bool)
+    /// The neighbour has not answered a probe in time and is under suspicion.
     case suspects(NodeID)
+    /// The neighbour is not under suspicion any more.
     case clears(NodeID)
+    /// The suspicion timeout has passed: the neighbour counts as unreachable.
     case fails(NodeID)
   }
 
@@ -81,6 +93,7 @@ public struct FailureDetector: Sendable {
   /// suspended.
   private var promised: Instant?
 
+  /// `seed` only shuffles the order of probes and the choice of helpers.
   public init(seed: UInt64, configuration: Configuration = .init()) {
     self.configuration = configuration
     random = PRNG(seed: seed)
@@ -171,6 +184,7 @@ public struct FailureDetector: Sendable {
 
   // MARK: Time
 
+  /// When `tick` is next due; nil without neighbours.
   public var deadline: Instant? { promised ?? nextProbeAt }
 
   /// Probes, suspects and fails. `lastHeard`: when anything authentic last came from a neighbour.

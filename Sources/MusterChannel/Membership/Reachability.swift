@@ -36,7 +36,7 @@ public enum Reachability {
   }
 
   private static func find(_ value: UInt64, in sorted: [UInt64]) -> Int? {
-    let index = sorted.firstPlace { $0 >= value }
+    let index = sorted.partitionIndex { $0 >= value }
     return index < sorted.count && sorted[index] == value ? index : nil
   }
 }

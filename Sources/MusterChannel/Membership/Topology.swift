@@ -14,8 +14,8 @@ public enum Topology {
     _ a: NodeID, _ b: NodeID, members: [NodeID], bothInCall: Bool
   ) -> Bool {
     guard members.count > meshLimit, !bothInCall else { return true }
-    let index = members.firstPlace { $0 >= a }
-    let other = members.firstPlace { $0 >= b }
+    let index = members.partitionIndex { $0 >= a }
+    let other = members.partitionIndex { $0 >= b }
     let distance = abs(index - other)
     return min(distance, members.count - distance) <= reach
   }

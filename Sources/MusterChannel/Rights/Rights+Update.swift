@@ -24,7 +24,7 @@ extension Rights {
     }
     granted.sort()
     func isGranted(_ member: UInt64) -> Bool {
-      let index = granted.firstPlace { $0 >= member }
+      let index = granted.partitionIndex { $0 >= member }
       return index < granted.count && granted[index] == member
     }
     var chain: [(change: EpochChange, entry: SignedEntry)] = []

@@ -14,6 +14,7 @@ import MusterWire
 public struct Rights: Sendable {
   let channel: ChannelID
   private let owner: NodeID?
+  /// The policies of the genesis; the defaults in an open channel.
   public let settings: ChannelSettings
   /// The owner's key changes without a gap; `Limits.epochs` at most.
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
@@ -37,6 +38,7 @@ public struct Rights: Sendable {
     settings = genesis?.genesis.settings ?? ChannelSettings()
   }
 
+  /// Whether the channel has no owner: all who have its key are presenters.
   public var isOpen: Bool { owner == nil }
 
   /// The owner's key changes: 1, 2 and so on; of two after the same one the first in the order.

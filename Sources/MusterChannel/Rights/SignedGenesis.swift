@@ -4,9 +4,11 @@ import MusterWire
 
 /// A genesis followed by its owner's signature; the channel's id follows from both.
 public struct SignedGenesis: Equatable, Sendable {
+  /// The decoded founding record, whose signature has been verified.
   public let genesis: Genesis
   /// The signature included.
   public let bytes: [UInt8]
+  /// The hash of `bytes`.
   public let channelID: ChannelID
 
   private static let signatureBytes = 64

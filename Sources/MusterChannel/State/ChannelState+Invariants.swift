@@ -58,7 +58,7 @@ extension ChannelState {
     return faults
   }
 
-  /// The document has what this node last said of itself, and it is true or due.
+  /// The document has this node's last presence, which is current or about to be replaced.
   private func checkOwnEntries() -> [String] {
     var faults: [String] = []
     guard let ownEntry, !gossip.document.quarantined.contains(identity.id) else { return [] }

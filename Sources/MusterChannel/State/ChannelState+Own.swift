@@ -55,7 +55,7 @@ extension ChannelState {
     commit(at: now) { state, out in state.dropCall(at: now, &out) }
   }
 
-  /// Leaves the call and the channel; `isSettled` tells when every neighbour knows.
+  /// Leaves the call and the channel; `isSettled` once every neighbour has acknowledged that.
   public mutating func leave(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.dropCall(at: now, &out)

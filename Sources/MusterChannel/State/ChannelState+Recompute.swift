@@ -239,8 +239,8 @@ extension ChannelState {
     }
   }
 
-  /// The claim that the call of this node goes by: a new neighbour gets it before the presences
-  /// that name the call, and so hears of the right initiator first.
+  /// The claim in force for the call of this node. A new neighbour gets it before the presences
+  /// that name the call, so that its first event names the right initiator.
   var leadingClaim: SignedEntry? {
     guard let call else { return nil }
     return CallLedger.leadingClaim(

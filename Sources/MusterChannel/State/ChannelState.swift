@@ -9,8 +9,11 @@ import MusterWire
 /// neighbours are in `ChannelState+Links`, the entries of this node in `ChannelState+Own`, those
 /// that wait for the disk in `Commit`, and the derivation in `ChannelState+Recompute`.
 public struct ChannelState: Sendable {
+  /// Messages to send, events to report and entries to write, in order.
   public enum Output: Equatable, Sendable {
+    /// Send a control message to a neighbour, over its link in this channel.
     case send(Control, to: NodeID)
+    /// Report an event to the host.
     case event(ChannelEvent)
     /// Entries of this node that must be durable before anyone hears of them: once they are
     /// written, or cannot be, the host calls `finish`, which brings what follows. `Commit.swift`
@@ -28,13 +31,19 @@ public struct ChannelState: Sendable {
 
   /// The initial state of a channel.
   public struct Setup: Sendable {
+    /// The key pair that signs the entries of this node.
     public var identity: Identity
+    /// The id that every entry is signed for.
     public var channel: ChannelID
     /// Nil for an open channel.
     public var genesis: SignedGenesis?
+    /// The display name of this node; sanitised before it is published.
     public var name: String
+    /// Random id of this process, named in its presences and neighbour reports.
     public var bootID: UInt64
+    /// A generator for secrets and sequence numbers, which must not repeat.
     public var entropy: Entropy
+    /// Seeds the jitter of gossip and probes, where only spread matters.
     public var seed: UInt64
     /// Entries that an earlier process has written.
     public var entries: [SignedEntry] = []
@@ -42,6 +51,7 @@ public struct ChannelState: Sendable {
     public var unshown: [EntryID] = []
     package var policy = ChannelPolicy.standard
 
+    /// A channel without entries of an earlier process.
     public init(
       identity: Identity, channel: ChannelID, genesis: SignedGenesis?, name: String,
       bootID: UInt64, entropy: Entropy, seed: UInt64
@@ -62,9 +72,12 @@ public struct ChannelState: Sendable {
     var bootID: UInt64
   }
 
+  /// The id that every entry is signed for.
   public let channel: ChannelID
+  /// The policies of the genesis; the defaults in an open channel.
   public let settings: ChannelSettings
   private let owner: NodeID?
+  /// The active call that counts in this channel; nil while there is none.
   public internal(set) var call: ActiveCall?
 
   let identity: Identity
@@ -123,6 +136,7 @@ public struct ChannelState: Sendable {
     var isEmpty: Bool { !rights && !reachability && !call && !ownIsOvertaken }
   }
 
+  /// Restores the document of an earlier process and draws a new range of sequence numbers.
   public init(_ setup: Setup) {
     identity = setup.identity
     channel = setup.channel
@@ -146,7 +160,7 @@ public struct ChannelState: Sendable {
     let known = setup.entries.filter { $0.entry.body.kind == .message }
     let waiting = setup.unshown.sorted()
     let isUnshown = known.map { entry in
-      let index = waiting.firstPlace { $0 >= entry.id }
+      let index = waiting.partitionIndex { $0 >= entry.id }
       return index < waiting.count && waiting[index] == entry.id
     }
     unshown = zip(known, isUnshown).filter(\.1).map(\.0)
@@ -160,6 +174,7 @@ public struct ChannelState: Sendable {
   /// Everyone who can be reached, without this node, in the order of their ids.
   public var members: [Member] { roster.map(\.value) }
 
+  /// This node as its own presence describes it, with its role at the time of the last input.
   public var ownMember: Member {
     Member(
       ownPresence, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds),
@@ -169,6 +184,7 @@ public struct ChannelState: Sendable {
   /// A member that can be reached.
   public func member(_ id: NodeID) -> Member? { roster[id] }
 
+  /// Whether this node participates in a call.
   public var isInCall: Bool { own.call != nil }
 
   /// Whether this node has left the channel.
@@ -185,8 +201,11 @@ public struct ChannelState: Sendable {
 
   /// Neighbours that have not answered for a while.
   public var suspected: [NodeID] { detector.suspected }
+  /// Number and sum of the ids in the document, for comparison with neighbours.
   public var digest: DocumentDigest { gossip.document.digest }
+  /// The owner's key changes in order, from epoch 1, with entry ids and signed bytes.
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
+  /// The epoch of the key in force; 0 before the first change.
   public var currentEpoch: UInt32 { rights.currentEpoch }
 
   /// What it takes to follow the newest `count` key changes: the grants that go with them, and they
@@ -283,6 +302,7 @@ public struct ChannelState: Sendable {
     UInt64(clamping: wallOffset &+ wallNow.nanoseconds / 1_000_000)
   }
 
+  /// When `tick` is next due, the soonest deadline of all parts; nil while nothing waits.
   public var deadline: Instant? {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))

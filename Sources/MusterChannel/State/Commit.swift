@@ -3,10 +3,12 @@ import MusterWire
 
 /// Names one write of this node's own entries until the host reports what became of it.
 public struct CommitID: Equatable, Hashable, Sendable {
+  /// The channel whose document the entries are for.
   public var channel: ChannelID
   /// The sequence number of the first entry: no two processes of an author share one.
   public var number: UInt64
 
+  /// `number` is the sequence number of the first entry.
   public init(channel: ChannelID, number: UInt64) {
     self.channel = channel
     self.number = number
@@ -27,7 +29,7 @@ public enum CommitSubject: String, Equatable, Sendable {
   case callEnd
 }
 
-/// Own entries that must be durable before anyone hears of them.
+/// Own entries that must be durable before they are sent.
 ///
 /// Which entries wait for the disk follows from what a crash in between would break:
 /// - Grants, invites, removals and key changes: an owner that has forgotten its last one signs the
@@ -53,7 +55,7 @@ struct PendingCommit: Sendable {
 }
 
 extension ChannelState {
-  /// Whether so many writes are under way that nothing more is to be said.
+  /// Whether so many writes are under way that no more entries may be signed.
   public var isWaitingForDisk: Bool { pending.count >= PendingCommit.limit }
 
   /// Signs entries and asks for them to be written; `finish` brings them to everyone. The caller

@@ -3,9 +3,11 @@ import MusterWire
 
 /// A member of a channel as the others see it, made safe to show.
 public struct Member: Equatable, Sendable {
+  /// The member's public key.
   public var id: NodeID
   /// The display name, sanitised; the short id when nothing is left of it.
   public var name: String
+  /// The role in force; presenter for all members of an open channel.
   public var role: Role
   /// With `inCall` exactly when it is in a call.
   public var flags: MemberFlags
@@ -13,8 +15,10 @@ public struct Member: Equatable, Sendable {
   public var call: CallID?
   /// The video streams on offer, in rising order.
   public var streams: [StreamOffer]
+  /// Random id of the member's process: a new one means a restart.
   public var bootID: UInt64
 
+  /// `name` must be sanitised; `streams` in rising order.
   public init(
     id: NodeID, name: String, role: Role = .presenter, flags: MemberFlags = [],
     call: CallID? = nil, streams: [StreamOffer] = [], bootID: UInt64
@@ -28,6 +32,7 @@ public struct Member: Equatable, Sendable {
     self.bootID = bootID
   }
 
+  /// Whether its presence names a call.
   public var isInCall: Bool { call != nil }
 
   /// What a presence says, without what contradicts itself or the role: nobody speaks outside a
@@ -81,8 +86,11 @@ public enum LeaveReason: String, Sendable {
 
 /// Something that happened in a channel.
 public enum ChannelEvent: Equatable, Sendable {
+  /// A member became reachable, directly or through others.
   case memberJoined(Member)
+  /// The name, role, flags, call or streams of a member changed.
   case memberUpdated(Member)
+  /// A member left or cannot be reached any more, with its last state.
   case memberLeft(Member, LeaveReason)
   /// A call is on; those who are in it already are its participants and do not join again.
   case callStarted(ActiveCall)
@@ -94,12 +102,13 @@ public enum ChannelEvent: Equatable, Sendable {
   case callHandedOver(ActiveCall)
   /// Over, by one of `CallEndReason`.
   case callEnded(CallInfo, reason: String)
+  /// A text message is shown; each once, in the one order of all members.
   case message(TextMessage)
   /// Others refuse this node as a member.
   case refused(Refusal)
   /// The owner has changed the channel's key.
   case keyChanged(epoch: UInt32)
-  /// Something of this node's own could not be written, and nobody has heard of it.
+  /// Entries of this node could not be written; they were not sent to anyone.
   case commitFailed(CommitSubject)
   /// The role of this node has changed.
   case ownRoleChanged(Role)

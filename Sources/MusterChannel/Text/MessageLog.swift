@@ -30,6 +30,7 @@ public struct MessageLog: Sendable {
   /// When something may next be shown.
   public private(set) var deadline: Instant?
 
+  /// An empty log.
   public init() {}
 
   /// Restores the messages that an earlier process has delivered.

@@ -1,17 +1,21 @@
 import MusterBase
 
-/// A message as it is shown: to everyone, or to this node or from it alone.
+/// A text message as it is shown: to all members, or between this node and one other.
 public struct TextMessage: Equatable, Sendable {
+  /// The id of its entry in the document.
   public var id: EntryID
+  /// The author, which may have left since.
   public var from: NodeID
-  /// Nil for everyone.
+  /// The recipient; nil for a message to all members.
   public var to: NodeID?
   /// One line, safe to show.
   public var text: String
   /// Milliseconds since 1970 by the author's wall clock; for display only.
   public var sentAt: UInt64
+  /// The Lamport counter of its entry, by which messages are ordered; ties go by author.
   public var lamport: UInt64
 
+  /// `text` is sanitised and put on one line, `Limits.textBytes` at most.
   public init(
     id: EntryID, from: NodeID, to: NodeID?, text: String, sentAt: UInt64, lamport: UInt64
   ) {

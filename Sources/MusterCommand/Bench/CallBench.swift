@@ -96,12 +96,12 @@ private final class Screen: Sendable {
   }
 }
 
-/// The pictures of the measurement.
+/// The frames of the measurement.
 enum Footage {
   /// Five seconds, then from the start again.
   private static let frameCount = 150
 
-  /// Writes the test pattern as Y4M, so that node and bare work take the same pictures.
+  /// Writes the test pattern as Y4M, so that node and bare codec work take the same frames.
   static func write(to path: String) throws -> String {
     guard let file = fopen(path, "w") else {
       throw MusterError("cannot write \(path)", hint: "check TMPDIR and its free space")

@@ -7,17 +7,22 @@ import MusterWire
 public enum AgreementChecker {
   /// One node's view of its channel.
   public struct View: Equatable, Sendable {
+    /// The node itself as a member of the channel, with its role.
     public var own: Member
     /// Everyone else that it knows to be there, by id.
     public var members: [Member]
+    /// The peers that the node has a link to, direct or relayed.
     public var linked: [NodeID]
+    /// The call that the node takes for active; nil for none.
     public var call: ActiveCall?
+    /// The digest of the node's document; nil without one.
     public var digest: DocumentDigest?
     /// The number of its key.
     public var epoch: UInt32
     /// A patched node: the others must agree about it, and it may think what it likes.
     public var isLawless: Bool
 
+    /// Views are compared within one channel at one moment.
     public init(
       own: Member, members: [Member], linked: [NodeID], call: ActiveCall?,
       digest: DocumentDigest? = nil, epoch: UInt32 = 0, isLawless: Bool = false

@@ -14,6 +14,7 @@ public struct BoundsChecker: Sendable {
   static let datagramsWithoutMedia = 150
   private var sentBefore: UInt64 = 0
 
+  /// No identities, entries or datagrams are counted yet.
   public init() {}
 
   /// The fault of the traffic of the last second; `sent` counts all datagrams of the run.

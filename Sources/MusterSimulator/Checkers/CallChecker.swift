@@ -9,10 +9,14 @@ import MusterWire
 public struct CallChecker: Sendable {
   /// A claim or an end: the call, the term and the author.
   public struct Word: Equatable, Sendable {
+    /// The call that is claimed or ended.
     public var call: CallID
+    /// The term of the claim, from 1; an end covers it and all terms below.
     public var term: UInt32
+    /// The author of the entry: the initiator of that term.
     public var author: NodeID
 
+    /// A claim or an end as its entry states it.
     public init(call: CallID, term: UInt32, author: NodeID) {
       self.call = call
       self.term = term
@@ -31,6 +35,7 @@ public struct CallChecker: Sendable {
   private var terms: [Word] = []
   private var ended: [CallID] = []
 
+  /// `nodes` is the number of hosts; methods take their indices, 0 to `nodes` - 1.
   public init(nodes: Int) { memories = Array(repeating: Memory(), count: nodes) }
 
   /// The totals over all nodes so far.

@@ -7,6 +7,7 @@ public struct CommitChecker: Sendable {
   /// Entries that have ever been on their authors' disks: a set in rising order.
   private var written = PeerTable<EntryID, Bool>()
 
+  /// No entry is on a disk yet.
   public init() {}
 
   /// An author's disk has an entry.

@@ -15,6 +15,7 @@ public struct DeliveryChecker: Sendable {
 
   private var seen = PeerTable<Key, NumberSet>()
 
+  /// No audio packet has arrived yet.
   public init() {}
 
   /// The fault of an audio packet that node `receiver` got over its link to `sender`; nil for none.

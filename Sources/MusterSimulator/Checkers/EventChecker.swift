@@ -11,6 +11,7 @@ public struct EventChecker: Sendable {
   private var state = CallState.disconnected
   private var epoch: UInt32 = 0
 
+  /// One node before its first event: no members, no call, no links.
   public init() {}
 
   /// The node has entered the channel anew; links are of the process.

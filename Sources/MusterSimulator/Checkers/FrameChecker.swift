@@ -16,6 +16,7 @@ public struct FrameChecker: Sendable {
   private var decoders: [Decoder?]
   private let nodes: Int
 
+  /// `nodes` is the number of hosts; one decoder per receiver, sender and stream.
   public init(nodes: Int) {
     self.nodes = nodes
     decoders = Array(repeating: nil, count: nodes * nodes * Limits.videoStreams)

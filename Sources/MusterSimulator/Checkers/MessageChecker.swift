@@ -6,9 +6,12 @@ import MusterChannel
 public struct MessageChecker: Sendable {
   /// A host, and which of its memories it is: a new one begins with every lost disk.
   public struct Reader: Equatable, Sendable {
+    /// Index of the host, from 0.
     public var index: Int
+    /// Counts the host's lost disks: 0 for its first memory.
     public var memory: Int
 
+    /// The reader at host `index` after `memory` lost disks.
     public init(index: Int, memory: Int) {
       self.index = index
       self.memory = memory
@@ -17,13 +20,18 @@ public struct MessageChecker: Sendable {
 
   /// A message as its author sent it.
   public struct Word: Equatable, Sendable {
+    /// The text as typed, compared as a whole.
     public var text: String
+    /// The entry that carries the message.
     public var id: EntryID
+    /// The author.
     public var from: NodeID
+    /// The only addressee; nil for the whole channel.
     public var to: NodeID?
     /// The messages that it names as those it follows.
     public var after: [UInt64]
 
+    /// `after` holds the first eight bytes of the ids of direct predecessors.
     public init(text: String, id: EntryID, from: NodeID, to: NodeID?, after: [UInt64]) {
       self.text = text
       self.id = id
@@ -51,6 +59,8 @@ public struct MessageChecker: Sendable {
     /// a process of before took in and had no time to show.
     let before: [Int]
     var copies: [Copy] = []
+    /// Readers that showed the message and then lost it with their memory.
+    var shownThenLost: [Reader] = []
   }
 
   /// How long a message may at least wait for one that it follows.
@@ -60,13 +70,16 @@ public struct MessageChecker: Sendable {
   private var numbers = PeerTable<EntryID, Int>()
   private var delays: [Duration] = []
 
+  /// No message has been sent yet.
   public init() {}
 
+  /// Messages sent so far; their numbers are 0 to `count` - 1.
   public var count: Int { messages.count }
 
   /// The number of the message that an entry is; nil for any other entry.
   public func number(of id: EntryID) -> Int? { numbers[id] }
 
+  /// Counts and delays so far; the author's own showing is not counted.
   public var totals: MessageTotals {
     let sorted = delays.sorted()
     func part(_ fraction: Double) -> Duration {
@@ -96,13 +109,19 @@ public struct MessageChecker: Sendable {
     _ id: EntryID, at reader: Reader, isUnproven: Bool, at now: Instant
   ) {
     guard let number = numbers[id], index(of: reader, number) == nil else { return }
+    let isShownAgain = messages[number].shownThenLost.contains(reader)
     messages[number].copies.append(
-      Copy(reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven))
+      Copy(
+        reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven || isShownAgain))
   }
 
-  /// A reader's process died before it had written the message: it is as if it had never come.
+  /// A reader's process died before it had written the message: it is as if it had never come. If
+  /// it was shown all the same, it may be shown once more, after messages that follow it.
   public mutating func lost(_ id: EntryID, at reader: Reader) {
     guard let number = numbers[id] else { return }
+    if messages[number].copies.contains(where: { $0.reader == reader && $0.shownAt != nil }) {
+      messages[number].shownThenLost.append(reader)
+    }
     messages[number].copies.removeAll { $0.reader == reader }
   }
 

@@ -8,6 +8,7 @@ import MusterWire
 public struct NonceChecker: Sendable {
   private var sessions = PeerTable<UInt32, NumberSet>()
 
+  /// No datagram has been sent yet.
   public init() {}
 
   /// The fault of a datagram that a node sends; nil when it has none.

@@ -12,6 +12,7 @@ public struct PlaintextChecker: Sendable {
   /// One bit for the low six bits of each, so that most windows need no search.
   private var filter: UInt64 = 0
 
+  /// Finds only the marker, until identities and keys are added.
   public init() {}
 
   /// From now on this identity may not be seen.

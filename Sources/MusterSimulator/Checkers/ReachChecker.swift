@@ -1,10 +1,11 @@
 import MusterBase
 
-/// Who can reach whom: worked out from where everybody is and what the routers are, never from what
-/// nodes say.
+/// Expected reachability of every pair of members, derived from their homes and NAT types alone,
+/// never from the state of nodes.
 public struct ReachChecker: Equatable, Sendable {
-  /// What counts of the network.
+  /// The topology that determines reachability.
   public struct Layout: Equatable, Sendable {
+    /// The NAT type of each home's router, by home.
     public var kinds: [NATKind]
     /// Pairs of homes that are cut apart.
     public var cuts: [[Int]]
@@ -13,6 +14,7 @@ public struct ReachChecker: Equatable, Sendable {
     /// The homes of the rendezvous that are up.
     public var rendezvous: [Int]
 
+    /// Homes are indices into `kinds`; each cut is a pair of homes, lower index first.
     public init(kinds: [NATKind], cuts: [[Int]] = [], members: [Int?], rendezvous: [Int] = []) {
       self.kinds = kinds
       self.cuts = cuts
@@ -23,10 +25,11 @@ public struct ReachChecker: Equatable, Sendable {
 
   private let layout: Layout
 
+  /// The layout is fixed; every change of the network needs a new checker.
   public init(_ layout: Layout) { self.layout = layout }
 
-  /// Whether two who write to each other get through: one has to have a port outside that is the
-  /// same for everyone, and the other a port that can be known, or a router that lets anyone in.
+  /// Whether simultaneous hole punching between two NAT types succeeds: both need a mapping that is
+  /// independent of the endpoint (RFC 4787), or one of them a filter that admits any source.
   public static func canPunch(_ one: NATKind, _ other: NATKind) -> Bool {
     switch (one, other) {
     case (.blocked, _), (_, .blocked): false
@@ -36,7 +39,7 @@ public struct ReachChecker: Equatable, Sendable {
     }
   }
 
-  /// Whether there is any way of their own at all.
+  /// Whether a direct path exists, known to the two or not.
   public func hasPath(_ one: Int, _ other: Int) -> Bool {
     guard one != other, let a = layout.members[one], let b = layout.members[other] else {
       return false
@@ -44,8 +47,8 @@ public struct ReachChecker: Equatable, Sendable {
     return a == b || isOpen(a, b)
   }
 
-  /// Whether there is a way of their own, and they can hear of each other: on one network, or from
-  /// a rendezvous that both reach.
+  /// Whether a direct path exists that both can discover: on one network, or by a rendezvous that
+  /// both reach.
   public func isDirect(_ one: Int, _ other: Int) -> Bool {
     guard hasPath(one, other), let a = layout.members[one], let b = layout.members[other] else {
       return false
@@ -54,23 +57,24 @@ public struct ReachChecker: Equatable, Sendable {
       || layout.rendezvous.contains { ($0 == a || isOpen($0, a)) && ($0 == b || isOpen($0, b)) }
   }
 
-  /// Those through whom two must be able to be linked.
+  /// The members that have discoverable direct paths to both, and so can relay between them.
   public func relays(_ one: Int, _ other: Int) -> [Int] {
     layout.members.indices.filter { isDirect(one, $0) && isDirect($0, other) }
   }
 
-  /// Whether two must be linked, directly or through somebody.
+  /// Whether two must be linked, directly or through a relay.
   public func mustBeLinked(_ one: Int, _ other: Int) -> Bool {
     isDirect(one, other) || one != other && !relays(one, other).isEmpty
   }
 
-  /// Whether two may be linked, even if nobody could ask for it: news of somebody may be older than
-  /// the last change.
+  /// Whether two may be linked, discoverable or not: their candidates may date from before the last
+  /// change.
   public func mayBeLinked(_ one: Int, _ other: Int) -> Bool {
     hasPath(one, other)
       || layout.members.indices.contains { mayRelay($0, between: one, and: other) }
   }
 
+  /// Whether `relay` has a direct path to both of two different members.
   public func mayRelay(_ relay: Int, between one: Int, and other: Int) -> Bool {
     one != other && hasPath(one, relay) && hasPath(relay, other)
   }

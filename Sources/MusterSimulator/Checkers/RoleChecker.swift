@@ -10,9 +10,12 @@ import MusterWire
 public struct RoleChecker: Sendable {
   /// The order of words: an owner's own are counted up, those of two owners settled by their ids.
   public struct Order: Comparable, Sendable {
+    /// Lamport clock of the entry; higher clocks take precedence.
     public var lamport: UInt64
+    /// The owner that signed the entry; breaks ties between equal clocks.
     public var author: NodeID
 
+    /// The order of the entry with this Lamport clock and author.
     public init(lamport: UInt64, author: NodeID) {
       self.lamport = lamport
       self.author = author
@@ -41,6 +44,7 @@ public struct RoleChecker: Sendable {
   private var ambiguous: [NodeID] = []
   /// The owner's changes of the key so far.
   public private(set) var epoch: UInt32 = 0
+  /// Members excluded by key changes; element i by the change to epoch i + 1.
   public private(set) var removed: [NodeID] = []
 
   /// `owner` is nil in open channels, where everyone is a presenter.
@@ -69,7 +73,7 @@ public struct RoleChecker: Sendable {
     add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: epoch), to: member)
   }
 
-  /// The owner changes the key for everyone but `member`.
+  /// The owner changes the key to exclude `member`.
   public mutating func changedKey(removing member: NodeID) {
     epoch += 1
     removed.append(member)

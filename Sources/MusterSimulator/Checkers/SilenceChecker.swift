@@ -16,6 +16,7 @@ public struct SilenceChecker: Sendable {
   private var caught: [[UInt8]] = []
   private var answers = 0
 
+  /// `members` are the addresses that nodes may answer without limit.
   public init(members: [Address]) { self.members = members }
 
   /// The attacker sends something; `source` may be the forged address of a member.

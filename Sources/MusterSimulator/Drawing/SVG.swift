@@ -1,9 +1,12 @@
 /// An SVG document under construction; text is escaped.
 public struct SVG: Sendable {
+  /// Width in user units, one CSS pixel each; x grows to the right from 0.
   public let width: Int
+  /// Height in user units; y grows downwards from 0.
   public let height: Int
   private var body = ""
 
+  /// An empty drawing, white when rendered.
   public init(width: Int, height: Int) {
     self.width = width
     self.height = height

@@ -1,18 +1,22 @@
 import MusterBase
 
-/// What a simulation of the gossip alone is to be like.
+/// The options of a simulation of the gossip alone.
 public struct GossipOptions: Equatable, Sendable {
+  /// Upper bound on `nodes`, enforced by the `simulate` command.
   public static let nodeLimit = 2000
 
+  /// Number of nodes; fewer than 2 count as 2.
   public var nodes: Int
   /// Neighbours of each node.
   public var degree: Int
+  /// Determines graph, delays, losses and authors: equal options give equal results.
   public var seed: UInt64
   /// The part of datagrams lost.
   public var loss: Double
   /// The number of updates, one after the other.
   public var updates: Int
 
+  /// The defaults are a lossless network with six neighbours per node.
   public init(
     nodes: Int, degree: Int = 6, seed: UInt64 = 1, loss: Double = 0, updates: Int = 10
   ) {
@@ -26,19 +30,25 @@ public struct GossipOptions: Equatable, Sendable {
 
 /// The reach, speed and cost of updates.
 public struct GossipResult: Equatable, Sendable {
+  /// Number of nodes simulated.
   public var nodes: Int
+  /// Neighbours of each node as requested; a few nodes have fewer.
   public var degree: Int
+  /// Number of undirected links in the graph.
   public var links: Int
+  /// Number of updates measured.
   public var updates = 0
   /// Whether all of it reached all nodes.
   public var reachedAll = true
   /// Latency from an update to its arrival, over all nodes and updates.
   public var median: Duration = .zero
+  /// 99th percentile of the same latency.
   public var p99: Duration = .zero
   /// Until the last node knew, the worst of all.
   public var longest: Duration = .zero
-  /// Sent by one node on average, IP and UDP headers included, beyond what it sends anyway.
+  /// Bytes per update that one node sends on average, with IP and UDP headers, less idle traffic.
   public var bytesPerUpdate = 0.0
+  /// Datagrams that one node sends during an update on average, idle traffic included.
   public var datagramsPerUpdate = 0.0
   /// Bytes per second that one node sends while nothing changes.
   public var idleBytesPerSecond: Double

@@ -63,6 +63,7 @@ public struct GossipSimulation: Sendable {
   private var datagrams: UInt64 = 0
   private var news: News?
 
+  /// Builds the graph and signs two entries per node, which all nodes hold from the start.
   public init(_ options: GossipOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)

@@ -8,15 +8,21 @@ import MusterBase
 public struct Internet: Sendable {
   /// A datagram that arrives, with the sender as this host sees it.
   public struct Delivery: Equatable, Sendable {
+    /// The UDP payload.
     public var datagram: [UInt8]
+    /// Source address, translated by the sender's router unless both share a home.
     public var from: Address
+    /// Index of the receiving host, as returned by `addHost`.
     public var host: Int
   }
 
   /// What became of datagrams.
   public struct Counters: Equatable, Sendable {
+    /// Handed to the network; a broadcast counts once per receiver.
     public var sent: UInt64 = 0
+    /// Arrived at a host.
     public var delivered: UInt64 = 0
+    /// Dropped by the conditions of a path.
     public var lost: UInt64 = 0
     /// Stopped between two homes that have no way to each other.
     public var cut: UInt64 = 0
@@ -54,6 +60,7 @@ public struct Internet: Sendable {
     let isFromOutside: Bool
   }
 
+  /// Totals since the start, in datagrams.
   public private(set) var counters = Counters()
   private var homes: [Home] = []
   private var hosts: [Host] = []
@@ -95,8 +102,11 @@ public struct Internet: Sendable {
 
   /// The address that a host has on its own network.
   public func address(of host: Int) -> Address { hosts[host].address }
+  /// Index of the home that a host is attached to; nil while it is attached to none.
   public func home(of host: Int) -> Int? { hosts[host].home }
+  /// The NAT type of a home's router.
   public func kind(of home: Int) -> NATKind { homes[home].nat.kind }
+  /// Number of homes; their indices start at 0.
   public var homeCount: Int { homes.count }
 
   // MARK: Datagrams
@@ -203,6 +213,7 @@ public struct Internet: Sendable {
     cuts[other * homes.count + one] = isCut
   }
 
+  /// Whether traffic between two homes is stopped, the same in both directions.
   public func isCut(_ one: Int, _ other: Int) -> Bool { cuts[one * homes.count + other] }
 
   /// Changes one direction between two homes; what is on its way already is left alone.

@@ -18,11 +18,12 @@ public enum NATKind: String, CaseIterable, Sendable {
 
 /// A router that translates addresses: a state machine without I/O.
 ///
-/// Lifetimes are those of Linux (`nf_conntrack_proto_udp.c`). What comes from inside and is meant
-/// for this router's own outside address is not its business: nothing hairpins.
+/// Lifetimes are those of Linux (`nf_conntrack_proto_udp.c`). The router does not hairpin (RFC 4787
+/// section 6): a datagram from inside to its own external address is dropped.
 public struct NAT: Sendable {
-  /// A flow in which nobody has answered is forgotten after this, another one after `assured`.
+  /// Lifetime of a flow that has seen no reply.
   public static let unreplied = Duration.seconds(30)
+  /// Lifetime of a flow that has seen a reply.
   public static let assured = Duration.seconds(120)
   private static let firstPort: UInt16 = 1024
 
@@ -51,12 +52,14 @@ public struct NAT: Sendable {
     }
   }
 
+  /// The mapping and filtering behaviour, which `become` changes.
   public private(set) var kind: NATKind
   /// The address that everyone behind this router has outside.
   public private(set) var outside: Address.Host
   private var mappings: [Mapping] = []
   private var prng: PRNG
 
+  /// A router without mappings; `seed` determines the random ports it allocates.
   public init(_ kind: NATKind, outside: Address.Host, seed: UInt64) {
     self.kind = kind
     self.outside = outside

@@ -5,10 +5,14 @@ import MusterBase
 public struct Network: Sendable {
   /// A datagram that arrives.
   public struct Delivery: Equatable, Sendable {
+    /// The UDP payload, possibly corrupted on the path.
     public var datagram: [UInt8]
+    /// The source address as sent, possibly forged.
     public var from: Address
+    /// The address of the receiving host.
     public var to: Address
 
+    /// A datagram in flight to the host at `to`.
     public init(datagram: [UInt8], from: Address, to: Address) {
       self.datagram = datagram
       self.from = from
@@ -18,17 +22,23 @@ public struct Network: Sendable {
 
   /// Datagrams by their fate.
   public struct Counters: Equatable, Sendable {
+    /// Handed to a path; a broadcast counts once per receiver.
     public var sent: UInt64 = 0
+    /// Arrived at a host, second copies included.
     public var delivered: UInt64 = 0
+    /// Dropped by a path: by chance, at its bottleneck or while it is blocked.
     public var lost: UInt64 = 0
     /// Stopped by a partition.
     public var cut: UInt64 = 0
+    /// Sent on by a path in two copies.
     public var duplicated: UInt64 = 0
+    /// Altered by a path, and delivered none the less.
     public var corrupted: UInt64 = 0
     /// To an address where no host is.
     public var unroutable: UInt64 = 0
   }
 
+  /// Totals since the start, in datagrams.
   public private(set) var counters = Counters()
 
   private var hosts = PeerTable<Address, Int>()

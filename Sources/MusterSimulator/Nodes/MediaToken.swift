@@ -1,8 +1,9 @@
 import MusterBase
 import MusterWire
 
-/// By what synthetic media and names are recognised wherever they should not be readable.
+/// The marker in synthetic media and names, which must not appear on the network in plaintext.
 public enum Marker {
+  /// At most eight ASCII letters, the window that `PlaintextChecker` searches.
   public static let text = "quagga"
   static let bytes = Array(text.utf8)
   static let padding = Array("quagga-".utf8)
@@ -19,12 +20,15 @@ public enum Marker {
 
 /// The content of a synthetic frame: its sender, its number and the frames that it refers to.
 public struct FrameToken: Equatable, Sendable {
+  /// Index of the sending node.
   public var sender: UInt8
-  /// Which run of the sender.
+  /// The process of the sender: a restart begins a new run.
   public var run: UInt8
   /// `StreamID.number`.
   public var stream: UInt8
+  /// Spatial layer, 0 for the smallest.
   public var layer: UInt8
+  /// Temporal layer, 0 to 2; frames of layer 2 are never referred to.
   public var temporalLayer: UInt8
   /// Counts the layer's frames from 1.
   public var serial: UInt32
@@ -33,6 +37,7 @@ public struct FrameToken: Equatable, Sendable {
   /// The frame of temporal layer 1 that it refers to, too; 0 for none.
   public var golden: UInt32
 
+  /// Serials count from 1, so that 0 means no reference in `base` and `golden`.
   public init(
     sender: UInt8, run: UInt8, stream: UInt8, layer: UInt8, temporalLayer: UInt8, serial: UInt32,
     base: UInt32, golden: UInt32
@@ -47,6 +52,7 @@ public struct FrameToken: Equatable, Sendable {
     self.golden = golden
   }
 
+  /// Whether the frame decodes without any other.
   public var isKeyframe: Bool { base == 0 }
 
   /// A frame with a VP8 frame's first bytes (RFC 6386 9.1), the token, and padding.
@@ -101,10 +107,14 @@ public struct AudioToken: Equatable, Sendable {
   /// As Opus at 32 kbit/s with 20 ms a packet.
   public static let packetBytes = 80
 
+  /// Index of the sending node.
   public var sender: UInt8
+  /// The process of that node, as in `FrameToken.run`.
   public var run: UInt8
+  /// Counts the packets of one run from 1.
   public var serial: UInt32
 
+  /// Sender, run and serial together identify one packet of a simulation.
   public init(sender: UInt8, run: UInt8, serial: UInt32) {
     self.sender = sender
     self.run = run

@@ -4,6 +4,7 @@ import MusterWire
 /// A node's camera, screen, encoders and microphone: frames with the references of a real encoder
 /// and tokens instead of pictures.
 public struct SyntheticSource: Sendable {
+  /// Frame rate of every layer of both streams, in hertz.
   public static let framesPerSecond = SyntheticStream.framesPerSecond
 
   private let sender: UInt8

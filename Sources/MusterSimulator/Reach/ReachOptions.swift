@@ -2,8 +2,10 @@ import MusterBase
 
 /// The options of a simulation of members that move about on the internet.
 public struct ReachOptions: Equatable, Sendable {
+  /// Upper bound on `nodes`; larger values are clamped.
   public static let nodeLimit = 16
 
+  /// Determines the whole run: homes, routers, changes, losses and delays.
   public var seed: UInt64
   /// Nil: 2 to 9, drawn from the seed.
   public var nodes: Int?
@@ -18,6 +20,7 @@ public struct ReachOptions: Equatable, Sendable {
   /// A planted bug, for tests of the checker.
   package var flaw: ReachFlaw?
 
+  /// Derives `checksInvariants` from the seed.
   public init(
     seed: UInt64, nodes: Int? = nil, loss: Double? = nil, keepsTimeline: Bool = false
   ) {
@@ -59,8 +62,11 @@ public enum ReachChange: String, CaseIterable, Sendable {
 
 /// The outcome of a run.
 public struct ReachResult: Equatable, Sendable {
+  /// The seed of the options.
   public var seed: UInt64
+  /// Number of members simulated.
   public var nodes: Int
+  /// Number of homes, those of rendezvous servers included.
   public var homes: Int
   /// How often each change came, in the order of all.
   public var changes: [Int]
@@ -69,16 +75,22 @@ public struct ReachResult: Equatable, Sendable {
   /// From the last change until all were linked who could be, and agreed; nil when that did not
   /// happen.
   public var settledAfter: Duration?
-  /// Pairs in the end: with a link of their own, with one through somebody, and with none.
+  /// Pairs of members at the end of the run with a direct link.
   public var direct: Int
+  /// Pairs whose link goes through another member.
   public var relayed: Int
+  /// Pairs without a link.
   public var apart: Int
+  /// Datagrams by their fate, over the whole run.
   public var network: Internet.Counters
+  /// Links that came up, counted at each end and at every reconnection.
   public var linksMade: UInt64
+  /// Audio packets received, summed over all members.
   public var audioPackets: UInt64
   /// What ended the run; nil when all went well.
   public var violation: Violation?
   /// BLAKE2b-256 over every event and every datagram that arrived, with their times.
   public var digest: String
+  /// One line per event, with its time in seconds; empty unless kept.
   public var timeline: [String]
 }

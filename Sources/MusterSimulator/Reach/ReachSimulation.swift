@@ -50,7 +50,7 @@ public struct ReachSimulation: Sendable, World {
   /// Hosts have the numbers of their nodes; those of rendezvous follow.
   var nodes: [SimulatedNode] = []
   var rendezvous: [Rendezvous] = []
-  /// Whose identity it is.
+  /// The index of the node that has or had an identity.
   var owners = PeerTable<NodeID, Int>()
   var cuts: [[Int]] = []
   var timeline: Timeline
@@ -75,6 +75,7 @@ public struct ReachSimulation: Sendable, World {
     rendezvous.reduce(nil) { soonest($0, $1.server?.deadline) }
   }
 
+  /// Draws the scenario from the seed and schedules its changes; nothing has run yet.
   public init(_ options: ReachOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)

@@ -18,8 +18,10 @@ public struct EventQueue<Value> {
   private var heap: [Entry] = []
   private var nextNumber: UInt64 = 0
 
+  /// An empty queue.
   public init() {}
 
+  /// Number of values scheduled and not yet taken out.
   public var count: Int { heap.count }
 
   /// When the first value is due.

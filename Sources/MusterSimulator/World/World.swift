@@ -30,7 +30,7 @@ protocol World {
   var timeline: Timeline { get set }
   var violation: Violation? { get set }
   var isFinished: Bool { get set }
-  /// What is looked at after every step.
+  /// The checkers that run after every step.
   var checkers: [StepChecker] { get }
   /// When something else of this world is next due.
   var otherDeadline: Instant? { get }
@@ -40,7 +40,7 @@ protocol World {
   mutating func perform(_ outputs: [Node.Output], of index: Int)
   /// A disk has finished a job, which is applied if it did not fail.
   mutating func written(_ job: Disk.Job, at index: Int)
-  /// What the node that asked for a job is told of its outcome.
+  /// The outcome of a disk job as reported to the node that requested it.
   func isReportedDurable(_ job: Disk.Job) -> Bool
   /// Does what else is due.
   mutating func tickOthers()

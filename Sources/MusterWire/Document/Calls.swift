@@ -15,6 +15,7 @@ public struct CallClaim: Equatable, Sendable {
   /// stays. Claims of term 1 carry it in their entry and 0 here.
   public var order: UInt64
 
+  /// `order` is 0 in a claim of term 1, whose entry carries the counter.
   public init(call: CallID, term: UInt32, startedAt: UInt64, order: UInt64) {
     self.call = call
     self.term = term
@@ -47,6 +48,7 @@ public struct CallEnd: Equatable, Sendable {
   /// The term up to which the end counts.
   public var term: UInt32
 
+  /// Ends the claims of `call` up to `term`.
   public init(call: CallID, term: UInt32) {
     self.call = call
     self.term = term

@@ -21,6 +21,7 @@ public struct Entry: Equatable, Sendable {
   /// Higher counters are rejected, so that nobody can exhaust the counter for all.
   public static let lamportLimit: UInt64 = 1 << 62
 
+  /// An unsigned statement; `lamport` at most `lamportLimit`.
   public init(author: NodeID, sequence: UInt64, lamport: UInt64, body: EntryBody) {
     self.author = author
     self.sequence = sequence

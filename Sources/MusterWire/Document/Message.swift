@@ -10,7 +10,7 @@ public struct Message: Equatable, Sendable {
   /// The latest messages that the author had seen (the heads of its causal history), by the first 8
   /// bytes of their entry ids; this message is shown after them.
   public var after: [UInt64]
-  /// The recipient; nil for everyone.
+  /// The recipient; nil for all members.
   public var to: NodeID?
   /// UTF-8 text; for a single recipient, sealed by `DirectSeal`.
   public var content: [UInt8]
@@ -20,6 +20,7 @@ public struct Message: Equatable, Sendable {
   /// Bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
   public static let sealBytes = 24 + 16
 
+  /// At most `predecessorLimit` predecessors; `content` must be sealed when `to` is set.
   public init(sentAt: UInt64, after: [UInt64], to: NodeID?, content: [UInt8]) {
     self.sentAt = sentAt
     self.after = after

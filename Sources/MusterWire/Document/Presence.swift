@@ -16,6 +16,8 @@ public struct Presence: Equatable, Sendable {
   /// The video streams that the member offers, in rising order.
   public var streams: [StreamOffer]
 
+  /// `name` has at most `Limits.nameBytes` bytes; at most `Limits.videoStreams` streams, in rising
+  /// order.
   public init(
     bootID: UInt64, flags: MemberFlags, name: String, call: Participation?,
     streams: [StreamOffer]
@@ -73,6 +75,7 @@ public struct Participation: Equatable, Hashable, Sendable {
   /// The member's Lamport counter when it joined: the longest-present participant has the smallest.
   public var joined: UInt64
 
+  /// A participation since the Lamport counter `joined`.
   public init(id: CallID, joined: UInt64) {
     self.id = id
     self.joined = joined
@@ -84,6 +87,7 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
   /// The bits, as on the wire.
   public let rawValue: UInt16
 
+  /// The bits as on the wire; encoding a presence drops the unknown ones.
   public init(rawValue: UInt16) { self.rawValue = rawValue }
 
   /// Never sent: it follows from the call in the presence.
@@ -122,6 +126,7 @@ public struct NeighbourReport: Equatable, Sendable {
   /// Suspected neighbours in one report, so that the largest report fits into an entry.
   public static let suspectedLimit = 32
 
+  /// Both lists in rising order; at most `Limits.peersPerChannel` neighbours.
   public init(bootID: UInt64, heard: [UInt64], suspected: [UInt64]) {
     self.bootID = bootID
     self.heard = heard

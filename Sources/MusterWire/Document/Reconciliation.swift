@@ -9,6 +9,7 @@ public struct DocumentDigest: Equatable, Sendable {
   /// The sum of all entry ids, as 256-bit integers modulo 2^256: it updates in constant time.
   public var sum: Bytes32
 
+  /// `sum` is taken modulo 2^256 over the ids of `count` entries.
   public init(count: UInt32, sum: Bytes32) {
     self.count = count
     self.sum = sum
@@ -53,6 +54,7 @@ public struct RangeSummary: Equatable, Sendable {
   /// The longest prefix, in bits.
   public static let depthLimit: UInt8 = 60
 
+  /// `depth` at most `depthLimit` bits; the bits of `prefix` beyond it must be 0.
   public init(depth: UInt8, prefix: UInt64, content: Content) {
     self.depth = depth
     self.prefix = prefix

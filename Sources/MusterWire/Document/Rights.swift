@@ -51,6 +51,7 @@ public struct Grant: Equatable, Sendable {
   /// Bytes of the encoded body.
   public static let bytes = 32 + 1 + 8 + 4 + 1
 
+  /// `expiresAt` in seconds since 1970, 0 for no expiry; `epoch` counts for bearer grants only.
   public init(subject: NodeID, role: Role, expiresAt: UInt64, epoch: UInt32, isBearer: Bool) {
     self.subject = subject
     self.role = role
@@ -90,6 +91,7 @@ public struct Redemption: Equatable, Sendable {
   /// Bytes of the longest grant entry.
   public static let grantEntryLimit = 256
 
+  /// `grant` has at most `grantEntryLimit` bytes, `signature` 64.
   public init(grant: [UInt8], signature: [UInt8]) {
     self.grant = grant
     self.signature = signature
@@ -133,6 +135,7 @@ public struct EpochChange: Equatable, Sendable {
   /// Members listed as kept; more do not fit into one entry, and their grants follow on their own.
   public static let keptLimit = 96
 
+  /// At most `removedLimit` members removed and `keptLimit` kept, as `Bytes32.prefix`.
   public init(
     number: UInt32, keyID: KeyID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
   ) {

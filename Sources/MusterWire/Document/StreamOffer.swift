@@ -82,6 +82,7 @@ public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible
   /// The frame rate, rounded.
   public var framesPerSecond: Int
 
+  /// `size` in pixels, the rate in frames per second.
   public init(size: VideoSize, framesPerSecond: Int) {
     self.size = size
     self.framesPerSecond = framesPerSecond

@@ -62,10 +62,10 @@ def first_frames_after(nodes, found):
                       for (one, other), link in zip(both_directions(nodes), found)))
 
 
-def report(t, what, nodes, via=None):
+def report(t, what, nodes, via=None, linked_within=3):
     """Reports the times of the link and of the first frames over it; returns the links."""
     found = links(nodes, via)
-    t.figure(f"{what}: linked after", after_ready(nodes, found), "s", at_most=3)
+    t.figure(f"{what}: linked after", after_ready(nodes, found), "s", at_most=linked_within)
     t.figure("pictures", first_frames_after(nodes, found), "s later", at_most=1)
     return found
 

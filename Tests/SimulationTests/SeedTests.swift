@@ -8,7 +8,7 @@ struct SeedTests {
   #if DEBUG
     static let seeds: ClosedRange<UInt64> = 1...30
   #else
-    static let seeds: ClosedRange<UInt64> = 1...1000
+    static let seeds: ClosedRange<UInt64> = 1...200
   #endif
 
   @Test func everySeedKeepsWhatTheCheckersAskFor() {

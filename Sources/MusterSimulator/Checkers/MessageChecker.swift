@@ -65,6 +65,8 @@ public struct MessageChecker: Sendable {
 
   /// How long a message may at least wait for one that it follows.
   static let patience = Duration.seconds(3)
+  /// An arrival is noted when its write has finished, which takes up to a second on a slow disk.
+  static let longestWrite = Duration.seconds(1)
 
   private var messages: [Sent] = []
   private var numbers = PeerTable<EntryID, Int>()
@@ -175,7 +177,8 @@ public struct MessageChecker: Sendable {
       let other = messages[later].copies[position]
       guard let shownAt = other.shownAt else { return false }
       // The wait for a missing predecessor is bounded (`MessageLog.patience`).
-      return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience
+      let waited = shownAt - other.arrivedAt + Self.longestWrite
+      return copy.arrivedAt <= shownAt || waited < Self.patience
     }
   }
 

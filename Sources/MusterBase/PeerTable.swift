@@ -54,7 +54,17 @@ public struct PeerTable<Key: Comparable, Value> {
     return body(&values[index])
   }
 
-  private func insertionPoint(_ key: Key) -> Int { firstIndex { !($0 < key) } }
+  /// A loop of its own: through `firstIndex(where:)` every look-up paid for an unspecialised closure,
+  /// which a profile of idle nodes showed.
+  private func insertionPoint(_ key: Key) -> Int {
+    var low = 0
+    var high = keys.count
+    while low < high {
+      let middle = (low + high) / 2
+      if keys[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
 
   /// The first index whose key fulfils a condition that every later key fulfils as well; `count`
   /// when none does.

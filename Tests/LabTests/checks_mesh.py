@@ -196,7 +196,7 @@ def seventeen_idle_members_cost_little(t):
     t.figure("traffic per link, both ways", bits / 16 / 1000, "kbit/s", at_most=4)
     t.figure("of it per node", bits / 1000, "kbit/s")
     cpu = (after[1] - before[1]) / os.sysconf("SC_CLK_TCK") / length
-    t.figure("of a core", cpu * 100, "%", at_most=1.5)
+    t.figure("of a core", cpu * 100, "%", at_most=1)
 
 
 def traffic(host):

@@ -80,9 +80,9 @@ def a_table_full_of_strangers_records_keeps_no_member_out(t):
     with _Repeating(lambda: _fill(attacker, addresses[:20])):
         second = member(t, "berta", homes[1].hosts[0], "target", more, **keyed)
         # The flood shares the cores of this machine with the rendezvous and the members.
-        report(t, "meanwhile, one there before", [first, second], linked_within=15)
+        report(t, "meanwhile, one there before", [first, second], linked_within=3)
         late = pair(t, homes[2:], "late", through(public))
-        report(t, "meanwhile, two newcomers", late, linked_within=15)
+        report(t, "meanwhile, two newcomers", late, linked_within=3)
     t.figure("memory grew in all", _resident(serving) - memory, "MB", at_most=8)
 
 

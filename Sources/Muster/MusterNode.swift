@@ -77,6 +77,8 @@ public actor MusterNode {
   /// Callers of `ping` that wait for answers.
   var pongListeners: [PongListener] = []
   var isStopping = false
+  /// Empty between two reads; kept for its storage.
+  private var receivedOutputs: [Node.Output] = []
 
   /// The event loop that the node lives on.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
@@ -88,11 +90,12 @@ public actor MusterNode {
   private static let wallClockSeconds: Int64 = 30
 
   private init(
-    _ configuration: Configuration, node: Node, sockets: Sockets, media: MediaThreads,
+    _ configuration: Configuration, node: consuming Node, sockets: Sockets, media: MediaThreads,
     loop: any EventLoop, opened: OpenedIdentity, channelNames: [String]
   ) {
     self.configuration = configuration
     logger = configuration.logger
+    id = node.id
     self.node = node
     self.sockets = sockets
     self.media = media
@@ -100,7 +103,6 @@ public actor MusterNode {
     dataDirectory = opened.directory
     store = opened.store
     writer = opened.store.map { StoreWriter($0) }
-    id = node.id
     listening = sockets.bound
     self.channelNames = channelNames
     readyAt = BootClock.now
@@ -134,8 +136,8 @@ public actor MusterNode {
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let reference = NodeReference()
     let sockets = try await Sockets.open(listen: listen, lan: configuration.lan, on: loop) {
-      DatagramHandler { datagram, source in
-        reference.node?.assumeIsolated { $0.received(datagram, from: source) }
+      DatagramHandler { datagrams in
+        reference.node?.assumeIsolated { $0.received(datagrams) }
       }
     }
     var entropy = Entropy.system
@@ -205,8 +207,16 @@ public actor MusterNode {
 
   var now: Instant { BootClock.now }
 
-  func received(_ datagram: [UInt8], from source: Address) {
-    perform(node.receive(datagram, from: source, at: now))
+  func received(_ datagrams: [ReceivedDatagram]) {
+    var outputs: [Node.Output] = []
+    swap(&outputs, &receivedOutputs)
+    let now = now
+    for datagram in datagrams {
+      node.receive(datagram.bytes, from: datagram.source, at: now, into: &outputs)
+    }
+    perform(outputs)
+    outputs.removeAll(keepingCapacity: true)
+    receivedOutputs = outputs
   }
 
   // MARK: Outputs

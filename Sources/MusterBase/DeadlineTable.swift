@@ -9,28 +9,30 @@ public protocol HasDeadline {
 ///
 /// Every access that may change a value marks it; `refresh` asks the marked ones. A host that never
 /// calls `refresh` gets right answers, only slower.
+@frozen
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
-  private var table = PeerTable<Key, Value>()
+  @usableFromInline var table = PeerTable<Key, Value>()
   /// Of each value, in the order of the table, what it said last.
-  private var deadlines: [Instant?] = []
-  private var isStale: [Bool] = []
-  private var hasStale = false
-  private var soonestFresh: Instant?
+  @usableFromInline var deadlines: [Instant?] = []
+  @usableFromInline var isStale: [Bool] = []
+  @usableFromInline var hasStale = false
+  @usableFromInline var soonestFresh: Instant?
 
-  public init() {}
+  /// An empty table.
+  @inlinable public init() {}
 
   /// In rising order.
-  public var keys: [Key] { table.keys }
+  @inlinable public var keys: [Key] { table.keys }
   /// The number of rows.
-  public var count: Int { table.count }
+  @inlinable public var count: Int { table.count }
   /// Whether there are no rows.
-  public var isEmpty: Bool { table.isEmpty }
+  @inlinable public var isEmpty: Bool { table.isEmpty }
 
   /// The index of `key`; nil if absent. O(log n).
-  public func index(of key: Key) -> Int? { table.index(of: key) }
+  @inlinable public func index(of key: Key) -> Int? { table.index(of: key) }
 
   /// The value under a key; nil removes it.
-  public subscript(key: Key) -> Value? {
+  @inlinable public subscript(key: Key) -> Value? {
     get { table[key] }
     set {
       let before = table.index(of: key)
@@ -51,22 +53,24 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   }
 
   /// The value at an index from `index(of:)` or below `count`, changeable in place.
-  public subscript(at index: Int) -> Value {
-    _read { yield table[at: index] }
-    _modify {
+  @inlinable public subscript(at index: Int) -> Value {
+    @inline(__always) _read { yield table[at: index] }
+    @inline(__always) _modify {
       mark(index)
       yield &table[at: index]
     }
   }
 
   /// Changes the value under `key` in place; nil, and no call, when there is none.
-  public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
+  @inlinable public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result)
+    -> Result?
+  {
     guard let index = table.index(of: key) else { return nil }
     mark(index)
     return body(&table[at: index])
   }
 
-  private mutating func mark(_ index: Int) {
+  @inlinable mutating func mark(_ index: Int) {
     isStale[index] = true
     hasStale = true
   }
@@ -74,7 +78,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   // MARK: Time
 
   /// When the first of the values has work.
-  public var deadline: Instant? {
+  @inlinable public var deadline: Instant? {
     guard hasStale else { return soonestFresh }
     var next: Instant?
     for index in 0..<table.count {
@@ -84,7 +88,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   }
 
   /// Asks the changed values when they have work.
-  public mutating func refresh() {
+  @inlinable public mutating func refresh() {
     guard hasStale else { return }
     var next: Instant?
     for index in 0..<table.count {
@@ -111,5 +115,7 @@ extension DeadlineTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension DeadlineTable: Sequence {
   /// Rows in rising order of their keys.
-  public func makeIterator() -> AnyIterator<(key: Key, value: Value)> { table.makeIterator() }
+  @inlinable public func makeIterator() -> PeerTable<Key, Value>.Iterator {
+    table.makeIterator()
+  }
 }

@@ -2,37 +2,41 @@
 ///
 /// Engines never read a clock: the host passes an `Instant` with every input. Boot time rather than
 /// wall time, because a wall clock may be wrong or jump, and keys must age during a suspend.
+@frozen
 public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
   /// Nanoseconds since boot; in a simulation, since its start.
   public var nanoseconds: Int64
 
-  public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+  @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
   /// The origin of the time line.
   public static let zero = Instant(nanoseconds: 0)
 
   /// The instant `duration` later; wraps on overflow, which takes 292 years.
-  public func advanced(by duration: Duration) -> Instant {
+  @inlinable public func advanced(by duration: Duration) -> Instant {
     Instant(nanoseconds: nanoseconds &+ duration.wholeNanoseconds)
   }
 
   /// The time from this instant to `other`; negative if `other` is earlier.
-  public func duration(to other: Instant) -> Duration {
-    .nanoseconds(other.nanoseconds &- nanoseconds)
+  @inlinable public func duration(to other: Instant) -> Duration {
+    // What `Duration.nanoseconds` does, but inlined: engines subtract times for every packet.
+    Duration(attoseconds: Int128(other.nanoseconds &- nanoseconds) &* 1_000_000_000)
   }
 
-  public static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
+  @inlinable public static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
 
   /// The instant `b` after `a`.
-  public static func + (a: Instant, b: Duration) -> Instant { a.advanced(by: b) }
+  @inlinable public static func + (a: Instant, b: Duration) -> Instant { a.advanced(by: b) }
 
   /// The time from `b` to `a`; negative if `b` is later.
-  public static func - (a: Instant, b: Instant) -> Duration { b.duration(to: a) }
+  @inlinable public static func - (a: Instant, b: Instant) -> Duration { b.duration(to: a) }
 }
 
 extension Duration {
   /// The duration in nanoseconds, clamped to the range of Int64 (292 years).
-  public var wholeNanoseconds: Int64 {
+  @inlinable public var wholeNanoseconds: Int64 {
+    // Below 9.2 s, as nearly always, without the 128-bit divisions of `components`.
+    if let short = Int64(exactly: attoseconds) { return short / 1_000_000_000 }
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     if overflow { return seconds < 0 ? .min : .max }
@@ -41,14 +45,14 @@ extension Duration {
   }
 
   /// The duration in seconds.
-  public var inSeconds: Double { Double(wholeNanoseconds) / 1e9 }
+  @inlinable public var inSeconds: Double { Double(wholeNanoseconds) / 1e9 }
 
   /// The duration in milliseconds.
-  public var inMilliseconds: Double { Double(wholeNanoseconds) / 1e6 }
+  @inlinable public var inMilliseconds: Double { Double(wholeNanoseconds) / 1e6 }
 }
 
 /// The earlier of two deadlines, either of which may be absent.
-public func soonest(_ a: Instant?, _ b: Instant?) -> Instant? {
+@inlinable public func soonest(_ a: Instant?, _ b: Instant?) -> Instant? {
   guard let a else { return b }
   guard let b else { return a }
   return min(a, b)

@@ -3,39 +3,45 @@
 ///
 /// A `Dictionary` hashes with a random seed, so its order differs from run to run, which would make
 /// simulations unrepeatable. Lookup is a binary search; tables hold at most a few hundred rows.
+///
+/// Inlinable, because engines of other modules use it for every datagram: unspecialised, a look-up
+/// pays for generic metadata, and an accessor in place for a coroutine frame on the heap.
+@frozen
 public struct PeerTable<Key: Comparable, Value> {
-  /// The keys in rising order.
-  public private(set) var keys: [Key] = []
-  private var values: [Value] = []
+  @usableFromInline var sortedKeys: [Key] = []
+  @usableFromInline var values: [Value] = []
 
   /// An empty table.
-  public init() {}
+  @inlinable public init() {}
+
+  /// The keys in rising order.
+  @inlinable public var keys: [Key] { sortedKeys }
 
   /// The number of rows.
-  public var count: Int { keys.count }
+  @inlinable public var count: Int { sortedKeys.count }
   /// Whether there are no rows.
-  public var isEmpty: Bool { keys.isEmpty }
+  @inlinable public var isEmpty: Bool { sortedKeys.isEmpty }
 
   /// The index of `key`; nil if absent. O(log n).
-  public func index(of key: Key) -> Int? {
+  @inlinable public func index(of key: Key) -> Int? {
     let position = insertionPoint(key)
-    return position < keys.count && keys[position] == key ? position : nil
+    return position < sortedKeys.count && sortedKeys[position] == key ? position : nil
   }
 
   /// The value under `key`; assigning nil removes the row. O(log n) to read, O(n) to insert or
   /// remove.
-  public subscript(key: Key) -> Value? {
+  @inlinable public subscript(key: Key) -> Value? {
     get { index(of: key).map { values[$0] } }
     set {
       let position = insertionPoint(key)
-      let present = position < keys.count && keys[position] == key
+      let present = position < sortedKeys.count && sortedKeys[position] == key
       switch (present, newValue) {
       case (true, let value?): values[position] = value
       case (true, nil):
-        keys.remove(at: position)
+        sortedKeys.remove(at: position)
         values.remove(at: position)
       case (false, let value?):
-        keys.insert(key, at: position)
+        sortedKeys.insert(key, at: position)
         values.insert(value, at: position)
       case (false, nil): break
       }
@@ -43,37 +49,38 @@ public struct PeerTable<Key: Comparable, Value> {
   }
 
   /// The value at an index from `index(of:)` or below `count`, modified in place.
-  public subscript(at index: Int) -> Value {
-    _read { yield values[index] }
-    _modify { yield &values[index] }
+  @inlinable public subscript(at index: Int) -> Value {
+    @inline(__always) _read { yield values[index] }
+    @inline(__always) _modify { yield &values[index] }
   }
 
   /// Modifies the value under `key` in place; returns nil without calling `body` if there is none.
-  public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
+  @inlinable public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result)
+    -> Result?
+  {
     guard let index = index(of: key) else { return nil }
     return body(&values[index])
   }
 
-  /// A loop of its own: through `firstIndex(where:)` every look-up paid for an unspecialised closure,
-  /// which a profile of idle nodes showed.
-  private func insertionPoint(_ key: Key) -> Int {
+  /// The index of the first key that is not below `key`; `count` when there is none.
+  @inlinable func insertionPoint(_ key: Key) -> Int {
     var low = 0
-    var high = keys.count
+    var high = sortedKeys.count
     while low < high {
       let middle = (low + high) / 2
-      if keys[middle] < key { low = middle + 1 } else { high = middle }
+      if sortedKeys[middle] < key { low = middle + 1 } else { high = middle }
     }
     return low
   }
 
   /// The first index whose key fulfils a condition that every later key fulfils as well; `count`
   /// when none does.
-  public func firstIndex(where isReached: (Key) -> Bool) -> Int {
+  @inlinable public func firstIndex(where isReached: (Key) -> Bool) -> Int {
     var low = 0
-    var high = keys.count
+    var high = sortedKeys.count
     while low < high {
       let middle = (low + high) / 2
-      if isReached(keys[middle]) { high = middle } else { low = middle + 1 }
+      if isReached(sortedKeys[middle]) { high = middle } else { low = middle + 1 }
     }
     return low
   }
@@ -83,12 +90,21 @@ extension PeerTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension PeerTable: Sequence {
   /// Rows in rising order of their keys.
-  public func makeIterator() -> AnyIterator<(key: Key, value: Value)> {
-    var index = 0
-    return AnyIterator {
-      guard index < keys.count else { return nil }
-      defer { index += 1 }
-      return (keys[index], values[index])
+  @frozen
+  public struct Iterator: IteratorProtocol {
+    @usableFromInline let table: PeerTable
+    @usableFromInline var position = 0
+
+    @inlinable init(_ table: PeerTable) { self.table = table }
+
+    /// The next row; nil after the last one.
+    @inlinable public mutating func next() -> (key: Key, value: Value)? {
+      guard position < table.count else { return nil }
+      defer { position += 1 }
+      return (table.sortedKeys[position], table.values[position])
     }
   }
+
+  /// An iterator over the table as it is now.
+  @inlinable public func makeIterator() -> Iterator { Iterator(self) }
 }

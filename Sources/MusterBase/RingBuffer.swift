@@ -1,29 +1,31 @@
 /// A first-in, first-out queue of fixed capacity that drops its oldest element when full.
+@frozen
 public struct RingBuffer<Element> {
-  private var storage: [Element?]
-  private var head = 0
-  /// The number of elements held.
-  public private(set) var count = 0
+  @usableFromInline var storage: [Element?]
+  @usableFromInline var head = 0
+  @usableFromInline var held = 0
 
   /// Allocates room for `capacity` elements, which must be positive.
-  public init(capacity: Int) {
+  @inlinable public init(capacity: Int) {
     precondition(capacity > 0)
     storage = Array(repeating: nil, count: capacity)
   }
 
+  /// The number of elements held.
+  @inlinable public var count: Int { held }
   /// The number of elements that fit.
-  public var capacity: Int { storage.count }
+  @inlinable public var capacity: Int { storage.count }
   /// Whether the queue holds nothing.
-  public var isEmpty: Bool { count == 0 }
+  @inlinable public var isEmpty: Bool { count == 0 }
   /// Whether the next `append` drops the oldest element.
-  public var isFull: Bool { count == storage.count }
+  @inlinable public var isFull: Bool { count == storage.count }
   /// The oldest element.
-  public var first: Element? { isEmpty ? nil : storage[head] }
+  @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
   /// The newest element.
-  public var last: Element? { isEmpty ? nil : self[count - 1] }
+  @inlinable public var last: Element? { isEmpty ? nil : self[count - 1] }
 
   /// The element at `index`, counted from the oldest; must be below `count`.
-  public subscript(index: Int) -> Element {
+  @inlinable public subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < count)
       return storage[(head + index) % storage.count]!  // within count, so it is there
@@ -36,26 +38,26 @@ public struct RingBuffer<Element> {
 
   /// Adds at the end; when full, drops and returns the oldest element.
   @discardableResult
-  public mutating func append(_ element: Element) -> Element? {
+  @inlinable public mutating func append(_ element: Element) -> Element? {
     let dropped = isFull ? popFirst() : nil
     storage[(head + count) % storage.count] = element
-    count += 1
+    held += 1
     return dropped
   }
 
   /// Removes and returns the oldest element; nil if there is none.
   @discardableResult
-  public mutating func popFirst() -> Element? {
+  @inlinable public mutating func popFirst() -> Element? {
     guard count > 0 else { return nil }
     let element = storage[head]
     storage[head] = nil
     head = (head + 1) % storage.count
-    count -= 1
+    held -= 1
     return element
   }
 
   /// Removes and releases all elements; the capacity stays.
-  public mutating func removeAll() {
+  @inlinable public mutating func removeAll() {
     while popFirst() != nil {}
   }
 }

@@ -8,7 +8,7 @@ import MusterLink
 /// session link under the new key, and the former one drains. Every session link has one role, and
 /// the phase of an association follows from the roles of its sessions, so that the two cannot
 /// disagree.
-struct Associations: Sendable {
+struct Associations: ~Copyable, Sendable {
   /// What follows from an input, in this order.
   enum Output: Equatable, Sendable {
     /// The association can be used: the host calls `begin`.

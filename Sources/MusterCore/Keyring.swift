@@ -3,7 +3,7 @@ import MusterCrypto
 
 /// The keys of this node's channels: the one in force of each, and former ones under which members
 /// that were away still make links.
-struct Keyring: Sendable {
+struct Keyring: ~Copyable, Sendable {
   /// What the host's engines must do about a key.
   enum Output: Equatable, Sendable {
     /// Accept links under the key; announce this node under it unless it is a former one.

@@ -5,7 +5,7 @@ import MusterWire
 /// RTCP of both directions, and statistics.
 extension MediaSessions {
   static func rtcp(_ packets: [RTCPPacket], over link: LinkID) -> Output {
-    .send(RTCPPacket.encode(packets), [], over: link)
+    .send(OutgoingPayload(RTCPPacket.encode(packets)), over: link)
   }
 
   /// A compound RTCP packet of a peer.
@@ -68,7 +68,7 @@ extension MediaSessions {
         $0.retransmissions(of: sequences, layer: layer, roundTrip: roundTrip, at: now)
       } ?? []
     let link = sessions.keys[index]
-    return packets.map { .send($0.header.encoded, $0.payload, over: link) }
+    return packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
   }
 
   /// Reports and repeated requests that are due for one peer.

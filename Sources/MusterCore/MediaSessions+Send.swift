@@ -10,6 +10,7 @@ extension MediaSessions {
   ) -> [Output] {
     guard let packets = local.streams.packetize(frame, of: stream) else { return [] }
     var out: [Output] = []
+    out.reserveCapacity(packets.payloads.count * sessions.count)
     if frame.isKeyframe {
       local.streams.keyframeSent(of: stream, layer: frame.layer, at: now)
       switchLayers(of: stream, to: frame.layer, &out)
@@ -46,7 +47,7 @@ extension MediaSessions {
     _ = sessions[at: index].call?.outgoing.update(stream) { stream in
       for (position, payload) in frame.payloads.enumerated() {
         let header = stream.send(payload, of: frame, isLast: position == last, at: now)
-        out.append(.send(header.encoded, payload, over: link))
+        out.append(.send(OutgoingPayload(.rtp(header), payload), over: link))
       }
     }
   }
@@ -59,11 +60,12 @@ extension MediaSessions {
     for index in 0..<sessions.count {
       guard sessions[at: index].call?.outgoingRights.audio ?? false,
         let header = sessions[at: index].call?.outgoingAudio.send(
-          audio.data, marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
+          audio.data[...], marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
       else { continue }
       sessions[at: index].call?.audioPacketsSent &+= 1
       sessions[at: index].call?.audioBytesSent &+= UInt64(audio.data.count)
-      out.append(.send(header.encoded, audio.data, over: sessions.keys[index]))
+      let payload = OutgoingPayload(.rtp(header), audio.data[...])
+      out.append(.send(payload, over: sessions.keys[index]))
     }
     return out
   }
@@ -82,7 +84,7 @@ extension MediaSessions {
         sessions[at: index].call?.outgoing.update(id) {
           $0.repeats(since: start, roundTrip: roundTrip, at: now)
         } ?? []
-      out += packets.map { .send($0.header.encoded, $0.payload, over: link) }
+      out += packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
     }
     return out
   }

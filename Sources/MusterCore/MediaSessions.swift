@@ -7,10 +7,10 @@ import MusterWire
 /// Methods return what is to be done, in order. The beginning and the end of sessions is here;
 /// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of
 /// others, `+Reports` RTCP and statistics.
-struct MediaSessions: Sendable {
+struct MediaSessions: ~Copyable, Sendable {
   enum Output: Equatable {
-    /// Seal these bytes, one after the other, as one payload of the link.
-    case send([UInt8], [UInt8], over: LinkID)
+    /// Seal this payload for the link.
+    case send(OutgoingPayload, over: LinkID)
     case control([Control], over: LinkID)
     /// For the host, as it is.
     case host(Node.Output)

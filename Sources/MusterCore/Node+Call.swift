@@ -52,9 +52,7 @@ extension Node {
       let outputs = channels[at: index].state.tick(
         at: now, lastHeard: { heard[$0]?.at }, roundTrip: { heard[$0]?.roundTrip })
       perform(outputs, in: channel, at: now, &out)
-      if channels[channel]?.state.isInCall ?? false {
-        updateCallState(in: channel, at: now, &out)
-      }
+      if isInCall(channel) { updateCallState(in: channel, at: now, &out) }
     }
     enterCallIfDue(channel, at: now, &out)
     if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
@@ -88,7 +86,7 @@ extension Node {
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     guard changed else { return }
     // A participant may have come, or announced a new run.
-    if channels[channel]?.state.isInCall ?? false { relaying.searchSoon(in: channel, at: now) }
+    if isInCall(channel) { relaying.searchSoon(in: channel, at: now) }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
   }
@@ -97,7 +95,9 @@ extension Node {
   private mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let entry = channels[channel], let due = entry.startsCallAt else { return }
+    guard let index = channels.index(of: channel), let due = channels[at: index].startsCallAt
+    else { return }
+    let entry = channels[at: index]
     if let later = entry.state.catchesUpUntil, now < later {
       _ = channels.update(channel) { $0.startsCallAt = max(due, later) }
       return

@@ -97,7 +97,10 @@ extension Node {
   /// The call that is on, whether this node is in it or not.
   public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
   /// Whether this node is in the call.
-  public func isInCall(_ channel: ChannelID) -> Bool { channels[channel]?.state.isInCall ?? false }
+  public func isInCall(_ channel: ChannelID) -> Bool {
+    // By index: reading a channel by its key would copy all of its state.
+    channels.index(of: channel).map { channels[at: $0].state.isInCall } ?? false
+  }
   /// The messages that this node may read, in the order that all see.
   public func history(of channel: ChannelID) -> [TextMessage] {
     channels[channel]?.state.history ?? []

@@ -94,7 +94,13 @@ extension Node {
   mutating func receiveLinkDatagram(
     _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
   ) {
-    perform(links.receive(datagram, from: route, at: now), at: now, &out)
+    // The array of the last datagram is used again; one inside an envelope of a relay gets its own.
+    var outputs: [LinkEngine.Output] = []
+    swap(&outputs, &linkOutputs)
+    links.receive(datagram, from: route, at: now, into: &outputs)
+    perform(outputs, at: now, &out)
+    outputs.removeAll(keepingCapacity: true)
+    linkOutputs = outputs
     guard associations.hasSuspended else { return }
     for revived in associations.revivable(lastHeard: { links.lastHeard($0) }) {
       guard let route = links.route(of: revived.session) else { continue }

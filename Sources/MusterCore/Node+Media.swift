@@ -13,7 +13,7 @@ extension Node {
   ) {
     for output in outputs {
       switch output {
-      case .send(let header, let body, let link): send(header, body[...], over: link, at: now, &out)
+      case .send(let payload, let link): send(payload, over: link, at: now, &out)
       case .control(let messages, let link): send(messages, over: link, at: now, &out)
       case .host(let output): out.append(output)
       }
@@ -24,6 +24,7 @@ extension Node {
     _ outputs: [MediaSessions.Output], at now: Instant
   ) -> [Output] {
     var out: [Output] = []
+    out.reserveCapacity(outputs.count)
     perform(outputs, at: now, &out)
     return out
   }

@@ -94,17 +94,17 @@ extension Node {
   mutating func send(
     _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    send(Control.encode(messages), [], over: link, at: now, &out)
+    send(OutgoingPayload(Control.encode(messages)), over: link, at: now, &out)
   }
 
-  /// Seals a header and a body as one datagram; false when the link has no session.
+  /// Seals a payload as one datagram; false when the link has no session.
   @discardableResult
   mutating func send(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, over link: LinkID, at now: Instant,
+    _ payload: OutgoingPayload, over link: LinkID, at now: Instant,
     _ out: inout [Output]
   ) -> Bool {
     guard let session = associations.session(of: link),
-      let sealed = links.seal(header, body, on: session, at: now)
+      let sealed = links.seal(payload, on: session, at: now)
     else { return false }
     send(sealed.datagram, over: sealed.route, at: now, &out)
     return true
@@ -114,8 +114,8 @@ extension Node {
   mutating func send(
     _ messages: [Control], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
-    let payload = Control.encode(messages)
-    guard let sealed = links.seal(payload, [], on: session, at: now) else { return }
+    let payload = OutgoingPayload(Control.encode(messages))
+    guard let sealed = links.seal(payload, on: session, at: now) else { return }
     send(sealed.datagram, over: sealed.route, at: now, &out)
   }
 

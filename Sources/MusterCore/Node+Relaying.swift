@@ -145,8 +145,8 @@ extension Node {
     case .relayed(let peer, let relay, let channel):
       let link = LinkID(channel: channel, peer: relay)
       guard datagram.count <= RelayEnvelope.datagramLimit, !isRelayed(link) else { return }
-      send(
-        RelayEnvelope.header(.forward, peer.key.prefix), datagram[...], over: link, at: now, &out)
+      let header = RelayEnvelope.header(.forward, peer.key.prefix)
+      send(OutgoingPayload(.bytes(header), datagram[...]), over: link, at: now, &out)
     }
   }
 
@@ -162,9 +162,8 @@ extension Node {
         relaying.budget.take(
           payload.count, from: link.peer, to: target.peer, in: link.channel, at: now)
       else { return }
-      send(
-        RelayEnvelope.header(.forwarded, link.peer.key.prefix), envelope.datagram, over: target,
-        at: now, &out)
+      let header = RelayEnvelope.header(.forwarded, link.peer.key.prefix)
+      send(OutgoingPayload(.bytes(header), envelope.datagram), over: target, at: now, &out)
     case .forwarded:
       guard let state = channels[link.channel]?.state,
         let member = state.members.first(where: { $0.id.key.prefix == envelope.member })

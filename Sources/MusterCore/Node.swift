@@ -19,7 +19,7 @@ import MusterWire
 ///   addresses, rendezvous, clock and sources;
 /// - commands of people, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
 /// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for those of no part.
-public struct Node: Sendable {
+public struct Node: ~Copyable, Sendable {
   /// The settings of a node that hold for all of its channels.
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
@@ -99,6 +99,8 @@ public struct Node: Sendable {
   private var discoveryDeadline: Instant?
   private var isDiscoveryStale = true
   var links: LinkEngine
+  /// Empty between two inputs; kept for its storage.
+  var linkOutputs: [LinkEngine.Output] = []
   var channels = DeadlineTable<ChannelID, Channel>()
   var keyring = Keyring()
   var associations = Associations()
@@ -198,6 +200,15 @@ public struct Node: Sendable {
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
     var out: [Output] = []
+    receive(datagram, from: source, at: now, into: &out)
+    return out
+  }
+
+  /// The same for hosts that read several datagrams at once and carry out the outputs of all of
+  /// them together.
+  public mutating func receive(
+    _ datagram: [UInt8], from source: Address, at now: Instant, into out: inout [Output]
+  ) {
     switch DatagramKind(of: datagram) {
     case .announcement, .challenge:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
@@ -210,7 +221,6 @@ public struct Node: Sendable {
     case nil: break
     }
     refreshDeadlines()
-    return out
   }
 
   // MARK: Where to find others

@@ -9,7 +9,7 @@ import MusterWire
 /// follows. Of two ends, the one with the smaller id begins, so that they do not choose different
 /// relays at the same time. A member that restarted is first tried where it was last reached
 /// directly.
-struct Relaying: Sendable {
+struct Relaying: ~Copyable, Sendable {
   /// What the search asks for, in this order.
   enum Output: Equatable, Sendable {
     /// Have a quiet peer answer.

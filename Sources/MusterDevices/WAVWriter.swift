@@ -19,12 +19,12 @@ public final class WAVWriter: Sendable {
   /// Appends 48 kHz mono samples. Throws when the disk is full and beyond 4 GB (12 hours), the
   /// limit of the format.
   public func append(_ pcm: [Int16]) throws(DeviceError) {
-    var bytes = [UInt8]()
-    bytes.reserveCapacity(pcm.count * 2)
-    for sample in pcm {
-      let value = UInt16(bitPattern: sample)
-      bytes.append(UInt8(truncatingIfNeeded: value))
-      bytes.append(UInt8(truncatingIfNeeded: value >> 8))
+    let bytes = [UInt8](unsafeUninitializedCapacity: pcm.count * 2) { buffer, used in
+      for (index, sample) in pcm.enumerated() {
+        UnsafeMutableRawBufferPointer(buffer).storeBytes(
+          of: sample.littleEndian, toByteOffset: 2 * index, as: Int16.self)
+      }
+      used = pcm.count * 2
     }
     try append(bytes)
   }
@@ -52,15 +52,26 @@ public final class WAVWriter: Sendable {
   }
 
   private static func header(dataBytes: UInt32) -> [UInt8] {
+    var header = emptyHeader
+    header.withUnsafeMutableBytes {
+      let riffBytes = dataBytes + UInt32(headerBytes) - 8
+      $0.storeBytes(of: riffBytes.littleEndian, toByteOffset: 4, as: UInt32.self)
+      $0.storeBytes(of: dataBytes.littleEndian, toByteOffset: 40, as: UInt32.self)
+    }
+    return header
+  }
+
+  /// Of a file without samples; made once, because every append writes a header.
+  private static let emptyHeader: [UInt8] = {
     func little(_ value: UInt32, _ count: Int) -> [UInt8] {
       (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt32(8 * $0)) }
     }
     let rate = UInt32(AudioFormat.samplesPerSecond)
-    var header = [UInt8]("RIFF".utf8) + little(dataBytes + UInt32(headerBytes) - 8, 4)
+    var header = [UInt8]("RIFF".utf8) + little(0, 4)
     header += [UInt8]("WAVEfmt ".utf8) + little(16, 4) + little(1, 2) + little(1, 2)
     header += little(rate, 4) + little(rate * 2, 4) + little(2, 2) + little(16, 2)
-    return header + [UInt8]("data".utf8) + little(dataBytes, 4)
-  }
+    return header + [UInt8]("data".utf8) + little(0, 4)
+  }()
 }
 
 /// An append-only file. Each append is one system call, so that a killed process leaves whole

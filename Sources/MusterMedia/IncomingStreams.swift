@@ -125,7 +125,7 @@ public struct IncomingStreams: Sendable {
   }
 
   private mutating func begin(_ id: StreamID, at now: Instant) {
-    guard streams[id] == nil else { return }
+    guard streams.index(of: id) == nil else { return }
     var stream = IncomingStream(id)
     if let roundTrip { stream.receiver.setRoundTrip(roundTrip) }
     for index in 0..<reports.count { stream.receiver.receive(reports[index], at: now) }

@@ -104,7 +104,7 @@ public struct OutgoingStream: Sendable {
 
   /// The header for the next packet of the frame's layer; keeps the packet for retransmission.
   public mutating func send(
-    _ payload: [UInt8], of frame: PacketizedFrame, isLast: Bool, at now: Instant
+    _ payload: ArraySlice<UInt8>, of frame: PacketizedFrame, isLast: Bool, at now: Instant
   ) -> RTPHeader {
     bytes &+= UInt64(payload.count)
     if isLast { frames &+= 1 }
@@ -115,7 +115,7 @@ public struct OutgoingStream: Sendable {
   /// The packets of a layer to retransmit in answer to a NACK.
   public mutating func retransmissions(
     of sequences: [UInt16], layer: Int, roundTrip: Duration, at now: Instant
-  ) -> [(header: RTPHeader, payload: [UInt8])] {
+  ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     guard senders.indices.contains(layer) else { return [] }
     return senders[layer].retransmissions(of: sequences, roundTrip: roundTrip, at: now)
   }
@@ -123,7 +123,7 @@ public struct OutgoingStream: Sendable {
   /// The packets of the current layer sent since `start`, within the retransmission budget.
   public mutating func repeats(
     since start: Instant, roundTrip: Duration, at now: Instant
-  ) -> [(header: RTPHeader, payload: [UInt8])] {
+  ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     guard let layer else { return [] }
     return retransmissions(
       of: senders[layer].sequences(since: start), layer: layer, roundTrip: roundTrip, at: now)

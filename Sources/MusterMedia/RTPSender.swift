@@ -18,7 +18,7 @@ public struct RTPSender: Sendable {
 
   private struct Sent {
     var header: RTPHeader
-    var payload: [UInt8]
+    var payload: ArraySlice<UInt8>
     var sentAt: Instant
     var repeatedAt: Instant?
   }
@@ -54,7 +54,8 @@ public struct RTPSender: Sendable {
 
   /// The header for the next packet; keeps the packet for retransmission.
   public mutating func send(
-    _ payload: [UInt8], marker: Bool, timestamp: UInt32, audioLevel: UInt8?, at now: Instant
+    _ payload: ArraySlice<UInt8>, marker: Bool, timestamp: UInt32, audioLevel: UInt8?,
+    at now: Instant
   ) -> RTPHeader {
     let header = RTPHeader(
       marker: marker, payloadType: payloadType, sequence: nextSequence, timestamp: timestamp,
@@ -69,13 +70,13 @@ public struct RTPSender: Sendable {
   /// The packets to retransmit in answer to a NACK, unchanged and within the budget.
   public mutating func retransmissions(
     of sequences: [UInt16], roundTrip: Duration, at now: Instant
-  ) -> [(header: RTPHeader, payload: [UInt8])] {
+  ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     let roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
     let oldest = max(Self.minimumHistory, roundTrip * 3)
     // Three quarters: both ends estimate the round trip, and a repeat refused because this end's
     // estimate is the longer one would cost the receiver another whole round trip.
     let pause = max(Self.minimumRepeat, roundTrip * 3 / 4)
-    var result: [(header: RTPHeader, payload: [UInt8])] = []
+    var result: [(header: RTPHeader, payload: ArraySlice<UInt8>)] = []
     for sequence in sequences.prefix(Limits.nackEntries) {
       guard let index = index(of: sequence) else { continue }
       let sent = history[index]

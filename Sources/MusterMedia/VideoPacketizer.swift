@@ -14,12 +14,12 @@ public struct PacketizedFrame: Equatable, Sendable {
   /// `capturedAt` on the 90 kHz clock.
   public var timestamp: UInt32
   /// Payload descriptor and VP8 data each; the RTP header of the last one has the marker bit.
-  public var payloads: [[UInt8]]
+  public var payloads: [ArraySlice<UInt8>]
 
   /// `timestamp` must be `capturedAt` on the 90 kHz clock; `payloads` has one element per packet.
   public init(
     layer: Int, temporalLayer: Int, isKeyframe: Bool, capturedAt: Instant, timestamp: UInt32,
-    payloads: [[UInt8]]
+    payloads: [ArraySlice<UInt8>]
   ) {
     self.layer = layer
     self.temporalLayer = temporalLayer
@@ -58,18 +58,24 @@ public struct VideoPacketizer: Sendable {
       (0...3).contains(frame.temporalLayer)
     else { return nil }
     var descriptor = nextDescriptor(frame)
-    let payloads = Self.parts(of: frame.data.count).map { range in
-      var writer = Writer(capacity: VP8Descriptor.encodedBytes + range.count)
+    // One array holds the payloads of the frame, one behind the other.
+    let parts = Self.parts(of: frame.data.count)
+    var writer = Writer(
+      capacity: parts.count * VP8Descriptor.encodedBytes + frame.data.count)
+    var ends: [Int] = []
+    ends.reserveCapacity(parts.count)
+    for range in parts {
       descriptor.isFrameStart = range.lowerBound == 0
       descriptor.write(to: &writer)
       writer.append(frame.data[range])
-      return writer.bytes
+      ends.append(writer.bytes.count)
     }
+    let bytes = writer.bytes
     return PacketizedFrame(
       layer: layer, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe,
       capturedAt: frame.capturedAt,
       timestamp: RTPTime.timestamp(of: frame.capturedAt, clockRate: RTPTime.videoClockRate),
-      payloads: payloads)
+      payloads: ends.indices.map { bytes[($0 == 0 ? 0 : ends[$0 - 1])..<ends[$0]] })
   }
 
   private mutating func nextDescriptor(_ frame: EncodedFrame) -> VP8Descriptor {

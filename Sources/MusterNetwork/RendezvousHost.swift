@@ -42,8 +42,10 @@ public actor RendezvousHost {
     let loop = MultiThreadedEventLoopGroup.singleton.next()
     let reference = HostReference()
     let sockets = try await Sockets.open(listen: address, port: port, lan: false, on: loop) {
-      DatagramHandler { datagram, source in
-        reference.host?.assumeIsolated { $0.received(datagram, from: source) }
+      DatagramHandler { datagrams in
+        reference.host?.assumeIsolated { host in
+          for datagram in datagrams { host.received(datagram.bytes, from: datagram.source) }
+        }
       }
     }
     let host = RendezvousHost(sockets: sockets, loop: loop)

@@ -297,22 +297,3 @@ package final class Sockets {
     return [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }
   }
 }
-
-/// Passes on every datagram, on the event loop.
-package final class DatagramHandler: ChannelInboundHandler, Sendable {
-  package typealias InboundIn = AddressedEnvelope<ByteBuffer>
-
-  private let receive: @Sendable ([UInt8], Address) -> Void
-
-  /// Calls `receive` with the payload and source of every datagram.
-  package init(receive: @escaping @Sendable ([UInt8], Address) -> Void) { self.receive = receive }
-
-  package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let envelope = unwrapInboundIn(data)
-    guard let source = Address(envelope.remoteAddress) else { return }
-    receive(envelope.data.withUnsafeReadableBytes { Array($0) }, source)
-  }
-
-  /// Errors of single datagrams (ICMP errors, full buffers) are ignored: the engines retransmit.
-  package func errorCaught(context: ChannelHandlerContext, error: any Error) {}
-}

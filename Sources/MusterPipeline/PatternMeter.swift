@@ -41,8 +41,10 @@ package final class PatternMeter: Sendable {
   /// Frames that wait for the decoder.
   package var queueLevel: QueueLevel { inputs.level }
 
+  /// Frames above the base layer are passed over: those of the base layer decode without them, and
+  /// half of the frames say as much about the latency for half of the decoding.
   package func add(_ frame: ReceivedFrame, from stream: MemberStream) {
-    inputs.add(.frame(frame, stream))
+    if frame.temporalLayer == 0 { inputs.add(.frame(frame, stream)) }
   }
 
   package func end(_ stream: MemberStream) { inputs.add(.ended(stream)) }

@@ -100,11 +100,11 @@ extension Simulation {
     }
     for (index, member) in roles.removed.enumerated() {
       guard let position = present(member), isSurelyNonMember(position),
-        let node = nodes[position].node,
-        node.epoch(of: channel.id) > index, nodes[position].firstKey.number <= index
+        let epoch = nodes[position].process?.node.epoch(of: channel.id), epoch > index,
+        nodes[position].firstKey.number <= index
       else { continue }
       return
-        "\(nodes[position].label) has key \(node.epoch(of: channel.id)), from after its removal"
+        "\(nodes[position].label) has key \(epoch), from after its removal"
     }
     return nil
   }

@@ -48,7 +48,7 @@ extension Simulation {
   mutating func check() {
     schedule(.check, in: Self.checkInterval)
     checkTraffic()
-    for index in nodes.indices where nodes[index].node != nil { checkStory(of: index) }
+    for index in nodes.indices where nodes[index].process != nil { checkStory(of: index) }
     guard isHealed, nodes.allSatisfy(\.isPresent) else { return }
     let healedAt = max(healAt, settling.changedAt)
     let views = self.views
@@ -101,18 +101,18 @@ extension Simulation {
   }
 
   private mutating func checkStory(of index: Int) {
-    guard let node = nodes[index].node else { return }
+    guard let process = nodes[index].process else { return }
     let id = channel.id
-    let call = node.call(in: id)
-    let members = node.members(of: id)
+    let call = process.node.call(in: id)
+    let members = process.node.members(of: id)
     var faults: [(String, String?)] = [
       (
         "bounds",
         bounds.kept(
-          members: members.count, peers: node.statistics().count,
+          members: members.count, peers: process.node.statistics().count,
           participants: call?.participants.count ?? 0)
       ),
-      ("bounds", bounds.kept(entries: Int(node.digest(of: id)?.count ?? 0))),
+      ("bounds", bounds.kept(entries: Int(process.node.digest(of: id)?.count ?? 0))),
     ]
     if let call { faults.append(("calls", calls.seen(call.info, at: index))) }
     if nodes[index].isInChannel {
@@ -129,11 +129,14 @@ extension Simulation {
   private var views: [AgreementChecker.View] {
     let id = channel.id
     return nodes.compactMap { simulated in
-      guard simulated.isInChannel, let node = simulated.node, let own = node.ownMember(in: id)
+      guard simulated.isInChannel, let process = simulated.process,
+        let own = process.node.ownMember(in: id)
       else { return nil }
       return AgreementChecker.View(
-        own: own, members: node.members(of: id), linked: node.statistics().map(\.link.peer),
-        call: node.call(in: id), digest: node.digest(of: id), epoch: node.epoch(of: id),
+        own: own, members: process.node.members(of: id),
+        linked: process.node.statistics().map(\.link.peer),
+        call: process.node.call(in: id), digest: process.node.digest(of: id),
+        epoch: process.node.epoch(of: id),
         isLawless: simulated.index == scenario.lawless)
     }
   }
@@ -143,15 +146,15 @@ extension Simulation {
     let readers = settling.group.map { nodes[$0].reader }
     let required = messages.held(by: readers) { nodes[$1.index].disk.holds($0) }
     for index in settling.group {
-      guard let node = nodes[index].node else { continue }
+      guard let process = nodes[index].process else { continue }
       // The grant of an author outside the group may be known to that author's side only.
       let together = settling.group.map { nodes[$0].identity.id }
       let fault = messages.fault(
-        in: node.history(of: channel.id).map(\.id), of: nodes[index].identity.id,
+        in: process.node.history(of: channel.id).map(\.id), of: nodes[index].identity.id,
         among: required,
         isAuthor: { author in
           isSurelyMember(author)
-            && (together.contains(author) || node.may(.sendText, author, in: channel.id))
+            && (together.contains(author) || process.node.may(.sendText, author, in: channel.id))
         })
       if let fault { return "\(nodes[index].label) \(fault)" }
     }
@@ -161,7 +164,7 @@ extension Simulation {
   /// A participant that has shown no frame of another for 1.5 s.
   private var missingFrame: String? {
     guard scenario.hasMedia else { return nil }
-    let inCall = settling.group.filter { nodes[$0].node?.isInCall(channel.id) ?? false }
+    let inCall = settling.group.filter { nodes[$0].process?.node.isInCall(channel.id) ?? false }
     for receiver in inCall {
       for sender in inCall where paths.has(sender, receiver) {
         for stream in [StreamID.camera, .screen] where mustBeSeen(stream, of: sender) {

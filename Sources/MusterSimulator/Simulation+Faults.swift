@@ -75,7 +75,7 @@ extension Simulation {
     let index = prng.below(nodes.count)
     let errors: [Int64] = [-86_400_000, -5000, 5000, 86_400_000, .min / 2, .max / 2]
     let error = prng.one(of: errors)
-    guard nodes[index].node != nil else { return }
+    guard nodes[index].process != nil else { return }
     note(nodes[index].label, "clock steps by \(error) ms")
     trace.mark(.clock, at: index, now)
     setWallClock(index, error: error)
@@ -83,7 +83,7 @@ extension Simulation {
 
   private mutating func crash(_ loss: Loss) {
     let index = prng.below(nodes.count)
-    guard nodes[index].node != nil else { return }
+    guard nodes[index].process != nil else { return }
     // An owner's grants may be on its own disk only, and nobody else can replace them.
     let taken = isOwner(index) ? .nothing : loss
     note(nodes[index].label, "crashes")
@@ -112,7 +112,7 @@ extension Simulation {
 
   /// Starts a process in place of one that died, or that is ended now.
   mutating func restart(_ index: Int, _ loss: Loss) {
-    if nodes[index].node != nil { stop(index) }
+    if nodes[index].process != nil { stop(index) }
     if loss != .nothing { wipe(index) }
     if loss == .identity {
       adopt(Self.newIdentity(&prng), by: index)
@@ -144,9 +144,9 @@ extension Simulation {
 
   /// Waits up to 1 s until every neighbour has acknowledged the leave.
   mutating func finishLeaving(_ index: Int, run: Int, patience: Int) {
-    guard nodes[index].run == run, let node = nodes[index].node else { return }
+    guard nodes[index].run == run, let process = nodes[index].process else { return }
     let id = channel.id
-    guard node.isSettled(id) || patience == 0 else {
+    guard process.node.isSettled(id) || patience == 0 else {
       schedule(
         .finishLeaving(index, run: run, patience: patience - 1), in: .milliseconds(100))
       return
@@ -158,7 +158,7 @@ extension Simulation {
   }
 
   mutating func rejoin(_ index: Int, run: Int) {
-    guard nodes[index].run == run, nodes[index].node != nil else { return }
+    guard nodes[index].run == run, nodes[index].process != nil else { return }
     // What it enters with is read from the disk.
     guard nodes[index].disk.isIdle else {
       return schedule(.rejoin(index, run: run), in: .milliseconds(20))

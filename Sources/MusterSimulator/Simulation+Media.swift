@@ -35,7 +35,7 @@ extension Simulation {
     }
     // A constant playout delay of 60 ms, which video has to match.
     let playedAt = nodes[index].local(now) + .milliseconds(60)
-    nodes[index].node?.noteAudioPlayout(
+    nodes[index].process?.node.noteAudioPlayout(
       of: link, timestamp: audio.timestamp, playedAt: playedAt)
   }
 
@@ -61,7 +61,7 @@ extension Simulation {
   }
 
   mutating func takeFrame(_ index: Int, run: Int) {
-    guard nodes[index].run == run, nodes[index].node != nil else { return }
+    guard nodes[index].run == run, nodes[index].process != nil else { return }
     schedule(
       .frame(index, run: run), in: .milliseconds(1000 / SyntheticSource.framesPerSecond))
     let clock = nodes[index].local(now)
@@ -76,7 +76,7 @@ extension Simulation {
   /// 3.1.3). Once there are no more faults everyone falls silent, since who speaks is part of the
   /// document that all are to agree about.
   mutating func takeAudio(_ index: Int, run: Int, packetsLeft: Int, level: UInt8) {
-    guard nodes[index].run == run, nodes[index].node != nil else { return }
+    guard nodes[index].run == run, nodes[index].process != nil else { return }
     guard packetsLeft > 0 else {
       guard !isHealed else { return }
       let next = 4 + prng.below(20)

@@ -12,12 +12,12 @@ extension Simulation {
     let sender = index(of: arrived.from)
     timeline.delivered(arrived.datagram, from: sender ?? 255, to: receiver, at: now)
     totals.bytes += UInt64(arrived.datagram.count)
-    guard nodes[receiver].node != nil else { return }
+    guard nodes[receiver].process != nil else { return }
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
     // Only what its receiver could have acted on, with the key that it was sent under, can be a
     // replay.
     guard plan.isOn(.attack), sender != nil, nodes[receiver].isInChannel,
-      nodes[receiver].node?.epoch(of: channel.id) ?? 0 >= roles.epoch
+      nodes[receiver].process?.node.epoch(of: channel.id) ?? 0 >= roles.epoch
     else { return }
     attacker.hear(
       .init(datagram: arrived.datagram, from: arrived.from, to: arrived.to))
@@ -139,7 +139,7 @@ extension Simulation {
       }
       nodes[index].drafts[id] = nil
     }
-    guard job.run == nodes[index].run, nodes[index].node != nil else { return }
+    guard job.run == nodes[index].run, nodes[index].process != nil else { return }
     for message in job.messages { observe(message, at: index) }
   }
 
@@ -154,7 +154,7 @@ extension Simulation {
   }
 
   private mutating func noteCopy(of id: EntryID, by author: NodeID, at index: Int) {
-    let isProven = nodes[index].node?.may(.sendText, author, in: channel.id) ?? true
+    let isProven = nodes[index].process?.node.may(.sendText, author, in: channel.id) ?? true
     messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: now)
   }
 
@@ -164,7 +164,7 @@ extension Simulation {
     let isOwn = author == nodes[index].identity.id
     if isOwn { commits.wrote(id) }
     if let draft = nodes[index].drafts[id] {
-      let isProven = nodes[index].node?.may(.sendText, author, in: channel.id) ?? true
+      let isProven = nodes[index].process?.node.may(.sendText, author, in: channel.id) ?? true
       messages.sent(draft, at: nodes[index].reader, isUnproven: !isProven, now)
     }
     switch entry.body {

@@ -29,10 +29,10 @@ extension Simulation {
   }
 
   mutating func observe(_ message: TextMessage, at index: Int) {
-    let (node, id) = (nodes[index].node, channel.id)
+    let (process, id) = (nodes[index].process, channel.id)
     let fault = messages.shown(
       message, at: nodes[index].reader, own: nodes[index].identity.id, at: now,
-      mayWrite: { node?.may(.sendText, $0, in: id) ?? true })
+      mayWrite: { process?.node.may(.sendText, $0, in: id) ?? true })
     if let fault { violated("messages", "\(nodes[index].label): \(fault)") }
     if message.from != nodes[index].identity.id {
       checkRole(.sendText, of: message.from, at: index, "shows text of")
@@ -64,7 +64,7 @@ extension Simulation {
   /// No running member with a working path may be reported as crashed.
   private mutating func checkEjection(of member: Member, at index: Int) {
     guard let other = present(member.id), isUndisturbed([index, other]), nodes[other].isPresent,
-      nodes[other].node?.bootID == member.bootID,
+      nodes[other].process?.node.bootID == member.bootID,
       roles.role(of: member.id, at: WallTime.seconds(now)) > .none,
       roles.role(of: nodes[index].identity.id, at: WallTime.seconds(now)) > .none
     else { return }

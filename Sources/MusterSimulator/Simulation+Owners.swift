@@ -47,9 +47,9 @@ extension Simulation {
 
   @discardableResult
   private mutating func giveInvite(to subject: Int, as role: Role, by index: Int) -> Bool {
-    guard var node = nodes[index].node else { return false }
-    guard let (invite, outputs) = invite(to: role, expiresAt: 0, from: &node) else { return false }
-    nodes[index].node = node
+    guard let process = nodes[index].process,
+      let (invite, outputs) = invite(to: role, expiresAt: 0, from: &process.node)
+    else { return false }
     perform(outputs, of: index)
     note(nodes[index].label, "invites \(nodes[subject].label) as \(role.name)")
     nodes[subject].invite = invite
@@ -105,13 +105,13 @@ extension Simulation {
     guard let outputs else { return }
     trace.mark(.removed, at: index, now)
     perform(outputs, of: 0)
-    if prng.chance(0.6), nodes[index].node != nil {
+    if prng.chance(0.6), nodes[index].process != nil {
       schedule(.restart(index, .nothing), in: prng.duration(.seconds(1), .seconds(5)))
     }
   }
 
   private mutating func sendAway(someoneBut index: Int) {
-    let others = nodes.indices.filter { $0 != index && $0 != 0 && nodes[$0].node != nil }
+    let others = nodes.indices.filter { $0 != index && $0 != 0 && nodes[$0].process != nil }
     guard !others.isEmpty else { return }
     let away = prng.one(of: others)
     note(nodes[away].label, "goes away")

@@ -28,7 +28,7 @@ extension Simulation {
 
   /// A process starts and joins.
   mutating func start(_ index: Int) {
-    guard nodes[index].node == nil else { return }
+    guard nodes[index].process == nil else { return }
     nodes[index].run += 1
     let run = nodes[index].run
     let layers = scenario.hasMedia ? prng.below(4) : 0
@@ -42,9 +42,10 @@ extension Simulation {
     configuration.name = nodes[index].name
     configuration.policy =
       nodes[index].isLawless ? .lawless : options.bug?.policy ?? .standard
-    nodes[index].node = Node(
-      identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
-      configuration: configuration)
+    nodes[index].process = Process(
+      Node(
+        identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
+        configuration: configuration))
     frameChecker.restarted(index)
     note(nodes[index].label, "starts, run \(run)")
     let own = nodes[index].address
@@ -96,7 +97,7 @@ extension Simulation {
     case 2, 3: toggleCall(index)
     case 4: say(index, to: nil)
     case 5:
-      let others = nodes[index].node?.members(of: channel.id) ?? []
+      let others = nodes[index].process?.node.members(of: channel.id) ?? []
       say(index, to: others.isEmpty ? nil : prng.one(of: others).id)
     case 6: say(index, to: nil)
     case 7: administer(index)
@@ -125,7 +126,7 @@ extension Simulation {
 
   private mutating func toggleCall(_ index: Int) {
     let id = channel.id
-    guard nodes[index].node?.isInCall(id) == true else {
+    guard nodes[index].process?.node.isInCall(id) == true else {
       note(nodes[index].label, "wants into the call")
       let outputs = command(index) { (node, clock) throws(CommandRefusal) in
         try node.startCall(in: id, at: clock)
@@ -140,9 +141,9 @@ extension Simulation {
 
   /// An initiator that is about to leave its call ends it for all.
   mutating func noteEndOfCall(_ index: Int) {
-    guard let node = nodes[index].node, node.isInCall(channel.id),
-      let call = node.call(in: channel.id)?.info, call.initiator == node.id,
-      node.ownMember(in: channel.id)?.call == call.id
+    guard let process = nodes[index].process, process.node.isInCall(channel.id),
+      let call = process.node.call(in: channel.id)?.info, call.initiator == process.node.id,
+      process.node.ownMember(in: channel.id)?.call == call.id
     else { return }
     trace.mark(.endsCall, at: index, now)
   }
@@ -187,7 +188,7 @@ extension Simulation {
 
   /// A decoder is set up anew, as when a page is loaded again.
   private mutating func loseDecoder(_ index: Int) {
-    let links = nodes[index].node?.statistics().map(\.link) ?? []
+    let links = nodes[index].process?.node.statistics().map(\.link) ?? []
     guard !links.isEmpty else { return }
     let link = prng.one(of: links)
     let stream = prng.one(of: [StreamID.camera, .screen])

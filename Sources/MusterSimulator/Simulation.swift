@@ -7,7 +7,7 @@ import MusterWire
 /// Many nodes on a virtual network and clock: the same `Node` as in the shell, in another world.
 ///
 /// The seed determines the whole run: faults, workload, delays and all randomness of the nodes.
-public struct Simulation: Sendable, World {
+public struct Simulation: World {
   /// The persistent state that a crash destroys.
   enum Loss: Sendable {
     case nothing, disk, identity

@@ -81,19 +81,29 @@ public struct RTPHeader: Equatable, Sendable {
     self.audioLevel = audioLevel
   }
 
-  /// Appends the header: 12 bytes, or 20 with an audio level.
-  public func write(to writer: inout Writer) {
-    writer.u8(audioLevel == nil ? 0x80 : 0x90)
-    writer.u8((marker ? 0x80 : 0) | payloadType & 0x7F)
-    writer.u16(sequence)
-    writer.u32(timestamp)
-    writer.u32(ssrc)
-    if let audioLevel {
-      writer.u16(0xBEDE)
-      writer.u16(1)
-      writer.u8(Self.audioLevelExtensionID << 4)  // length field 0 is one byte
-      writer.u8(audioLevel & 0x7F)
-      writer.u16(0)
+  /// Bytes of the encoded header: 12, or 20 with an audio level.
+  public var encodedBytes: Int { audioLevel == nil ? 12 : 20 }
+
+  /// Writes the header into the first `encodedBytes` bytes of `buffer`, which must be that long.
+  public func write(into buffer: UnsafeMutableRawBufferPointer) {
+    buffer[0] = audioLevel == nil ? 0x80 : 0x90
+    buffer[1] = (marker ? 0x80 : 0) | payloadType & 0x7F
+    buffer.storeBytes(of: sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
+    buffer.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
+    buffer.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
+    guard let audioLevel else { return }
+    buffer.storeBytes(of: UInt16(0xBEDE).bigEndian, toByteOffset: 12, as: UInt16.self)
+    buffer.storeBytes(of: UInt16(1).bigEndian, toByteOffset: 14, as: UInt16.self)
+    buffer[16] = Self.audioLevelExtensionID << 4  // length field 0 is one byte
+    buffer[17] = audioLevel & 0x7F
+    buffer.storeBytes(of: 0, toByteOffset: 18, as: UInt16.self)
+  }
+
+  /// The encoded header.
+  public var encoded: [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: encodedBytes) { buffer, used in
+      write(into: UnsafeMutableRawBufferPointer(buffer))
+      used = encodedBytes
     }
   }
 }
@@ -113,10 +123,7 @@ public struct RTPPacket: Equatable, Sendable {
 
   /// Header and payload.
   public func encoded() -> [UInt8] {
-    var writer = Writer(capacity: 24 + payload.count)
-    header.write(to: &writer)
-    writer.append(payload)
-    return writer.bytes
+    header.encoded + payload
   }
 
   /// Throws for other RTP versions, truncated input and malformed extensions or padding.
@@ -157,14 +164,5 @@ public struct RTPPacket: Equatable, Sendable {
       }
     }
     return nil
-  }
-}
-
-extension RTPHeader {
-  /// The header's bytes, to be sealed in front of a payload that is shared by all links.
-  public var encoded: [UInt8] {
-    var writer = Writer(capacity: 20)
-    write(to: &writer)
-    return writer.bytes
   }
 }

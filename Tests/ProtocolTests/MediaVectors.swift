@@ -85,7 +85,7 @@ private func packets(_ inputs: Inputs, of frame: [UInt8], ssrc: UInt32) throws -
       tl0PicIdx: UInt8(try inputs.number("tl0picidx")), temporalLayer: 0, isLayerSync: false,
       keyIndex: UInt8(try inputs.number("keyidx")))
     var writer = Writer()
-    header.write(to: &writer)
+    writer.append(header.encoded)
     descriptor.write(to: &writer)
     writer.append(frame[index * frame.count / count..<(index + 1) * frame.count / count])
     return writer.bytes

@@ -50,13 +50,15 @@ private func taken(_ datagrams: [([UInt8], Address)]) -> [Bool] {
   let (arrivals, arrival) = AsyncStream<Void>.makeStream()
   let loopback = Address(host: .v4(0x7F00_0001), port: 0)
   let receiver = try await Sockets.open(listen: loopback, lan: false, on: loop) {
-    DatagramHandler { bytes, _ in
-      received.withLock { $0.append(bytes) }
-      arrival.yield()
+    DatagramHandler { datagrams in
+      for datagram in datagrams {
+        received.withLock { $0.append(datagram.bytes) }
+        arrival.yield()
+      }
     }
   }
   let sender = try await Sockets.open(listen: loopback, lan: false, on: loop) {
-    DatagramHandler { _, _ in }
+    DatagramHandler { _ in }
   }
   let target = Address(host: .v4(0x7F00_0001), port: receiver.port)
   let sizes = [1000, 1000, 1000, 400, 1200, 1200, 20, 20, 30]

@@ -92,7 +92,7 @@ struct Administrator {
     stored.genesis = genesis.bytes
     stored.keys = [EpochKey(number: 0, key: key)]
     try store.save(stored)
-    return try summary(of: stored, nil)
+    return summary(of: stored, for: identity.id)
   }
 
   private func stored(
@@ -160,7 +160,7 @@ struct Administrator {
   }
 
   private func verify(
-    _ request: Administration.Request, _ node: Node
+    _ request: Administration.Request, _ node: borrowing Node
   ) throws(MusterError) -> String {
     let stored = try stored(request)
     let member = try member(request, in: stored, node)
@@ -181,7 +181,7 @@ struct Administrator {
 
   /// The member that an id, a key or a name stands for.
   private func member(
-    _ request: Administration.Request, in stored: StoredChannel, _ node: Node
+    _ request: Administration.Request, in stored: StoredChannel, _ node: borrowing Node
   ) throws(MusterError) -> NodeID {
     guard let text = request.member else {
       throw MusterError("which member", hint: "name it by id, key or name", kind: .usage)
@@ -211,18 +211,24 @@ struct Administrator {
 
   // MARK: Showing
 
+  /// What the store says of a channel: all but its members.
   private func summary(
-    of stored: StoredChannel, _ node: Node?
-  ) throws(MusterError) -> Administration.ChannelSummary {
+    of stored: StoredChannel, for own: NodeID
+  ) -> Administration.ChannelSummary {
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
-    var summary = Administration.ChannelSummary(
+    return Administration.ChannelSummary(
       name: stored.name, id: stored.id.key.hex, kind: genesis == nil ? .open : .created,
-      owner: genesis?.genesis.owner.key.hex,
-      isOwner: node == nil || genesis?.genesis.owner == node?.id,
+      owner: genesis?.genesis.owner.key.hex, isOwner: genesis?.genesis.owner == own,
       epoch: stored.keys.last?.number ?? 0, createdAt: stored.createdAt,
       callEndsWithInitiator: genesis?.genesis.settings.callEndsWithInitiator ?? false,
       onlyPresentersSend: genesis?.genesis.settings.onlyPresentersSend ?? false)
-    guard let node else { return summary }
+  }
+
+  private func summary(
+    of stored: StoredChannel, _ node: borrowing Node
+  ) throws(MusterError) -> Administration.ChannelSummary {
+    var summary = summary(of: stored, for: node.id)
+    let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
     let roles = try roles(in: stored, genesis, node)
     let own = node.ownMember(in: stored.id)
     let here = (node.members(of: stored.id) + [own].compactMap { $0 }).map(\.id)
@@ -247,7 +253,7 @@ struct Administrator {
 
   /// The roles as the node knows them, or as the store's entries say.
   private func roles(
-    in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: Node
+    in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: borrowing Node
   ) throws(MusterError) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
     guard let genesis else { return [] }
     if node.channelIDs.contains(stored.id) { return node.roles(in: stored.id) }

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCrypto
+import MusterWire
 
 /// The state of one link: its sessions, its route and the handshake in progress.
 struct Link: Sendable {
@@ -151,10 +152,9 @@ struct Link: Sendable {
   /// Seals under the current session, for the link's route or another one; nil without a session,
   /// or if it has expired.
   mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, over other: Route?, at now: Instant,
-    lifetime: Duration
+    _ payload: OutgoingPayload, over other: Route?, at now: Instant, lifetime: Duration
   ) -> SealedDatagram? {
-    guard let sealed = current?.seal(header, body, at: now, lifetime) else { return nil }
+    guard let sealed = current?.seal(payload, at: now, lifetime) else { return nil }
     lastSent = now
     return SealedDatagram(
       datagram: sealed.datagram, route: other ?? route, packetNumber: sealed.packetNumber)

@@ -5,17 +5,17 @@ import MusterWire
 /// Transport packets.
 extension LinkEngine {
   mutating func receiveData(
-    _ datagram: [UInt8], from source: Route, at now: Instant
-  ) -> [Output] {
+    _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
+  ) {
     guard let header = DataHeader(datagram) else {
       counters.malformed += 1
-      return []
+      return
     }
     guard let id = indices[header.receiverIndex], source.mayLead(to: id.peer),
       let position = links.index(of: id)
     else {
       counters.unknownIndex += 1
-      return []
+      return
     }
     // In place: reading the link out of its table would copy it.
     let opened = links[at: position].open(
@@ -31,9 +31,8 @@ extension LinkEngine {
       }
       let arrival = Arrival(
         payload: payload, slot: slot, isElsewhere: isElsewhere, packetNumber: header.counter)
-      return accept(arrival, position, from: source, at: now)
+      accept(arrival, position, from: source, at: now, into: &outputs)
     }
-    return []
   }
 
   /// A new authentic payload, with its session and route.
@@ -46,12 +45,14 @@ extension LinkEngine {
 
   /// Handles confirmation, content and path, in this order.
   private mutating func accept(
-    _ arrival: Arrival, _ position: Int, from source: Route, at now: Instant
-  ) -> [Output] {
+    _ arrival: Arrival, _ position: Int, from source: Route, at now: Instant,
+    into outputs: inout [Output]
+  ) {
     let id = links.keys[position]
     let payload = arrival.payload
-    var outputs: [Output] = []
-    if case .unconfirmed(let number) = arrival.slot { outputs = confirm(number, position, at: now) }
+    if case .unconfirmed(let number) = arrival.slot {
+      outputs += confirm(number, position, at: now)
+    }
     switch PayloadKind(of: payload) {
     case .keepalive: break
     case .control, .relay, .rtp, .rtcp:
@@ -65,8 +66,8 @@ extension LinkEngine {
     // have closed the link or changed its route.
     guard arrival.isElsewhere, !source.isDirect || PayloadKind(of: payload) != .path,
       links.index(of: id) == position, links[at: position].route != source
-    else { return outputs }
-    return outputs + follow(position, to: source, at: now)
+    else { return }
+    outputs += follow(position, to: source, at: now)
   }
 
   /// The initiator has confirmed a session, which becomes the current one.

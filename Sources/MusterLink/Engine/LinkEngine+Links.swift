@@ -120,11 +120,10 @@ extension LinkEngine {
 
   /// Seals a payload for the link's route or another one, and counts it on that path.
   mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, _ position: Int, over route: Route? = nil,
-    at now: Instant
+    _ payload: OutgoingPayload, _ position: Int, over route: Route? = nil, at now: Instant
   ) -> SealedDatagram? {
     let sealed = links[at: position].seal(
-      header, body, over: route, at: now, lifetime: configuration.rejectAfter)
+      payload, over: route, at: now, lifetime: configuration.rejectAfter)
     guard let sealed else { return nil }
     paths.change(PathID(peer: links.keys[position].peer, route: sealed.route), at: now) {
       $0.sent(sealed.datagram.count, number: sealed.packetNumber, at: now)
@@ -136,7 +135,7 @@ extension LinkEngine {
   mutating func send(
     _ payload: [UInt8], _ position: Int, over route: Route? = nil, at now: Instant
   ) -> [Output] {
-    let sealed = seal(payload, [], position, over: route, at: now)
+    let sealed = seal(OutgoingPayload(payload), position, over: route, at: now)
     return sealed.map { [.send($0.datagram, over: $0.route)] } ?? []
   }
 

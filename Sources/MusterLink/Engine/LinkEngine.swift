@@ -17,8 +17,8 @@ public struct SealedDatagram: Equatable, Sendable {
 /// All links of one node: handshakes, sessions and path selection. A state machine without I/O.
 ///
 /// It is silent towards anyone without a channel key: input that does not verify changes a counter
-/// and nothing else. The engine must not be copied, because a copy would reuse its nonces.
-public struct LinkEngine: Sendable {
+/// and nothing else. The engine cannot be copied, because a copy would reuse its nonces.
+public struct LinkEngine: ~Copyable, Sendable {
   /// What the host has to do, in order.
   public enum Output: Equatable, Sendable {
     /// Send over a route; for a relayed one, the host wraps the datagram into an envelope for the
@@ -147,24 +147,32 @@ public struct LinkEngine: Sendable {
   public mutating func receive(
     _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
+    var outputs: [Output] = []
+    receive(datagram, from: source, at: now, into: &outputs)
+    return outputs
+  }
+
+  /// The same for hosts that keep one array for the outputs of all datagrams.
+  public mutating func receive(
+    _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
+  ) {
     switch DatagramKind(of: datagram) {
-    case .data: return receiveData(datagram, from: source, at: now)
-    case .handshakeInitiation: return receiveInitiation(datagram, from: source, at: now)
-    case .handshakeResponse: return receiveResponse(datagram, at: now)
-    case .cookieReply: return receiveCookie(datagram, at: now)
+    case .data: receiveData(datagram, from: source, at: now, into: &outputs)
+    case .handshakeInitiation: outputs += receiveInitiation(datagram, from: source, at: now)
+    case .handshakeResponse: outputs += receiveResponse(datagram, at: now)
+    case .cookieReply: outputs += receiveCookie(datagram, at: now)
     case .announcement, .challenge, .rendezvousHello, .rendezvousCookie, .rendezvousRegistration,
       .rendezvousRecords, nil:
       counters.malformed += 1
-      return []
     }
   }
 
-  /// Seals header and body into one datagram for the link's route; nil without a usable session.
+  /// Seals a payload into one datagram for the link's route; nil without a usable session.
   public mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, on link: SessionLinkID, at now: Instant
+    _ payload: OutgoingPayload, on link: SessionLinkID, at now: Instant
   ) -> SealedDatagram? {
     guard let position = links.index(of: link) else { return nil }
-    return seal(header, body, position, at: now)
+    return seal(payload, position, at: now)
   }
 
   /// Closes a link and notifies the peer.

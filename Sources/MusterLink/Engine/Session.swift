@@ -53,15 +53,15 @@ struct Session: Sendable {
     self.createdAt = createdAt
   }
 
-  /// Seals header and body into one datagram, encrypted in place; nil if the session's time or
-  /// counters are used up.
+  /// Seals a payload into one datagram, encrypted in place; nil if the session's time or counters
+  /// are used up.
   mutating func seal(
-    _ header: [UInt8], _ body: ArraySlice<UInt8>, at now: Instant, _ lifetime: Duration
+    _ payload: OutgoingPayload, at now: Instant, _ lifetime: Duration
   ) -> (datagram: [UInt8], packetNumber: UInt64)? {
     guard now - createdAt < lifetime, nextCounter < Self.counterLimit else { return nil }
     let counter = nextCounter
     nextCounter += 1
-    let total = DataHeader.bytes + header.count + body.count + AEAD.tagBytes
+    let total = DataHeader.bytes + payload.count + AEAD.tagBytes
     let datagram = [UInt8](unsafeUninitializedCapacity: total) { buffer, used in
       let datagram = UnsafeMutableRawBufferPointer(
         rebasing: UnsafeMutableRawBufferPointer(buffer)[..<total])
@@ -69,10 +69,7 @@ struct Session: Sendable {
       datagram.storeBytes(of: remoteIndex.bigEndian, toByteOffset: 1, as: UInt32.self)
       datagram.storeBytes(of: counter.bigEndian, toByteOffset: 5, as: UInt64.self)
       let text = UnsafeMutableRawBufferPointer(rebasing: datagram[DataHeader.bytes...])
-      header.withUnsafeBytes { text.copyMemory(from: $0) }
-      body.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: text[header.count...]).copyMemory(from: $0)
-      }
+      payload.write(into: text)
       AEAD.sealInPlace(
         text, counter: counter,
         associatedData: UnsafeRawBufferPointer(rebasing: datagram[..<DataHeader.bytes]),

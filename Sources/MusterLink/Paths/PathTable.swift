@@ -48,11 +48,11 @@ public struct PathTable: Sendable {
 
   /// Modifies an entry, which is created if necessary.
   mutating func change(_ id: PathID, at now: Instant, _ body: (inout Path) -> Void) {
-    if paths.index(of: id) == nil {
-      makeRoom(for: id.peer)
-      paths[id] = Path(at: now)
-    }
-    _ = paths.update(id, body)
+    if paths.update(id, body) != nil { return }
+    makeRoom(for: id.peer)
+    var path = Path(at: now)
+    body(&path)
+    paths[id] = path
   }
 
   /// A link changes from `old` to `new`. How often a peer sends does not depend on the route, so an

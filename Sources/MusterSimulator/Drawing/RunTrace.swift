@@ -80,15 +80,17 @@ struct RunTrace: Sendable {
   mutating func sample(_ simulated: SimulatedNode, in channel: ChannelID, at now: Instant) {
     guard isOn else { return }
     let position = simulated.index
-    let node = simulated.node
-    set(node == nil ? nil : .up, row: 0, of: position, at: now)
+    let process = simulated.process
+    set(process == nil ? nil : .up, row: 0, of: position, at: now)
     set(simulated.isPresent ? .present : nil, row: 1, of: position, at: now)
     var call: Span.Kind?
-    if let node, node.isInCall(channel), let info = node.call(in: channel)?.info {
-      call = .call(info.id, term: info.term, isInitiator: info.initiator == node.id)
+    if let process, process.node.isInCall(channel),
+      let info = process.node.call(in: channel)?.info
+    {
+      call = .call(info.id, term: info.term, isInitiator: info.initiator == process.node.id)
     }
     set(call, row: 2, of: position, at: now)
-    set(node.map { .links($0.statistics().count) }, row: 3, of: position, at: now)
+    set(process.map { .links($0.node.statistics().count) }, row: 3, of: position, at: now)
   }
 
   private mutating func set(_ kind: Span.Kind?, row: Int, of position: Int, at now: Instant) {

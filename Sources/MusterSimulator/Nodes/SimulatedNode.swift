@@ -5,7 +5,7 @@ import MusterCrypto
 import MusterWire
 
 /// A host with a node on it: what lasts over restarts, and the process of the moment.
-struct SimulatedNode: Sendable {
+struct SimulatedNode {
   /// An invite in somebody's hand.
   struct HeldInvite: Sendable {
     var ticket: Ticket
@@ -32,7 +32,7 @@ struct SimulatedNode: Sendable {
   /// Counts processes from 1.
   var run = 0
   /// Nil while no process runs.
-  var node: Node?
+  var process: Process?
   var source: SyntheticSource
   /// Whether the node wants to be in the channel; false from its leave to its return.
   var isInChannel = false
@@ -74,7 +74,7 @@ struct SimulatedNode: Sendable {
   var label: String { "n\(index)" }
 
   /// Whether a process runs and is in the channel.
-  var isPresent: Bool { node != nil && isInChannel }
+  var isPresent: Bool { process != nil && isInChannel }
 
   /// Whether it has an invite that it has not shown yet.
   var showsInvite: Bool { usesInvite && !disk.holdsRedemption && invite != nil }
@@ -100,8 +100,9 @@ struct SimulatedNode: Sendable {
   mutating func call(
     at now: Instant, _ body: (inout Node, Instant) -> [Node.Output]
   ) -> [Node.Output] {
-    let clock = local(now)
-    guard let (outputs, deadline) = node?.apply({ body(&$0, clock) }) else { return [] }
+    guard let process else { return [] }
+    let outputs = body(&process.node, local(now))
+    let deadline = process.node.deadline
     wakeAt = deadline.map { max(now, $0.advanced(by: .zero - clockOffset)) }
     hasActed = true
     return outputs
@@ -117,7 +118,7 @@ struct SimulatedNode: Sendable {
   /// Whether the process had an input since this was last asked.
   mutating func takeHasActed() -> Bool {
     defer { hasActed = false }
-    return hasActed && node != nil
+    return hasActed && process != nil
   }
 
   /// Calls `tick` and counts how often it was called without time going on.
@@ -129,19 +130,16 @@ struct SimulatedNode: Sendable {
 
   /// Ends the process; what its disk made of its last writes is returned.
   mutating func stop() -> Disk.Crash {
-    node = nil
+    process = nil
     wakeAt = nil
     isInChannel = false
     return disk.crash()
   }
 }
 
-extension Node {
-  /// Changes the node in place, which a copy out of an optional and back would not.
-  fileprivate mutating func apply(
-    _ body: (inout Node) -> [Output]
-  ) -> (outputs: [Output], deadline: Instant?) {
-    let outputs = body(&self)
-    return (outputs, deadline)
-  }
+/// A process of a host. A reference, because a `Node` cannot be copied.
+final class Process {
+  var node: Node
+
+  init(_ node: consuming Node) { self.node = node }
 }

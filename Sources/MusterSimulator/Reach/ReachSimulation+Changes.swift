@@ -23,7 +23,7 @@ extension ReachSimulation {
   /// The last change. Some of those who are away come back with it, and one rendezvous at least.
   mutating func heal() {
     change()
-    for index in nodes.indices where nodes[index].node == nil {
+    for index in nodes.indices where nodes[index].process == nil {
       let isBack = prng.chance(0.7) || index == scenario.offering
       if isBack { start(index) } else { note(nodes[index].label, "stays away") }
     }
@@ -115,7 +115,7 @@ extension ReachSimulation {
 
   private mutating func crash() -> Bool {
     let index = prng.below(nodes.count)
-    guard nodes[index].node != nil else { return false }
+    guard nodes[index].process != nil else { return false }
     note(nodes[index].label, "crashes")
     _ = nodes[index].stop()
     schedule(.restart(index), in: prng.duration(.milliseconds(100), .seconds(7)))

@@ -41,24 +41,24 @@ extension ReachSimulation {
   }
 
   private mutating func checkBounds(of index: Int) {
-    guard let node = nodes[index].node else { return }
+    guard let process = nodes[index].process else { return }
     let fault = bounds.kept(
-      members: node.members(of: channel).count, peers: node.statistics().count,
-      participants: node.call(in: channel)?.participants.count ?? 0)
+      members: process.node.members(of: channel).count, peers: process.node.statistics().count,
+      participants: process.node.call(in: channel)?.participants.count ?? 0)
     if let fault { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
 
   /// The network as it is.
   private var layout: ReachChecker.Layout {
     var servers = rendezvous.filter { $0.server != nil }.map(\.home)
-    if let offering = scenario.offering, nodes[offering].node != nil,
+    if let offering = scenario.offering, nodes[offering].process != nil,
       let home = network.home(of: offering)
     {
       servers.append(home)
     }
     return ReachChecker.Layout(
       kinds: (0..<network.homeCount).map { network.kind(of: $0) }, cuts: cuts,
-      members: nodes.indices.map { nodes[$0].node == nil ? nil : network.home(of: $0) },
+      members: nodes.indices.map { nodes[$0].process == nil ? nil : network.home(of: $0) },
       rendezvous: servers)
   }
 
@@ -86,7 +86,7 @@ extension ReachSimulation {
   /// A pair that believes in a link, or in a path of it, that cannot exist.
   private func surplus(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
-      for statistics in nodes[one].node?.statistics() ?? [] {
+      for statistics in nodes[one].process?.node.statistics() ?? [] {
         let a = nodes[one].label
         guard let other = owners[statistics.link.peer] else {
           return "\(a) is linked to a stranger"
@@ -105,14 +105,14 @@ extension ReachSimulation {
   }
 
   private func link(_ one: Int, _ other: Int) -> PeerStatistics? {
-    nodes[one].node?.statistics().first { $0.link.peer == nodes[other].identity.id }
+    nodes[one].process?.node.statistics().first { $0.link.peer == nodes[other].identity.id }
   }
 
   /// How many pairs have which kind of link.
   var linkedPairs: (direct: Int, relayed: Int, apart: Int) {
     var counts = (direct: 0, relayed: 0, apart: 0)
-    for one in nodes.indices where nodes[one].node != nil {
-      for other in nodes.indices where other > one && nodes[other].node != nil {
+    for one in nodes.indices where nodes[one].process != nil {
+      for other in nodes.indices where other > one && nodes[other].process != nil {
         guard let link = link(one, other) else {
           counts.apart += 1
           continue
@@ -125,10 +125,13 @@ extension ReachSimulation {
 
   private var views: [AgreementChecker.View] {
     nodes.compactMap { simulated in
-      guard let node = simulated.node, let own = node.ownMember(in: channel) else { return nil }
+      guard let process = simulated.process, let own = process.node.ownMember(in: channel) else {
+        return nil
+      }
       return AgreementChecker.View(
-        own: own, members: node.members(of: channel), linked: node.statistics().map(\.link.peer),
-        call: node.call(in: channel), digest: node.digest(of: channel))
+        own: own, members: process.node.members(of: channel),
+        linked: process.node.statistics().map(\.link.peer),
+        call: process.node.call(in: channel), digest: process.node.digest(of: channel))
     }
   }
 }

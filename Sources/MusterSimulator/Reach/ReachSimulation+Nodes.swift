@@ -126,7 +126,7 @@ extension ReachSimulation {
 
   /// A process begins, with the addresses that its host has now.
   mutating func start(_ index: Int) {
-    guard nodes[index].node == nil else { return }
+    guard nodes[index].process == nil else { return }
     nodes[index].run += 1
     let run = nodes[index].run
     nodes[index].source = SyntheticSource(
@@ -134,9 +134,10 @@ extension ReachSimulation {
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
     configuration.offersRendezvous = index == scenario.offering
-    nodes[index].node = Node(
-      identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
-      configuration: configuration)
+    nodes[index].process = Process(
+      Node(
+        identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
+        configuration: configuration))
     nodes[index].isInChannel = true
     nodes[index].address = network.address(of: index)
     note(nodes[index].label, "starts, run \(run), at \(nodes[index].address)")
@@ -165,7 +166,7 @@ extension ReachSimulation {
 
   /// The kernel reports a change of interfaces, which the shell passes on even for equal addresses.
   private mutating func notice(_ index: Int) {
-    guard nodes[index].node != nil else { return }
+    guard nodes[index].process != nil else { return }
     let own = nodes[index].address
     input(index) { $0.setOwnAddresses([own], at: $1) }
     input(index) { $0.pathsChanged(at: $1) }
@@ -199,7 +200,7 @@ extension ReachSimulation {
 
   /// Sends a silent packet that names its sender; at this level nobody counts as speaking.
   private mutating func takeAudio(_ index: Int, run: Int) {
-    guard nodes[index].run == run, nodes[index].node != nil else { return }
+    guard nodes[index].run == run, nodes[index].process != nil else { return }
     schedule(.audio(index, run: run), in: Self.audioInterval)
     let clock = nodes[index].local(now)
     let audio = nodes[index].source.audio(capturedAt: clock, level: 127)

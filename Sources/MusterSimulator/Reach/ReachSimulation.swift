@@ -9,7 +9,7 @@ import MusterWire
 ///
 /// Everyone sends an audio packet every 250 ms. A link counts while packets arrive: nodes may
 /// believe for seconds in a link over which nothing arrives.
-public struct ReachSimulation: Sendable, World {
+public struct ReachSimulation: World {
   /// A planned event. `run` distinguishes a process from its successors.
   enum Event: Sendable {
     case start(Int)

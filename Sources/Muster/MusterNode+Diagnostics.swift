@@ -57,13 +57,8 @@ extension MusterNode {
 struct CounterSums {
   private(set) var counters: [CounterRecord.Counter] = []
 
-  /// Adds every counter of a struct, so that one that is added there is shown without a further
-  /// word: each stored property that is an integer.
-  mutating func add(_ prefix: String, _ values: some Any) {
-    for (label, value) in Mirror(reflecting: values).children {
-      guard let label, let number = value as? any BinaryInteger else { continue }
-      add("\(prefix).\(label)", UInt64(clamping: number))
-    }
+  mutating func add(_ prefix: String, _ counters: some CounterSet) {
+    for (name, value) in counters.counted { add("\(prefix).\(name)", value) }
   }
 
   mutating func add(_ name: String, _ value: UInt64) {

@@ -23,7 +23,7 @@ extension Node {
   public func diagnostics() -> NodeDiagnostics {
     NodeDiagnostics(
       link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
-      gossip: channels.keys.compactMap { channels[$0]?.state.gossipCounters },
+      gossip: (0..<channels.count).map { channels[at: $0].state.gossipCounters },
       video: media.receivedVideo)
   }
 }
@@ -31,8 +31,6 @@ extension Node {
 extension MediaSessions {
   /// What became of every video stream that is being received.
   fileprivate var receivedVideo: [VideoStatistics] {
-    sessions.keys.flatMap { link in
-      StreamID.all.compactMap { sessions[link]?.call?.incoming[$0]?.receiver.statistics }
-    }
+    (0..<sessions.count).flatMap { sessions[at: $0].call?.incoming.statistics ?? [] }
   }
 }

@@ -1,3 +1,5 @@
+import MusterBase
+
 /// Counts what became of one sender's audio packets.
 public struct AudioStatistics: Equatable, Sendable {
   /// Packets received, duplicates included.
@@ -19,4 +21,19 @@ public struct AudioStatistics: Equatable, Sendable {
 
   /// All zero.
   public init() {}
+}
+
+extension AudioStatistics: CounterSet {
+  public var counted: [(name: String, value: UInt64)] {
+    [
+      ("received", received),
+      ("lost", lost),
+      ("concealed", concealed),
+      ("recovered", recovered),
+      ("late", late),
+      ("discarded", discarded),
+      ("shortened", shortened),
+      ("lengthened", lengthened),
+    ]
+  }
 }

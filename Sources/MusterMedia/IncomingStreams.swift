@@ -116,6 +116,11 @@ public struct IncomingStreams: Sendable {
   /// The stream, if it has begun.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
+  /// What became of each stream's packets and frames, in the order of `ids`.
+  public var statistics: [VideoStatistics] {
+    (0..<streams.count).map { streams[at: $0].receiver.statistics }
+  }
+
   /// Handles a packet of any stream and layer.
   public mutating func receive(
     _ packet: RTPPacket, of id: StreamID, at now: Instant

@@ -36,3 +36,22 @@ public struct VideoStatistics: Equatable, Sendable {
   /// All zero; size and layer unknown.
   public init() {}
 }
+
+extension VideoStatistics: CounterSet {
+  public var counted: [(name: String, value: UInt64)] {
+    [
+      ("packets", packets),
+      ("bytes", bytes),
+      ("packetsLost", UInt64(clamping: packetsLost)),
+      ("packetsRecovered", packetsRecovered),
+      ("packetsLate", packetsLate),
+      ("packetsIgnored", packetsIgnored),
+      ("frames", frames),
+      ("keyframes", keyframes),
+      ("framesLost", framesLost),
+      ("freezes", freezes),
+      ("packetsRequested", packetsRequested),
+      ("keyframesRequested", keyframesRequested),
+    ]
+  }
+}

@@ -1,3 +1,5 @@
+import MusterBase
+
 /// Counters of one channel's gossip: entries and comparisons, and each kind of misbehaviour.
 public struct GossipCounters: Equatable, Sendable {
   /// Entries sent to neighbours, repeats included.
@@ -30,4 +32,24 @@ public struct GossipCounters: Equatable, Sendable {
 
   /// All zero.
   public init() {}
+}
+
+extension GossipCounters: CounterSet {
+  public var counted: [(name: String, value: UInt64)] {
+    [
+      ("entriesSent", entriesSent),
+      ("entriesTaken", entriesTaken),
+      ("entriesRepeated", entriesRepeated),
+      ("entriesSuperseded", entriesSuperseded),
+      ("digestsSent", digestsSent),
+      ("digestsEqual", digestsEqual),
+      ("digestsDifferent", digestsDifferent),
+      ("rangesSent", rangesSent),
+      ("overBudget", overBudget),
+      ("malformed", malformed),
+      ("forged", forged),
+      ("notAdmitted", notAdmitted),
+      ("ofQuarantined", ofQuarantined),
+    ]
+  }
 }

@@ -1,3 +1,5 @@
+import MusterBase
+
 /// Counts what discovery did and rejected, with one counter per reason.
 public struct DiscoveryCounters: Equatable, Sendable {
   /// Rounds of announcements, each for one channel.
@@ -42,4 +44,30 @@ public struct DiscoveryCounters: Equatable, Sendable {
   public var unread: UInt64 = 0
 
   public init() {}
+}
+
+extension DiscoveryCounters: CounterSet {
+  public var counted: [(name: String, value: UInt64)] {
+    [
+      ("announced", announced),
+      ("found", found),
+      ("challenged", challenged),
+      ("answered", answered),
+      ("badSource", badSource),
+      ("otherKind", otherKind),
+      ("unreadable", unreadable),
+      ("malformed", malformed),
+      ("ownAnnouncement", ownAnnouncement),
+      ("replayed", replayed),
+      ("forged", forged),
+      ("badEcho", badEcho),
+      ("alreadyChallenged", alreadyChallenged),
+      ("overBudget", overBudget),
+      ("foreignChallenge", foreignChallenge),
+      ("repeatedChallenge", repeatedChallenge),
+      ("foreignRecords", foreignRecords),
+      ("learned", learned),
+      ("unread", unread),
+    ]
+  }
 }

@@ -305,23 +305,3 @@ struct Source: Comparable, Sendable {
     a.isIPv6 == b.isIPv6 ? a.network < b.network : !a.isIPv6
   }
 }
-
-/// Counts the datagrams that a rendezvous received, by outcome.
-public struct RendezvousCounters: Equatable, Sendable {
-  /// Hellos answered with a cookie.
-  public var hellos: UInt64 = 0
-  /// Registrations accepted.
-  public var registered: UInt64 = 0
-  /// Datagrams of the right kind that are malformed.
-  public var malformed: UInt64 = 0
-  /// Registrations whose cookie is for another address or has expired.
-  public var wrongCookie: UInt64 = 0
-  /// Datagrams beyond the rate limit of their source or of the server.
-  public var overBudget: UInt64 = 0
-  /// Registrations without a valid signature by the tag's key.
-  public var forged: UInt64 = 0
-  /// Records for which there was no space.
-  public var refused: UInt64 = 0
-
-  public init() {}
-}

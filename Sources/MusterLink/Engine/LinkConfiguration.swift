@@ -125,3 +125,33 @@ public struct LinkCounters: Sendable, Equatable {
   /// All zero.
   public init() {}
 }
+
+extension LinkCounters: CounterSet {
+  public var counted: [(name: String, value: UInt64)] {
+    [
+      ("malformed", malformed),
+      ("wrongMAC", wrongMAC),
+      ("wrongCookie", wrongCookie),
+      ("unverifiable", unverifiable),
+      ("wrongBoot", wrongBoot),
+      ("replayedInitiations", replayedInitiations),
+      ("tieBreaks", tieBreaks),
+      ("flooded", flooded),
+      ("refused", refused),
+      ("unknownIndex", unknownIndex),
+      ("forged", forged),
+      ("replayedData", replayedData),
+      ("expired", expired),
+      ("unknownPayloads", unknownPayloads),
+      ("strayPathResponses", strayPathResponses),
+      ("handshakesGivenUp", handshakesGivenUp),
+      ("initiationsSent", initiationsSent),
+      ("responsesSent", responsesSent),
+      ("cookiesSent", cookiesSent),
+      ("cookiesReceived", cookiesReceived),
+      ("challengesSent", challengesSent),
+      ("keepalivesSent", keepalivesSent),
+      ("sessionsMade", sessionsMade),
+    ]
+  }
+}

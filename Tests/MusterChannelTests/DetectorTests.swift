@@ -184,7 +184,7 @@ struct ReachabilityTests {
     #expect(reached == [id(2), id(3), id(4)])
   }
 
-  @Test func aOneWayLinkDoesNotReach() {
+  @Test func aUnidirectionalLinkDoesNotReach() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)], neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([]))])
     #expect(reached == [id(2)])

@@ -26,14 +26,14 @@ struct GossipHostileTests {
 
   @Test func entriesFromOthersThanNeighboursAreIgnored() {
     var gossip = filled(3)
-    let stranger = testIdentity(50).id
+    let outsider = testIdentity(50).id
     let entry = Entries.signed(50, sequence: 1, lamport: 1, Entries.message("hello"))
     let digest = gossip.document.digest
     for message in [
       .entry(entry.bytes), .digest(DocumentDigest(count: 0, sum: .zero)), .ranges([list([])]),
       .want([1]), .entriesReceived([1]),
     ] as [Control] {
-      #expect(gossip.receive(message, from: stranger, at: seconds(1)).isEmpty)
+      #expect(gossip.receive(message, from: outsider, at: seconds(1)).isEmpty)
     }
     #expect(gossip.document.digest == digest)
   }

@@ -114,7 +114,7 @@ struct RelayBudgetTests {
     #expect(!later)
   }
 
-  @Test func whatIsCarriedIsToldForAsLongAsItGoesOn() throws {
+  @Test func relayedTrafficIsReportedForAsLongAsItFlows() throws {
     var budget = RelayBudget()
     let now = Instant.zero + .seconds(100)
     #expect(budget.carried(at: now).isEmpty)

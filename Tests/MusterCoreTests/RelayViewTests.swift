@@ -45,7 +45,7 @@ private struct Passing {
 }
 
 struct RelayViewTests {
-  @Test func pictureAndSoundGoThroughTheRelay() throws {
+  @Test func videoAndAudioGoThroughTheRelay() throws {
     let passing = try Passing()
     let (first, last) = (Passing.first, Passing.last)
     for key in passing.keys {

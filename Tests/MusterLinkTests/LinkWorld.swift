@@ -67,7 +67,7 @@ final class LinkWorld {
     Route.direct(Address(host: .v4(0x0A00_0000 + UInt32(number)), port: 1000))
   }
 
-  /// Node 0 by way of a third member.
+  /// The route to node 0 through a third member.
   static func relayed(_ number: UInt64) -> Route {
     let first = (1...2).map { identity(1000 &+ $0).id }.min() ?? identity(1001).id
     return .relayed(to: first, by: identity(500 &+ number).id, in: key.channelID)

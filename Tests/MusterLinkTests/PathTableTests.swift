@@ -110,7 +110,7 @@ struct PathTableTests {
     let wrong = Route.relayed(
       to: LinkWorld.identity(77).id, by: LinkWorld.identity(78).id, in: LinkWorld.key.channelID)
     world.nodes[0].route = wrong
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     #expect(world.heard(1).isEmpty)
     #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))

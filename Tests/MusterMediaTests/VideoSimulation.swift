@@ -60,7 +60,7 @@ struct VideoSimulation {
     now = end
   }
 
-  /// Between delivered pictures, from the first on, until now.
+  /// The intervals between delivered frames; the last one ends now.
   var gaps: [Duration] {
     let times = delivered.map(\.at) + [now]
     return zip(times, times.dropFirst()).map { $1 - $0 }

@@ -121,7 +121,7 @@ struct AdministrationTests {
     }
   }
 
-  @Test func theOwnerAndStrangersAreRefused() async throws {
+  @Test func theOwnerAndUnknownMembersAreRefused() async throws {
     try await perform(.create)
     let owner = try #require(try DataDirectory.open(fixture.path)).identity().id
     #expect(try await refusal(.revoke) { $0.member = owner.key.hex }.message.contains("owner"))

@@ -15,7 +15,7 @@ struct TrustBookTests {
     #expect(identity == known("anna", 1, seen: 10...20))
   }
 
-  @Test func anotherKeyForANameIsToldOnce() {
+  @Test func anotherKeyForANameIsReportedOnce() {
     var book = TrustBook([known("anna", 1)])
     #expect(book.noted("anna", other, at: 200) == .changed(from: anna))
     #expect(book.noted("anna", other, at: 201) == .known)

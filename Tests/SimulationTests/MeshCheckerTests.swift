@@ -289,8 +289,8 @@ struct MessageCheckerTests {
     #expect(fault([entryID(1)]) == nil)
     #expect(fault([]) != nil)
     #expect(fault([entryID(1), entryID(1)]) != nil)
-    let ofStranger = checker.fault(
+    let ofNonMember = checker.fault(
       in: [], of: second, among: required, isAuthor: { _ in false })
-    #expect(ofStranger == nil)
+    #expect(ofNonMember == nil)
   }
 }

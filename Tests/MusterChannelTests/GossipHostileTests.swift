@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// A neighbour that sends nonsense costs little and keeps nobody from anything.
+/// A neighbour that sends nonsense costs little and does not hold up the others.
 struct GossipHostileTests {
   private let peer = testIdentity(2).id
   private let other = testIdentity(3).id

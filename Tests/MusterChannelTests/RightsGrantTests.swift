@@ -83,7 +83,7 @@ struct RightsGrantTests {
     #expect(club.rights.may(.grant, coOwner.id, at: 0))
     #expect(club.role(member) == .presenter)
     #expect(club.role(other) == .none)
-    // Its word is worth as much as its role, and ends with it.
+    // Its grants are valid as far as its role allows, and end with it.
     #expect(club.role(member, at: 1000) == .none)
     club.add(club.owner.grant(.attendee, to: coOwner.id, lamport: 4))
     #expect(club.role(member) == .none)

@@ -70,7 +70,7 @@ struct RightsPropertyTests {
     }
   }
 
-  /// What members without the right to grant sign changes nothing for anyone else.
+  /// Entries of members without the right to grant change nothing for anyone else.
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
   func grantsOfNonMembersDoNotCount(seed: UInt64) {
     var prng = PRNG(seed: seed)
@@ -93,7 +93,7 @@ struct RightsPropertyTests {
     #expect(club.role(outsider) == .none, "seed \(seed)")
   }
 
-  /// An owner who is one by a grant never makes another, whatever it signs.
+  /// An owner by grant never makes another owner, whatever it signs.
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
   func ownersComeFromTheFirstOwnerAlone(seed: UInt64) {
     var prng = PRNG(seed: seed)

@@ -8,7 +8,7 @@ struct LineReaderTests {
     LineReader.lines(of: pipe.fileHandleForReading.fileDescriptor)
   }
 
-  /// Writes from a thread of its own, as another process would.
+  /// Writes from another thread, as another process would.
   private func write(_ text: String, to pipe: Pipe) {
     Thread.detachNewThread {
       try? pipe.fileHandleForWriting.write(contentsOf: Data(text.utf8))

@@ -11,9 +11,9 @@ final class LinkWorld {
     let identity: Identity
     var id: NodeID { identity.id }
     var bootID: UInt64
-    /// Where its datagrams come from.
+    /// The source of its datagrams.
     var route: Route
-    /// Where it is still reachable.
+    /// Former routes at which it can still be reached.
     var reachableAt: [Route]
     /// Everything but `send`.
     var events: [Event] = []
@@ -89,7 +89,7 @@ final class LinkWorld {
     SessionLinkID(key: Self.key.keyID, peer: nodes[node].id)
   }
 
-  /// What discovery would say at `node` of `peer`.
+  /// The report of discovery about `peer` at `node`.
   func connect(_ node: Int, to peer: Int) {
     perform(
       node,
@@ -109,7 +109,7 @@ final class LinkWorld {
     return true
   }
 
-  /// What `node` was told, in order.
+  /// The payloads that `node` received, in order.
   func heard(_ node: Int) -> [String] {
     nodes[node].events.compactMap {
       guard case .delivered(_, let payload, _, _) = $0.output else { return nil }

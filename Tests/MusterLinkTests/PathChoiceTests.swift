@@ -22,7 +22,7 @@ private func liveness(every gap: Duration, count: Int = 200) -> (PathLiveness, I
   return (liveness, world.now)
 }
 
-/// When a path is late, and when it is lost.
+/// The times after which a path is late, and suspect.
 struct PathLivenessTests {
   @Test(arguments: [
     (20, 120), (50, 150), (66, 198), (200, 600), (900, 1000),
@@ -227,10 +227,10 @@ struct RelayedPathTests {
   }
 }
 
-/// What both ends make of several ways between them, over time.
+/// Path choice at both ends over several paths, over time.
 struct SteadyPathTests {
-  /// Two nodes with two addresses each, talking all the time; one finds the other at both again
-  /// and again. How often paths changed.
+  /// Two nodes with two addresses each, sending all the time; discovery keeps reporting both
+  /// addresses of one to the other. Returns the number of path changes.
   private func moves(seconds: Int, over far: Duration) -> Int {
     let world = LinkWorld(2)
     world.delay = far

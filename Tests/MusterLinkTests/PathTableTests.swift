@@ -3,7 +3,7 @@ import MusterCrypto
 import MusterLink
 import Testing
 
-/// What an engine knows of paths, and who shares it.
+/// The path table of an engine, which its links share.
 struct PathTableTests {
   private func path(_ world: LinkWorld, _ route: Route = LinkWorld.route(0)) -> Path? {
     world.nodes[1].engine.paths[PathID(peer: world.nodes[0].id, route: route)]

@@ -78,7 +78,7 @@ private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 44
 
 @Test func aPeerThatLostItsSessionGetsANewOne() {
   let world = LinkWorld.linked()
-  // It leaves and comes back in one process; nobody hears its farewell.
+  // It leaves and returns in one process; its close message is lost.
   world.passes = { _ in false }
   world.perform(
     1, world.nodes[1].engine.close(key: LinkWorld.key.keyID, at: world.now))

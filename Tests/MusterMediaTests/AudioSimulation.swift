@@ -13,7 +13,7 @@ struct AudioSimulation {
   var buffer = AudioJitterBuffer()
   var loss = 0.0
   var delay = Duration.milliseconds(20)
-  /// Up to this much more for each packet.
+  /// The upper bound of the extra delay of each packet.
   var jitter = Duration.zero
   /// The sender's clock runs faster by this many parts in a million.
   var driftPerMillion: Int64 = 0

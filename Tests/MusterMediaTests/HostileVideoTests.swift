@@ -3,7 +3,7 @@ import MusterMedia
 import MusterWire
 import Testing
 
-/// What a receiver may hold: one stream per layer, each within its limit.
+/// The packets that a receiver may hold: one stream per layer, each within its limit.
 private let mostPackets = Limits.spatialLayers * Limits.packetsInAssembly
 
 private func drain(_ receiver: inout VideoReceiver, until end: Instant) {

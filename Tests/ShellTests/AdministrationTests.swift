@@ -6,7 +6,7 @@ import MusterStore
 import MusterWire
 import Testing
 
-/// What `muster channel`, `invite` and `verify` do while no node runs.
+/// `muster channel`, `invite` and `verify` while no node runs.
 struct AdministrationTests {
   private let fixture = StoreFixture()
 

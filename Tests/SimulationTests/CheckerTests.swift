@@ -131,7 +131,7 @@ struct CheckerTests {
     for position in next.indices {
       var altered = next
       altered[position] ^= 1
-      // Byte 7 is the run: only an earlier run's sound looks like that.
+      // Byte 7 is the run: only audio of an earlier run looks like that.
       guard position != 7 else { continue }
       #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(position)")
     }

@@ -118,7 +118,7 @@ func ordinaryIdentifiersAreNotFound(code: String) {
 
 // MARK: Comments
 
-/// Sentences without a subject of their own: what they say of whom is left to the reader.
+/// How sentences without a subject begin.
 private let headless = [
   "Who ", "Whoever ", "Whom ", "Whose ", "Of whom ", "To whom ", "What is ", "What was ",
   "What has ", "What comes ", "What goes ",

@@ -25,7 +25,7 @@ def has_ipv6():
 
 
 def address(node):
-    """The IPv4 address of a node; its IPv6 one if it listens on IPv6 only."""
+    """The IPv4 address of a node, which must not listen on IPv6 only."""
     return f"127.0.0.1:{node.port}"
 
 

@@ -63,7 +63,7 @@ class Membership:
         node.refresh()
 
     def _hand_on(self):
-        """Sends members whose links are under a former key the secret of the current one."""
+        """Sends members whose links are under a former key the newer ones."""
         keys = self._node.channel.keys
         for link in self._node.links.all_up():
             if link.current.keys is keys[0] or link.current.keys not in keys:

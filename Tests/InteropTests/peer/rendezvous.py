@@ -124,6 +124,6 @@ class Rendezvous:
 
 
 def cookie_reply(token, cookie, period, seconds, address):
-    """Handles a cookie, the answer to a hello."""
+    """The datagram with which a rendezvous answers a hello."""
     return (bytes([COOKIE]) + token + cookie + struct.pack(">QH", period, seconds)
             + encode_address(address))

@@ -34,7 +34,7 @@ def video_stream_and_layer(payload_type):
 
 
 def audio_ssrc(base):
-    """The SSRC of a layer, which is also that of its sender's RTCP."""
+    """The SSRC of the audio stream, which is also that of its sender's RTCP."""
     return base
 
 

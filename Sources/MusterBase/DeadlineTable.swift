@@ -11,7 +11,7 @@ public protocol HasDeadline {
 /// calls `refresh` gets right answers, only slower.
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   private var table = PeerTable<Key, Value>()
-  /// Of each value, in the order of the table, what it said last.
+  /// The last reported deadline of each value, in the order of the table.
   private var deadlines: [Instant?] = []
   private var isStale: [Bool] = []
   private var hasStale = false
@@ -19,7 +19,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 
   public init() {}
 
-  /// In rising order.
+  /// In ascending order.
   public var keys: [Key] { table.keys }
   /// The number of rows.
   public var count: Int { table.count }
@@ -110,6 +110,6 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 extension DeadlineTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension DeadlineTable: Sequence {
-  /// Rows in rising order of their keys.
+  /// Rows in ascending order of their keys.
   public func makeIterator() -> AnyIterator<(key: Key, value: Value)> { table.makeIterator() }
 }

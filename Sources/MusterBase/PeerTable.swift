@@ -4,7 +4,7 @@
 /// A `Dictionary` hashes with a random seed, so its order differs from run to run, which would make
 /// simulations unrepeatable. Lookup is a binary search; tables hold at most a few hundred rows.
 public struct PeerTable<Key: Comparable, Value> {
-  /// The keys in rising order.
+  /// The keys in ascending order.
   public private(set) var keys: [Key] = []
   private var values: [Value] = []
 
@@ -82,7 +82,7 @@ public struct PeerTable<Key: Comparable, Value> {
 extension PeerTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension PeerTable: Sequence {
-  /// Rows in rising order of their keys.
+  /// Rows in ascending order of their keys.
   public func makeIterator() -> AnyIterator<(key: Key, value: Value)> {
     var index = 0
     return AnyIterator {

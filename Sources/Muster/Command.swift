@@ -1,7 +1,7 @@
 import MusterBase
 
-/// What a host asks of a running node: the same values from the keys of the terminal, from JSON
-/// lines on standard input, from the call page, from the control socket and from the API.
+/// A request to a running node: the same values come from the keys of the terminal, from JSON lines
+/// on standard input, from the call page, from the control socket and from the API.
 ///
 /// A `channel` is a channel's name. Nil means the only channel that the node is in, and for `mute`
 /// and `unmute` every channel. Members are named by an id (16 hex digits) or a full key (64).
@@ -90,7 +90,7 @@ public enum Command: Equatable, Sendable {
     case keyframe
   }
 
-  /// Where a command comes from, which decides what it may ask.
+  /// The origin of a command, which decides what it may request.
   public enum Source: Sendable {
     /// The process that runs the node: its standard input, its terminal, its code.
     case host

@@ -20,7 +20,7 @@ public struct Configuration: Sendable {
       self.source = source
     }
 
-    /// How this node comes by the channel.
+    /// The source of the channel's key.
     public enum Source: Sendable {
       /// The channel that is remembered under this name; else the open one of this key.
       case openOrStored(ChannelKey)
@@ -32,7 +32,7 @@ public struct Configuration: Sendable {
 
   /// The display name that members see.
   public var name = "member"
-  /// What to join at the start; at most `Limits.channels`.
+  /// The channels to join at the start; at most `Limits.channels`.
   public var channels: [Channel] = []
   /// Start or join the call of every channel at once.
   public var call = false

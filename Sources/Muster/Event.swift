@@ -45,7 +45,7 @@ public enum Event: Sendable {
   case error(MusterError, command: String?)
 }
 
-/// How the node and its peers fared in the last second.
+/// Statistics of the node and its peers over the last second.
 public struct Statistics: Sendable {
   /// CPU use of the process, in cores.
   public var cpu: Double
@@ -94,13 +94,13 @@ public struct Statistics: Sendable {
 
   /// A further video stream, in both directions.
   public struct Stream: Sendable {
-    /// As its owner calls it.
+    /// The name that its owner gives it.
     public var name: String
     /// Nil where this node has no such stream.
     public var sent: Direction?
     /// Nil where the member has none.
     public var received: Direction?
-    /// Of the member's stream, as for the camera.
+    /// The figures of the member's stream, as for the camera.
     public var latency: (p50: Duration, p95: Duration)?
   }
 

@@ -6,7 +6,7 @@ final class EventFeed: Sendable {
   private struct State {
     var buffers: [(id: Int, buffer: EventBuffer)] = []
     var nextID = 0
-    /// What happened before anyone began to read; nil from then on.
+    /// The events before the first consumer; nil from then on.
     var early: [TimedEvent]? = []
     var isFinished = false
   }

@@ -5,7 +5,7 @@ import MusterPipeline
 
 /// The threads that capture, encode, play and record, opened and ended together.
 final class MediaThreads: Sendable {
-  /// This node's video streams, in rising order.
+  /// This node's video streams, in ascending order.
   let videos: [VideoPipeline]
   let audio: AudioPipeline?
   let playout: AudioPlayout?
@@ -69,7 +69,7 @@ final class MediaThreads: Sendable {
     }
   }
 
-  /// What makes the frames of one of this node's streams; nil where there is no source.
+  /// The producer of the frames of one of this node's streams; nil where there is no source.
   func video(_ stream: StreamID) -> VideoPipeline? { videos.first { $0.offer.id == stream } }
 
   func start(

@@ -5,7 +5,7 @@ import MusterCrypto
 import MusterWire
 
 extension MusterError {
-  /// What a node refuses, in words.
+  /// Error messages for a node's refusals.
   init(_ refusal: CommandRefusal) {
     switch refusal {
     case .unknownChannel:
@@ -36,7 +36,7 @@ extension MusterError {
     }
   }
 
-  /// What could not be written, and so did not happen.
+  /// The error for a commit that could not be written, and so did not take effect.
   init(_ subject: CommitSubject) {
     let what =
       switch subject {

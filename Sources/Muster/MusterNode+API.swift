@@ -3,10 +3,10 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// What programs call: each method is one `Command`, with types of its own.
+/// The API for programs: each method is one `Command`, with types of its own.
 ///
 /// Every method names a channel by the name that it was joined under, and throws a `MusterError`
-/// that says why something cannot be done; nothing was changed then. What follows of it comes as
+/// that says why something cannot be done; nothing was changed then. Its effects are reported as
 /// events. Cancelling a task that waits for events ends the waiting, not the node.
 extension MusterNode {
   // MARK: Calls

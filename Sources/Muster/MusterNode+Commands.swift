@@ -8,8 +8,8 @@ import MusterWire
 extension MusterNode {
   /// Carries out a command; all hosts use this one entry point.
   ///
-  /// Throws an error that says why it cannot be done; nothing was changed then. What follows of it
-  /// comes as events; only `administer` has an answer of its own.
+  /// Throws an error that says why it cannot be done; nothing was changed then. Its effects are
+  /// reported as events; only `administer` has an answer of its own.
   @discardableResult
   public func perform(
     _ command: Command, from source: Command.Source = .host

@@ -6,7 +6,7 @@ import MusterNetwork
 
 /// Leaving announces in a DHT, and looking there for those of others.
 extension MusterNode {
-  /// What a node has of a DHT, where one is configured.
+  /// A node's DHT state, where a DHT is configured.
   struct DHTState {
     var table: any HashTable
     var names: PeerResolver

@@ -39,7 +39,7 @@ extension MusterNode {
     return (Identity(generating: &entropy), nil, nil, [warning])
   }
 
-  /// What of the configuration concerns the engines.
+  /// The part of the configuration that concerns the engines.
   static func core(_ configuration: Configuration) -> Node.Configuration {
     var core = Node.Configuration()
     core.policy = configuration.policy

@@ -2,7 +2,7 @@ import Logging
 import MusterBase
 import MusterCore
 
-/// Where a link leads.
+/// The route of a link.
 struct LinkPath: Equatable {
   var address: Address?
   var via: NodeID?

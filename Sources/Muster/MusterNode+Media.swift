@@ -129,7 +129,7 @@ extension MusterNode {
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
   }
 
-  /// What a member, or this node itself, announces of a stream.
+  /// The announcement of a stream by a member or by this node.
   private func offer(
     of stream: StreamID, of member: NodeID, in channel: ChannelID
   ) -> StreamOffer? {
@@ -137,7 +137,7 @@ extension MusterNode {
     return node.member(member, of: channel)?.stream(stream)
   }
 
-  /// What a stream is called.
+  /// The name of a stream.
   func name(of stream: StreamID, of member: NodeID, in channel: ChannelID) -> String {
     offer(of: stream, of: member, in: channel)?.name ?? stream.description
   }

@@ -34,8 +34,8 @@ extension MusterNode {
   /// Takes the mapping back, also one that is being asked for: within a second or not at all.
   func closePort() async { await portMapper?.close() }
 
-  /// Tells others where this node can be reached: the mapped address early, so that it is never
-  /// left out.
+  /// Announces the addresses of this node. The mapped one is near the front, so that the limit on
+  /// addresses never cuts it off.
   func announceOwnAddresses() {
     var addresses = ownAddresses
     if let outside = portKeeping.announced {

@@ -6,7 +6,7 @@ import MusterMedia
 import MusterPipeline
 import MusterWire
 
-/// What the last statistics were computed from.
+/// The samples from which the last statistics were computed.
 struct Meters {
   var at: Instant?
   var cpuNanoseconds: Int64 = 0
@@ -19,7 +19,7 @@ struct Meters {
   /// Percent, as the playout last reported.
   var audioLost: [LinkID: Double] = [:]
   var audio: [LinkID: AudioStatistics] = [:]
-  /// Where each link led, to log a change.
+  /// The last route of each link, to log a change.
   var paths: [LinkID: LinkPath] = [:]
 
   mutating func forget(_ link: LinkID) {
@@ -120,7 +120,7 @@ extension MusterNode {
   }
 }
 
-/// What this process uses.
+/// The resources that this process uses.
 public enum ProcessUsage {
   /// User and system time of all threads.
   public static var cpuNanoseconds: Int64 {

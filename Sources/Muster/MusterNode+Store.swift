@@ -8,7 +8,7 @@ import MusterWire
 
 /// Persistence: changes go to the store, and messages are reported once they are durable.
 extension MusterNode {
-  /// What one call of the node asks to remember, and the messages that come with it.
+  /// The writes that one call of the node requests, and the messages reported with them.
   struct Remembered {
     var changes: [Store.Change] = []
     var messages: [Event] = []
@@ -87,7 +87,7 @@ extension MusterNode {
 }
 
 extension Store.Change {
-  /// What the node asks to write, in the store's terms.
+  /// The requested writes as records of the store.
   init(_ change: Node.Change, in channel: ChannelID) {
     self =
       switch change {

@@ -29,7 +29,7 @@ public actor MusterNode {
   /// Records decisions, each with its reason.
   nonisolated let logger: Logger
   let dataDirectory: DataDirectory?
-  /// What outlives the process; nil for a node that is to leave no trace.
+  /// The persistent state; nil for a node that stores nothing.
   let store: Store?
   let writer: StoreWriter?
   var control: ControlSocket?
@@ -61,7 +61,7 @@ public actor MusterNode {
   /// Nil where no DHT is configured.
   var dht: DHTState?
   nonisolated let dhtInbox = DHTInbox()
-  /// What the store has of the rendezvous.
+  /// The rendezvous known to the store.
   var rememberedRendezvous: [String] = []
   /// Since when rendezvous have been asked and none has answered.
   var rendezvousAskedAt: Instant?
@@ -284,12 +284,12 @@ public actor MusterNode {
     feed.yield(TimedEvent(secondsSinceStart: secondsSinceStart, event: event))
   }
 
-  /// What happens, in order, for one consumer of any number.
+  /// The events, in order, for one of any number of consumers.
   ///
-  /// Consumers that subscribe before the first of them reads get everything since the start of the
-  /// node, later ones what happens from now on. Up to `capacity` events wait for each; a consumer
-  /// that is slower loses the oldest, and gets a `warning` with their number in their place. The
-  /// stream ends with the node. Cancelling a task that waits for events ends that stream alone.
+  /// Consumers that subscribe before the first of them reads get all events since the start of the
+  /// node, later ones those from now on. Up to `capacity` events wait for each; a consumer that is
+  /// slower loses the oldest, and gets a `warning` with their number in their place. The stream
+  /// ends with the node. Cancelling a task that waits for events ends that stream alone.
   public nonisolated func events(capacity: Int = 4096) -> AsyncStream<TimedEvent> {
     feed.subscribe(capacity: capacity)
   }

@@ -12,7 +12,7 @@ public protocol HasDeadline {
 @frozen
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   @usableFromInline var table = PeerTable<Key, Value>()
-  /// Of each value, in the order of the table, what it said last.
+  /// The last reported deadline of each value, in the order of the table.
   @usableFromInline var deadlines: [Instant?] = []
   @usableFromInline var isStale: [Bool] = []
   @usableFromInline var hasStale = false
@@ -21,7 +21,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   /// An empty table.
   @inlinable public init() {}
 
-  /// In rising order.
+  /// In ascending order.
   @inlinable public var keys: [Key] { table.keys }
   /// The number of rows.
   @inlinable public var count: Int { table.count }
@@ -114,7 +114,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 extension DeadlineTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension DeadlineTable: Sequence {
-  /// Rows in rising order of their keys.
+  /// Rows in ascending order of their keys.
   @inlinable public func makeIterator() -> PeerTable<Key, Value>.Iterator {
     table.makeIterator()
   }

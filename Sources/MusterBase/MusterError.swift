@@ -1,6 +1,6 @@
 /// An error to be shown to people: what went wrong, and what to do about it.
 public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// How the command exits because of the error.
+  /// The kind of error, which decides the exit code.
   public enum Kind: Sendable {
     /// The request makes no sense: exit code 2.
     case usage

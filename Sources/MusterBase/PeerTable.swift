@@ -14,7 +14,7 @@ public struct PeerTable<Key: Comparable, Value> {
   /// An empty table.
   @inlinable public init() {}
 
-  /// The keys in rising order.
+  /// The keys in ascending order.
   @inlinable public var keys: [Key] { sortedKeys }
 
   /// The number of rows.
@@ -89,7 +89,7 @@ public struct PeerTable<Key: Comparable, Value> {
 extension PeerTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension PeerTable: Sequence {
-  /// Rows in rising order of their keys.
+  /// Rows in ascending order of their keys.
   @frozen
   public struct Iterator: IteratorProtocol {
     @usableFromInline let table: PeerTable

@@ -18,7 +18,7 @@ public struct StreamID: Hashable, Comparable, Sendable, CustomStringConvertible 
   public static let camera = StreamID(known: 0)
   /// The shared screen, always stream 1.
   public static let screen = StreamID(known: 1)
-  /// All streams that a member can have, in rising order.
+  /// All streams that a member can have, in ascending order.
   public static let all = (0..<UInt8(Limits.videoStreams)).map { StreamID(known: $0) }
 
   /// The number as an array index.

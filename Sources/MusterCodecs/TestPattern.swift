@@ -36,7 +36,7 @@ public enum TestPattern {
     return phase >= 0 && phase < flashDuration.wholeNanoseconds
   }
 
-  /// Draws one frame; `hue` (any number) selects the background's tint, to tell sources apart.
+  /// Draws one frame; `hue` (any number) selects the background's tint, to distinguish sources.
   public static func draw(
     number: UInt32, capturedAt: Instant, into frame: I420Frame, flash: Bool, hue: Int = 0
   ) {

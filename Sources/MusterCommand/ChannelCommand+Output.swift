@@ -25,7 +25,7 @@ enum ChannelTable {
     return "\(count) \(count == 1 ? "member" : "members") known, \(here) here"
   }
 
-  /// Everything that is known of one channel.
+  /// The details of one channel.
   static func details(_ channel: Channel) -> [String] {
     var rows = [("channel", channel.name), ("id", channel.id)]
     if channel.isCreated {

@@ -76,7 +76,7 @@ enum Words {
     return role
   }
 
-  /// What somebody wrote, safe to show.
+  /// Untrusted text, sanitised for the terminal.
   static func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 128) }
 
   /// A word as a shell wants it.

@@ -20,7 +20,7 @@ struct ChannelCommand: AsyncParsableCommand {
     ])
 }
 
-/// What every command has that looks into the data directory.
+/// The options of every command that reads the data directory.
 struct DataOptions: ParsableArguments {
   @Option(help: "Where channels and the identity are kept (default: the XDG data directory).")
   var data: String?

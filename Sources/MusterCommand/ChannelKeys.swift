@@ -43,7 +43,7 @@ enum ChannelKeys {
     return channels
   }
 
-  /// What people should know of the channels that a node has joined.
+  /// Warnings about the channels that a node has joined.
   static func notices(
     _ channels: [Configuration.Channel], on node: MusterNode
   ) async -> [MusterError] {

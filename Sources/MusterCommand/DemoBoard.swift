@@ -5,7 +5,7 @@ import Synchronization
 /// The demo's display: each pair of nodes with its latency and quality.
 final class DemoBoard: Sendable {
   private let nodes: [DemoNode]
-  /// With a terminal the board is drawn over itself; without one, lines follow each other.
+  /// On a terminal the board is redrawn in place; otherwise each update is printed below the last.
   private let drawsInPlace: Bool
 
   init(nodes: [DemoNode], drawsInPlace: Bool) {

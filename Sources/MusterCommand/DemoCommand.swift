@@ -53,7 +53,7 @@ struct DemoCommand: AsyncParsableCommand {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// What a node leaves in its data directory.
+  /// The files that a node leaves in its data directory.
   private static let files = [
     "identity", "lock", "control.sock", "muster.sqlite", "muster.sqlite-wal", "muster.sqlite-shm",
     "speaker.wav",

@@ -6,7 +6,7 @@ import Synchronization
 
 /// One process of the demo and what its events reported.
 final class DemoNode: Sendable {
-  /// What the board shows of a node.
+  /// The state of a node that the board shows.
   struct Report: Sendable {
     var id: String?
     var page: String?

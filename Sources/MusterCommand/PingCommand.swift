@@ -52,7 +52,7 @@ struct PingCommand: AsyncParsableCommand {
   }
 }
 
-/// What a series of pings has shown.
+/// The result of a series of pings.
 package struct PingReport {
   package private(set) var member = ""
   package private(set) var name = ""

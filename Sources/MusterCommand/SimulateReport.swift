@@ -46,7 +46,7 @@ enum SimulateReport {
     return .object(fields)
   }
 
-  /// What a run that failed has besides; nothing for one that did not.
+  /// The additional fields of a failed run; empty for one that passed.
   static func failure(_ violation: Violation?, seed: UInt64) -> [(String, JSONValue)] {
     guard let violation else { return [] }
     return [

@@ -8,7 +8,7 @@ enum Style {
   static func bold(_ text: String) -> String { styled(text, "1") }
   static func dim(_ text: String) -> String { styled(text, "2") }
   static func green(_ text: String) -> String { styled(text, "32") }
-  /// What must not be overlooked.
+  /// The style of text that must not be overlooked.
   static func loud(_ text: String) -> String { styled(text, "1;33") }
 
   private static func styled(_ text: String, _ code: String) -> String {
@@ -22,7 +22,7 @@ enum Style {
     return shown + String(repeating: " ", count: max(0, width - columns(shown)))
   }
 
-  /// Breaks plain text into lines of at most so many columns, between words where there are any.
+  /// Breaks plain text into lines of at most `width` columns, between words where there are any.
   static func wrapped(_ text: String, columns width: Int) -> [String] {
     var lines: [String] = []
     var rest = Substring(text)

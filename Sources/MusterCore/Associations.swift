@@ -9,7 +9,7 @@ import MusterLink
 /// the phase of an association follows from the roles of its sessions, so that the two cannot
 /// disagree.
 struct Associations: ~Copyable, Sendable {
-  /// What follows from an input, in this order.
+  /// The outputs for an input, in order.
   enum Output: Equatable, Sendable {
     /// The association can be used: the host calls `begin`.
     case up(SessionLinkID, LinkID, bootID: UInt64, over: Route)
@@ -23,7 +23,7 @@ struct Associations: ~Copyable, Sendable {
     case serve(SessionLinkID)
   }
 
-  /// How far an association is.
+  /// The phase of an association.
   enum Phase: String, Equatable, Sendable {
     /// A handshake is under way.
     case connecting
@@ -42,7 +42,7 @@ struct Associations: ~Copyable, Sendable {
     case refused
   }
 
-  /// What a session link is used for.
+  /// The role of a session link.
   enum Role: Equatable, Sendable {
     /// It carries the association.
     case current
@@ -59,7 +59,7 @@ struct Associations: ~Copyable, Sendable {
     let route: Route
   }
 
-  /// What belongs to a session link while it is restricted.
+  /// The state of a session link while it is restricted.
   struct Restriction: Sendable {
     let since: Instant
     let bootID: UInt64
@@ -84,7 +84,7 @@ struct Associations: ~Copyable, Sendable {
     var hasRoom: Bool
   }
 
-  /// How long two session links of one association stand after the key has changed.
+  /// The time for which two session links of one association coexist after a key change.
   static let drainTime = Duration.seconds(5)
   static let restrictedTime = Duration.seconds(8)
   /// Between two offers of a key.

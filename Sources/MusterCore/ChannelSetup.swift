@@ -5,9 +5,9 @@ import MusterWire
 
 /// A channel to join, with all that a node must know of it beforehand.
 public struct ChannelSetup: Sendable {
-  /// What the channel is called here.
+  /// The local name of the channel.
   public var name: String
-  /// The keys of its epochs in rising order; the last one is in force. Never empty.
+  /// The keys of its epochs in ascending order; the last one is in force. Never empty.
   public var keys: [EpochKey]
   /// Nil for an open channel, where all who have the key may join and send.
   public var genesis: SignedGenesis?
@@ -54,7 +54,7 @@ public struct EpochKey: Equatable, Sendable {
   }
 }
 
-/// What an invite entitles to.
+/// The rights that an invite grants.
 public struct Ticket: Sendable {
   /// The owner's signed entry with a bearer grant.
   public var grant: [UInt8]

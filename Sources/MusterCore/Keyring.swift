@@ -4,7 +4,7 @@ import MusterCrypto
 /// The keys of this node's channels: the one in force of each, and former ones under which members
 /// that were away still make links.
 struct Keyring: ~Copyable, Sendable {
-  /// What the host's engines must do about a key.
+  /// The actions of the node's engines for a key.
   enum Output: Equatable, Sendable {
     /// Accept links under the key; announce this node under it unless it is a former one.
     case open(EpochKey, isFormer: Bool)
@@ -21,7 +21,7 @@ struct Keyring: ~Copyable, Sendable {
   }
 
   private var owners = PeerTable<KeyID, Owner>()
-  /// In rising order of epochs, the last one in force, `Limits.formerKeys` before it at most.
+  /// In ascending order of epochs, the last one in force, `Limits.formerKeys` before it at most.
   private var keys = PeerTable<ChannelID, [EpochKey]>()
 
   // MARK: Queries
@@ -36,7 +36,7 @@ struct Keyring: ~Copyable, Sendable {
   /// The key in force of a channel that is open.
   func current(of channel: ChannelID) -> EpochKey? { keys[channel]?.last }
 
-  /// In rising order of epochs; empty for a channel that is not open.
+  /// In ascending order of epochs; empty for a channel that is not open.
   func keys(of channel: ChannelID) -> [EpochKey] { keys[channel] ?? [] }
 
   /// Whether a key is the one in force of its channel.
@@ -47,7 +47,7 @@ struct Keyring: ~Copyable, Sendable {
 
   // MARK: Changes
 
-  /// Takes up the newest of a channel's keys, which are given in rising order.
+  /// Takes up the newest of a channel's keys, which are given in ascending order.
   mutating func open(_ channel: ChannelID, _ all: [EpochKey]) -> [Output] {
     let kept = Array(all.suffix(1 + Limits.formerKeys))
     keys[channel] = kept

@@ -9,7 +9,7 @@ struct MediaSession: HasDeadline, Sendable {
   let upSince: Instant
   /// As the link measures it; nil before the first answer.
   var roundTrip: Duration?
-  /// What the peer requests of each of this node's streams, by the stream's index.
+  /// The resolution that the peer requests of each of this node's streams, by stream index.
   var requested = Array(repeating: RequestedResolution.best, count: Limits.videoStreams)
   /// Changes of it, by the stream's index: each may begin or end the encoding of a layer.
   var subscriptionBudgets = Array(
@@ -22,7 +22,7 @@ struct MediaSession: HasDeadline, Sendable {
   var deadline: Instant? { call?.deadline }
 }
 
-/// What roles and muting allow to be sent in one direction of a link.
+/// The media that roles and muting allow in one direction of a link.
 struct MediaRights: Equatable, Sendable {
   var audio = true
   /// Why a stream may not be sent, by its index; nil where it may.
@@ -51,7 +51,7 @@ struct CallMedia: Sendable {
   var incomingRights = MediaRights()
   /// The streams that the peer announces.
   var offers: [StreamOffer] = []
-  /// What this node requests of each of them, by the stream's index.
+  /// The resolution that this node requests of each of them, by stream index.
   var wanted: [RequestedResolution]
   /// When the subscriptions are next repeated.
   var nextRequestAt: Instant
@@ -77,7 +77,7 @@ struct CallMedia: Sendable {
     nextReceiverReport = now + Self.firstReceiverReport
   }
 
-  /// What this node requests, as messages for the peer.
+  /// This node's subscriptions, as messages for the peer.
   var subscriptions: [Control] {
     StreamID.all.map { .subscribe(Subscription($0, wanted[$0.index])) }
   }

@@ -97,8 +97,8 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// What the roles of both nodes, the muting of this one and the announcement of the peer say of
-  /// the media between them.
+  /// The media between two nodes that both roles, this node's muting and the peer's announcement
+  /// allow.
   mutating func update(
     _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
     at now: Instant

@@ -80,7 +80,7 @@ extension Node {
 
   // MARK: Queries
 
-  /// The channels that this node is in, in rising order of their ids.
+  /// The channels that this node is in, in ascending order of their ids.
   public var channelIDs: [ChannelID] { channels.keys }
   /// What the channel is called here.
   public func name(of channel: ChannelID) -> String? { channels[channel]?.name }

@@ -78,7 +78,7 @@ public struct PeerStatistics: Equatable, Sendable {
   public var sent: MediaStatistics?
   /// Of the camera and the audio of the member; nil while there is no media with it.
   public var received: MediaStatistics?
-  /// Of further video streams, in rising order.
+  /// Of further video streams, in ascending order.
   public var streams: [StreamStatistics] = []
 }
 

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// What this node keeps about one association in use, except for its media.
+/// The state of one association in use, except for its media.
 struct Peer: HasDeadline, Sendable {
   /// The key of the session link in use.
   var key: KeyID
@@ -13,7 +13,7 @@ struct Peer: HasDeadline, Sendable {
   var nextKeyAt: Instant?
   /// When the peer's standing in the channel is next checked.
   var nextCheckAt: Instant?
-  /// Where the peer sees this node.
+  /// The address at which the peer sees this node.
   var seesThisNodeAt: Address?
 
   static let checkInterval = Duration.seconds(1)

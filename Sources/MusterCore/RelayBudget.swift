@@ -1,8 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// What this node passes on for others: bytes a second in all, the same for each pair of those that
-/// have something to say at the moment.
+/// The budget for relaying: bytes a second in total, shared equally by the pairs that are sending.
 package struct RelayBudget: Sendable {
   private struct Pair: Comparable, Sendable {
     let channel: ChannelID
@@ -21,7 +20,7 @@ package struct RelayBudget: Sendable {
   }
 
   private struct Carried: Sendable {
-    /// What the pair may send at once; not all of it before it is known who else wants how much.
+    /// The burst that a pair may send; not all of it before the demand of the others is known.
     var credit = RelayBudget.firstCredit
     var refilledAt: Instant
     var askedAt: Instant
@@ -37,7 +36,7 @@ package struct RelayBudget: Sendable {
   private static let burst = 250_000.0
   /// No pair has more than half of it, so that another that begins finds room.
   private static let largestShare = 0.5
-  /// Of all of it the part that is shared out: the rest makes up for pairs that come and go.
+  /// The fraction of the budget that is shared out: the rest absorbs pairs that come and go.
   private static let shared = 0.98
   /// However many pairs there are, one frame's worth of datagrams, four of 1200 bytes, gets through
   /// now and then.
@@ -55,7 +54,7 @@ package struct RelayBudget: Sendable {
 
   package init() {}
 
-  /// Whether so many bytes from one to the other are passed on.
+  /// Whether this number of bytes from one to the other is relayed.
   package mutating func take(
     _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
   ) -> Bool {
@@ -93,7 +92,7 @@ package struct RelayBudget: Sendable {
     countedAt = now
     var demands: [Double] = []
     for position in 0..<pairs.count {
-      // What one wanted before counts for half, so that bursts are no surprise.
+      // The previous demand counts for half, which smooths bursts.
       let latest = pairs[at: position].asked / seconds
       pairs[at: position].demand = (pairs[at: position].demand + latest) / 2
       pairs[at: position].asked = 0

@@ -8,13 +8,13 @@ struct RelayView {
   /// Another member of the call.
   struct Member {
     let id: NodeID
-    /// Its run, as it announced last.
+    /// The boot id that it announced last.
     let bootID: UInt64
     /// It has announced another run since its link came up.
     let hasRestarted: Bool
     /// No link is made to it for a while.
     let isRefused: Bool
-    /// Where it was last reached directly, in this run or an earlier one.
+    /// The last address at which it was reached directly, in this run or an earlier one.
     let lastDirectAddress: Address?
   }
 
@@ -24,7 +24,7 @@ struct RelayView {
     let roundTrip: Duration?
     let liveness: PathLiveness?
     let lastDirectAddress: Address?
-    /// What its peer announces.
+    /// The announcement of its peer.
     let flags: MemberFlags
   }
 

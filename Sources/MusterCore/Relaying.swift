@@ -10,7 +10,7 @@ import MusterWire
 /// relays at the same time. A member that restarted is first tried where it was last reached
 /// directly.
 struct Relaying: ~Copyable, Sendable {
-  /// What the search asks for, in this order.
+  /// The outputs of the search, in this order.
   enum Output: Equatable, Sendable {
     /// Have a quiet peer answer.
     case ping(LinkID)
@@ -33,7 +33,7 @@ struct Relaying: ~Copyable, Sendable {
     var tried: [NodeID]
   }
 
-  /// What the search remembers about one link while it stands.
+  /// The state of the search for one link while it is up.
   private struct Search: Sendable {
     /// When the peer was last asked to answer because it had become quiet.
     var askedAt = Instant.zero
@@ -54,7 +54,7 @@ struct Relaying: ~Copyable, Sendable {
 
   /// The longest time between checks for unreachable peers: somebody may have joined the call.
   private static let searchInterval = Duration.milliseconds(250)
-  /// How long a first, direct path is given to come about.
+  /// The time for which a first direct path may be established before relays are tried.
   static let directPatience = Duration.milliseconds(750)
   /// By how much the end with the larger id is more patient.
   private static let secondPatience = Duration.milliseconds(150)
@@ -174,7 +174,7 @@ struct Relaying: ~Copyable, Sendable {
         reached(link, &out)
         return now + Self.searchInterval
       }
-      // A last direct address has had its time before.
+      // After a restart of the peer its last direct address was tried first, which took that time.
       let start = restarts[link] == nil ? now + Self.directPatience : now
       return findRelay(to: member, over: link, from: start, view, at: now, &out)
     }

@@ -4,7 +4,7 @@ import Glibc
 public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What failed, with the name of the device or file.
   public let what: String
-  /// What the user can do about it.
+  /// Advice for the user.
   public let hint: String
   /// Whether the request itself is invalid, independent of the devices present: exit code 2.
   public let isMisuse: Bool

@@ -6,7 +6,7 @@ import MusterBase
 /// delivered a packet until it is played. That covers network jitter, clock drift (the fastest path
 /// drifts along) and pauses of the source (its timestamps pause along).
 public struct AudioJitterBuffer: Sendable {
-  /// What the playout does for one frame.
+  /// The playout action for one frame.
   public enum Playout: Equatable, Sendable {
     /// Play silence.
     case silence
@@ -59,7 +59,7 @@ public struct AudioJitterBuffer: Sendable {
     var level: UInt8?
   }
 
-  /// What became of the packets so far.
+  /// Counts of the packets so far, by outcome.
   public internal(set) var statistics = AudioStatistics()
   /// RTP timestamp of the frame handed out last, received or concealed.
   public internal(set) var playingTimestamp: UInt32?

@@ -20,7 +20,7 @@ public struct EncodedStreams: Sendable {
   /// `seed` determines the initial counters of the packetizers.
   public init(seed: UInt64) { prng = PRNG(seed: seed) }
 
-  /// The streams on offer, in rising order.
+  /// The streams on offer, in ascending order.
   public var offers: [StreamOffer] { streams.compactMap(\.value.offer) }
 
   /// Replaces the streams on offer; a stream without layers is withdrawn.
@@ -41,7 +41,7 @@ public struct EncodedStreams: Sendable {
     return stream
   }
 
-  /// All streams offered so far, in rising order.
+  /// All streams offered so far, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
   /// The layers of a stream, smallest first; empty if it is not offered.

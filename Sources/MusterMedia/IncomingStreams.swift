@@ -110,7 +110,7 @@ public struct IncomingStreams: Sendable {
   /// No streams.
   public init() {}
 
-  /// The streams that have begun, in rising order.
+  /// The streams that have begun, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
   /// The stream, if it has begun.

@@ -8,7 +8,7 @@ public struct NackList: Equatable, Sendable {
   /// time has passed.
   static let reorderedPackets: Int64 = 2
   static let reorderedTime = Duration.milliseconds(5)
-  /// The least interval between requests; the regular one is 1.2 round trips. libwebrtc's value.
+  /// The minimum interval between requests; the regular one is 1.2 round trips. libwebrtc's value.
   static let minimumInterval = Duration.milliseconds(20)
 
   private struct Entry: Equatable, Sendable {

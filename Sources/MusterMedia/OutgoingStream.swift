@@ -167,7 +167,7 @@ public struct OutgoingStreams: Sendable {
     ssrcs = SSRCPlan(base: UInt32(truncatingIfNeeded: prng.next()))
   }
 
-  /// The streams offered since media began, in rising order.
+  /// The streams offered since media began, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
   /// The stream, if it was offered.

@@ -7,7 +7,7 @@ public struct RTPSender: Sendable {
   /// Packets can be retransmitted for this long, or for three round trips if that is longer
   /// (libwebrtc `rtp_packet_history.h`); older ones would miss their playout.
   static let minimumHistory = Duration.seconds(1)
-  /// The least interval between retransmissions of one packet, for very short round trips.
+  /// The minimum interval between retransmissions of one packet, for very short round trips.
   static let minimumRepeat = Duration.milliseconds(5)
   /// Retransmissions: a whole lost keyframe at once, then what a 2.5 Mbit/s layer needs at 10 %
   /// loss. More would feed the congestion that lost the packets (LiveKit PR 440, RTX storm).

@@ -42,7 +42,7 @@ public struct ReceivedFrame: Equatable, Sendable {
 /// Each layer has its own SSRC and sequence. Frames of one layer are delivered at a time, and the
 /// layer changes only at a keyframe of another.
 public struct VideoReceiver: Sendable {
-  /// What the host has to do.
+  /// An action for the host.
   public enum Output: Equatable, Sendable {
     /// Decode and show the frame.
     case frame(ReceivedFrame)

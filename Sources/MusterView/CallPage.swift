@@ -52,7 +52,7 @@ public final class CallPage: Sendable {
     }
   }
 
-  /// Takes leave of the open pages and stops serving; the node goes on.
+  /// Closes the open pages and stops serving; the node continues.
   public func stop() async {
     following.cancel()
     await bridge.showFrames(nil)

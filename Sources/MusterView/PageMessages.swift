@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import MusterChannel
 
-/// The newest messages of each channel, ready for a page that is drawn anew many times a second.
+/// The newest messages of each channel, ready for a page that is redrawn many times a second.
 struct PageMessages {
   private var newest: [String: [TextMessage]] = [:]
   /// Names of members that were here, for messages of those who have left.

@@ -58,7 +58,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Tells the pages good-bye and stops serving.
+  /// Notifies the pages of the end and stops serving.
   public func stop() async {
     let ended = running.withLock { running in
       defer { running = nil }

@@ -68,7 +68,7 @@ extension ViewSnapshot {
   public struct Own: Codable, Sendable, Equatable {
     /// This node's id.
     public var id: String
-    /// What the member calls itself.
+    /// The name that the member chose.
     public var name: String
     /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
@@ -132,7 +132,7 @@ extension ViewSnapshot {
   public struct Member: Codable, Sendable, Equatable {
     /// The member's id, 16 hex digits.
     public var id: String
-    /// What the member calls itself.
+    /// The name that the member chose.
     public var name: String
     /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String

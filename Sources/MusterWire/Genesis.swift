@@ -1,7 +1,7 @@
 import MusterBase
 
-/// The founding record of a created channel. The owner's signature follows, and the channel's id is
-/// the hash of both, so nobody can alter it.
+/// The genesis of a created channel: its first statement. The owner's signature follows, and the
+/// channel's id is the hash of both, so nobody can alter it.
 ///
 /// Layout: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their initiator, bit
 /// 1: only presenters send), name length 1 and UTF-8.

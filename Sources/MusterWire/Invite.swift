@@ -19,7 +19,7 @@ public enum InviteFault: Error, Equatable, Sendable {
 public struct Invite: Equatable, Sendable {
   /// The channel's name.
   public var name: String
-  /// The founding record with its signature; nil for an open channel.
+  /// The genesis with its signature; nil for an open channel.
   public var genesis: [UInt8]?
   /// The key epoch of `key`.
   public var epoch: UInt32

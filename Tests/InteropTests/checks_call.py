@@ -64,7 +64,7 @@ def a_call_ends_when_its_initiator_leaves_it(t):
 
 @check()
 def two_calls_become_one(t):
-    """Of two calls that began apart one goes on, and the members of the other move over."""
+    """When two calls merge, the earlier one continues and the members of the other join it."""
     python = t.start_peer(call=True)
     muster = t.start_muster(call=True)
     calls = {one.wait("call.started")["call"] for one in (python, muster)}

@@ -16,7 +16,7 @@ def _data(t, name):
 
 
 def _run(t, *arguments):
-    """A command of `muster` for the owner's directory; what it says on standard output."""
+    """Runs a `muster` command on the owner's directory; returns its standard output."""
     done = subprocess.run(
         [t.muster, *arguments, "--data", _data(t, "owner")], capture_output=True, text=True,
         timeout=60, env=clean_environment(t.folder), stdin=subprocess.DEVNULL)
@@ -37,7 +37,7 @@ def _owner_and_python(t, role="attendee", **options):
 
 
 def _talk(one, other, text):
-    """A text from one to the other."""
+    """Sends a text from one to the other, and waits for it."""
     sent = one.send("say", text=text)
     other.wait("message", since=sent, text=text, **{"from": one.id})
 
@@ -96,7 +96,7 @@ def an_epoch_brings_a_new_key(t):
 
 @check()
 def a_member_that_was_away_gets_the_new_key_from_python(t):
-    """The owner is gone, too, when it comes back: only Python can give it the key."""
+    """The owner is away as well when it returns: only Python can give it the key."""
     owner, python, invite = _owner_and_python(t)
     options = {"passphrase": False, "knows": [python]}
     away = t.start_muster("--invite", invite, name="away", **options)

@@ -4,7 +4,7 @@ from check import check
 
 
 def _agree(t, python, at_least):
-    """Waits for a digest of muster that equals the one of Python."""
+    """Waits until muster's digest equals Python's."""
     equal = python.wait("digest", equal=True, where=lambda event: event["items"] >= at_least)
     t.expect(equal["items"] == equal["theirs"],
              f"expected equal counts, saw {equal['items']} and {equal['theirs']}")
@@ -57,7 +57,7 @@ def long_documents_are_compared_by_ranges(t):
 
 @check()
 def an_author_who_equivocates_is_quarantined(t):
-    """Two entries under one sequence: muster and a Python witness put the same item in place.
+    """Two entries under one sequence: muster and a Python witness replace them by the same item.
 
     A third entry is acknowledged, and nothing more.
     """
@@ -78,7 +78,7 @@ def an_author_who_equivocates_is_quarantined(t):
 
 @check()
 def entries_of_others_are_passed_on(t):
-    """What a member said comes from Python to a newcomer after the member has left."""
+    """A newcomer gets a member's text from Python after the member has left."""
     python = t.start_peer()
     first = t.start_muster(knows=[python])
     t.linked(python, first)

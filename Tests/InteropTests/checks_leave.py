@@ -1,4 +1,4 @@
-"""How members leave, and how they are missed (sections 8 to 10)."""
+"""Graceful leaves and failure detection (sections 8 to 10)."""
 
 import signal
 
@@ -33,7 +33,7 @@ def muster_leaves_and_python_sees_it(t):
 
 @check()
 def a_member_that_vanishes_is_missed(t):
-    """Neither side says a word: each is watched by the other two."""
+    """One node of each implementation crashes, and both of the others detect it."""
     python = t.start_peer()
     muster = t.start_muster(knows=[python])
     lost_python = t.start_peer(name="lost", knows=[python, muster])

@@ -45,7 +45,7 @@ def muster_gets_video_and_audio_of_python(t):
 
 @check(needs="ffmpeg")
 def subscriptions_choose_the_layer(t):
-    """Each asks the other for less, and gets the smaller layer from a keyframe on."""
+    """Each requests a lower resolution, and gets the smaller layer from a keyframe on."""
     muster = t.start_muster(call=True, video="test:640x360@15", record=True)
     python = t.start_peer(knows=[muster], call=True, sends=True)
     python.wait("layer", member=muster.id, to="640x360")

@@ -12,7 +12,7 @@ _SETTLED = 2.0   # seconds after which a stream that was to end has ended
 
 
 def _both_arrive(node, sender):
-    """Waits for frames of both streams of a sender at a Python peer."""
+    """Waits until a Python peer has frames of both streams of a sender."""
     node.wait("media", member=sender.id, where=lambda event: all(
         has_frames(event, stream, FRAMES) for stream in ("camera", "screen")))
 
@@ -71,7 +71,7 @@ def _screen_ends_and_camera_goes_on(t, receiver, sender, frames):
 
 @check(needs="ffmpeg")
 def python_subscribes_to_the_streams_of_muster_one_by_one(t):
-    """0 by 0 for the screen ends the screen alone."""
+    """A request of 0x0 for the screen ends the screen alone."""
     muster = t.start_muster(*SHARED, call=True, **TWO_STREAMS)
     python = t.start_peer(knows=[muster], call=True)
     _both_arrive(python, muster)
@@ -101,7 +101,7 @@ def muster_subscribes_to_the_streams_of_python_one_by_one(t):
 
 @check(needs="ffmpeg")
 def two_python_peers_exchange_two_streams(t):
-    """Both sides of this implementation, without the other one."""
+    """Python on both sides, without muster."""
     sender = t.start_peer(name="sender", call=True, sends=True, shares=True)
     receiver = t.start_peer(name="receiver", knows=[sender], call=True, record=True)
     _first_frames_are(t, receiver, sender, camera=LAYERS[1], screen=SCREEN)

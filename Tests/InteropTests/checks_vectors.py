@@ -1,4 +1,4 @@
-"""The worked examples of the document, which are there for programs, too."""
+"""The worked examples of the document, and the files that hold them for programs."""
 
 import vectors
 from check import check

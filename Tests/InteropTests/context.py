@@ -25,17 +25,17 @@ def has_ipv6():
 
 
 def address(node):
-    """Where a node can be reached over IPv4, unless it listens on IPv6 only."""
+    """The IPv4 address of a node, which must not listen on IPv6 only."""
     return f"127.0.0.1:{node.port}"
 
 
 def latest(node, name, **fields):
-    """The newest event of this name that is there already."""
+    """The newest event of this name so far."""
     return node.all(name, **fields)[-1]
 
 
 class InteropContext(Context):
-    """Events are waited for with the limit of `Node.wait`, which a busy machine keeps."""
+    """Waits use the limit of `Node.wait`, which is generous enough for a busy machine."""
 
     def __init__(self, muster, folder, footage):
         super().__init__(muster, folder, False, footage)
@@ -99,7 +99,7 @@ def _peers(nodes):
 
 
 def seed_of_id(is_wanted):
-    """A seed whose node id, as 64 hex digits, is as wanted."""
+    """A seed whose node id, as 64 hex digits, satisfies the predicate."""
     while True:
         seed = os.urandom(32)
         if is_wanted(Identity(seed).id.hex()):

@@ -23,13 +23,13 @@ class Footage:
         self._folder = folder
 
     def arguments(self):
-        """Of a Python peer that sends video and audio."""
+        """Options of a Python peer that sends video and audio."""
         self._make()
         videos = [part for path in self._videos for part in ("--video", path)]
         return [*videos, "--audio", self._path("tone.opus")]
 
     def share_arguments(self):
-        """Of a Python peer that sends a screen."""
+        """Options of a Python peer that sends a screen."""
         self._make()
         return ["--share", self._path("screen.ivf")]
 
@@ -67,7 +67,9 @@ class Footage:
 
 
 def _encode(source, size, path):
-    """One keyframe, the first. One thread: on a busy machine libvpx's wait for each other."""
+    """Only the first frame is a keyframe. One thread: on a busy machine libvpx's threads wait for
+    each other.
+    """
     width, height = size
     ffmpeg("-f", "lavfi", "-i", f"{source}=size={width}x{height}:rate={RATE}:duration={_SECONDS}",
            "-c:v", "libvpx", "-threads", "1", "-b:v", f"{width}k",
@@ -85,7 +87,7 @@ def ffmpeg(*arguments):
 
 
 def decoded_frames(path):
-    """(how many frames of a video file decode, what the decoder complains of)"""
+    """(number of frames of a video file that decode, the decoder's errors)"""
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v:0", "-show_entries",
          "stream=nb_read_frames", "-of", "csv=p=0", path],

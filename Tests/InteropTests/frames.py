@@ -1,4 +1,4 @@
-"""What checks of media have in common: counting frames, and judging recordings."""
+"""Helpers for media checks: counting frames, and judging recordings."""
 
 import glob
 import os
@@ -14,19 +14,19 @@ _LARGEST_SHARE = 0.5   # of a tone that survived an encoder for speech
 
 
 def has_frames(event, stream, count):
-    """Whether a `media` event of the Python peer reports so many frames of a stream."""
+    """Whether a `media` event of the Python peer reports at least this many frames of a stream."""
     return event["in"].get(stream, {"frames": 0})["frames"] >= count
 
 
 def _figures_in(peer, stream):
-    """What the statistics of muster say of a stream that it receives; None if nothing."""
+    """muster's statistics of a stream that it receives; None if there are none."""
     if stream == "camera":
         return peer["in"]
     return next((one["in"] for one in peer["streams"] if one["stream"] == stream), None)
 
 
 def frames_received(node, other, count, stream="camera"):
-    """Waits until muster has received so many frames of a stream."""
+    """Waits until muster has received this many frames of a stream."""
     def has(event):
         found = [_figures_in(peer, stream) for peer in event["peers"]
                  if peer["member"] == other.id]
@@ -35,7 +35,7 @@ def frames_received(node, other, count, stream="camera"):
 
 
 def recording(node, other, ending=".ivf"):
-    """The path of what `node`, of either kind, has recorded of another."""
+    """The path of the recording that `node`, of either kind, has made of another."""
     folder = os.path.join(node.folder, "record")
     found = glob.glob(os.path.join(folder, f"*-{other.id}{ending}"))
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""The worked examples of docs/PROTOCOL.md and docs/vectors, and what the Python peer makes of them.
+"""The worked examples of docs/PROTOCOL.md and docs/vectors, recomputed by the Python peer.
 
 `python3 Tests/InteropTests/vectors.py` prints each example and whether it is reproduced.
 """
@@ -44,7 +44,7 @@ def computed():
 
 
 def compare(expected):
-    """(names that are reproduced, what is wrong with the others)"""
+    """(names that are reproduced, defects of the others)"""
     made = computed()
     good, wrong = [], []
     for name, value in expected.items():

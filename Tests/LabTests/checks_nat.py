@@ -68,7 +68,7 @@ def _judge_relayed(t, kinds, homes, public, between):
 
 
 def _judge_blocked(t, kinds, homes, public, between):
-    """No link comes about, and that costs neither side anything."""
+    """No link is established, at no cost for either side."""
     mark = "-".join(kinds)
     third = member(t, "carl", between, mark, through(public), video="none", audio="none")
     nodes = pair(t, homes, mark, through(public))

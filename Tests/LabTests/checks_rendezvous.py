@@ -236,9 +236,10 @@ class _Repeating:
 # An attacker that guesses
 
 class _Flood:
-    """Guessed datagrams of every kind, from many ports, half of them with sources that
-    are made up. One in four is as long as a hello, which alone may be answered; one in a hundred
-    is longer than anything that is ever sent."""
+    """Guessed datagrams of every kind, from many ports, half of them with forged sources. One in
+    four is as long as a hello, which alone may be answered; one in a hundred exceeds the largest
+    valid datagram.
+    """
 
     # Per second; datagrams that a full queue drops would test nothing.
     RATE = 6000

@@ -300,8 +300,8 @@ def correlation(recorded, source, segment_seconds=2.0):
     """The correlation of a recording with its looped source, 0 to 1: each segment at its best
     shift, weighted by energy, since a jitter buffer may shift audio by milliseconds.
 
-    Of the band above 250 Hz: libopus turns the phases below it when reported that this is speech
-    (its high-pass filter), which alone costs 0.13 of the whole band's likeness."""
+    Only the band above 250 Hz counts: libopus shifts the phases below it in speech (its high-pass
+    filter), which alone lowers the correlation of the whole band by 0.13."""
     recorded, source = _without_lows(recorded), _without_lows(source)
     looped = source + source
     start = _envelope_lag(recorded, source)

@@ -30,7 +30,7 @@ def through(*hosts):
 
 
 def member(t, name, host, mark, more, **arguments):
-    """A member of a channel of this mark."""
+    """Starts a member of the channel with this mark."""
     node = t.node(f"{name}-{mark}", *more, host=host, channels=[f"{t.channel}-{mark}"],
                   **arguments)
     node.ready()
@@ -38,7 +38,7 @@ def member(t, name, host, mark, more, **arguments):
 
 
 def pair(t, homes, mark, more, **arguments):
-    """Two members of a channel of their own, one after the other."""
+    """Starts two members of a channel of their own, one after the other."""
     return [member(t, name, home.hosts[0], mark, more, **arguments)
             for name, home in zip(("anna", "berta"), homes)]
 

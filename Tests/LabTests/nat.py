@@ -47,8 +47,8 @@ class Host:
 class Home:
     """A router at `outside` and the hosts behind it, from `network`.2 on; without hairpinning.
 
-    - `full`: one port outside for all that a host sends from one port, open to everyone. All UDP
-      that nobody asked for goes to the first host.
+    - `full`: one port outside for all that a host sends from one port, open to everyone.
+      Unsolicited UDP goes to the first host.
     - `preserving`: the port outside is the one inside, open to those that were sent to.
     - `random`: another port outside for each destination, open to that one.
     - `blocked`: no UDP either way; the rest passes.
@@ -71,8 +71,9 @@ class Home:
 
 
 class Internet:
-    """Hosts and homes are added as they are asked for; `close` removes all of it. `delay` is what
-    each way over the public segment takes, in ms."""
+    """Hosts and homes are added as they are asked for; `close` removes all of it. `delay` is the
+    one-way delay over the public segment, in ms.
+    """
 
     def __init__(self, delay=0):
         # Unique among concurrent runs by the process id, within this run by the number.
@@ -97,7 +98,7 @@ class Internet:
         return Host(namespace, address, address)
 
     def home(self, kind, hosts=1, network=_NETWORK):
-        """A home of one of the KINDS."""
+        """Adds a home behind a router of one of the KINDS."""
         number = next(self._free)
         namespace = self._add(f"r{number}")
         self._plug(number, namespace, "wan")
@@ -115,7 +116,7 @@ class Internet:
 
     def lay_cable(self, host, home, interface):
         """One more interface of a host, towards a home: returns the address that it is to have, and
-        the commands for ip(8), to be run in the host, that make it the host's way out."""
+        the commands for ip(8), to be run in the host, that make it the host's default route."""
         number = next(home.free)
         ip(namespace=home.namespace, lines=[
             f"link add h{number} type veth peer name {interface} netns {host.namespace}",

@@ -15,7 +15,7 @@ class Unexpected(Exception):
 
 
 class Node:
-    """Starts at once, on a lab host or where this process runs; `wrap` comes before the command."""
+    """Starts at once, on a lab host or in this process's namespace; `wrap` precedes the command."""
 
     def __init__(self, muster, name, arguments, folder, host=None, environment=None, wrap=()):
         self.name = name
@@ -132,7 +132,7 @@ class Node:
     # Commands and ends
 
     def send(self, command, **fields):
-        """A command by name and fields, or a line as it stands; returns when it began."""
+        """Sends a command by name and fields, or a line as it stands; returns the time before."""
         at = time.monotonic()
         line = command if isinstance(command, bytes) else json.dumps({"do": command, **fields}).encode()
         self.process.stdin.write(line + b"\n")
@@ -159,7 +159,7 @@ class Node:
         return code
 
     def close(self):
-        """Ends the process whatever it does."""
+        """Ends the process in any case."""
         self._reading.set()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
@@ -188,7 +188,7 @@ class Node:
         return self.process.poll() is None
 
     def recording(self, other, ending, stream=None):
-        """The path of what was recorded of another node: of its camera, or of another stream."""
+        """The path of the recording of another node's camera or other stream."""
         name = f"*-{other.id}.{ending}" if stream is None else f"*-{other.id}-{stream}.{ending}"
         found = glob.glob(os.path.join(self.folder, "record", name))
         if len(found) != 1:

@@ -67,10 +67,10 @@ def announce_like():
 
 
 class Registrar:
-    """A host that many addresses lead to, asking the rendezvous of another host."""
+    """A host with many addresses that sends requests to a rendezvous on another host."""
 
     def __init__(self, host, target, port, networks=(), ports=1):
-        """`networks` are led to the host, beside its own address; all their addresses are its."""
+        """`networks` are routed to the host, which uses all their addresses beside its own."""
         self.target = (target.address, port)
         for network in networks:
             ip("route", "add", "local", network, "dev", "lo", namespace=host.namespace)
@@ -102,7 +102,7 @@ class Registrar:
         return range(len(self._sockets))
 
     def send(self, payload, address, port=0):
-        """From one of its addresses, by the place of the port."""
+        """Sends from one of its addresses, by the index of the port."""
         info = struct.pack("=I4s4s", 0, socket.inet_aton(address), bytes(4))
         try:
             self._sockets[port].sendmsg(
@@ -111,7 +111,7 @@ class Registrar:
             pass  # a full queue: the datagram is lost, as on any network
 
     def ask(self, address, port=0):
-        """For a cookie, which replaces the one before when it comes."""
+        """Requests a cookie, which replaces the previous one when it arrives."""
         self.send(bytes([HELLO]) + os.urandom(8) + bytes(55), address, port)
 
     def prove(self, addresses, within=10.0):
@@ -130,7 +130,7 @@ class Registrar:
         return sum(source in self.cookies for source in wanted)
 
     def register(self, address, port=0, key=None, tag=None, slot=None):
-        """Leaves a record, under a tag of its own unless it is told one; returns its slot."""
+        """Registers a record, under a tag of its own unless one is given; returns its slot."""
         cookie, period = self.cookies[address, port]
         slot = int.from_bytes(os.urandom(8), "big") if slot is None else slot
         self.send(registration(slot, cookie, period, key or Key(), announce_like(), tag),
@@ -138,7 +138,7 @@ class Registrar:
         return slot
 
     def answers_to(self, slots):
-        """For each answer to one of these slots how many records it holds."""
+        """The number of records in each answer to one of these slots."""
         with self._lock:
             return [count for slot, count in self.answers if slot in slots]
 

@@ -1,4 +1,4 @@
-"""A real `muster rendezvous --json`: it says where it listens, then serves until it is ended."""
+"""A `muster rendezvous --json` process: it reports its addresses, then serves until it is ended."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from node import Unexpected, clean_environment
 
 
 class Rendezvous:
-    """Starts at once on a host, and is there once made; to a check's context it is as a node is."""
+    """Starts on a host and is ready once constructed; a check's context treats it like a node."""
 
     def __init__(self, muster, name, address, folder, host):
         self.name = name
@@ -57,7 +57,7 @@ class Rendezvous:
             raise Unexpected(f"{self.name}: still there after {limit:g} s") from None
 
     def close(self):
-        """Ends the process whatever it does."""
+        """Ends the process in any case."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -73,6 +73,6 @@ class Rendezvous:
             return file.read()
 
     def last_words(self):
-        """For a person who looks into a failure."""
+        """Diagnostics for a failed check."""
         lines = [f"{self.name}: {' '.join(self.command)}"]
         return lines + [f"  stderr: {line}" for line in self.errors.splitlines()[-5:]]

@@ -1,7 +1,7 @@
-"""When each picture came to a node: read off its recordings while it writes them.
+"""Arrival times of frames at a node, read off its recordings while it writes them.
 
-A recording has the times at which pictures were captured, and a node's own statistics count what
-they take for a freeze; how long somebody looked at the same picture is seen only from outside.
+A recording has the capture times of frames, and a node's own statistics count only freezes as the
+node defines them; the time for which a viewer saw the same frame shows only from outside.
 """
 
 import glob
@@ -17,7 +17,7 @@ _HEADER, _FRAME_HEADER = 32, 12
 
 
 class Screens:
-    """Watches what nodes that were made with `record=True` get of each other, until `stop`."""
+    """Watches the recordings of nodes that were made with `record=True`, until `stop`."""
 
     def __init__(self, *nodes):
         self._pairs = {(one.name, other.name): _Screen(one, other)
@@ -34,8 +34,9 @@ class Screens:
                 screen.close()
 
     def gap(self, one, other, since, until):
-        """For how long at most `one` saw the same picture of `other`, from `since` on; of gaps
-        that begin before `until` all of it counts, also of one that still goes on."""
+        """The longest time for which `one` saw the same frame of `other`, from `since` on. A gap
+        that begins before `until` counts in full, even while it lasts.
+        """
         times = list(self._pairs[one.name, other.name].times)
         seen = [since, *(at for at in times if since < at <= until)]
         after = next((at for at in times if at > until), time.monotonic())
@@ -67,7 +68,7 @@ class _Screen:
                 self._files[path] = [os.open(path, os.O_RDONLY | os.O_CLOEXEC), _HEADER]
 
     def read(self):
-        """Notes the pictures that are there since the last look."""
+        """Notes the frames that arrived since the last look."""
         for file in self._files.values():
             descriptor, offset = file
             size = os.fstat(descriptor).st_size

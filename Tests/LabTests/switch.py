@@ -1,14 +1,14 @@
 """A learning Ethernet switch over TAP devices, with the faults of a bad network.
 
-The kernels these checks meet have no netem. Run as a process of its own:
+The kernels that these checks run on may lack netem. Run as a process of its own:
 
     python3 switch.py SEED NAMESPACE:INTERFACE...
 
-It says `ready`, then obeys one JSON object a line on standard input, answering `ok`, and ends with
-its input: {"port": 0, "way": "up", "delay": 20, ...}. `up` is from the host into the switch, `down`
-from the switch to the host. Keys: delay and jitter (ms), loss, duplicate and reorder (percent),
-rate (kbit/s) with queue (ms), cut (true or false). {"port": 0, "reaches": [1, 2]} lets frames of a
-host pass to these ports only, null to all.
+It prints `ready`, then applies one JSON object per line of standard input, answering `ok`, and ends
+with its input: {"port": 0, "way": "up", "delay": 20, ...}. `up` is from the host into the switch,
+`down` from the switch to the host. Keys: delay and jitter (ms), loss, duplicate and reorder
+(percent), rate (kbit/s) with queue (ms), cut (true or false). {"port": 0, "reaches": [1, 2]} lets
+frames of a host pass to these ports only, null to all.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ class Way:
         self._latest = 0.0
 
     def due(self, now, length):
-        """When each copy of a frame comes out; empty when it is lost."""
+        """The departure time of each copy of a frame; empty when it is lost."""
         if self.cut or self._happens(self.loss):
             return []
         start = now

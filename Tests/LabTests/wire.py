@@ -1,4 +1,4 @@
-"""What somebody beside the wire might learn."""
+"""Checks of what an eavesdropper could learn."""
 
 import socket
 
@@ -10,9 +10,10 @@ _DATA_HEADER = 13
 
 
 def judge_wire(t, capture, nodes, sizes, prove):
-    """Stops the capture of a call with pictures of these sizes, and looks for what must not show.
-    `prove` is the host on which the capture runs, and another's address: what is looked for would
-    be found, were it there."""
+    """Stops the capture of a call with frames of these sizes, and searches it for plaintext.
+    `prove` is the host on which the capture runs, and another's address: a planted datagram proves
+    that the search would find it.
+    """
     host, address = prove
     proof = f"proof of {t.channel[::-1]}".encode()
     with inside(host.namespace):
@@ -44,6 +45,8 @@ def judge_wire(t, capture, nodes, sizes, prove):
 
 
 def _chi_square(data):
-    """How uneven bytes are: about 255 when random, above 400 less than once in 10^7."""
+    """The chi-squared statistic of the bytes: about 255 when random, above 400 less than once in
+    10^7.
+    """
     expected = len(data) / 256
     return sum((data.count(bytes([value])) - expected) ** 2 / expected for value in range(256))

@@ -2,9 +2,9 @@
 
     python3 zeroconf_peer.py TYPE
 
-Says what it finds as JSON lines: {"event": "found", "service", "addresses", "port", "text"},
-where the text is in hex, and {"event": "gone", "service"}. Each line of standard input is a
-service to register: NAME ADDRESS PORT.
+Reports the services that it finds as JSON lines: {"event": "found", "service", "addresses", "port",
+"text"}, where the text is in hex, and {"event": "gone", "service"}. Each line of standard input is
+a service to register: NAME ADDRESS PORT.
 """
 
 import ipaddress

@@ -2,7 +2,7 @@ import Glibc
 import Muster
 import MusterChannel
 
-// A node that ignores what its role forbids: it starts calls and sends pictures and sound as a
+// A node that ignores what its role forbids: it starts calls and sends video and audio as a
 // consumer. The lab checks run it against honest nodes, none of which may take notice.
 //
 //   muster-lawless join --invite URL --data DIR --interface NAME

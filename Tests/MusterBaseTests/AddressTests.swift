@@ -1,7 +1,7 @@
 import MusterBase
 import Testing
 
-/// Text as people write it and as RFC 5952 says it is to be written.
+/// Text as people write it, and in the canonical form of RFC 5952.
 private let canonical: [(String, String)] = [
   // RFC 5952 section 1: one address, many spellings.
   ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),

@@ -1,7 +1,7 @@
 import MusterBase
 import Testing
 
-/// What the published algorithms give for 0; any other numbers would void every recorded seed.
+/// The output of the published algorithms for seed 0; any other would void every recorded seed.
 @Test func seedsKeepTheirMeaning() {
   var zero = PRNG(seed: 0)
   #expect(

@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCrypto
 import Testing
 
-/// What happens when an initiator vanishes, on each node's own watch.
+/// Succession after an initiator has vanished, decided by each node from what it observes.
 struct CallsSuccessionTests {
   private let a = testIdentity(1).id
   private let b = testIdentity(2).id
@@ -16,7 +16,7 @@ struct CallsSuccessionTests {
       participants: byPresence.sorted(), byPresence: byPresence)
   }
 
-  /// One node's watch with most of what it is told left as it is.
+  /// One node's succession state with defaults for most inputs.
   private struct Watch {
     var succession = Succession()
     let own: NodeID
@@ -43,7 +43,7 @@ struct CallsSuccessionTests {
     #expect(watch.see(rest, at: 14.9) == .none)
     #expect(watch.see(rest, at: 15) == .takeOver(term: 2))
     #expect(watch.succession.deadline == nil)
-    // Once, even if nothing comes of it.
+    // Decided once, even if the claim never takes effect.
     #expect(watch.see(rest, at: 16) == .none)
     #expect(watch.see(call([b, c], term: 2, by: b), at: 17) == .none)
   }

@@ -161,21 +161,21 @@ struct ChannelStateCallTests {
 
   @Test func aNodeWithoutARoleIsNoMember() {
     var world = ChannelStateWorld(2, settings: ChannelSettings())
-    let stranger = world.ids[1]
+    let outsider = world.ids[1]
     world.connect(1, to: [0])
     world.say(1, "early")
     world.run(for: .seconds(1))
     #expect(world.nodes[0].state.members.isEmpty && world.nodes[0].events.texts.isEmpty)
-    #expect(world.nodes[0].state.refusal(of: stranger) == .noGrant)
-    world.act(0) { $0.grant(.presenter, to: stranger, expiresAt: 0, at: $1) }
+    #expect(world.nodes[0].state.refusal(of: outsider) == .noGrant)
+    world.act(0) { $0.grant(.presenter, to: outsider, expiresAt: 0, at: $1) }
     world.run(for: .seconds(1))
     #expect(world.nodes[0].state.members.map(\.role) == [.presenter])
     #expect(world.nodes[0].events.texts == ["early"])
     #expect(world.nodes[1].events.contains(.ownRoleChanged(.presenter)))
-    world.act(0) { $0.grant(.none, to: stranger, expiresAt: 0, at: $1) }
+    world.act(0) { $0.grant(.none, to: outsider, expiresAt: 0, at: $1) }
     world.run(for: .seconds(1))
     #expect(world.nodes[0].events.left.map(\.reason) == [.removed])
-    #expect(world.nodes[0].state.refusal(of: stranger) == .removed)
+    #expect(world.nodes[0].state.refusal(of: outsider) == .removed)
   }
 
   @Test func keysWithoutGrantsDisplaceNothing() {
@@ -186,7 +186,7 @@ struct ChannelStateCallTests {
     world.forgetEvents()
     let (neighbour, lamport) = (world.ids[1], Entry.lamportLimit)
     for number in 0..<20 {
-      let stranger = testIdentity(UInt64(900 + number))
+      let outsider = testIdentity(UInt64(900 + number))
       var bodies: [EntryBody] = (0..<30).map {
         .claim(CallClaim(call: callID(UInt64(500 + $0)), term: 1, startedAt: 0, order: 0))
       }
@@ -198,11 +198,11 @@ struct ChannelStateCallTests {
       bodies.append(
         .grant(
           Grant(
-            subject: stranger.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)))
+            subject: outsider.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)))
       for (index, body) in bodies.enumerated() {
         let entry = SignedEntry.sign(
-          Entry(author: stranger.id, sequence: UInt64(index), lamport: lamport, body: body),
-          by: stranger, in: world.channel)
+          Entry(author: outsider.id, sequence: UInt64(index), lamport: lamport, body: body),
+          by: outsider, in: world.channel)
         world.act(0) { $0.receive(.entry(entry.bytes), from: neighbour, at: $1) }
       }
     }

@@ -42,7 +42,7 @@ struct ChannelStateTests {
     world.act(1) { $0.setFlags([.audioMuted, .left], at: $1) }
     world.run(for: .seconds(1))
     for index in [0, 2] {
-      // Only who leaves says so.
+      // Only a member that leaves announces it.
       #expect(world.nodes[index].state.member(world.ids[1])?.flags == [.audioMuted])
       #expect(world.nodes[index].events.count == 1)
     }

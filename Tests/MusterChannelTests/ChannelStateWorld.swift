@@ -9,14 +9,14 @@ struct ChannelStateWorld {
   struct Node {
     let identity: Identity
     var bootID: UInt64 = 1
-    /// How many times it has come into the channel: no two draw the same numbers.
+    /// The number of its joins, which seeds its generator: no two joins draw the same numbers.
     var lives: UInt64 = 0
     var state: ChannelState
     var events: [ChannelEvent] = []
     var isUp = true
-    /// When something last came over each of its links.
+    /// The time at which each of its links last received something.
     var heard = PeerTable<NodeID, Instant>()
-    /// What it has asked to write.
+    /// The changes that it has asked to write.
     var written: [SignedEntry] = []
 
     var id: NodeID { identity.id }
@@ -51,7 +51,7 @@ struct ChannelStateWorld {
     }
   }
 
-  /// All of them linked to each other, and what they had to say about that said.
+  /// Links all nodes to each other and delivers the messages that follow from that.
   static func mesh(_ count: Int) -> ChannelStateWorld {
     var world = ChannelStateWorld(count)
     for index in 1..<count { world.connect(index, to: Array(0..<index)) }

@@ -130,8 +130,8 @@ struct DetectorTests {
     #expect(world.detectors[2].health == 0)
   }
 
-  /// The rows of memberlist's `suspicion_test.go`.
-  /// When a silent peer fails whom a helper hears.
+  /// The rows of memberlist's `suspicion_test.go`. The time at which a silent peer fails although a
+  /// helper hears it.
   private func failure(isHeardInAnotherRun: Bool) throws -> Duration {
     let (peer, helper) = (testIdentity(1).id, testIdentity(2).id)
     var detector = FailureDetector(seed: 1)
@@ -184,7 +184,7 @@ struct ReachabilityTests {
     #expect(reached == [id(2), id(3), id(4)])
   }
 
-  @Test func aOneWayLinkDoesNotReach() {
+  @Test func aUnidirectionalLinkDoesNotReach() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)], neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([]))])
     #expect(reached == [id(2)])

@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Signed entries, and whoever tampers with them.
+/// Signed entries, and attempts to tamper with them.
 struct DocumentEntryTests {
   private let entry = Entries.signed(1, sequence: 7, lamport: 9, Entries.message("hello"))
 

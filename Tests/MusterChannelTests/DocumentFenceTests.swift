@@ -57,7 +57,7 @@ struct EquivocationTests {
     #expect(document.quarantined.isEmpty && document.all(.presence) == [new])
   }
 
-  /// Of too many, everybody fences the same ones.
+  /// Beyond the limit, every node keeps the same authors in quarantine.
   @Test func quarantinesAreBoundedAlike() {
     let authors = UInt64(Limits.quarantinedAuthors + 20)
     let pairs = (1...authors).map { Entries.contradiction($0) }

@@ -55,7 +55,7 @@ enum Entries {
     }
   }
 
-  /// What so many authors say in some time; no two entries under one sequence.
+  /// Entries of this number of authors over some time; no two under one sequence.
   static func some(_ count: Int, authors: Int, _ prng: inout PRNG) -> [SignedEntry] {
     (0..<count).map { number in
       signed(
@@ -72,7 +72,7 @@ extension Document {
     return document
   }
 
-  /// Everything that it says, for comparison.
+  /// Everything that it reports, for comparison.
   var summary: [[EntryID]] {
     EntryBody.Kind.allCases.map { kind in all(kind).map(\.id) } + [quarantined.map(\.key)]
   }

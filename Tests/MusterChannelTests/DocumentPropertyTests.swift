@@ -45,7 +45,7 @@ struct DocumentPropertyTests {
     }
   }
 
-  /// Beyond the bounds: each author's newest so many, and of all those the newest so many.
+  /// Beyond the bounds the newest entries of each author stay, and of those the newest of all.
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func droppingEarlyEqualsDroppingLate(seed: UInt64) {
     var prng = PRNG(seed: seed)

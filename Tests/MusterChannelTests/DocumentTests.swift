@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// What a document keeps, and what it says about it.
+/// Retention in a document, and its reports of changes.
 struct DocumentTests {
   @Test func anEntryIsKeptOnce() {
     let entry = Entries.signed(1, sequence: 1, lamport: 3, Entries.message("hello"))
@@ -48,7 +48,7 @@ struct DocumentTests {
     #expect(document.version(of: .message) != ofMessages)
   }
 
-  /// Claims and ends share their room: who reads the ends has to look again.
+  /// Claims and ends share one limit: readers of the ends have to look again.
   @Test func whatMakesRoomIsAChangeOfItsOwnKind() {
     var document = Document(channel: testKey.channelID)
     let end = Entries.signed(1, sequence: 0, lamport: 1, Entries.end(1))

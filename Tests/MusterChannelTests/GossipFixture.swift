@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 
 extension Gossip {
-  /// A node's gossip with links to others; what it says at first is not looked at.
+  /// A node's gossip with links to others; its first messages are discarded.
   static func linked(_ own: UInt64, to peers: [UInt64], at now: Instant = seconds(1)) -> Gossip {
     var gossip = Gossip(
       channel: testKey.channelID, own: testIdentity(own).id, exempt: nil, seed: own)
@@ -108,7 +108,7 @@ struct GossipNet {
     input(node) { $0.broadcast(entry, at: $1) }
   }
 
-  /// Everyone tells whom it hears.
+  /// Every node publishes a neighbour report.
   mutating func introduceAll() {
     for node in nodes.indices {
       say(node, Entries.neighbourReport(links[node].map { identities[$0].id }))
@@ -121,7 +121,7 @@ struct GossipNet {
     nodes.allSatisfy { $0.document.contains(entry.id.prefix) }
   }
 
-  /// How long it took until all documents were the same; nil if they are not after `limit`.
+  /// The time until all documents were equal; nil if they are not after `limit`.
   mutating func recompute(within limit: Duration) -> Duration? {
     let start = now
     while !agrees {

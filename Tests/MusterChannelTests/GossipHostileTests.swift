@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// A neighbour that sends nonsense costs little and keeps nobody from anything.
+/// A neighbour that sends nonsense costs little and does not hold up the others.
 struct GossipHostileTests {
   private let peer = testIdentity(2).id
   private let other = testIdentity(3).id
@@ -26,14 +26,14 @@ struct GossipHostileTests {
 
   @Test func entriesFromOthersThanNeighboursAreIgnored() {
     var gossip = filled(3)
-    let stranger = testIdentity(50).id
+    let outsider = testIdentity(50).id
     let entry = Entries.signed(50, sequence: 1, lamport: 1, Entries.message("hello"))
     let digest = gossip.document.digest
     for message in [
       .entry(entry.bytes), .digest(DocumentDigest(count: 0, sum: .zero)), .ranges([list([])]),
       .want([1]), .entriesReceived([1]),
     ] as [Control] {
-      #expect(gossip.receive(message, from: stranger, at: seconds(1)).isEmpty)
+      #expect(gossip.receive(message, from: outsider, at: seconds(1)).isEmpty)
     }
     #expect(gossip.document.digest == digest)
   }

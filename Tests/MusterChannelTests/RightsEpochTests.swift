@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// What a change of the channel's key does to those who are in it.
+/// The effects of a change of the channel's key on its members.
 struct RightsEpochTests {
   @Test func epochsFormOneChain() {
     var club = Club()
@@ -48,8 +48,8 @@ struct RightsEpochTests {
     #expect(club.role(coOwner) == .owner)
   }
 
-  /// A newcomer's counter starts at the bottom, and a cheat's does where it likes: what the
-  /// redemption says about its time proves nothing.
+  /// A newcomer's counter starts at the bottom, and a forger's wherever it likes: the Lamport
+  /// counter of a redemption proves nothing about its time.
   @Test(arguments: [1, 10, 11, 100] as [UInt64])
   func anInviteFromBeforeTheChangeIsRefused(lamport: UInt64) {
     var club = Club()

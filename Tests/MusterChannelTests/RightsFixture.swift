@@ -111,7 +111,7 @@ struct Club {
 }
 
 extension PRNG {
-  /// The same elements in an order of its own choosing.
+  /// The same elements in a random order.
   mutating func permuted<Element>(_ elements: [Element]) -> [Element] {
     var result = elements
     for index in result.indices.dropFirst() { result.swapAt(index, below(index + 1)) }

@@ -53,15 +53,15 @@ struct RightsGrantTests {
 
   @Test func onlyOwnersGrant() {
     var club = Club()
-    var (presenter, stranger, friend) = (club.pen(1), club.pen(2), club.pen(3))
+    var (presenter, outsider, friend) = (club.pen(1), club.pen(2), club.pen(3))
     club.add(
       club.owner.grant(.presenter, to: presenter.id, lamport: 1),
       presenter.grant(.owner, to: presenter.id, lamport: 9),
       presenter.grant(.attendee, to: friend.id, lamport: 9),
-      stranger.grant(.owner, to: stranger.id, lamport: 9),
-      stranger.grant(.none, to: presenter.id, lamport: Entry.lamportLimit))
+      outsider.grant(.owner, to: outsider.id, lamport: 9),
+      outsider.grant(.none, to: presenter.id, lamport: Entry.lamportLimit))
     #expect(club.role(presenter) == .presenter)
-    #expect(club.role(stranger) == .none)
+    #expect(club.role(outsider) == .none)
     #expect(club.role(friend) == .none)
     #expect(club.rights.members(at: 0).map(\.role).sorted() == [.presenter, .owner])
   }
@@ -83,7 +83,7 @@ struct RightsGrantTests {
     #expect(club.rights.may(.grant, coOwner.id, at: 0))
     #expect(club.role(member) == .presenter)
     #expect(club.role(other) == .none)
-    // Its word is worth as much as its role, and ends with it.
+    // Its grants are valid as far as its role allows, and end with it.
     #expect(club.role(member, at: 1000) == .none)
     club.add(club.owner.grant(.attendee, to: coOwner.id, lamport: 4))
     #expect(club.role(member) == .none)

@@ -37,7 +37,7 @@ struct RightsInviteTests {
     var (thief, robbed) = (club.pen(1), club.pen(2))
     let invite = club.invite(lamport: 1)
     let channel = club.genesis.channelID
-    var stranger = club.pen(3)
+    var outsider = club.pen(3)
     var outside = Pen(100)
 
     let honest = Invites.redemption(
@@ -45,7 +45,7 @@ struct RightsInviteTests {
     var damaged = invite.bytes
     damaged[80] ^= 1
     let direct = club.owner.grant(.presenter, to: club.secret.id, lamport: 1)
-    let selfMade = stranger.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
+    let selfMade = outsider.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
     let foreign = outside.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
     let noGrant = club.owner.claim(1, lamport: 1)
     var forgeries = [

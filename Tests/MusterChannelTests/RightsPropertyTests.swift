@@ -70,7 +70,7 @@ struct RightsPropertyTests {
     }
   }
 
-  /// What members without the right to grant sign changes nothing for anyone else.
+  /// Entries of members without the right to grant change nothing for anyone else.
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
   func grantsOfNonMembersDoNotCount(seed: UInt64) {
     var prng = PRNG(seed: seed)
@@ -78,22 +78,22 @@ struct RightsPropertyTests {
     let entries = randomEntries(&club, &prng)
     club.add(entries)
     let before = summary(club.rights)
-    var stranger = club.pen(50)
+    var outsider = club.pen(50)
     for number in 1...10 as ClosedRange<UInt64> {
       let victim = testIdentity(number <= 5 ? number : 100).id
       let role = Role.allCases[prng.below(Role.allCases.count)]
       let lamport = 31 + UInt64(prng.below(1000))
       club.add(
-        stranger.grant(role, to: victim, lamport: lamport),
-        stranger.epoch(1, removing: [victim], lamport: lamport))
-      let forged = stranger.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
-      club.add(stranger.redeem(forged, with: club.secret, lamport: lamport))
+        outsider.grant(role, to: victim, lamport: lamport),
+        outsider.epoch(1, removing: [victim], lamport: lamport))
+      let forged = outsider.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
+      club.add(outsider.redeem(forged, with: club.secret, lamport: lamport))
     }
     #expect(summary(club.rights) == before, "seed \(seed)")
-    #expect(club.role(stranger) == .none, "seed \(seed)")
+    #expect(club.role(outsider) == .none, "seed \(seed)")
   }
 
-  /// An owner who is one by a grant never makes another, whatever it signs.
+  /// An owner by grant never makes another owner, whatever it signs.
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
   func ownersComeFromTheFirstOwnerAlone(seed: UInt64) {
     var prng = PRNG(seed: seed)

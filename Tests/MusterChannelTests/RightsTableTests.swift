@@ -62,7 +62,7 @@ struct RightsTableTests {
 
   @Test func rightsGoByTheRoleAndTheSettingsOfTheGenesis() {
     var club = Club(settings: ChannelSettings(onlyPresentersSend: true))
-    let (attendee, presenter, stranger) = (club.pen(1), club.pen(2), club.pen(3))
+    let (attendee, presenter, outsider) = (club.pen(1), club.pen(2), club.pen(3))
     club.add(
       club.owner.grant(.attendee, to: attendee.id, lamport: 1),
       club.owner.grant(.presenter, to: presenter.id, lamport: 2))
@@ -70,6 +70,6 @@ struct RightsTableTests {
     #expect(club.rights.may(.joinCall, attendee.id, at: 0))
     #expect(club.rights.may(.sendAudio, presenter.id, at: 0))
     #expect(Capability.allCases.allSatisfy { club.rights.may($0, club.owner.id, at: 0) })
-    #expect(!Capability.allCases.contains { club.rights.may($0, stranger.id, at: 0) })
+    #expect(!Capability.allCases.contains { club.rights.may($0, outsider.id, at: 0) })
   }
 }

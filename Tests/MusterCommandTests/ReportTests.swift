@@ -32,7 +32,7 @@ struct ExpiryTests {
   }
 }
 
-/// What `muster ping` prints.
+/// The output of `muster ping`.
 struct PingReportTests {
   private func reply(_ text: String) throws -> PingReply {
     let json = #"{"channels":[],"ping":{"member":"00ff","name":"anna","paths":["# + text + "]}}"

@@ -6,7 +6,7 @@ import MusterSimulator
 import MusterWire
 import Testing
 
-/// What a node reports about its own part in a call.
+/// A node's reports of its own `call.state`.
 struct CallStateTests {
   private static let key = ChannelKey.fromName("\(Marker.text) state")
 

@@ -5,7 +5,7 @@ import MusterLink
 import MusterSimulator
 import MusterWire
 
-/// Whole nodes on a virtual network and clock, all of them on one LAN; pairs may be cut apart.
+/// Whole nodes on a virtual network and clock, all on one LAN; pairs may be partitioned.
 struct CoreWorld {
   /// A reference, because a `Node` cannot be copied.
   final class Host {
@@ -15,11 +15,11 @@ struct CoreWorld {
     /// All that came and went, in order.
     var received: [Flight] = []
     var sent: [Flight] = []
-    /// Bytes that went to somebody the moment something came from another, with when.
+    /// The sizes of datagrams sent in response to one received from another node, with the time.
     var passedOn: [(at: Instant, from: Address, to: Address, bytes: Int)] = []
-    /// What it reported, in order.
+    /// Its reports, in order.
     var events: [NodeEvent] = []
-    /// Pictures of others, by whose they are.
+    /// The number of others' frames shown, by the link to their sender.
     var shown = PeerTable<LinkID, Int>()
     /// The same by stream, and the layers that were encoded.
     var shownStreams: [StreamID: Int] = [:]
@@ -45,9 +45,9 @@ struct CoreWorld {
   private(set) var now = Instant.zero + .seconds(1000)
   /// One way.
   static let delay = Duration.milliseconds(10)
-  /// Whether a datagram from one place arrives at another.
+  /// Whether a datagram from one host arrives at another.
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
-  /// Bytes that each of a place's pictures has beside the source's own.
+  /// Bytes added to each frame of a host's source.
   var weight: (Int) -> Int = { _ in 0 }
 
   private let seed: UInt64
@@ -119,21 +119,21 @@ struct CoreWorld {
     call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
   }
 
-  /// Where one's link to another leads; nil through a relay, and without a link.
+  /// The address of one's link to another; nil through a relay, and without a link.
   func address(from index: Int, to other: Int, in channel: ChannelID) -> Address? {
     hosts[index].node.statistics().first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.address
   }
 
-  /// The neighbour through whom one's link to another leads.
+  /// The neighbour that relays one's link to another.
   func relay(from index: Int, to other: Int, in channel: ChannelID) -> NodeID? {
     hosts[index].node.statistics().first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.via
   }
 
-  /// Offers so many layers of a stream; none withdraws it.
+  /// Offers this number of layers of a stream; 0 withdraws it.
   mutating func offer(_ layers: Int, of stream: StreamID, by index: Int) {
     hosts[index].source.setLayers(layers, of: stream)
     let offers = hosts[index].source.offers

@@ -13,7 +13,7 @@ struct RelayBudgetTests {
   ) -> [Double] {
     let bytes = 1000
     var taken = rates.map { _ in 0.0 }
-    // In the order in which they would come, a millisecond apart at least.
+    // In the order of arrival, at least a millisecond apart.
     for millisecond in 0..<(seconds * 1000) {
       let now = Instant.zero + .seconds(100) + .milliseconds(millisecond)
       for (index, rate) in rates.enumerated() {
@@ -52,7 +52,7 @@ struct RelayBudgetTests {
       var budget = RelayBudget()
       let pairs = (1...greedy).map { (2 * $0 + 1, 2 * $0 + 2, 2_000_000) }
       let taken = offer([(1, 2, 90_000)] + pairs, &budget)
-      // Some of the first quarter of a second, when nobody knows yet who wants how much.
+      // Part of the first quarter of a second, in which the demand of each pair is not known yet.
       #expect(taken[0] >= 0.98 * 900_000, "\(greedy) greedy pairs")
     }
   }
@@ -67,7 +67,7 @@ struct RelayBudgetTests {
   @Test func thereIsATotalHoweverManyPairsThereAre() {
     for count in [3, 20, 300] {
       var budget = RelayBudget()
-      // More pairs than are remembered, too: forgetting them gives nobody more.
+      // Also more pairs than are remembered: forgetting a pair gives it no larger share.
       let taken = offer(
         (0..<count).map { (2 * $0 + 1, 2 * $0 + 2, 3_000_000 / count) }, seconds: 5, &budget)
       let sum = taken.reduce(0, +)
@@ -114,7 +114,7 @@ struct RelayBudgetTests {
     #expect(!later)
   }
 
-  @Test func whatIsCarriedIsToldForAsLongAsItGoesOn() throws {
+  @Test func relayedTrafficIsReportedForAsLongAsItFlows() throws {
     var budget = RelayBudget()
     let now = Instant.zero + .seconds(100)
     #expect(budget.carried(at: now).isEmpty)

@@ -3,7 +3,7 @@ import MusterCore
 import MusterCrypto
 import Testing
 
-/// How much a member passes on for others: PROTOCOL.md, section 7.
+/// The relaying budget of a member: PROTOCOL.md, section 7.
 private struct Laden {
   static let key = ChannelKey.fromName("laden")
   /// All that is passed on in a second, of which one pair may have half.
@@ -14,14 +14,14 @@ private struct Laden {
   let relay: Int
   private var since: Instant
 
-  /// Nodes of which these pairs hear nothing of each other, with pictures of these weights, after
+  /// Nodes among which these pairs are cut off from each other, with frames of these weights, after
   /// their first ten seconds.
   init(_ count: Int, relay: Int, cut: [[Int]], weight: @escaping (Int) -> Int) {
     self.relay = relay
     world = CoreWorld(count)
     world.passes = { from, to, _ in !cut.contains([from, to]) && !cut.contains([to, from]) }
     world.join("laden", Self.key)
-    // Linked first: what has no room leaves none for handshakes either.
+    // The pairs are linked first: an exhausted budget has no room for handshakes either.
     world.run(for: .seconds(5))
     world.weight = weight
     world.run(for: .seconds(5))
@@ -64,7 +64,7 @@ struct RelayLimitTests {
     let before = [laden.frames(at: 3, of: 4), laden.frames(at: 4, of: 3)]
     laden.run(for: .seconds(10))
     #expect(laden.rate([0, 1]) > Laden.share * 0.8)
-    // Five pictures a second, all of them.
+    // Five frames a second, all of them.
     #expect(laden.frames(at: 3, of: 4) - before[0] >= 48)
     #expect(laden.frames(at: 4, of: 3) - before[1] >= 48)
   }

@@ -6,8 +6,8 @@ import MusterSimulator
 import MusterWire
 import Testing
 
-/// Two members who are cut apart, in two channels and the calls of both, and all that the third one
-/// gets to see of what it passes on.
+/// Two members that cannot reach each other, in two channels and the calls of both, and everything
+/// that the relaying member sees of their traffic.
 private final class Passing {
   static let names = ["\(Marker.text) north", "\(Marker.text) south"]
   let keys = names.map { ChannelKey.fromName($0) }
@@ -17,13 +17,14 @@ private final class Passing {
   let world: CoreWorld
   /// The relay's own link engine, as it is at the end.
   var engine: LinkEngine
-  /// What it was asked to pass on, by the channel of the link that it came over.
+  /// The datagrams it was asked to relay, by the channel of the link they arrived over.
   let datagrams: [[[UInt8]]]
 
   init(seed: UInt64 = 1) throws {
     var world = CoreWorld(3, seed: seed)
     world.passes = { from, to, kind in
-      // The relay is found by the others and finds nobody, so that all its handshakes are answers.
+      // The others find the relay and it finds nobody, so that it is the responder of all its
+      // handshakes.
       if to == Self.relay, kind == .announcement { return false }
       return from == Self.relay || to == Self.relay
     }
@@ -46,7 +47,7 @@ private final class Passing {
 }
 
 struct RelayViewTests {
-  @Test func pictureAndSoundGoThroughTheRelay() throws {
+  @Test func videoAndAudioGoThroughTheRelay() throws {
     let passing = try Passing()
     let (first, last) = (Passing.first, Passing.last)
     for key in passing.keys {
@@ -70,7 +71,7 @@ struct RelayViewTests {
     for key in passing.keys { plaintext.add(key: key) }
     let found = passing.all.compactMap { plaintext.sent($0) }
     #expect(found.isEmpty, "\(found.prefix(3))")
-    // What follows from a channel's key, and ids of channels, as wholes and in pieces.
+    // Values derived from a channel's key, and ids of channels, whole and in parts.
     let derived = passing.keys.flatMap { key in
       [key.keyID.key.bytes, key.rendezvousTag(period: 1).id.key.bytes]
         + [key.noisePSK.withUnsafeBytes { Array($0) }]
@@ -93,7 +94,7 @@ struct RelayViewTests {
       }
     }
     #expect(passing.engine.counters.unknownIndex > before.unknownIndex)
-    // The same for the node as a whole: it sends nothing and tells nothing.
+    // The same for the node as a whole: it sends nothing and reports nothing.
     let relay = world.hosts[Passing.relay]
     for datagram in passing.all.prefix(300) {
       let outputs = relay.node.receive(datagram, from: world.hosts[Passing.first].address, at: now)
@@ -206,7 +207,7 @@ private func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
   bytes.reduce(0) { $0 << 8 | UInt64($1) }
 }
 
-/// How uneven bytes are: about 255 when random, above 400 less than once in 10^7.
+/// The chi-squared statistic of the bytes: about 255 when random, above 400 less than once in 10^7.
 private func chiSquare(_ bytes: [UInt8]) -> Double {
   var counts = [Double](repeating: 0, count: 256)
   for byte in bytes { counts[Int(byte)] += 1 }

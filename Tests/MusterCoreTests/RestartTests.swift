@@ -11,7 +11,7 @@ import Testing
   world.join("restart", key)
   world.run(for: .seconds(3))
   #expect(world.address(from: 0, to: 1, in: key.channelID) == world.hosts[1].address)
-  // As beyond NATs: only gossip says that the member is back.
+  // As behind NATs: only gossip reports that the member is back.
   world.passes = { from, to, kind in
     Set([from, to]) != [0, 1] || kind != .announcement && kind != .challenge
   }

@@ -52,7 +52,7 @@ import Testing
   #expect(world.sent(0, .handshakeResponse).isEmpty)
 }
 
-@Test func theSmallerAnswersAfterAllWhenItsOwnWayIsBlocked() {
+@Test func theSmallerIDRespondsWhenItsOwnInitiationsAreBlocked() {
   let world = LinkWorld()
   world.passes = { [a = world.nodes[0].route] in
     $0.kind != .handshakeInitiation || $0.from != a

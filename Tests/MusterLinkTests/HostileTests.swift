@@ -4,7 +4,7 @@ import MusterLink
 import MusterWire
 import Testing
 
-private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
+private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
 
 @Test func replaysGetNothingFromAnywhere() {
   let world = LinkWorld.linked()
@@ -13,7 +13,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
   world.run(for: .seconds(1))
   for victim in 0...1 {
     for flight in world.nodes[1 - victim].sent {
-      for source in [flight.from, stranger] {
+      for source in [flight.from, unknownRoute] {
         let outputs = world.nodes[victim].engine.receive(
           flight.datagram, from: source, at: world.now)
         #expect(outputs.isEmpty, "\(flight.kind as DatagramKind?) from \(source)")
@@ -69,7 +69,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
       random.chance(0.5) ? lengths[random.below(lengths.count)] : random.below(300))
     if !datagram.isEmpty && random.chance(0.9) { datagram[0] = kinds[random.below(kinds.count)] }
     if datagram.count > 5 && random.chance(0.3) { datagram.replaceSubrange(1..<5, with: index) }
-    let outputs = world.nodes[1].engine.receive(datagram, from: stranger, at: world.now)
+    let outputs = world.nodes[1].engine.receive(datagram, from: unknownRoute, at: world.now)
     guard outputs.isEmpty else {
       Issue.record("round \(round): \(outputs)")
       return
@@ -95,7 +95,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
       Issue.record("no initiation")
       continue
     }
-    let answer = world.nodes[peer].engine.receive(initiation, from: stranger, at: world.now)
+    let answer = world.nodes[peer].engine.receive(initiation, from: unknownRoute, at: world.now)
     #expect(answer.isEmpty)
     #expect(world.nodes[peer].engine.counters.wrongMAC == 1)
   }
@@ -128,7 +128,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
     return
   }
   var engine = world.nodes[0].twin()
-  #expect(engine.receive(flight.datagram, from: stranger, at: world.now).isEmpty)
+  #expect(engine.receive(flight.datagram, from: unknownRoute, at: world.now).isEmpty)
   #expect(engine.counters.wrongCookie == 1)
   #expect(!engine.receive(flight.datagram, from: flight.from, at: world.now).isEmpty)
 }

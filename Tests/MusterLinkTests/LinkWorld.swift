@@ -16,9 +16,9 @@ final class LinkWorld {
     let identity: Identity
     var id: NodeID { identity.id }
     var bootID: UInt64
-    /// Where its datagrams come from.
+    /// The source of its datagrams.
     var route: Route
-    /// Where it is still reachable.
+    /// Former routes at which it can still be reached.
     var reachableAt: [Route]
     /// Everything but `send`.
     var events: [Event] = []
@@ -104,7 +104,7 @@ final class LinkWorld {
     Route.direct(Address(host: .v4(0x0A00_0000 + UInt32(number)), port: 1000))
   }
 
-  /// Node 0 by way of a third member.
+  /// The route to node 0 through a third member.
   static func relayed(_ number: UInt64) -> Route {
     let first = (1...2).map { identity(1000 &+ $0).id }.min() ?? identity(1001).id
     return .relayed(to: first, by: identity(500 &+ number).id, in: key.channelID)
@@ -126,7 +126,7 @@ final class LinkWorld {
     SessionLinkID(key: Self.key.keyID, peer: nodes[node].id)
   }
 
-  /// What discovery would say at `node` of `peer`.
+  /// The report of discovery about `peer` at `node`.
   func connect(_ node: Int, to peer: Int) {
     let (id, bootID, route) = (nodes[peer].id, nodes[peer].bootID, nodes[peer].route)
     give(node) { [now] in
@@ -152,7 +152,7 @@ final class LinkWorld {
     give(node) { [now] in $0.receive(flight.datagram, from: flight.from, at: now) }
   }
 
-  /// What `node` was told, in order.
+  /// The payloads that `node` received, in order.
   func heard(_ node: Int) -> [String] {
     nodes[node].events.compactMap {
       guard case .delivered(_, let payload, _, _) = $0.output else { return nil }

@@ -22,7 +22,7 @@ private func liveness(every gap: Duration, count: Int = 200) -> (PathLiveness, I
   return (liveness, world.now)
 }
 
-/// When a path is late, and when it is lost.
+/// The times after which a path is late, and suspect.
 struct PathLivenessTests {
   @Test(arguments: [
     (20, 120), (50, 150), (66, 198), (200, 600), (900, 1000),
@@ -139,7 +139,7 @@ struct RelayedPathTests {
   private let relayed = LinkWorld.relayed(1)
   private let other = LinkWorld.relayed(2)
 
-  /// Node 0 speaks by way of a neighbour from now on.
+  /// From now on node 0 sends through a neighbour.
   private func speakThrough(_ route: Route, _ world: LinkWorld) {
     world.nodes[0].route = route
     world.nodes[0].reachableAt.append(route)
@@ -153,7 +153,7 @@ struct RelayedPathTests {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))
     speakThrough(relayed, world)
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(10))
     #expect(path(world) == relayed)
     #expect(world.nodes[1].engine.counters.challengesSent == 0)
@@ -164,7 +164,7 @@ struct RelayedPathTests {
     world.say("directly", from: 0, to: 1)
     world.run(for: .milliseconds(50))
     speakThrough(relayed, world)
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     #expect(path(world) == LinkWorld.route(0))
     #expect(world.heard(1).count == 2)
@@ -174,19 +174,19 @@ struct RelayedPathTests {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))
     speakThrough(relayed, world)
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     speakThrough(other, world)
-    world.say("by way of somebody else", from: 0, to: 1)
+    world.say("relayed by another", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     #expect(path(world) == other)
   }
 
-  @Test func aWayOfOnesOwnIsChallengedAndTaken() {
+  @Test func aDirectPathIsChallengedAndTaken() {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))
     speakThrough(relayed, world)
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     world.nodes[0].route = LinkWorld.route(0)
     world.say("directly", from: 0, to: 1)
@@ -197,7 +197,7 @@ struct RelayedPathTests {
   }
 
   @Test(arguments: [true, false])
-  func anAnswerByWayOfSomebodyMovesNothingOnceThePeerIsHeard(isHeard: Bool) {
+  func aRelayedResponseMovesNothingOnceThePeerIsHeard(isHeard: Bool) {
     let world = LinkWorld.linked()
     let link = world.link(to: 0)
     world.run(for: .seconds(1))
@@ -227,10 +227,10 @@ struct RelayedPathTests {
   }
 }
 
-/// What both ends make of several ways between them, over time.
+/// Path choice at both ends over several paths, over time.
 struct SteadyPathTests {
-  /// Two nodes with two addresses each, talking all the time; one finds the other at both again
-  /// and again. How often paths changed.
+  /// Two nodes with two addresses each, sending all the time; discovery keeps reporting both
+  /// addresses of one to the other. Returns the number of path changes.
   private func moves(seconds: Int, over far: Duration) -> Int {
     let world = LinkWorld(2)
     world.delay = far
@@ -258,7 +258,7 @@ struct SteadyPathTests {
   }
 
   @Test(arguments: [1, 60])
-  func waysThatAreEquallyGoodAreNotChanged(delay: Int) {
+  func equallyGoodPathsAreNotExchanged(delay: Int) {
     #expect(moves(seconds: 30, over: .milliseconds(Int64(delay))) == 0)
   }
 
@@ -277,18 +277,18 @@ struct SteadyPathTests {
     #expect(world.nodes[1].engine.counters.challengesSent == 0)
   }
 
-  @Test func aDirectWayIsKeptWhileRelayedDatagramsStillArrive() {
+  @Test func aDirectPathIsKeptWhileRelayedDatagramsStillArrive() {
     let world = LinkWorld.linked()
     world.delay = .milliseconds(60)
     let relayed = LinkWorld.relayed(1)
     world.run(for: .seconds(1))
     world.nodes[0].route = relayed
     world.nodes[0].reachableAt.append(relayed)
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(100))
     let link = world.link(to: 0)
     #expect(world.nodes[1].engine.route(of: link) == relayed)
-    // The way of its own opens: node 1 asks, and node 0 answers directly but still speaks
+    // The direct path opens: node 1 probes it, and node 0 responds directly but still sends
     // through its neighbour for a while.
     world.perform(1, world.nodes[1].engine.probe(link, over: LinkWorld.route(0), now: world.now))
     world.run(for: .milliseconds(50))
@@ -297,7 +297,7 @@ struct SteadyPathTests {
     #expect(world.nodes[1].engine.route(of: link) == LinkWorld.route(0))
     world.nodes[0].route = relayed
     for _ in 0..<10 {
-      world.say("still by way of somebody", from: 0, to: 1)
+      world.say("still relayed", from: 0, to: 1)
       world.run(for: .milliseconds(20))
     }
     #expect(world.nodes[1].engine.route(of: link) == LinkWorld.route(0))

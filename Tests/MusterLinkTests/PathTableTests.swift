@@ -4,7 +4,7 @@ import MusterLink
 import MusterWire
 import Testing
 
-/// What an engine knows of paths, and who shares it.
+/// The path table of an engine, which its links share.
 struct PathTableTests {
   private func path(_ world: LinkWorld, _ route: Route = LinkWorld.route(0)) -> Path? {
     world.nodes[1].engine.paths[PathID(peer: world.nodes[0].id, route: route)]
@@ -112,7 +112,7 @@ struct PathTableTests {
     let wrong = Route.relayed(
       to: LinkWorld.identity(77).id, by: LinkWorld.identity(78).id, in: LinkWorld.key.channelID)
     world.nodes[0].route = wrong
-    world.say("by way of somebody", from: 0, to: 1)
+    world.say("relayed", from: 0, to: 1)
     world.run(for: .milliseconds(20))
     #expect(world.heard(1).isEmpty)
     #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))

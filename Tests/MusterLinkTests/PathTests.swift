@@ -5,7 +5,7 @@ import MusterWire
 import Testing
 
 private let elsewhere = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
-private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
+private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
 
 @Test func aPathMovesOnlyAfterAChallengeIsAnsweredFromThere() {
   let world = LinkWorld.linked()
@@ -32,7 +32,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
     world.say("caught", from: 0, to: 1)
     let caught = world.nodes[0].sent[world.nodes[0].sent.count - 1].datagram
     world.passes = { _ in true }
-    world.perform(1, world.nodes[1].engine.receive(caught, from: stranger, at: world.now))
+    world.perform(1, world.nodes[1].engine.receive(caught, from: unknownRoute, at: world.now))
     world.run(for: .milliseconds(300))
   }
   #expect(world.heard(1).count == 20)
@@ -42,7 +42,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
   #expect((7...8).contains(world.nodes[1].engine.counters.challengesSent))
 }
 
-@Test func aLateDatagramByAnotherWayAsksNothing() {
+@Test func aLateDatagramFromAnotherAddressTriggersNoChallenge() {
   let world = LinkWorld.linked()
   world.passes = { _ in false }
   world.say("late", from: 0, to: 1)
@@ -50,7 +50,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
   world.passes = { _ in true }
   world.say("early", from: 0, to: 1)
   world.run(for: .milliseconds(100))
-  let outputs = world.nodes[1].engine.receive(late, from: stranger, at: world.now)
+  let outputs = world.nodes[1].engine.receive(late, from: unknownRoute, at: world.now)
   #expect(outputs.count == 1)
   #expect(world.nodes[1].engine.counters.challengesSent == 0)
 }
@@ -78,7 +78,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
 
 @Test func aPeerThatLostItsSessionGetsANewOne() {
   let world = LinkWorld.linked()
-  // It leaves and comes back in one process; nobody hears its farewell.
+  // It leaves and returns in one process; its close message is lost.
   world.passes = { _ in false }
   world.perform(
     1, world.nodes[1].engine.close(key: LinkWorld.key.keyID, at: world.now))
@@ -95,7 +95,7 @@ private let stranger = Route.direct(Address(host: .v4(0xC0A8_0101), port: 4444))
   #expect(world.heard(1) == ["again"])
 }
 
-@Test func aWayThatIsWholeAgainIsUsedAtOnce() {
+@Test func aRecoveredPathIsUsedAtOnce() {
   let world = LinkWorld.linked()
   world.passes = { _ in false }
   world.run(for: .seconds(15))

@@ -13,12 +13,12 @@ struct AudioSimulation {
   var buffer = AudioJitterBuffer()
   var loss = 0.0
   var delay = Duration.milliseconds(20)
-  /// Up to this much more for each packet.
+  /// The upper bound of the extra delay of each packet.
   var jitter = Duration.zero
   /// The sender's clock runs faster by this many parts in a million.
   var driftPerMillion: Int64 = 0
   var isSending = true
-  /// What would arrive before this arrives then.
+  /// Packets due earlier arrive at this time.
   var heldUntil = Instant.zero
   var sequence: UInt16 = 65_400
   var timestamp: UInt32 = .max - 48_000
@@ -32,7 +32,7 @@ struct AudioSimulation {
 
   init(seed: UInt64) { random = PRNG(seed: seed) }
 
-  /// What the sound card got during the time.
+  /// The playouts during `duration`.
   mutating func run(for duration: Duration) -> ArraySlice<AudioJitterBuffer.Playout> {
     let first = outputs.count
     let end = now + duration

@@ -3,7 +3,7 @@ import MusterMedia
 import MusterWire
 import Testing
 
-/// What a receiver may hold: one stream per layer, each within its limit.
+/// The packets that a receiver may hold: one stream per layer, each within its limit.
 private let mostPackets = Limits.spatialLayers * Limits.packetsInAssembly
 
 private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
@@ -66,7 +66,7 @@ private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
   #expect(receiver.statistics.keyframesRequested < 300)
 }
 
-/// Without any repair, whatever the network does, only whole pictures with all their references.
+/// Without repair only complete frames are delivered whose references have been, whatever is lost.
 @Test(arguments: UInt64(0)..<12) func onlyDecodableChainsAreDelivered(seed: UInt64) {
   var random = PRNG(seed: seed)
   var sender = ModelSender(seed: seed, firstSequence: UInt16(truncatingIfNeeded: random.next()))
@@ -91,14 +91,14 @@ private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
     }
     for frame in outputs.frames {
       let id = decoder.decode(frame.data)
-      #expect(id != nil, "seed \(seed), picture \(number)")
+      #expect(id != nil, "seed \(seed), frame \(number)")
       delivered += 1
     }
   }
   #expect(delivered > 30, "seed \(seed)")
 }
 
-@Test func anEndlessPictureIsGivenUp() {
+@Test func anEndlessFrameIsGivenUp() {
   var receiver = VideoReceiver()
   var writer = Writer()
   VP8Descriptor(

@@ -14,7 +14,7 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   func send(_ packets: [RTPPacket], at now: Instant) -> [VideoReceiver.Output] {
     packets.flatMap { receiver.receive($0, at: now) }
   }
-  _ = high.frame(bytes: 900, at: start)  // so that its next picture is no keyframe
+  _ = high.frame(bytes: 900, at: start)  // so that its next frame is no keyframe
   layers += send(low.frame(bytes: 900, at: start), at: start).frames.map(\.layer)
   let second = start + frameTime
   layers += send(high.frame(bytes: 900, at: second), at: second).frames.map(\.layer)

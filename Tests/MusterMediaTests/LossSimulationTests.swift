@@ -3,7 +3,7 @@ import MusterMedia
 import MusterWire
 import Testing
 
-/// 640x360 at 30 pictures a second and 700 to 1,000 kbit/s.
+/// 640x360 at 30 frames per second and 700 to 1,000 kbit/s.
 private let bitrates: [(base: Int, enhancement: Int, keyframe: Int)] = [
   (6500, 3300, 20_000), (4600, 2300, 14_000),
 ]
@@ -42,7 +42,7 @@ private let bitrates: [(base: Int, enhancement: Int, keyframe: Int)] = [
   }
 }
 
-@Test func cleanNetworkDeliversEveryPictureAndAsksForNothing() {
+@Test func aCleanNetworkDeliversEveryFrameWithoutRequests() {
   var call = VideoSimulation(seed: 3, network: .init(delay: .milliseconds(1)))
   call.run(for: .seconds(10))
   #expect(call.delivered.count >= call.captured.count - 1)

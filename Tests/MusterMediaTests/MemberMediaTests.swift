@@ -3,7 +3,7 @@ import MusterMedia
 import MusterWire
 import Testing
 
-@Test func theLargestLayerWithinTheWishIsChosen() {
+@Test func theLargestLayerWithinTheRequestIsChosen() {
   func layer(_ width: Int, _ height: Int) -> VideoLayer {
     VideoLayer(size: VideoSize(width: width, height: height), framesPerSecond: 30)
   }
@@ -57,7 +57,7 @@ import Testing
   #expect(!detector.isSpeaking(at: now + .milliseconds(600)))
 }
 
-@Test func picturesWaitForTheSoundWithinFiftyMilliseconds() {
+@Test func framesWaitForTheAudioWithinFiftyMilliseconds() {
   let cases: [(audio: Int, video: Int)] = [
     (90, 10), (20, 30), (45, 10), (250, 15), (10, 100), (400, 5), (1000, 5),
   ]
@@ -81,7 +81,7 @@ import Testing
   }
 }
 
-@Test func withoutSoundPicturesDoNotWait() {
+@Test func withoutAudioFramesDoNotWait() {
   var sync = LipSync()
   var now = Instant.milliseconds(0)
   for number in 0..<600 {

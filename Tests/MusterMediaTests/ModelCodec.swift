@@ -8,7 +8,7 @@ extension Instant {
   }
 }
 
-/// An encoder that knows what each picture refers to and writes it into the picture, with the three
+/// An encoder that knows which frames each frame refers to and writes that into it, with the three
 /// temporal layers of the real one: 0, 2, 1, 2.
 struct ModelEncoder {
   private(set) var lastID: UInt32 = 0
@@ -47,12 +47,12 @@ struct ModelEncoder {
   }
 }
 
-/// A decoder that can tell whether it holds what a picture refers to.
+/// A decoder that can tell whether it holds the frames that a frame refers to.
 struct ModelDecoder {
   private var last: UInt32 = 0
   private var golden: UInt32 = 0
 
-  /// The picture's number; nil when it is not whole or its references are not there.
+  /// The frame's number; nil when the frame is incomplete or lacks a reference.
   mutating func decode(_ data: [UInt8]) -> UInt32? {
     var reader = Reader(data)
     do {
@@ -61,7 +61,7 @@ struct ModelDecoder {
       let references = (try reader.u32(), try reader.u32())
       let flags = try reader.u8()
       let filler = reader.rest()
-      // Every 61st byte and the last: enough to tell a part of another picture, and quick.
+      // Every 61st byte and the last: enough to detect a part of another frame, and quick.
       let positions = Array(stride(from: filler.startIndex, to: filler.endIndex, by: 61))
       guard positions.allSatisfy({ filler[$0] == UInt8(id & 255) }),
         filler.last.map({ $0 == UInt8(id & 255) }) ?? true
@@ -96,7 +96,7 @@ struct ModelSender {
       firstSequence: firstSequence, historyCapacity: Limits.retransmissionPackets)
   }
 
-  /// One picture as packets, as they would be on the wire.
+  /// One frame as packets, as they would be on the wire.
   mutating func frame(bytes: Int, keyframe: Bool = false, at now: Instant) -> [RTPPacket] {
     if limiter.tick(at: now) { wantsKeyframe = true }
     let isKeyframe = keyframe || wantsKeyframe

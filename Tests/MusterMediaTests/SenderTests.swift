@@ -39,7 +39,7 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   }
 }
 
-@Test func uselessPicturesAreRefused() {
+@Test func uselessFramesAreRefused() {
   var packetizer = VideoPacketizer(layer: 1, seed: 1)
   let refused = [
     encoded(0, layer: 1), encoded(Limits.frameBytes + 1, layer: 1), encoded(10, layer: 0),
@@ -47,7 +47,7 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   #expect(refused.allSatisfy { $0 == nil })
 }
 
-@Test func descriptorsCountPicturesBasePicturesAndKeyframes() throws {
+@Test func descriptorsCountFramesBaseFramesAndKeyframes() throws {
   var packetizer = VideoPacketizer(layer: 0, seed: 9)
   let pattern: [(keyframe: Bool, layer: Int, isReference: Bool)] = [
     (true, 0, true), (false, 2, false), (false, 1, true), (false, 2, false),
@@ -70,7 +70,7 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   #expect(descriptors.map(\.isNonReference) == [false, true, false, true, false, true, false])
 }
 
-@Test func pictureNumbersWrapAtFifteenBits() throws {
+@Test func thePictureIDWrapsAtFifteenBits() throws {
   var packetizer = VideoPacketizer(layer: 0, seed: 4)
   var last: UInt16?
   for _ in 0..<0x8002 {

@@ -74,7 +74,7 @@ import Testing
   #expect(shaken.jitter < .milliseconds(11))
 }
 
-@Test func theLastReportsAgeIsTold() {
+@Test func theDelaySinceTheLastReportIsSignalled() {
   var statistics = RTPReceiverStatistics(clockRate: 90_000)
   let report = SenderReport(
     ssrc: 1, ntpTime: 0x0001_8000_0000, rtpTime: 0, packets: 0, octets: 0, reports: [])

@@ -5,7 +5,7 @@ import Testing
 
 private let frameTime = Duration.nanoseconds(33_333_333)
 
-@Test func aPictureLeavesTheMomentItsLastPacketArrives() {
+@Test func aFrameIsDeliveredAsItsLastPacketArrives() {
   var sender = ModelSender()
   var receiver = VideoReceiver()
   var now = Instant.milliseconds(1000)
@@ -63,7 +63,7 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   #expect(asked == [60, 120, 180].map { start + .milliseconds($0) })
 }
 
-@Test func aLostPictureThatNoneRefersToIsJumped() {
+@Test func aLostNonReferenceFrameIsSkipped() {
   var sender = ModelSender()
   var decoder = ModelDecoder()
   var receiver = VideoReceiver()
@@ -85,7 +85,7 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   #expect(receiver.statistics.keyframesRequested == 0)
 }
 
-@Test func aLostBasePictureStopsEverythingUntilAKeyframe() {
+@Test func aLostBaseFrameStopsEverythingUntilAKeyframe() {
   var sender = ModelSender()
   var decoder = ModelDecoder()
   var receiver = VideoReceiver()

@@ -7,7 +7,7 @@ struct VideoSimulation {
   struct Network {
     var loss = 0.0
     var delay = Duration.milliseconds(20)
-    /// Up to this much more; packets overtake each other.
+    /// The upper bound of the extra delay of each packet; packets overtake each other.
     var jitter = Duration.zero
     var duplication = 0.0
   }
@@ -60,7 +60,7 @@ struct VideoSimulation {
     now = end
   }
 
-  /// Between delivered pictures, from the first on, until now.
+  /// The intervals between delivered frames; the last one ends now.
   var gaps: [Duration] {
     let times = delivered.map(\.at) + [now]
     return zip(times, times.dropFirst()).map { $1 - $0 }

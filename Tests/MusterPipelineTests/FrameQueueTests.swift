@@ -155,7 +155,7 @@ struct FrameQueueTests {
     #expect(queue.takeAll() == nil)
   }
 
-  /// Whatever is dropped, a frame that comes out has all that it refers to before it.
+  /// Whatever is dropped, each dequeued frame follows all frames that it refers to.
   @Test func whatComesOutIsAlwaysDecodable() {
     var prng = PRNG(seed: 11)
     for _ in 0..<200 {

@@ -8,7 +8,7 @@ private struct Decoder: Sendable, CustomTestStringConvertible {
   var valid: @Sendable (inout Samples) -> [UInt8]
   /// True when the bytes were accepted.
   var accepts: @Sendable ([UInt8]) -> Bool
-  /// How many times fewer rounds are enough, of what is long and slow to read.
+  /// The divisor of the number of rounds for types that are long and slow to read.
   var cost = 1
 
   var testDescription: String { name }

@@ -3,7 +3,7 @@ import MusterBase
 import MusterWire
 import Testing
 
-/// Invites as somebody else would write them: with another base64 and another checksum.
+/// Invites written by an independent base64 and checksum.
 private enum Foreign {
   static func bytes(of url: String) throws -> [UInt8] {
     let digits = try #require(url.split(separator: "#").last)
@@ -56,7 +56,7 @@ private enum Foreign {
   for version in UInt8(2)...UInt8(255) {
     var bytes = try Foreign.bytes(of: samples.invite().url)
     bytes[0] = version
-    // Whatever such a version sums up, and how.
+    // The checksum of a later version may cover anything.
     #expect(throws: InviteFault.newerVersion) { try Invite(url: Foreign.url(of: bytes)) }
   }
   let rest = Foreign.start.dropFirst() + Foreign.name("lab") + [0, 0]

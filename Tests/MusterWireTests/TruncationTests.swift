@@ -36,7 +36,7 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
   }
 }
 
-/// What each type's value may be cut to, its length told rightly: to nothing else.
+/// The lengths to which each type's value may be cut, with a matching length field: no others.
 @Test func valuesOfOtherLengthsAreRefused() throws {
   var samples = Samples(seed: 52)
   let mayEnd: [UInt8: [Int]] = [
@@ -49,7 +49,7 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
       let cut = payload(type, Array(value.prefix(count)))
       #expect(throws: WireError.self, "type \(type), \(count) bytes") { try Control.decode(cut) }
     }
-    // An entry has whatever length it has.
+    // An entry may have any length.
     guard type != 1, type != 11 else { continue }
     #expect(throws: WireError.self, "type \(type)") {
       try Control.decode(payload(type, value + [0]))

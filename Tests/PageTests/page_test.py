@@ -5,8 +5,8 @@
                  [--slow-client] [--guard] [--size WxH] [--screenshot FILE]
 
 URL is the one that `muster join` prints. The result is one JSON object on standard output, every
-check with its figures; the exit code is 0 when all of them hold. What the actions do to the other
-nodes is for the caller to look at, in their events. Only the standard library is needed.
+check with its figures; the exit code is 0 when all of them hold. The caller verifies the effects of
+the actions on other nodes, by their events. Only the standard library is needed.
 """
 
 import argparse

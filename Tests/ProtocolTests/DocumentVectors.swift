@@ -57,7 +57,7 @@ private func document(_ entries: [SignedEntry]) throws -> MusterChannel.Document
   return document
 }
 
-/// What a node with these entries answers to another digest.
+/// The answer of a node with these entries to a different digest.
 private func rootRanges(_ entries: [SignedEntry]) throws -> [UInt8] {
   let cast = try Cast()
   var gossip = Gossip(channel: cast.channelID, own: cast.anna.id, exempt: nil, seed: 1)

@@ -104,7 +104,7 @@ struct Entries {
           isBearer: true)), in: genesis.channelID)
   }
 
-  /// By Anna, with Bert's key in the place of a one-time key.
+  /// Signed by Anna, with Bert's key in place of a one-time key.
   var redemption: SignedEntry {
     sign(
       7,

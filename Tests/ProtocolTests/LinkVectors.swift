@@ -4,7 +4,7 @@ import MusterLink
 import MusterWire
 import Testing
 
-/// What both handshake messages of the examples are made from.
+/// The inputs of both handshake messages of the examples.
 let handshakeInputs: KeyValuePairs<String, Value> = [
   "prologue": .block("prologue"), "psk": .block("noise-psk"),
   "initiator-seed": .block("seed-anna"), "responder-seed": .block("seed-bert"),

@@ -26,7 +26,7 @@ func theCodeComputesTheVector(name: String) throws {
   for name in Document.names { #expect(!(try Document.bytes(name)).isEmpty, "\(name)") }
 }
 
-/// With `MUSTER_WRITE_VECTORS` set this writes the files anew; otherwise it compares them.
+/// With `MUSTER_WRITE_VECTORS` set this rewrites the files; otherwise it compares them.
 @Test(arguments: topics.map(\.name))
 func theVectorFileSaysWhatTheDocumentSays(name: String) throws {
   let topic = try #require(topics.first { $0.name == name })

@@ -6,7 +6,7 @@ import MusterStore
 import MusterWire
 import Testing
 
-/// What `muster channel`, `invite` and `verify` do while no node runs.
+/// `muster channel`, `invite` and `verify` while no node runs.
 struct AdministrationTests {
   private let fixture = StoreFixture()
 
@@ -121,7 +121,7 @@ struct AdministrationTests {
     }
   }
 
-  @Test func theOwnerAndStrangersAreRefused() async throws {
+  @Test func theOwnerAndUnknownMembersAreRefused() async throws {
     try await perform(.create)
     let owner = try #require(try DataDirectory.open(fixture.path)).identity().id
     #expect(try await refusal(.revoke) { $0.member = owner.key.hex }.message.contains("owner"))

@@ -31,7 +31,7 @@ struct ControlSocketTests {
   @Test(.timeLimit(.minutes(1)), arguments: [0, 6])
   func aRunningNodeDoesWhatIsAsked(depth: Int) async throws {
     let fixture = StoreFixture(depth: depth)
-    // What a killed node leaves behind is no obstacle.
+    // The socket file of a killed node is no obstacle.
     try fixture.write([], to: fixture.path + "/control.sock")
     let node = try await start(fixture)
     var status = stat()
@@ -64,7 +64,7 @@ struct ControlSocketTests {
     try await perform(.create, "lab", in: fixture)
     for number in 1...20 {
       try await perform(.revoke, "lab", in: fixture) { $0.member = NodeID(bytes32(number)).key.hex }
-      // As it would be found if the node were killed now.
+      // The state of the disk if the node were killed now.
       let keys = try keysOnDisk(fixture)
       #expect(keys == number + 1, "after revocation \(number)")
     }
@@ -93,7 +93,7 @@ struct ControlSocketTests {
         [UInt8](repeating: 0x7B, count: 200_000),
       ] + (0..<20).map { _ in prng.bytes(prng.below(400)) + [0x0A] }
     for bytes in junk { try send(bytes, to: fixture) }
-    // Those who say nothing keep nobody waiting.
+    // Idle clients do not hold up the others.
     let idle = try (0..<20).map { _ in try connect(to: fixture) }
     #expect(try await perform(.list, nil, in: fixture).channels.count == 1)
     for descriptor in idle { close(descriptor) }

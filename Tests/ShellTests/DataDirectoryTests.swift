@@ -59,7 +59,7 @@ struct DataDirectoryTests {
   @Test func aKilledWriterLeavesTheOldIdentity() throws {
     try withDirectory { path in
       let kept = try DataDirectory.open(path)?.identity().id
-      // What a process killed in the middle of writing a new one leaves behind.
+      // The file that a process leaves when it is killed while writing a new one.
       write([1, 2, 3], to: "\(path)/identity.new")
       #expect(try DataDirectory.open(path)?.identity().id == kept)
     }

@@ -40,7 +40,7 @@ struct EventFeedTests {
     await node.stop()
   }
 
-  @Test(.timeLimit(.minutes(1))) func aSlowConsumerIsToldWhatItLost() async throws {
+  @Test(.timeLimit(.minutes(1))) func aSlowConsumerLearnsHowMuchItLost() async throws {
     let node = try await start("slow")
     let (slow, quick) = (node.events(capacity: 5), node.events())
     for number in 0..<20 { try await node.say("\(number)", in: "feed") }

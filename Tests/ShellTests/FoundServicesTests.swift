@@ -27,7 +27,7 @@ private func resolver(_ number: Int) -> OpaquePointer {
   #expect(found.hasLeftOut && !found.hasRoom)
 }
 
-@Test func oneServiceHasFewWays() {
+@Test func oneServiceHasFewInstances() {
   var found = FoundServices()
   for interface in 0..<100 {
     let isNew = found.add(instance("a", interface: Int32(interface)))
@@ -36,7 +36,7 @@ private func resolver(_ number: Int) -> OpaquePointer {
   #expect(found.hasRoom)
 }
 
-@Test func knownServicesGetNewWaysWhereOthersGetNone() {
+@Test func aFullTableTakesNewInstancesOfKnownServicesOnly() {
   var found = FoundServices()
   for number in 0..<Limits.services { _ = found.add(instance("\(number)")) }
   #expect(found.add(instance("new")) == false)
@@ -55,7 +55,7 @@ private func resolver(_ number: Int) -> OpaquePointer {
   #expect(found.add(instance("new")) == true)
 }
 
-@Test func addressesAreToldOnceAndGoWithTheirService() {
+@Test func addressesAreReportedOnceAndGoWithTheirService() {
   var found = FoundServices()
   let instances = [instance("a"), instance("a", interface: 3), instance("b")]
   for (number, instance) in instances.enumerated() {
@@ -70,7 +70,7 @@ private func resolver(_ number: Int) -> OpaquePointer {
   #expect(found.addresses == [address(2)])
 }
 
-@Test func whatAResolverNoLongerFindsIsNoPlace() {
+@Test func anAddressThatAResolverNoLongerFindsIsRemoved() {
   var found = FoundServices()
   #expect(found.add(instance("a")) == true)
   found.setResolver(resolver(0), of: instance("a"))

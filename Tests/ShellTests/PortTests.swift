@@ -13,7 +13,7 @@ private let table = """
 
   """
 
-@Test func theDefaultRouteOfTheLeastMetricIsTheWayOut() throws {
+@Test func theDefaultRouteOfTheLeastMetricIsPreferred() throws {
   let route = try #require(DefaultRoute.preferred(in: table))
   #expect(route.interface == "eth0")
   #expect(route.gateway == Address("192.168.1.1:0"))

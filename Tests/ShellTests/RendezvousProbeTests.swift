@@ -7,7 +7,7 @@ import MusterStore
 import Testing
 
 struct RendezvousProbeTests {
-  @Test func whatAnswersAndWhatDoesNotAreToldApart() async throws {
+  @Test func answeringAndSilentServersAreDistinguished() async throws {
     let host = try await RendezvousHost.start(listen: "127.0.0.1:0")
     let good = "\(try #require(host.listening.first))"
     let probe = try await RendezvousProbe.ask(

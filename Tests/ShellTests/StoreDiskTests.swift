@@ -44,7 +44,7 @@ struct StoreDiskTests {
       #expect(written.count > 10)
       #expect(refused > 10)
       #expect(try store.entries(of: Self.channel).count == written.count)
-      // Room again: it goes on.
+      // With space again, writing continues.
       Self.limitFiles(to: .max)
       try store.apply([Self.message(1000)])
       #expect(try store.entries(of: Self.channel).count == written.count + 1)
@@ -149,7 +149,7 @@ struct StoreDiskTests {
     try use(store)
   }
 
-  /// What `version-1.sqlite` holds.
+  /// The contents of `version-1.sqlite`.
   private func fill(_ store: Store) throws {
     var lab = StoredChannel(id: Self.channel, name: "lab", createdAt: 1)
     lab.keys = [epochKey(0), epochKey(1)].compactMap { $0 }

@@ -8,7 +8,7 @@ import Testing
 
 /// A data directory of a test's own, removed with the value.
 final class StoreFixture: Sendable {
-  /// Not made yet; whoever uses it first makes it.
+  /// Not created yet; its first user creates it.
   let path: String
   private let top: String
 
@@ -21,7 +21,7 @@ final class StoreFixture: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: top) }
 
-  /// The store, opened anew: as after a restart, once the former one is gone.
+  /// The store, reopened as after a restart, once the former one is closed.
   func store() throws -> Store {
     let directory = try #require(try DataDirectory.open(path))
     return try Store.open(directory)

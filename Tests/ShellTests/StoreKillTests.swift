@@ -65,7 +65,7 @@ struct StoreKillTests {
     return last
   }
 
-  /// Of very different sizes, so that the log is often written back.
+  /// The sizes differ widely, so that the log is often written back.
   private static func entry(_ transaction: Int, _ index: Int) -> [UInt8] {
     bytes32(transaction, index).bytes
       + [UInt8](repeating: UInt8(transaction & 0xFF), count: (transaction * 7919) % 9000)

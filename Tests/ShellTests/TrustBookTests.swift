@@ -15,11 +15,11 @@ struct TrustBookTests {
     #expect(identity == known("anna", 1, seen: 10...20))
   }
 
-  @Test func anotherKeyForANameIsToldOnce() {
+  @Test func anotherKeyForANameIsReportedOnce() {
     var book = TrustBook([known("anna", 1)])
     #expect(book.noted("anna", other, at: 200) == .changed(from: anna))
     #expect(book.noted("anna", other, at: 201) == .known)
-    // Two who share a name are told apart by now.
+    // Two members that share a name are distinguished by now.
     #expect(book.noted("anna", anna, at: 202) == .known)
   }
 

@@ -91,7 +91,7 @@ struct AgreementTests {
         var changed = good
         change(&changed[index])
         #expect(disagree(changed), "change \(number) at \(index)")
-        // What a patched node thinks of the others is its own affair.
+        // The state of a patched node is not checked.
         changed[index].isLawless = true
         #expect(!disagree(changed), "change \(number) at \(index)")
       }

@@ -101,22 +101,22 @@ struct CheckerTests {
     #expect(checker.secondPassed(sent: 6000, nodes: 3, hasMedia: false) != nil)
   }
 
-  @Test func anAnswerToAStrangerIsFound() {
+  @Test func anAnswerToAnOutsiderIsFound() {
     let member = Address(host: .v4(1 << 24 | 1), port: 1)
-    let stranger = Address(host: .v4(1 << 24 | 2), port: 1)
+    let outsider = Address(host: .v4(1 << 24 | 2), port: 1)
     var checker = SilenceChecker(members: [member])
     let challenge = [DatagramKind.challenge.rawValue] + [UInt8](repeating: 0, count: 50)
     let announcement = [DatagramKind.announcement.rawValue] + [UInt8](repeating: 0, count: 100)
     #expect(checker.sent(data(index: 1, counter: 1), to: member) == nil)
-    #expect(checker.sent(data(index: 1, counter: 1), to: stranger) != nil)
-    checker.injected(announcement, from: stranger)
+    #expect(checker.sent(data(index: 1, counter: 1), to: outsider) != nil)
+    checker.injected(announcement, from: outsider)
     // One challenge for one announce, and no more.
-    #expect(checker.sent(challenge, to: stranger) == nil)
-    #expect(checker.sent(challenge, to: stranger) != nil)
+    #expect(checker.sent(challenge, to: outsider) == nil)
+    #expect(checker.sent(challenge, to: outsider) != nil)
     // Under a forged address of a member it is the member that gets the challenge.
     var other = SilenceChecker(members: [member])
     other.injected(announcement, from: member)
-    #expect(other.sent(challenge, to: stranger) != nil)
+    #expect(other.sent(challenge, to: outsider) != nil)
   }
 
   @Test func audioPlayedTwiceAlteredOrMisplacedIsFound() {
@@ -131,7 +131,7 @@ struct CheckerTests {
     for position in next.indices {
       var altered = next
       altered[position] ^= 1
-      // Byte 7 is the run: only an earlier run's sound looks like that.
+      // Byte 7 is the run: only audio of an earlier run looks like that.
       guard position != 7 else { continue }
       #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(position)")
     }

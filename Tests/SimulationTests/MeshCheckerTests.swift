@@ -44,7 +44,7 @@ struct RoleCheckerTests {
     checker.granted(.attendee, to: first, expiresAt: 0, order: order(5))
     checker.granted(.presenter, to: first, expiresAt: 0, order: order(4))
     #expect(checker.role(of: first, at: 0) == .attendee)
-    // The other word may still be all that somebody knows.
+    // A node may still know the other grant only.
     #expect(checker.may(.sendVideo, first, at: 0, strictly: false))
     #expect(!checker.may(.sendVideo, first, at: 0, strictly: true))
     #expect(!checker.may(.grant, first, at: 0, strictly: false))
@@ -289,8 +289,8 @@ struct MessageCheckerTests {
     #expect(fault([entryID(1)]) == nil)
     #expect(fault([]) != nil)
     #expect(fault([entryID(1), entryID(1)]) != nil)
-    let ofStranger = checker.fault(
+    let ofNonMember = checker.fault(
       in: [], of: second, among: required, isAuthor: { _ in false })
-    #expect(ofStranger == nil)
+    #expect(ofNonMember == nil)
   }
 }

@@ -54,8 +54,8 @@ struct NATTests {
   func onlyFullConeLetsUnknownHostsIn(kind: NATKind) throws {
     var nat = nat(kind)
     let seen = try leave(&nat, from: anna, to: second, at: .zero)
-    for stranger in [first, third] {
-      #expect((nat.enter(from: stranger, to: seen, at: at(1)) == anna) == (kind == .full))
+    for remote in [first, third] {
+      #expect((nat.enter(from: remote, to: seen, at: at(1)) == anna) == (kind == .full))
     }
   }
 

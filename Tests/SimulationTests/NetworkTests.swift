@@ -5,7 +5,7 @@ import Testing
 private let a = Address(host: .v4(0x0A00_0001), port: 1)
 private let b = Address(host: .v4(0x0A00_0002), port: 1)
 private let c = Address(host: .v4(0x0A00_0003), port: 1)
-private let stranger = Address(host: .v4(0x0A00_0063), port: 9)
+private let outsider = Address(host: .v4(0x0A00_0063), port: 9)
 
 private func network(_ change: (inout PathConditions) -> Void = { _ in }) -> Network {
   var conditions = PathConditions()
@@ -55,15 +55,15 @@ struct NetworkTests {
 
   @Test func nobodyIsAtAnUnknownAddress() {
     var network = network()
-    network.send([1], from: a, to: stranger, at: .zero)
+    network.send([1], from: a, to: outsider, at: .zero)
     #expect(network.deadline == nil)
     #expect(network.counters.unroutable == 1)
   }
 
   @Test func unknownHostsKeepTheirAddress() {
     var network = network()
-    network.send([1], from: stranger, to: b, at: .zero)
-    #expect(drain(&network).map(\.delivery.from) == [stranger])
+    network.send([1], from: outsider, to: b, at: .zero)
+    #expect(drain(&network).map(\.delivery.from) == [outsider])
   }
 
   @Test func jitterAloneKeepsTheOrder() {

@@ -2,9 +2,9 @@ import MusterBase
 import MusterSimulator
 import Testing
 
-/// Whole simulations: what they check must hold on every seed.
+/// Whole simulations: their checks must hold on every seed.
 struct SeedTests {
-  /// Unoptimised code takes some twenty times as long: there a first impression has to do.
+  /// Unoptimised code takes some twenty times as long: there a few seeds have to suffice.
   #if DEBUG
     static let seeds: ClosedRange<UInt64> = 1...30
   #else
@@ -97,7 +97,7 @@ struct SeedTests {
     }
   }
 
-  /// The ejection checker is at work in these: nobody who is there is taken for gone.
+  /// The ejection checker is at work in these: no present member is reported as gone.
   @Test func nobodyIsEjectedAtATenthLost() {
     #if DEBUG
       let seconds = 120

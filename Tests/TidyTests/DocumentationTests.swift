@@ -11,7 +11,7 @@ private let modifiers = [
   "consuming", "borrowing", "convenience", "weak", "unowned",
 ]
 
-/// How many public declarations a file has, and those without a doc comment.
+/// The number of public declarations of a file, and those without a doc comment.
 private struct Coverage {
   var total = 0
   var bare: [String] = []

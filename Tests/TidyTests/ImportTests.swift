@@ -13,7 +13,7 @@ private func imports(of file: TextFile) -> [(module: String, line: Int)] {
   }
 }
 
-/// What `engine("Name", ["A", "B"])` lines of a manifest say.
+/// The targets and dependencies that `engine("Name", ["A", "B"])` lines of a manifest declare.
 private func engines(in manifest: String) -> [String: [String]] {
   var result: [String: [String]] = [:]
   let calls = manifest.split(separator: "engine(", omittingEmptySubsequences: false)

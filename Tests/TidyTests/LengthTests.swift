@@ -62,7 +62,7 @@ private func limit(of line: Substring) -> Int {
 private struct Function: Equatable {
   var name: String
   var line: Int
-  /// From the line of its name to the one of its closing brace.
+  /// Counted from the line of its name to that of its closing brace.
   var lines: Int
 
   static func all(in tokens: [Token]) -> [Function] {

@@ -1,7 +1,7 @@
 /// A word or a punctuation mark of Swift code.
 struct Token: Equatable {
   var text: Substring
-  /// From 1.
+  /// Counted from 1.
   var line: Int
 
   var isWord: Bool { text.first.map { $0.isLetter || $0 == "_" } ?? false }
@@ -133,7 +133,7 @@ struct Tokens {
 }
 
 extension Array where Element == Token {
-  /// Where a run of words and marks stands, by index of its first.
+  /// The index of the first token of each such run of words and marks.
   func indices(of pattern: [String]) -> [Int] {
     guard !pattern.isEmpty, count >= pattern.count else { return [] }
     return (0...(count - pattern.count)).filter { start in

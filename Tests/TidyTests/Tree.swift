@@ -2,7 +2,7 @@ import Foundation
 
 /// A text file of the repository.
 struct TextFile: Sendable {
-  /// From the top of the repository, with slashes.
+  /// Relative to the top of the repository, with slashes.
   let path: String
   let text: String
 

@@ -59,7 +59,7 @@ struct PageTests {
     }
   }
 
-  /// What a page is sent, read as the page reads it.
+  /// A message from the server to a page, parsed as the page parses it.
   private struct Seen: Decodable {
     var snapshot: ViewSnapshot
   }

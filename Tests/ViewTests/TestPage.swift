@@ -2,7 +2,7 @@ import Muster
 import MusterView
 import NIOPosix
 
-/// A server with a host that keeps what it is told.
+/// A server with a host that records the commands it receives.
 struct TestPage: Sendable {
   static let token = "00112233445566778899aabbccddeeff"
   static let error = "there is no such thing"

@@ -3,8 +3,8 @@ import MusterChannel
 import MusterStore
 import MusterWire
 
-/// What `muster channel`, `invite`, `verify`, `ping` and `doctor --node` do: with the data
-/// directory itself, or through the node that is using it.
+/// The requests behind `muster channel`, `invite`, `verify`, `ping` and `doctor --node`, served
+/// from the data directory or by the node that is using it.
 public enum Administration {
   /// One question or change, as `Command.administer` carries it.
   public struct Request: Equatable, Sendable {
@@ -34,7 +34,7 @@ public enum Administration {
     public var peers: [String] = []
     /// `HOST:PORT` of rendezvous, for an invite.
     public var rendezvous: [String] = []
-    /// What holds for the calls of a channel that is created.
+    /// The rules for calls in a channel to be created.
     public var settings = ChannelSettings()
     /// For verify: the codes were found to be the same.
     public var confirm = false
@@ -55,7 +55,7 @@ public enum Administration {
     public var ping: PingReply?
     /// Counters, links and queues, for `diagnose`.
     public var node: NodeReport?
-    /// What went wrong; the other fields mean nothing then.
+    /// The error message; if present, the other fields are meaningless.
     var failure: Failure?
 
     struct Failure: Codable, Equatable, Sendable {
@@ -73,7 +73,7 @@ public enum Administration {
     /// `created` channels have an owner and roles.
     public enum Kind: String, Codable, Sendable { case created, open }
 
-    /// What the member calls itself.
+    /// The name that the member chose.
     public var name: String
     /// 64 hex digits.
     public var id: String
@@ -83,7 +83,7 @@ public enum Administration {
     public var owner: String?
     /// Whether that is this node's identity.
     public var isOwner: Bool
-    /// How many times the channel's key was changed.
+    /// The number of changes of the channel's key.
     public var epoch: UInt32
     /// Seconds since 1970.
     public var createdAt: UInt64

@@ -12,7 +12,7 @@ struct Administrator {
   let store: Store
   /// What this node last called itself, for a directory that no node runs on.
   var ownName: String?
-  /// What the node asks for.
+  /// The outputs of the node.
   var outputs: [Node.Output] = []
 
   init(_ store: Store, ownName: String? = nil) {
@@ -20,7 +20,7 @@ struct Administrator {
     self.ownName = ownName
   }
 
-  /// What of `outputs` is to be on the disk before the request counts as done.
+  /// The part of `outputs` that must be on the disk before the request succeeds.
   var changes: [Store.Change] {
     outputs.flatMap { output -> [Store.Change] in
       switch output {
@@ -31,7 +31,7 @@ struct Administrator {
     }
   }
 
-  /// What the node goes on with after that.
+  /// The commits to finish once the changes are on the disk.
   var commits: [CommitID] {
     outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
   }

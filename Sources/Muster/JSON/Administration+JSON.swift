@@ -53,7 +53,7 @@ extension Administration.Request {
 extension Administration.Reply: Codable {
   private enum CodingKeys: String, CodingKey { case invite, code, channels, ping, node, failure }
 
-  /// As `--json` prints it.
+  /// The object that `--json` prints.
   public var json: JSONValue { JSONValue(encoding: self) }
 
   /// Reads one line of the control socket.
@@ -73,7 +73,7 @@ extension Administration.Reply: Codable {
     failure = try fields.decodeIfPresent(Failure.self, forKey: .failure)
   }
 
-  /// What does not belong to the request is left out.
+  /// Fields that do not belong to the request are omitted.
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     if let invite { try fields.encode(invite, forKey: .invite) }

@@ -1,7 +1,7 @@
 import MusterBase
 
 extension JSONValue {
-  /// What becomes of an optional that is nil.
+  /// The encoding of an optional that is nil.
   public enum Nulls: Sendable {
     /// A field is never left out: the rule of events and replies.
     case written

@@ -2,7 +2,7 @@
 public struct PingReply: Codable, Equatable, Sendable {
   /// 16 hex digits.
   public var member: String
-  /// What the member calls itself.
+  /// The name that the member chose.
   public var name: String
   /// One for each link to the member.
   public var paths: [Path]

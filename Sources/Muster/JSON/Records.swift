@@ -20,7 +20,7 @@ public struct MemberRecord: Codable, Equatable, Sendable {
   public var member: String
   /// 64 hex digits.
   public var key: String
-  /// What the member calls itself.
+  /// The name that the member chose.
   public var name: String
   /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
   public var role: String
@@ -50,7 +50,7 @@ public struct CallRecord: Codable, Equatable, Sendable {
   public var reason: String?
 }
 
-/// `call.state`: how far this node is into the call.
+/// `call.state`: this node's own state in the call.
 public struct CallStateRecord: Codable, Equatable, Sendable {
   /// `connecting`, `connected`, `reconnecting` or `disconnected`.
   public var state: String
@@ -116,7 +116,7 @@ public struct MessageRecord: Codable, Equatable, Sendable {
 public struct NoticeRecord: Codable, Equatable, Sendable {
   /// The problem, in one sentence.
   public var message: String
-  /// What to do; may be empty.
+  /// Advice; may be empty.
   public var hint: String
   /// The command that could not be done, if one caused it.
   public var command: String?
@@ -248,7 +248,7 @@ public struct CounterRecord: Codable, Equatable, Sendable {
     }
   }
 
-  /// Those that are not 0.
+  /// The counters that are not 0.
   public var counters: [Counter]
 
   /// Keeps those that are not 0.

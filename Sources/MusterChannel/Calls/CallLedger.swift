@@ -20,7 +20,7 @@ public enum CallLedger {
     }
   }
 
-  /// Of the calls that are not over and that somebody present is in, the earliest; nil for none.
+  /// The earliest call that is not over and has a present participant; nil if there is none.
   public static func active(
     claims: [SignedEntry], ends: [SignedEntry],
     present: [(member: NodeID, participation: Participation)],
@@ -103,7 +103,7 @@ public enum CallLedger {
     }
   }
 
-  /// Those of the valid claims of one call that no end covers.
+  /// The valid claims of one call that no end covers.
   private static func live(_ claims: [Claim], of call: CallID, ends: [SignedEntry]) -> [Claim] {
     var live = claims
     for entry in ends {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// What changed between two views of a channel's call.
+/// The changes between two views of a channel's call.
 public enum CallView {
   /// The events between two views.
   ///

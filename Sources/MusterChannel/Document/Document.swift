@@ -31,7 +31,7 @@ public struct Document: Sendable {
   let channel: ChannelID
   private let exempt: NodeID?
 
-  /// Ids of entries and of equivocations, in rising order, and the entry of each; nil for an
+  /// Ids of entries and of equivocations, in ascending order, and the entry of each; nil for an
   /// equivocation.
   private(set) var ids: [EntryID] = []
   private var items: [SignedEntry?] = []
@@ -42,7 +42,7 @@ public struct Document: Sendable {
   private var retention: Retention
   private var passed = PassedEntries()
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
-  /// How far one entry may raise the counter.
+  /// The amount by which one entry may raise the counter.
   static let lamportStep: UInt64 = 1 << 32
 
   /// The Lamport clock: the highest counter seen, except for jumps beyond `lamportStep`.
@@ -227,7 +227,7 @@ public struct Document: Sendable {
 }
 
 extension Document {
-  /// What contradicts itself in this document; empty when all is well. For tests.
+  /// The violated invariants of this document; empty when all is well. For tests.
   package func checkInvariants() -> [String] {
     var faults = retention.checkInvariants()
     var expected = EntryID.zero

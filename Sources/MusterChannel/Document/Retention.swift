@@ -74,7 +74,7 @@ struct Retention: Sendable {
       if index < entries.count, entries[index] == entry { _ = take(at: index) }
     }
 
-    /// What contradicts itself; `name` says which entries these are.
+    /// The violated invariants; `name` names the kind of entries.
     func checkInvariants(_ name: String) -> [String] {
       var faults: [String] = []
       var found = PeerTable<NodeID, Int>()
@@ -186,7 +186,7 @@ struct Retention: Sendable {
       + epochs.entries.count + unknown.entries.count
   }
 
-  /// What contradicts itself: the order, bounds and counts of what is kept.
+  /// The violated invariants: order, bounds and counts of the entries.
   func checkInvariants() -> [String] {
     var faults =
       grantsOfOthers.checkInvariants("grants") + calls.checkInvariants("call entries")

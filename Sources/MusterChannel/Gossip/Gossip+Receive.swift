@@ -171,7 +171,7 @@ extension Gossip {
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
-    // What does not fit is compared the next time, and not always the same is left out.
+    // Ranges that do not fit are left to the next comparison; which ones varies.
     let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0

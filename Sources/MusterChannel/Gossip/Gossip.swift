@@ -32,7 +32,7 @@ public struct Gossip: Sendable {
     var answers = TokenBucket(capacity: 24_000, perSecond: 6_000)
     /// Entries that it may ask for.
     var requestBudget = TokenBucket(capacity: 1024, perSecond: 512)
-    /// What it was asked for, and when; at most `askedLimit`.
+    /// The entries requested from it, with the times; at most `askedLimit`.
     var asked = PeerTable<UInt64, Instant>()
   }
 
@@ -42,15 +42,15 @@ public struct Gossip: Sendable {
     var source: NodeID
   }
 
-  /// What a newcomer learns of a full channel before it learns whose it is; of more, the oldest go,
-  /// and come again when documents are compared.
+  /// Entries that a newcomer to a full channel receives before their authors' grants. Beyond this,
+  /// the oldest are dropped, and arrive again by comparison.
   static let waitingLimit = 256
 
-  /// How long acknowledgements wait for company.
+  /// The delay for which acknowledgements are batched.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
   static let comparisonJitter = 0.2
-  /// How long nobody else is asked for what one neighbour was asked for.
+  /// The time for which an entry requested from one neighbour is not requested from another.
   static let askedElsewhereAfter = Duration.seconds(1)
   /// How long the same neighbour is not asked again: one that lists entries and never sends them
   /// must not keep this node from asking the others.
@@ -243,7 +243,7 @@ public struct Gossip: Sendable {
 }
 
 extension Gossip {
-  /// What contradicts itself in this state; empty when all is well. For tests.
+  /// The violated invariants of this state; empty when all is well. For tests.
   package func checkInvariants() -> [String] {
     var faults = document.checkInvariants()
     if waiting.count > Self.waitingLimit { faults.append("\(waiting.count) entries wait") }

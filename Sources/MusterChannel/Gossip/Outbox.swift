@@ -145,7 +145,7 @@ struct Outbox: Sendable {
     window = max(window / 2, 1)
   }
 
-  /// What contradicts itself: bounds, and entries in line twice.
+  /// The violated invariants: bounds, and entries queued twice.
   func checkInvariants() -> [String] {
     var faults: [String] = []
     if count > Limits.outboxEntries { faults.append("\(count) entries in an outbox") }

@@ -19,7 +19,7 @@ public struct FailureDetector: Sendable {
     public var probeTimeout = Duration.milliseconds(300)
     /// Bounds the probe timeout that follows from a round trip, which the neighbour can influence.
     public var patienceLimit = Duration.seconds(1)
-    /// How many others are asked to probe.
+    /// The number of neighbours that are asked to probe.
     public var helpers = 3
     /// From suspicion to failure when enough other neighbours confirm it (Lifeguard).
     public var suspicionMinimum = Duration.milliseconds(2800)

@@ -2,7 +2,7 @@ import MusterBase
 
 /// The members that can be reached over links that both ends report.
 public enum Reachability {
-  /// Everyone that a path of links leads to from `own`, in rising order, without `own`.
+  /// Everyone that a path of links leads to from `own`, in ascending order, without `own`.
   ///
   /// This node's own links count by themselves. A link between two others counts when each says
   /// that it hears the other: a node that can send but not receive is not there (memberlist issue

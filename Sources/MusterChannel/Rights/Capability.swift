@@ -14,7 +14,7 @@ public enum Capability: Sendable, CaseIterable {
   /// Give and take roles below the own one.
   case grant
 
-  /// The least role that permits the action, after the roles of Azure Communication Services'
+  /// The lowest role that permits the action, after the roles of Azure Communication Services'
   /// rooms. Each role permits everything that the lower ones permit; `none` permits nothing.
   public var leastRole: Role {
     switch self {

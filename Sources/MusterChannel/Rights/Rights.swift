@@ -180,7 +180,7 @@ public struct Rights: Sendable {
 }
 
 extension Rights {
-  /// What contradicts itself in these rights; empty when all is well. For tests.
+  /// The violated invariants of these rights; empty when all is well. For tests.
   package func checkInvariants() -> [String] {
     var faults: [String] = []
     if chain.count > Limits.epochs { faults.append("\(chain.count) key changes") }

@@ -1,4 +1,4 @@
 extension ChannelState {
-  /// What became of the document's entries since this node entered the channel.
+  /// Counts of the document's entries by outcome since this node entered the channel.
   public var gossipCounters: GossipCounters { gossip.counters }
 }

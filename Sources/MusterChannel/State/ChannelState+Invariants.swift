@@ -3,8 +3,8 @@ import MusterCrypto
 import MusterWire
 
 extension ChannelState {
-  /// What contradicts itself in this state, with that of its parts; empty when all is well. For
-  /// tests: it costs as much as working everything out anew.
+  /// The violated invariants of this state and its parts; empty when all is well. For
+  /// tests: it costs as much as recomputing everything.
   package func checkInvariants() -> [String] {
     var faults = gossip.checkInvariants() + rights.checkInvariants()
     faults += detector.checkInvariants() + messages.checkInvariants()

@@ -6,8 +6,8 @@ import MusterWire
 extension ChannelState {
   /// Changes of links within this time share one neighbour report.
   static let reportDelay = Duration.milliseconds(50)
-  /// The least time between presences that differ in the speaking flag only: it changes often, and
-  /// each change costs an entry to every member.
+  /// The minimum time between presences that differ in the speaking flag only: it changes often,
+  /// and each change costs an entry to every member.
   static let speakingInterval = Duration.milliseconds(250)
 
   /// Whether `peer` is a neighbour, or there is room for it as one more.

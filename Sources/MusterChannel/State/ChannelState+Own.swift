@@ -25,7 +25,7 @@ extension ChannelState {
     .audioMuted, .videoMuted, .speaking, .sharing, .audio, .declinesRelaying, .relaysMuch,
   ]
 
-  /// Sets the video streams that this node offers, in rising order and with valid names.
+  /// Sets the video streams that this node offers, in ascending order and with valid names.
   public mutating func setStreams(_ streams: [StreamOffer], at now: Instant) -> [Output] {
     commit(at: now) { state, _ in
       state.own.streams = Array(streams.prefix(Limits.videoStreams))
@@ -198,8 +198,8 @@ extension ChannelState {
     apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
-  /// What this node reports about itself: it does not speak outside a call, nor without the right
-  /// to send audio, whatever its microphone hears.
+  /// The state that this node reports about itself: it does not speak outside a call, nor without
+  /// the right to send audio, whatever its microphone hears.
   var ownPresence: Presence {
     var presence = own
     if own.call == nil || !mayItself(.sendAudio) { presence.flags.remove(.speaking) }

@@ -208,8 +208,8 @@ public struct ChannelState: Sendable {
   /// The epoch of the key in force; 0 before the first change.
   public var currentEpoch: UInt32 { rights.currentEpoch }
 
-  /// What it takes to follow the newest `count` key changes: the grants that go with them, and they
-  /// themselves, in this order.
+  /// The entries needed to follow the newest `count` key changes: their grants, then the changes
+  /// themselves.
   public func keyChanges(newest count: Int) -> (grants: [[UInt8]], changes: [[UInt8]]) {
     let changes = rights.epochs.suffix(count)
     let kept = changes.flatMap(\.change.kept)
@@ -222,8 +222,8 @@ public struct ChannelState: Sendable {
     return (grants.map(\.bytes), changes.map(\.bytes))
   }
 
-  /// What shows others that this node is a member: its redemption of an invite, and the newest
-  /// grants of its role.
+  /// The credentials that show others that this node is a member: its redemption of an invite, and
+  /// the newest grants of its role.
   public var credentials: [[UInt8]] {
     let grants = gossip.document.all(.grant).filter { entry in
       guard case .grant(let grant) = entry.entry.body else { return false }

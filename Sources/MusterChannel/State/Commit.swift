@@ -15,7 +15,7 @@ public struct CommitID: Equatable, Hashable, Sendable {
   }
 }
 
-/// What a commit is about, for people who must know that it failed.
+/// The subject of a commit, for the message that it failed.
 public enum CommitSubject: String, Equatable, Sendable {
   /// A text message of this node.
   case message
@@ -55,7 +55,7 @@ struct PendingCommit: Sendable {
 }
 
 extension ChannelState {
-  /// Whether so many writes are under way that no more entries may be signed.
+  /// Whether too many writes are in flight to sign further entries.
   public var isWaitingForDisk: Bool { pending.count >= PendingCommit.limit }
 
   /// Signs entries and asks for them to be written; `finish` brings them to everyone. The caller

@@ -13,12 +13,12 @@ public struct Member: Equatable, Sendable {
   public var flags: MemberFlags
   /// The call that its presence names; nil outside calls.
   public var call: CallID?
-  /// The video streams on offer, in rising order.
+  /// The video streams on offer, in ascending order.
   public var streams: [StreamOffer]
   /// Random id of the member's process: a new one means a restart.
   public var bootID: UInt64
 
-  /// `name` must be sanitised; `streams` in rising order.
+  /// `name` must be sanitised; `streams` in ascending order.
   public init(
     id: NodeID, name: String, role: Role = .presenter, flags: MemberFlags = [],
     call: CallID? = nil, streams: [StreamOffer] = [], bootID: UInt64
@@ -35,8 +35,8 @@ public struct Member: Equatable, Sendable {
   /// Whether its presence names a call.
   public var isInCall: Bool { call != nil }
 
-  /// What a presence says, without what contradicts itself or the role: nobody speaks outside a
-  /// call, or without the right to send audio.
+  /// The state from a presence, without parts that contradict each other or the role: nobody speaks
+  /// outside a call, or without the right to send audio.
   public init(_ presence: Presence, of id: NodeID, role: Role, settings: ChannelSettings) {
     var flags = presence.flags
     if presence.call == nil { flags.remove(.inCall) } else { flags.insert(.inCall) }

@@ -112,7 +112,7 @@ public struct MessageLog: Sendable {
     return low
   }
 
-  /// What contradicts itself in this log; empty when all is well. For tests.
+  /// The violated invariants of this log; empty when all is well. For tests.
   package func checkInvariants() -> [String] {
     var faults: [String] = []
     if waiting.count > Limits.messages { faults.append("\(waiting.count) messages wait") }

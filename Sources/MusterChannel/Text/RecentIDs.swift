@@ -1,4 +1,4 @@
-/// The last so many ids that were put in, for telling whether one is among them.
+/// A bounded set of the ids inserted last.
 struct RecentIDs: Sendable {
   let capacity: Int
   private var sorted: [UInt64] = []

@@ -51,7 +51,7 @@ enum Diagnostics {
   static func clock() -> [Finding] {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
-    // Before this program was written, the clock cannot be right.
+    // A clock that is earlier than the writing of this program is wrong.
     let isPlausible = time.tv_sec > 1_760_000_000
     return [
       Finding(
@@ -102,7 +102,7 @@ enum Diagnostics {
     }
   }
 
-  /// What other ways of finding each other need; nothing is asked of anyone.
+  /// The requirements of the other means of discovery; these checks send nothing.
   static func services() -> [Finding] {
     let missing = [
       (path: "/run/avahi-daemon/socket", name: "avahi-daemon"),

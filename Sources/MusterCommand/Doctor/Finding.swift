@@ -28,7 +28,7 @@ extension Finding {
     ])
   }
 
-  /// As people read it.
+  /// The form for people.
   var lines: [String] {
     let first = "\(verdict.mark)  \(Style.padded(subject, to: 22))\(fact)"
     return advice.isEmpty ? [first] : [first, "      \(Style.padded("", to: 20))-> \(advice)"]

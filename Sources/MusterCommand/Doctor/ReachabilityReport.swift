@@ -4,17 +4,17 @@ import MusterChannel
 import MusterDiscovery
 import MusterNetwork
 
-/// The way to others beyond the local network, as rendezvous tell of it.
+/// Reachability beyond the local network, as seen by rendezvous.
 struct ReachabilityReport: Sendable {
-  /// How the way is with one address family.
+  /// The reachability in one address family.
   struct Family: Sendable {
     var isIPv6: Bool
-    /// Of the rendezvous that have addresses of this family.
+    /// The answers of rendezvous with addresses of this family.
     var reports: [RendezvousProbe.Report]
     /// Nil where none of them answered.
     var mapping: NATMapping?
 
-    /// Whether several hosts were asked and not a sound came back, not even a refusal.
+    /// Whether several hosts were asked and none answered, not even with a refusal.
     var isBlocked: Bool {
       let hosts = reports.compactMap(\.address?.hostText).reduce(into: [String]()) {
         if !$0.contains($1) { $0.append($1) }
@@ -69,7 +69,7 @@ struct ReachabilityReport: Sendable {
     return findings + gateway
   }
 
-  /// What it means when no rendezvous answers; nil where one does.
+  /// The conclusion when no rendezvous answers; nil where one does.
   private var nobody: Finding? {
     guard !reports.contains(where: \.hasAnswered) else { return nil }
     let verdict: Finding.Verdict = isAskedFor ? .bad : .note

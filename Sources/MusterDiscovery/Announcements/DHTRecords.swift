@@ -26,7 +26,8 @@ struct DHTSchedule: Sendable {
   private static let eager = [Duration.seconds(20), .seconds(40)]
   /// Twice in the lifetime of a value.
   private static let interval = Duration.seconds(300)
-  /// After a failure, and the least time between two puts, however often addresses change.
+  /// The retry interval after a failure, and the minimum time between two puts, however often
+  /// addresses change.
   private static let spacing = Duration.seconds(5)
 
   private var day: UInt64?
@@ -66,7 +67,7 @@ struct PublishedAnnouncements: Sendable {
     var counter: UInt64
   }
 
-  /// As many authors as `ProvenAuthors` tracks.
+  /// The number of authors that `ProvenAuthors` tracks.
   static let capacity = ProvenAuthors.capacity
   /// Boots of one author that are tracked.
   static let bootsPerAuthor = 4

@@ -10,7 +10,7 @@ import MusterWire
 /// it, an echo that was sent to it (a return routability check); from then on a higher counter
 /// suffices.
 public struct Discovery: Sendable {
-  /// What the host has to do.
+  /// An action for the host.
   public enum Output: Equatable, Sendable {
     /// Send to the multicast groups and the broadcast address of every interface.
     case broadcast([UInt8])

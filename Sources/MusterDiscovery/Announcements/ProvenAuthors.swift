@@ -7,7 +7,7 @@ struct ProvenAuthors: Sendable {
   /// Earlier boots of one author, whose announcements are known to be replays.
   static let formerBoots = 4
 
-  /// What an announcement is worth, as the table of PROTOCOL.md section 5 decides it.
+  /// The evaluation of an announcement by the table of PROTOCOL.md section 5.
   enum Standing: Equatable {
     /// Seen before, or from a boot that has been replaced: ignored.
     case replay

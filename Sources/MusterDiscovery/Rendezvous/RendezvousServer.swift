@@ -10,7 +10,7 @@ import MusterWire
 /// its address with a cookie gets nothing but a cookie, which is smaller than the request (no
 /// amplification). Nothing is persisted.
 public struct RendezvousServer: Sendable {
-  /// What the host has to do.
+  /// An action for the host.
   public enum Output: Equatable, Sendable {
     /// Send to one address.
     case send([UInt8], to: Address)

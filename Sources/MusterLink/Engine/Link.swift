@@ -198,8 +198,8 @@ struct PendingHandshake: Sendable {
   /// Initiations whose responses are still accepted: with the doubling intervals they cover a round
   /// trip of more than a second.
   static let attemptLimit = 3
-  /// A cookie that brings no response after this many uses may be bound to another address: ask
-  /// anew.
+  /// A cookie that brings no response after this many uses may be bound to another address: request
+  /// a new one.
   static let cookieUses = 2
 
   let bootID: UInt64

@@ -52,7 +52,7 @@ extension LinkEngine {
     public var quietBeforeRelayed: Duration = .milliseconds(100)
     /// Round trips measured by challenges are clamped to this.
     public var longestRoundTrip: Duration = .seconds(1)
-    /// The least interval between two comparisons of paths to one peer.
+    /// The minimum interval between two comparisons of paths to one peer.
     public var comparisonInterval: Duration = .seconds(5)
 
     /// The protocol's values.

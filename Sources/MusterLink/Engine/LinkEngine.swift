@@ -19,7 +19,7 @@ public struct SealedDatagram: Equatable, Sendable {
 /// It is silent towards anyone without a channel key: input that does not verify changes a counter
 /// and nothing else. The engine cannot be copied, because a copy would reuse its nonces.
 public struct LinkEngine: ~Copyable, Sendable {
-  /// What the host has to do, in order.
+  /// An action for the host, which executes the outputs of a call in order.
   public enum Output: Equatable, Sendable {
     /// Send over a route; for a relayed one, the host wraps the datagram into an envelope for the
     /// relay.

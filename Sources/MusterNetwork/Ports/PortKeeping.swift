@@ -12,7 +12,7 @@ package struct PortKeeping: Sendable {
 
   /// After a failure: the gateway may have been restarting, or may have been replaced.
   package static let retry = Duration.seconds(300)
-  /// The least renewal interval, however short a lifetime the gateway grants.
+  /// The minimum renewal interval, however short a lifetime the gateway grants.
   package static let soonestRenewal = Duration.seconds(60)
   /// A mapping without expiry is still renewed, because a restart of the gateway deletes it.
   package static let latestRenewal = Duration.seconds(3600)

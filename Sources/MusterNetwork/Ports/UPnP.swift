@@ -93,7 +93,7 @@ package enum UPnP {
     "urn:schemas-upnp-org:service:WANPPPConnection:1",
   ]
   /// Milliseconds; UPnP devices answer within a random delay of whole seconds (MX), so 1 s is the
-  /// least.
+  /// minimum.
   private static let searchMilliseconds: Int32 = 1000
   /// Device descriptions that are fetched: a gateway has one, a malicious host may announce any
   /// number.

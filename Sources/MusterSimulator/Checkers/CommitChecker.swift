@@ -4,7 +4,7 @@ import MusterWire
 
 /// Entries that must be durable before others hear of them are on their authors' disks first.
 public struct CommitChecker: Sendable {
-  /// Entries that have ever been on their authors' disks: a set in rising order.
+  /// Entries that have ever been on their authors' disks: a set in ascending order.
   private var written = PeerTable<EntryID, Bool>()
 
   /// No entry is on a disk yet.

@@ -6,7 +6,7 @@ import MusterBase
 /// alone it is connected. Graphs like this have short ways between any two (Bollobás and Chung,
 /// 1988).
 struct RandomGraph: Sendable {
-  /// By node, in rising order.
+  /// By node, in ascending order.
   let neighbours: [[Int]]
 
   init(nodes: Int, degree: Int, _ prng: inout PRNG) {

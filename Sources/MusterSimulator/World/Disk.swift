@@ -33,7 +33,7 @@ struct Disk: Sendable {
   var conditions = Conditions()
   /// Whether this host's own node has shown its invite.
   var holdsRedemption = false
-  /// In rising order.
+  /// In ascending order.
   private(set) var keys: [EpochKey] = []
   /// Entries that a process keeps in memory although their writes failed.
   private(set) var unwritten: [EntryID] = []

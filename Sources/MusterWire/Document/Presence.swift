@@ -3,7 +3,7 @@ import MusterBase
 /// A member's state. Of several presences of one author the latest counts.
 ///
 /// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; count
-/// of streams 1 and each `StreamOffer` in rising order of its number.
+/// of streams 1 and each `StreamOffer` in ascending order of its number.
 public struct Presence: Equatable, Sendable {
   /// Random, drawn at every start of the author's process.
   public var bootID: UInt64
@@ -13,7 +13,7 @@ public struct Presence: Equatable, Sendable {
   public var name: String
   /// The call that the member is in; nil outside a call.
   public var call: Participation?
-  /// The video streams that the member offers, in rising order.
+  /// The video streams that the member offers, in ascending order.
   public var streams: [StreamOffer]
 
   /// `name` has at most `Limits.nameBytes` bytes; at most `Limits.videoStreams` streams, in rising
@@ -118,7 +118,7 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
 public struct NeighbourReport: Equatable, Sendable {
   /// The author's boot, as in its presence.
   public var bootID: UInt64
-  /// `Bytes32.prefix` of the neighbours' keys in rising order, suspected ones included.
+  /// `Bytes32.prefix` of the neighbours' keys in ascending order, suspected ones included.
   public var heard: [UInt64]
   /// Those among them that have not answered for a while.
   public var suspected: [UInt64]
@@ -126,7 +126,7 @@ public struct NeighbourReport: Equatable, Sendable {
   /// Suspected neighbours in one report, so that the largest report fits into an entry.
   public static let suspectedLimit = 32
 
-  /// Both lists in rising order; at most `Limits.peersPerChannel` neighbours.
+  /// Both lists in ascending order; at most `Limits.peersPerChannel` neighbours.
   public init(bootID: UInt64, heard: [UInt64], suspected: [UInt64]) {
     self.bootID = bootID
     self.heard = heard

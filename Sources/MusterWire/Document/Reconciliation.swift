@@ -43,7 +43,7 @@ public struct RangeSummary: Equatable, Sendable {
   public enum Content: Equatable, Sendable {
     /// The sum of the ids modulo 2^256, its last 16 bytes: for many entries.
     case fingerprint([UInt8])
-    /// `Bytes32.prefix` of every id, in rising order: for at most `idLimit`.
+    /// `Bytes32.prefix` of every id, in ascending order: for at most `idLimit`.
     case ids([UInt64])
   }
 

@@ -70,7 +70,7 @@ def settings(options):
 
 
 def _subscriptions(command):
-    """Of the stream that a command names, which may be a number, or of all streams."""
+    """The subscriptions of a command: to one stream, by name or number, or to all."""
     chosen = command.get("stream")
     resolution = Resolution(command["width"], command["height"])
     return [Subscription(one, resolution) for one in VIDEO_STREAMS

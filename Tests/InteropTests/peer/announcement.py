@@ -109,7 +109,7 @@ class Challenge:
 
 
 def open_with_any(kind, channel, datagram):
-    """(what was opened, the keys that opened it), of any key of the channel; else (None, None)."""
+    """(the opened announcement, its keys) under any key of the channel, else (None, None)."""
     for keys in channel.keys:
         opened = kind.open(keys, datagram)
         if opened is not None:

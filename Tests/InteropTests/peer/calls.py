@@ -15,7 +15,7 @@ _GRACE, _NEXT_IN_LINE = 10.0, 2.0
 
 @dataclass(frozen=True)
 class Call:
-    """The channel's call; `claim` is the entry that its initiator leads it by."""
+    """The channel's call; `claim` is the entry by which its initiator leads it."""
 
     id: bytes
     term: int
@@ -30,7 +30,7 @@ def order_of(claim):
 
 
 def live_claims(document: Document, rights):
-    """The claims that count and that no end covers."""
+    """The valid claims that no end covers."""
     claims = [one for one in document.entries(Claim)
               if rights.role(document, one.author) >= Role.PRESENTER]
     claimed = {(one.author, one.body.call, one.body.term) for one in document.entries(Claim)}
@@ -47,7 +47,7 @@ def _covers(end, claim):
 
 
 def channels_call(claims, present_in):
-    """The channel's call, or None. `present_in`: the ids of calls that somebody is present in."""
+    """The channel's call, or None. `present_in`: the ids of calls with a reachable participant."""
     leading = {}
     for claim in claims:
         if claim.body.call not in present_in:
@@ -181,7 +181,8 @@ class CallMember:
             self._initiator_gone_at = time.monotonic()
 
     def _take_over_if_due(self):
-        """After 10 s the first in line claims the next term; 2 s later the second one, …"""
+        """After 10 s the first in line claims the next term, 2 s later the second one, and so on.
+        """
         if self._initiator_gone_at is None or self.call is None or self.current is None:
             return
         if self._node.rights.role(self._node.document, self._node.id) < Role.PRESENTER:

@@ -1,4 +1,4 @@
-"""What follows from a channel's secret (section 3), and tags at a rendezvous (section 14)."""
+"""Keys derived from a channel's secret (section 3), and tags at a rendezvous (section 14)."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Discovery: which run of which member is at which address (section 5)."""
+"""Discovery: the addresses of members and the boot ids of their processes (section 5)."""
 
 import os
 import random
@@ -79,7 +79,7 @@ class Discovery:
         return made.seal(self._node.identity, keys or self._node.channel.current)
 
     def announce_to(self, address, round_number=0):
-        """To a configured peer, again and again."""
+        """Sends announcements to a configured peer periodically."""
         self._node.send(address, self.announcement())
         is_linked = any(link.route == address for link in self._node.links.all_up())
         wait = _LINKED_WAIT if is_linked else _PEER_WAITS[min(round_number, len(_PEER_WAITS) - 1)]
@@ -189,7 +189,7 @@ class CandidateProber:
         self._budget = Budget(256, 64)
 
     def probe(self, address):
-        """Takes note of a report of this address."""
+        """Records that this address was reported."""
         if not is_unicast(address):
             return
         is_new = address not in self._expires

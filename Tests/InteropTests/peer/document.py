@@ -1,4 +1,4 @@
-"""The document: which entries are kept (section 9, "Retention")."""
+"""The document and the retention of its entries (section 9, "Retention")."""
 
 from collections import OrderedDict
 
@@ -25,7 +25,7 @@ class Table:
         self.entries = {}
 
     def add(self, entry):
-        """The entries that had to go, which may be the new one."""
+        """The evicted entries, which may include the new one."""
         self.entries[entry.id] = entry
         own = [one for one in self.entries.values() if one.author == entry.author]
         gone = self._oldest(own, self.of_each_author)
@@ -104,7 +104,7 @@ class Document:
         return KEPT if entry.id in self.items else DROPPED
 
     def retry_refused(self):
-        """Adds again what was refused; the entries that are kept now."""
+        """Tries the refused entries again; returns those that are kept now."""
         refused, self._refused = self._refused, OrderedDict()
         return [one for one in refused.values() if self.add(one) == KEPT]
 
@@ -114,7 +114,7 @@ class Document:
             self._refused.popitem(last=False)
 
     def _displaced_by(self, entry):
-        """What has to go for an entry; the entry itself if something newer is there."""
+        """The entries that an entry supersedes; the entry itself if a newer one is kept."""
         if entry.kind in _NEWEST_OF_AUTHOR:
             return self._replace(self._newest[entry.kind], entry.author, entry)
         if entry.kind == Grant.KIND and self._rights.is_owner(entry.author):
@@ -180,7 +180,7 @@ def equivocation_id(author):
 
 
 def predecessors(document):
-    """The newest messages that no other follows, at most four: those that a new one names."""
+    """The newest messages without a successor, at most four: the predecessors of a new one."""
     messages = document.messages.entries.values()
     followed = {one for message in messages for one in message.body.predecessors}
     heads = [one for one in messages if one.id[:8] not in followed]

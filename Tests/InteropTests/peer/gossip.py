@@ -1,4 +1,4 @@
-"""How the document spreads: push, acknowledgement, comparison (section 9)."""
+"""Gossip of the document: push, acknowledgement, comparison (section 9)."""
 
 import random
 import time
@@ -33,7 +33,7 @@ class InFlight:
 
 @dataclass
 class GossipState:
-    """What gossip keeps for each link; the budgets are those of the table in section 9."""
+    """The gossip state of one link; the budgets are those of the table in section 9."""
 
     in_flight: dict = field(default_factory=dict)   # first 8 bytes of the id -> InFlight
     acknowledgements: list = field(default_factory=list)
@@ -71,7 +71,9 @@ class Gossip:
     # Sending
 
     def _push(self, entries, source=None):
-        """To every neighbour but the source, the author, and the author's own neighbours."""
+        """Pushes an entry to every neighbour but the source, the author and the author's
+        neighbours.
+        """
         author = entries[0].author
         report = self._document.latest(NeighbourReport, author)
         is_neighbour = report is not None and self._links.is_up(author)
@@ -100,7 +102,7 @@ class Gossip:
         return min(_LONGEST_TIMEOUT, max(_SHORTEST_TIMEOUT, 2 * link.round_trip + 0.04))
 
     def tick(self):
-        """Sends again what was not acknowledged."""
+        """Sends unacknowledged entries again."""
         now = time.monotonic()
         for link in self._links.all_up():
             for prefix, one in list(link.gossip.in_flight.items()):

@@ -81,7 +81,7 @@ class Initiation:
 
 @dataclass
 class Finished:
-    """What a handshake gives one side."""
+    """The result of a handshake for one side."""
 
     send_key: bytes
     receive_key: bytes
@@ -140,7 +140,7 @@ def has_mac2(message, cookie):
 
 
 def cookie_reply(identity, keys, message, cookie, nonce=None):
-    """Asks the sender of an initiation to come again with this cookie."""
+    """Asks the sender of an initiation to retry with this cookie."""
     nonce = nonce or os.urandom(24)
     sealed = xseal(keys.cookie_key(identity.link_key), nonce, cookie, mac1_of(message))
     return bytes([COOKIE_REPLY]) + message[1:5] + nonce + sealed

@@ -1,4 +1,4 @@
-"""When handshakes are begun, answered and repeated (section 6)."""
+"""The schedule of handshakes: initiations, responses and retries (section 6)."""
 
 import os
 import random
@@ -155,7 +155,7 @@ class Handshakes:
             self._answer(received, route)
 
     def _may_work_on(self, datagram, route, keys):
-        """Step 3: a cookie reply where there are too many without a cookie."""
+        """Step 3: a cookie reply when too many initiations come without a cookie."""
         if handshake.has_cookie(datagram):
             is_good = any(handshake.has_mac2(datagram, self._cookie(route, secret))
                           for secret in self._current_cookie_secrets())

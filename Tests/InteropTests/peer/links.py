@@ -159,7 +159,7 @@ class Links:
         self._node.send(route or link.route, link.current.seal(payload))
 
     def control(self, link, kind, value):
-        """Puts a control message into the next datagram."""
+        """Queues a control message for the next datagram."""
         link.outbox.append(control.encode(kind, value))
 
     def flush(self):

@@ -1,4 +1,4 @@
-"""One thread: timers, and files that have something to read."""
+"""An event loop on one thread: timers and readable files."""
 
 import heapq
 import itertools
@@ -20,7 +20,7 @@ class Loop:
         heapq.heappush(self._timers, (time.monotonic() + delay, next(self._numbers), action))
 
     def every(self, interval, action, jitter=0.0):
-        """Calls `action` now and then again and again; `jitter` is a part of the interval."""
+        """Calls `action` now and then periodically; `jitter` is a fraction of the interval."""
         def run():
             action()
             self.after(interval * random.uniform(1 - jitter, 1 + jitter), run)

@@ -33,7 +33,7 @@ class Membership:
             emit("role", role=int(role))
 
     def on_epoch_key(self, link, value):
-        """Believed if the secret has the id that its entry names, and that is in the chain."""
+        """Accepts a secret if it has the id that its entry names, and the entry is in the chain."""
         node = self._node
         try:
             entry = Entry.decode(value[32:])
@@ -55,7 +55,7 @@ class Membership:
             self._use(keys)
 
     def _use(self, keys):
-        """A new key is in force: each link gets a handshake under it."""
+        """After a key change each link gets a handshake under the new key."""
         node = self._node
         node.publish_presence()
         for other in node.links.all():
@@ -63,7 +63,7 @@ class Membership:
         node.refresh()
 
     def _hand_on(self):
-        """Gives members whose links are under a former key what they need for the one in force."""
+        """Sends members whose links are under a former key the newer ones."""
         keys = self._node.channel.keys
         for link in self._node.links.all_up():
             if link.current.keys is keys[0] or link.current.keys not in keys:

@@ -1,4 +1,4 @@
-"""A node: its parts, and which part is given what comes in."""
+"""A node: its parts, and the dispatch of input to them."""
 
 import os
 import random
@@ -45,7 +45,7 @@ _LONG = 200          # bytes of a datagram: media, for the most part
 
 @dataclass
 class Settings:
-    """What a node is started with; the last two are for tests."""
+    """The configuration of a node; the last two fields are for tests."""
 
     name: str
     channel: Channel
@@ -108,7 +108,7 @@ class Node:
             part.tick()
 
     def leave(self):
-        """Says a last word, waits until it is acknowledged, and closes all links."""
+        """Announces the leave, waits until it is acknowledged, and closes all links."""
         self.call.leave()
         self._is_leaving = True
         for one in self._rendezvous:
@@ -124,7 +124,7 @@ class Node:
     # What it says of itself
 
     def own_addresses(self):
-        """Where this node believes it can be reached, best first."""
+        """The addresses at which this node may be reached, best first."""
         seen = [one.seen_at for one in self._rendezvous if one.seen_at]
         own = [one for one in (*self.transport.addresses, *seen) if is_unicast(one)]
         return list(dict.fromkeys(own))[:8]
@@ -160,7 +160,7 @@ class Node:
             self.transport.send(route, datagram)
 
     def receive(self, datagram, route):
-        """Every datagram, received directly or through a neighbour; section 4."""
+        """Dispatches a datagram, received directly or through a neighbour (section 4)."""
         is_relayed = isinstance(route, Via)
         if not datagram or len(datagram) > LONGEST_DATAGRAM or self._is_lost(datagram):
             return
@@ -251,7 +251,9 @@ class Node:
             self.watch.on_report(entry)
 
     def on_own_entry_from_before(self, entry):
-        """Another run of this identity was here: say again, above it, what is so now."""
+        """Another run of this identity was here: publishes the current state under a higher
+        sequence.
+        """
         if entry.kind in (Presence.KIND, NeighbourReport.KIND):
             self.publish_presence()
             self.roster.report(again=True)

@@ -1,4 +1,4 @@
-"""Paths: by which route a link reaches its peer, and when that changes (section 7)."""
+"""Paths: the route of each link, and the rules by which it changes (section 7)."""
 
 import os
 import time
@@ -62,19 +62,19 @@ class Paths:
             self._challenge_induced(link, route)
 
     def _follows_relay(self, link, heard_before):
-        """Whether a link moves to a neighbour at once: nobody can be made a target by that."""
+        """Whether a link moves to a relay at once, which cannot direct traffic at a third party."""
         now = time.monotonic()
         if not link.is_relayed:
             return now - link.path.heard_directly_at > _HEARD_DIRECTLY
         return self._node.id > link.peer or now - heard_before > _LATE
 
     def _challenge_induced(self, link, address):
-        """A challenge that others can bring about, and that is therefore limited."""
+        """Sends a challenge that others can provoke; such challenges are rate-limited."""
         if link.path.induced.take():
             self._challenge(link, address)
 
     def challenge_direct(self, link, address):
-        """One of this node's own challenges, which are not limited."""
+        """Sends a challenge of this node's own accord, which is not rate-limited."""
         self._challenge(link, address)
 
     def _challenge(self, link, route):

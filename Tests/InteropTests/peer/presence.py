@@ -1,4 +1,4 @@
-"""What a member says of itself (section 9, kind 1), the streams it sends included."""
+"""Presence: a member's own state, with the streams that it sends (section 9, kind 1)."""
 
 import re
 import struct
@@ -113,7 +113,7 @@ class Presence:
         return bool(self.flags & Flag.LEAVES)
 
     def name_of(self, number):
-        """What its member calls a stream; names are shown and recorded, packets have numbers."""
+        """The name of a stream, for people and recordings; packets carry its number."""
         announced = [one.name for one in self.streams if one.number == number]
         others = {one.name for one in self.streams if one.number != number}
         # Not a name that another stream has, too, nor one that is reserved for another.

@@ -59,7 +59,7 @@ def decode_ranges(value):
 
 
 def _prefixes(ids):
-    """As lists have them: rising."""
+    """The ids in ascending order, as in lists."""
     return tuple(sorted(one[:8] for one in ids))
 
 
@@ -99,7 +99,7 @@ def _described(ids, area, most_listed):
 
 
 def compare(ids, ranges):
-    """What another's ranges call for: (ranges to send, ids to send, 8-byte prefixes to want)."""
+    """The answer to a peer's ranges: (ranges to send, ids to send, 8-byte prefixes to request)."""
     answers, to_send, to_want, looked_at = [], [], [], []
     known = {one[:8] for one in ids}
     for area in ranges:

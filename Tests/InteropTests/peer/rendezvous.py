@@ -30,7 +30,7 @@ def registration(slot, cookie, period, tag, is_wanting, announcement):
 
 
 def records(slot, known):
-    """What a rendezvous hands out; `known` are pairs of an address and an announcement."""
+    """The answer of a rendezvous; `known` are pairs of an address and an announcement."""
     return bytes([RECORDS]) + slot + bytes([len(known)]) + b"".join(
         encode_address(source) + struct.pack(">H", len(announcement)) + announcement
         for source, announcement in known)
@@ -124,6 +124,6 @@ class Rendezvous:
 
 
 def cookie_reply(token, cookie, period, seconds, address):
-    """What a rendezvous answers a hello with."""
+    """The datagram with which a rendezvous answers a hello."""
     return (bytes([COOKIE]) + token + cookie + struct.pack(">QH", period, seconds)
             + encode_address(address))

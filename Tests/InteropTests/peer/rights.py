@@ -1,4 +1,4 @@
-"""Who may do what (section 12)."""
+"""Roles and rights (section 12)."""
 
 import time
 from enum import IntEnum
@@ -38,7 +38,7 @@ class Genesis:
 
 
 def redemption_message(channel_id, redeemer):
-    """What the one-time key of an invite signs."""
+    """The bytes that the one-time key of an invite signs."""
     return b"muster/1 redeem" + channel_id + redeemer
 
 
@@ -97,7 +97,7 @@ class CreatedRights:
             previous = following[0].id
 
     def takes(self, document, entry):
-        """Whether the document takes an entry, by its author and kind."""
+        """Whether the document accepts an entry, by its author and kind."""
         if entry.kind == Epoch.KIND:
             return self.is_owner(entry.author)
         if entry.kind == Grant.KIND:
@@ -133,7 +133,7 @@ class CreatedRights:
         return max(direct, key=lambda one: one.order, default=None)
 
     def _redeemed(self, document, member, direct, removed_by):
-        """The role by a redemption; it holds while no epoch newer than its grant's is in force."""
+        """The role from a redemption; it is valid until an epoch newer than its grant's begins."""
         redemption = document.latest(Redemption, member)
         if redemption is None or not self._is_good(document, redemption):
             return Role.NONE

@@ -1,4 +1,4 @@
-"""The roster, and what this node reports of its own links (section 9)."""
+"""The roster, and this node's neighbour report (section 9)."""
 
 from .entries import NeighbourReport
 from .events import emit, short
@@ -38,7 +38,7 @@ class Roster:
     # Reports of others
 
     def _report_of(self, member):
-        """Counts only if its boot id is that of its author's presence."""
+        """A neighbour report is valid only with the boot id of its author's presence."""
         report = self._node.document.latest(NeighbourReport, member)
         presence = self._node.document.latest(Presence, member)
         if report is None or presence is None or report.body.boot != presence.body.boot:
@@ -74,7 +74,7 @@ class Roster:
                 self._emit("member.updated", member, self.members[member])
 
     def _reason(self, member, before):
-        """Why a member has left the roster; `before` is the presence that it was in it with."""
+        """Why a member has left the roster; `before` is its last presence in it."""
         entry, link = self._node.document.latest(Presence, member), self._node.links.get(member)
         boots = {entry.body.boot} if entry else set()
         if link and link.is_up:

@@ -12,7 +12,7 @@ _WINDOW = 8128  # RFC 6479
 
 
 class Session:
-    """What a finished handshake gives: two keys, two indices, a counter and a replay window."""
+    """The result of a handshake: two keys, two indices, a counter and a replay window."""
 
     def __init__(self, keys, finished, own_index, is_initiator, now):
         self.keys = keys
@@ -34,7 +34,7 @@ class Session:
         return header + sealed
 
     def open(self, datagram):
-        """(payload, whether its counter is the highest so far), or None: silence."""
+        """(payload, whether its counter is the highest so far); None if it must be ignored."""
         counter = int.from_bytes(datagram[5:13], "big")
         payload = unseal(self._receive_key, counter, datagram[13:], datagram[:13])
         if payload is None:

@@ -1,4 +1,4 @@
-"""Requested resolution: what a receiver has use for (section 8, control message 3).
+"""The resolution that a receiver requests (section 8, control message 3).
 
 The one place that knows this message and how a sender follows it.
 """
@@ -11,7 +11,7 @@ VALUE_LENGTH = _VALUE.size
 
 
 class Resolution(NamedTuple):
-    """The largest frame of a stream that its receiver has use for, in pixels."""
+    """The largest frame of a stream that its receiver requests, in pixels."""
 
     width: int
     height: int

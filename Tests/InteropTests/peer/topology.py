@@ -1,4 +1,4 @@
-"""Which members a node has a link to (section 9, "Topology")."""
+"""The choice of members to link to (section 9, "Topology")."""
 
 _FULL_MESH = 24       # members, this node included
 _RING_DISTANCE = 3
@@ -7,7 +7,7 @@ _GRACE = 10.0         # seconds before a link that is not wanted is closed
 
 
 def ring_distance(members, one, other):
-    """How many positions apart two ids are in the ring of all ids."""
+    """The distance of two ids in the ring of all ids, in positions."""
     ring = sorted(members)
     apart = abs(ring.index(one) - ring.index(other))
     return min(apart, len(ring) - apart)
@@ -18,7 +18,7 @@ class Topology:
         self._node = node
 
     def wants(self, peer):
-        """By this node's own roster; a peer that is not in it yet is wanted."""
+        """Decides by this node's roster; a peer that is not in it yet is wanted."""
         members = {*self._node.roster.members, self._node.id}
         if peer not in members or len(members) <= _FULL_MESH or peer in self._node.call.others():
             return True

@@ -33,7 +33,7 @@ class WatchState:
 
 @dataclass
 class Probe:
-    """What `asker` wants to know of the neighbour `target`."""
+    """An indirect probe of the neighbour `target`, requested by `asker`."""
 
     asker: object
     target: object
@@ -93,7 +93,7 @@ class NeighbourWatch:
                 self.ping(link)
 
     def _ask_one(self, links, now):
-        """Each period one of the quiet neighbours, in an order drawn anew for each round."""
+        """Pings one quiet neighbour per period, in a random order that each round draws anew."""
         self._round = [one for one in self._round if one in links]
         if not self._round:
             self._round = random.sample(links, len(links))

@@ -191,7 +191,7 @@ struct GossipTarget {
 
   // MARK: The newcomer
 
-  /// Of virtual time, without loss; the comparisons of documents need a few seconds.
+  /// In virtual time, without loss; the comparisons of documents need a few seconds.
   private static let patience = 30
 
   private mutating func reportToANewcomer() {

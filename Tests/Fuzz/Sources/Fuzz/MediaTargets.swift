@@ -141,7 +141,7 @@ enum AudioTarget {
           sequence: sequence, timestamp: timestamp, payload: program.bytes(),
           level: program.bit() ? program.u8() & 0x7F : nil, at: now)
       }
-      check(buffer.currentDelay >= .zero, "sound is never played before it came")
+      check(buffer.currentDelay >= .zero, "audio is never played before it arrived")
     }
   }
 }

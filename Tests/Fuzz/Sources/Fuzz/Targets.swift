@@ -96,7 +96,7 @@ private func text(_ bytes: [UInt8]) {
   if let address = Address(text) {
     check(Address(address.description) == address, "an address comes back")
   }
-  if let size = VideoSize(text) { check(size.pixels > 0, "a picture has pixels") }
+  if let size = VideoSize(text) { check(size.pixels > 0, "a frame has pixels") }
   if let bytes = Hex.decode(text) {
     check(Hex.encode(bytes) == text.lowercased(), "hexadecimal comes back")
   }

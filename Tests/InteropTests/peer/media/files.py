@@ -1,4 +1,4 @@
-"""The files that media comes from and goes to: VP8 in IVF, Opus in Ogg (RFC 3533, RFC 7845)."""
+"""Media files that are sent and recorded: VP8 in IVF, Opus in Ogg (RFC 3533, RFC 7845)."""
 
 import struct
 

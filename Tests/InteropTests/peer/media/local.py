@@ -27,7 +27,7 @@ class LocalMedia:
 
     @property
     def flags(self):
-        """What a presence says of these sources."""
+        """The flags of a presence with these sources."""
         flags = Flag(0) if streams.CAMERA in self._video else Flag.VIDEO_MUTED
         if streams.SCREEN in self._video:
             flags |= Flag.SHARING

@@ -1,4 +1,4 @@
-"""Frames out of packets (section 13, "Receiving video")."""
+"""Assembles frames from packets (section 13, "Receiving video")."""
 
 import time
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Frame:
 
 
 class MissingPackets:
-    """Packets to ask for: once two later ones have come or 5 ms have passed, then again."""
+    """Missing packets: requested after two later ones or 5 ms, then again."""
 
     def __init__(self):
         self._missing = {}   # sequence -> [when to ask, how often it was asked for]
@@ -54,7 +54,7 @@ class MissingPackets:
             self.gave_up = True
 
     def arrived(self, sequence):
-        """Whether it had been asked for."""
+        """Whether the packet had been requested."""
         return self._missing.pop(sequence, [0, 0])[1] > 0
 
     def forget_up_to(self, sequence):

@@ -1,4 +1,4 @@
-"""Counting what comes of one stream, for receiver reports (RFC 3550, A.3 and A.8)."""
+"""Reception statistics of one stream, for receiver reports (RFC 3550, A.3 and A.8)."""
 
 import time
 
@@ -19,13 +19,13 @@ class Reception:
         self.last_at = time.monotonic()
 
     def extend(self, sequence):
-        """The sequence number counted on over 65,535."""
+        """The sequence number extended past 65,535."""
         if self.highest is None:
             return sequence + 0x10000  # so that packets from before the first are not negative
         return extended(sequence, self.highest)
 
     def count(self, sequence, timestamp, is_repeat=False):
-        """Takes note of a packet with this extended sequence number."""
+        """Counts a packet with this extended sequence number."""
         self.last_at = time.monotonic()
         if self.highest is None:
             self._first = self.highest = sequence

@@ -32,7 +32,7 @@ class SenderReport:
 
 @dataclass
 class ReportBlock:
-    """What a receiver says of one stream (RFC 3550, 6.4.1)."""
+    """A report block: reception of one stream (RFC 3550, 6.4.1)."""
 
     ssrc: int
     fraction_lost: int
@@ -123,7 +123,7 @@ def _header(count, kind, words):
 
 
 def decode_all(payload):
-    """The messages of a payload; unknown types are skipped, and all behind a bad one is ignored."""
+    """The messages of a payload; unknown types are skipped, and a bad one ends the list."""
     messages, offset = [], 0
     while offset + 4 <= len(payload) and payload[offset] >> 6 == 2:
         count, kind = payload[offset] & 31, payload[offset + 1]

@@ -69,12 +69,12 @@ def _level(extensions):
 
 
 def is_rtcp(payload):
-    """RFC 5761: RTP and RTCP are told apart by the second byte."""
+    """RFC 5761: the second byte distinguishes RTP from RTCP."""
     return 192 <= payload[1] <= 223
 
 
 def extended(sequence, highest):
-    """The 16-bit sequence number as the closest one to `highest`, which counts on."""
+    """The 16-bit sequence number, extended to the value closest to `highest`."""
     return highest + ((sequence - highest + 0x8000) % 0x10000 - 0x8000)
 
 

@@ -24,7 +24,7 @@ def media_clock():
 
 
 class RTPSender:
-    """Sequence numbers and counts of one stream; the latest packets, if it is to be repaired."""
+    """Sequence numbers and counts of one stream; with repair, also its latest packets."""
 
     def __init__(self, ssrc, payload_type, send, is_repaired):
         self.ssrc, self._payload_type = ssrc, payload_type
@@ -48,7 +48,7 @@ class RTPSender:
         self._send(packet)
 
     def repeat(self, sequences, round_trip):
-        """Answers a NACK by the very same packets."""
+        """Answers a NACK with the same RTP packets."""
         now, round_trip = time.monotonic(), round_trip or _ASSUMED_ROUND_TRIP
         for sequence in sequences:
             packet, sent_at, repeated_at = (self._history or {}).get(sequence, (None, 0, 0))
@@ -88,7 +88,7 @@ class VideoSender:
 
     @property
     def needed(self):
-        """The layers of which frames have to be made for this receiver."""
+        """The layers that have to be encoded for this receiver."""
         return {one for one in (self.layer, self._next) if one is not None}
 
     def offer(self, layer, payloads, is_keyframe, timestamp):
@@ -117,7 +117,7 @@ class VideoSender:
                 sender.repeat(sequences, round_trip)
 
     def on_picture_loss(self, ssrc):
-        """Answered for the layer that is being sent."""
+        """A PLI is answered for the layer that is being sent."""
         sender = self._senders.get(self.layer)
         if sender is not None and sender.ssrc == ssrc:
             self._source.layers[self.layer].request_keyframe()

@@ -21,7 +21,7 @@ _MOST_SSRCS = 16   # of each kind from one member
 
 
 class Member:
-    """Whose media it is; `presence` is a function: what a member says of itself may change."""
+    """The member whose media it is; `presence` is a function, since presences change."""
 
     def __init__(self, member_id, presence):
         self.id, self._presence = member_id, presence
@@ -62,7 +62,7 @@ class IncomingVideo:
             self._file.write(frame.timestamp, frame.data)
 
     def _may_change_to(self, frame):
-        """At a keyframe of another layer that was not captured earlier."""
+        """Switches at a keyframe of another layer that was not captured earlier."""
         return frame.is_keyframe and (
             self._last is None or timestamp_difference(frame.timestamp, self._last.timestamp) >= 0)
 
@@ -212,7 +212,8 @@ class MediaSession:
     # Repair and reports, called again and again
 
     def repair(self):
-        """Asks for packets and keyframes, and shows what a gap has held up for long enough."""
+        """Requests packets and keyframes, and releases frames that a gap has held up long enough.
+        """
         for receiver in self._receivers.values():
             self._ask_for_packets(receiver)
             self._show(receiver)

@@ -1,6 +1,6 @@
-"""What a peer sends: files that were encoded before, in place of a camera and a microphone.
+"""Sources of a peer: encoded files in place of a camera and a microphone.
 
-Section 13 says what a sender owes. With files, "make a keyframe" is "begin the file anew": its
+Section 13 lists the duties of a sender. With files, "make a keyframe" is "restart the file": its
 first frame is a keyframe, and no other frame of it is one.
 """
 
@@ -64,7 +64,7 @@ class VideoSource:
 
 
 class AudioSource:
-    """Opus packets of 20 ms, over and over."""
+    """Opus packets of 20 ms, in a loop."""
 
     def __init__(self, path):
         self._packets = read_opus(path)

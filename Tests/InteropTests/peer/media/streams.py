@@ -1,4 +1,4 @@
-"""How streams are numbered and named (sections 9 and 13).
+"""Numbers and names of streams (sections 9 and 13).
 
 The one place that knows payload types and the layout of SSRCs. A member sends one audio stream and
 up to four video streams, each in up to three layers.
@@ -17,7 +17,7 @@ VIDEO_CLOCK = 90_000
 
 
 def name(stream, announced=None):
-    """What a stream is called: streams 2 and 3 as their member has announced, if it has."""
+    """The name of a stream; that of streams 2 and 3 is the one that their member announced."""
     return NAMES.get(stream) or announced or f"stream-{stream}"
 
 
@@ -34,7 +34,7 @@ def video_stream_and_layer(payload_type):
 
 
 def audio_ssrc(base):
-    """Also the SSRC under which its sender sends RTCP."""
+    """The SSRC of the audio stream, which is also that of its sender's RTCP."""
     return base
 
 

@@ -70,6 +70,19 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     return body(&table[at: index])
   }
 
+  /// Changes the value at an index in place; see `PeerTable.update(at:_:)`.
+  @inlinable public mutating func update<Result>(
+    at index: Int, _ body: (inout Value) -> Result
+  ) -> Result {
+    mark(index)
+    return table.update(at: index, body)
+  }
+
+  /// Reads the value at an index without a copy of it.
+  @inlinable public func read<Result>(at index: Int, _ body: (Value) -> Result) -> Result {
+    table.read(at: index, body)
+  }
+
   @inlinable mutating func mark(_ index: Int) {
     isStale[index] = true
     hasStale = true
@@ -93,7 +106,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     var next: Instant?
     for index in 0..<table.count {
       if isStale[index] {
-        deadlines[index] = table[at: index].deadline
+        deadlines[index] = table.read(at: index) { $0.deadline }
         isStale[index] = false
       }
       next = soonest(next, deadlines[index])

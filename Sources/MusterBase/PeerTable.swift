@@ -54,6 +54,19 @@ public struct PeerTable<Key: Comparable, Value> {
     @inline(__always) _modify { yield &values[index] }
   }
 
+  /// Modifies the value at an index in place. On hot paths better than the subscript, whose accessors
+  /// are coroutines with a frame on the heap.
+  @inlinable public mutating func update<Result>(
+    at index: Int, _ body: (inout Value) -> Result
+  ) -> Result {
+    body(&values[index])
+  }
+
+  /// Reads the value at an index without a copy of it.
+  @inlinable public func read<Result>(at index: Int, _ body: (Value) -> Result) -> Result {
+    body(values[index])
+  }
+
   /// Modifies the value under `key` in place; returns nil without calling `body` if there is none.
   @inlinable public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result)
     -> Result?

@@ -87,6 +87,41 @@ struct CallMedia: Sendable {
   var deadline: Instant? {
     soonest(incoming.deadline, min(nextRequestAt, min(nextSenderReport, nextReceiverReport)))
   }
+
+  // MARK: Packets
+
+  /// The header for the next Opus packet to the peer; nil if this node's role allows no audio.
+  mutating func sendAudio(
+    _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
+  ) -> RTPHeader? {
+    guard outgoingRights.audio else { return nil }
+    audioPacketsSent &+= 1
+    audioBytesSent &+= UInt64(audio.data.count)
+    return outgoingAudio.send(
+      audio.data[...], marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
+  }
+
+  /// An Opus packet of the peer; nil if the peer's role allows no audio.
+  mutating func receiveAudio(_ packet: RTPPacket, at now: Instant) -> ReceivedAudio? {
+    guard incomingRights.audio else { return nil }
+    let header = packet.header
+    if incomingAudio?.ssrc != header.ssrc { incomingAudio = IncomingAudio(ssrc: header.ssrc) }
+    incomingAudio?.receive(header, at: now)
+    audioPacketsReceived &+= 1
+    audioBytesReceived &+= UInt64(packet.payload.count)
+    return ReceivedAudio(
+      sequence: header.sequence, timestamp: header.timestamp, level: header.audioLevel,
+      payload: Array(packet.payload),
+      capturedAt: incomingAudio?.clock.captureTime(
+        of: header.timestamp, clockRate: RTPTime.audioClockRate))
+  }
+
+  /// A VP8 packet of the peer; no outputs if the peer's role does not allow the stream.
+  mutating func receiveVideo(
+    _ packet: RTPPacket, of stream: StreamID, at now: Instant
+  ) -> [VideoReceiver.Output] {
+    incomingRights[stream] == nil ? incoming.receive(packet, of: stream, at: now) : []
+  }
 }
 
 /// The peer's audio as it arrives; what plays it has a jitter buffer of its own.

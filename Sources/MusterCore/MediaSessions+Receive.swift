@@ -8,36 +8,17 @@ extension MediaSessions {
   mutating func receiveRTP(
     _ payload: [UInt8], over link: LinkID, at now: Instant
   ) -> [Output] {
-    guard let index = sessions.index(of: link),
-      let rights = sessions[at: index].call?.incomingRights,
-      let packet = try? RTPPacket(decoding: payload)
+    guard let index = sessions.index(of: link), let packet = try? RTPPacket(decoding: payload)
     else { return [] }
     if packet.header.payloadType == PayloadType.opus {
-      return rights.audio ? receiveAudio(packet, fromSessionAt: index, at: now) : []
+      let audio = sessions.update(at: index) { $0.call?.receiveAudio(packet, at: now) }
+      return audio.map { [.host(.play($0, from: link))] } ?? []
     }
-    guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream,
-      rights[stream] == nil
-    else { return [] }
-    let outputs = sessions[at: index].call?.incoming.receive(packet, of: stream, at: now) ?? []
+    guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream else { return [] }
+    let outputs = sessions.update(at: index) { session in
+      session.call?.receiveVideo(packet, of: stream, at: now) ?? []
+    }
     return outputs.isEmpty ? [] : perform(outputs, of: stream, ofSessionAt: index, at: now)
-  }
-
-  private mutating func receiveAudio(
-    _ packet: RTPPacket, fromSessionAt index: Int, at now: Instant
-  ) -> [Output] {
-    let header = packet.header
-    if sessions[at: index].call?.incomingAudio?.ssrc != header.ssrc {
-      sessions[at: index].call?.incomingAudio = IncomingAudio(ssrc: header.ssrc)
-    }
-    sessions[at: index].call?.incomingAudio?.receive(header, at: now)
-    sessions[at: index].call?.audioPacketsReceived &+= 1
-    sessions[at: index].call?.audioBytesReceived &+= UInt64(packet.payload.count)
-    let capturedAt = sessions[at: index].call?.incomingAudio?.clock.captureTime(
-      of: header.timestamp, clockRate: RTPTime.audioClockRate)
-    let audio = ReceivedAudio(
-      sequence: header.sequence, timestamp: header.timestamp, level: header.audioLevel,
-      payload: Array(packet.payload), capturedAt: capturedAt)
-    return [.host(.play(audio, from: sessions.keys[index]))]
   }
 
   /// Carries out what the receiver of a stream asks for.
@@ -62,6 +43,7 @@ extension MediaSessions {
     at now: Instant
   ) -> [Output] {
     var out: [Output] = []
+    out.reserveCapacity(outputs.count + 1)
     for output in outputs {
       if case .frame(let frame) = output {
         show(frame, of: stream, ofSessionAt: index, at: now, &out)
@@ -77,9 +59,11 @@ extension MediaSessions {
     _ out: inout [Output]
   ) {
     let link = sessions.keys[index]
-    let audioDelay = sessions[at: index].call?.audioDelay
-    let showing = sessions[at: index].call?.incoming.show(
-      frame, of: stream, audioDelay: audioDelay, at: now)
+    let showing = sessions.update(at: index) { session in
+      let audioDelay = session.call?.audioDelay
+      return session.call?.incoming.show(
+        frame, of: stream, audioDelay: audioDelay, at: now)
+    }
     guard let showing else { return }
     if showing.isFirst {
       let after = now - sessions[at: index].upSince

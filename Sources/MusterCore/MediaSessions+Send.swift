@@ -17,9 +17,8 @@ extension MediaSessions {
       out += selectLayers(at: now)
     }
     for index in 0..<sessions.count {
-      guard sessions[at: index].call?.outgoing.layers(of: stream).current == frame.layer else {
-        continue
-      }
+      let current = sessions.read(at: index) { $0.call?.outgoing.layers(of: stream).current }
+      guard current == frame.layer else { continue }
       send(packets, of: stream, toSessionAt: index, at: now, &out)
     }
     return out
@@ -44,10 +43,12 @@ extension MediaSessions {
   ) {
     let link = sessions.keys[index]
     let last = frame.payloads.count - 1
-    _ = sessions[at: index].call?.outgoing.update(stream) { stream in
-      for (position, payload) in frame.payloads.enumerated() {
-        let header = stream.send(payload, of: frame, isLast: position == last, at: now)
-        out.append(.send(OutgoingPayload(.rtp(header), payload), over: link))
+    sessions.update(at: index) { session in
+      _ = session.call?.outgoing.update(stream) { stream in
+        for (position, payload) in frame.payloads.enumerated() {
+          let header = stream.send(payload, of: frame, isLast: position == last, at: now)
+          out.append(.send(OutgoingPayload(.rtp(header), payload), over: link))
+        }
       }
     }
   }
@@ -57,13 +58,12 @@ extension MediaSessions {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: audio.capturedAt)
     var out: [Output] = []
+    out.reserveCapacity(sessions.count)
     for index in 0..<sessions.count {
-      guard sessions[at: index].call?.outgoingRights.audio ?? false,
-        let header = sessions[at: index].call?.outgoingAudio.send(
-          audio.data[...], marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
-      else { continue }
-      sessions[at: index].call?.audioPacketsSent &+= 1
-      sessions[at: index].call?.audioBytesSent &+= UInt64(audio.data.count)
+      let header = sessions.update(at: index) { session in
+        session.call?.sendAudio(audio, timestamp: timestamp, at: now)
+      }
+      guard let header else { continue }
       let payload = OutgoingPayload(.rtp(header), audio.data[...])
       out.append(.send(payload, over: sessions.keys[index]))
     }

@@ -84,7 +84,11 @@ struct Relaying: ~Copyable, Sendable {
   /// Whether nothing gets through to a member of a call.
   func isUnreachable(_ link: LinkID) -> Bool { unreachable.index(of: link) != nil }
 
-  var deadline: Instant? { nextAt.map(\.value).min() }
+  var deadline: Instant? {
+    var next: Instant?
+    for index in 0..<nextAt.count { next = soonest(next, nextAt.read(at: index) { $0 }) }
+    return next
+  }
 
   /// Whether a channel is searched again.
   func isSearching(_ channel: ChannelID) -> Bool { nextAt.index(of: channel) != nil }

@@ -59,23 +59,25 @@ public struct VideoPacketizer: Sendable {
     else { return nil }
     var descriptor = nextDescriptor(frame)
     // One array holds the payloads of the frame, one behind the other.
-    let parts = Self.parts(of: frame.data.count)
-    var writer = Writer(
-      capacity: parts.count * VP8Descriptor.encodedBytes + frame.data.count)
-    var ends: [Int] = []
-    ends.reserveCapacity(parts.count)
-    for range in parts {
-      descriptor.isFrameStart = range.lowerBound == 0
+    let count = frame.data.count
+    let parts = (count + Self.dataBytes - 1) / Self.dataBytes
+    var writer = Writer(capacity: parts * VP8Descriptor.encodedBytes + count)
+    for part in 0..<parts {
+      descriptor.isFrameStart = part == 0
       descriptor.write(to: &writer)
-      writer.append(frame.data[range])
-      ends.append(writer.bytes.count)
+      writer.append(frame.data[Self.range(of: part, of: parts, in: count)])
     }
     let bytes = writer.bytes
+    let payloads = (0..<parts).map { part in
+      let range = Self.range(of: part, of: parts, in: count)
+      let start = range.lowerBound + part * VP8Descriptor.encodedBytes
+      return bytes[start..<(start + VP8Descriptor.encodedBytes + range.count)]
+    }
     return PacketizedFrame(
       layer: layer, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe,
       capturedAt: frame.capturedAt,
       timestamp: RTPTime.timestamp(of: frame.capturedAt, clockRate: RTPTime.videoClockRate),
-      payloads: ends.indices.map { bytes[($0 == 0 ? 0 : ends[$0 - 1])..<ends[$0]] })
+      payloads: payloads)
   }
 
   private mutating func nextDescriptor(_ frame: EncodedFrame) -> VP8Descriptor {
@@ -94,12 +96,11 @@ public struct VideoPacketizer: Sendable {
       keyIndex: keyIndex)
   }
 
-  /// The fewest parts that fit. All have the same size but the last, which is shorter by fewer
-  /// bytes than there are parts: equal datagrams can leave in one segmented send (UDP_SEGMENT), and
-  /// a very short last packet would be lost as easily as a full one.
-  private static func parts(of count: Int) -> [Range<Int>] {
-    let parts = (count + dataBytes - 1) / dataBytes
+  /// The bytes of one of the fewest parts that fit. All have the same size but the last, which is
+  /// shorter by fewer bytes than there are parts: equal datagrams can leave in one segmented send
+  /// (UDP_SEGMENT), and a very short last packet would be lost as easily as a full one.
+  private static func range(of part: Int, of parts: Int, in count: Int) -> Range<Int> {
     let size = (count + parts - 1) / parts
-    return (0..<parts).map { min($0 * size, count)..<min(($0 + 1) * size, count) }
+    return min(part * size, count)..<min((part + 1) * size, count)
   }
 }

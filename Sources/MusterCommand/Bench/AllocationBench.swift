@@ -33,6 +33,7 @@ struct AllocationBench {
     }
     var pair = try LinkPair()
     let payload = PacketBench.payload
+    pair.pass(payload)
     let packet = perRound(10_000) { pair.pass(payload) }
 
     var nodes = try NodePair()

@@ -34,7 +34,9 @@ extension MusterNode {
     if let rendezvous = engines.rendezvous { sums.add("rendezvous", rendezvous) }
     for gossip in engines.gossip { sums.add("gossip", gossip) }
     for video in engines.video { sums.add("video", video) }
+    sums.add("video.packetsRepeated", engines.videoPacketsRepeated)
     for audio in meters.audio.values { sums.add("audio", audio) }
+    sums.add("wake", wakes)
     for queue in queues() {
       sums.add("queue.\(queue.name)Dropped", UInt64(clamping: queue.dropped))
     }

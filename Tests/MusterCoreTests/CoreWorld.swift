@@ -7,7 +7,8 @@ import MusterWire
 
 /// Whole nodes on a virtual network and clock, all of them on one LAN; pairs may be cut apart.
 struct CoreWorld {
-  struct Host {
+  /// A reference, because a `Node` cannot be copied.
+  final class Host {
     var node: Node
     let address: Address
     var source: SyntheticSource
@@ -23,6 +24,12 @@ struct CoreWorld {
     /// The same by stream, and the layers that were encoded.
     var shownStreams: [StreamID: Int] = [:]
     var encoded: [StreamID: [Int]] = [:]
+
+    init(node: consuming Node, address: Address, source: SyntheticSource) {
+      self.node = node
+      self.address = address
+      self.source = source
+    }
   }
 
   struct Flight {
@@ -235,9 +242,7 @@ struct CoreWorld {
 extension CoreWorld {
   /// What a node's links open of what came to it: an engine with the same secrets and draws, to
   /// which the same happened. It holds for a node that only ever answered handshakes.
-  func eyes(of index: Int, _ keys: [ChannelKey]) -> (
-    engine: LinkEngine, seen: [Seen], same: Bool
-  ) {
+  func eyes(of index: Int, _ keys: [ChannelKey]) -> Eyes {
     // As `Node` hands them out.
     var entropy = entropy(of: index)
     let bootID = entropy.u64()
@@ -263,7 +268,14 @@ extension CoreWorld {
       }
     }
     let given = hosts[index].sent.filter { $0.kind == .handshakeResponse }.map(\.datagram)
-    return (engine, seen, !given.isEmpty && given == answers)
+    return Eyes(engine: engine, seen: seen, isSame: !given.isEmpty && given == answers)
+  }
+
+  struct Eyes: ~Copyable {
+    let engine: LinkEngine
+    let seen: [Seen]
+    /// Whether the engine answered as the node's own one did.
+    let isSame: Bool
   }
 
   struct Seen {

@@ -8,7 +8,7 @@ import Testing
 
 /// Two members who are cut apart, in two channels and the calls of both, and all that the third one
 /// gets to see of what it passes on.
-private struct Passing {
+private final class Passing {
   static let names = ["\(Marker.text) north", "\(Marker.text) south"]
   let keys = names.map { ChannelKey.fromName($0) }
   /// The two ends have the smallest and the largest id.
@@ -16,7 +16,7 @@ private struct Passing {
 
   let world: CoreWorld
   /// The relay's own link engine, as it is at the end.
-  let engine: LinkEngine
+  var engine: LinkEngine
   /// What it was asked to pass on, by the channel of the link that it came over.
   let datagrams: [[[UInt8]]]
 
@@ -29,16 +29,17 @@ private struct Passing {
     }
     for (name, key) in zip(Self.names, keys) { world.join(name, key) }
     world.run(for: .seconds(15))
-    let (engine, seen, isSame) = world.eyes(of: Self.relay, keys)
+    let eyes = world.eyes(of: Self.relay, keys)
+    let isSame = eyes.isSame
     try #require(isSame, "the copy of the relay's engine has other keys than the relay")
     datagrams = try keys.map { key in
-      let passed = seen.filter {
+      let passed = eyes.seen.filter {
         $0.link.key == key.keyID && $0.payload.first == PayloadKind.relayByte
       }
       return try passed.map { Array(try RelayEnvelope(decoding: $0.payload).datagram) }
     }
     self.world = world
-    self.engine = engine
+    engine = eyes.engine
   }
 
   var all: [[UInt8]] { datagrams.flatMap { $0 } }
@@ -83,20 +84,19 @@ struct RelayViewTests {
 
   @Test func noKeyOfTheRelayOpensWhatItPassesOn() throws {
     let passing = try Passing()
-    var engine = passing.engine
     let (world, now) = (passing.world, passing.world.now)
-    let before = engine.counters
+    let before = passing.engine.counters
     for datagram in passing.all {
       for position in [Passing.first, Passing.last] {
         let source = world.hosts[position].address
-        #expect(engine.receive(datagram, from: .direct(source), at: now).isEmpty)
+        #expect(passing.engine.receive(datagram, from: .direct(source), at: now).isEmpty)
       }
     }
-    #expect(engine.counters.unknownIndex > before.unknownIndex)
+    #expect(passing.engine.counters.unknownIndex > before.unknownIndex)
     // The same for the node as a whole: it sends nothing and tells nothing.
-    var node = world.hosts[Passing.relay].node
+    let relay = world.hosts[Passing.relay]
     for datagram in passing.all.prefix(300) {
-      let outputs = node.receive(datagram, from: world.hosts[Passing.first].address, at: now)
+      let outputs = relay.node.receive(datagram, from: world.hosts[Passing.first].address, at: now)
       #expect(outputs.isEmpty)
     }
     let keys = try relayKeys(passing)

@@ -6,7 +6,12 @@ import Testing
 
 /// Link engines on a virtual network and a virtual clock.
 final class LinkWorld {
-  struct Node {
+  /// A call of an engine. An engine cannot be copied; the same calls bring another one into its
+  /// state.
+  typealias Input = (inout LinkEngine) -> [LinkEngine.Output]
+
+  /// A reference, because its engine cannot be copied.
+  final class Node {
     var engine: LinkEngine
     let identity: Identity
     var id: NodeID { identity.id }
@@ -18,6 +23,39 @@ final class LinkWorld {
     /// Everything but `send`.
     var events: [Event] = []
     var sent: [Flight] = []
+    /// Makes the engine as it was at the start of this run.
+    fileprivate var makeEngine: () -> LinkEngine
+    /// The world's calls of the engine since then.
+    fileprivate var inputs: [Input] = []
+
+    init(
+      identity: Identity, bootID: UInt64, route: Route, makeEngine: @escaping () -> LinkEngine
+    ) {
+      engine = makeEngine()
+      self.identity = identity
+      self.bootID = bootID
+      self.route = route
+      reachableAt = [route]
+      self.makeEngine = makeEngine
+    }
+
+    /// Another engine in the state of this one. The test must not have called this one directly,
+    /// because only the world's calls are kept.
+    func twin() -> LinkEngine {
+      let twin = Self.replay(inputs, on: makeEngine())
+      #expect(twin.counters == engine.counters)
+      return twin
+    }
+
+    /// Makes engines in the present state of this one, even after it has changed.
+    func twins() -> () -> LinkEngine {
+      { [inputs, makeEngine] in Self.replay(inputs, on: makeEngine()) }
+    }
+
+    private static func replay(_ inputs: [Input], on engine: consuming LinkEngine) -> LinkEngine {
+      for input in inputs { _ = input(&engine) }
+      return engine
+    }
   }
 
   struct Event {
@@ -51,10 +89,9 @@ final class LinkWorld {
     for (number, identity) in identities.enumerated() {
       let route = Self.route(number)
       nodes.append(
-        Node(
-          engine: Self.engine(identity, boot: UInt64(number) + 1, configuration, seed: seed),
-          identity: identity, bootID: UInt64(number) + 1, route: route,
-          reachableAt: [route]))
+        Node(identity: identity, bootID: UInt64(number) + 1, route: route) {
+          Self.engine(identity, boot: UInt64(number) + 1, configuration, seed: seed)
+        })
     }
   }
 
@@ -91,22 +128,28 @@ final class LinkWorld {
 
   /// What discovery would say at `node` of `peer`.
   func connect(_ node: Int, to peer: Int) {
-    perform(
-      node,
-      nodes[node].engine.connect(
-        to: nodes[peer].id, bootID: nodes[peer].bootID, in: Self.key.keyID,
-        over: nodes[peer].route, now: now))
+    let (id, bootID, route) = (nodes[peer].id, nodes[peer].bootID, nodes[peer].route)
+    give(node) { [now] in
+      $0.connect(to: id, bootID: bootID, in: Self.key.keyID, over: route, now: now)
+    }
   }
 
   /// Sends a control payload; false when the link does not stand.
   @discardableResult
   func say(_ text: String, from node: Int, to peer: Int) -> Bool {
-    let body = Array(text.utf8)
-    let sealed = nodes[node].engine.seal(
-      [PayloadKind.controlByte], body[...], on: link(to: peer), at: now)
-    guard let sealed else { return false }
-    perform(node, [.send(sealed.datagram, over: sealed.route)])
-    return true
+    let payload = OutgoingPayload(.bytes([PayloadKind.controlByte]), Array(text.utf8)[...])
+    let link = link(to: peer)
+    let outputs = give(node) { [now] in
+      guard let sealed = $0.seal(payload, on: link, at: now) else { return [] }
+      return [.send(sealed.datagram, over: sealed.route)]
+    }
+    return !outputs.isEmpty
+  }
+
+  /// Hands `node` a datagram at the time of its arrival.
+  @discardableResult
+  func receive(_ node: Int, _ flight: Flight) -> [LinkEngine.Output] {
+    give(node) { [now] in $0.receive(flight.datagram, from: flight.from, at: now) }
   }
 
   /// What `node` was told, in order.
@@ -126,6 +169,15 @@ final class LinkWorld {
 
   func isUp(_ node: Int, _ peer: Int) -> Bool {
     nodes[node].engine.establishedLinks.contains(link(to: peer))
+  }
+
+  /// Calls the engine of `node`, and keeps the call for the engine's twins.
+  @discardableResult
+  private func give(_ node: Int, _ input: @escaping Input) -> [LinkEngine.Output] {
+    nodes[node].inputs.append(input)
+    let outputs = input(&nodes[node].engine)
+    perform(node, outputs)
+    return outputs
   }
 
   /// Gives `node` the outputs of something done to its engine.
@@ -152,7 +204,7 @@ final class LinkWorld {
       deliver()
       for node in nodes.indices {
         if let deadline = nodes[node].engine.deadline, deadline <= now {
-          perform(node, nodes[node].engine.tick(at: now))
+          give(node) { [now] in $0.tick(at: now) }
         }
       }
     }
@@ -169,8 +221,7 @@ final class LinkWorld {
     flights.removeAll { $0.arrivesAt <= now }
     for flight in due {
       for node in nodes.indices where nodes[node].reachableAt.contains(flight.to) {
-        perform(
-          node, nodes[node].engine.receive(flight.datagram, from: flight.from, at: now))
+        receive(node, flight)
       }
     }
   }
@@ -194,7 +245,10 @@ extension LinkWorld {
 
   /// A restarted node: same identity and address, nothing remembered.
   func restart(_ node: Int, boot: UInt64) {
-    nodes[node].engine = Self.engine(nodes[node].identity, boot: boot, seed: 99)
+    let identity = nodes[node].identity
+    nodes[node].makeEngine = { Self.engine(identity, boot: boot, seed: 99) }
+    nodes[node].inputs = []
+    nodes[node].engine = nodes[node].makeEngine()
     nodes[node].bootID = boot
   }
 }

@@ -1,6 +1,7 @@
 import MusterBase
 import MusterCrypto
 import MusterLink
+import MusterWire
 import Testing
 
 /// What an engine knows of paths, and who shares it.
@@ -28,7 +29,8 @@ struct PathTableTests {
     let world = LinkWorld.linked()
     var sent: [UInt64] = []
     for _ in 0..<5 {
-      let sealed = world.nodes[0].engine.seal([1], [], on: world.link(to: 1), at: world.now)
+      let sealed = world.nodes[0].engine.seal(
+        OutgoingPayload([1]), on: world.link(to: 1), at: world.now)
       guard let sealed else { continue }
       #expect(sealed.route == LinkWorld.route(1))
       sent.append(sealed.packetNumber)

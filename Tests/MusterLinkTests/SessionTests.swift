@@ -16,7 +16,7 @@ import Testing
   #expect(world.heard(1) == (0..<sent).map { "a\($0)" })
   #expect(world.heard(0) == (0..<sent).map { "b\($0)" })
   // 400 s: sessions of 0, 120, 240 and 360 s.
-  #expect(world.nodes.map(\.engine.counters.sessionsMade) == [4, 4])
+  #expect(world.nodes.map { $0.engine.counters.sessionsMade } == [4, 4])
   #expect(world.states(0).count == 1 && world.states(1).count == 1)
 }
 
@@ -36,7 +36,7 @@ import Testing
   }
   world.run(for: .seconds(160))
   #expect(world.sent(1, .handshakeInitiation).isEmpty == false)
-  #expect(world.nodes.map(\.engine.counters.sessionsMade) == [2, 2])
+  #expect(world.nodes.map { $0.engine.counters.sessionsMade } == [2, 2])
 }
 
 @Test func aSessionIsRejectedAfter180Seconds() {
@@ -62,7 +62,7 @@ import Testing
   let world = LinkWorld.linked()
   world.say("kept", from: 0, to: 1)
   let kept = world.nodes[0].sent[world.nodes[0].sent.count - 1].datagram
-  var engine = world.nodes[1].engine
+  var engine = world.nodes[1].twin()
   let outputs = engine.receive(
     kept, from: LinkWorld.route(0), at: world.now + .seconds(181))
   #expect(outputs.isEmpty)
@@ -143,7 +143,8 @@ import Testing
   let world = LinkWorld.linked()
   for payload in [[0x7F, 1], [PayloadKind.pathByte], [PayloadKind.pathByte, 9], [0xC0]] as [[UInt8]]
   {
-    let sealed = world.nodes[0].engine.seal(payload, [], on: world.link(to: 1), at: world.now)
+    let sealed = world.nodes[0].engine.seal(
+      OutgoingPayload(payload), on: world.link(to: 1), at: world.now)
     if let sealed { world.perform(0, [.send(sealed.datagram, over: sealed.route)]) }
   }
   world.run(for: .milliseconds(100))

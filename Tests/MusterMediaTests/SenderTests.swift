@@ -12,7 +12,7 @@ private func encoded(
     temporalLayer: temporalLayer, isReference: isReference, capturedAt: .milliseconds(2000))
 }
 
-private func parsed(_ payload: [UInt8]) throws -> (VP8Descriptor, [UInt8]) {
+private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UInt8]) {
   var reader = Reader(payload)
   let descriptor = try VP8Descriptor(reading: &reader)
   return (descriptor, Array(reader.rest()))

@@ -25,7 +25,7 @@ let mediaVectors = Topic(
       var timestamps = AudioTimestamps()
       let payload = try inputs.bytes("payload")
       let header = sender.send(
-        payload, marker: false, timestamp: timestamps.next(capturedAt: captured),
+        payload[...], marker: false, timestamp: timestamps.next(capturedAt: captured),
         audioLevel: UInt8(try inputs.number("level")), at: captured)
       return header.encoded + payload
     },

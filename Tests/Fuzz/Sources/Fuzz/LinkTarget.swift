@@ -7,8 +7,15 @@ import MusterWire
 ///
 /// Promises: only payloads that the other engine sealed are delivered, and once; one datagram never
 /// causes a burst; datagrams respect the size limit; deadlines do not accumulate.
-struct LinkTarget {
-  private var engines: [LinkEngine]
+struct LinkTarget: ~Copyable {
+  /// A reference, because arrays hold nothing that cannot be copied.
+  private final class End {
+    var engine: LinkEngine
+
+    init(_ engine: consuming LinkEngine) { self.engine = engine }
+  }
+
+  private let ends: [End]
   private var now = Instant(nanoseconds: 1_000_000_000)
   private var mail: [Letter] = []
   private var archive: [Letter] = []
@@ -34,28 +41,29 @@ struct LinkTarget {
   }
   private static let letters = 64
 
-  /// The state that every input starts from: a link that is up in both directions.
-  private static let linked: LinkTarget = {
+  /// The state that half of the inputs start from: a link that is up in both directions. It is made
+  /// anew for each of them, because an engine cannot be copied.
+  private static func linked() -> LinkTarget {
     var pair = LinkTarget()
     pair.connect(from: 0)
     for _ in 0..<16 { pair.deliver(changed: { $0 }) }
     return pair
-  }()
+  }
 
   static func run(_ bytes: [UInt8]) {
     var program = Program(bytes)
     // Half of the inputs begin without a link, so that the handshake is fuzzed too.
-    var pair = program.bit() ? linked : LinkTarget()
+    var pair = program.bit() ? linked() : LinkTarget()
     while !program.isAtEnd { pair.step(&program) }
   }
 
   private init() {
-    engines = (0..<2).map { index in
+    ends = (0..<2).map { index in
       var engine = LinkEngine(
         identity: Self.identities[index], bootID: UInt64(index + 1),
         entropy: .seeded(UInt64(index + 1)), seed: UInt64(index + 1))
       engine.open(Self.key)
-      return engine
+      return End(engine)
     }
   }
 
@@ -88,7 +96,7 @@ struct LinkTarget {
     case 12: connect(from: program.below(2))
     case 13:
       let index = program.below(2)
-      let outputs = engines[index].close(link(of: index), reason: .local, at: now)
+      let outputs = ends[index].engine.close(link(of: index), reason: .local, at: now)
       perform(outputs, of: index)
     case 14: hand(program.bytes(), to: program.below(2), from: Self.addresses[program.below(3)])
     default:
@@ -100,7 +108,7 @@ struct LinkTarget {
   }
 
   private mutating func connect(from index: Int) {
-    let outputs = engines[index].connect(
+    let outputs = ends[index].engine.connect(
       to: Self.identities[1 - index].id, bootID: UInt64(2 - index), in: Self.key.keyID,
       over: .direct(Self.addresses[1 - index]), now: now)
     perform(outputs, of: index)
@@ -111,7 +119,8 @@ struct LinkTarget {
     var header = Writer()
     header.u8(PayloadKind.controlByte)
     header.u64(serial)
-    guard let sealed = engines[index].seal(header.bytes, body[...], on: link(of: index), at: now)
+    let payload = OutgoingPayload(.bytes(header.bytes), body[...])
+    guard let sealed = ends[index].engine.seal(payload, on: link(of: index), at: now)
     else { return }
     inFlight[1 - index].append(serial)
     post(Letter(to: 1 - index, bytes: sealed.datagram, from: Self.addresses[index]))
@@ -119,10 +128,10 @@ struct LinkTarget {
 
   private mutating func wait(_ duration: Duration) {
     now = now + duration
-    for index in engines.indices {
-      perform(engines[index].tick(at: now), of: index)
+    for index in ends.indices {
+      perform(ends[index].engine.tick(at: now), of: index)
       // All due work is done in one call; otherwise a shell would spin.
-      if let deadline = engines[index].deadline {
+      if let deadline = ends[index].engine.deadline {
         check(deadline > now, "a tick does all that was due")
       }
     }
@@ -135,7 +144,7 @@ struct LinkTarget {
   }
 
   private mutating func hand(_ bytes: [UInt8], to index: Int, from source: Address) {
-    let outputs = engines[index].receive(bytes, from: .direct(source), at: now)
+    let outputs = ends[index].engine.receive(bytes, from: .direct(source), at: now)
     check(outputs.count <= 8, "one datagram causes no burst")
     perform(outputs, of: index)
   }

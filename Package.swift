@@ -166,7 +166,8 @@ let package = Package(
     tests(
       "MusterCoreTests",
       [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterCore", "MusterSimulator",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterChannel", "MusterCore",
+        "MusterSimulator",
       ]),
     tests("MusterPipelineTests", ["MusterBase", "MusterPipeline"]),
     .testTarget(

@@ -9,12 +9,20 @@ extension MusterNode {
   public func diagnostics() -> NodeReport {
     NodeReport(
       id: id.short, uptime: secondsSinceStart, counters: CounterRecord(counters()),
-      links: node.statistics().map { peer in
-        NodeReport.Link(
-          channel: node.name(of: peer.link.channel) ?? "", member: peer.link.peer.short,
-          address: peer.via == nil ? peer.address?.description : nil, via: peer.via?.short,
-          rttMs: peer.roundTrip?.inMilliseconds, lossPercent: peer.lossPercent)
-      }, queues: queues())
+      links: linkReports(), queues: queues())
+  }
+
+  private func linkReports() -> [NodeReport.Link] {
+    let inUse = node.statistics()
+    return node.associationPhases(at: now).compactMap { link, phase in
+      // A refusal outlives the channel that it was in.
+      guard let channel = node.name(of: link.channel) else { return nil }
+      let peer = inUse.first { $0.link == link }
+      return NodeReport.Link(
+        channel: channel, member: link.peer.short, phase: phase.rawValue,
+        address: peer?.via == nil ? peer?.address?.description : nil, via: peer?.via?.short,
+        rttMs: peer?.roundTrip?.inMilliseconds, lossPercent: peer?.lossPercent ?? 0)
+    }
   }
 
   /// Every counter of the engines and of what stands around them, whatever its value.
@@ -26,7 +34,9 @@ extension MusterNode {
     if let rendezvous = engines.rendezvous { sums.add("rendezvous", rendezvous) }
     for gossip in engines.gossip { sums.add("gossip", gossip) }
     for video in engines.video { sums.add("video", video) }
+    sums.add("video.packetsRepeated", engines.videoPacketsRepeated)
     for audio in meters.audio.values { sums.add("audio", audio) }
+    sums.add("wake", wakes)
     for queue in queues() {
       sums.add("queue.\(queue.name)Dropped", UInt64(clamping: queue.dropped))
     }

@@ -51,6 +51,7 @@ public actor MusterNode {
 
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
+  var wakes = WakeCounters()
   var networkChanges: NetworkChanges?
   var isLookingAgain = false
   /// Each change costs a ping to every peer: 8 at once, then 2 a second.
@@ -276,6 +277,7 @@ public actor MusterNode {
 
   private func timerFired() {
     timerDue = nil
+    wakes.count(node.wake, at: now)
     perform(node.tick(at: now))
   }
 

@@ -23,25 +23,6 @@ struct Associations: ~Copyable, Sendable {
     case serve(SessionLinkID)
   }
 
-  /// The phase of an association.
-  enum Phase: String, Equatable, Sendable {
-    /// A handshake is under way.
-    case connecting
-    /// In use, under the key in force.
-    case active
-    /// In use, but under a former key: the key in force is being offered.
-    case rekeying
-    /// In use under the key in force, while a session link under a former key runs out.
-    case draining
-    /// The peer counts as gone; its session is kept, in case the peer only moved or slept.
-    case suspended
-    /// The peer made a link under a former key, or is no member: it gets the key in force if it is
-    /// entitled to it, else the reason, and nothing of the channel.
-    case restricted
-    /// One of the two has refused the other: no link is made for a while.
-    case refused
-  }
-
   /// The role of a session link.
   enum Role: Equatable, Sendable {
     /// It carries the association.
@@ -125,8 +106,20 @@ struct Associations: ~Copyable, Sendable {
 
   func restriction(of session: SessionLinkID) -> Restriction? { restrictions[session] }
 
+  /// Every association that has a phase, in the order of links.
+  func phases(at now: Instant) -> [(link: LinkID, phase: AssociationPhase)] {
+    var links = peers.keys + refusals.keys + connecting.keys
+    links += sessions.map { LinkID(channel: $0.value.channel, peer: $0.key.peer) }
+    links.sort()
+    var found: [(link: LinkID, phase: AssociationPhase)] = []
+    for link in links where found.last?.link != link {
+      if let phase = phase(of: link, at: now) { found.append((link, phase)) }
+    }
+    return found
+  }
+
   /// Nil when there is nothing between the two.
-  func phase(of link: LinkID, at now: Instant) -> Phase? {
+  func phase(of link: LinkID, at now: Instant) -> AssociationPhase? {
     let roles = sessions(of: link).map { $0.role }
     if let peer = peers[link] {
       if peer.nextKeyAt != nil { return .rekeying }

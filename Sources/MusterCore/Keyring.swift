@@ -28,7 +28,7 @@ struct Keyring: ~Copyable, Sendable {
 
   func owner(of key: KeyID) -> Owner? { owners[key] }
 
-  /// The association that a session link belongs to: the one place that translates between the two.
+  /// The association that a session link belongs to; nil for a key of no open channel.
   func link(of session: SessionLinkID) -> LinkID? {
     owners[session.key].map { LinkID(channel: $0.channel, peer: session.peer) }
   }

@@ -16,6 +16,8 @@ public struct NodeDiagnostics: Equatable, Sendable {
   public var gossip: [GossipCounters]
   /// One for each video stream that is being received.
   public var video: [VideoStatistics]
+  /// Retransmissions of video to all members of the current calls.
+  public var videoPacketsRepeated: UInt64
 }
 
 extension Node {
@@ -24,7 +26,7 @@ extension Node {
     NodeDiagnostics(
       link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
       gossip: (0..<channels.count).map { channels[at: $0].state.gossipCounters },
-      video: media.receivedVideo)
+      video: media.receivedVideo, videoPacketsRepeated: media.videoPacketsRepeated)
   }
 }
 
@@ -32,5 +34,11 @@ extension MediaSessions {
   /// What became of every video stream that is being received.
   fileprivate var receivedVideo: [VideoStatistics] {
     (0..<sessions.count).flatMap { sessions[at: $0].call?.incoming.statistics ?? [] }
+  }
+
+  fileprivate var videoPacketsRepeated: UInt64 {
+    (0..<sessions.count).reduce(0) {
+      $0 &+ (sessions[at: $1].call?.outgoing.packetsRepeated ?? 0)
+    }
   }
 }

@@ -145,6 +145,9 @@ public struct OutgoingStream: Sendable {
     return senders[layer].report(at: now, timestamp: timestamp)
   }
 
+  /// Retransmissions of all layers.
+  var packetsRepeated: UInt64 { senders.reduce(0) { $0 &+ $1.packetsRepeated } }
+
   /// Loss of the current layer in percent, from the receiver's reports; nil while none is sent.
   public var lossPercent: Double? { layer.map { senders[$0].lossPercent } }
 }
@@ -201,6 +204,9 @@ public struct OutgoingStreams: Sendable {
     guard let (id, layer) = ssrcs.video(of: block.ssrc) else { return }
     _ = streams.update(id) { $0.receive(block, layer: layer, at: now) }
   }
+
+  /// Retransmissions of all streams since media began.
+  public var packetsRepeated: UInt64 { streams.reduce(0) { $0 &+ $1.value.packetsRepeated } }
 
   /// A sender report for each stream that is being sent.
   public func reports(at now: Instant) -> [SenderReport] {

@@ -26,7 +26,7 @@ struct EventRecordTests {
     #"{"event":"stats","t":4.000,"node":{"cpu":0.100,"rssMB":20.000,"uplinkKbps":0.000,"#
       + #""relays":[{"channel":"lab","members":["00ff","01ff"],"kbps":12.500}]},"peers":["#
       + #"{"channel":"lab","member":"00ff","rttMs":null,"lossPercent":0.000,"estimateKbps":null,"#
-      + #""via":null,"out":null,"in":{"layer":"off","kbps":1.000,"frames":3,"framesLost":0,"#
+      + #""queueMs":null,"via":null,"out":null,"in":{"layer":"off","kbps":1.000,"frames":3,"framesLost":0,"#
       + #""freezes":0,"frozenMs":0.000,"audioLostPercent":0.000,"why":"call started"},"#
       + #""latencyMs":{"p50":1.000,"p95":2.000},"#
       + #""streams":[{"stream":"screen","out":null,"in":null,"latencyMs":null}]}],"#

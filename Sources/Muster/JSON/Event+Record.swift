@@ -135,8 +135,9 @@ extension StatisticsRecord.Peer {
   init(_ peer: Statistics.Peer) {
     self.init(
       channel: peer.channel, member: peer.member.short, rttMs: peer.roundTrip?.inMilliseconds,
-      lossPercent: peer.lossPercent, estimateKbps: nil, via: peer.via?.short,
-      sent: peer.sent.map { .init($0) }, received: peer.received.map { .init($0) },
+      lossPercent: peer.lossPercent, estimateKbps: nil, queueMs: nil,
+      via: peer.via?.short, sent: peer.sent.map { .init($0) },
+      received: peer.received.map { .init($0) },
       latencyMs: peer.latency.map { StatisticsRecord.Latency($0) },
       streams: peer.streams.map { stream in
         StatisticsRecord.Stream(

@@ -28,18 +28,21 @@ public struct NodeReport: Codable, Equatable, Sendable {
   public var uptime: Double
   /// Counters that are not 0, since the start.
   public var counters: CounterRecord
-  /// One for each link, in the order of ids.
+  /// One for each peer that the node has or seeks a link with, in the order of ids.
   public var links: [Link]
   /// Between the event loop, threads and consumers.
   public var queues: [Queue]
 
-  /// One link and the path that it uses.
+  /// One link, or the attempt at one, and the path that it uses.
   public struct Link: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
     /// The member's id, 16 hex digits.
     public var member: String
-    /// `HOST:PORT` of a direct path; null for a relayed one.
+    /// `active`, `rekeying` or `draining` while the link is in use; else `connecting`,
+    /// `suspended`, `restricted` or `refused`.
+    public var phase: String
+    /// `HOST:PORT` of a direct path; null for a relayed one, and while the link is not in use.
     public var address: String?
     /// The relaying member's id; null for a direct path.
     public var via: String?

@@ -165,6 +165,8 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var lossPercent: Double
     /// Reserved for the path's bandwidth estimate, in kbit/s.
     public var estimateKbps: Double?
+    /// Reserved for the path's queueing delay, in ms.
+    public var queueMs: Double?
     /// The relaying member; null for a direct link.
     public var via: String?
     /// `out`: media to the member; null while not in a call together.
@@ -177,7 +179,7 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var streams: [Stream]
 
     enum CodingKeys: String, CodingKey {
-      case channel, member, rttMs, lossPercent, estimateKbps, via
+      case channel, member, rttMs, lossPercent, estimateKbps, queueMs, via
       case sent = "out"
       case received = "in"
       case latencyMs, streams

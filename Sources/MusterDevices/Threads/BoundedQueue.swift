@@ -3,7 +3,6 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   private struct Contents {
     var elements: [Element] = []
     var isClosed = false
-    var dropped: UInt64 = 0
   }
 
   private let capacity: Int
@@ -22,7 +21,6 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
       guard !$0.isClosed else { return }
       if $0.elements.count >= capacity {
         $0.elements.removeFirst()
-        $0.dropped += 1
       }
       $0.elements.append(element)
     }
@@ -47,8 +45,6 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
 
   /// Whether `close()` has been called.
   package var isClosed: Bool { contents.withLock { $0.isClosed } }
-  /// Elements dropped so far because the queue was full.
-  package var dropped: UInt64 { contents.withLock { $0.dropped } }
 
   /// Ends the stream: queued elements can still be taken, new ones are ignored.
   package func close() { contents.withLock { $0.isClosed = true } }

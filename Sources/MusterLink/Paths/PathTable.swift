@@ -4,7 +4,7 @@ import MusterBase
 ///
 /// Links of different channels between the same two nodes share the entries, so that each route is
 /// measured once. Entries outlive links: a restarted peer is first tried where it was last reached
-/// directly. Bandwidth estimate and pacer belong to the entries as well.
+/// directly. A bandwidth estimate and a pacer will belong to the entries as well.
 ///
 /// The link engine owns the table, because every datagram that it opens or seals changes an entry.
 public struct PathTable: Sendable {

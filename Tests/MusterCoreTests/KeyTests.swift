@@ -1,0 +1,171 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// A created channel of which host 0 is the owner and the others are presenters.
+private struct KeyWorld {
+  var world: CoreWorld
+  let genesis: SignedGenesis
+  /// The key that the channel began with.
+  let firstKey: ChannelKey
+
+  var channel: ChannelID { genesis.channelID }
+
+  /// The hosts in `joining` enter; all of them have a grant.
+  init(_ count: Int, joining: [Int]) throws {
+    world = CoreWorld(count)
+    let owner = world.hosts[0].node.identity
+    genesis = SignedGenesis.sign(
+      Genesis(
+        owner: owner.id, nonce: [UInt8](repeating: 9, count: Genesis.nonceBytes),
+        createdAt: 1000, settings: ChannelSettings(), name: "keys"),
+      by: owner)
+    firstKey = ChannelKey.fromName("the first key")
+    for index in joining { join(index) }
+    for index in 1..<count { grant(.presenter, to: index) }
+    world.run(for: .seconds(4))
+  }
+
+  /// Enters the channel with the first key and nothing else.
+  mutating func join(_ index: Int) {
+    let setup = ChannelSetup(
+      name: "keys", keys: [EpochKey(number: 0, key: firstKey)], genesis: genesis, entries: [],
+      ticket: nil)
+    world.call(index) { $0.join(setup, call: false, at: $1) }
+  }
+
+  mutating func grant(_ role: Role, to index: Int) {
+    let (member, channel) = (world.id(index), channel)
+    world.call(0) { node, now in
+      (try? node.grant(role, to: member, expiresAt: 0, in: channel, at: now)) ?? []
+    }
+  }
+
+  mutating func revoke(_ index: Int) throws {
+    let (member, channel) = (world.id(index), channel)
+    let before = world.hosts[0].node.epoch(of: channel)
+    world.call(0) { node, now in (try? node.revoke(member, in: channel, at: now)) ?? [] }
+    try #require(world.hosts[0].node.epoch(of: channel) == before + 1)
+  }
+
+  func phase(at index: Int, of other: Int) -> AssociationPhase? {
+    let link = LinkID(channel: channel, peer: world.id(other))
+    return world.hosts[index].node.associationPhases(at: world.now).first { $0.link == link }?
+      .phase
+  }
+
+  /// The phases that an association goes through in a time, each once in a row.
+  mutating func phases(
+    at index: Int, of other: Int, for duration: Duration
+  ) -> [AssociationPhase?] {
+    var found = [phase(at: index, of: other)]
+    let end = world.now + duration
+    while world.now < end {
+      world.run(for: .milliseconds(5))
+      let next = phase(at: index, of: other)
+      if found.last != next { found.append(next) }
+    }
+    return found
+  }
+
+  func epochs(of indices: [Int]) -> [UInt32] {
+    indices.map { world.hosts[$0].node.epoch(of: channel) }
+  }
+
+  /// The reasons for which a node was refused as a member.
+  func refusals(of index: Int) -> [Refusal] {
+    world.hosts[index].events.compactMap {
+      if case .channel(.refused(let reason)) = $0 { reason } else { nil }
+    }
+  }
+
+  func linksLost(by index: Int) -> [NodeID] {
+    world.hosts[index].events.compactMap {
+      if case .linkDown(let peer, _) = $0 { peer } else { nil }
+    }
+  }
+
+  func contradictions() -> [String] { world.hosts.flatMap { $0.node.checkInvariants() } }
+}
+
+struct KeyTests {
+  @Test func aRemovalRekeysTheOthersWhoseFormerSessionsDrain() throws {
+    var keys = try KeyWorld(4, joining: [0, 1, 2, 3])
+    #expect([1, 2, 3].map { keys.phase(at: 0, of: $0) } == [.active, .active, .active])
+    try keys.revoke(3)
+    #expect(keys.phase(at: 0, of: 1) == .rekeying)
+    let phases = keys.phases(at: 0, of: 1, for: .seconds(8))
+    #expect(phases == [.rekeying, .draining, .active])
+    #expect(keys.epochs(of: [0, 1, 2, 3]) == [1, 1, 1, 0])
+    #expect([1, 2].map { keys.linksLost(by: $0) } == [[keys.world.id(3)], [keys.world.id(3)]])
+    #expect(keys.contradictions() == [])
+  }
+
+  @Test func aRemovedMemberIsRefusedAndHearsWhy() throws {
+    var keys = try KeyWorld(3, joining: [0, 1, 2])
+    try keys.revoke(2)
+    keys.world.run(for: .seconds(3))
+    #expect([0, 1].map { keys.phase(at: $0, of: 2) } == [.refused, .refused])
+    #expect(keys.refusals(of: 2) == [.removed])
+    #expect(keys.world.hosts[2].node.members(of: keys.channel).isEmpty)
+    #expect(keys.contradictions() == [])
+  }
+
+  @Test func aMemberThatWasAwayGetsTheNewKey() throws {
+    var keys = try KeyWorld(4, joining: [0, 1, 2])
+    try keys.revoke(2)
+    keys.world.run(for: .seconds(6))
+    keys.join(3)
+    let phases = keys.phases(at: 0, of: 3, for: .seconds(12))
+    #expect(phases.contains(.restricted) && phases.last == .active, "\(phases)")
+    #expect(keys.epochs(of: [0, 1, 3]) == [1, 1, 1])
+    #expect(keys.refusals(of: 3) == [])
+    #expect(keys.phase(at: 3, of: 1) == .active)
+    #expect(keys.contradictions() == [])
+  }
+
+  @Test func aJoinerThatWasRemovedMeanwhileGetsTheReasonAndNoKey() throws {
+    var keys = try KeyWorld(3, joining: [0, 1])
+    try keys.revoke(2)
+    keys.world.run(for: .seconds(6))
+    keys.join(2)
+    let phases = keys.phases(at: 0, of: 2, for: .seconds(12))
+    #expect(phases.contains(.restricted), "\(phases)")
+    let isInUse = phases.contains { [.active, .rekeying, .draining].contains($0) }
+    #expect(!isInUse, "\(phases)")
+    #expect(keys.epochs(of: [0, 2]) == [1, 0])
+    let reasons = keys.refusals(of: 2)
+    #expect(!reasons.isEmpty && reasons.allSatisfy { $0 == .removed }, "\(reasons)")
+    #expect(keys.world.hosts[0].node.member(keys.world.id(2), of: keys.channel) == nil)
+    #expect(keys.contradictions() == [])
+  }
+
+  @Test func aHandshakeWithoutAnswerIsConnecting() throws {
+    var keys = try KeyWorld(2, joining: [0])
+    keys.world.passes = { _, _, kind in kind != .handshakeResponse }
+    keys.join(1)
+    keys.world.run(for: .seconds(1))
+    #expect([keys.phase(at: 0, of: 1), keys.phase(at: 1, of: 0)].contains(.connecting))
+    keys.world.passes = { _, _, _ in true }
+    keys.world.run(for: .seconds(6))
+    #expect([keys.phase(at: 0, of: 1), keys.phase(at: 1, of: 0)] == [.active, .active])
+    #expect(keys.contradictions() == [])
+  }
+
+  /// The failure detector gives up before the session ends, and a peer that only moved or slept
+  /// needs no handshake.
+  @Test func aSilentPeerIsSuspendedAndComesBackWithItsSession() throws {
+    var keys = try KeyWorld(2, joining: [0, 1])
+    keys.world.passes = { _, _, _ in false }
+    let gone = keys.phases(at: 0, of: 1, for: .seconds(8))
+    #expect(gone == [.active, .suspended])
+    keys.world.passes = { _, _, kind in kind != .handshakeInitiation }
+    let back = keys.phases(at: 0, of: 1, for: .seconds(6))
+    #expect(back == [.suspended, .active])
+    #expect(keys.linksLost(by: 0) == [keys.world.id(1)])
+    #expect(keys.contradictions() == [])
+  }
+}

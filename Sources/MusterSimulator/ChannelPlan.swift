@@ -68,8 +68,8 @@ extension Simulation {
       let isShared = expiresAt == 0 && prng.chance(0.5)
       if isShared, let shared {
         nodes[index].invite = shared
-      } else if let made = invite(
-        to: min(role, .presenter), expiresAt: expiresAt, from: &office)
+      } else if let made = Self.invite(
+        to: min(role, .presenter), expiresAt: expiresAt, from: &office, in: id, at: now)
       {
         nodes[index].invite = made.invite
         record(made.outputs, of: &office, at: 0)
@@ -77,12 +77,13 @@ extension Simulation {
     }
   }
 
-  /// A new invite by an owner's node.
-  func invite(
-    to role: Role, expiresAt: UInt64, from node: inout Node
+  /// A new invite by an owner's node; `clock` is the time as that node's boot clock shows it.
+  static func invite(
+    to role: Role, expiresAt: UInt64, from node: inout Node, in channel: ChannelID,
+    at clock: Instant
   ) -> (invite: SimulatedNode.HeldInvite, outputs: [Node.Output])? {
     let written = try? node.makeInvite(
-      role: role, expiresAt: expiresAt, peers: [], rendezvous: [], in: channel.id, at: now)
+      role: role, expiresAt: expiresAt, peers: [], rendezvous: [], in: channel, at: clock)
     guard let (made, outputs) = written, let bytes = made.grant, let seed = made.oneTimeSeed,
       let secret = Identity(seed: seed), let key = ChannelKey(secret: made.key),
       let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
@@ -107,7 +108,7 @@ extension Simulation {
         let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes))
       else { continue }
       bounds.entries += 1
-      learn(entry, id, at: index)
+      learn(entry, id, at: index, takenInAt: now)
     }
     for commit in writes.commits {
       record(node.finish(commit.id, isDurable: true, at: now), of: &node, at: index)

@@ -100,7 +100,7 @@ extension Simulation {
     }
     submit(writes, of: index)
     if writes.changes.isEmpty {
-      for message in writes.messages { observe(message, at: index) }
+      for message in writes.messages { observe(message, at: index, shownAt: now) }
     }
     guard options.bug == .sendsBeforeWritten else { return }
     for commit in writes.commits {
@@ -128,19 +128,22 @@ extension Simulation {
     }
   }
 
+  /// What a node does not wait for to be written it has in memory from the time at which it asks,
+  /// and its waiting times count from then; its own commits it takes in once they are written.
   mutating func written(_ job: Disk.Job, at index: Int) {
+    let takenInAt = job.commit == nil ? job.askedAt : now
     for case .entry(let bytes, let id) in job.changes {
       guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { continue }
       if !job.fails {
-        learn(entry, id, at: index)
+        learn(entry, id, at: index, takenInAt: takenInAt)
       } else if case .message = entry.body, nodes[index].drafts[id] == nil {
         // The process has it nonetheless, for as long as it runs.
-        noteCopy(of: id, by: entry.author, at: index)
+        noteCopy(of: id, by: entry.author, at: index, takenInAt: takenInAt)
       }
       nodes[index].drafts[id] = nil
     }
     guard job.run == nodes[index].run, nodes[index].process != nil else { return }
-    for message in job.messages { observe(message, at: index) }
+    for message in job.messages { observe(message, at: index, shownAt: job.askedAt) }
   }
 
   func isReportedDurable(_ job: Disk.Job) -> Bool {
@@ -153,19 +156,22 @@ extension Simulation {
     return !job.fails && !(options.bug == .endsReportedFailed && hasEnd)
   }
 
-  private mutating func noteCopy(of id: EntryID, by author: NodeID, at index: Int) {
+  private mutating func noteCopy(
+    of id: EntryID, by author: NodeID, at index: Int, takenInAt: Instant
+  ) {
     let isProven = nodes[index].process?.node.may(.sendText, author, in: channel.id) ?? true
-    messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: now)
+    messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: takenInAt)
   }
 
-  /// Notes for the checkers what a host has on its disk from now on.
-  mutating func learn(_ entry: Entry, _ id: EntryID, at index: Int) {
+  /// Notes for the checkers what a host has on its disk from now on, and its node in memory since
+  /// `takenInAt`.
+  mutating func learn(_ entry: Entry, _ id: EntryID, at index: Int, takenInAt: Instant) {
     let author = entry.author
     let isOwn = author == nodes[index].identity.id
     if isOwn { commits.wrote(id) }
     if let draft = nodes[index].drafts[id] {
       let isProven = nodes[index].process?.node.may(.sendText, author, in: channel.id) ?? true
-      messages.sent(draft, at: nodes[index].reader, isUnproven: !isProven, now)
+      messages.sent(draft, at: nodes[index].reader, isUnproven: !isProven, takenInAt)
     }
     switch entry.body {
     case .claim(let claim):
@@ -174,7 +180,7 @@ extension Simulation {
     case .end(let end):
       calls.learnt(
         end: CallChecker.Word(call: end.call, term: end.term, author: author), at: index)
-    case .message: noteCopy(of: id, by: author, at: index)
+    case .message: noteCopy(of: id, by: author, at: index, takenInAt: takenInAt)
     case .redemption: if isOwn { nodes[index].disk.holdsRedemption = true }
     case .grant(let grant):
       guard isOwn, !grant.isBearer, isOwner(index) else { break }

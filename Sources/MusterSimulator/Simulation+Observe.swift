@@ -28,10 +28,11 @@ extension Simulation {
     }
   }
 
-  mutating func observe(_ message: TextMessage, at index: Int) {
+  /// A message is shown to people; `shownAt` is the time at which the node handed it out.
+  mutating func observe(_ message: TextMessage, at index: Int, shownAt: Instant) {
     let (process, id) = (nodes[index].process, channel.id)
     let fault = messages.shown(
-      message, at: nodes[index].reader, own: nodes[index].identity.id, at: now,
+      message, at: nodes[index].reader, own: nodes[index].identity.id, at: shownAt,
       mayWrite: { process?.node.may(.sendText, $0, in: id) ?? true })
     if let fault { violated("messages", "\(nodes[index].label): \(fault)") }
     if message.from != nodes[index].identity.id {

@@ -47,9 +47,14 @@ extension Simulation {
 
   @discardableResult
   private mutating func giveInvite(to subject: Int, as role: Role, by index: Int) -> Bool {
-    guard let process = nodes[index].process,
-      let (invite, outputs) = invite(to: role, expiresAt: 0, from: &process.node)
-    else { return false }
+    let id = channel.id
+    var invite: SimulatedNode.HeldInvite?
+    let outputs = nodes[index].call(at: now) { node, clock in
+      let made = Self.invite(to: role, expiresAt: 0, from: &node, in: id, at: clock)
+      invite = made?.invite
+      return made?.outputs ?? []
+    }
+    guard let invite else { return false }
     perform(outputs, of: index)
     note(nodes[index].label, "invites \(nodes[subject].label) as \(role.name)")
     nodes[subject].invite = invite

@@ -248,7 +248,7 @@ struct MessageCheckerTests {
     #expect(checker.shown(message(1), at: anew, own: second, at: at(5)) == nil)
   }
 
-  @Test(arguments: [(100, true), (1900, true), (3100, false)])
+  @Test(arguments: [(100, true), (2900, true), (3100, false)])
   func aCauseAfterItsEffectIsFound(waited: Int, isFault: Bool) {
     var checker = MessageChecker()
     checker.sent(word(1), at: here, at(0))

@@ -10,11 +10,10 @@ struct ReachTests {
     static let seeds: ClosedRange<UInt64> = 1...200
   #endif
 
-  @Test func reachablePairsLinkWithinTenSecondsOfTheLastChange() {
+  @Test func reachablePairsLinkWithinTenSecondsOfTheLastChange() async {
     var changes = ReachChange.allCases.map { _ in 0 }
     var (direct, relayed, apart) = (0, 0, 0)
-    for seed in Self.seeds {
-      let result = ReachSimulation.run(ReachOptions(seed: seed))
+    for (seed, result) in await run(Self.seeds, { ReachSimulation.run(ReachOptions(seed: $0)) }) {
       let failure = result.violation?.description ?? ""
       #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --reach --seed \(seed)")
       for (index, count) in result.changes.enumerated() { changes[index] += count }

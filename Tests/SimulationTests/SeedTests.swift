@@ -8,16 +8,15 @@ struct SeedTests {
   #if DEBUG
     static let seeds: ClosedRange<UInt64> = 1...30
   #else
-    static let seeds: ClosedRange<UInt64> = 1...200
+    static let seeds: ClosedRange<UInt64> = 1...1000
   #endif
 
-  @Test func everySeedKeepsWhatTheCheckersAskFor() {
+  @Test func everySeedKeepsWhatTheCheckersAskFor() async {
     var faults: [Fault] = []
     var shapes: [NetworkShape] = []
     var totals = CallTotals()
     var (epochs, refusals, quiet) = (0 as UInt64, 0 as UInt64, 0)
-    for seed in Self.seeds {
-      let result = Simulation.run(SimulationOptions(seed: seed))
+    for (seed, result) in await run(Self.seeds, { Simulation.run(SimulationOptions(seed: $0)) }) {
       let failure = result.violation?.description ?? ""
       #expect(failure.isEmpty, "seed \(seed): \(failure): muster simulate --seed \(seed)")
       for fault in result.faults where !faults.contains(fault) { faults.append(fault) }

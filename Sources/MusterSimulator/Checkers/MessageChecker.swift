@@ -41,7 +41,8 @@ public struct MessageChecker: Sendable {
     }
   }
 
-  /// One reader's having got a message.
+  /// One reader's having got a message. The times are those at which its node took the message in
+  /// and handed it out, not those of the disk writes that follow.
   private struct Copy: Sendable {
     var reader: Reader
     var arrivedAt: Instant
@@ -65,8 +66,6 @@ public struct MessageChecker: Sendable {
 
   /// How long a message may at least wait for one that it follows.
   static let patience = Duration.seconds(3)
-  /// An arrival is noted when its write has finished, which takes up to a second on a slow disk.
-  static let longestWrite = Duration.seconds(1)
 
   private var messages: [Sent] = []
   private var numbers = PeerTable<EntryID, Int>()
@@ -177,8 +176,7 @@ public struct MessageChecker: Sendable {
       let other = messages[later].copies[position]
       guard let shownAt = other.shownAt else { return false }
       // The wait for a missing predecessor is bounded (`MessageLog.patience`).
-      let waited = shownAt - other.arrivedAt + Self.longestWrite
-      return copy.arrivedAt <= shownAt || waited < Self.patience
+      return copy.arrivedAt <= shownAt || shownAt - other.arrivedAt < Self.patience
     }
   }
 

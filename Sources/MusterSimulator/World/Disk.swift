@@ -17,6 +17,8 @@ struct Disk: Sendable {
     var messages: [TextMessage] = []
     /// The process that asked for it.
     var run: Int
+    /// When the process asked for it.
+    fileprivate(set) var askedAt = Instant.zero
     fileprivate(set) var dueAt = Instant.zero
     /// Nothing of it is on the disk.
     fileprivate(set) var fails = false
@@ -60,6 +62,7 @@ struct Disk: Sendable {
 
   mutating func submit(_ job: Job, at now: Instant) {
     var job = job
+    job.askedAt = now
     let delay = prng.duration(.microseconds(50), conditions.longestDelay)
     job.dueAt = max(now + delay, jobs.last?.dueAt ?? now)
     job.fails = prng.chance(conditions.failures)

@@ -41,6 +41,7 @@ extension ChannelState {
 
   private mutating func recompute(at now: Instant, _ out: inout [Output]) {
     let pending = changes
+    recomputations &+= 1
     changes = Changes(rights: false, reachability: false, call: false)
     if pending.ownIsOvertaken { signPresence(at: now, &out) }
     if pending.rights { recomputeRights(at: now, &out) }

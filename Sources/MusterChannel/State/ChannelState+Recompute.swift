@@ -35,7 +35,7 @@ extension ChannelState {
     }
   }
 
-  /// Rounds that a hostile document may cost; honest ones take four at most (10,000 seeds of the
+  /// Rounds that a hostile document may cost; honest ones take two at most (24 seeds of the
   /// simulator).
   private static let roundLimit = 8
 

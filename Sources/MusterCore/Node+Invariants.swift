@@ -2,12 +2,28 @@ import MusterBase
 import MusterChannel
 import MusterDiscovery
 import MusterLink
+import MusterWire
+
+/// What the channels of a node were derived from when they were last found sound.
+package struct SoundChannels: Sendable {
+  fileprivate var bases = PeerTable<ChannelID, ChannelState.Basis>()
+
+  /// No channel has been checked.
+  package init() {}
+}
 
 extension Node {
-  /// What contradicts itself in the node's state, in words; empty when nothing does. For tests and
-  /// the simulator, which asks after every step: it walks over every table.
+  /// What contradicts itself in the node's state, in words; empty when nothing does. For tests.
   package func checkInvariants() -> [String] {
-    var found = links.checkInvariants() + keyring.checkInvariants()
+    var sound = SoundChannels()
+    return checkInvariants(&sound)
+  }
+
+  /// The same for the simulator, which asks after every step: it walks over every table, but
+  /// compares only those channels with their derivation that have changed since they were `sound`.
+  package func checkInvariants(_ sound: inout SoundChannels) -> [String] {
+    var found = links.checkInvariants()
+    found += keyring.checkInvariants()
     found += associations.checkInvariants { links.route(of: $0) != nil }
     found += relaying.checkInvariants(
       isUp: { peers.index(of: $0) != nil }, isOpen: { channels.index(of: $0) != nil })
@@ -20,39 +36,39 @@ extension Node {
     for channel in channels.keys where keyring.current(of: channel) == nil {
       found.append("channel \(channel) without a key")
     }
-    for (id, entry) in channels { found += faults(of: entry, id) }
+    for position in 0..<channels.count {
+      let id = channels.keys[position]
+      let linked = peers.keys.lazy.filter { $0.channel == id }.map(\.peer)
+      found += channels[at: position].checkInvariants(linked: linked, since: &sound.bases[id])
+    }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
     if !media.sessions.isConsistent { found.append("media changed their deadline unnoticed") }
     return found + deadlineFaults()
   }
 
-  /// What a channel's engine finds in itself, and where the node contradicts it.
-  private func faults(of entry: Channel, _ id: ChannelID) -> [String] {
-    var found = entry.state.checkInvariants()
-    let linked = peers.keys.filter { $0.channel == id }.map(\.peer)
-    if linked != entry.state.neighbourIDs { found.append("neighbours without links") }
-    let isIn = entry.callState == .connected || entry.callState == .reconnecting
-    if isIn != entry.state.isInCall {
-      found.append("call state \(entry.callState.rawValue) while in call: \(entry.state.isInCall)")
-    }
-    return found
-  }
-
   /// The node must wake for each of its parts.
   private func deadlineFaults() -> [String] {
-    var parts: [(name: String, at: Instant?)] = [
-      ("discovery", discovery.deadline), ("links", links.deadline), ("paths", links.paths.deadline),
-      ("associations", associations.nextDeadline), ("relaying", relaying.deadline),
-      ("rendezvous", server?.deadline), ("media", media.deadline),
-    ]
-    for (channel, entry) in channels { parts.append(("channel \(channel)", entry.deadline)) }
-    for (link, peer) in peers { parts.append(("peer \(link.peer)", peer.deadline)) }
+    var found: [String] = []
     let own = deadline
-    return parts.compactMap { part in
-      guard let due = part.at, own.map({ due < $0 }) ?? true else { return nil }
-      return "the node wakes too late for \(part.name)"
+    func check(_ name: @autoclosure () -> String, _ part: Instant?) {
+      guard let part, own.map({ part < $0 }) ?? true else { return }
+      found.append("the node wakes too late for \(name())")
     }
+    check("discovery", discovery.deadline)
+    check("links", links.deadline)
+    check("paths", links.paths.deadline)
+    check("associations", associations.nextDeadline)
+    check("relaying", relaying.deadline)
+    check("rendezvous", server?.deadline)
+    check("media", media.deadline)
+    for position in 0..<channels.count {
+      check("channel \(channels.keys[position])", channels[at: position].deadline)
+    }
+    for position in 0..<peers.count {
+      check("peer \(peers.keys[position].peer)", peers[at: position].deadline)
+    }
+    return found
   }
 
   /// A relay that is gone is looked for anew in a call: its channel's search is scheduled.
@@ -64,5 +80,20 @@ extension Node {
     guard peers.index(of: relayLink) == nil || isRelayed(relayLink) else { return nil }
     return relaying.isSearching(channel)
       ? nil : "\(link.peer) is reached through \(relay), which is no neighbour"
+  }
+}
+
+extension Channel {
+  /// What its engine finds in itself, and where the node contradicts it.
+  fileprivate func checkInvariants(
+    linked: some Sequence<NodeID>, since basis: inout ChannelState.Basis?
+  ) -> [String] {
+    var found = state.checkInvariants(since: &basis)
+    if !linked.elementsEqual(state.neighbourIDs) { found.append("neighbours without links") }
+    let isIn = callState == .connected || callState == .reconnecting
+    if isIn != state.isInCall {
+      found.append("call state \(callState.rawValue) while in call: \(!isIn)")
+    }
+    return found
   }
 }

@@ -41,6 +41,8 @@ public struct Document: Sendable {
   private var equivocations = PeerTable<NodeID, Witness>()
   private var retention: Retention
   private var passed = PassedEntries()
+  /// Counts the items that came and went.
+  private(set) var revision: UInt64 = 0
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
   /// The amount by which one entry may raise the counter.
   static let lamportStep: UInt64 = 1 << 32
@@ -207,6 +209,7 @@ public struct Document: Sendable {
     ids.insert(id, at: position)
     items.insert(entry, at: position)
     sum = sum &+ id
+    revision &+= 1
   }
 
   private mutating func takeOut(_ id: EntryID) {
@@ -214,6 +217,7 @@ public struct Document: Sendable {
     ids.remove(at: position)
     items.remove(at: position)
     sum = sum &- id
+    revision &+= 1
   }
 
   private mutating func touch(_ entry: SignedEntry) {

@@ -243,20 +243,25 @@ public struct Gossip: Sendable {
 }
 
 extension Gossip {
-  /// The violated invariants of this state; empty when all is well. For tests.
-  package func checkInvariants() -> [String] {
-    var faults = document.checkInvariants()
+  /// The violated invariants of this state but for its document; empty when all is well. For tests.
+  func checkInvariants() -> [String] {
+    var faults: [String] = []
     if waiting.count > Self.waitingLimit { faults.append("\(waiting.count) entries wait") }
     if neighbours.isEmpty != (compareAt == nil) { faults.append("comparisons without neighbours") }
-    for (peer, neighbour) in neighbours {
-      if peer == own { faults.append("this node is its own neighbour") }
-      if neighbour.received.count > Control.idLimit { faults.append("too many acknowledgements") }
-      if neighbour.received.isEmpty != (neighbour.acknowledgeAt == nil) {
-        faults.append("acknowledgements without a time, or a time without them")
-      }
-      if neighbour.asked.count > Self.askedLimit { faults.append("too many requests") }
-      faults += neighbour.outbox.checkInvariants()
+    if neighbours.index(of: own) != nil { faults.append("this node is its own neighbour") }
+    for position in 0..<neighbours.count { faults += neighbours[at: position].checkInvariants() }
+    return faults
+  }
+}
+
+extension Gossip.Neighbour {
+  fileprivate func checkInvariants() -> [String] {
+    var faults = outbox.checkInvariants()
+    if received.count > Control.idLimit { faults.append("too many acknowledgements") }
+    if received.isEmpty != (acknowledgeAt == nil) {
+      faults.append("acknowledgements without a time, or a time without them")
     }
+    if asked.count > Gossip.askedLimit { faults.append("too many requests") }
     return faults
   }
 }

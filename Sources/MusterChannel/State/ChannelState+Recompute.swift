@@ -35,12 +35,13 @@ extension ChannelState {
     }
   }
 
-  /// Rounds that a hostile document may cost; honest ones take four at most (10,000 seeds of the
+  /// Rounds that a hostile document may cost; honest ones take two at most (24 seeds of the
   /// simulator).
   private static let roundLimit = 8
 
   private mutating func recompute(at now: Instant, _ out: inout [Output]) {
     let pending = changes
+    recomputations &+= 1
     changes = Changes(rights: false, reachability: false, call: false)
     if pending.ownIsOvertaken { signPresence(at: now, &out) }
     if pending.rights { recomputeRights(at: now, &out) }

@@ -117,6 +117,8 @@ public struct ChannelState: Sendable {
   var pending: [PendingCommit] = []
   /// Inputs of the derivation that changed since the last recomputation.
   var changes = Changes()
+  /// Counts the recomputations.
+  var recomputations: UInt64 = 0
   /// Own entries that every neighbour must have before this node may close its links.
   var lastWords: [EntryID] = []
   /// Milliseconds from boot time to wall time: for expiry and display only.

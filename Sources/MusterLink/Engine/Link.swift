@@ -162,8 +162,17 @@ struct Link: Sendable {
 
   /// All local indices of this link.
   var indices: [UInt32] {
-    [current, previous].compactMap { $0?.localIndex } + unconfirmed.map(\.localIndex)
-      + (pending?.attempts.map(\.localIndex) ?? [])
+    var indices: [UInt32] = []
+    forEachIndex { indices.append($0) }
+    return indices
+  }
+
+  /// Hands out all local indices of this link.
+  func forEachIndex(_ body: (UInt32) -> Void) {
+    if let current { body(current.localIndex) }
+    if let previous { body(previous.localIndex) }
+    for session in unconfirmed { body(session.localIndex) }
+    for attempt in pending?.attempts ?? [] { body(attempt.localIndex) }
   }
 
   /// When a silent peer is next challenged.

@@ -5,26 +5,37 @@ extension LinkEngine {
   /// the simulator: it walks all tables.
   package func checkInvariants() -> [String] {
     var found: [String] = []
-    for (index, id) in indices {
-      let isKnown = links.index(of: id).map { links[at: $0].indices.contains(index) } ?? false
-      if !isKnown { found.append("index \(index) leads to a link with \(id.peer) without it") }
-    }
-    for (id, link) in links {
-      for index in link.indices where indices[index] != id {
+    var used = 0
+    for position in 0..<links.count {
+      let id = links.keys[position]
+      links[at: position].forEachIndex { index in
+        used += 1
+        guard indices[index] != id else { return }
         found.append("no way from index \(index) to its link with \(id.peer)")
       }
-      if openKeys.index(of: id.key) == nil {
-        found.append("link with \(id.peer) under a closed key")
-      }
-      if link.unconfirmed.count > Limits.sessionsPerLink {
-        found.append("\(link.unconfirmed.count) unconfirmed sessions with \(id.peer)")
-      }
-      if let due = link.deadline(configuration), deadline.map({ due < $0 }) ?? true {
-        found.append("deadline is later than that of the link with \(id.peer)")
-      }
+      found += faults(ofLinkAt: position)
+    }
+    // Each index of a link leads to it, so that any further one leads to a link without it.
+    if used != indices.count {
+      found.append("\(indices.count) indices, of which links use \(used)")
     }
     if links.count > Limits.links { found.append("\(links.count) links") }
     if memories.count > Self.memoryLimit { found.append("\(memories.count) handshake memories") }
-    return found + paths.violations(inUse: links.map { $0.value.path })
+    return found + paths.violations(inUse: (0..<links.count).map { links[at: $0].path })
+  }
+
+  private func faults(ofLinkAt position: Int) -> [String] {
+    var found: [String] = []
+    let id = links.keys[position]
+    if openKeys.index(of: id.key) == nil {
+      found.append("link with \(id.peer) under a closed key")
+    }
+    if links[at: position].unconfirmed.count > Limits.sessionsPerLink {
+      found.append("too many unconfirmed sessions with \(id.peer)")
+    }
+    if let due = links[at: position].deadline(configuration), deadline.map({ due < $0 }) ?? true {
+      found.append("deadline is later than that of the link with \(id.peer)")
+    }
+    return found
   }
 }

@@ -131,20 +131,24 @@ public struct PathTable: Sendable {
   /// Contradictions with the paths that links use, each given as often as links use it.
   func violations(inUse: [PathID]) -> [String] {
     var found: [String] = []
-    var uses = PeerTable<PathID, Int>()
-    for id in inUse { uses[id] = (uses[id] ?? 0) + 1 }
-    for id in uses.keys where paths.index(of: id) == nil {
-      found.append("no path entry for \(id.peer) over \(id.route), which a link uses")
+    var uses = [Int](repeating: 0, count: paths.count)
+    for id in inUse {
+      if let position = paths.index(of: id) {
+        uses[position] += 1
+      } else {
+        found.append("no path entry for \(id.peer) over \(id.route), which a link uses")
+      }
     }
-    for (id, path) in paths {
-      let expected = uses[id] ?? 0
-      if path.users != expected {
-        found.append("\(path.users) users of \(id.peer) over \(id.route), not \(expected)")
+    for position in 0..<paths.count {
+      let id = paths.keys[position]
+      let users = paths[at: position].users
+      if users != uses[position] {
+        found.append("\(users) users of \(id.peer) over \(id.route), not \(uses[position])")
       }
       if !id.route.mayLead(to: id.peer) {
         found.append("route \(id.route) cannot lead to \(id.peer)")
       }
-      if path.users == 0, path.nextPingAt != nil {
+      if users == 0, paths[at: position].nextPingAt != nil {
         found.append("pings of an unused path, to \(id.peer) over \(id.route)")
       }
     }

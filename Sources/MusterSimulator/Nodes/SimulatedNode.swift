@@ -140,6 +140,10 @@ struct SimulatedNode {
 /// A process of a host. A reference, because a `Node` cannot be copied.
 final class Process {
   var node: Node
+  private var sound = SoundChannels()
 
   init(_ node: consuming Node) { self.node = node }
+
+  /// What contradicts itself in the node's state since this was last asked.
+  func checkInvariants() -> [String] { node.checkInvariants(&sound) }
 }

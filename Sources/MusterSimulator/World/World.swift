@@ -59,7 +59,7 @@ struct StepChecker: Sendable {
 
   /// The state of every engine fits together.
   static let invariants = StepChecker(name: "invariants") { simulated in
-    simulated.isLawless ? nil : simulated.process?.node.checkInvariants().first
+    simulated.isLawless ? nil : simulated.process?.checkInvariants().first
   }
 
   static let ticksInPlace = 100

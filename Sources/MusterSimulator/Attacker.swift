@@ -1,7 +1,7 @@
 import MusterBase
 
-/// An attacker without keys. It records all traffic, and sends noise and recorded datagrams, intact
-/// or altered, from its own addresses or under forged addresses of members.
+/// An attacker without keys that records all traffic, and sends noise and recorded datagrams,
+/// intact or altered, from its own addresses or under forged addresses of members.
 struct Attacker: Sendable {
   struct Recording: Sendable {
     let datagram: [UInt8]

@@ -32,7 +32,7 @@ extension Simulation {
   }
 
   /// The indices of nodes that must agree about everything. In a created channel only nodes
-  /// connected to the owner must, because all other nodes may lack its newest grants.
+  /// connected to the owner must agree, because all other nodes may lack the newest grants.
   func agreeing(_ views: [AgreementChecker.View]) -> [Int] {
     let groups = AgreementChecker.groups(views).map { group in
       group.compactMap { present($0.own.id) }.sorted()

@@ -37,7 +37,7 @@ extension Simulation {
   static let settleLimitWithRoles = Duration.seconds(30)
   /// The time limit for a later handover, or the end of a role, to reach all nodes.
   static let disputeLimit = Duration.seconds(2)
-  /// The time after which a channel that still changes has failed to converge.
+  /// The time limit for convergence if the channel still changes, counted from the last fault.
   static let restlessLimit = Duration.seconds(60)
   /// The time that agreement must last before the closing messages, and again before the end.
   static let settledTime = Duration.milliseconds(800)

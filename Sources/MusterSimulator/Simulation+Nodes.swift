@@ -14,7 +14,8 @@ extension Simulation {
     totals.bytes += UInt64(arrived.datagram.count)
     guard nodes[receiver].process != nil else { return }
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
-    // Only a datagram whose receiver had the key to accept it can be replayed later.
+    // Only a datagram that its receiver could accept, being in the channel with the current key,
+    // can later be a replay.
     guard plan.isOn(.attack), sender != nil, nodes[receiver].isInChannel,
       nodes[receiver].process?.node.epoch(of: channel.id) ?? 0 >= roles.epoch
     else { return }
@@ -128,9 +129,9 @@ extension Simulation {
     }
   }
 
-  /// Reports a finished job to the checkers. A node holds changes that it does not wait for in
-  /// memory from the time of the request, so that its timers count from then; it applies its own
-  /// commits only after they are written.
+  /// Reports a finished job to the checkers. A node applies a change at the time of the request
+  /// unless it waits for the write, so that its timers count from then; it applies its own commits
+  /// only after they are written.
   mutating func written(_ job: Disk.Job, at index: Int) {
     let takenInAt = job.commit == nil ? job.askedAt : now
     for case .entry(let bytes, let id) in job.changes {
@@ -218,7 +219,7 @@ extension Simulation {
     return index < nodes.count ? index : nil
   }
 
-  /// The index of the host that currently has this identity; nil if it was lost.
+  /// The index of the host that currently has this identity; nil if the identity was lost.
   func present(_ id: NodeID) -> Int? {
     owners[id].flatMap { nodes[$0].identity.id == id ? $0 : nil }
   }

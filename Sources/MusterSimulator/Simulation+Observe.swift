@@ -50,7 +50,7 @@ extension Simulation {
       call.term == 1 ? .startCall : .handOver, of: call.initiator, at: index, "sees a call of")
   }
 
-  /// Checks that the author of an action that takes effect at a node has the role for it.
+  /// Checks that an action that takes effect at a node is within the role of its author.
   mutating func checkRole(
     _ capability: Capability, of member: NodeID, at index: Int, _ what: String
   ) {

@@ -14,7 +14,7 @@ public struct CommitChecker: Sendable {
   /// Records that an author's disk has an entry.
   public mutating func wrote(_ id: EntryID) { written[id] = true }
 
-  /// The fault when a node has another author's entry that this author has not written; nil for
+  /// The fault when a node has another author's entry before the author has written it; nil for
   /// none.
   public func heard(_ id: EntryID, of kind: EntryBody.Kind?) -> String? {
     guard Self.mustBeWritten(kind), written.index(of: id) == nil else { return nil }

@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCore
 
 /// Checks that events are complete and consistent: members join before they change or leave, a call
-/// starts before it ends, links come up before they go down, and the sum of all events is the
+/// starts before it ends, links come up before they go down, and all events together yield the
 /// node's state.
 public struct EventChecker: Sendable {
   private var members = PeerTable<NodeID, Member>()
@@ -101,7 +101,8 @@ public struct EventChecker: Sendable {
     return nil
   }
 
-  /// The first difference between the sum of the events and the node's state; nil for none.
+  /// The first difference between the node's state and the state that its events yield; nil for
+  /// none.
   public func difference(members now: [Member], call nowCall: ActiveCall?) -> String? {
     if members.map(\.value) != now { return "events do not add up to the \(now.count) members" }
     guard call?.info.id == nowCall?.info.id else { return "events do not add up to the call" }

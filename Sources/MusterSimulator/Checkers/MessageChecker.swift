@@ -60,7 +60,7 @@ public struct MessageChecker: Sendable {
     /// messages that a former process accepted but had no time to show.
     let before: [Int]
     var copies: [Copy] = []
-    /// Readers that showed the message and then lost it with their memory.
+    /// The readers that showed the message and then lost it in a crash.
     var shownThenLost: [Reader] = []
   }
 

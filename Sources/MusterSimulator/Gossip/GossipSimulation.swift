@@ -4,8 +4,8 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A simulation of the gossip of one channel alone, for more nodes than complete nodes would allow.
-/// It measures the time and the traffic that an update needs to reach all nodes.
+/// A simulation of the gossip of one channel, which runs no complete nodes and can therefore have
+/// many. It measures the time and the traffic that an update needs to reach all nodes.
 ///
 /// Documents start equal, with the presence and neighbour report of every node. Then one node after
 /// another changes its presence. Each path has a fixed delay, and some datagrams may be lost.

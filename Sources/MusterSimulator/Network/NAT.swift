@@ -1,7 +1,7 @@
 import MusterBase
 
-/// The way in which a home's router treats UDP. The kinds are those of `docs/NAT.md`; "mapping" and
-/// "filtering" are terms of RFC 4787.
+/// The NAT behaviour of a home's router for UDP. The kinds are those of `docs/NAT.md`; "mapping"
+/// and "filtering" are terms of RFC 4787.
 public enum NATKind: String, CaseIterable, Sendable {
   /// No NAT: every host in the home has a public address.
   case none

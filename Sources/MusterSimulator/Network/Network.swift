@@ -43,7 +43,7 @@ public struct Network: Sendable {
 
   private var hosts = PeerTable<Address, Int>()
   private let addresses: [Address]
-  /// Path conditions row by row, from one host to all others; the last row is for outside senders.
+  /// The paths between hosts, one row per sending host; the last row is for outside senders.
   private var paths: [Path]
   /// The partition group of each host; hosts in different groups cannot reach each other. The last
   /// element is for outside senders.

@@ -8,7 +8,7 @@ public enum Marker {
   static let bytes = Array(text.utf8)
   static let padding = Array("quagga-".utf8)
 
-  /// Pads the frame to `count` bytes with the marker, so that every sufficiently long part contains
+  /// Pads the token to `count` bytes with the marker, so that every sufficiently long part contains
   /// it.
   static func pad(_ writer: inout Writer, to count: Int, phase: UInt32) {
     var index = Int(phase % UInt32(padding.count))

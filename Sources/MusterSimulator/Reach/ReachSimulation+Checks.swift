@@ -11,7 +11,8 @@ extension ReachSimulation {
   /// The time without audio after which a link counts as broken; a working link carries a packet
   /// every 250 ms.
   static let silence = Duration.seconds(2)
-  /// The stable period without a fault that ends a run; some runs use `longRest`.
+  /// The stable period that ends a run, longer than a node takes to detect a dead link; some runs
+  /// use `longRest`.
   static let rest = Duration.seconds(2)
   static let longRest = Duration.seconds(40)
   /// The longest permitted disagreement, because the effects of a new link take time to spread.

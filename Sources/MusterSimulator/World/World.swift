@@ -13,8 +13,8 @@ protocol VirtualNetwork: Sendable {
 extension Network: VirtualNetwork {}
 extension Internet: VirtualNetwork {}
 
-/// Nodes, their disks, a network and planned events on one virtual clock: the common part of both
-/// simulations.
+/// The common part of both simulations: nodes, their disks, a network and planned events on one
+/// virtual clock.
 ///
 /// In each step datagrams arrive, disks finish writes, planned events happen, nodes whose deadlines
 /// have passed are ticked, and the checkers examine the result. Events of equal time happen in the

@@ -13,7 +13,7 @@ struct TerminalScreen {
   private var statistics: Statistics?
   /// The names of current and former members, for messages of members that have left.
   private var names = PeerTable<NodeID, String>()
-  /// The index of the channel that keys act on.
+  /// The index of the channel that key commands apply to.
   var activeChannel = 0
   /// The editor of the input line; nil while no message is being written.
   var editor: LineEditor?

@@ -19,7 +19,7 @@ public enum Fault: String, CaseIterable, Sendable {
   case amnesia
   /// A node leaves the channel and rejoins with the same boot id.
   case leave
-  /// Wall time jumps.
+  /// The wall clock of a host jumps.
   case clock
   /// An attacker without keys sends noise, and recorded datagrams, intact or altered.
   case attack

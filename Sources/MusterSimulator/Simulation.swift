@@ -53,7 +53,7 @@ public struct Simulation: World {
   var blockedDirections = 0
   var isHealed = false
   var removalsLeft: Int
-  /// The highest loss of any path while there are faults, 0 to 1.
+  /// The highest loss rate of any path during the fault phase, from 0 to 1.
   var worstLoss = 0.0
 
   var nonces = NonceChecker()

@@ -6,7 +6,7 @@ public struct SimulationOptions: Equatable, Sendable {
   /// Upper bound on `nodes`; larger values are clamped.
   public static let nodeLimit = 32
 
-  /// Determines everything that the other options leave open.
+  /// The seed, which determines everything that the other options leave open.
   public var seed: UInt64
   /// The number of nodes; nil: 3 to 17, drawn from the seed.
   public var nodes: Int?

@@ -15,7 +15,7 @@ public struct BoundsChecker: Sendable {
   static let datagramsWithoutMedia = 150
   private var sentBefore: UInt64 = 0
 
-  /// No identities, entries or datagrams are counted yet.
+  /// A checker before the first identity, entry or datagram.
   public init() {}
 
   /// The fault in the traffic of the last second; `sent` counts all datagrams of the run.

@@ -8,7 +8,7 @@ public struct CommitChecker: Sendable {
   /// The set of entries that have ever been on their authors' disks.
   private var written = PeerTable<EntryID, Bool>()
 
-  /// No entry is on a disk yet.
+  /// A checker before the first entry is written.
   public init() {}
 
   /// Records that an author's disk has an entry.

@@ -15,7 +15,7 @@ public struct DeliveryChecker: Sendable {
 
   private var seen = PeerTable<Key, NumberSet>()
 
-  /// No audio packet has arrived yet.
+  /// A checker before the first audio packet.
   public init() {}
 
   /// The fault in an audio packet that `receiver` received over its link to `sender`; nil for none.

@@ -71,7 +71,7 @@ public struct MessageChecker: Sendable {
   private var numbers = PeerTable<EntryID, Int>()
   private var delays: [Duration] = []
 
-  /// No message has been sent yet.
+  /// A checker before the first message.
   public init() {}
 
   /// Messages sent so far; their numbers are 0 to `count` - 1.
@@ -80,7 +80,7 @@ public struct MessageChecker: Sendable {
   /// The number of the message that an entry carries; nil for entries of other kinds.
   public func number(of id: EntryID) -> Int? { numbers[id] }
 
-  /// Counts and delays so far; the author's own showing is not counted.
+  /// The message counts and delays so far, without the display at the author's own node.
   public var totals: MessageTotals {
     let sorted = delays.sorted()
     func part(_ fraction: Double) -> Duration {

@@ -8,7 +8,7 @@ import MusterWire
 public struct NonceChecker: Sendable {
   private var sessions = PeerTable<UInt32, NumberSet>()
 
-  /// No datagram has been sent yet.
+  /// A checker before the first datagram.
   public init() {}
 
   /// The fault in a datagram that a node sends; nil for none.

@@ -46,7 +46,7 @@ public struct RoleChecker: Sendable {
   /// The members excluded by key changes; the change to epoch i + 1 excluded element i.
   public private(set) var removed: [NodeID] = []
 
-  /// `owner` is nil in open channels, where everyone is a presenter.
+  /// `owner` is nil in open channels, where every member is a presenter.
   public init(owner: NodeID?, settings: ChannelSettings) {
     kind = owner == nil ? .open : .created
     self.owner = owner

@@ -9,7 +9,8 @@ public struct GossipOptions: Equatable, Sendable {
   public var nodes: Int
   /// Number of neighbours of each node.
   public var degree: Int
-  /// Determines graph, delays, losses and authors: equal options give equal results.
+  /// The seed, which determines graph, delays, losses and authors: equal options give equal
+  /// results.
   public var seed: UInt64
   /// The fraction of datagrams lost.
   public var loss: Double

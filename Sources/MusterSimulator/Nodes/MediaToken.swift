@@ -31,7 +31,7 @@ public struct FrameToken: Equatable, Sendable {
   public var layer: UInt8
   /// Temporal layer, 0 to 2; frames of layer 2 are never referred to.
   public var temporalLayer: UInt8
-  /// Counts the layer's frames from 1.
+  /// The serial number of the frame within its layer, from 1.
   public var serial: UInt32
   /// The serial number of the base frame that the frame refers to; 0 for a keyframe.
   public var base: UInt32
@@ -53,7 +53,7 @@ public struct FrameToken: Equatable, Sendable {
     self.golden = golden
   }
 
-  /// Whether the frame decodes without any other.
+  /// Whether the frame can be decoded without any other frame.
   public var isKeyframe: Bool { base == 0 }
 
   /// A frame with a VP8 frame's first bytes (RFC 6386 9.1), the token, and padding.
@@ -112,7 +112,7 @@ public struct AudioToken: Equatable, Sendable {
   public var sender: UInt8
   /// The process of that node, as in `FrameToken.run`.
   public var run: UInt8
-  /// Counts the packets of one run from 1.
+  /// The serial number of the packet within its run, from 1.
   public var serial: UInt32
 
   /// Sender, run and serial together identify one packet of a simulation.

@@ -35,7 +35,7 @@ struct SimulatedNode {
   /// The current process; nil while no process runs.
   var process: Process?
   var source: SyntheticSource
-  /// Whether the node wants to be in the channel; false from its leave to its return.
+  /// Whether the node wants to be in the channel; false from leaving until rejoining.
   var isInChannel = false
   var wantsCall: Bool
   /// Whether this node's video and audio are muted.
@@ -138,7 +138,7 @@ struct SimulatedNode {
   }
 }
 
-/// A process of a host. A reference, because a `Node` cannot be copied.
+/// A process of a host; a reference type, because a `Node` cannot be copied.
 final class Process {
   var node: Node
 

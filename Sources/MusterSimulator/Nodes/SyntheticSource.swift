@@ -51,7 +51,7 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].frames(capturedAt: capturedAt, &prng)
   }
 
-  /// One packet of audio.
+  /// One audio packet.
   public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
     audioSerial += 1
     let token = AudioToken(sender: sender, run: run, serial: audioSerial)

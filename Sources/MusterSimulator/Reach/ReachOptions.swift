@@ -5,7 +5,7 @@ public struct ReachOptions: Equatable, Sendable {
   /// Upper bound on `nodes`; larger values are clamped.
   public static let nodeLimit = 16
 
-  /// Determines the whole run: homes, routers, changes, losses and delays.
+  /// The seed, which determines the whole run: homes, routers, changes, losses and delays.
   public var seed: UInt64
   /// The number of members; nil: 2 to 9, drawn from the seed.
   public var nodes: Int?
@@ -77,9 +77,9 @@ public struct ReachResult: Equatable, Sendable {
   public var settledAfter: Duration?
   /// Pairs of members at the end of the run with a direct link.
   public var direct: Int
-  /// Pairs whose link goes through another member.
+  /// Pairs of members whose link is relayed by another member.
   public var relayed: Int
-  /// Pairs without a link.
+  /// Pairs of members without a link.
   public var apart: Int
   /// Datagram counts for the whole run.
   public var network: Internet.Counters

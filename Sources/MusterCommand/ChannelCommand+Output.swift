@@ -1,12 +1,12 @@
 import Muster
 import MusterBase
 
-/// Channels and their members in columns, for people.
+/// The output of channels and their members as text in columns.
 enum ChannelTable {
   typealias Channel = Administration.ChannelSummary
   typealias Member = Administration.MemberSummary
 
-  /// One line for each channel.
+  /// One line of text per channel.
   static func lines(_ channels: [Channel]) -> [String] {
     let width = 2 + channels.reduce(7) { max($0, Style.columns($1.name)) }
     return channels.map { channel in

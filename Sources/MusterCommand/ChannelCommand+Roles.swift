@@ -3,7 +3,7 @@ import Muster
 import MusterBase
 import MusterWire
 
-/// `muster channel grant`.
+/// The command `muster channel grant`.
 struct ChannelGrantCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "grant", abstract: "Give a member another role, at once and for everyone.",
@@ -36,7 +36,7 @@ struct ChannelGrantCommand: AsyncParsableCommand {
   }
 }
 
-/// `muster channel revoke`.
+/// The command `muster channel revoke`.
 struct ChannelRevokeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke", abstract: "Remove a member: it loses its role and the channel's key.",
@@ -65,7 +65,7 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
   }
 }
 
-/// Words from the command line, and words for it.
+/// Parsing and formatting of command-line words.
 enum Words {
   static func role(_ text: String) throws(MusterError) -> Role {
     guard let role = Role(name: text), role != .none else {
@@ -79,7 +79,7 @@ enum Words {
   /// Untrusted text, sanitised for the terminal.
   static func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 128) }
 
-  /// A word as a shell wants it.
+  /// A word quoted for the shell if necessary.
   static func quoted(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
       switch byte {

@@ -3,7 +3,7 @@ import Muster
 import MusterBase
 import MusterWire
 
-/// `muster channel`: channels with an owner, and the roles in them.
+/// The command `muster channel`, which manages channels with an owner and the roles in them.
 struct ChannelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "channel",
@@ -35,7 +35,7 @@ struct DataOptions: ParsableArguments {
   }
 }
 
-/// `muster channel create`.
+/// The command `muster channel create`.
 struct ChannelCreateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Create a channel that this node's identity owns.")
@@ -68,7 +68,7 @@ struct ChannelCreateCommand: AsyncParsableCommand {
   }
 }
 
-/// `muster channel list`.
+/// The command `muster channel list`.
 struct ChannelListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List the channels that are remembered.")
@@ -85,7 +85,7 @@ struct ChannelListCommand: AsyncParsableCommand {
   }
 }
 
-/// `muster channel show`.
+/// The command `muster channel show`.
 struct ChannelShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a channel and who has which role in it.")

@@ -4,7 +4,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Turns channel names and secrets from the command line into channels to join.
+/// Converts channel names and secrets from the command line into channels to join.
 enum ChannelKeys {
   static func resolve(
     _ names: [String], passphrase: String?, keyFile: String?, invites: [String]
@@ -80,7 +80,8 @@ enum ChannelKeys {
     of name: String, passphrase: String?, keyFile: String?
   ) throws(MusterError) -> Configuration.Channel.Source {
     if let keyFile { return .open(try read(keyFile)) }
-    // Known or not: a channel that is remembered under this name comes with its own key.
+    // A channel stored under this name has its own key; otherwise the name alone determines the
+    // key.
     guard let passphrase else { return .openOrStored(ChannelKey.fromName(name)) }
     guard !passphrase.isEmpty, let key = ChannelKey.fromPassphrase(passphrase, name: name) else {
       throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
@@ -129,7 +130,7 @@ enum ChannelKeys {
     return Configuration.Channel(name: invite.name, source: .invite(invite))
   }
 
-  /// The URL: given as such, or the first line of a file or of standard input.
+  /// The URL of an invite: the argument itself, or the first line of a file or of standard input.
   private static func text(of argument: String) throws(MusterError) -> String {
     if argument.contains("://") { return argument }
     if argument == "-" { return firstLine(of: STDIN_FILENO) }
@@ -145,7 +146,7 @@ enum ChannelKeys {
     return firstLine(of: descriptor)
   }
 
-  /// Byte by byte, so that whatever follows in standard input is left for the commands.
+  /// The first line, read byte by byte so that the rest of standard input remains for commands.
   private static func firstLine(of descriptor: Int32) -> String {
     var line: [UInt8] = []
     var byte: UInt8 = 0

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A program started beside this one.
+/// A child process.
 struct ChildProcess {
   let id: pid_t
 
-  /// Starts a program found on the path; nil when it cannot be started. Standard output goes to
-  /// `output`, or nowhere; standard error stays this program's.
+  /// Starts a program found on the path; nil when the start fails. Standard output is redirected to
+  /// `output`, or discarded without it; standard error is inherited.
   static func start(_ program: String, _ arguments: [String], output: Int32?) -> ChildProcess? {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -25,7 +25,7 @@ struct ChildProcess {
     return ChildProcess(id: id)
   }
 
-  /// Asks it to end, and waits; after `seconds` it is ended without asking.
+  /// Sends SIGTERM and waits for the process to end; sends SIGKILL after `seconds`.
   func stop(within seconds: Int) {
     kill(id, SIGTERM)
     var status: Int32 = 0
@@ -37,7 +37,7 @@ struct ChildProcess {
     waitpid(id, &status, 0)
   }
 
-  /// The exit code once it has ended; nil while it runs.
+  /// The exit code of an ended process; nil while the process runs.
   func exitCode() -> Int32? {
     var status: Int32 = 0
     guard waitpid(id, &status, WNOHANG) == id else { return nil }

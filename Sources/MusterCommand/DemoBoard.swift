@@ -2,7 +2,7 @@ import Glibc
 import Muster
 import Synchronization
 
-/// The demo's display: each pair of nodes with its latency and quality.
+/// The demo's display of the latency and quality between each pair of nodes.
 final class DemoBoard: Sendable {
   private let nodes: [DemoNode]
   /// On a terminal the board is redrawn in place; otherwise each update is printed below the last.
@@ -13,7 +13,7 @@ final class DemoBoard: Sendable {
     self.drawsInPlace = drawsInPlace
   }
 
-  /// Shows the call until it is interrupted or the time is over.
+  /// Displays the call until the user interrupts it or `seconds` have passed.
   func watch(for seconds: Double) async throws {
     print("Three nodes on this machine, one call. Nothing leaves the loopback interface.\n")
     var hasShownPage = false
@@ -81,7 +81,7 @@ final class DemoBoard: Sendable {
     return "\(scaled / 100).\(scaled % 100 < 10 ? "0" : "")\(scaled % 100)"
   }
 
-  /// Says how it went; true when everyone saw everyone.
+  /// Prints a summary of the call; true if every node showed video of all other nodes.
   func conclude() -> Bool {
     let seen = nodes.map { $0.report.firstFrames.count }
     let expected = nodes.count - 1

@@ -3,7 +3,7 @@ import Glibc
 import Muster
 import Synchronization
 
-/// `muster demo`: a real call of three nodes on this machine, to watch.
+/// The command `muster demo`, which runs a real call of three nodes on this machine.
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
@@ -53,13 +53,14 @@ struct DemoCommand: AsyncParsableCommand {
     return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// The files that a node leaves in its data directory.
+  /// The names of the files that a node leaves in its data directory.
   private static let files = [
     "identity", "lock", "control.sock", "muster.sqlite", "muster.sqlite-wal", "muster.sqlite-shm",
     "speaker.wav",
   ]
 
-  /// The demo's own directories hold what nodes leave there, no more.
+  /// Removes a directory of the demo. Only known files are deleted, so that no other file can be
+  /// lost.
   private static func remove(_ directory: String) {
     for index in 0..<3 {
       for file in files { unlink("\(directory)/\(index)/\(file)") }

@@ -4,7 +4,7 @@ import MusterBase
 import MusterCrypto
 import Synchronization
 
-/// One process of the demo and what its events reported.
+/// One node process of the demo, with the state reported by its events.
 final class DemoNode: Sendable {
   /// The state of a node that the board shows.
   struct Report: Sendable {
@@ -30,7 +30,7 @@ final class DemoNode: Sendable {
 
   var report: Report { state.withLock { $0 } }
 
-  /// A passphrase per run, so that two demos on one machine never meet.
+  /// A random passphrase per run, so that two demos on one machine cannot join the same channel.
   private static let passphrase: String = {
     var entropy = Entropy.system
     return Hex.encode(entropy.bytes(16))
@@ -61,7 +61,7 @@ final class DemoNode: Sendable {
 
   func stop() { process.stop(within: 2) }
 
-  /// The exit code of a node that ended by itself.
+  /// The exit code of a node that ended on its own; nil while the node runs.
   func exitCode() -> Int32? { process.exitCode() }
 
   private func read(_ descriptor: Int32) {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Muster
 import MusterDevices
 
-/// `muster devices`: what this machine can see and hear with.
+/// The command `muster devices`, which lists cameras, microphones and loudspeakers.
 struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices", abstract: "List cameras, microphones and loudspeakers.")

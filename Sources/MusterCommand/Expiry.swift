@@ -1,9 +1,9 @@
 import Glibc
 import Muster
 
-/// When an invite or a role ends, as it stands on the command line.
+/// The expiry time of an invite or a role on the command line.
 package enum Expiry {
-  /// Nothing is granted for longer than this without saying `never`, in seconds: 100 years.
+  /// The longest permitted lifetime other than `never`, in seconds: 100 years.
   private static let furthest: Int64 = 100 * 366 * 86_400
   package static let never: UInt64 = 0
 
@@ -12,7 +12,7 @@ package enum Expiry {
     2026-12-31T18:00Z, or never
     """
 
-  /// Seconds since 1970; 0 for never. A day ends when it is over.
+  /// Parses an expiry time into seconds since 1970; 0 for never. A date means the end of that day.
   package static func parse(_ text: String, now: Int64) throws(MusterError) -> UInt64 {
     if text == "never" { return never }
     let shown = Words.shown(text)
@@ -29,7 +29,7 @@ package enum Expiry {
     return UInt64(seconds)
   }
 
-  /// The moment for people, in local time.
+  /// The expiry time as text, in local time.
   static func text(_ seconds: UInt64) -> String {
     seconds == never ? "never" : Clocks.date(seconds: Int64(clamping: seconds))
   }
@@ -42,7 +42,7 @@ package enum Expiry {
     return count * unit.1
   }
 
-  /// `YYYY-MM-DD`, the end of that day, or `YYYY-MM-DDTHH:MM[:SS]Z`.
+  /// Parses `YYYY-MM-DD`, which means the end of that day, or `YYYY-MM-DDTHH:MM[:SS]Z`.
   private static func moment(_ text: String) -> Int64? {
     let parts = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
     let day = parts[0].split(separator: "-", omittingEmptySubsequences: false)
@@ -67,7 +67,7 @@ package enum Expiry {
     return Int64(text)
   }
 
-  /// The beginning of a day; nil for one that no calendar has.
+  /// The start of a day in seconds since 1970; nil for an invalid date.
   private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64? {
     guard year >= 1970 else { return nil }
     var time = tm()
@@ -75,7 +75,7 @@ package enum Expiry {
     time.tm_mon = Int32(month - 1)
     time.tm_mday = Int32(day)
     let result = timegm(&time)
-    // What does not exist was carried over to another day.
+    // `timegm` has normalised an invalid date to another day.
     guard time.tm_mon == Int32(month - 1), time.tm_mday == Int32(day) else { return nil }
     return Int64(result)
   }

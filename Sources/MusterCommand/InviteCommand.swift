@@ -5,7 +5,7 @@ import MusterBase
 import MusterNetwork
 import MusterWire
 
-/// `muster invite`: a link that lets others into a channel.
+/// The command `muster invite`, which creates a link for joining a channel.
 struct InviteCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "invite",
@@ -55,7 +55,8 @@ struct InviteCommand: AsyncParsableCommand {
     if isTerminal { print(Style.dim(meaning(of: url, until: expiresAt))) }
   }
 
-  /// An invite that is found by somebody else must not give ownership.
+  /// The role of the invite. It cannot be owner, because anyone who obtains the link could then
+  /// take over the channel.
   private func checkedRole() throws(MusterError) -> Role {
     let role = try Words.role(role)
     guard role != .owner else {
@@ -74,7 +75,8 @@ struct InviteCommand: AsyncParsableCommand {
     return "Whoever has this can join \(channel) as \(role), \(end)."
   }
 
-  /// A code that the terminal breaks into pieces helps nobody, unless it is asked for.
+  /// Prints the QR code. A code wider than the terminal would be unreadable, and is printed only on
+  /// request.
   private func show(_ url: String, isAsked: Bool) {
     guard let lines = QRCode.lines(url), let columns = QRCode.columns(url) else {
       return standardError("muster: the invite is too long for a QR code: give fewer hints")

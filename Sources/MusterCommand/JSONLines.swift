@@ -3,7 +3,8 @@ import Muster
 import MusterBase
 import MusterView
 
-/// Events to standard output and commands from standard input, one JSON object a line.
+/// The JSON interface: events on standard output and commands on standard input, with one JSON
+/// object per line.
 struct JSONLines: Sendable {
   let session: Session
   let stop: @Sendable () -> Void
@@ -19,7 +20,7 @@ struct JSONLines: Sendable {
       write(
         TimedEvent(secondsSinceStart: session.node.secondsToReady, event: .warning(notice)))
     }
-    // End of input is not the end of the node: a script may close it and just listen.
+    // The node continues after the end of input: a script may close its end and only read events.
     let commands = Task {
       for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }
     }
@@ -45,7 +46,8 @@ struct JSONLines: Sendable {
 
   private func write(_ event: TimedEvent) { write(event.json) }
 
-  /// One write per line, so that lines of several tasks never mix and are flushed at once.
+  /// Writes each line with a single system call, so that lines of concurrent tasks never interleave
+  /// and are not buffered.
   private func write(_ value: JSONValue) {
     var bytes = Array(value.text.utf8)
     bytes.append(0x0A)

@@ -9,7 +9,7 @@ import MusterNetwork
 import MusterView
 import ServiceLifecycle
 
-/// `muster join`: runs a node until it is stopped.
+/// The command `muster join`, which runs a node until the user stops it.
 package struct JoinCommand: AsyncParsableCommand {
   package static let configuration = CommandConfiguration(
     commandName: "join",
@@ -175,7 +175,7 @@ package struct JoinCommand: AsyncParsableCommand {
     return level
   }
 
-  // MARK: From flags to a configuration
+  // MARK: Configuration from options
 
   package func checkedPort() throws(MusterError) -> Int {
     guard let view else { return 0 }
@@ -198,7 +198,7 @@ package struct JoinCommand: AsyncParsableCommand {
       kind: .usage)
   }
 
-  /// 31 years, in seconds: nanoseconds of it fit into 63 bits with room.
+  /// The longest running time in seconds, 31 years; in nanoseconds it still fits into 63 bits.
   private static let longestTime = 1e9
 
   package func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {
@@ -277,7 +277,7 @@ package struct JoinCommand: AsyncParsableCommand {
     return size
   }
 
-  /// The sources and the sink to open: those given as options, else the devices found.
+  /// The sources and the sink to open: the devices given as options, otherwise the devices found.
   private func devices(
     _ notices: inout [MusterError]
   ) -> (video: String?, audio: String?, speaker: String?) {
@@ -288,7 +288,7 @@ package struct JoinCommand: AsyncParsableCommand {
       notices.append(notice)
       return nil
     }
-    // ALSA lists devices that cannot be opened, so the default ones are tried.
+    // ALSA also lists devices that cannot be opened, so the default devices are opened as a test.
     let hasMicrophone = audio == nil && (try? AudioSources.open("mic"))?.cancel() != nil
     let hasSpeaker = speaker == nil && (try? AudioSinks.open("default"))?.close() != nil
     let hasCamera = video == nil && DeviceList.cameras().contains { !$0.modes.isEmpty }

@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// The port after `--view`. Whatever begins with a digit or a sign is one, right or wrong, and
-/// never the name of a channel to join.
+/// The port after `--view`. An argument that begins with a digit or a sign counts as a port, valid
+/// or not, and never as the name of a channel to join.
 package struct PagePort: ExpressibleByArgument {
   package let text: String
 

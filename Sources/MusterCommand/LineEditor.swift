@@ -1,6 +1,6 @@
 import MusterBase
 
-/// One line of text on its way from the keyboard, as the bytes of a raw terminal make it.
+/// An editor for one line of text from the bytes of a raw terminal.
 struct LineEditor {
   enum Outcome: Equatable {
     case editing
@@ -16,21 +16,23 @@ struct LineEditor {
 
   init() {}
 
-  /// The line, safe to show. While a character is on its way a mark stands for it.
+  /// The sanitised line for display; a replacement character stands for an incomplete UTF-8
+  /// sequence.
   func shown(cursor: String) -> String {
-    // The mark keeps a space at the end, which would be taken away otherwise.
+    // The cursor protects a trailing space, which sanitising would otherwise remove.
     DisplayText.sanitized(
       String(decoding: bytes, as: UTF8.self) + cursor, limit: 2 * Limits.textBytes)
   }
 
-  /// Takes in what came at once: one key, or what was pasted.
+  /// Processes the bytes of one read: a single key, or pasted text.
   mutating func take(_ input: [UInt8]) -> Outcome {
-    // A key such as an arrow also begins with the byte of Esc, and comes as a whole.
+    // Keys such as arrows send sequences that also begin with Esc, but arrive in one read.
     if input.first == Self.escape { return input.count == 1 ? .left : .editing }
     for (index, byte) in input.enumerated() {
       switch byte {
       case Self.lineFeed, Self.carriageReturn:
-        // In the middle of a paste it is no Enter: the rest would be taken for keys.
+        // Within pasted text a line end must not act as Enter, or the rest would be interpreted as
+        // keys.
         if index == input.count - 1 { return .sent(text) }
         append(0x20)
       case Self.delete, Self.controlH: removeLast()

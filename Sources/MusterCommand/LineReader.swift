@@ -1,16 +1,18 @@
 import Glibc
 import MusterDevices
 
-/// Lines of a file or pipe, read on a thread of their own so that nothing else ever waits for them.
+/// A reader for the lines of a file or pipe, on a dedicated thread because reads block.
 ///
-/// The thread stops reading while `linesWaiting` lines are not taken: a writer that is faster than
-/// its commands are carried out is slowed down by the pipe, and no line is lost.
+/// The thread stops reading while `linesWaiting` lines are pending: the pipe then slows down a
+/// writer that sends commands faster than they are executed, and no line is lost.
 package enum LineReader {
-  /// A longer line is passed on in parts, which are no commands, so that memory stays bounded.
+  /// The maximum length of a line in bytes, which bounds memory; a longer line is delivered in
+  /// parts, which are not valid commands.
   package static let longestLine = 64 * 1024
   package static let linesWaiting = 256
 
-  /// The lines without their ends, in order; the last one may lack its end. Ends with the file.
+  /// The lines in order, without their line ends; the last line need not have one. The stream ends
+  /// with the file.
   package static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .unbounded)
     let source = Source(descriptor, continuation)
@@ -24,7 +26,7 @@ package enum LineReader {
       }, onCancel: { source.stop() })
   }
 
-  /// The thread's side.
+  /// The producer, which runs on the reading thread.
   private final class Source: Sendable {
     private struct State {
       var waiting = 0
@@ -44,7 +46,7 @@ package enum LineReader {
 
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// Hands over one line, waiting for room; false when nobody takes lines any more.
+    /// Delivers one line, and waits while the queue is full; false when the consumer has stopped.
     private func give(_ line: [UInt8]) -> Bool {
       let goesOn = state.wait { state -> Bool? in
         if state.isStopped { return false }
@@ -76,9 +78,9 @@ package enum LineReader {
     }
   }
 
-  /// Lets one consumer take from the stream in between two awaits.
+  /// A reference to the stream's iterator, so that a `@Sendable` closure can advance it.
   private final class Iterator: @unchecked Sendable {
-    // Used by the one task that reads the lines.
+    // Only the task that reads the lines uses the iterator.
     private var iterator: AsyncStream<[UInt8]>.Iterator
 
     init(_ stream: AsyncStream<[UInt8]>) { iterator = stream.makeAsyncIterator() }

@@ -2,7 +2,8 @@ import ArgumentParser
 import Glibc
 import Muster
 
-/// `muster ping`: round trips to a member, over each path that the running node has to it.
+/// The command `muster ping`, which measures round trips to a member over each path of the running
+/// node.
 struct PingCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ping",
@@ -42,7 +43,7 @@ struct PingCommand: AsyncParsableCommand {
         throw MusterError("no answer came of it", hint: "update muster and the running node")
       }
       report.add(reply)
-      // Later pings go to the same member, also when another one with such a name joins.
+      // Later pings go to the same member, even if another member with the same name joins.
       request.member = reply.member
       if !options.json { for line in report.lines(of: reply, number: number) { print(line) } }
       fflush(nil)
@@ -64,7 +65,7 @@ package struct PingReport {
     package var address: String?
     package var via: String?
     package var sent = 0
-    /// Milliseconds, of those that were answered.
+    /// The round-trip times of answered pings, in milliseconds.
     package var roundTrips: [Double] = []
 
     private enum CodingKeys: String, CodingKey {
@@ -110,7 +111,7 @@ package struct PingReport {
     }
   }
 
-  // MARK: For people
+  // MARK: Text output
 
   package func lines(of reply: PingReply, number: Int) -> [String] {
     reply.paths.map { path in
@@ -141,7 +142,7 @@ package struct PingReport {
     String(JSONValue.number(value).text.dropLast(2))
   }
 
-  // MARK: For programs
+  // MARK: JSON output
 
   package var json: JSONValue {
     .object([

@@ -1,15 +1,16 @@
 import CQREncode
 import Glibc
 
-/// Texts as QR codes that a phone's camera reads off a terminal.
+/// QR codes that a phone's camera can read from a terminal.
 enum QRCode {
-  /// Empty modules around the code, as ISO/IEC 18004 asks for.
+  /// The width of the empty border in modules, as required by ISO/IEC 18004.
   private static let quietZone = 4
 
-  /// The code in half blocks, two of its rows a line; nil for a text that is too long for one.
+  /// The code drawn with half-block characters, two rows of modules per line; nil if the text is
+  /// too long.
   ///
-  /// Both colours are set, black and white by number, so that it is the same on dark terminals, on
-  /// light ones, and whatever their theme makes of the first sixteen colours.
+  /// Both colours are set by number from the 256-colour palette, because themes redefine the first
+  /// sixteen colours, and so that the code looks the same on dark and light terminals.
   static func lines(_ text: String) -> [String]? {
     guard let modules = Modules(text) else { return nil }
     let side = modules.width + 2 * quietZone
@@ -28,18 +29,19 @@ enum QRCode {
     }
   }
 
-  /// Columns that the lines take.
+  /// The number of terminal columns that the code needs; nil if the text is too long.
   static func columns(_ text: String) -> Int? {
     Modules(text).map { $0.width + 2 * quietZone }
   }
 
-  /// The squares of a code; outside of it all are light.
+  /// The modules of a code; positions outside the code are light.
   private struct Modules {
     let width: Int
     private let bytes: [UInt8]
 
     init?(_ text: String) {
-      // The lowest level of correction: a screen has no dirt on it, and the code stays small.
+      // The lowest error correction level keeps the code small, and a code on a screen is not
+      // damaged.
       guard let code = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_L) else { return nil }
       defer { QRcode_free(code) }
       width = Int(code.pointee.width)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The terminal without line editing and echo, put back as it was at the end.
+/// The terminal in raw mode, without line editing and echo; its former mode is restored at the end.
 struct RawTerminal {
   private let saved: termios
 
@@ -10,7 +10,7 @@ struct RawTerminal {
     saved = state
     state.c_lflag &= ~tcflag_t(ICANON | ECHO)
     tcsetattr(STDIN_FILENO, TCSANOW, &state)
-    // Alternate screen, no cursor, and lines that are too long end at the edge.
+    // Switch to the alternate screen, hide the cursor, and truncate long lines at the right edge.
     Self.write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l")
   }
 
@@ -20,7 +20,7 @@ struct RawTerminal {
     tcsetattr(STDIN_FILENO, TCSANOW, &state)
   }
 
-  /// Columns and rows; what terminals have had for fifty years where nothing is known.
+  /// The size in columns and rows; the traditional default if the terminal does not report a size.
   static var size: (columns: Int, rows: Int) {
     var size = winsize()
     guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
@@ -33,7 +33,7 @@ struct RawTerminal {
     write("\u{1B}[H" + text + "\u{1B}[J")
   }
 
-  /// Key presses: what came at once is one, so that a key of several bytes stays whole.
+  /// Key presses, one element per read, so that a key of several bytes stays together.
   static func keys() -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(
       bufferingPolicy: .bufferingNewest(64))

@@ -4,7 +4,7 @@ import Muster
 import MusterNetwork
 import UnixSignals
 
-/// `muster rendezvous`: where members beyond one network find each other.
+/// The command `muster rendezvous`, which runs a server for discovery between networks.
 struct RendezvousCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rendezvous",
@@ -67,7 +67,7 @@ struct RendezvousCommand: AsyncParsableCommand {
     fflush(nil)
   }
 
-  /// Until a signal asks for it, or the time is over.
+  /// Waits until a signal arrives or the running time is over.
   private func waitForTheEnd() async {
     let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
     let seconds = seconds

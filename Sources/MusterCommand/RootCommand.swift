@@ -4,11 +4,12 @@ import Muster
 
 /// The command line of Muster, for the executable `muster` and for tests.
 public enum CommandLineTool {
-  /// Runs the process's arguments and ends the process: exit code 2 for bad use, 1 for failure.
+  /// Runs the command in the process's arguments and ends the process: exit code 2 for a usage
+  /// error, 1 for failure.
   public static func main() async { await RootCommand.main() }
 
-  /// `--view=8080` as two arguments: swift-argument-parser drops the value of an option that may
-  /// also stand without one when it is joined by an equals sign.
+  /// The arguments with `--view=8080` split in two: for an option with an optional value,
+  /// swift-argument-parser drops a value that follows an equals sign.
   package static func separated(_ arguments: [String]) -> [String] {
     let joined = "--view="
     return arguments.flatMap { argument in
@@ -57,7 +58,7 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  /// Help and version are what was asked for; anything else is bad use: exit code 2.
+  /// Ends the process after help or version output, or after a usage error with exit code 2.
   private static func finish(parsing error: any Error) -> Never {
     if exitCode(for: error) == .success {
       print(fullMessage(for: error))

@@ -5,10 +5,10 @@ import MusterView
 import ServiceLifecycle
 import UnixSignals
 
-/// A running node on the command line: its events out, its commands in, its end in order.
+/// A running node with its command-line interface, from start to orderly shutdown.
 struct Session: Sendable {
   let node: MusterNode
-  /// Everything since the node's start.
+  /// All events since the node's start.
   let events: AsyncStream<TimedEvent>
   let page: CallPage?
   let seconds: Double?
@@ -30,7 +30,7 @@ struct Session: Sendable {
   }
 }
 
-/// The node as a service: ends when its events end.
+/// A service for the node, which ends with the stream of the node's events.
 private struct NodeService: Service {
   let session: Session
 
@@ -41,8 +41,8 @@ private struct NodeService: Service {
       Task {
         await page?.stop()
         await node.stop()
-        // The node has left and the store is written. Only a standard output that nobody reads can
-        // still block, and it must not keep the process.
+        // The node has left and the store is written. Only a blocked standard output can still
+        // delay the exit, and it must not keep the process alive.
         try? await Task.sleep(for: .milliseconds(300))
         _exit(0)
       }

@@ -4,7 +4,7 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// `muster simulate`: many nodes on a virtual network and clock, from a seed.
+/// The command `muster simulate`, which runs many nodes on a virtual network and clock from a seed.
 struct SimulateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
@@ -153,7 +153,7 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Diagrams
 
-  /// Writes the diagram of a run; one of many is run again for it.
+  /// Writes the diagram of a run, and repeats the run first if it was one of many.
   private func draw(_ result: SimulationResult, to path: String) throws {
     var drawing = result.drawing
     if drawing == nil {
@@ -172,7 +172,7 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Gossip
 
-  /// One size, or a table of sizes when none is given.
+  /// Simulates the given number of nodes, or a table of sizes without one.
   private func runGossip() throws {
     let limit = GossipOptions.nodeLimit
     if let nodes, !(2...limit).contains(nodes) {
@@ -199,7 +199,7 @@ struct SimulateCommand: ParsableCommand {
     }
   }
 
-  // MARK: Reach
+  // MARK: Reachability
 
   private func runReach() throws {
     let limit = ReachOptions.nodeLimit
@@ -229,7 +229,7 @@ struct SimulateCommand: ParsableCommand {
     }
   }
 
-  /// The command that shows a failing run again.
+  /// The command that reproduces a failed run.
   private func reproduction(of result: SimulationResult) -> String {
     var words = ["muster simulate --seed \(result.seed)"]
     if let nodes { words.append("--nodes \(nodes)") }

@@ -15,7 +15,7 @@ extension SimulateReport {
       + "changes: \(names.isEmpty ? "none" : names), digest \(result.digest.prefix(16))"
   }
 
-  /// Totals of all runs; of a single one, and of one that failed, more.
+  /// The totals of all runs, with details of a single or a failed run.
   static func json(_ results: [ReachResult], firstSeed: UInt64) -> JSONValue {
     let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
     let settled = results.compactMap { $0.settledAfter.map(milliseconds) }.sorted()

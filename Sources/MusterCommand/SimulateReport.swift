@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// The report of `muster simulate`, for people and as JSON.
+/// The report of `muster simulate` as text and JSON.
 enum SimulateReport {
   static func summary(of result: SimulationResult) -> String {
     let outcome = result.violation.map { "FAILS: \($0)" } ?? "ok"
@@ -14,7 +14,7 @@ enum SimulateReport {
       + "faults \(names.isEmpty ? "none" : names), digest \(result.digest.prefix(16))"
   }
 
-  /// Totals of all runs; of a single one, and of one that failed, more.
+  /// The totals of all runs, with details of a single or a failed run.
   static func json(_ results: [SimulationResult], firstSeed: UInt64) -> JSONValue {
     let failed = results.last.flatMap { $0.violation == nil ? nil : $0 }
     var fields: [(String, JSONValue)] = [
@@ -46,7 +46,7 @@ enum SimulateReport {
     return .object(fields)
   }
 
-  /// The additional fields of a failed run; empty for one that passed.
+  /// The additional fields of a failed run; empty for a successful run.
   static func failure(_ violation: Violation?, seed: UInt64) -> [(String, JSONValue)] {
     guard let violation else { return [] }
     return [
@@ -56,7 +56,8 @@ enum SimulateReport {
     ]
   }
 
-  /// From the end of the faults on, in milliseconds; null where that never came.
+  /// The times from the end of the faults to convergence, in milliseconds; null if no run
+  /// converged.
   private static func convergence(_ results: [SimulationResult]) -> JSONValue {
     let settled = results.compactMap { $0.settledAfter.map(milliseconds) }.sorted()
     let frames = results.compactMap { $0.framesAfter.map(milliseconds) }.sorted()

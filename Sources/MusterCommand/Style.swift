@@ -1,14 +1,14 @@
 import Glibc
 
-/// ANSI styles; names and texts are sanitised before they come here.
+/// ANSI text styles; callers sanitise names and messages first.
 enum Style {
-  /// Files and pipes get plain text.
+  /// Whether standard output is a terminal; files and pipes receive plain text.
   private static let isShown = isatty(STDOUT_FILENO) == 1
 
   static func bold(_ text: String) -> String { styled(text, "1") }
   static func dim(_ text: String) -> String { styled(text, "2") }
   static func green(_ text: String) -> String { styled(text, "32") }
-  /// The style of text that must not be overlooked.
+  /// The style of warnings.
   static func loud(_ text: String) -> String { styled(text, "1;33") }
 
   private static func styled(_ text: String, _ code: String) -> String {
@@ -22,7 +22,7 @@ enum Style {
     return shown + String(repeating: " ", count: max(0, width - columns(shown)))
   }
 
-  /// Breaks plain text into lines of at most `width` columns, between words where there are any.
+  /// Breaks plain text into lines of at most `width` columns, between words where possible.
   static func wrapped(_ text: String, columns width: Int) -> [String] {
     var lines: [String] = []
     var rest = Substring(text)
@@ -36,7 +36,7 @@ enum Style {
     return lines + [String(rest)]
   }
 
-  /// The end of a text, as much as fits.
+  /// The end of a text, as much as fits into `width` columns.
   static func tail(_ text: String, columns width: Int) -> String {
     var used = 0
     let fitting = text.reversed().prefix { character in
@@ -60,7 +60,8 @@ enum Style {
     text.reduce(0) { $0 + columns(of: $1) }
   }
 
-  /// Wide by Unicode's East Asian Width (UAX 11), in its large blocks; the rest takes one column.
+  /// The width of a character: two columns in the large blocks that are wide by East Asian Width
+  /// (UAX #11), otherwise one.
   private static func columns(of character: Character) -> Int {
     switch character.unicodeScalars.first?.value ?? 0 {
     case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,

@@ -1,18 +1,19 @@
 import Glibc
 
-/// Clocks for display.
+/// Wall-clock time and its formatting.
 enum Clocks {
-  /// Milliseconds since 1970.
+  /// The current wall time in milliseconds since 1970.
   static var wallMilliseconds: Double {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Double(time.tv_sec) * 1000 + Double(time.tv_nsec) / 1e6
   }
 
-  /// Seconds since 1970.
+  /// The current wall time in seconds since 1970.
   static var wallSeconds: Int64 { Int64(wallMilliseconds / 1000) }
 
-  /// `14:03` for today, `2026-11-21 14:03` for any other day, by this machine's time zone.
+  /// A time such as `14:03` for today or `2026-11-21 14:03` for any other day, in the local time
+  /// zone.
   static func timeOfDay(milliseconds: UInt64) -> String {
     let seconds = Int64(clamping: milliseconds / 1000)
     guard let time = local(seconds), let now = local(wallSeconds) else { return "?" }
@@ -20,12 +21,12 @@ enum Clocks {
     return isToday ? clock(time) : "\(day(time)) \(clock(time))"
   }
 
-  /// `2026-11-21 14:03`, by this machine's time zone.
+  /// A date and time such as `2026-11-21 14:03`, in the local time zone.
   static func date(seconds: Int64) -> String {
     local(seconds).map { "\(day($0)) \(clock($0))" } ?? "?"
   }
 
-  /// Nil for years that a calendar of 32 bits does not have.
+  /// The local calendar time; nil if the year does not fit into 32 bits.
   private static func local(_ seconds: Int64) -> tm? {
     var time = time_t(seconds)
     var result = tm()
@@ -49,7 +50,7 @@ enum Clocks {
 enum Browser {
   static var isAtHand: Bool { getenv("DISPLAY") != nil || getenv("WAYLAND_DISPLAY") != nil }
 
-  /// Opens a page where there is a desktop; nothing happens where there is none.
+  /// Opens a page in the browser; does nothing without a desktop.
   static func open(_ url: String) {
     guard isAtHand else { return }
     _ = ChildProcess.start("xdg-open", [url], output: nil)

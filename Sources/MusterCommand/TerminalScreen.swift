@@ -3,30 +3,30 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// The terminal's display: the roster, a log of events, and the line that is being edited.
+/// The terminal's display of the roster, a log of events, and the input line.
 struct TerminalScreen {
-  /// This node, which is "you" in every line.
+  /// The id of this node, which every line names "you".
   private let own: NodeID
   private var log: [String] = []
-  /// Warnings stay above the log.
+  /// The latest warnings, displayed above the log.
   private var warnings: [String] = []
   private var statistics: Statistics?
-  /// Names of members that were here, for messages of those who have left.
+  /// The names of current and former members, for messages of members that have left.
   private var names = PeerTable<NodeID, String>()
-  /// The index of the channel that keys act on.
+  /// The index of the channel that key commands apply to.
   var activeChannel = 0
-  /// The text that is being written, if one is.
+  /// The editor of the input line; nil while no message is being written.
   var editor: LineEditor?
 
-  /// Lines that are remembered; the terminal's height shows fewer.
+  /// The maximum number of log lines kept; the terminal's height limits the number displayed.
   private static let linesKept = 200
   private static let warningsKept = 3
-  /// Lines of the log that a long roster leaves.
+  /// The minimum number of log lines displayed beside a long roster.
   private static let linesShown = 6
 
   init(own: NodeID) { self.own = own }
 
-  // MARK: What happens
+  // MARK: Events
 
   mutating func note(_ line: String) {
     log = (log + [line]).suffix(Self.linesKept)
@@ -69,7 +69,7 @@ struct TerminalScreen {
 
   // MARK: Drawing
 
-  /// The whole screen, no higher than the terminal.
+  /// The lines of the whole screen, at most as many as the terminal has rows.
   func lines(
     _ channels: [MusterNode.ChannelView], page: String?, size: (columns: Int, rows: Int)
   ) -> [String] {
@@ -147,7 +147,7 @@ struct TerminalScreen {
       member.isSilent
       ? "muted" : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
     let name = Style.padded(member.name, to: 20)
-    // In an open channel all are presenters.
+    // Presenter is the default role, and the only one in an open channel.
     let role = member.role == .presenter ? "" : member.role.name
     let rank = channel.isCreated ? Style.padded(role, to: 10) : ""
     let isInitiator = member.isInCall && channel.call?.info.initiator == member.id

@@ -2,13 +2,13 @@ import Muster
 import MusterBase
 import MusterView
 
-/// The live view of a node in a terminal, and the keys that act on it.
+/// The live view of a node in a terminal, controlled by keys.
 actor TerminalView {
   private let session: Session
   private let stop: @Sendable () -> Void
   private var screen: TerminalScreen
 
-  /// Messages of earlier times shown at the start, for each channel.
+  /// The number of earlier messages displayed at the start, per channel.
   private static let historyShown = 5
 
   init(session: Session, stop: @escaping @Sendable () -> Void) {
@@ -48,7 +48,7 @@ actor TerminalView {
 
   private func pressed(_ input: [UInt8]) async {
     var rest = input[...]
-    // A key of several bytes, such as an arrow, means nothing here.
+    // Keys that send several bytes, such as arrows, have no function here.
     if screen.editor == nil, rest.first == 0x1B { return }
     while screen.editor == nil, let key = rest.popFirst() { await pressed(key) }
     if screen.editor != nil, !rest.isEmpty { await write(Array(rest)) }
@@ -67,7 +67,7 @@ actor TerminalView {
     }
   }
 
-  /// The channel that keys act on.
+  /// The channel that key commands apply to.
   private var active: MusterNode.ChannelView? {
     get async {
       let channels = await session.node.channelViews()

@@ -3,7 +3,8 @@ import Glibc
 import Muster
 import MusterBase
 
-/// `muster verify`: authenticates a member by a code that two people compare by voice.
+/// The command `muster verify`, which authenticates a member by a code that two people compare by
+/// voice.
 struct VerifyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",

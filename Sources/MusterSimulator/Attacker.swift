@@ -1,7 +1,7 @@
 import MusterBase
 
-/// A stranger on the network: hears everything, knows no key, and sends what it likes from
-/// addresses of its own or under those of members.
+/// An attacker without keys that records all traffic, and sends noise and recorded datagrams,
+/// intact or altered, from its own addresses or under forged addresses of members.
 struct Attacker: Sendable {
   struct Recording: Sendable {
     let datagram: [UInt8]
@@ -17,11 +17,10 @@ struct Attacker: Sendable {
 
   init(addresses: [Address]) { self.addresses = addresses }
 
-  /// Hears a datagram that has reached its receiver: what the attacker were to deliver first would
-  /// be no replay.
+  /// Records a datagram after its delivery, because only then can it be replayed.
   mutating func hear(_ recording: Recording) { recordings.append(recording) }
 
-  /// The next datagram that it sends to one of `targets`.
+  /// The attacker's next datagram; nil without addresses to send between.
   func attack(_ targets: [Address], _ prng: inout PRNG) -> Recording? {
     guard !targets.isEmpty, !addresses.isEmpty else { return nil }
     let target = targets[prng.below(targets.count)]

@@ -5,12 +5,12 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// The channel that a run is about.
+/// The channel that the nodes of a run join.
 struct ChannelPlan: Sendable {
   let name: String
   /// Nil for an open channel.
   let genesis: SignedGenesis?
-  /// The key that it begins with.
+  /// The channel's first key.
   let key: EpochKey
 
   var id: ChannelID { genesis?.channelID ?? key.key.channelID }
@@ -34,7 +34,7 @@ struct ChannelPlan: Sendable {
 
 /// Wall time of the simulated world.
 enum WallTime {
-  /// Seconds since 1970 when a run begins.
+  /// The start of a run in seconds since 1970.
   static let base: UInt64 = 1_760_000_000
 
   static func seconds(_ now: Instant) -> UInt64 {
@@ -42,7 +42,8 @@ enum WallTime {
   }
 }
 
-/// What the owner does before any node runs: roles for some, invites for all.
+/// The owner's work before any node runs: granting some roles directly and creating invites for all
+/// other nodes.
 extension Simulation {
   mutating func found() {
     guard channel.genesis != nil else { return }
@@ -61,7 +62,7 @@ extension Simulation {
         record(outputs ?? [], of: &office, at: 0)
       }
       nodes[index].usesInvite = !scenario.isGranted[index]
-      // Some invites are shared, others are for one: what holds for both must hold.
+      // Some invites are shared and others serve one node: runs must cover both kinds.
       let shared = nodes[1..<index].last { other in
         scenario.roles[other.index] == role && other.index != scenario.expiring
       }?.invite
@@ -77,7 +78,7 @@ extension Simulation {
     }
   }
 
-  /// A new invite by an owner's node; `clock` is the time as that node's boot clock shows it.
+  /// A new invite by an owner's node; `clock` is a time of that node's boot clock.
   static func invite(
     to role: Role, expiresAt: UInt64, from node: inout Node, in channel: ChannelID,
     at clock: Instant
@@ -96,7 +97,7 @@ extension Simulation {
     return (invite, outputs)
   }
 
-  /// Writes what a node asks for that has no network, and has it go on.
+  /// Applies the writes that a node without a network requests and reports them as finished.
   private mutating func record(
     _ outputs: [Node.Output], of node: inout Node, at index: Int
   ) {

@@ -5,7 +5,7 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Events as lines of a timeline.
+/// The text of events in the timeline.
 extension Simulation {
   func text(of event: NodeEvent) -> String {
     switch event {

@@ -2,52 +2,52 @@ import MusterBase
 
 /// The kinds of faults that a simulation injects.
 public enum Fault: String, CaseIterable, Sendable {
-  /// Long and uneven delay, different in each direction.
+  /// Long and variable delay, different in each direction.
   case delay
   case loss, bursts, duplication, reordering, corruption
   /// A bottleneck with a short queue.
   case rate
-  /// Islands that do not hear each other.
+  /// A partition of the network into groups that cannot reach each other.
   case partition
-  /// Nothing passes in one direction between two nodes.
+  /// Total loss in one direction between two nodes.
   case oneway
-  /// A process dies and starts again with a new boot id and what is on its disk.
+  /// A process crashes and restarts from its disk with a new boot id.
   case crash
-  /// The same, and all that it remembered is gone but for its identity.
+  /// A crash that also destroys everything on the disk except the identity.
   case forget
-  /// The same, and its identity is gone, too.
+  /// A crash that also destroys the identity.
   case amnesia
-  /// A node leaves the channel and comes back within one boot.
+  /// A node leaves the channel and rejoins with the same boot id.
   case leave
-  /// Wall time jumps.
+  /// The wall clock of a host jumps.
   case clock
   /// An attacker without keys sends noise, and recorded datagrams, intact or altered.
   case attack
-  /// Writes to the disks take long, and some fail.
+  /// Disk writes are slow, and some fail.
   case disk
 }
 
-/// Which faults a run has.
+/// The choice of faults for a run.
 public enum FaultChoice: Equatable, Sendable {
   case none
-  /// Each with even chances, and with a strength drawn from the seed.
+  /// Each fault with a probability of one half, and with a strength drawn from the seed.
   case swarm
   case only([Fault])
 }
 
-/// How strong each fault of one run is.
+/// The strength of each fault in one run.
 ///
-/// Swarm testing: every seed has some faults not at all and the others very unevenly, since a run
-/// that has a little of everything never gets into the corners (Groce et al., ISSTA 2012).
+/// This is swarm testing: every seed omits some faults and varies the strength of all others,
+/// because runs with a little of every fault rarely reach corner cases (Groce et al., ISSTA 2012).
 struct FaultPlan: Sendable {
-  /// By the index of the fault among all cases; 0 is off, 1 the strongest.
+  /// The strengths in the order of `Fault.allCases`, from 0 (off) to 1 (strongest).
   private let strengths: [Double]
 
   init(_ choice: FaultChoice, _ prng: inout PRNG) {
     strengths = Fault.allCases.map { fault in
       let isOn = prng.chance(0.5)
       let draw = prng.unit()
-      // Cubed: mostly weak, now and then extreme.
+      // The cube makes most faults weak and a few extreme.
       let strength = 0.03 + 0.97 * draw * draw * draw
       switch choice {
       case .none: return 0
@@ -67,7 +67,7 @@ struct FaultPlan: Sendable {
 
   func isOn(_ fault: Fault) -> Bool { strength(fault) > 0 }
 
-  /// Whether nothing happens for which a node could rightly be taken for gone.
+  /// Whether the run has no fault that can look like the crash of a node.
   var isGentle: Bool {
     let harsh: [Fault] = [
       .bursts, .rate, .partition, .oneway, .crash, .forget, .amnesia, .leave,
@@ -75,15 +75,15 @@ struct FaultPlan: Sendable {
     return !harsh.contains(where: isOn)
   }
 
-  /// How long something is out of order: mostly shorter than the grace that a call gives its
-  /// initiator, and sometimes longer.
+  /// The duration of an outage: usually shorter than the grace period that a call gives its
+  /// initiator, sometimes longer.
   func outage(_ prng: inout PRNG) -> Duration {
     let isLong = prng.chance(0.2)
     return isLong
       ? prng.duration(.seconds(7), .seconds(14)) : prng.duration(.milliseconds(50), .seconds(7))
   }
 
-  /// What one direction between two nodes is like while there are faults.
+  /// The path conditions in one direction between two nodes during the fault phase.
   func conditions(_ prng: inout PRNG) -> PathConditions {
     var conditions = healedConditions(&prng)
     conditions.loss = 0.4 * strength(.loss) * prng.unit()
@@ -100,7 +100,8 @@ struct FaultPlan: Sendable {
     return conditions
   }
 
-  /// What it is like afterwards: datagrams pass, late and doubled as they may be.
+  /// The path conditions after the fault phase: datagrams may be delayed or duplicated, but not
+  /// lost.
   func healedConditions(_ prng: inout PRNG) -> PathConditions {
     var conditions = PathConditions()
     conditions.delay = prng.duration(.microseconds(100), .milliseconds(1))
@@ -112,7 +113,7 @@ struct FaultPlan: Sendable {
     return conditions
   }
 
-  /// What disks are like while there are faults.
+  /// The behaviour of disks during the fault phase.
   var diskConditions: Disk.Conditions {
     guard isOn(.disk) else { return Disk.Conditions() }
     return Disk.Conditions(
@@ -120,7 +121,7 @@ struct FaultPlan: Sendable {
       failures: 0.3 * strength(.disk))
   }
 
-  /// Until a fault that comes now and then comes next; nil when it does not.
+  /// The interval until the next occurrence of a recurring fault; nil when the fault is off.
   func pause(before fault: Fault, _ prng: inout PRNG) -> Duration? {
     let strength = strength(fault)
     guard strength > 0 else { return nil }

@@ -1,17 +1,17 @@
 import MusterChannel
 
-/// A bug that a test plants into the nodes or their hosts, to show that a checker finds it.
+/// A bug that a test plants into the nodes or their hosts to prove that a checker detects it.
 package enum PlantedBug: String, Sendable, CaseIterable {
-  /// Of an author's entries of one kind the last to arrive counts, not the newest.
+  /// Nodes keep the last entry of an author and kind to arrive instead of the newest.
   case mergeByArrival
-  /// Nobody's role is looked at.
+  /// Nodes do not check the roles of authors.
   case uncheckedRole
-  /// The host reports that the end of a call could not be written.
+  /// The host reports the writes of call ends as failed.
   case endsReportedFailed
-  /// The host reports every commit as written before it is.
+  /// The host reports every commit as durable before it is written.
   case sendsBeforeWritten
 
-  /// The rules that nodes with this bug go by.
+  /// The channel policy of nodes with this bug.
   var policy: ChannelPolicy {
     switch self {
     case .mergeByArrival: ChannelPolicy(name: rawValue, replaces: { _, _ in true })
@@ -22,6 +22,6 @@ package enum PlantedBug: String, Sendable, CaseIterable {
 }
 
 extension ChannelPolicy {
-  /// A patched node: it does what its own role forbids.
+  /// The policy of a patched node that ignores the limits of its own role.
   static let lawless = ChannelPolicy(name: "lawless", permits: { $0 || $1 })
 }

@@ -1,27 +1,27 @@
 import MusterBase
 import MusterWire
 
-/// What kind of channel a run is about.
+/// The kind of channel that a run simulates.
 public enum ChannelKind: String, CaseIterable, Sendable {
   /// Anyone who knows the name may join and send.
   case open
-  /// The first node owns it and has given the others their roles.
+  /// The first node owns the channel and gives all other nodes their roles.
   case created
 }
 
-/// The parameters of a run, drawn from the seed before it begins.
+/// The parameters of a run, drawn from the seed before the run begins.
 struct Scenario: Sendable {
   let count: Int
   let seconds: Int
   let shape: NetworkShape
   let kind: ChannelKind
   let settings: ChannelSettings
-  /// Whether nodes send video and audio; most runs are about the channel alone.
+  /// Whether nodes send video and audio; most runs test the channel alone.
   let hasMedia: Bool
   let usesBroadcast: Bool
   let usesPeers: Bool
-  /// In created channels, by index: the role that each begins with, and whether the owner granted
-  /// it directly; the others come with invites.
+  /// The initial roles in a created channel, by index, and whether the owner grants them directly;
+  /// nodes without a direct grant join with invites.
   let roles: [Role]
   let isGranted: [Bool]
   /// The index of a second owner, which keeps that role.
@@ -30,17 +30,17 @@ struct Scenario: Sendable {
   let lawless: Int?
   /// The index of the node whose initial role expires during the fault phase; nil for none.
   let expiring: Int?
-  /// How often the owner removes somebody.
+  /// The number of removals by the owner.
   let removals: Int
 
   static let fewestNodes = 3
   static let mostNodes = 17
   static let shortRun = 26
-  /// Long enough for a call to be handed over while there are faults.
+  /// Long enough for the handover of a call during the fault phase.
   static let longRun = 50
 
   init(_ options: SimulationOptions, clocksAreRight: Bool, _ prng: inout PRNG) {
-    // Mostly few: the cost grows with the square.
+    // Small counts are the most likely because the cost grows quadratically.
     let spread = Self.mostNodes - Self.fewestNodes + 1
     let draws = (0..<4).map { _ in prng.below(spread) }
     let drawn = Self.fewestNodes + (draws.min() ?? 0)

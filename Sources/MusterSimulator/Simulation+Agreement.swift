@@ -4,22 +4,22 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// The expected groups and roles, derived from the commands given and the network.
+/// The expected groups and roles, derived from the users' commands and the network.
 extension Simulation {
-  /// Whether every node must take it for a member in the end.
+  /// Whether every node must eventually consider this node a member.
   func isSurelyMember(_ id: NodeID) -> Bool {
     roles.role(of: id, at: WallTime.seconds(now)) > .none && !roles.isAmbiguous(id)
   }
 
-  /// Whether no node may take it for a member in the end.
+  /// Whether no node may eventually consider this node a member.
   func isSurelyNonMember(_ position: Int) -> Bool {
     let id = nodes[position].identity.id
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
   }
 
-  /// The first disagreement within a connected group. Nodes that nobody takes for members are not
-  /// asked, nor are members that a removed one separates from the owner: their links do not mean
-  /// what they take them for.
+  /// The first disagreement within a connected group. The check skips single nodes that need not be
+  /// members, and groups that include a removed member but not the owner, because the nodes there
+  /// cannot know of the removal.
   func disagreement(among views: [AgreementChecker.View]) -> String? {
     let judged = AgreementChecker.groups(views).filter { group in
       let positions = group.compactMap { present($0.own.id) }
@@ -31,8 +31,8 @@ extension Simulation {
       })
   }
 
-  /// The indices of nodes that must agree in everything: in a created channel those connected with
-  /// its owner, since others may not have its newest grants.
+  /// The indices of nodes that must agree about everything. In a created channel only nodes
+  /// connected to the owner must agree, because all other nodes may lack the newest grants.
   func agreeing(_ views: [AgreementChecker.View]) -> [Int] {
     let groups = AgreementChecker.groups(views).map { group in
       group.compactMap { present($0.own.id) }.sorted()
@@ -41,7 +41,7 @@ extension Simulation {
     return groups.first { $0.contains(0) } ?? []
   }
 
-  /// A group that agrees and yet differs from what is expected of it.
+  /// The first difference between the actual and the expected groups; nil for none.
   func surprise(in views: [AgreementChecker.View]) -> String? {
     let groups = AgreementChecker.groups(views).map { $0.compactMap { present($0.own.id) } }
     for expected in expectedGroups {
@@ -55,7 +55,7 @@ extension Simulation {
     return intruder(in: agreeing(views)) ?? wrongRole(views)
   }
 
-  /// The groups that the network and the roles make.
+  /// The groups that nodes must form according to the network and the roles.
   var expectedGroups: [[Int]] {
     let members = nodes.indices.filter {
       nodes[$0].isPresent && isSurelyMember(nodes[$0].identity.id)
@@ -71,8 +71,8 @@ extension Simulation {
     return groups
   }
 
-  /// Whether one of two nodes announces under a key that the other has, too. A node that was away
-  /// during a key change has none in common with those that came after it.
+  /// Whether one of two nodes announces under a key that the other also has. A node that was away
+  /// during a key change shares no key with nodes that joined after the change.
   func canUnderstand(_ a: Int, _ b: Int) -> Bool {
     func keys(_ position: Int) -> [UInt32] {
       let first = nodes[position].firstKey.number
@@ -111,7 +111,8 @@ extension Simulation {
 
   private func wrongRole(_ views: [AgreementChecker.View]) -> String? {
     let group = agreeing(views)
-    // The second owner's last grants may not have crossed a network that a removal has split.
+    // If a removal has split the network, the second owner's last grants may not have reached this
+    // group.
     if let coOwner = scenario.coOwner, !group.contains(coOwner) { return nil }
     for view in views {
       guard let position = present(view.own.id), group.contains(position) else { continue }

@@ -4,16 +4,17 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// How far a run has come together since its last fault.
+/// The progress of a run towards convergence after its last fault.
 struct Settling: Sendable {
-  /// When a process last came or went, or a channel was entered or left.
+  /// The time at which a process last started or ended, or a node last entered or left the channel.
   private(set) var changedAt = Instant.zero
-  /// Since when all agree, and since when they have not; one of them is nil.
+  /// The start of the current agreement or disagreement between nodes; at least one of the two is
+  /// nil.
   private(set) var settledAt: Instant?
   private(set) var disputedSince: Instant?
-  /// The indices of the nodes that must agree in everything.
+  /// The indices of the nodes that must agree about everything.
   var group: [Int] = []
-  /// When every node sent its closing message.
+  /// The time at which every node sent its closing message.
   var spokeAt: Instant?
   var framesAt: Instant?
   var completeAt: Instant?
@@ -28,21 +29,22 @@ struct Settling: Sendable {
 
 /// Periodic checks: bounds and events at any time, agreement once the faults are over.
 extension Simulation {
-  /// Links, rosters, calls and documents must have come together this long after the last fault:
-  /// an announce every 6 s at the latest, then a handshake and the document.
+  /// The time limit for links, rosters, calls and documents to converge after the last fault:
+  /// announcements are at most 6 s apart, and a handshake and the document exchange follow.
   static let settleLimit = Duration.seconds(12)
-  /// The same in created channels: after a refusal a node is not connected to for 20 s
-  /// (`Node.denial`), even if it has a role by then.
+  /// The same limit in created channels, where nodes do not connect to a refused node for 20 s
+  /// (`Node.denial`), even if it receives a role in that time.
   static let settleLimitWithRoles = Duration.seconds(30)
-  /// A hand-over, or a role that ends, may come later, and must then be everywhere within this.
+  /// The time limit for a later handover, or the end of a role, to reach all nodes.
   static let disputeLimit = Duration.seconds(2)
-  /// A channel that still changes after this long has failed to converge.
+  /// The time limit for convergence if the channel still changes, counted from the last fault.
   static let restlessLimit = Duration.seconds(60)
-  /// Agreement must last this long before the closing messages, and again before the end.
+  /// The time that agreement must last before the closing messages, and again before the end.
   static let settledTime = Duration.milliseconds(800)
   static let messageLimit = Duration.seconds(5)
   static let frameLimit = Duration.seconds(20)
-  /// Two periods of 20 s in which refused nodes are not connected to (`Node.denial`).
+  /// The time limit for refusals: two periods of 20 s without connections to refused nodes
+  /// (`Node.denial`).
   static let refusalLimit = Duration.seconds(40)
 
   mutating func check() {
@@ -90,7 +92,7 @@ extension Simulation {
     return missing == nil
   }
 
-  // MARK: At any time
+  // MARK: Checks at any time
 
   private mutating func checkTraffic() {
     guard now - trafficCheckedAt >= .seconds(1) else { return }
@@ -124,7 +126,7 @@ extension Simulation {
     }
   }
 
-  // MARK: At the end
+  // MARK: Checks after the last fault
 
   private var views: [AgreementChecker.View] {
     let id = channel.id
@@ -141,13 +143,14 @@ extension Simulation {
     }
   }
 
-  /// A message that a node of the group lacks and another holds.
+  /// A message that one node of the group lacks and another holds.
   private var lostMessage: String? {
     let readers = settling.group.map { nodes[$0].reader }
     let required = messages.held(by: readers) { nodes[$1.index].disk.holds($0) }
     for index in settling.group {
       guard let process = nodes[index].process else { continue }
-      // The grant of an author outside the group may be known to that author's side only.
+      // A grant to an author outside the group may be known only on that author's side of the
+      // network.
       let together = settling.group.map { nodes[$0].identity.id }
       let fault = messages.fault(
         in: process.node.history(of: channel.id).map(\.id), of: nodes[index].identity.id,
@@ -161,7 +164,7 @@ extension Simulation {
     return nil
   }
 
-  /// A participant that has shown no frame of another for 1.5 s.
+  /// A participant that has shown no frame of another participant for 1.5 s.
   private var missingFrame: String? {
     guard scenario.hasMedia else { return nil }
     let inCall = settling.group.filter { nodes[$0].process?.node.isInCall(channel.id) ?? false }
@@ -178,7 +181,7 @@ extension Simulation {
     return nil
   }
 
-  /// Whether a node sends a stream that its role surely allows.
+  /// Whether a node sends a stream and its role certainly permits it.
   private func mustBeSeen(_ stream: StreamID, of sender: Int) -> Bool {
     if stream == .camera, nodes[sender].isVideoMuted { return false }
     let id = nodes[sender].identity.id
@@ -187,7 +190,8 @@ extension Simulation {
       && !roles.isAmbiguous(id)
   }
 
-  /// A node without a role that no informed neighbour has refused.
+  /// A node without a role that has received no refusal although a neighbour in the group must have
+  /// sent one.
   private var missingRefusal: String? {
     let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
     for index in nodes.indices where !settling.group.contains(index) && isSurelyNonMember(index) {

@@ -2,11 +2,11 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 
-/// The injection of faults, and their ends.
+/// The start and end of faults.
 extension Simulation {
-  /// A fault of the kinds that come now and then.
+  /// Injects a recurring fault and schedules its next occurrence.
   mutating func inject(_ fault: Fault) {
-    // The attacker goes on when all other faults are over.
+    // The attacker continues after all other faults have ended.
     guard !isHealed || fault == .attack else { return }
     if let pause = plan.pause(before: fault, &prng) { schedule(.fault(fault), in: pause) }
     switch fault {
@@ -22,7 +22,7 @@ extension Simulation {
     }
   }
 
-  // MARK: The network
+  // MARK: Network faults
 
   private mutating func cut() {
     guard !isCut, nodes.count > 1 else { return }
@@ -35,7 +35,7 @@ extension Simulation {
     schedule(.heal, in: plan.outage(&prng))
   }
 
-  /// Ends the partition only: one-way blocks have ends of their own.
+  /// Ends only the partition: one-way blocks are scheduled to end separately.
   mutating func healCut() {
     guard isCut else { return }
     isCut = false
@@ -69,7 +69,7 @@ extension Simulation {
     network.send(sent.datagram, from: sent.from, to: sent.to, at: now)
   }
 
-  // MARK: The nodes
+  // MARK: Node faults
 
   private mutating func stepClock() {
     let index = prng.below(nodes.count)
@@ -84,7 +84,7 @@ extension Simulation {
   private mutating func crash(_ loss: Loss) {
     let index = prng.below(nodes.count)
     guard nodes[index].process != nil else { return }
-    // An owner's grants may be on its own disk only, and nobody else can replace them.
+    // An owner keeps its disk: grants may exist only there, and no other node can replace them.
     let taken = isOwner(index) ? .nothing : loss
     note(nodes[index].label, "crashes")
     trace.mark(.crash(taken), at: index, now)
@@ -104,13 +104,14 @@ extension Simulation {
     }
   }
 
-  /// Tells the checkers what only the memory of a process held, and its next one does not know.
+  /// Reports to the checkers what only the memory of a process held, so that its successor lacks
+  /// it.
   private mutating func forgetMemory(of index: Int, _ crash: Disk.Crash) {
     for id in crash.lost { messages.lost(id, at: nodes[index].reader) }
     for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
   }
 
-  /// Starts a process in place of one that died, or that is ended now.
+  /// Starts a new process, and first ends the current one if it still runs.
   mutating func restart(_ index: Int, _ loss: Loss) {
     if nodes[index].process != nil { stop(index) }
     if loss != .nothing { wipe(index) }
@@ -159,7 +160,7 @@ extension Simulation {
 
   mutating func rejoin(_ index: Int, run: Int) {
     guard nodes[index].run == run, nodes[index].process != nil else { return }
-    // What it enters with is read from the disk.
+    // The node rejoins with the state on its disk, so that all writes must be finished first.
     guard nodes[index].disk.isIdle else {
       return schedule(.rejoin(index, run: run), in: .milliseconds(20))
     }
@@ -168,9 +169,9 @@ extension Simulation {
     join(index)
   }
 
-  // MARK: The end of all faults
+  // MARK: End of all faults
 
-  /// Ends all faults of the network and the disks; processes that are down return as planned.
+  /// Ends all faults of the network and the disks; crashed processes restart as scheduled.
   mutating func healAll() {
     isHealed = true
     isCut = false

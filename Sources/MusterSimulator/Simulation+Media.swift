@@ -4,7 +4,7 @@ import MusterCore
 import MusterMedia
 import MusterWire
 
-/// Synthetic video and audio, from the sources to the sinks.
+/// Synthetic video and audio, from capture to playout.
 extension Simulation {
   mutating func show(
     _ frame: ReceivedFrame, of stream: StreamID, _ link: LinkID, at index: Int,
@@ -33,19 +33,19 @@ extension Simulation {
     if let fault = delivery.played(audio.payload, from: sender, at: index) {
       violated("delivery", fault)
     }
-    // A constant playout delay of 60 ms, which video has to match.
+    // The playout delay of audio is a constant 60 ms, which video must match.
     let playedAt = nodes[index].local(now) + .milliseconds(60)
     nodes[index].process?.node.noteAudioPlayout(
       of: link, timestamp: audio.timestamp, playedAt: playedAt)
   }
 
-  /// Where `shownAt` has when a stream was last seen.
+  /// The index in `shownAt` of the time at which a stream was last shown.
   func shownIndex(_ stream: StreamID, of sender: Int, at receiver: Int) -> Int {
     (receiver * nodes.count + sender) * Limits.videoStreams + stream.index
   }
 
   mutating func mediaEnded(_ link: LinkID, _ stream: StreamID?, at index: Int) {
-    // Streams of a lost identity are not those of the host's present one.
+    // A stream of a lost identity does not belong to the host's present identity.
     guard let sender = present(link.peer) else { return }
     frameChecker.ended(stream, from: sender, at: index)
     for ended in stream.map({ [$0] }) ?? StreamID.all {
@@ -72,9 +72,9 @@ extension Simulation {
     }
   }
 
-  /// Speech comes in spurts: an encoder with DTX sends next to nothing between them (RFC 7587
-  /// 3.1.3). Once there are no more faults everyone falls silent, since who speaks is part of the
-  /// document that all are to agree about.
+  /// Sends audio in talk spurts: an encoder with DTX sends almost nothing between them (RFC 7587
+  /// section 3.1.3). After the last fault all nodes stay silent, because the speaking state is part
+  /// of the document that must converge.
   mutating func takeAudio(_ index: Int, run: Int, packetsLeft: Int, level: UInt8) {
     guard nodes[index].run == run, nodes[index].process != nil else { return }
     guard packetsLeft > 0 else {
@@ -95,6 +95,6 @@ extension Simulation {
 }
 
 extension StreamID {
-  /// What a member's role must allow for it to send the stream.
+  /// The capability that a member needs to send the stream.
   var capability: Capability { self == .screen ? .share : .sendVideo }
 }

@@ -14,8 +14,8 @@ extension Simulation {
     totals.bytes += UInt64(arrived.datagram.count)
     guard nodes[receiver].process != nil else { return }
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
-    // Only what its receiver could have acted on, with the key that it was sent under, can be a
-    // replay.
+    // Only a datagram that its receiver could accept, being in the channel with the current key,
+    // can later be a replay.
     guard plan.isOn(.attack), sender != nil, nodes[receiver].isInChannel,
       nodes[receiver].process?.node.epoch(of: channel.id) ?? 0 >= roles.epoch
     else { return }
@@ -23,12 +23,12 @@ extension Simulation {
       .init(datagram: arrived.datagram, from: arrived.from, to: arrived.to))
   }
 
-  /// Hands a node an input and carries out what it asks for.
+  /// Passes an input to a node and performs the resulting outputs.
   mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
     perform(nodes[index].call(at: now, body), of: index)
   }
 
-  /// Gives a node a command; nil, and a line of the timeline, when it refuses.
+  /// Gives a node a command; if the node refuses it, notes that in the timeline and returns nil.
   mutating func command(
     _ index: Int,
     _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
@@ -68,7 +68,7 @@ extension Simulation {
     trace.sample(nodes[index], in: channel.id, at: now)
   }
 
-  // MARK: Onto the wire
+  // MARK: Datagrams
 
   private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
     check(datagram, from: index)
@@ -92,7 +92,7 @@ extension Simulation {
     if let fault = bounds.sent(datagram) { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
 
-  // MARK: Onto the disk
+  // MARK: Disk writes
 
   private mutating func write(_ writes: NodeWrites, of index: Int) {
     for change in writes.changes + writes.commits.flatMap(\.changes) {
@@ -108,7 +108,8 @@ extension Simulation {
     }
   }
 
-  /// What a node asks to write is something that lasts, and that its author has written.
+  /// Checks that a node writes only persistent entries, and those of other authors only after their
+  /// authors have written them.
   private mutating func checkWrite(_ change: Node.Change, by index: Int) {
     if case .key(let key) = change { plaintext.add(key: key.key) }
     guard case .entry(let bytes, let id) = change else { return }
@@ -128,8 +129,9 @@ extension Simulation {
     }
   }
 
-  /// What a node does not wait for to be written it has in memory from the time at which it asks,
-  /// and its waiting times count from then; its own commits it takes in once they are written.
+  /// Reports a finished job to the checkers. A node applies a change at the time of the request
+  /// unless it waits for the write, so that its timers count from then; it applies its own commits
+  /// only after they are written.
   mutating func written(_ job: Disk.Job, at index: Int) {
     let takenInAt = job.commit == nil ? job.askedAt : now
     for case .entry(let bytes, let id) in job.changes {
@@ -137,7 +139,7 @@ extension Simulation {
       if !job.fails {
         learn(entry, id, at: index, takenInAt: takenInAt)
       } else if case .message = entry.body, nodes[index].drafts[id] == nil {
-        // The process has it nonetheless, for as long as it runs.
+        // The process keeps the message in memory until it ends, although the write failed.
         noteCopy(of: id, by: entry.author, at: index, takenInAt: takenInAt)
       }
       nodes[index].drafts[id] = nil
@@ -163,8 +165,8 @@ extension Simulation {
     messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: takenInAt)
   }
 
-  /// Notes for the checkers what a host has on its disk from now on, and its node in memory since
-  /// `takenInAt`.
+  /// Reports to the checkers an entry that is on a host's disk from now on, and in its node's
+  /// memory since `takenInAt`.
   mutating func learn(_ entry: Entry, _ id: EntryID, at index: Int, takenInAt: Instant) {
     let author = entry.author
     let isOwn = author == nodes[index].identity.id
@@ -197,7 +199,7 @@ extension Simulation {
     }
   }
 
-  /// Whether the host's node is an owner, whose grants count.
+  /// Whether the host's node is an owner of the channel.
   func isOwner(_ index: Int) -> Bool {
     scenario.kind == .created && (index == 0 || index == scenario.coOwner)
   }
@@ -217,7 +219,7 @@ extension Simulation {
     return index < nodes.count ? index : nil
   }
 
-  /// The index of the host that has this identity now.
+  /// The index of the host that currently has this identity; nil if the identity was lost.
   func present(_ id: NodeID) -> Int? {
     owners[id].flatMap { nodes[$0].identity.id == id ? $0 : nil }
   }

@@ -28,7 +28,8 @@ extension Simulation {
     }
   }
 
-  /// A message is shown to people; `shownAt` is the time at which the node handed it out.
+  /// Checks a message that a node shows to its user; `shownAt` is the time at which the node
+  /// emitted it.
   mutating func observe(_ message: TextMessage, at index: Int, shownAt: Instant) {
     let (process, id) = (nodes[index].process, channel.id)
     let fault = messages.shown(
@@ -49,7 +50,7 @@ extension Simulation {
       call.term == 1 ? .startCall : .handOver, of: call.initiator, at: index, "sees a call of")
   }
 
-  /// Everything that takes effect at a node must be within the role of its author.
+  /// Checks that an action that takes effect at a node is within the role of its author.
   mutating func checkRole(
     _ capability: Capability, of member: NodeID, at index: Int, _ what: String
   ) {
@@ -62,7 +63,7 @@ extension Simulation {
     }
   }
 
-  /// No running member with a working path may be reported as crashed.
+  /// Checks that a member reported as crashed was not running with a working path.
   private mutating func checkEjection(of member: Member, at index: Int) {
     guard let other = present(member.id), isUndisturbed([index, other]), nodes[other].isPresent,
       nodes[other].process?.node.bootID == member.bootID,
@@ -72,7 +73,7 @@ extension Simulation {
     violated("ejection", "\(nodes[index].label) takes \(nodes[other].label) for crashed")
   }
 
-  /// Whether nothing happens, or has happened lately, that could rightly look like a crash.
+  /// Whether no current or recent fault could make one of these nodes look crashed.
   private func isUndisturbed(_ indices: [Int]) -> Bool {
     let isGentle = plan.isGentle && worstLoss <= 0.1 && scenario.removals == 0
     return (isGentle && scenario.expiring == nil)

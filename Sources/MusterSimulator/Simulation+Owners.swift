@@ -4,9 +4,9 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// What owners do in created channels, and what a lawless node tries.
+/// The actions of owners in created channels, and of a patched node that ignores its own role.
 extension Simulation {
-  /// An owner changes a role or writes an invite; a lawless node makes itself a presenter.
+  /// Changes a role or creates an invite as an owner; a lawless node makes itself a presenter.
   mutating func administer(_ index: Int) {
     guard scenario.kind == .created, nodes.count > 1 else { return }
     if isOwner(index) {
@@ -37,7 +37,7 @@ extension Simulation {
     perform(outputs ?? [], of: index)
   }
 
-  /// Somebody gets another invite, to be shown when it next comes into the channel.
+  /// Gives a random node another invite, which it redeems the next time it enters the channel.
   private mutating func handOutInvite(by index: Int) {
     let subject = prng.below(nodes.count)
     let role = prng.one(of: [Role.consumer, .attendee, .presenter])
@@ -63,7 +63,7 @@ extension Simulation {
     return true
   }
 
-  /// A host that lost its identity comes again with the invite that it has, or asks for another.
+  /// Lets a host with a new identity reuse its invite or receive another.
   mutating func renewInvite(of index: Int) {
     guard scenario.kind == .created else { return }
     nodes[index].usesInvite = true
@@ -73,7 +73,7 @@ extension Simulation {
     note(nodes[index].label, "comes with its old invite")
   }
 
-  /// A node comes in with an invite.
+  /// Reports to the role checker that a node joins with an invite.
   mutating func noteInvite(of index: Int) {
     guard let invite = nodes[index].invite else { return }
     // An invite contains the channel's key.
@@ -85,8 +85,8 @@ extension Simulation {
 
   // MARK: Removal
 
-  /// The owner removes a member; sometimes another is away just then, and sometimes the one that
-  /// was removed tries again as a new process.
+  /// Removes a member as the owner. Sometimes another member is offline at that time, and sometimes
+  /// the removed member tries to rejoin as a new process.
   mutating func removeSomebody() {
     guard !isHealed else { return }
     guard nodes[0].isPresent else {

@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// The commands that users give to their nodes.
+/// The workload: the commands that users give to their nodes.
 extension Simulation {
   mutating func handle(_ event: Event) {
     switch event {
@@ -26,7 +26,7 @@ extension Simulation {
     }
   }
 
-  /// A process starts and joins.
+  /// Starts a process that joins the channel.
   mutating func start(_ index: Int) {
     guard nodes[index].process == nil else { return }
     nodes[index].run += 1
@@ -83,7 +83,7 @@ extension Simulation {
     }
   }
 
-  /// One action of one node.
+  /// Performs one random user action at one node.
   private mutating func act() {
     guard !isHealed else { return }
     let pause = Duration.milliseconds(4000 / nodes.count)
@@ -139,7 +139,7 @@ extension Simulation {
     input(index) { $0.leaveCall(in: id, at: $1) }
   }
 
-  /// An initiator that is about to leave its call ends it for all.
+  /// Records that an initiator that is about to leave its call ends it for all participants.
   mutating func noteEndOfCall(_ index: Int) {
     guard let process = nodes[index].process, process.node.isInCall(channel.id),
       let call = process.node.call(in: channel.id)?.info, call.initiator == process.node.id,
@@ -148,7 +148,7 @@ extension Simulation {
     trace.mark(.endsCall, at: index, now)
   }
 
-  /// Sends a message: mostly short, sometimes of the greatest length.
+  /// Sends a message, usually short, sometimes of the maximum length.
   mutating func say(_ index: Int, to receiver: NodeID?) {
     let id = channel.id
     var text = "\(Marker.text) says \(messages.count)"
@@ -186,7 +186,7 @@ extension Simulation {
     input(index) { $0.watch(requested, stream: stream, of: nil, in: id, at: $1) }
   }
 
-  /// A decoder is set up anew, as when a page is loaded again.
+  /// Resets a decoder, as happens when a browser reloads the page.
   private mutating func loseDecoder(_ index: Int) {
     let links = nodes[index].process?.node.statistics().map(\.link) ?? []
     guard !links.isEmpty else { return }
@@ -208,6 +208,6 @@ extension Simulation {
     input(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
 
-  /// How likely a node has a second stream.
+  /// The probability that a node sends a second stream.
   private static let sharing = 0.3
 }

@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Many nodes on a virtual network and clock: the same `Node` as in the shell, in another world.
+/// A simulation of many nodes on a virtual network and clock, with the same `Node` as in the shell.
 ///
 /// The seed determines the whole run: faults, workload, delays and all randomness of the nodes.
 public struct Simulation: World {
@@ -53,7 +53,7 @@ public struct Simulation: World {
   var blockedDirections = 0
   var isHealed = false
   var removalsLeft: Int
-  /// The highest loss of any path while there are faults, 0 to 1.
+  /// The highest loss rate of any path during the fault phase, from 0 to 1.
   var worstLoss = 0.0
 
   var nonces = NonceChecker()
@@ -66,7 +66,7 @@ public struct Simulation: World {
   var calls: CallChecker
   var messages: MessageChecker
   var commits = CommitChecker()
-  /// When the last frame was shown, by receiver and sender.
+  /// The time at which each stream was last shown, by receiver, sender and stream.
   var shownAt: [Instant?]
   var settling = Settling()
   var trafficCheckedAt = Instant.zero
@@ -127,7 +127,7 @@ public struct Simulation: World {
     return simulation.run()
   }
 
-  /// Runs until the end, or until something happened that may not.
+  /// Runs until the end or the first violation.
   public mutating func run() -> SimulationResult {
     drive()
     return result
@@ -137,7 +137,7 @@ public struct Simulation: World {
 
   mutating func finish() { isFinished = true }
 
-  /// 10.0.0.1, the address of the first node; the others follow.
+  /// The address of the first node, 10.0.0.1; later nodes have the addresses that follow.
   static let firstHost: UInt32 = 0x0A00_0001
 
   private static func address(_ host: UInt32) -> Address {

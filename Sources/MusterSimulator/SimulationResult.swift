@@ -1,21 +1,22 @@
 import MusterBase
 import MusterChannel
 
-/// The options of a simulation. Two runs with equal options are equal to the byte.
+/// The options of a simulation. Runs with equal options have identical timelines and digests.
 public struct SimulationOptions: Equatable, Sendable {
   /// Upper bound on `nodes`; larger values are clamped.
   public static let nodeLimit = 32
 
-  /// Determines everything that the other options leave open.
+  /// The seed, which determines everything that the other options leave open.
   public var seed: UInt64
-  /// Nil: 3 to 17, as the seed says.
+  /// The number of nodes; nil: 3 to 17, drawn from the seed.
   public var nodes: Int?
-  /// The first half has the faults; in the second all must come together again. A run ends early
-  /// once everyone has agreed for a while. Nil: as the seed says.
+  /// The length of the run in seconds: faults occur in the first half, and nodes must converge in
+  /// the second. A run ends early once all nodes have agreed for a while. Nil: drawn from the seed.
   public var seconds: Int?
   /// The kinds of faults injected in the first half.
   public var faults: FaultChoice
-  /// The fraction of datagrams lost on every path while there are faults; nil: by the faults.
+  /// The fraction of datagrams lost on every path during the fault phase; nil: drawn for each path
+  /// according to `faults`.
   public var loss: Double?
   /// The pairs of hosts that have a path; nil: drawn from the seed.
   public var shape: NetworkShape?
@@ -23,12 +24,12 @@ public struct SimulationOptions: Equatable, Sendable {
   public var channel: ChannelKind?
   /// Whether nodes send synthetic video and audio; nil: drawn from the seed.
   public var media: Bool?
-  /// Whether the timeline's lines are kept, and not only their digest.
+  /// Whether the timeline's lines are kept in addition to their digest.
   public var keepsTimeline: Bool
   /// Whether the state of every node is checked after each step; by default in every fourth seed,
-  /// because a run with these checks takes 1.7 times as long (measured with seeds 1 to 16).
+  /// which costs less than a quarter of the time that checking all seeds would take.
   public var checksInvariants: Bool
-  /// Whether the run is drawn.
+  /// Whether the result contains a drawing of the run.
   public var draws = false
   /// A planted bug, for tests of the checkers.
   package var bug: PlantedBug?
@@ -56,7 +57,7 @@ public struct SimulationOptions: Equatable, Sendable {
 public struct Violation: Equatable, Sendable, CustomStringConvertible {
   /// The name of the checker.
   public var checker: String
-  /// One line that names the nodes and the fault.
+  /// A description of the fault in one line, with the names of the nodes.
   public var what: String
   /// Simulated time since the start of the run.
   public var at: Instant
@@ -68,7 +69,7 @@ public struct Violation: Equatable, Sendable, CustomStringConvertible {
     self.at = at
   }
 
-  /// The violation on one line, its time in milliseconds.
+  /// The violation in one line, with its time in milliseconds.
   public var description: String { "\(checker) at \(at.nanoseconds / 1_000_000) ms: \(what)" }
 }
 
@@ -86,16 +87,17 @@ public struct SimulationResult: Equatable, Sendable {
   public var channel: ChannelKind
   /// Whether nodes sent synthetic video and audio.
   public var hasMedia: Bool
-  /// In the simulation's time.
+  /// The length of the run in simulated time.
   public var duration: Duration
-  /// From the end of the faults until all were linked and agreed; nil when that did not happen.
+  /// The time from the end of the faults until all nodes were linked and agreed; nil if they never
+  /// did.
   public var settledAfter: Duration?
-  /// From the end of the faults until every participant showed frames of all others; nil when that
-  /// did not happen, or without media.
+  /// The time from the end of the faults until every participant showed frames of all other
+  /// participants; nil without media or if they never did.
   public var framesAfter: Duration?
   /// Text messages and their delays.
   public var messages: MessageTotals
-  /// Calls, counted by the entries on disks.
+  /// Calls, counted by their entries on disks.
   public var calls: CallTotals
   /// Key changes by owners.
   public var epochs: UInt64
@@ -103,9 +105,9 @@ public struct SimulationResult: Equatable, Sendable {
   public var grants: UInt64
   /// Refusals that nodes reported.
   public var refusals: UInt64
-  /// Changes of nodes that could not be written, and so did not happen.
+  /// Commits that failed because their entries could not be written.
   public var failedCommits: UInt64
-  /// Datagrams by their fate, over the whole run.
+  /// Datagram counts for the whole run.
   public var network: Network.Counters
   /// UDP payload bytes that arrived, summed over all hosts.
   public var bytes: UInt64
@@ -113,23 +115,23 @@ public struct SimulationResult: Equatable, Sendable {
   public var frames: UInt64
   /// Audio packets played, summed over all receivers.
   public var audioPackets: UInt64
-  /// Links that came up, counted at each end and at every reconnection.
+  /// Links established, counted at both ends and again at each reconnection.
   public var linksMade: UInt64
-  /// What ended the run; nil when all went well.
+  /// The violation that ended the run; nil for a run without violations.
   public var violation: Violation?
-  /// BLAKE2b-256 over every event and every datagram that arrived, with their times.
+  /// The BLAKE2b-256 digest of all events and delivered datagrams, with their times.
   public var digest: String
-  /// One line per event, with its time in seconds; empty unless kept.
+  /// One line per event, with its time in seconds; empty unless the options keep the timeline.
   public var timeline: [String]
-  /// The run as an SVG document; nil unless asked for.
+  /// The drawing of the run as an SVG document; nil unless requested.
   public var drawing: String?
 }
 
-/// Text of a whole run.
+/// The text messages of a whole run.
 public struct MessageTotals: Equatable, Sendable {
   /// Messages sent, each counted once.
   public var sent: UInt64 = 0
-  /// Times that a node other than the author showed a message.
+  /// The number of times that a node other than the author showed a message.
   public var shown: UInt64 = 0
   /// Median of the time from sending until another node showed the message.
   public var medianDelay: Duration = .zero
@@ -137,13 +139,13 @@ public struct MessageTotals: Equatable, Sendable {
   public var p99Delay: Duration = .zero
 }
 
-/// Calls of a whole run, each counted once however many nodes saw it.
+/// The calls of a whole run, each counted once for all nodes.
 public struct CallTotals: Equatable, Sendable {
-  /// Calls with a claim of term 1.
+  /// Calls for which a claim of term 1 exists.
   public var started: UInt64 = 0
-  /// Ended by their initiators.
+  /// Calls ended by their initiators.
   public var ended: UInt64 = 0
-  /// Distinct claims of later terms: calls that passed to another initiator.
+  /// Handovers to another initiator, counted by distinct claims of later terms.
   public var handedOver: UInt64 = 0
 
   /// All counts are zero unless given.

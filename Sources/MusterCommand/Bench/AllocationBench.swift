@@ -7,9 +7,9 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// Allocations on the hot paths, against their budgets.
+/// A benchmark of heap allocations on the hot paths against their budgets.
 ///
-/// Counted by a small library that `make bench` builds and loads in front of the C library's
+/// A small library, built by `make bench` and preloaded, counts the calls of the C library's
 /// malloc.
 struct AllocationBench {
   struct Budget {
@@ -22,7 +22,7 @@ struct AllocationBench {
 
   private typealias Counter = @convention(c) () -> UInt64
 
-  /// Nil when the counting library is not loaded.
+  /// Measures all budgets; nil when the counting library is not loaded.
   static func run() throws -> [Budget]? {
     guard let symbol = dlsym(nil, "muster_malloc_count") else { return nil }
     let count = unsafeBitCast(symbol, to: Counter.self)
@@ -50,7 +50,7 @@ struct AllocationBench {
   }
 }
 
-/// Two whole nodes in a call, joined by nothing but function calls.
+/// Two complete nodes in a call, connected by function calls alone.
 struct NodePair: ~Copyable {
   private var first: Node
   private var second: Node
@@ -58,7 +58,8 @@ struct NodePair: ~Copyable {
   private let target = Address(host: .v4(0x7F00_0001), port: 1001)
   private var now = Instant(nanoseconds: 1_000_000_000)
   private let channel: ChannelID
-  /// Outputs on their way from the first to the second node, and back; kept for their storage.
+  /// The outputs in transit from the first to the second node, and back; the arrays are reused to
+  /// avoid allocations.
   private var there: [Node.Output] = []
   private var back: [Node.Output] = []
 
@@ -81,7 +82,7 @@ struct NodePair: ~Copyable {
     else {
       throw MusterError("the call does not come up", hint: "this is a defect: please report it")
     }
-    // VP8's first bit is 0 in keyframes, which then have a start code and a size.
+    // In VP8 keyframes the first bit is 0, and a start code and the frame size follow.
     sendFrame([0, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1] + [UInt8](repeating: 1, count: 3990))
   }
 
@@ -107,8 +108,8 @@ struct NodePair: ~Copyable {
     carry()
   }
 
-  /// Delivers datagrams until none is on its way. As a real host does, asks for the next deadline
-  /// after each round.
+  /// Delivers datagrams until no more are in transit. Like a real host, it queries the next
+  /// deadline after each round.
   private mutating func carry() {
     while !there.isEmpty || !back.isEmpty {
       for output in there {
@@ -127,7 +128,7 @@ struct NodePair: ~Copyable {
 }
 
 extension Node.Output {
-  /// The datagram to be sent; nil for other outputs.
+  /// The datagram of an output that sends one; nil for other outputs.
   fileprivate var datagram: [UInt8]? {
     switch self {
     case .send(let datagram, _), .broadcast(let datagram): datagram

@@ -5,7 +5,7 @@ import MusterCodecs
 import MusterCrypto
 import MusterDevices
 
-/// libsodium with nothing around it but a nonce.
+/// Encryption with bare libsodium, as the baseline of the benchmarks.
 enum BareSodium {
   static func key() -> SecretBytes {
     var entropy = Entropy.system
@@ -30,8 +30,8 @@ enum BareSodium {
   }
 }
 
-/// What a 1:1 call cannot do without: the codecs, the cipher and the system calls, both directions,
-/// at the call's own pace so that caches are as cold as in a real one.
+/// The minimum work of a 1:1 call: codecs, cipher and system calls in both directions, paced like a
+/// real call so that CPU caches are equally cold.
 final class BareCall {
   private let frames: [I420Frame]
   private let key = BareSodium.key()
@@ -75,7 +75,7 @@ final class BareCall {
 
   deinit { close(socket) }
 
-  /// Cores used, averaged over the given time.
+  /// Runs for the given time and returns the average number of CPU cores used.
   func run(seconds: Int) throws -> Double {
     let pcm = (0..<960).map { Int16(8000 * sin(Double($0) * 2 * .pi * 440 / 48_000)) }
     let start = BootClock.now

@@ -2,7 +2,8 @@ import ArgumentParser
 import Glibc
 import Muster
 
-/// `muster bench`: what a node costs, as ratios against the bare libraries in the same run.
+/// The command `muster bench`, which measures the CPU cost of a node relative to the bare libraries
+/// in the same run.
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",
@@ -60,7 +61,7 @@ struct BenchCommand: AsyncParsableCommand {
   }
 }
 
-/// Numbers as text.
+/// Measurement and formatting of numbers.
 enum Figures {
   static func text(_ value: Double, _ decimals: Int) -> String {
     guard value.isFinite else { return "-" }
@@ -73,7 +74,7 @@ enum Figures {
     return "\(sign)\(padded.dropLast(decimals)).\(padded.suffix(decimals))"
   }
 
-  /// CPU time of this process in seconds.
+  /// The CPU time of this process in seconds.
   static var cpuSeconds: Double {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

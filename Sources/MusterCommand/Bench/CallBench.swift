@@ -6,7 +6,7 @@ import MusterCrypto
 import MusterDevices
 import Synchronization
 
-/// The CPU of a whole 1:1 call against the bare work that it contains.
+/// A benchmark of the CPU time of a whole 1:1 call against the minimum work in `BareCall`.
 struct CallBench {
   struct Result {
     var nodeCores: Double
@@ -76,7 +76,7 @@ struct CallBench {
   }
 }
 
-/// Decodes what a node shows, as a page would.
+/// A decoder for the frames that a node shows, as a browser would decode them.
 private final class Screen: Sendable {
   private struct State {
     var decoder: VP8Decoder?
@@ -96,12 +96,12 @@ private final class Screen: Sendable {
   }
 }
 
-/// The frames of the measurement.
+/// The test video and audio of the measurement.
 enum Footage {
-  /// Five seconds, then from the start again.
+  /// The number of frames, five seconds in all, which are repeated in a loop.
   private static let frameCount = 150
 
-  /// Writes the test pattern as Y4M, so that node and bare codec work take the same frames.
+  /// Writes the test pattern as Y4M, so that the node and the baseline encode the same frames.
   static func write(to path: String) throws -> String {
     guard let file = fopen(path, "w") else {
       throw MusterError("cannot write \(path)", hint: "check TMPDIR and its free space")
@@ -143,7 +143,7 @@ enum Footage {
   }
 }
 
-/// A directory of its own for files of a measurement.
+/// A temporary directory for the files of one measurement.
 struct TemporaryDirectory {
   let path: String
 

@@ -4,8 +4,9 @@ import MusterDiscovery
 import MusterNetwork
 
 extension Diagnostics {
-  /// Whether the gateway opens a port when it is asked: it opens `port`, which nobody may be using,
-  /// and closes it at once. `mapping` is how rendezvous see this host on IPv4.
+  /// Checks whether the gateway opens a port on request. The check opens `port`, which must not be
+  /// in use, and closes it at once. `mapping` is this host's NAT mapping on IPv4 as observed by
+  /// rendezvous servers.
   static func gateway(
     port: UInt16, interfaces: [String], seenAt mapping: NATMapping
   ) async -> [Finding] {

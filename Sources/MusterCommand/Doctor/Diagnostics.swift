@@ -5,9 +5,10 @@ import MusterDevices
 import MusterNetwork
 import MusterStore
 
-/// The checks of `muster doctor`, each giving findings.
+/// The checks of `muster doctor`, which return findings.
 enum Diagnostics {
-  /// Below this, datagrams of 1,200 bytes with their IPv6 and UDP headers are cut.
+  /// The smallest MTU that carries datagrams of 1,200 bytes with IPv6 and UDP headers without
+  /// fragmentation.
   private static let smallestMTU = 1280
 
   static func interfaces(_ interfaces: [NetworkInterface]) -> [Finding] {
@@ -30,7 +31,7 @@ enum Diagnostics {
     return findings
   }
 
-  /// Two nodes without a call, one per interface check: do they hear each other's announces?
+  /// Checks on each interface whether two nodes without a call receive each other's announcements.
   static func multicast(_ interfaces: [NetworkInterface]) async -> [Finding] {
     let names = interfaces.map(\.name).reduce(into: [String]()) { names, name in
       if !names.contains(name) { names.append(name) }
@@ -51,7 +52,7 @@ enum Diagnostics {
   static func clock() -> [Finding] {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
-    // A clock that is earlier than the writing of this program is wrong.
+    // A clock that shows a time before this program was written is wrong.
     let isPlausible = time.tv_sec > 1_760_000_000
     return [
       Finding(
@@ -61,8 +62,8 @@ enum Diagnostics {
     ]
   }
 
-  /// The rendezvous that earlier runs left in the data directory, and what kept them from being
-  /// read.
+  /// The rendezvous servers that earlier runs stored in the data directory, and findings about
+  /// errors in reading them.
   static func rememberedRendezvous(_ given: String?) -> ([String], [Finding]) {
     guard let path = given ?? DataDirectory.defaultPath else { return ([], []) }
     do {
@@ -102,7 +103,7 @@ enum Diagnostics {
     }
   }
 
-  /// The requirements of the other means of discovery; these checks send nothing.
+  /// Checks the requirements of the other discovery methods without sending anything.
   static func services() -> [Finding] {
     let missing = [
       (path: "/run/avahi-daemon/socket", name: "avahi-daemon"),

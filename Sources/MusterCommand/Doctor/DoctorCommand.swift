@@ -2,7 +2,8 @@ import ArgumentParser
 import Muster
 import MusterNetwork
 
-/// `muster doctor`: does this machine have what a call needs, and what to do where it does not.
+/// The command `muster doctor`, which checks the requirements of a call on this machine and
+/// suggests remedies.
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
@@ -67,7 +68,7 @@ struct DoctorCommand: AsyncParsableCommand {
     if findings.contains(where: { $0.verdict == .bad }) { throw ExitCode(1) }
   }
 
-  /// The inside of the running node, by way of its control socket.
+  /// Shows the internal state of the running node, obtained through its control socket.
   private func showNode() async throws(MusterError) {
     let reply = try await Administration.perform(.init(.diagnose), data: data)
     guard let report = reply.node else {

@@ -1,6 +1,6 @@
 import Muster
 
-/// One thing that was checked.
+/// The result of one check.
 struct Finding: Sendable {
   enum Verdict: String, Sendable {
     case good, note, bad
@@ -28,7 +28,7 @@ extension Finding {
     ])
   }
 
-  /// The form for people.
+  /// The finding as lines of text.
   var lines: [String] {
     let first = "\(verdict.mark)  \(Style.padded(subject, to: 22))\(fact)"
     return advice.isEmpty ? [first] : [first, "      \(Style.padded("", to: 20))-> \(advice)"]

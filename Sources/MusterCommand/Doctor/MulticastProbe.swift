@@ -2,10 +2,9 @@ import Muster
 import MusterBase
 import MusterCrypto
 
-/// Finds out whether announces are heard on an interface, by two nodes that look for each other
-/// there.
+/// A test of multicast on an interface: two nodes try to discover each other there.
 enum MulticastProbe {
-  /// A sound network needs some milliseconds.
+  /// The timeout of the test; a working network needs some milliseconds.
   private static let patience = Duration.milliseconds(1500)
 
   static func isHeard(on interface: String) async -> Bool {

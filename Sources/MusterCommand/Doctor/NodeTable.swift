@@ -1,6 +1,6 @@
 import Muster
 
-/// A running node's links, queues and counters in columns, for people.
+/// The output of a running node's links, queues and counters as text in columns.
 enum NodeTable {
   static func lines(_ report: NodeReport) -> [String] {
     ["node      \(report.id), up for \(Int(report.uptime)) s", ""] + links(report.links)

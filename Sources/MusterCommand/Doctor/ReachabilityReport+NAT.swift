@@ -3,7 +3,7 @@ import MusterBase
 import MusterChannel
 import MusterDiscovery
 
-/// Which NAT it is, and what that means for reaching others: the table of `docs/NAT.md`.
+/// The NAT type and its consequences for reachability, according to the table in `docs/NAT.md`.
 extension ReachabilityReport.Family {
   private static let forwarding =
     "have a third member in the call, who relays; or fix the port, --listen 0.0.0.0:PORT, and"
@@ -56,7 +56,7 @@ extension ReachabilityReport.Family {
     }
   }
 
-  /// Whether a hole can be punched, and what to do otherwise.
+  /// Whether hole punching can succeed, and the remedies otherwise.
   private func punching(_ mapping: NATMapping) -> Finding {
     func finding(_ verdict: Finding.Verdict, _ fact: String, _ advice: String = "") -> Finding {
       Finding(subject: "punching (\(name))", verdict: verdict, fact: fact, advice: advice)

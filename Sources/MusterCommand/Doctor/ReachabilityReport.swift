@@ -4,17 +4,17 @@ import MusterChannel
 import MusterDiscovery
 import MusterNetwork
 
-/// Reachability beyond the local network, as seen by rendezvous.
+/// This host's reachability beyond the local network, as observed by rendezvous servers.
 struct ReachabilityReport: Sendable {
   /// The reachability in one address family.
   struct Family: Sendable {
     var isIPv6: Bool
-    /// The answers of rendezvous with addresses of this family.
+    /// The answers of rendezvous servers with addresses of this family.
     var reports: [RendezvousProbe.Report]
-    /// Nil where none of them answered.
+    /// The host's NAT mapping; nil if no server answered.
     var mapping: NATMapping?
 
-    /// Whether several hosts were asked and none answered, not even with a refusal.
+    /// Whether several servers were queried and none answered, not even with a refusal.
     var isBlocked: Bool {
       let hosts = reports.compactMap(\.address?.hostText).reduce(into: [String]()) {
         if !$0.contains($1) { $0.append($1) }
@@ -26,13 +26,13 @@ struct ReachabilityReport: Sendable {
   }
 
   private let reports: [RendezvousProbe.Report]
-  /// Whether the user named a rendezvous, so that silence is a failure.
+  /// Whether the user named a rendezvous server, so that a missing answer is a failure.
   private let isAskedFor: Bool
   private let families: [Family]
   private let gateway: [Finding]
 
-  /// Asks the rendezvous given and those remembered; then, if it `mapsPorts` and others see this
-  /// host at another address than its own, the gateway. Takes nine seconds at most.
+  /// Queries the given and the remembered rendezvous servers; then, with `mapsPorts`, also the
+  /// gateway if this host is behind a NAT. Takes nine seconds at most.
   static func ask(
     _ given: [String], remembered: [String], interfaces: [String], mapsPorts: Bool
   ) async throws(MusterError) -> ReachabilityReport {
@@ -44,7 +44,7 @@ struct ReachabilityReport: Sendable {
     }.filter { !$0.reports.isEmpty }
     var gateway: [Finding] = []
     if mapsPorts, let mapping = probe.mapping(ipv6: false), mapping.kind != .none,
-      // The one that just asked: free again, and no node's on this machine.
+      // This is the port of the probe, which is free again and belongs to no node on this machine.
       let port = probe.observations.first(where: { !$0.local.isIPv6 })?.local.port
     {
       gateway = await Diagnostics.gateway(port: port, interfaces: interfaces, seenAt: mapping)
@@ -69,7 +69,7 @@ struct ReachabilityReport: Sendable {
     return findings + gateway
   }
 
-  /// The conclusion when no rendezvous answers; nil where one does.
+  /// The conclusion when no rendezvous server answers; nil otherwise.
   private var nobody: Finding? {
     guard !reports.contains(where: \.hasAnswered) else { return nil }
     let verdict: Finding.Verdict = isAskedFor ? .bad : .note
@@ -102,7 +102,7 @@ struct ReachabilityReport: Sendable {
 
   // MARK: JSON
 
-  /// `nat` of `docs/EVENTS.md`.
+  /// The `nat` field of `doctor --json`, as documented in `docs/EVENTS.md`.
   var json: JSONValue {
     guard !reports.isEmpty else { return .null }
     func family(_ isIPv6: Bool) -> JSONValue {
@@ -126,7 +126,7 @@ extension ReachabilityReport.Family {
 }
 
 extension RendezvousProbe.Report {
-  /// As people read it; names come from invites as well.
+  /// The server's name for display, sanitised because names can come from invites.
   private var shownName: String {
     let safe = DisplayText.sanitized(name, limit: 128)
     guard let address, "\(address)" != name else { return safe }

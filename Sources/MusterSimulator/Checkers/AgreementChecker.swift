@@ -2,24 +2,25 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Nodes that reach each other over links agree about the roster with its roles, the call, and all
-/// entries of the channel's document.
+/// Checks that nodes with links to each other agree about the roster with its roles, the call, and
+/// all entries of the channel's document.
 public enum AgreementChecker {
   /// One node's view of its channel.
   public struct View: Equatable, Sendable {
     /// The node itself as a member of the channel, with its role.
     public var own: Member
-    /// Everyone else that it knows to be there, by id.
+    /// All other members that the node knows to be present, by id.
     public var members: [Member]
     /// The peers that the node has a link to, direct or relayed.
     public var linked: [NodeID]
-    /// The call that the node takes for active; nil for none.
+    /// The call that the node considers active; nil for none.
     public var call: ActiveCall?
     /// The digest of the node's document; nil without one.
     public var digest: DocumentDigest?
-    /// The number of its key.
+    /// The epoch of the node's key.
     public var epoch: UInt32
-    /// A patched node: the others must agree about it, and it may think what it likes.
+    /// Whether the node is patched: all other nodes must agree about it, but its own view is not
+    /// checked.
     public var isLawless: Bool
 
     /// Views are compared within one channel at one moment.
@@ -41,8 +42,8 @@ public enum AgreementChecker {
     }
   }
 
-  /// The views in groups that are connected: by links that both ends have, between nodes that take
-  /// each other for members.
+  /// The views in connected groups. Two nodes are connected if each has a link to the other and
+  /// considers it a member.
   public static func groups(_ views: [View]) -> [[View]] {
     var left = views
     var groups: [[View]] = []
@@ -61,7 +62,7 @@ public enum AgreementChecker {
     return groups
   }
 
-  /// The first thing that nodes of one group do not agree about.
+  /// The first disagreement between nodes of one group; nil for none.
   public static func disagreement(among views: [View]) -> String? {
     for group in groups(views) {
       if let fault = disagreement(in: group) { return fault }
@@ -118,7 +119,8 @@ public enum AgreementChecker {
     }
   }
 
-  /// The speaking flag is rate-limited, so that views may differ in it.
+  /// The member without its speaking flag, which is rate-limited and may therefore differ between
+  /// views.
   private static func settled(_ member: Member) -> Member {
     var member = member
     member.flags.remove(.speaking)

@@ -2,14 +2,15 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// An ended call never comes back at a node that knew of its end.
+/// Checks that an ended call never becomes active again at a node that knows of its end.
 ///
-/// An end covers its author's claim of its term and all claims of terms before: a successor on the
-/// other side of a partition, with a higher term, goes on, and so does another claim of that term.
+/// An end covers its author's claim of its term and all claims of earlier terms. A claim of a
+/// higher term, by a successor on the other side of a partition, stays valid, as does another
+/// author's claim of the same term.
 public struct CallChecker: Sendable {
   /// A claim or an end: the call, the term and the author.
   public struct Word: Equatable, Sendable {
-    /// The call that is claimed or ended.
+    /// The claimed or ended call.
     public var call: CallID
     /// The term of the claim, from 1; an end covers it and all terms below.
     public var term: UInt32
@@ -24,7 +25,7 @@ public struct CallChecker: Sendable {
     }
   }
 
-  /// What one host remembers.
+  /// The claims and ends on the disk of one host.
   private struct Memory: Sendable {
     var claims: [Word] = []
     var ends: [Word] = []
@@ -46,25 +47,25 @@ public struct CallChecker: Sendable {
 
   // MARK: Entries on disks
 
-  /// A host has a claim on its disk now.
+  /// Records that a host has a claim on its disk.
   public mutating func learnt(claim: Word, at index: Int) {
     if claim.term == 1, !started.contains(claim.call) { started.append(claim.call) }
     if claim.term > 1, !terms.contains(claim) { terms.append(claim) }
     if !memories[index].claims.contains(claim) { memories[index].claims.append(claim) }
   }
 
-  /// A host has an end on its disk now.
+  /// Records that a host has an end on its disk.
   public mutating func learnt(end: Word, at index: Int) {
     if !ended.contains(end.call) { ended.append(end.call) }
     if !memories[index].ends.contains(end) { memories[index].ends.append(end) }
   }
 
-  /// A host has lost its memory.
+  /// Records that a host has lost its disk.
   public mutating func forgot(_ index: Int) { memories[index] = Memory() }
 
   // MARK: Active calls
 
-  /// The fault of a call that a node takes for active; nil when it has none.
+  /// The fault in a call that a node considers active; nil for none.
   public func seen(_ call: CallInfo, at index: Int) -> String? {
     let memory = memories[index]
     let end = memory.ends.first { end in

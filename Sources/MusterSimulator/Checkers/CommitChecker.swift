@@ -2,24 +2,26 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Entries that must be durable before others hear of them are on their authors' disks first.
+/// Checks that entries of the kinds that must be durable are on their authors' disks before other
+/// nodes receive them.
 public struct CommitChecker: Sendable {
-  /// Entries that have ever been on their authors' disks: a set in ascending order.
+  /// The set of entries that have ever been on their authors' disks.
   private var written = PeerTable<EntryID, Bool>()
 
-  /// No entry is on a disk yet.
+  /// A checker before the first entry is written.
   public init() {}
 
-  /// An author's disk has an entry.
+  /// Records that an author's disk has an entry.
   public mutating func wrote(_ id: EntryID) { written[id] = true }
 
-  /// The fault of another node's having an entry; nil when its author has written it.
+  /// The fault when a node has another author's entry before the author has written it; nil for
+  /// none.
   public func heard(_ id: EntryID, of kind: EntryBody.Kind?) -> String? {
     guard Self.mustBeWritten(kind), written.index(of: id) == nil else { return nil }
     return "has an entry that its author has not written"
   }
 
-  /// The kinds of entries that are heard only once they are written (`ChannelState`, Commit.swift).
+  /// Whether entries of a kind are sent only after they are written (`ChannelState`, Commit.swift).
   static func mustBeWritten(_ kind: EntryBody.Kind?) -> Bool {
     switch kind {
     case .grant, .epoch, .message, .end: true

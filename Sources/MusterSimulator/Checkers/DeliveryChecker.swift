@@ -1,7 +1,7 @@
 import MusterBase
 
-/// Nothing accepted twice: every packet of sound gets from one run of its sender to each receiver
-/// at most once, unaltered, and over the sender's own link.
+/// Checks that every audio packet of one run of its sender reaches each receiver at most once,
+/// unaltered, and over the sender's own link.
 public struct DeliveryChecker: Sendable {
   private struct Key: Comparable, Sendable {
     let receiver: UInt8
@@ -15,10 +15,10 @@ public struct DeliveryChecker: Sendable {
 
   private var seen = PeerTable<Key, NumberSet>()
 
-  /// No audio packet has arrived yet.
+  /// A checker before the first audio packet.
   public init() {}
 
-  /// The fault of an audio packet that node `receiver` got over its link to `sender`; nil for none.
+  /// The fault in an audio packet that `receiver` received over its link to `sender`; nil for none.
   public mutating func played(_ packet: [UInt8], from sender: Int, at receiver: Int) -> String? {
     guard let token = AudioToken(packet) else {
       return "sound that nobody made, \(packet.count) bytes"

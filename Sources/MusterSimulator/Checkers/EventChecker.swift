@@ -2,8 +2,9 @@ import MusterBase
 import MusterChannel
 import MusterCore
 
-/// Events are complete and consistent: members join before they change or leave, a call starts
-/// before it ends, links come up before they go down, and together they add up to the node's state.
+/// Checks that events are complete and consistent: members join before they change or leave, a call
+/// starts before it ends, links come up before they go down, and all events together yield the
+/// node's state.
 public struct EventChecker: Sendable {
   private var members = PeerTable<NodeID, Member>()
   private var call: ActiveCall?
@@ -11,22 +12,23 @@ public struct EventChecker: Sendable {
   private var state = CallState.disconnected
   private var epoch: UInt32 = 0
 
-  /// One node before its first event: no members, no call, no links.
+  /// The state of a node before its first event: no members, no call, no links.
   public init() {}
 
-  /// The node has entered the channel anew; links are of the process.
+  /// Records that the node has entered the channel again; links stay, because they belong to the
+  /// process.
   public mutating func entered() {
     (members, call, epoch) = (PeerTable(), nil, 0)
     state = .disconnected
   }
 
-  /// The channel is left, and its links with it.
+  /// Records that the node has left the channel, which also ends its links.
   public mutating func left() {
     entered()
     links = []
   }
 
-  /// The fault of an event that follows all earlier ones; nil when it has none.
+  /// The fault in an event that follows all earlier ones; nil for none.
   public mutating func saw(_ event: NodeEvent) -> String? {
     switch event {
     case .channel(let event): return saw(event)
@@ -44,7 +46,7 @@ public struct EventChecker: Sendable {
     return nil
   }
 
-  /// The fault of an event of the channel; nil when it has none.
+  /// The fault in a channel event; nil for none.
   public mutating func saw(_ event: ChannelEvent) -> String? {
     switch event {
     case .memberJoined(let member):
@@ -99,7 +101,8 @@ public struct EventChecker: Sendable {
     return nil
   }
 
-  /// What the events do not add up to.
+  /// The first difference between the node's state and the state that its events yield; nil for
+  /// none.
   public func difference(members now: [Member], call nowCall: ActiveCall?) -> String? {
     if members.map(\.value) != now { return "events do not add up to the \(now.count) members" }
     guard call?.info.id == nowCall?.info.id else { return "events do not add up to the call" }

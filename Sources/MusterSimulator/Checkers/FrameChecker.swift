@@ -1,22 +1,22 @@
 import MusterBase
 
-/// Pictures are decodable in order: every frame that is shown refers only to frames shown before
-/// it, none is shown twice or before an older one.
+/// Checks that frames are decodable in order: every frame shown refers only to frames shown before
+/// it, and no frame is shown twice or after a newer one.
 public struct FrameChecker: Sendable {
-  /// What a decoder fed with the frames of one stream of one member holds.
+  /// The reference frames of the decoder for one stream of one member.
   private struct Decoder: Sendable {
     var layer: UInt8
     var run: UInt8
     var base: UInt32
     var golden: UInt32 = 0
-    /// The last serial shown, by layer.
+    /// The last serial number shown, by layer.
     var shown: [UInt32] = Array(repeating: 0, count: Limits.spatialLayers)
   }
 
   private var decoders: [Decoder?]
   private let nodes: Int
 
-  /// `nodes` is the number of hosts; one decoder per receiver, sender and stream.
+  /// `nodes` is the number of hosts; there is one decoder per receiver, sender and stream.
   public init(nodes: Int) {
     self.nodes = nodes
     decoders = Array(repeating: nil, count: nodes * nodes * Limits.videoStreams)
@@ -26,19 +26,20 @@ public struct FrameChecker: Sendable {
     (receiver * nodes + sender) * Limits.videoStreams + stream.index
   }
 
-  /// The receiver has dropped the decoder of a member's stream; of all of them when it is nil.
+  /// Records that the receiver has dropped its decoder for a member's stream, or for all of the
+  /// member's streams when `stream` is nil.
   public mutating func ended(_ stream: StreamID? = nil, from sender: Int, at receiver: Int) {
     for ended in stream.map({ [$0] }) ?? StreamID.all {
       decoders[index(ended, from: sender, at: receiver)] = nil
     }
   }
 
-  /// The receiver starts anew.
+  /// Records a restart of the receiver, which drops all its decoders.
   public mutating func restarted(_ receiver: Int) {
     for sender in 0..<nodes { ended(from: sender, at: receiver) }
   }
 
-  /// The fault of a frame that node `receiver` got over its link to `sender`; nil for none.
+  /// The fault in a frame that `receiver` received over its link to `sender`; nil for none.
   public mutating func shown(
     _ frame: [UInt8], of stream: StreamID = .camera, layer: Int, from sender: Int,
     at receiver: Int
@@ -50,7 +51,7 @@ public struct FrameChecker: Sendable {
     guard Int(token.sender) == sender, token.stream == stream.number, Int(token.layer) == layer
     else { return "\(name) came as of \(sender), \(stream), layer \(layer)" }
     let index = index(stream, from: sender, at: receiver)
-    // A node that came back without its memory is another member, with a decoder of its own.
+    // A node that returns with a later run is treated as a new member, with a new decoder.
     let known = decoders[index].flatMap { $0.run < token.run ? nil : $0 }
     guard var decoder = known ?? start(token) else {
       return "\(name): the first is no keyframe"

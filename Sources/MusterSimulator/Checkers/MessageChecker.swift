@@ -1,14 +1,14 @@
 import MusterBase
 import MusterChannel
 
-/// Messages are neither lost nor doubled nor altered, come to those they are for only, and never
-/// before one that they follow.
+/// Checks that messages are not lost, duplicated or altered, reach only their addressees, and are
+/// never shown before a message that they follow.
 public struct MessageChecker: Sendable {
-  /// A host, and which of its memories it is: a new one begins with every lost disk.
+  /// A host between two losses of its disk: every lost disk begins a new reader.
   public struct Reader: Equatable, Sendable {
     /// Index of the host, from 0.
     public var index: Int
-    /// Counts the host's lost disks: 0 for its first memory.
+    /// The number of disks that the host has lost so far.
     public var memory: Int
 
     /// The reader at host `index` after `memory` lost disks.
@@ -28,7 +28,7 @@ public struct MessageChecker: Sendable {
     public var from: NodeID
     /// The only addressee; nil for the whole channel.
     public var to: NodeID?
-    /// The messages that it names as those it follows.
+    /// The direct predecessors that the message names.
     public var after: [UInt64]
 
     /// `after` holds the first eight bytes of the ids of direct predecessors.
@@ -41,14 +41,14 @@ public struct MessageChecker: Sendable {
     }
   }
 
-  /// One reader's having got a message. The times are those at which its node took the message in
-  /// and handed it out, not those of the disk writes that follow.
+  /// A reader's copy of a message. The times are those at which the reader's node accepted the
+  /// message and emitted it, not those of the disk writes that follow.
   private struct Copy: Sendable {
     var reader: Reader
     var arrivedAt: Instant
     var shownAt: Instant?
-    /// The author had no right to write, as far as the reader knew, when the message arrived or
-    /// when one that follows it was shown: it may be shown later than that one.
+    /// Whether the reader knew no right of the author to write when the message arrived or when a
+    /// successor was shown: the message may then be shown after its successor.
     var isUnproven: Bool
   }
 
@@ -56,31 +56,31 @@ public struct MessageChecker: Sendable {
     let word: Word
     let author: Reader
     let at: Instant
-    /// What it follows, by number. What that follows was shown before that, and so on; but for what
-    /// a process of before took in and had no time to show.
+    /// The direct predecessors, by number. Indirect predecessors were shown before these, except
+    /// messages that a former process accepted but had no time to show.
     let before: [Int]
     var copies: [Copy] = []
-    /// Readers that showed the message and then lost it with their memory.
+    /// The readers that showed the message and then lost it in a crash.
     var shownThenLost: [Reader] = []
   }
 
-  /// How long a message may at least wait for one that it follows.
+  /// The minimum time that a message may wait for a missing predecessor.
   static let patience = Duration.seconds(3)
 
   private var messages: [Sent] = []
   private var numbers = PeerTable<EntryID, Int>()
   private var delays: [Duration] = []
 
-  /// No message has been sent yet.
+  /// A checker before the first message.
   public init() {}
 
   /// Messages sent so far; their numbers are 0 to `count` - 1.
   public var count: Int { messages.count }
 
-  /// The number of the message that an entry is; nil for any other entry.
+  /// The number of the message that an entry carries; nil for entries of other kinds.
   public func number(of id: EntryID) -> Int? { numbers[id] }
 
-  /// Counts and delays so far; the author's own showing is not counted.
+  /// The message counts and delays so far, without the display at the author's own node.
   public var totals: MessageTotals {
     let sorted = delays.sorted()
     func part(_ fraction: Double) -> Duration {
@@ -91,10 +91,10 @@ public struct MessageChecker: Sendable {
       p99Delay: part(0.99))
   }
 
-  // MARK: What happens
+  // MARK: Sending and showing
 
-  /// A node sends a message, which is on its disk at the same moment. `isUnproven`: it does not
-  /// know of its own right to.
+  /// Records that a node sends a message, which is on its disk at the same moment. `isUnproven` is
+  /// set if the node does not know of its own right to write.
   public mutating func sent(
     _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {
@@ -105,7 +105,7 @@ public struct MessageChecker: Sendable {
     kept(word.id, at: author, isUnproven: isUnproven, at: now)
   }
 
-  /// A message's entry has come to a reader.
+  /// Records that a reader has received a message's entry.
   public mutating func kept(
     _ id: EntryID, at reader: Reader, isUnproven: Bool, at now: Instant
   ) {
@@ -116,8 +116,8 @@ public struct MessageChecker: Sendable {
         reader: reader, arrivedAt: now, shownAt: nil, isUnproven: isUnproven || isShownAgain))
   }
 
-  /// A reader's process died before it had written the message: it is as if it had never come. If
-  /// it was shown all the same, it may be shown once more, after messages that follow it.
+  /// Records that a reader's process died before the message was written: the message counts as
+  /// never received. If it was already shown, it may be shown again, even after its successors.
   public mutating func lost(_ id: EntryID, at reader: Reader) {
     guard let number = numbers[id] else { return }
     if messages[number].copies.contains(where: { $0.reader == reader && $0.shownAt != nil }) {
@@ -126,16 +126,16 @@ public struct MessageChecker: Sendable {
     messages[number].copies.removeAll { $0.reader == reader }
   }
 
-  /// A reader's disk has the message, but not that it was shown: it may be shown once more, after
-  /// messages that follow it.
+  /// Records that a reader's disk has the message, but no note that it was shown: the message may
+  /// be shown again, even after its successors.
   public mutating func forgotten(_ id: EntryID, at reader: Reader) {
     guard let number = numbers[id], let copy = index(of: reader, number) else { return }
     messages[number].copies[copy].shownAt = nil
     messages[number].copies[copy].isUnproven = true
   }
 
-  /// The fault of a message that the node `own` shows, nil when it has none; `mayWrite` are the
-  /// rights as that node knows them.
+  /// The fault in a message that the node `own` shows, nil for none; `mayWrite` returns the rights
+  /// that the node knows.
   public mutating func shown(
     _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant,
     mayWrite: (NodeID) -> Bool = { _ in true }
@@ -156,7 +156,8 @@ public struct MessageChecker: Sendable {
     }
     messages[number].copies[copy].shownAt = now
     for earlier in sent.before where !mayWrite(messages[earlier].word.from) {
-      // A node withholds it until its author may write again; the others go on without it.
+      // The node withholds this predecessor until its author may write again, and shows its
+      // successors first.
       guard let position = index(of: reader, earlier) else { continue }
       messages[earlier].copies[position].isUnproven = true
     }
@@ -186,8 +187,9 @@ public struct MessageChecker: Sendable {
 
   // MARK: Completeness
 
-  /// The messages that somebody of `readers` has got, and so all of them must, by number. Of more
-  /// than a document holds for certain, only those that somebody `stillHolds`.
+  /// The numbers of the messages that at least one of `readers` has received and that all of them
+  /// must therefore have. If there are more messages than a document is guaranteed to keep, only
+  /// those count that at least one reader still holds, according to `stillHolds`.
   public func held(
     by readers: [Reader], stillHolds: (EntryID, Reader) -> Bool = { _, _ in true }
   ) -> [Int] {
@@ -200,7 +202,8 @@ public struct MessageChecker: Sendable {
     }
   }
 
-  /// A required message that a node's history lacks, or one that it has twice; nil for neither.
+  /// The fault when a node's history lacks a required message or contains a message twice; nil for
+  /// none.
   public func fault(
     in history: [EntryID], of own: NodeID, among required: [Int], isAuthor: (NodeID) -> Bool
   ) -> String? {

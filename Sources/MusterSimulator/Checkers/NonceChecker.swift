@@ -1,17 +1,17 @@
 import MusterBase
 import MusterWire
 
-/// No nonce twice: within a session each counter is used once, by what nodes put on the wire.
+/// Checks that nodes use no nonce twice: each counter occurs once per session on the wire.
 ///
-/// A session's key is known by its receiver's index, 32 random bits that no two sessions of one run
-/// share but by a chance of one in millions.
+/// The receiver's index identifies a session: 32 random bits, so that a collision within one run
+/// has a probability of one in millions.
 public struct NonceChecker: Sendable {
   private var sessions = PeerTable<UInt32, NumberSet>()
 
-  /// No datagram has been sent yet.
+  /// A checker before the first datagram.
   public init() {}
 
-  /// The fault of a datagram that a node sends; nil when it has none.
+  /// The fault in a datagram that a node sends; nil for none.
   public mutating func sent(_ datagram: [UInt8]) -> String? {
     guard DatagramKind(of: datagram) == .data else { return nil }
     var reader = Reader(datagram.dropFirst())

@@ -1,6 +1,7 @@
-/// A set of small numbers, as bits.
+/// A set of small numbers, stored as a bitmap.
 struct NumberSet: Sendable {
-  /// Beyond what any run counts to; a number above it is itself a fault.
+  /// The upper bound of the set: no correct run reaches it, so that a larger number is itself a
+  /// fault.
   static let limit: UInt64 = 1 << 22
 
   private var words: [UInt64] = []
@@ -12,7 +13,7 @@ struct NumberSet: Sendable {
     return word < words.count && words[word] & UInt64(1) << (number & 63) != 0
   }
 
-  /// False when the number was in the set before, or is beyond the limit.
+  /// Inserts a number; false if the set already contains it or if it exceeds the limit.
   mutating func insert(_ number: UInt64) -> Bool {
     guard number < Self.limit else { return false }
     let word = Int(number >> 6)

@@ -1,24 +1,25 @@
 import MusterBase
 import MusterCrypto
 
-/// No plaintext on the network: neither names nor media, which all bear the marker, nor identities,
-/// which every entry begins with, nor a channel's keys.
+/// Checks that datagrams contain no plaintext: no names or media (in simulations both contain
+/// `Marker`), no identities (every entry begins with one), and no channel keys.
 public struct PlaintextChecker: Sendable {
   private static let marker = word(Marker.bytes)
   private static let markerMask = UInt64.max >> UInt64(64 - 8 * Marker.bytes.count)
 
   /// The first eight bytes of each identity and key.
   private var secrets: [UInt64] = []
-  /// One bit for the low six bits of each, so that most windows need no search.
+  /// A filter with one bit for the low six bits of each secret, so that most windows need no
+  /// search.
   private var filter: UInt64 = 0
 
-  /// Finds only the marker, until identities and keys are added.
+  /// Detects only the marker until identities and keys are added.
   public init() {}
 
-  /// From now on this identity may not be seen.
+  /// Adds an identity that no datagram may contain from now on.
   public mutating func add(_ identity: NodeID) { add(identity.key.prefix) }
 
-  /// From now on this key may not be seen.
+  /// Adds a key that no datagram may contain from now on.
   public mutating func add(key: ChannelKey) {
     add(key.withSecret { $0.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } })
   }
@@ -29,7 +30,7 @@ public struct PlaintextChecker: Sendable {
     filter |= 1 << (word & 63)
   }
 
-  /// The fault of a datagram that a node sends; nil when it has none.
+  /// The fault in a datagram that a node sends; nil for none.
   public func sent(_ datagram: [UInt8]) -> String? {
     var window: UInt64 = 0
     var seen = 0

@@ -7,11 +7,11 @@ public struct ReachChecker: Equatable, Sendable {
   public struct Layout: Equatable, Sendable {
     /// The NAT type of each home's router, by home.
     public var kinds: [NATKind]
-    /// Pairs of homes that are cut apart.
+    /// The pairs of homes that are cut off from each other.
     public var cuts: [[Int]]
-    /// By member, its home; nil for one that is not there.
+    /// The home of each member; nil for an absent member.
     public var members: [Int?]
-    /// The homes of the rendezvous that are up.
+    /// The homes of the running rendezvous servers.
     public var rendezvous: [Int]
 
     /// Homes are indices into `kinds`; each cut is a pair of homes, lower index first.
@@ -28,8 +28,8 @@ public struct ReachChecker: Equatable, Sendable {
   /// The layout is fixed; every change of the network needs a new checker.
   public init(_ layout: Layout) { self.layout = layout }
 
-  /// Whether simultaneous hole punching between two NAT types succeeds: both need a mapping that is
-  /// independent of the endpoint (RFC 4787), or one of them a filter that admits any source.
+  /// Whether simultaneous hole punching between two NAT types succeeds: both need
+  /// endpoint-independent mapping (RFC 4787), or one of them endpoint-independent filtering.
   public static func canPunch(_ one: NATKind, _ other: NATKind) -> Bool {
     switch (one, other) {
     case (.blocked, _), (_, .blocked): false
@@ -39,7 +39,7 @@ public struct ReachChecker: Equatable, Sendable {
     }
   }
 
-  /// Whether a direct path exists, known to the two or not.
+  /// Whether a direct path exists between two members, discoverable or not.
   public func hasPath(_ one: Int, _ other: Int) -> Bool {
     guard one != other, let a = layout.members[one], let b = layout.members[other] else {
       return false
@@ -47,8 +47,8 @@ public struct ReachChecker: Equatable, Sendable {
     return a == b || isOpen(a, b)
   }
 
-  /// Whether a direct path exists that both can discover: on one network, or by a rendezvous that
-  /// both reach.
+  /// Whether a direct path exists that both members can discover, on their local network or through
+  /// a rendezvous server that both reach.
   public func isDirect(_ one: Int, _ other: Int) -> Bool {
     guard hasPath(one, other), let a = layout.members[one], let b = layout.members[other] else {
       return false
@@ -57,24 +57,25 @@ public struct ReachChecker: Equatable, Sendable {
       || layout.rendezvous.contains { ($0 == a || isOpen($0, a)) && ($0 == b || isOpen($0, b)) }
   }
 
-  /// The members that have discoverable direct paths to both, and so can relay between them.
+  /// The members that can relay between two members because they have discoverable direct paths to
+  /// both.
   public func relays(_ one: Int, _ other: Int) -> [Int] {
     layout.members.indices.filter { isDirect(one, $0) && isDirect($0, other) }
   }
 
-  /// Whether two must be linked, directly or through a relay.
+  /// Whether two members must be linked, directly or through a relay.
   public func mustBeLinked(_ one: Int, _ other: Int) -> Bool {
     isDirect(one, other) || one != other && !relays(one, other).isEmpty
   }
 
-  /// Whether two may be linked, discoverable or not: their candidates may date from before the last
-  /// change.
+  /// Whether two members may be linked over any path, discoverable or not, since their candidates
+  /// may date from before the last change.
   public func mayBeLinked(_ one: Int, _ other: Int) -> Bool {
     hasPath(one, other)
       || layout.members.indices.contains { mayRelay($0, between: one, and: other) }
   }
 
-  /// Whether `relay` has a direct path to both of two different members.
+  /// Whether `relay` has direct paths to two different members.
   public func mayRelay(_ relay: Int, between one: Int, and other: Int) -> Bool {
     one != other && hasPath(one, relay) && hasPath(relay, other)
   }

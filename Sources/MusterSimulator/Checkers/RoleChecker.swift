@@ -2,13 +2,12 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Roles are never exceeded: what a member's role forbids has no effect at any other node.
+/// Checks that actions beyond a member's role have no effect at any other node.
 ///
-/// Knows every word of the owners from the commands that were given, not from what nodes make of
-/// them. While words are on their way a node may go by any that there ever was; once all have
-/// settled only the last one counts.
+/// The expected roles follow from the owners' commands, not from the state of nodes. While grants
+/// spread, a node may apply any grant made so far; after convergence only the latest counts.
 public struct RoleChecker: Sendable {
-  /// The order of words: an owner's own are counted up, those of two owners settled by their ids.
+  /// The order of grants: by Lamport clock, then by the id of the owner.
   public struct Order: Comparable, Sendable {
     /// Lamport clock of the entry; higher clocks take precedence.
     public var lamport: UInt64
@@ -38,16 +37,16 @@ public struct RoleChecker: Sendable {
   private let settings: ChannelSettings
   private let owner: NodeID?
   private var words = PeerTable<NodeID, [Word]>()
-  /// The newest change of the key that shut a member out.
+  /// The latest key change that excluded each member.
   private var removals = PeerTable<NodeID, Order>()
   /// Members with several invites: the document decides which one counts.
   private var ambiguous: [NodeID] = []
-  /// The owner's changes of the key so far.
+  /// The number of key changes by the owner so far.
   public private(set) var epoch: UInt32 = 0
-  /// Members excluded by key changes; element i by the change to epoch i + 1.
+  /// The members excluded by key changes; the change to epoch i + 1 excluded element i.
   public private(set) var removed: [NodeID] = []
 
-  /// `owner` is nil in open channels, where everyone is a presenter.
+  /// `owner` is nil in open channels, where every member is a presenter.
   public init(owner: NodeID?, settings: ChannelSettings) {
     kind = owner == nil ? .open : .created
     self.owner = owner
@@ -56,14 +55,14 @@ public struct RoleChecker: Sendable {
 
   // MARK: Grants
 
-  /// An owner grants a role directly.
+  /// Records that an owner grants a role directly.
   public mutating func granted(
     _ role: Role, to member: NodeID, expiresAt: UInt64, order: Order
   ) {
     add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: nil), to: member)
   }
 
-  /// A member comes with an invite.
+  /// Records that a member joins with an invite.
   public mutating func invited(
     _ member: NodeID, as role: Role, expiresAt: UInt64, epoch: UInt32, order: Order
   ) {
@@ -73,13 +72,13 @@ public struct RoleChecker: Sendable {
     add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: epoch), to: member)
   }
 
-  /// The owner changes the key to exclude `member`.
+  /// Records that the owner changes the key to exclude `member`.
   public mutating func changedKey(removing member: NodeID) {
     epoch += 1
     removed.append(member)
   }
 
-  /// Grants of these members from before this change of the key are void.
+  /// Voids the grants of these members that precede this key change.
   public mutating func shutOut(_ members: [NodeID], order: Order) {
     for member in members { removals[member] = max(removals[member] ?? order, order) }
   }
@@ -95,7 +94,7 @@ public struct RoleChecker: Sendable {
   /// Whether the commands alone do not determine the member's role.
   public func isAmbiguous(_ member: NodeID) -> Bool { ambiguous.contains(member) }
 
-  /// The role that a member has once everyone knows everything.
+  /// The role that a member has after convergence.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     guard kind == .created else { return .presenter }
     if member == owner { return .owner }
@@ -114,8 +113,8 @@ public struct RoleChecker: Sendable {
     return max(role(direct), role(invite))
   }
 
-  /// Whether some node may at some time have believed that the member may do it; `strictly`:
-  /// whether all must believe it.
+  /// Whether any node may ever have considered the member to have the capability; with `strictly`,
+  /// whether all nodes must do so now.
   public func may(
     _ capability: Capability, _ member: NodeID, at wallSeconds: UInt64, strictly: Bool
   ) -> Bool {

@@ -1,25 +1,26 @@
 import MusterBase
 import MusterWire
 
-/// Silence to strangers: whatever they send or send again, nodes answer member addresses only.
+/// Checks that nodes answer member addresses only, whatever non-members send or replay.
 ///
-/// With two exceptions. An announce that a node has not heard before may come from a new address of
-/// its author: it is asked to prove that, once, in fewer bytes than it took. And a challenge that a
-/// stranger caught, and that never reached its target otherwise, is answered, once.
+/// There are two exceptions. An announcement that a node has not received before may come from a
+/// new address of its author: the node may verify the address with one challenge, which must not
+/// exceed the announcement in size. A captured challenge that never reached its target otherwise is
+/// answered once.
 public struct SilenceChecker: Sendable {
   private let members: [Address]
   private var announcements = 0
   private var announcementBytes = 0
   private var challenges = 0
   private var challengeBytes = 0
-  /// Challenges that strangers have sent on, each once.
+  /// The distinct challenges that non-members have forwarded.
   private var caught: [[UInt8]] = []
   private var answers = 0
 
   /// `members` are the addresses that nodes may answer without limit.
   public init(members: [Address]) { self.members = members }
 
-  /// The attacker sends something; `source` may be the forged address of a member.
+  /// Records a datagram that the attacker sends; `source` may be the forged address of a member.
   public mutating func injected(_ datagram: [UInt8], from source: Address) {
     guard !members.contains(source) else { return }
     switch DatagramKind(of: datagram) {
@@ -31,7 +32,7 @@ public struct SilenceChecker: Sendable {
     }
   }
 
-  /// The fault of a datagram that a node sends; nil when it has none.
+  /// The fault in a datagram that a node sends; nil for none.
   public mutating func sent(_ datagram: [UInt8], to address: Address) -> String? {
     if members.contains(address) { return nil }
     let kind = DatagramKind(of: datagram)

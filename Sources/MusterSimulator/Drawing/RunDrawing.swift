@@ -2,7 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Draws a run: time to the right, a lane for each node.
+/// A drawing of a run: time runs to the right, with one lane per node.
 struct RunDrawing {
   private static let left = 96.0
   private static let right = 24.0
@@ -10,7 +10,8 @@ struct RunDrawing {
   private static let lane = 46.0
   private static let plot = 1160.0
   private static let legendHeight = 96.0
-  /// Colours of calls in order of appearance, distinct for colour-blind readers (Okabe, Ito).
+  /// The colours of calls in order of appearance, distinct for colour-blind readers (Okabe and
+  /// Ito).
   private static let colours = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#6b4c9a",
   ]
@@ -44,7 +45,7 @@ struct RunDrawing {
     drawLegend()
   }
 
-  // MARK: Where things are
+  // MARK: Layout
 
   private var seconds: Double { max((run.now - .zero).inSeconds, 0.001) }
 
@@ -56,7 +57,7 @@ struct RunDrawing {
 
   private func y(_ index: Int) -> Double { Self.top + Self.lane * Double(index) }
 
-  // MARK: What there is
+  // MARK: Elements
 
   private mutating func drawTitle() {
     let scenario = run.scenario

@@ -5,14 +5,14 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// What of a run is drawn; nothing is kept unless it is to be drawn.
+/// The recorded content of a run's drawing; empty unless a drawing is requested.
 struct RunTrace: Sendable {
-  /// What a lane shows from one time to another; a lane has one of each row at a time.
+  /// A state that a lane shows over an interval; each row of a lane shows one state at a time.
   struct Span: Sendable {
     enum Kind: Equatable, Sendable {
       case up, present
       case call(CallID, term: UInt32, isInitiator: Bool)
-      /// How many links it has.
+      /// The number of links of the node.
       case links(Int)
     }
 
@@ -38,7 +38,7 @@ struct RunTrace: Sendable {
     let kind: Kind
   }
 
-  /// Some hosts cut off from all others.
+  /// A partition that cuts some hosts off from all other hosts.
   struct Cut: Sendable {
     let indices: [Int]
     let from: Instant
@@ -46,14 +46,14 @@ struct RunTrace: Sendable {
   }
 
   private static let rows = 4
-  /// Longer runs are drawn up to this length, which still fits on a screen.
+  /// The maximum number of marks and of spans, so that the drawing of a long run fits on a screen.
   static let markLimit = 20_000
 
   let isOn: Bool
   private(set) var spans: [Span] = []
   private(set) var marks: [Mark] = []
   private(set) var cuts: [Cut] = []
-  /// The open span of each row of each lane.
+  /// The index of the open span of each row of each lane.
   private var open: [Int?]
 
   init(isOn: Bool, nodes: Int) {
@@ -76,7 +76,7 @@ struct RunTrace: Sendable {
     cuts[last].to = now
   }
 
-  /// Looks at what a node is and has.
+  /// Records the current state of a node.
   mutating func sample(_ simulated: SimulatedNode, in channel: ChannelID, at now: Instant) {
     guard isOn else { return }
     let position = simulated.index

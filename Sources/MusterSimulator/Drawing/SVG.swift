@@ -12,7 +12,7 @@ public struct SVG: Sendable {
     self.height = height
   }
 
-  /// A rectangle, with a text that shows when it is pointed at.
+  /// Adds a rectangle with a tooltip.
   public mutating func rectangle(
     _ x: Double, _ y: Double, width: Double, height: Double, fill: String, opacity: Double = 1,
     title: String = ""
@@ -23,7 +23,7 @@ public struct SVG: Sendable {
     element(shape, "rect", opacity: opacity, title: title)
   }
 
-  /// A disc, with a text that shows when it is pointed at.
+  /// Adds a disc with a tooltip.
   public mutating func disc(
     _ x: Double, _ y: Double, radius: Double, fill: String, title: String = ""
   ) {
@@ -33,7 +33,7 @@ public struct SVG: Sendable {
     element(shape, "circle", opacity: 1, title: title)
   }
 
-  /// A straight line.
+  /// Adds a straight line.
   public mutating func line(
     _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, stroke: String, width: Double = 1,
     dashes: String = ""
@@ -45,7 +45,7 @@ public struct SVG: Sendable {
     body += "/>\n"
   }
 
-  /// One line of text.
+  /// Adds one line of text.
   public mutating func text(
     _ x: Double, _ y: Double, _ text: String, size: Double = 11, fill: String = "#24292f",
     anchor: String = "start", title: String = ""
@@ -72,7 +72,7 @@ public struct SVG: Sendable {
     body += title.isEmpty ? "/>\n" : "><title>\(escaped(title))</title></\(name)>\n"
   }
 
-  /// With two decimals at most.
+  /// A coordinate with at most two decimals.
   private func number(_ value: Double) -> String {
     guard value.isFinite, value.magnitude < 1e12 else { return "0" }
     let hundredths = Int64((value * 100 + (value < 0 ? -0.5 : 0.5)))
@@ -91,7 +91,7 @@ public struct SVG: Sendable {
       case ">": result += "&gt;"
       case "\"": result += "&quot;"
       case "'": result += "&#39;"
-      // No other control character may stand in XML 1.0, escaped or not (section 2.2).
+      // XML 1.0 allows no other control characters, escaped or not (section 2.2).
       case _ where scalar.value < 0x20 && scalar != "\t" && scalar != "\n": result += " "
       case _ where (0x7F..<0xA0).contains(scalar.value) || scalar.value & 0xFFFE == 0xFFFE:
         result += " "

@@ -1,19 +1,20 @@
 import MusterBase
 
-/// The options of a simulation of the gossip alone.
+/// The options of a gossip simulation.
 public struct GossipOptions: Equatable, Sendable {
   /// Upper bound on `nodes`, enforced by the `simulate` command.
   public static let nodeLimit = 2000
 
   /// Number of nodes; fewer than 2 count as 2.
   public var nodes: Int
-  /// Neighbours of each node.
+  /// Number of neighbours of each node.
   public var degree: Int
-  /// Determines graph, delays, losses and authors: equal options give equal results.
+  /// The seed, which determines graph, delays, losses and authors: equal options give equal
+  /// results.
   public var seed: UInt64
-  /// The part of datagrams lost.
+  /// The fraction of datagrams lost.
   public var loss: Double
-  /// The number of updates, one after the other.
+  /// The number of updates, made one after another.
   public var updates: Int
 
   /// The defaults are a lossless network with six neighbours per node.
@@ -38,13 +39,13 @@ public struct GossipResult: Equatable, Sendable {
   public var links: Int
   /// Number of updates measured.
   public var updates = 0
-  /// Whether all of it reached all nodes.
+  /// Whether every update reached every node.
   public var reachedAll = true
-  /// Latency from an update to its arrival, over all nodes and updates.
+  /// The median latency from an update to its arrival, over all nodes and updates.
   public var median: Duration = .zero
   /// 99th percentile of the same latency.
   public var p99: Duration = .zero
-  /// Until the last node knew, the worst of all.
+  /// The longest time that an update took to reach the last node.
   public var longest: Duration = .zero
   /// Bytes per update that one node sends on average, with IP and UDP headers, less idle traffic.
   public var bytesPerUpdate = 0.0

@@ -4,11 +4,11 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// The gossip of one channel by itself, among so many nodes that whole ones would be too dear: how
-/// long news takes to be everywhere, and what it costs.
+/// A simulation of the gossip of one channel, which runs no complete nodes and can therefore have
+/// many. It measures the time and the traffic that an update needs to reach all nodes.
 ///
-/// Documents begin equal, with every node's presence and hearing in them. Then one node after the
-/// other changes its presence. Datagrams take as long as their way says, and some may be lost.
+/// Documents start equal, with the presence and neighbour report of every node. Then one node after
+/// another changes its presence. Each path has a fixed delay, and some datagrams may be lost.
 public struct GossipSimulation: Sendable {
   private struct Arrival: Sendable {
     let message: Control
@@ -24,15 +24,15 @@ public struct GossipSimulation: Sendable {
   private struct Host: Sendable {
     let identity: Identity
     var gossip: Gossip
-    /// The earliest wake that is in the queue.
+    /// The time of the node's earliest wake-up in the queue.
     var wakeAt: Instant?
-    /// Delay of the path to each neighbour, as in the graph.
+    /// The delay of the path to each neighbour, in the order of the graph.
     let delays: [Duration]
     var presence: Presence
     var sequence: UInt64 = 2
   }
 
-  /// The update that is spreading.
+  /// The update that currently spreads.
   private struct News: Sendable {
     let id: EntryID
     let at: Instant
@@ -40,14 +40,14 @@ public struct GossipSimulation: Sendable {
     var missing: Int
   }
 
-  /// IPv4 and UDP headers, and the seal of a link.
+  /// The IPv4 and UDP headers, and the header and authentication tag of a link, in bytes.
   static let overheadBytes = 28 + 13 + 16
   static let shortestDelay = Duration.milliseconds(5)
   static let longestDelay = Duration.milliseconds(50)
-  /// Links are up and compared by then.
+  /// The time in which all links come up and their ends compare documents.
   static let warmUp = Duration.seconds(5)
   static let idleTime = Duration.seconds(10)
-  /// How long an update and its cost are measured.
+  /// The time for which the cost of an update is measured.
   static let window = Duration.seconds(3)
   static let patience = Duration.seconds(30)
 
@@ -103,7 +103,7 @@ public struct GossipSimulation: Sendable {
     return simulation.run()
   }
 
-  /// Runs until every update is everywhere, or its time is over.
+  /// Runs until every update has reached all nodes or timed out.
   public mutating func run() -> GossipResult {
     for index in hosts.indices {
       for neighbour in graph.neighbours[index] {

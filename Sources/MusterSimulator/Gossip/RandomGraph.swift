@@ -1,12 +1,11 @@
 import MusterBase
 
-/// A connected graph in which everybody has about the same number of neighbours.
+/// A connected random graph in which all nodes have about the same number of neighbours.
 ///
-/// Circles through all, each in an order of chance: two neighbours from each, and with one circle
-/// alone it is connected. Graphs like this have short ways between any two (Bollobás and Chung,
-/// 1988).
+/// It is the union of random Hamiltonian cycles: each gives every node two neighbours, and a single
+/// one already connects the graph. Such graphs have a small diameter (Bollobás and Chung, 1988).
 struct RandomGraph: Sendable {
-  /// By node, in ascending order.
+  /// The neighbours of each node, in ascending order.
   let neighbours: [[Int]]
 
   init(nodes: Int, degree: Int, _ prng: inout PRNG) {

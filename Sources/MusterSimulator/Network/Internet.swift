@@ -1,12 +1,12 @@
 import MusterBase
 
-/// Homes on one internet, each behind a router and a broadcast domain of its own, with the shape of
-/// an engine: no clock, no chance but its seed.
+/// A simulated internet of homes, each with its own router and broadcast domain. Like an engine, it
+/// has no clock of its own, and its seed determines all randomness.
 ///
-/// All homes with a router have the same private addresses, as homes do: an address alone does not
-/// say who is meant, the place where it is used does.
+/// All homes with a router share the same private address range, as real homes do: a private
+/// address identifies a host only within its home.
 public struct Internet: Sendable {
-  /// A datagram that arrives, with the sender as this host sees it.
+  /// A delivered datagram, with the source address as the receiving host sees it.
   public struct Delivery: Equatable, Sendable {
     /// The UDP payload.
     public var datagram: [UInt8]
@@ -16,37 +16,37 @@ public struct Internet: Sendable {
     public var host: Int
   }
 
-  /// What became of datagrams.
+  /// Datagram counts by outcome.
   public struct Counters: Equatable, Sendable {
-    /// Handed to the network; a broadcast counts once per receiver.
+    /// Datagrams sent; a broadcast counts once per receiver.
     public var sent: UInt64 = 0
-    /// Arrived at a host.
+    /// Datagrams delivered to a host.
     public var delivered: UInt64 = 0
-    /// Dropped by the conditions of a path.
+    /// Datagrams dropped on a path by loss or at its bottleneck.
     public var lost: UInt64 = 0
-    /// Stopped between two homes that have no way to each other.
+    /// Datagrams dropped between two homes that are cut off from each other.
     public var cut: UInt64 = 0
-    /// Stopped by a router.
+    /// Datagrams dropped by a router.
     public var filtered: UInt64 = 0
-    /// To an address where no host is, or from one without a network.
+    /// Datagrams sent to an address without a host, or by a host without a network.
     public var unroutable: UInt64 = 0
   }
 
   private struct Home: Sendable {
     let number: Int
     var nat: NAT
-    /// How often the provider has given it another address.
+    /// The number of times that the provider has changed the home's external address.
     var renumbered: UInt32 = 0
 
-    /// The part of an address that tells the home from others on the internet.
+    /// The /24 prefix of a home on the internet.
     static func network(_ number: Int) -> UInt32 { 0xC612_0000 + UInt32(number) << 8 }
     var network: UInt32 { Self.network(number) }
-    /// Of addresses inside: those of the internet itself, or 192.168.1.0/24.
+    /// The /24 prefix inside the home: the external one without a router, else 192.168.1.0/24.
     var segment: UInt32 { nat.kind == .none ? network : 0xC0A8_0100 }
   }
 
   private struct Host: Sendable {
-    /// Where it is plugged in; nil while it is on the way.
+    /// The home that the host is attached to; nil while it moves.
     var home: Int?
     var address: Address
   }
@@ -56,7 +56,7 @@ public struct Internet: Sendable {
     let from: Address
     let to: Address
     let home: Int
-    /// Whether it comes from outside and has the router before it.
+    /// Whether the datagram arrives from the internet and must pass the router.
     let isFromOutside: Bool
   }
 
@@ -64,13 +64,14 @@ public struct Internet: Sendable {
   public private(set) var counters = Counters()
   private var homes: [Home] = []
   private var hosts: [Host] = []
-  /// Row by row the ways from one home to all; those from a home to itself are its segment.
+  /// The paths between homes, one row per sending home; the path of a home to itself is its local
+  /// network.
   private var paths: [Path] = []
   private var cuts: [Bool] = []
   private var inFlight = EventQueue<Flight>()
   private var prng: PRNG
 
-  /// Homes without hosts.
+  /// Creates homes without hosts, one for each NAT type.
   public init(homes kinds: [NATKind], conditions: PathConditions = .init(), seed: UInt64) {
     prng = PRNG(seed: seed)
     for (number, kind) in kinds.enumerated() {
@@ -81,16 +82,16 @@ public struct Internet: Sendable {
     cuts = Array(repeating: false, count: kinds.count * kinds.count)
   }
 
-  // MARK: Who is where
+  // MARK: Hosts and homes
 
-  /// A new host with one port; returns its number.
+  /// Adds a host with one port and returns its index.
   public mutating func addHost(port: UInt16, in home: Int) -> Int {
     hosts.append(Host(home: nil, address: Address(host: .v4(0), port: port)))
     move(hosts.count - 1, to: home)
     return hosts.count - 1
   }
 
-  /// Plugs a host in at another home, where it gets the lowest address that is free.
+  /// Attaches a host to another home, where it gets the lowest free address.
   public mutating func move(_ host: Int, to home: Int) {
     hosts[host].home = nil
     let taken = hosts.filter { $0.home == home }.map(\.address.host)
@@ -100,9 +101,9 @@ public struct Internet: Sendable {
     hosts[host].home = home
   }
 
-  /// The address that a host has on its own network.
+  /// The address of a host on its local network.
   public func address(of host: Int) -> Address { hosts[host].address }
-  /// Index of the home that a host is attached to; nil while it is attached to none.
+  /// The index of the home that a host is attached to; nil while it moves.
   public func home(of host: Int) -> Int? { hosts[host].home }
   /// The NAT type of a home's router.
   public func kind(of home: Int) -> NATKind { homes[home].nat.kind }
@@ -111,7 +112,7 @@ public struct Internet: Sendable {
 
   // MARK: Datagrams
 
-  /// Sends one datagram, which passes the router if it is meant for another network.
+  /// Sends one datagram, through the router if its destination is on another network.
   public mutating func send(
     _ datagram: [UInt8], from host: Int, to address: Address, at now: Instant
   ) {
@@ -144,7 +145,7 @@ public struct Internet: Sendable {
     transmit(flight, from: home, at: now)
   }
 
-  /// Sends one datagram to every other host of the home; routers do not pass it on.
+  /// Sends one datagram to every other host of the home; routers do not forward broadcasts.
   public mutating func broadcast(_ datagram: [UInt8], from host: Int, at now: Instant) {
     guard let home = hosts[host].home else { return }
     for other in hosts.indices where other != host && hosts[other].home == home {
@@ -165,10 +166,10 @@ public struct Internet: Sendable {
     }
   }
 
-  /// When the next datagram arrives.
+  /// The time at which the next datagram arrives.
   public var deadline: Instant? { inFlight.deadline }
 
-  /// The datagrams that have arrived by now, in order.
+  /// The datagrams due by now, in order of arrival.
   public mutating func tick(at now: Instant) -> [Delivery] {
     var deliveries: [Delivery] = []
     while let flight = inFlight.popDue(at: now) {
@@ -191,8 +192,8 @@ public struct Internet: Sendable {
 
   // MARK: Changes
 
-  /// Another router stands before a home. Those of `none` stay what they are: their hosts have
-  /// addresses of the internet.
+  /// Replaces the router of a home. Homes of kind `none` do not change, because their hosts have
+  /// public addresses.
   public mutating func become(_ kind: NATKind, at home: Int) {
     guard homes[home].nat.kind != .none, kind != .none else { return }
     homes[home].nat.become(kind)
@@ -201,22 +202,23 @@ public struct Internet: Sendable {
   /// A home's router forgets all mappings.
   public mutating func rebind(_ home: Int) { homes[home].nat.rebind() }
 
-  /// A home's router gets another address outside.
+  /// A home's router gets another external address.
   public mutating func renumber(_ home: Int) {
     homes[home].renumbered += 1
     homes[home].nat.renumber(.v4(homes[home].network + 1 + homes[home].renumbered % 250))
   }
 
-  /// Stops everything between two homes, without a word, or lets it pass again.
+  /// Starts or stops silently dropping all datagrams between two homes.
   public mutating func setCut(_ isCut: Bool, between one: Int, and other: Int) {
     cuts[one * homes.count + other] = isCut
     cuts[other * homes.count + one] = isCut
   }
 
-  /// Whether traffic between two homes is stopped, the same in both directions.
+  /// Whether two homes are cut off from each other, which applies to both directions.
   public func isCut(_ one: Int, _ other: Int) -> Bool { cuts[one * homes.count + other] }
 
-  /// Changes one direction between two homes; what is on its way already is left alone.
+  /// Changes the path conditions in one direction between two homes; datagrams in flight are not
+  /// affected.
   public mutating func setConditions(
     _ conditions: PathConditions, from sender: Int, to receiver: Int
   ) {

@@ -1,16 +1,18 @@
 import MusterBase
 
-/// What stands between a home and the internet, as far as UDP is concerned. The kinds are those of
-/// `docs/NAT.md`; the words "mapping" and "filtering" are those of RFC 4787.
+/// The NAT behaviour of a home's router for UDP. The kinds are those of `docs/NAT.md`; "mapping"
+/// and "filtering" are terms of RFC 4787.
 public enum NATKind: String, CaseIterable, Sendable {
-  /// Nothing: every host here has an address of the internet.
+  /// No NAT: every host in the home has a public address.
   case none
-  /// One port outside for each port inside, whoever it talks to, and open to everyone.
+  /// Endpoint-independent mapping and filtering: one external port for each internal port, open to
+  /// any source.
   case full
-  /// The port outside is the one inside, where nobody else has it, and open only to those that were
-  /// sent to.
+  /// Endpoint-independent mapping that preserves the port if it is free, with address- and
+  /// port-dependent filtering.
   case preserving
-  /// Another port outside for each destination, and open to that one only.
+  /// Address- and port-dependent mapping and filtering, with a random external port for each
+  /// destination.
   case random
   /// UDP is blocked in both directions.
   case blocked
@@ -27,7 +29,7 @@ public struct NAT: Sendable {
   public static let assured = Duration.seconds(120)
   private static let firstPort: UInt16 = 1024
 
-  /// Somebody outside that something was sent to, or that sent something to an open port.
+  /// The traffic between a mapping and one remote address.
   private struct Flow: Sendable {
     let remote: Address
     var isAnswered = false
@@ -36,13 +38,14 @@ public struct NAT: Sendable {
 
   private struct Mapping: Sendable {
     let inside: Address
-    /// The only destination that it is for; nil for one that is the same for all.
+    /// The only destination of an address- and port-dependent mapping; nil for an
+    /// endpoint-independent one.
     let destination: Address?
     let port: UInt16
-    /// Never empty while the mapping lives.
+    /// The flows that keep the mapping alive; the router removes a mapping without flows.
     var flows: [Flow]
 
-    /// A datagram passes, in one direction or the other.
+    /// Creates or extends the flow of a datagram that passes in either direction.
     mutating func pass(_ remote: Address, isAnswer: Bool, at now: Instant) {
       let index = flows.firstIndex { $0.remote == remote }
       var flow = index.map { flows[$0] } ?? Flow(remote: remote, until: now)
@@ -54,7 +57,7 @@ public struct NAT: Sendable {
 
   /// The mapping and filtering behaviour, which `become` changes.
   public private(set) var kind: NATKind
-  /// The address that everyone behind this router has outside.
+  /// The external address of all hosts behind this router.
   public private(set) var outside: Address.Host
   private var mappings: [Mapping] = []
   private var prng: PRNG
@@ -66,12 +69,12 @@ public struct NAT: Sendable {
     prng = PRNG(seed: seed)
   }
 
-  /// Mappings that something still goes through.
+  /// The number of mappings with flows that have not expired.
   public func mappingCount(at now: Instant) -> Int {
     mappings.filter { $0.flows.contains { $0.until > now } }.count
   }
 
-  /// As what a datagram from `inside` leaves towards `remote`; nil when it does not.
+  /// The external source address of a datagram from `inside` to `remote`; nil when it is dropped.
   public mutating func leave(
     from inside: Address, to remote: Address, at now: Instant
   ) -> Address? {
@@ -110,10 +113,11 @@ public struct NAT: Sendable {
     return mappings[index].inside
   }
 
-  /// Forgets every mapping: all ports outside are new, unless it is a port of one inside.
+  /// Forgets every mapping: all external ports will be new, except those that preserve an internal
+  /// port.
   public mutating func rebind() { mappings = [] }
 
-  /// The provider has given it another address; every mapping went with the former one.
+  /// Changes the external address, as a provider may, which voids every mapping.
   public mutating func renumber(_ host: Address.Host) {
     outside = host
     rebind()
@@ -133,7 +137,7 @@ public struct NAT: Sendable {
   private mutating func newPort(for inside: Address) -> UInt16 {
     func isFree(_ port: UInt16) -> Bool { !mappings.contains { $0.port == port } }
     if kind == .preserving, isFree(inside.port) { return inside.port }
-    // Far more ports than flows: one is found at once.
+    // There are far more ports than mappings, so that a free one is found quickly.
     while true {
       let port = Self.firstPort + UInt16(prng.below(Int(UInt16.max - Self.firstPort)))
       if isFree(port) { return port }

@@ -1,9 +1,9 @@
 import MusterBase
 
-/// A network of hosts in one broadcast domain, with the shape of an engine: no clock, no chance but
-/// its seed.
+/// A simulated network of hosts in one broadcast domain. Like an engine, it has no clock of its
+/// own, and its seed determines all randomness.
 public struct Network: Sendable {
-  /// A datagram that arrives.
+  /// A delivered datagram.
   public struct Delivery: Equatable, Sendable {
     /// The UDP payload, possibly corrupted on the path.
     public var datagram: [UInt8]
@@ -20,21 +20,21 @@ public struct Network: Sendable {
     }
   }
 
-  /// Datagrams by their fate.
+  /// Datagram counts by outcome.
   public struct Counters: Equatable, Sendable {
-    /// Handed to a path; a broadcast counts once per receiver.
+    /// Datagrams handed to a path; a broadcast counts once per receiver.
     public var sent: UInt64 = 0
-    /// Arrived at a host, second copies included.
+    /// Datagrams delivered to a host, duplicates included.
     public var delivered: UInt64 = 0
-    /// Dropped by a path: by chance, at its bottleneck or while it is blocked.
+    /// Datagrams dropped on a path by random loss, at its bottleneck or while it is blocked.
     public var lost: UInt64 = 0
-    /// Stopped by a partition.
+    /// Datagrams dropped by a partition.
     public var cut: UInt64 = 0
-    /// Sent on by a path in two copies.
+    /// Datagrams duplicated on a path.
     public var duplicated: UInt64 = 0
-    /// Altered by a path, and delivered none the less.
+    /// Datagrams corrupted on a path and delivered nonetheless.
     public var corrupted: UInt64 = 0
-    /// To an address where no host is.
+    /// Datagrams sent to an address without a host.
     public var unroutable: UInt64 = 0
   }
 
@@ -43,9 +43,10 @@ public struct Network: Sendable {
 
   private var hosts = PeerTable<Address, Int>()
   private let addresses: [Address]
-  /// Path conditions row by row, from one host to all others; the last row is for outside senders.
+  /// The paths between hosts, one row per sending host; the last row is for outside senders.
   private var paths: [Path]
-  /// Hosts of different groups do not hear each other; the last is where outsiders are.
+  /// The partition group of each host; hosts in different groups cannot reach each other. The last
+  /// element is for outside senders.
   private var groups: [Int]
   private var inFlight = EventQueue<Delivery>()
   private var prng: PRNG
@@ -60,7 +61,7 @@ public struct Network: Sendable {
     prng = PRNG(seed: seed)
   }
 
-  /// Sends one datagram; `from` may be the address of no host.
+  /// Sends one datagram; `from` need not be the address of a host.
   public mutating func send(
     _ datagram: [UInt8], from: Address, to: Address, at now: Instant
   ) {
@@ -73,7 +74,7 @@ public struct Network: Sendable {
       at: now)
   }
 
-  /// Sends one datagram to every other host, each copy with a fate of its own.
+  /// Sends one datagram to every other host; loss and delay are drawn separately for each copy.
   public mutating func broadcast(_ datagram: [UInt8], from: Address, at now: Instant) {
     let sender = hosts[from] ?? addresses.count
     for receiver in addresses.indices where receiver != sender {
@@ -83,10 +84,10 @@ public struct Network: Sendable {
     }
   }
 
-  /// When the next datagram arrives.
+  /// The time at which the next datagram arrives.
   public var deadline: Instant? { inFlight.deadline }
 
-  /// The datagrams that have arrived by now, in order.
+  /// The datagrams due by now, in order of arrival.
   public mutating func tick(at now: Instant) -> [Delivery] {
     var deliveries: [Delivery] = []
     while let delivery = inFlight.popDue(at: now) { deliveries.append(delivery) }
@@ -96,32 +97,32 @@ public struct Network: Sendable {
 
   // MARK: Faults
 
-  /// Changes one direction between two hosts; datagrams in flight are not affected.
+  /// Changes the path conditions in one direction between two hosts; datagrams in flight are not
+  /// affected.
   public mutating func setConditions(
     _ conditions: PathConditions, from sender: Address, to receiver: Address
   ) {
     change(sender, receiver) { $0.conditions = conditions }
   }
 
-  /// Stops everything in one direction between two hosts, or lets it pass again.
+  /// Blocks or unblocks one direction between two hosts.
   public mutating func setBlocked(
     _ isBlocked: Bool, from sender: Address, to receiver: Address
   ) {
     change(sender, receiver) { $0.isBlocked = isBlocked }
   }
 
-  /// Removes one direction between two hosts for the whole run.
+  /// Removes the path in one direction between two hosts for the whole run.
   public mutating func sever(from sender: Address, to receiver: Address) {
     change(sender, receiver) { $0.isSevered = true }
   }
 
-  /// Cuts these hosts off from all others, which still hear one another, as they do themselves.
+  /// Separates these hosts from all other hosts; connectivity within both groups remains.
   public mutating func partition(_ island: [Address]) {
     for address in addresses { groups[hosts[address] ?? 0] = island.contains(address) ? 1 : 0 }
   }
 
-  /// Ends partitions and blocked directions; what the paths do to datagrams stays, and so do ways
-  /// that there are not.
+  /// Ends partitions and blocked directions; path conditions and removed paths stay as they are.
   public mutating func heal() {
     for index in groups.indices { groups[index] = 0 }
     for index in paths.indices { paths[index].isBlocked = false }
@@ -134,13 +135,13 @@ public struct Network: Sendable {
     body(&paths[(hosts[sender] ?? addresses.count) * addresses.count + receiver])
   }
 
-  // MARK: On the way
+  // MARK: Transmission
 
   private mutating func transmit(
     _ delivery: Delivery, _ sender: Int, _ receiver: Int, at now: Instant
   ) {
     counters.sent += 1
-    // An outsider is wherever the receiver is.
+    // Partitions do not stop outside senders.
     guard sender == addresses.count || groups[sender] == groups[receiver] else {
       counters.cut += 1
       return
@@ -166,13 +167,13 @@ public struct Network: Sendable {
     inFlight.schedule(delivery, at: arrival)
   }
 
-  /// Some bits turned over, or the end missing.
+  /// A copy of a datagram with some bits flipped, or truncated.
   static func corrupted(_ datagram: [UInt8], _ prng: inout PRNG) -> [UInt8] {
     guard !datagram.isEmpty else { return datagram }
     if prng.chance(0.3) { return Array(datagram.prefix(prng.below(datagram.count))) }
     var altered = datagram
     for _ in 0...prng.below(3) { altered[prng.below(altered.count)] ^= 1 << UInt8(prng.below(8)) }
-    // Bits turned back again would be no corruption.
+    // Two flips of the same bit cancel each other out and would leave the datagram intact.
     if altered == datagram { altered[0] ^= 0x80 }
     return altered
   }

@@ -1,11 +1,11 @@
 import MusterBase
 
-/// Between which hosts datagrams pass at all, for the whole of a run.
+/// The topology of direct paths between hosts, fixed for the whole run.
 public enum NetworkShape: String, CaseIterable, Sendable {
-  /// Between any two.
+  /// A direct path between every two hosts.
   case full
   case chain, star, ring
-  /// A random connected graph: a tree with further edges.
+  /// A random connected graph: a tree with additional edges.
   case random
 }
 
@@ -14,7 +14,7 @@ struct PathMap: Sendable {
   let count: Int
   private var cells: [Bool]
 
-  /// A map of some shape; the positions of the hosts in it are random.
+  /// Creates a map of the given shape with hosts at random positions.
   init(_ shape: NetworkShape, count: Int, _ prng: inout PRNG) {
     self.count = count
     cells = Array(repeating: shape == .full, count: count * count)
@@ -35,8 +35,8 @@ struct PathMap: Sendable {
 
   func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
 
-  /// Those of `positions` that `start`, one of them, reaches over ways that `isUsable`, without
-  /// leaving them; in ascending order.
+  /// The hosts among `indices` that `start` reaches over paths that `isUsable` and through these
+  /// hosts only; in ascending order.
   func reached(
     from start: Int, within indices: [Int], isUsable: (Int, Int) -> Bool
   ) -> [Int] {
@@ -59,7 +59,7 @@ struct PathMap: Sendable {
 }
 
 extension PRNG {
-  /// The numbers below `count` in an order of chance (Fisher and Yates).
+  /// A random permutation of the numbers below `count` (Fisher-Yates shuffle).
   mutating func permutation(_ count: Int) -> [Int] {
     var order = Array(0..<count)
     for index in order.indices.reversed() where index > 0 {

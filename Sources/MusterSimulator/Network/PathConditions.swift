@@ -1,45 +1,46 @@
 import MusterBase
 
-/// What the network does to datagrams in one direction between two hosts.
+/// The path conditions in one direction between two hosts.
 public struct PathConditions: Equatable, Sendable {
-  /// Added to every datagram.
+  /// The fixed delay of every datagram.
   public var delay = Duration.microseconds(300)
-  /// Up to this much more, evenly spread; the order is kept.
+  /// The upper bound of the additional random delay, uniformly distributed from 0; the order is
+  /// kept.
   public var jitter = Duration.zero
-  /// The part of datagrams lost, each by itself.
+  /// The probability of loss, independent for each datagram.
   public var loss = 0.0
-  /// The chance, per datagram, that a burst begins in which all are lost (Gilbert's model).
+  /// The probability, per datagram, that a burst of losses begins (Gilbert model).
   public var burstStart = 0.0
-  /// The chance, per datagram, that a burst of losses ends.
+  /// The probability, per datagram, that a burst of losses ends.
   public var burstEnd = 1.0
-  /// The part of datagrams that arrives twice, the second time up to `duplicateDelay` later.
+  /// The fraction of datagrams that arrive twice, the second copy up to `duplicateDelay` later.
   public var duplication = 0.0
-  /// Upper bound of the second copy's extra delay, evenly distributed from 0.
+  /// The upper bound of the second copy's extra delay, uniformly distributed from 0.
   public var duplicateDelay = Duration.milliseconds(50)
-  /// The part of datagrams held back by `reorderingDelay`, so that later ones overtake them.
+  /// The fraction of datagrams delayed by `reorderingDelay`, so that later ones overtake them.
   public var reordering = 0.0
-  /// Extra delay of a datagram that is held back.
+  /// The extra delay of a reordered datagram.
   public var reorderingDelay = Duration.milliseconds(20)
-  /// The part of datagrams that arrives altered: some bits turned over, or the end missing.
+  /// The fraction of datagrams that arrive with some bits flipped, or truncated.
   public var corruption = 0.0
-  /// The bottleneck; nil for none.
+  /// The rate of the bottleneck; nil for none.
   public var kilobitsPerSecond: Int?
-  /// How long a datagram may wait before the bottleneck; those that would wait longer are dropped.
+  /// The longest queueing delay at the bottleneck; datagrams that would wait longer are dropped.
   public var queueLimit = Duration.milliseconds(200)
 
   /// A wired LAN: 300 µs of delay, no faults and no bottleneck.
   public init() {}
 }
 
-/// One direction between two hosts, with what it remembers.
+/// The state of a path in one direction between two hosts.
 struct Path: Sendable {
-  /// IPv4 and UDP headers, which take up the bottleneck too.
+  /// The size of the IPv4 and UDP headers, which also pass the bottleneck.
   static let headerBytes = 28
 
   var conditions: PathConditions {
     didSet { isInBurst = false }
   }
-  /// Whether nothing passes in this direction, for a while or for good.
+  /// Whether the path drops everything: `isBlocked` for a time, `isSevered` for the whole run.
   var isBlocked = false
   var isSevered = false
   private var isInBurst = false
@@ -48,7 +49,7 @@ struct Path: Sendable {
 
   init(_ conditions: PathConditions) { self.conditions = conditions }
 
-  /// When a datagram sent now arrives; nil when it is lost.
+  /// The arrival time of a datagram sent now; nil when it is lost.
   mutating func arrival(of bytes: Int, at now: Instant, _ prng: inout PRNG) -> Instant? {
     guard !isBlocked, !isSevered, !losesInBurst(&prng), !prng.happens(conditions.loss) else {
       return nil
@@ -56,7 +57,7 @@ struct Path: Sendable {
     guard let leaves = departure(of: bytes, at: now) else { return nil }
     var arrival = leaves + conditions.delay
     if conditions.jitter > .zero { arrival = arrival + conditions.jitter.scaled(by: prng.unit()) }
-    // The one held back leaves no mark, so that others need not wait for it.
+    // A reordered datagram does not update `lastArrival`, so that later ones can overtake it.
     if prng.happens(conditions.reordering) { return arrival + conditions.reorderingDelay }
     lastArrival = max(arrival, lastArrival)
     return lastArrival
@@ -79,12 +80,12 @@ struct Path: Sendable {
 }
 
 extension PRNG {
-  /// As `chance`, without a draw for what never happens.
+  /// Like `chance`, but without a random draw if the probability is 0.
   mutating func happens(_ probability: Double) -> Bool {
     probability > 0 && chance(probability)
   }
 
-  /// A duration evenly drawn from a range.
+  /// A uniformly distributed random duration.
   mutating func duration(_ low: Duration, _ high: Duration) -> Duration {
     low + (high - low).scaled(by: unit())
   }

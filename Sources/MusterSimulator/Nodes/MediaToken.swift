@@ -8,7 +8,8 @@ public enum Marker {
   static let bytes = Array(text.utf8)
   static let padding = Array("quagga-".utf8)
 
-  /// Fills up to `count` bytes with the marker, so that every piece of some length bears it.
+  /// Pads the token to `count` bytes with the marker, so that every sufficiently long part contains
+  /// it.
   static func pad(_ writer: inout Writer, to count: Int, phase: UInt32) {
     var index = Int(phase % UInt32(padding.count))
     for _ in 0..<max(count - writer.bytes.count, 0) {
@@ -22,22 +23,22 @@ public enum Marker {
 public struct FrameToken: Equatable, Sendable {
   /// Index of the sending node.
   public var sender: UInt8
-  /// The process of the sender: a restart begins a new run.
+  /// The number of the sender's process: a restart begins a new run.
   public var run: UInt8
-  /// `StreamID.number`.
+  /// The number of the stream, as in `StreamID.number`.
   public var stream: UInt8
   /// Spatial layer, 0 for the smallest.
   public var layer: UInt8
   /// Temporal layer, 0 to 2; frames of layer 2 are never referred to.
   public var temporalLayer: UInt8
-  /// Counts the layer's frames from 1.
+  /// The serial number of the frame within its layer, from 1.
   public var serial: UInt32
-  /// The base frame that it refers to; 0 for a keyframe.
+  /// The serial number of the base frame that the frame refers to; 0 for a keyframe.
   public var base: UInt32
-  /// The frame of temporal layer 1 that it refers to, too; 0 for none.
+  /// The serial number of the temporal layer 1 frame that the frame also refers to; 0 for none.
   public var golden: UInt32
 
-  /// Serials count from 1, so that 0 means no reference in `base` and `golden`.
+  /// Serial numbers start at 1, so that 0 in `base` and `golden` means no reference.
   public init(
     sender: UInt8, run: UInt8, stream: UInt8, layer: UInt8, temporalLayer: UInt8, serial: UInt32,
     base: UInt32, golden: UInt32
@@ -52,7 +53,7 @@ public struct FrameToken: Equatable, Sendable {
     self.golden = golden
   }
 
-  /// Whether the frame decodes without any other.
+  /// Whether the frame can be decoded without any other frame.
   public var isKeyframe: Bool { base == 0 }
 
   /// A frame with a VP8 frame's first bytes (RFC 6386 9.1), the token, and padding.
@@ -79,7 +80,7 @@ public struct FrameToken: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Reads a frame's token; nil when it is not byte for byte what a source made.
+  /// Reads a frame's token; nil unless the frame is exactly as a source made it.
   public init?(_ frame: [UInt8]) {
     let size = VP8FrameHeader.keyframeSize(frame[...])
     var reader = Reader(Array(frame.dropFirst(VP8FrameHeader.isKeyframe(frame) ? 10 : 3)))
@@ -104,14 +105,14 @@ public struct FrameToken: Equatable, Sendable {
 
 /// The content of a synthetic audio packet.
 public struct AudioToken: Equatable, Sendable {
-  /// As Opus at 32 kbit/s with 20 ms a packet.
+  /// The packet size, as for Opus at 32 kbit/s with 20 ms per packet.
   public static let packetBytes = 80
 
   /// Index of the sending node.
   public var sender: UInt8
   /// The process of that node, as in `FrameToken.run`.
   public var run: UInt8
-  /// Counts the packets of one run from 1.
+  /// The serial number of the packet within its run, from 1.
   public var serial: UInt32
 
   /// Sender, run and serial together identify one packet of a simulation.
@@ -121,7 +122,7 @@ public struct AudioToken: Equatable, Sendable {
     self.serial = serial
   }
 
-  /// The token and padding.
+  /// The packet: the token, followed by padding.
   public var packet: [UInt8] {
     var writer = Writer(capacity: Self.packetBytes)
     writer.append(Marker.bytes)
@@ -132,7 +133,7 @@ public struct AudioToken: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Reads a packet's token; nil when it is not byte for byte what a source made.
+  /// Reads a packet's token; nil unless the packet is exactly as a source made it.
   public init?(_ packet: [UInt8]) {
     var reader = Reader(packet)
     guard let token = try? Self(reading: &reader), token.packet == packet else { return nil }

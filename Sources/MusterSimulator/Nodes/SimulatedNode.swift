@@ -4,9 +4,9 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// A host with a node on it: what lasts over restarts, and the process of the moment.
+/// A simulated host with a node: the state that survives restarts, and the current process.
 struct SimulatedNode {
-  /// An invite in somebody's hand.
+  /// An invite that a host holds.
   struct HeldInvite: Sendable {
     var ticket: Ticket
     var grant: Grant
@@ -17,42 +17,43 @@ struct SimulatedNode {
   let index: Int
   var address: Address
   let name: String
-  /// Every host has booted at another time: nodes may not compare their clocks.
+  /// The offset of the host's boot clock; it differs between hosts, so that nodes cannot rely on
+  /// comparing their clocks.
   let clockOffset: Duration
 
   var identity: Identity
   var disk: Disk
-  /// Counts the times that the disk was lost.
+  /// The number of times that the disk was lost.
   var memory = 0
-  /// The key that it came with.
+  /// The key that the node first joined with.
   var firstKey: EpochKey
-  /// The invite that it came with, and whether it is the one that its rights are to come from.
+  /// The node's latest invite, and whether the node uses it to obtain its role.
   var invite: HeldInvite?
   var usesInvite = false
-  /// Counts processes from 1.
+  /// The number of the current or last process, from 1.
   var run = 0
-  /// Nil while no process runs.
+  /// The current process; nil while no process runs.
   var process: Process?
   var source: SyntheticSource
-  /// Whether the node wants to be in the channel; false from its leave to its return.
+  /// Whether the node wants to be in the channel; false from leaving until rejoining.
   var isInChannel = false
   var wantsCall: Bool
   /// Whether this node's video and audio are muted.
   var isVideoMuted = false
   var isAudioMuted = false
-  /// The state that the events of the process add up to.
+  /// The checker of the process's events.
   var events = EventChecker()
-  /// The refusals that it got since it last entered the channel.
+  /// The refusals that the node received since it last entered the channel.
   var refusals: [Refusal] = []
-  /// When the process next wants to be called, in the simulation's time.
+  /// The process's next deadline, in simulated time.
   private(set) var wakeAt: Instant?
-  /// Whether this node does what its role forbids.
+  /// Whether this node is patched to ignore its own role.
   var isLawless = false
-  /// Messages of this process that are on their way to the disk.
+  /// The messages of this process that are not on the disk yet.
   var drafts = PeerTable<EntryID, MessageChecker.Word>()
-  /// Whether it had an input since the checkers last looked.
+  /// Whether the process had an input since the last check.
   private var hasActed = false
-  /// Calls of `tick` at one point in time.
+  /// The number of consecutive `tick` calls without an advance of time.
   private(set) var ticksInPlace = 0
   private var tickedAt: Instant?
 
@@ -76,7 +77,7 @@ struct SimulatedNode {
   /// Whether a process runs and is in the channel.
   var isPresent: Bool { process != nil && isInChannel }
 
-  /// Whether it has an invite that it has not shown yet.
+  /// Whether the node has an invite that it has not redeemed yet.
   var showsInvite: Bool { usesInvite && !disk.holdsRedemption && invite != nil }
 
   /// This host as a reader of messages.
@@ -85,7 +86,7 @@ struct SimulatedNode {
   /// The simulation's time as this host's boot clock shows it.
   func local(_ now: Instant) -> Instant { now + clockOffset }
 
-  /// What it enters a channel with.
+  /// The state that the node enters a channel with.
   func setup(of channel: ChannelPlan) -> ChannelSetup {
     let later = disk.keys.filter { $0.number > firstKey.number }
     var setup = ChannelSetup(
@@ -96,7 +97,7 @@ struct SimulatedNode {
     return setup
   }
 
-  /// Hands the process an input; nothing happens when there is none.
+  /// Passes an input to the node's process; does nothing if no process is running.
   mutating func call(
     at now: Instant, _ body: (inout Node, Instant) -> [Node.Output]
   ) -> [Node.Output] {
@@ -108,27 +109,27 @@ struct SimulatedNode {
     return outputs
   }
 
-  /// Hands the process the outcome of a commit.
+  /// Passes the outcome of a commit to the node's process.
   mutating func finish(
     _ commit: CommitID, isDurable: Bool, at now: Instant
   ) -> [Node.Output] {
     call(at: now) { $0.finish(commit, isDurable: isDurable, at: $1) }
   }
 
-  /// Whether the process had an input since this was last asked.
+  /// Whether the process had an input since the last call of this method.
   mutating func takeHasActed() -> Bool {
     defer { hasActed = false }
     return hasActed && process != nil
   }
 
-  /// Calls `tick` and counts how often it was called without time going on.
+  /// Calls `tick`, and counts consecutive calls without an advance of time.
   mutating func tick(at now: Instant) -> [Node.Output] {
     ticksInPlace = tickedAt == now ? ticksInPlace + 1 : 0
     tickedAt = now
     return call(at: now) { $0.tick(at: $1) }
   }
 
-  /// Ends the process; what its disk made of its last writes is returned.
+  /// Ends the process and returns the effects on its disk.
   mutating func stop() -> Disk.Crash {
     process = nil
     wakeAt = nil
@@ -137,7 +138,7 @@ struct SimulatedNode {
   }
 }
 
-/// A process of a host. A reference, because a `Node` cannot be copied.
+/// A process of a host; a reference type, because a `Node` cannot be copied.
 final class Process {
   var node: Node
   private var sound = SoundChannels()

@@ -1,8 +1,8 @@
 import MusterBase
 import MusterWire
 
-/// A node's camera, screen, encoders and microphone: frames with the references of a real encoder
-/// and tokens instead of pictures.
+/// A synthetic camera, screen and microphone with encoders. Frames have the references of a real
+/// encoder, and tokens as content.
 public struct SyntheticSource: Sendable {
   /// Frame rate of every layer of both streams, in hertz.
   public static let framesPerSecond = SyntheticStream.framesPerSecond
@@ -12,7 +12,7 @@ public struct SyntheticSource: Sendable {
   private var streams: [SyntheticStream]
   private var audioSerial: UInt32 = 0
 
-  /// `count` layers of the camera, and as many of the screen as `screen` says.
+  /// Offers `count` layers of the camera and `screen` layers of the screen.
   public init(sender: UInt8, run: UInt8, layers count: Int, screen: Int = 0) {
     self.sender = sender
     self.run = run
@@ -34,7 +34,7 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].setLayers(count)
   }
 
-  /// Encodes exactly these layers from now on; one that was not begins with a keyframe.
+  /// Encodes exactly these layers from now on; newly encoded layers start with a keyframe.
   public mutating func encode(_ wanted: [Int], of stream: StreamID = .camera) {
     streams[stream.index].encode(wanted)
   }
@@ -44,14 +44,14 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].requestKeyframe(layer)
   }
 
-  /// One picture, encoded in every layer that is wanted.
+  /// One video frame, encoded in every requested layer.
   public mutating func frames(
     of stream: StreamID = .camera, capturedAt: Instant, _ prng: inout PRNG
   ) -> [EncodedFrame] {
     streams[stream.index].frames(capturedAt: capturedAt, &prng)
   }
 
-  /// One packet of audio.
+  /// One audio packet.
   public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
     audioSerial += 1
     let token = AudioToken(sender: sender, run: run, serial: audioSerial)
@@ -66,13 +66,14 @@ struct SyntheticStream: Sendable {
     VideoSize(width: 160, height: 90), VideoSize(width: 320, height: 180),
     VideoSize(width: 640, height: 360),
   ]
-  /// The temporal layers of four frames, as the encoder's pattern has them.
+  /// The temporal layers in the encoder's pattern of four frames.
   static let pattern: [UInt8] = [0, 2, 1, 2]
 
   private struct Encoder: Sendable {
     var serial: UInt32 = 0
     var position = 0
-    /// The last frame of the base layer, and the last of layer 1 since then; 0 for none.
+    /// The serial numbers of the last base-layer frame and of the last layer 1 frame since then; 0
+    /// for none.
     var base: UInt32 = 0
     var golden: UInt32 = 0
     var needsKeyframe = true
@@ -119,7 +120,7 @@ struct SyntheticStream: Sendable {
     of layer: Int, _ capturedAt: Instant, _ prng: inout PRNG
   ) -> EncodedFrame {
     let token = nextToken(layer)
-    // Mostly one packet, keyframes two or three.
+    // Most frames fit into one packet; keyframes need two or three.
     let bytes = token.isKeyframe ? 1200 + prng.below(1400) : 100 + prng.below(300)
     return EncodedFrame(
       data: token.frame(size: layers[layer].size, bytes: bytes), isKeyframe: token.isKeyframe,

@@ -1,21 +1,21 @@
 import MusterBase
 
-/// The options of a simulation of members that move about on the internet.
+/// The options of a reachability simulation, in which members move between home networks.
 public struct ReachOptions: Equatable, Sendable {
   /// Upper bound on `nodes`; larger values are clamped.
   public static let nodeLimit = 16
 
-  /// Determines the whole run: homes, routers, changes, losses and delays.
+  /// The seed, which determines the whole run: homes, routers, changes, losses and delays.
   public var seed: UInt64
-  /// Nil: 2 to 9, drawn from the seed.
+  /// The number of members; nil: 2 to 9, drawn from the seed.
   public var nodes: Int?
-  /// The fraction of datagrams lost between any two homes while things change; nil: up to 0.1,
+  /// The fraction of datagrams lost between any two homes before the last change; nil: up to 0.1,
   /// drawn from the seed.
   public var loss: Double?
-  /// Whether the timeline's lines are kept, and not only their digest.
+  /// Whether the timeline's lines are kept in addition to their digest.
   public var keepsTimeline: Bool
   /// Whether the state of every node is checked after each step; by default in every fourth seed,
-  /// because a run with these checks takes 2.2 times as long (measured with seeds 1 to 4).
+  /// which costs less than a quarter of the time that checking all seeds would take.
   public var checksInvariants: Bool
   /// A planted bug, for tests of the checker.
   package var flaw: ReachFlaw?
@@ -36,31 +36,31 @@ public struct ReachOptions: Equatable, Sendable {
 package enum ReachFlaw: String, CaseIterable, Sendable {
   /// Announcements never leave a home, so that no candidate is probed.
   case candidateProbesAreLost
-  /// Records of rendezvous are lost.
+  /// The records that rendezvous servers send are lost.
   case recordsAreLost
-  /// What a node passes on for others never leaves its host.
+  /// Datagrams that a node relays never leave its host.
   case forwardsAreLost
-  /// Broadcasts are lost within a home, too.
+  /// Broadcasts are lost, even within a home.
   case broadcastsAreLost
 }
 
 /// A change of the network or of its processes.
 public enum ReachChange: String, CaseIterable, Sendable {
-  /// A member goes to another home.
+  /// A member moves to another home.
   case move
-  /// Another router stands before a home.
+  /// A home's router is replaced by one of another NAT type.
   case router
-  /// A router forgets all mappings, or gets another address as well.
+  /// A router forgets all mappings; `renumber` also changes its external address.
   case rebind, renumber
-  /// Nothing passes between two homes any more.
+  /// Two homes are cut off from each other.
   case cut
-  /// A rendezvous dies and comes back, having forgotten all.
+  /// A rendezvous server crashes and restarts without its registrations.
   case rendezvous
-  /// A member dies and comes back as another process.
+  /// A member crashes and restarts as a new process.
   case crash
 }
 
-/// The outcome of a run.
+/// The outcome of a reachability simulation.
 public struct ReachResult: Equatable, Sendable {
   /// The seed of the options.
   public var seed: UInt64
@@ -68,29 +68,29 @@ public struct ReachResult: Equatable, Sendable {
   public var nodes: Int
   /// Number of homes, those of rendezvous servers included.
   public var homes: Int
-  /// How often each change came, in the order of all.
+  /// The number of changes of each kind, in the order of `ReachChange.allCases`.
   public var changes: [Int]
-  /// In the simulation's time.
+  /// The length of the run in simulated time.
   public var duration: Duration
-  /// From the last change until all were linked who could be, and agreed; nil when that did not
-  /// happen.
+  /// The time from the last change until all pairs that can reach each other were linked and all
+  /// nodes agreed; nil if that never happened.
   public var settledAfter: Duration?
   /// Pairs of members at the end of the run with a direct link.
   public var direct: Int
-  /// Pairs whose link goes through another member.
+  /// Pairs of members whose link is relayed by another member.
   public var relayed: Int
-  /// Pairs without a link.
+  /// Pairs of members without a link.
   public var apart: Int
-  /// Datagrams by their fate, over the whole run.
+  /// Datagram counts for the whole run.
   public var network: Internet.Counters
-  /// Links that came up, counted at each end and at every reconnection.
+  /// Links established, counted at both ends and again at each reconnection.
   public var linksMade: UInt64
   /// Audio packets received, summed over all members.
   public var audioPackets: UInt64
-  /// What ended the run; nil when all went well.
+  /// The violation that ended the run; nil for a run without violations.
   public var violation: Violation?
-  /// BLAKE2b-256 over every event and every datagram that arrived, with their times.
+  /// The BLAKE2b-256 digest of all events and delivered datagrams, with their times.
   public var digest: String
-  /// One line per event, with its time in seconds; empty unless kept.
+  /// One line per event, with its time in seconds; empty unless the options keep the timeline.
   public var timeline: [String]
 }

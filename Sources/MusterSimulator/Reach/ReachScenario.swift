@@ -1,24 +1,25 @@
 import MusterBase
 
-/// The parameters of a run, drawn from the seed before it begins.
+/// The parameters of a run, drawn from the seed before the run begins.
 struct ReachScenario: Sendable {
   static let fewestNodes = 2
   static let mostNodes = 9
 
   let count: Int
-  /// Homes of members, and behind them one for each rendezvous that is no member.
+  /// The NAT types of the members' homes, followed by one home for each dedicated rendezvous
+  /// server.
   let kinds: [NATKind]
-  /// The homes of rendezvous that are no members.
+  /// The homes of the dedicated rendezvous servers.
   let rendezvousHomes: [Int]
-  /// The member that keeps announces for others, too; it stays where it is.
+  /// The member that also serves as a rendezvous server, at a fixed public address; nil for none.
   let offering: Int?
-  /// Where members begin.
+  /// The initial home of each member.
   let indices: [Int]
-  /// The changes that there may be.
+  /// The kinds of changes in this run.
   let changes: [ReachChange]
-  /// When they come, the last one first of the time in which all must come together.
+  /// The times of the changes; convergence is measured from the last one.
   let changeTimes: [Duration]
-  /// Whether it is watched for long that nothing falls apart again.
+  /// Whether the run ends only after a long stable period, to detect links that break later.
   let isLong: Bool
   let conditions: Conditions
 
@@ -26,12 +27,12 @@ struct ReachScenario: Sendable {
   struct Conditions: Sendable {
     var longestDelay: Duration
     var loss: Double
-    /// Once nothing changes any more.
+    /// The fraction of datagrams lost after the last change.
     var lossAfterwards: Double
   }
 
   init(_ options: ReachOptions, _ prng: inout PRNG) {
-    // Mostly few: the cost grows with the square.
+    // Small counts are the most likely because the cost grows quadratically.
     let spread = Self.mostNodes - Self.fewestNodes + 1
     let drawn = Self.fewestNodes + min(prng.below(spread), prng.below(spread))
     let count = min(max(options.nodes ?? drawn, 2), ReachOptions.nodeLimit)
@@ -71,7 +72,7 @@ struct ReachScenario: Sendable {
       ])
   }
 
-  /// A kind for a router that is replaced.
+  /// A random NAT type for a router that replaces one of the given type.
   static func otherKind(than kind: NATKind, _ prng: inout PRNG) -> NATKind {
     prng.one(of: NATKind.allCases.filter { $0 != .none && $0 != kind })
   }

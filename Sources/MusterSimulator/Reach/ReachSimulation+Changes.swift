@@ -2,9 +2,9 @@ import MusterBase
 import MusterCrypto
 import MusterDiscovery
 
-/// Changes of the network, and processes that come and go.
+/// Changes of the network, and starts and crashes of processes.
 extension ReachSimulation {
-  /// One change of those that this run has.
+  /// Makes one random change of the kinds in this run.
   mutating func change() {
     let kind = prng.one(of: scenario.changes)
     let isDone =
@@ -20,7 +20,8 @@ extension ReachSimulation {
     if isDone, let index = ReachChange.allCases.firstIndex(of: kind) { changeCounts[index] += 1 }
   }
 
-  /// The last change. Some of those who are away come back with it, and one rendezvous at least.
+  /// Makes the last change. Some absent members return, and at least one rendezvous server runs
+  /// from then on.
   mutating func heal() {
     change()
     for index in nodes.indices where nodes[index].process == nil {
@@ -51,7 +52,7 @@ extension ReachSimulation {
     return true
   }
 
-  /// A home with a router; nil where there is none.
+  /// A random home with a router; nil if no home has one.
   private mutating func routedHome() -> Int? {
     let homes = (0..<network.homeCount).filter { network.kind(of: $0) != .none }
     return homes.isEmpty ? nil : prng.one(of: homes)

@@ -4,17 +4,18 @@ import MusterCore
 import MusterCrypto
 import MusterDiscovery
 
-/// Checks that exactly those pairs are linked that can reach each other.
+/// Checks that a pair of members is linked if and only if the two can reach each other.
 extension ReachSimulation {
-  /// After the last change, all pairs that can reach each other must be linked within this time.
+  /// The time limit for linking all pairs that can reach each other, counted from the last change.
   static let limit = Duration.seconds(10)
-  /// A working link carries an audio packet every 250 ms.
+  /// The time without audio after which a link counts as broken; a working link carries a packet
+  /// every 250 ms.
   static let silence = Duration.seconds(2)
-  /// All must have been well for so long in the end: longer than anyone believes in a link that is
-  /// none. In some runs it is watched for `long`.
+  /// The stable period that ends a run, longer than a node takes to detect a dead link; some runs
+  /// use `longRest`.
   static let rest = Duration.seconds(2)
   static let longRest = Duration.seconds(40)
-  /// The consequences of a new link take a moment to spread.
+  /// The longest permitted disagreement, because the effects of a new link take time to spread.
   static let disputeLimit = Duration.seconds(2)
 
   mutating func check() {
@@ -48,7 +49,7 @@ extension ReachSimulation {
     if let fault { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
 
-  /// The network as it is.
+  /// The current layout of the network.
   private var layout: ReachChecker.Layout {
     var servers = rendezvous.filter { $0.server != nil }.map(\.home)
     if let offering = scenario.offering, nodes[offering].process != nil,
@@ -64,7 +65,7 @@ extension ReachSimulation {
 
   // MARK: Links
 
-  /// A pair that must be linked and is not.
+  /// A pair that must be linked but is not.
   private func gap(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for other in nodes.indices where checker.mustBeLinked(one, other) {
@@ -83,7 +84,7 @@ extension ReachSimulation {
     return nil
   }
 
-  /// A pair that believes in a link, or in a path of it, that cannot exist.
+  /// A member that reports a link, or a path of a link, that cannot exist.
   private func surplus(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for statistics in nodes[one].process?.node.statistics() ?? [] {
@@ -108,7 +109,7 @@ extension ReachSimulation {
     nodes[one].process?.node.statistics().first { $0.link.peer == nodes[other].identity.id }
   }
 
-  /// How many pairs have which kind of link.
+  /// The number of pairs of running members by kind of link.
   var linkedPairs: (direct: Int, relayed: Int, apart: Int) {
     var counts = (direct: 0, relayed: 0, apart: 0)
     for one in nodes.indices where nodes[one].process != nil {

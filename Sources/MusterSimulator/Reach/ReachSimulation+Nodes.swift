@@ -6,7 +6,7 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// The simulator's half of what a shell does, on hosts that have networks of their own.
+/// The interpreter of node outputs for hosts on separate home networks.
 extension ReachSimulation {
   mutating func handle(_ event: Event) {
     switch event {
@@ -48,7 +48,7 @@ extension ReachSimulation {
     }
   }
 
-  /// The outputs that remain on a host with a planted bug.
+  /// The outputs that a host with a planted bug still performs.
   private func spoilt(
     _ outputs: [Node.Output], after arrived: Internet.Delivery
   ) -> [Node.Output] {
@@ -62,7 +62,7 @@ extension ReachSimulation {
     }
   }
 
-  /// Hands a node an input and carries out what it asks for.
+  /// Passes an input to a node and performs the resulting outputs.
   mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
     perform(nodes[index].call(at: now, body), of: index)
   }
@@ -85,7 +85,7 @@ extension ReachSimulation {
     submit(writes, of: index)
   }
 
-  // MARK: Onto the wire
+  // MARK: Datagrams
 
   private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
     check(datagram, from: index)
@@ -103,8 +103,8 @@ extension ReachSimulation {
     if let fault = bounds.sent(datagram) { violated("bounds", "\(label): \(fault)") }
   }
 
-  /// Questions to rendezvous are for those only, and nothing of a link is for one that is no
-  /// member.
+  /// Checks that rendezvous requests go only to rendezvous servers, and that no datagram of a link
+  /// goes to a server that is not a member.
   private mutating func checkReceiver(
     of datagram: [UInt8], from index: Int, _ address: Address
   ) {
@@ -124,7 +124,7 @@ extension ReachSimulation {
 
   // MARK: Processes
 
-  /// A process begins, with the addresses that its host has now.
+  /// Starts a process with the current addresses of its host.
   mutating func start(_ index: Int) {
     guard nodes[index].process == nil else { return }
     nodes[index].run += 1
@@ -164,7 +164,8 @@ extension ReachSimulation {
     return rendezvous.map(\.address) + [member].compactMap { $0 }
   }
 
-  /// The kernel reports a change of interfaces, which the shell passes on even for equal addresses.
+  /// Reports a change of interfaces, as the kernel does; the shell forwards it even if the
+  /// addresses stay the same.
   private mutating func notice(_ index: Int) {
     guard nodes[index].process != nil else { return }
     let own = nodes[index].address
@@ -198,7 +199,8 @@ extension ReachSimulation {
 
   func label(_ id: NodeID) -> String { owners[id].map { nodes[$0].label } ?? id.short }
 
-  /// Sends a silent packet that names its sender; at this level nobody counts as speaking.
+  /// Sends a silent packet with a token of its sender; at this audio level no member counts as
+  /// speaking.
   private mutating func takeAudio(_ index: Int, run: Int) {
     guard nodes[index].run == run, nodes[index].process != nil else { return }
     schedule(.audio(index, run: run), in: Self.audioInterval)

@@ -4,11 +4,11 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// Members of one call, at homes behind routers that translate addresses, with rendezvous between
-/// them: the same `Node` as in the shell, while the network changes under it.
+/// A simulation of the members of one call in homes behind NAT routers, with rendezvous servers
+/// between them. It uses the same `Node` as the shell, while the network changes.
 ///
-/// Everyone sends an audio packet every 250 ms. A link counts while packets arrive: nodes may
-/// believe for seconds in a link over which nothing arrives.
+/// Every member sends an audio packet every 250 ms, and a link counts only while packets arrive: a
+/// node may take seconds to detect that a link is dead.
 public struct ReachSimulation: World {
   /// A planned event. `run` distinguishes a process from its successors.
   enum Event: Sendable {
@@ -23,12 +23,12 @@ public struct ReachSimulation: World {
     case heal
   }
 
-  /// A rendezvous that is no member, on a host of its own.
+  /// A dedicated rendezvous server on a separate host.
   struct Rendezvous: Sendable {
     let host: Int
     let home: Int
     let address: Address
-    /// Nil while it is down.
+    /// The server; nil while it is down.
     var server: RendezvousServer?
   }
 
@@ -47,7 +47,7 @@ public struct ReachSimulation: World {
   var prng: PRNG
   var queue = EventQueue<Event>()
   var network: Internet
-  /// Hosts have the numbers of their nodes; those of rendezvous follow.
+  /// The nodes by host index; the hosts of dedicated rendezvous servers follow.
   var nodes: [SimulatedNode] = []
   var rendezvous: [Rendezvous] = []
   /// The index of the node that has or had an identity.
@@ -60,9 +60,10 @@ public struct ReachSimulation: World {
   var plaintext = PlaintextChecker()
   var bounds = BoundsChecker()
   var delivery = DeliveryChecker()
-  /// When audio last arrived, by receiver and sender.
+  /// The time at which audio last arrived, by receiver and sender.
   var heardAt: [Instant?]
-  /// Since when all is well, and since when it is not; one of them is nil.
+  /// The time since which no fault has been found, or since which nodes disagree; at least one of
+  /// the two is nil.
   var settledAt: Instant?
   var disputedSince: Instant?
   var changeCounts: [Int]
@@ -100,7 +101,7 @@ public struct ReachSimulation: World {
     return simulation.run()
   }
 
-  /// Runs until the end, or until something happened that may not.
+  /// Runs until the end or the first violation.
   public mutating func run() -> ReachResult {
     drive()
     return result
@@ -114,10 +115,10 @@ public struct ReachSimulation: World {
 
   mutating func finish() { isFinished = true }
 
-  // MARK: The beginning
+  // MARK: Setup
 
   private mutating func addNode(_ index: Int) {
-    // Ports are mostly drawn by the system; some are given, and the same in every home.
+    // Real hosts use ephemeral ports or a configured port, which is the same in every home.
     let port = prng.chance(0.5) ? Self.port : 32_768 + UInt16(prng.below(28_000))
     let host = network.addHost(port: port, in: scenario.indices[index])
     let identity = Simulation.newIdentity(&prng)
@@ -140,7 +141,7 @@ public struct ReachSimulation: World {
         server: RendezvousServer(entropy: .seeded(prng.next()))))
   }
 
-  /// Sets the conditions of all paths between homes; within a home they are perfect.
+  /// Sets the conditions of all paths between homes; paths within a home stay lossless.
   mutating func setConditions() {
     let loss = isHealed ? scenario.conditions.lossAfterwards : scenario.conditions.loss
     for sender in 0..<network.homeCount {

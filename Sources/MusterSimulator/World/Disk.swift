@@ -2,46 +2,47 @@ import MusterBase
 import MusterChannel
 import MusterCore
 
-/// What a host remembers of its channel when its process is gone.
+/// The disk of a host: the state of its channel that survives the process.
 ///
-/// A write takes time and may fail; writes finish in the order in which they were asked for. When a
-/// process dies, the first few of its writes that are under way are still finished, and the rest
-/// are lost. What a power cut may do to a file is for the store's own tests.
+/// A write takes time and may fail; writes finish in the order of their requests. When a process
+/// dies, a random number of its pending writes still finish, oldest first, and the rest are lost.
+/// The effects of a power failure on files are covered by the tests of the store.
 struct Disk: Sendable {
-  /// Changes that are written together, or not at all.
+  /// Changes that are written atomically.
   struct Job: Sendable {
     var changes: [Node.Change]
-    /// What the node goes on with afterwards; nil when it does not wait.
+    /// The commit that the node continues with afterwards; nil when it does not wait.
     var commit: CommitID?
-    /// Messages for people, who see them once this is written.
+    /// The messages to show to users once the changes are written.
     var messages: [TextMessage] = []
-    /// The process that asked for it.
+    /// The process that requested the write.
     var run: Int
-    /// When the process asked for it.
+    /// The time at which the process requested the write.
     fileprivate(set) var askedAt = Instant.zero
     fileprivate(set) var dueAt = Instant.zero
-    /// Nothing of it is on the disk.
+    /// Whether the write fails and leaves nothing on the disk.
     fileprivate(set) var fails = false
   }
 
-  /// How a disk behaves.
+  /// The latency and reliability of a disk.
   struct Conditions: Sendable {
-    /// A write takes up to this long.
+    /// The longest duration of a write.
     var longestDelay = Duration.milliseconds(8)
-    /// The part of writes that fail, 0 to 1.
+    /// The fraction of writes that fail, from 0 to 1.
     var failures = 0.0
   }
 
   var conditions = Conditions()
-  /// Whether this host's own node has shown its invite.
+  /// Whether this host's own node has redeemed its invite.
   var holdsRedemption = false
-  /// In ascending order.
+  /// The channel's keys in ascending order of their epochs.
   private(set) var keys: [EpochKey] = []
   /// Entries that a process keeps in memory although their writes failed.
   private(set) var unwritten: [EntryID] = []
-  /// Messages that people have seen although the disk does not say so: the writes failed.
+  /// Messages that users have seen although the disk has no note of it, because the writes failed.
   private var shownUnwritten: [EntryID] = []
-  /// By id; bounded by what a document holds, since nodes say what they need no more.
+  /// The signed entries by id; bounded by the size of a document, since nodes delete entries that
+  /// they no longer need.
   private var entries = PeerTable<EntryID, [UInt8]>()
   private var shown: [EntryID] = []
   private var jobs: [Job] = []
@@ -55,7 +56,7 @@ struct Disk: Sendable {
   var unshown: [EntryID] { entries.keys.filter { !shown.contains($0) } }
   func holds(_ id: EntryID) -> Bool { entries.index(of: id) != nil }
   var isIdle: Bool { jobs.isEmpty }
-  /// When the next write finishes.
+  /// The time at which the next write finishes.
   var deadline: Instant? { jobs.first?.dueAt }
 
   // MARK: Writing
@@ -69,7 +70,7 @@ struct Disk: Sendable {
     jobs.append(job)
   }
 
-  /// The next write that is finished by now, applied if it did not fail.
+  /// Removes the next write due by now, and applies it unless it fails.
   mutating func finish(at now: Instant) -> Job? {
     guard let job = jobs.first, job.dueAt <= now else { return nil }
     jobs.removeFirst()
@@ -82,17 +83,17 @@ struct Disk: Sendable {
     return job
   }
 
-  /// What a disk makes of the death of a process.
+  /// The effects of the crash of a process on its disk.
   struct Crash: Sendable {
-    /// Writes under way that are still finished, and applied.
+    /// Pending writes that were still applied.
     var written: [Job]
-    /// Entries that only the memory of the process held.
+    /// Entries that only the process had in memory.
     var lost: [EntryID]
-    /// Messages that the next process shows again.
+    /// Messages that the next process will show again.
     var shownAgain: [EntryID]
   }
 
-  /// The process has died.
+  /// Applies or drops the pending writes of a process that has died.
   mutating func crash() -> Crash {
     let kept = prng.below(jobs.count + 1)
     let written = jobs.prefix(kept).filter { !$0.fails }
@@ -104,7 +105,7 @@ struct Disk: Sendable {
     return Crash(written: written, lost: lost, shownAgain: shownAgain)
   }
 
-  /// Writes at once, before any process runs.
+  /// Applies a change immediately.
   mutating func apply(_ change: Node.Change) {
     switch change {
     case .entry(let bytes, let id): entries[id] = bytes
@@ -119,20 +120,20 @@ struct Disk: Sendable {
 }
 
 extension [Node.Change] {
-  /// The ids of the entries among them.
+  /// The ids of the entries among the changes.
   fileprivate var entryIDs: [EntryID] {
     compactMap { if case .entry(_, let id) = $0 { id } else { nil } }
   }
 }
 
-/// What the outputs of one call of a node ask to write.
+/// The writes that the outputs of one call of a node request.
 struct NodeWrites: Sendable {
   var changes: [Node.Change] = []
-  /// Shown once `changes` are written.
+  /// The messages to show once `changes` are written.
   var messages: [TextMessage] = []
   var commits: [(changes: [Node.Change], id: CommitID)] = []
 
-  /// Takes an output that is about the disk; false for others.
+  /// Collects an output that requests a write; false for other outputs.
   @discardableResult
   mutating func take(_ output: Node.Output) -> Bool {
     switch output {

@@ -1,9 +1,9 @@
 import MusterBase
 
-/// Values with a time each, out in order of time; those of one time in the order they came.
+/// A queue of values ordered by time; values of equal time leave in the order of their insertion.
 ///
-/// A binary heap over (time, sequence number): the number makes the order total, and with it every
-/// run of one seed the same.
+/// A binary heap over (time, sequence number): the sequence number makes the order total, so that
+/// every run of one seed is the same.
 public struct EventQueue<Value> {
   fileprivate struct Entry {
     let at: Instant
@@ -21,13 +21,13 @@ public struct EventQueue<Value> {
   /// An empty queue.
   public init() {}
 
-  /// Number of values scheduled and not yet taken out.
+  /// The number of values in the queue.
   public var count: Int { heap.count }
 
-  /// When the first value is due.
+  /// The time at which the first value is due.
   public var deadline: Instant? { heap.first?.at }
 
-  /// Adds a value.
+  /// Adds a value that is due at `time`.
   public mutating func schedule(_ value: Value, at time: Instant) {
     heap.append(Entry(at: time, number: nextNumber, value: value))
     nextNumber += 1
@@ -40,7 +40,7 @@ public struct EventQueue<Value> {
     }
   }
 
-  /// The first value, if it is due by `now`.
+  /// Removes and returns the first value if it is due by `now`.
   public mutating func popDue(at now: Instant) -> Value? {
     guard let first = heap.first, first.at <= now else { return nil }
     heap.swapAt(0, heap.count - 1)

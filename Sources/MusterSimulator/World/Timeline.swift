@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCrypto
 
-/// What happened, one line per event, and a digest over that and every datagram that arrived.
+/// The timeline of a run, one line per event, with a digest of all lines and delivered datagrams.
 struct Timeline: Sendable {
   private(set) var lines: [String] = []
   private let keepsLines: Bool
@@ -32,7 +32,7 @@ struct Timeline: Sendable {
     apply()
   }
 
-  /// 64 hex digits over everything so far.
+  /// The digest of the run so far, as 64 hex digits.
   var digest: String { Hex.encode(Blake2b.hash(state + pending)) }
 
   private mutating func apply() {
@@ -41,7 +41,7 @@ struct Timeline: Sendable {
     pending.removeAll(keepingCapacity: true)
   }
 
-  /// Seconds with three decimals, right-aligned.
+  /// A time in seconds with three decimals, right-aligned.
   static func text(of time: Instant) -> String {
     let milliseconds = time.nanoseconds / 1_000_000
     let seconds = String(milliseconds / 1000)

@@ -1,24 +1,25 @@
 import MusterBase
 import MusterCore
 
-/// A network on the virtual clock.
+/// A simulated network driven by the virtual clock.
 protocol VirtualNetwork: Sendable {
   associatedtype Delivery
-  /// When the next datagram arrives; nil while none is on its way.
+  /// The time at which the next datagram arrives; nil if no datagram is in flight.
   var deadline: Instant? { get }
-  /// The datagrams that arrive by `now`, in the order of their arrival.
+  /// The datagrams due by `now`, in order of arrival.
   mutating func tick(at now: Instant) -> [Delivery]
 }
 
 extension Network: VirtualNetwork {}
 extension Internet: VirtualNetwork {}
 
-/// Nodes, their disks, a network and planned events on one virtual clock: what both simulations
-/// have in common.
+/// The common part of both simulations: nodes, their disks, a network and planned events on one
+/// virtual clock.
 ///
-/// One step: datagrams arrive, disks finish writes, planned events happen, nodes whose time has
-/// come are ticked, and the checkers look at the result. Events of one time come in the order in
-/// which they were planned, nodes in the order of their indices, so that a seed decides everything.
+/// In each step datagrams arrive, disks finish writes, planned events happen, nodes whose deadlines
+/// have passed are ticked, and the checkers examine the result. Events of equal time happen in the
+/// order in which they were planned, and nodes act in the order of their indices, so that the seed
+/// determines everything.
 protocol World {
   associatedtype Event
   associatedtype Net: VirtualNetwork
@@ -32,32 +33,33 @@ protocol World {
   var isFinished: Bool { get set }
   /// The checkers that run after every step.
   var checkers: [StepChecker] { get }
-  /// When something else of this world is next due.
+  /// The deadline of `tickOthers`; nil for none.
   var otherDeadline: Instant? { get }
 
   mutating func deliver(_ arrived: Net.Delivery)
   mutating func handle(_ event: Event)
   mutating func perform(_ outputs: [Node.Output], of index: Int)
-  /// A disk has finished a job, which is applied if it did not fail.
+  /// Handles a finished disk job, which has been applied unless it failed.
   mutating func written(_ job: Disk.Job, at index: Int)
   /// The outcome of a disk job as reported to the node that requested it.
   func isReportedDurable(_ job: Disk.Job) -> Bool
-  /// Does what else is due.
+  /// Performs the work that is due at `otherDeadline`.
   mutating func tickOthers()
 }
 
-/// Looks at one node after a step that it took part in; nil when all is well.
+/// A check of one node after each step in which it acted.
 struct StepChecker: Sendable {
-  /// As violations name it.
+  /// The name of the checker in violations.
   let name: String
   let fault: @Sendable (_ node: SimulatedNode) -> String?
 
-  /// A node that asks to be called again and again without time passing would spin.
+  /// Checks that a node makes progress: one that repeatedly requests a tick at the same time would
+  /// spin.
   static let progress = StepChecker(name: "progress") { simulated in
     simulated.ticksInPlace > ticksInPlace ? "asks to be called without end" : nil
   }
 
-  /// The state of every engine fits together.
+  /// Checks the invariants of all engines of a node.
   static let invariants = StepChecker(name: "invariants") { simulated in
     simulated.isLawless ? nil : simulated.process?.checkInvariants().first
   }
@@ -68,7 +70,7 @@ struct StepChecker: Sendable {
 extension World {
   func isReportedDurable(_ job: Disk.Job) -> Bool { !job.fails }
 
-  /// Runs until the end, or until something happened that may not.
+  /// Runs until the end or the first violation.
   mutating func drive() {
     while !isFinished, violation == nil, let next = nextTime {
       now = max(now, next)
@@ -111,8 +113,8 @@ extension World {
     }
   }
 
-  /// Puts what a node asks to write onto its host's disk, the changes that need not be waited for
-  /// first. Messages are shown to people once they are written, as a real process does.
+  /// Submits the writes of a node to its host's disk, first the changes that the node does not wait
+  /// for. As in a real process, messages are shown to users after they are written.
   mutating func submit(_ writes: NodeWrites, of index: Int) {
     let run = nodes[index].run
     if !writes.changes.isEmpty {

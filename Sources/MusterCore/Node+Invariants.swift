@@ -4,8 +4,8 @@ import MusterDiscovery
 import MusterLink
 
 extension Node {
-  /// What contradicts itself in the node's state, in words; empty when nothing does. For tests and
-  /// the simulator, which asks after every step: it walks over every table.
+  /// Descriptions of the violated invariants of the node; empty if there are none. For tests and
+  /// for the simulator, which checks after every step: this walks over every table.
   package func checkInvariants() -> [String] {
     var found = links.checkInvariants() + keyring.checkInvariants()
     found += associations.checkInvariants { links.route(of: $0) != nil }
@@ -27,7 +27,7 @@ extension Node {
     return found + deadlineFaults()
   }
 
-  /// What a channel's engine finds in itself, and where the node contradicts it.
+  /// The violations within a channel's engine, and those between the engine and the node.
   private func faults(of entry: Channel, _ id: ChannelID) -> [String] {
     var found = entry.state.checkInvariants()
     let linked = peers.keys.filter { $0.channel == id }.map(\.peer)
@@ -39,7 +39,7 @@ extension Node {
     return found
   }
 
-  /// The node must wake for each of its parts.
+  /// The node must wake no later than each of its parts.
   private func deadlineFaults() -> [String] {
     var parts: [(name: String, at: Instant?)] = [
       ("discovery", discovery.deadline), ("links", links.deadline), ("paths", links.paths.deadline),
@@ -55,7 +55,7 @@ extension Node {
     }
   }
 
-  /// A relay that is gone is looked for anew in a call: its channel's search is scheduled.
+  /// A search must be scheduled in the call's channel if the relay of a link is gone.
   private func relayFault(of link: LinkID) -> String? {
     guard case .relayed(_, let relay, let channel)? = path(of: link)?.route,
       channels[channel]?.state.isInCall ?? false

@@ -85,7 +85,7 @@ extension Node {
     return (grants + changes).map { .entry($0) } + keys
   }
 
-  /// A neighbour sends a new key: it is believed when an entry of the owner names it.
+  /// Handles a new key from a neighbour, which is accepted if an entry of the owner names it.
   mutating func receiveKey(
     _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {

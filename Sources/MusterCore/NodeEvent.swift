@@ -20,7 +20,7 @@ public enum NodeEvent: Equatable, Sendable {
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
   /// The layer of a stream that goes to a member or comes from it has changed.
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
-  /// This node closed its link with a peer that is no member, for this reason.
+  /// This node closed its link with a peer that is not a member, for this reason.
   case peerRefused(NodeID, Refusal)
   /// A member has replied to a ping of the host, over this path.
   case pong(NodeID, roundTrip: Duration, over: Route)

@@ -14,7 +14,7 @@ public struct DHTRecord: Equatable, Sendable {
 
 /// A DHT key to be looked up.
 public struct DHTKey: Equatable, Sendable {
-  /// Id of the channel key that the DHT key is derived from.
+  /// The id of the channel key that the DHT key is derived from.
   public let key: KeyID
   /// The DHT key: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]

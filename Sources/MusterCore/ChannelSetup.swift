@@ -19,13 +19,14 @@ public struct ChannelSetup: Sendable {
   /// An invite that this node has not yet redeemed.
   public var ticket: Ticket?
 
-  /// An open channel.
+  /// Creates the setup of an open channel.
   public init(name: String, key: ChannelKey) {
     self.init(
       name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
   }
 
-  /// A created channel, or an open one if `genesis` is nil; `keys` must not be empty.
+  /// Creates the setup of a created channel, or of an open one if `genesis` is nil; `keys` must not
+  /// be empty.
   public init(
     name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
   ) {
@@ -48,7 +49,7 @@ public struct EpochKey: Equatable, Sendable {
   /// The secret that all members of the epoch share.
   public var key: ChannelKey
 
-  /// The key of epoch `number`.
+  /// Creates the key of epoch `number`.
   public init(number: UInt32, key: ChannelKey) {
     self.number = number
     self.key = key
@@ -62,7 +63,7 @@ public struct Ticket: Sendable {
   /// The one-time key that the grant names.
   public var secret: Identity
 
-  /// `secret` must be the key pair that `grant` names as its subject.
+  /// Creates a ticket; `secret` must be the key pair that `grant` names as its subject.
   public init(grant: [UInt8], secret: Identity) {
     self.grant = grant
     self.secret = secret

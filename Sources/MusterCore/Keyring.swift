@@ -29,15 +29,15 @@ struct Keyring: ~Copyable, Sendable {
 
   func owner(of key: KeyID) -> Owner? { owners[key] }
 
-  /// The association that a session link belongs to; nil for a key of no open channel.
+  /// The association that a session link belongs to; nil if the node is not in the channel.
   func link(of session: SessionLinkID) -> LinkID? {
     owners[session.key].map { LinkID(channel: $0.channel, peer: session.peer) }
   }
 
-  /// The key in force of a channel that is open.
+  /// The key in force of a channel; nil if the node is not in the channel.
   func current(of channel: ChannelID) -> EpochKey? { keys[channel]?.last }
 
-  /// The keys of a channel in ascending order of epochs; empty for a channel that is not open.
+  /// The keys of a channel in ascending order of epochs; empty if the node is not in the channel.
   func keys(of channel: ChannelID) -> [EpochKey] { keys[channel] ?? [] }
 
   /// Whether a key is the one in force of its channel.

@@ -2,6 +2,8 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
+/// The media of one node: its own sources, and a session for each link.
+///
 /// Methods return the outputs to carry out, in order. This file begins and ends sessions; `+Send`
 /// sends this node's media, `+Layers` selects layers, `+Receive` handles media from peers, and
 /// `+Reports` handles RTCP and statistics.
@@ -95,8 +97,8 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// Updates which media between two nodes both roles, this node's mute state and the peer's
-  /// announcement allow.
+  /// Updates the media that both roles, the mute state of this node and the announcement of the
+  /// peer allow between two nodes.
   mutating func update(
     _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
     at now: Instant

@@ -44,8 +44,8 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        // The session of this channel only: traffic of another channel is no sign of life in this
-        // one.
+        // Only the session of this channel counts: traffic of another channel is no sign of life in
+        // this one.
         let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
         heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
@@ -131,7 +131,7 @@ extension Node {
     return nil
   }
 
-  /// Sets the offset from boot time to wall time, which serves display and ties only.
+  /// Sets the offset from boot time to wall time, which is used only for display and to break ties.
   public mutating func setWallClock(millisecondsSince1970: UInt64, at now: Instant) {
     let boot = now.nanoseconds / 1_000_000
     wallOffset = Int64(clamping: millisecondsSince1970) &- boot

@@ -9,7 +9,7 @@ extension Node {
   // MARK: Joining and leaving
 
   /// Joins a channel; `wantsCall` also joins or starts its call as soon as possible. Does nothing
-  /// if the channel is open.
+  /// if the node is already in the channel.
   public mutating func join(
     _ setup: ChannelSetup, call wantsCall: Bool, at now: Instant
   ) -> [Output] {
@@ -99,7 +99,7 @@ extension Node {
   public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
   /// Whether this node is in the call.
   public func isInCall(_ channel: ChannelID) -> Bool {
-    // By index: reading a channel by its key would copy all of its state.
+    // The access is by index, because reading a channel by its key would copy all of its state.
     channels.index(of: channel).map { channels[at: $0].state.isInCall } ?? false
   }
   /// The messages that this node may read, in the order that is the same for all members.

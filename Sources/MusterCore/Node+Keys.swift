@@ -68,8 +68,8 @@ extension Node {
     }
   }
 
-  /// The newest key changes, and those keys after epoch `number` that this node has. At most as
-  /// many as there are former keys, because a member that has missed more knows none of them. A
+  /// The newest key changes, and those keys after epoch `number` that this node has. Their number
+  /// is limited to that of former keys, because a member that has missed more knows none of them. A
   /// removed member lacks the key of its removal, but sends the change so that the peer does not
   /// take it for a member.
   private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {

@@ -89,7 +89,7 @@ extension Node {
     path(of: link).flatMap { links.paths.roundTrip($0) }
   }
 
-  /// Whether a link leads through another member.
+  /// Whether a link is relayed by another member.
   func isRelayed(_ link: LinkID) -> Bool { relay(of: link) != nil }
 
   /// The member that relays a link; nil for a direct link.
@@ -118,8 +118,8 @@ extension Node {
     discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
   }
 
-  /// Handles a neighbour's report of the address at which it sees this node: behind a NAT, the
-  /// external address.
+  /// Handles a neighbour's report of the address at which the neighbour sees this node: behind a
+  /// NAT, the external address.
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
     // A neighbour on the same network sees only an address that this node already knows.
     guard !isRelayed(link), address.isUnicast, address.reach != .link else { return }

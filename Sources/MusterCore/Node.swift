@@ -8,11 +8,11 @@ import MusterWire
 
 /// One node as a value that combines discovery, links, channels and media.
 ///
-/// Does no I/O. The shell and the simulator pass datagrams, encoded media, commands and the time to
-/// the node, and carry out the `Output` that every method returns. The node only routes between its
-/// parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its paths,
-/// `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. There
-/// are four families of methods:
+/// A node performs no I/O. The shell and the simulator pass datagrams, encoded media, commands and
+/// the time to the node, and carry out the `Output` that every method returns. The node only routes
+/// between its parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its
+/// paths, `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media.
+/// There are four families of methods:
 ///
 /// - getters, such as `members(of:)`, `statistics()` and `wake`;
 /// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's
@@ -117,8 +117,8 @@ public struct Node: ~Copyable, Sendable {
   /// The offset from boot time to wall time, in milliseconds.
   var wallOffset: Int64 = 0
 
-  /// `entropy` generates keys; `seed` is for jitter and initial sequence numbers, which need not be
-  /// unpredictable.
+  /// Creates a node; `entropy` generates keys, and `seed` jitter and sequence numbers, which need
+  /// not be secret.
   public init(
     identity: Identity, entropy: Entropy, seed: UInt64, configuration: Configuration = .init()
   ) {

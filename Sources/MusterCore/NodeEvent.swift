@@ -43,14 +43,14 @@ public struct ReceivedAudio: Equatable, Sendable {
   public var sequence: UInt16
   /// The RTP timestamp, at 48 kHz.
   public var timestamp: UInt32
-  /// Audio level in -dBov, 0 (loudest) to 127 (RFC 6464); nil without the header extension.
+  /// The audio level in -dBov, 0 (loudest) to 127 (RFC 6464); nil without the header extension.
   public var level: UInt8?
   /// One Opus packet (RFC 7587).
   public var payload: [UInt8]
   /// The capture time by the sender's clock; nil before its first sender report.
   public var capturedAt: Instant?
 
-  /// `timestamp` counts samples at 48 kHz.
+  /// Creates a packet; `timestamp` counts samples at 48 kHz.
   public init(
     sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?
   ) {
@@ -91,7 +91,7 @@ public struct StreamStatistics: Equatable, Sendable {
   /// Media received from the member; nil while the member has not offered the stream.
   public var received: MediaStatistics?
 
-  /// A direction is nil if the stream has not been offered in it.
+  /// Creates statistics; a direction is nil if the stream has not been offered in it.
   public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
     self.stream = stream
     self.sent = sent
@@ -108,9 +108,9 @@ public struct MediaStatistics: Equatable, Sendable {
   public var bytes: UInt64 = 0
   /// The number of video frames sent, or received complete.
   public var frames: UInt64 = 0
-  /// The number of received frames that were not delivered, by gaps in the PictureID.
+  /// The number of frames that were not delivered, by gaps in the PictureID; received media only.
   public var framesLost: UInt64 = 0
-  /// The number of intervals of more than 200 ms between received frames.
+  /// The number of intervals of more than 200 ms between frames; received media only.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
   public var frozen: Duration = .zero

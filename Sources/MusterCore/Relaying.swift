@@ -9,7 +9,7 @@ import MusterWire
 /// path follows. The end with the smaller id begins, so that both ends do not choose different
 /// relays at the same time. A member that restarted is first tried at its last direct address.
 struct Relaying: ~Copyable, Sendable {
-  /// The outputs of the search, in this order.
+  /// The outputs of the search, in order.
   enum Output: Equatable, Sendable {
     /// Ping a peer that has become quiet.
     case ping(LinkID)
@@ -134,7 +134,7 @@ struct Relaying: ~Copyable, Sendable {
     searches.update(link) { $0.candidates.take(at: now) } ?? false
   }
 
-  /// Ends the search in a channel whose call, or which itself, was left.
+  /// Ends the search in a channel after this node has left the channel or its call.
   mutating func close(_ channel: ChannelID) -> [Output] {
     nextAt[channel] = nil
     for link in restarts.keys where link.channel == channel { restarts[link] = nil }
@@ -230,7 +230,7 @@ struct Relaying: ~Copyable, Sendable {
     out.append(.ping(link))
   }
 
-  /// Removes a member that is reachable, or no longer looked for, from the unreachable ones.
+  /// Marks a member as reachable or as no longer searched for.
   private mutating func reached(_ link: LinkID, _ out: inout [Output]) {
     guard isUnreachable(link) else { return }
     unreachable[link] = nil

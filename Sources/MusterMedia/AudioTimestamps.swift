@@ -1,5 +1,7 @@
 import MusterBase
 
+/// RTP timestamps of outgoing audio: 960 per packet, independent of any clock.
+///
 /// A capture device's sample clock drifts against the boot clock, and capture times jitter.
 /// Receivers need timestamps that count samples (RFC 3550 section 5.1), so this type tracks the
 /// offset of the two clocks for sender reports, and lets timestamps jump only over a pause.

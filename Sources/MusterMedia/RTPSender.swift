@@ -106,7 +106,7 @@ public struct RTPSender: Sendable {
       octets: octets, reports: [])
   }
 
-  /// Handles a report block about this stream; others are ignored.
+  /// Handles a report block about this stream; ignores those about other streams.
   public mutating func receive(_ block: ReportBlock, at now: Instant) {
     guard block.ssrc == ssrc else { return }
     jitter = block.jitter

@@ -170,7 +170,7 @@ struct Link: Sendable {
   /// The time at which a silent peer is next challenged.
   func silenceProbeAt(_ configuration: LinkEngine.Configuration) -> Instant {
     let first = lastHeard + configuration.silenceProbeAfter
-    // The route in use is challenged regardless of the others, since it may have recovered.
+    // The route in use is challenged regardless of other challenges, since it may have recovered.
     let last = probes.first { $0.route == route }?.sentAt
     return last.map { max(first, $0 + configuration.silenceProbeInterval) } ?? first
   }
@@ -217,7 +217,8 @@ struct PendingHandshake: Sendable {
     let mac1: [UInt8]
     /// Whether the attempt carried a cookie; a second cookie reply then waits for the next attempt.
     let hadCookie: Bool
-    /// Only one cookie reply per attempt is accepted, so that replaying it has no effect.
+    /// Whether a cookie reply was accepted: only one per attempt is, so that a replay has no
+    /// effect.
     var hasCookieReply = false
   }
 
@@ -239,7 +240,7 @@ struct HandshakeMemory: Sendable {
   private var marks: [(bootID: UInt64, highest: UInt64)] = []
   private(set) var touchedAt = Instant.zero
 
-  /// False unless the counter is above all earlier ones of the boot.
+  /// Records an initiation counter; false unless it is above all earlier ones of the boot.
   mutating func accept(bootID: UInt64, counter: UInt64, at now: Instant) -> Bool {
     if let position = marks.firstIndex(where: { $0.bootID == bootID }) {
       guard counter > marks[position].highest else { return false }

@@ -6,7 +6,7 @@ import MusterWire
 public struct SealedDatagram: Equatable, Sendable {
   /// The whole UDP payload.
   public let datagram: [UInt8]
-  /// The route that it has to take.
+  /// The route to send the datagram over.
   public let route: Route
   /// The 64-bit counter of the datagram's session. It increases by one per datagram and restarts
   /// with every session, about every two minutes; feedback is sent under the session to whose

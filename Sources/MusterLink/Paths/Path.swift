@@ -59,7 +59,7 @@ public struct Path: Sendable {
 
   /// The round trip over the path; nil before the first sample.
   public private(set) var roundTrip: RoundTripTime?
-  /// How regularly the peer is received over the path.
+  /// The regularity of arrivals from the peer over the path.
   public internal(set) var liveness: PathLiveness
   /// The traffic that this node sent over the path.
   public internal(set) var sent = Traffic()

@@ -3,7 +3,7 @@ import MusterBase
 /// The regularity of arrivals from a peer over one path, which determines the silence after which
 /// the path is suspect.
 public struct PathLiveness: Equatable, Sendable {
-  /// When the last authentic datagram arrived over the path, or its use began.
+  /// The time at which the last authentic datagram arrived over the path, or its use began.
   public private(set) var lastAt: Instant
   /// The smoothed interval between arrivals; a new one has weight 1/8, as RFC 6298 smooths round
   /// trips.

@@ -98,7 +98,8 @@ public struct AudioJitterBuffer: Sendable {
   /// The number of packets in the buffer.
   public var packetsHeld: Int { packets.count }
 
-  /// Inserts a packet in order of arrival; duplicates and late packets are counted and dropped.
+  /// Inserts a packet, in any order of arrival; duplicates and late packets are counted and
+  /// dropped.
   public mutating func insert(
     sequence: UInt16, timestamp: UInt32, payload: [UInt8], level: UInt8?, at now: Instant
   ) {

@@ -6,8 +6,8 @@ public struct LayerReceiver: Sendable {
   /// The number of packets requested before a first packet from the middle of a frame: usually only
   /// the first or second packet of the first keyframe was lost.
   static let leadIn: Int64 = 3
-  /// The distance at which two consecutive packets with older sequence numbers mean that the sender
-  /// restarted.
+  /// The distance behind the highest sequence number at which two consecutive packets mean that the
+  /// sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
   /// The longest wait before a gap may be skipped; normally it lasts until a first retransmission
   /// would have arrived.
@@ -17,7 +17,7 @@ public struct LayerReceiver: Sendable {
   static let minimumKeyframePatience = Duration.milliseconds(250)
   /// The time granted to a keyframe that has partly arrived (libwebrtc `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
-  /// The silence after which a sender counts as stopped, and is sent no more requests.
+  /// The silence after which a sender counts as stopped, and is sent no further requests.
   static let silence = Duration.seconds(1)
 
   /// The SSRC of the layer.

@@ -12,7 +12,7 @@ public struct LipSync: Equatable, Sendable {
   /// The maximum delay; a larger one would result from inconsistent clocks, and be worse than the
   /// skew.
   static let maximumDelay = Duration.milliseconds(500)
-  /// The divisor of a new measurement's weight, which is 1/4 as in libwebrtc.
+  /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4
 
   /// The current delay of video.

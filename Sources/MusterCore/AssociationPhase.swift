@@ -1,6 +1,6 @@
 import MusterBase
 
-/// How far an association is, for people who ask why a member is not there.
+/// The phase of an association, as diagnostics report it.
 public enum AssociationPhase: String, Equatable, Sendable {
   /// A handshake is under way.
   case connecting
@@ -8,20 +8,20 @@ public enum AssociationPhase: String, Equatable, Sendable {
   case active
   /// In use, but under a former key: the key in force is being offered.
   case rekeying
-  /// In use under the key in force, while a session link under a former key runs out.
+  /// In use under the key in force, while a session link under a former key drains.
   case draining
-  /// The peer counts as gone; its session is kept, in case the peer only moved or slept.
+  /// The peer no longer answers; its session is kept in case the peer only moved or slept.
   case suspended
-  /// The peer made a link under a former key, or is no member: it gets the key in force if it is
-  /// entitled to it, else the reason, and nothing of the channel.
+  /// The peer uses a former key or is not a member: it receives the key in force if it is entitled
+  /// to that key, otherwise the reason, and no other data of the channel.
   case restricted
-  /// One of the two has refused the other: no link is made for a while.
+  /// One node has refused the other: no link is attempted until the refusal expires.
   case refused
 }
 
 extension Node {
-  /// What there is between this node and each peer that it has or seeks a link with, in the order
-  /// of links.
+  /// The phases of all associations that are in use, being established or refused, in the order of
+  /// links.
   public func associationPhases(at now: Instant) -> [(link: LinkID, phase: AssociationPhase)] {
     associations.phases(at: now)
   }

@@ -4,14 +4,14 @@ import MusterLink
 extension Associations {
   // MARK: Restricted sessions
 
-  /// Whether the peer of a restricted session may show one more credential.
+  /// Whether the rate limit allows one more credential over a restricted session.
   mutating func takeCredential(of session: SessionLinkID, at now: Instant) -> Bool {
     updateRestriction(of: session) { $0.credentials.take(at: now) } ?? false
   }
 
   // MARK: Time
 
-  /// Ends what has drained, and offers keys again; harmless before `deadline`.
+  /// Closes drained session links and repeats key offers; harmless before `deadline`.
   mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     for (session, entry) in sessions {
@@ -35,7 +35,7 @@ extension Associations {
     return [.serve(session)]
   }
 
-  /// A restricted session was served.
+  /// Schedules the next offer over a restricted session that was just served.
   mutating func served(_ session: SessionLinkID, at now: Instant) {
     _ = updateRestriction(of: session) { $0.nextAt = now + Self.keyRepeat }
   }

@@ -11,29 +11,29 @@ import MusterLink
 struct Associations: ~Copyable, Sendable {
   /// The outputs for an input, in order.
   enum Output: Equatable, Sendable {
-    /// The association can be used: the host calls `begin`.
+    /// The association is usable; the host then calls `begin`.
     case up(SessionLinkID, LinkID, bootID: UInt64, over: Route)
-    /// It cannot be used any more: the host ends what is attached to it, then calls `end`.
+    /// The association is no longer usable; the host ends its dependent state, then calls `end`.
     case down(LinkID, LinkCloseReason)
-    /// End a session link, telling the peer so.
+    /// Close a session link and notify the peer.
     case close(SessionLinkID)
-    /// Make a link to this run of the peer.
+    /// Establish a link to this run of the peer.
     case connect(LinkID, bootID: UInt64, over: Route)
-    /// Offer the key in force over a restricted session link, or say why not.
+    /// Offer the key in force over a restricted session link, or send the reason for a refusal.
     case serve(SessionLinkID)
   }
 
   /// The role of a session link.
   enum Role: Equatable, Sendable {
-    /// It carries the association.
+    /// The session link carries the association.
     case current
-    /// Another one carries the association: it ends at this time.
+    /// Another session link carries the association; this one is closed at `until`.
     case draining(until: Instant)
     case suspended(Suspension)
     case restricted
   }
 
-  /// A session that is kept although its peer counts as gone.
+  /// A session that is kept although its peer no longer answers.
   struct Suspension: Equatable, Sendable {
     let since: Instant
     let bootID: UInt64
@@ -45,21 +45,21 @@ struct Associations: ~Copyable, Sendable {
     let since: Instant
     let bootID: UInt64
     var nextAt: Instant
-    /// Credentials that the peer may show.
+    /// The rate limit for credentials from the peer.
     var credentials = TokenBucket(capacity: 16, perSecond: 2)
   }
 
-  /// Why a peer is not connected to for a while.
+  /// A refusal between this node and a peer, which prevents connections until it expires.
   struct Refusal: Equatable, Sendable {
     var until: Instant
-    /// The peer refused this node, and not this node the peer.
+    /// Whether the peer refused this node, rather than this node the peer.
     var isByPeer: Bool
   }
 
-  /// What the node knows about the key and the peer of a new session link.
+  /// The state of the key and of the peer of a new session link.
   struct Standing {
     var isKeyCurrent: Bool
-    /// The peer is known to be no member.
+    /// Whether the peer is known not to be a member.
     var isNonMember: Bool
     /// Whether there is room for one more link in the channel.
     var hasRoom: Bool
@@ -68,9 +68,9 @@ struct Associations: ~Copyable, Sendable {
   /// The time for which two session links of one association coexist after a key change.
   static let drainTime = Duration.seconds(5)
   static let restrictedTime = Duration.seconds(8)
-  /// Between two offers of a key.
+  /// The interval between two offers of a key.
   static let keyRepeat = Duration.seconds(1)
-  /// How long a handshake may take, as the link engine gives it up.
+  /// The time limit of a handshake, the same as in the link engine.
   static let connectTime = LinkEngine.Configuration().handshakeGiveUp
 
   /// The associations in use: active, rekeying or draining.
@@ -78,11 +78,11 @@ struct Associations: ~Copyable, Sendable {
   private(set) var sessions = PeerTable<SessionLinkID, (channel: ChannelID, role: Role)>()
   private var restrictions = PeerTable<SessionLinkID, Restriction>()
   private var refusals = PeerTable<LinkID, Refusal>()
-  /// Handshakes that this node began, and when they are given up.
+  /// The handshakes that this node began, with the times at which they are abandoned.
   private var connecting = PeerTable<LinkID, Instant>()
-  /// When `tick` next has work.
+  /// The time at which `tick` next has work.
   private(set) var deadline: Instant?
-  /// Whether a session is suspended: each datagram may be from its peer.
+  /// Whether any session is suspended; if so, any datagram may come from its peer.
   private(set) var hasSuspended = false
 
   // MARK: Queries
@@ -92,7 +92,7 @@ struct Associations: ~Copyable, Sendable {
     peers.index(of: link).map { SessionLinkID(key: peers[at: $0].key, peer: link.peer) }
   }
 
-  /// The association in use that a session link belongs to: what comes over it counts.
+  /// The association in use that a session link belongs to; nil if its payloads are not accepted.
   func usedLink(of session: SessionLinkID) -> LinkID? {
     guard let index = sessions.index(of: session) else { return nil }
     let link = LinkID(channel: sessions[at: index].channel, peer: session.peer)
@@ -118,7 +118,7 @@ struct Associations: ~Copyable, Sendable {
     return found
   }
 
-  /// Nil when there is nothing between the two.
+  /// The phase of an association; nil if there is none.
   func phase(of link: LinkID, at now: Instant) -> AssociationPhase? {
     let roles = sessions(of: link).map { $0.role }
     if let peer = peers[link] {
@@ -134,7 +134,7 @@ struct Associations: ~Copyable, Sendable {
     return nil
   }
 
-  /// The refusal that still holds.
+  /// The refusal that applies to a link; nil if there is none or it has expired.
   func refusal(of link: LinkID, at now: Instant) -> Refusal? {
     refusals[link].flatMap { now < $0.until ? $0 : nil }
   }
@@ -151,9 +151,9 @@ struct Associations: ~Copyable, Sendable {
     return found
   }
 
-  // MARK: Up and down
+  // MARK: Establishment and closure
 
-  /// This node begins a handshake.
+  /// Records a handshake that this node begins.
   mutating func connecting(_ link: LinkID, at now: Instant) {
     guard peers.index(of: link) == nil else { return }
     if connecting.count >= Limits.links, connecting.index(of: link) == nil,
@@ -164,7 +164,7 @@ struct Associations: ~Copyable, Sendable {
     connecting[link] = now + Self.connectTime
   }
 
-  /// A session link can be used.
+  /// Assigns a role to a newly established session link.
   mutating func established(
     _ session: SessionLinkID, in channel: ChannelID, bootID: UInt64, over route: Route,
     _ standing: Standing, at now: Instant
@@ -192,7 +192,7 @@ struct Associations: ~Copyable, Sendable {
     return out
   }
 
-  /// The association is in use, over this session, from now on.
+  /// Puts an association into use over this session.
   mutating func begin(
     _ link: LinkID, on session: SessionLinkID, bootID: UInt64, at now: Instant
   ) {
@@ -203,13 +203,13 @@ struct Associations: ~Copyable, Sendable {
     peers[link] = Peer(key: session.key, bootID: bootID, upSince: now)
   }
 
-  /// The association is in use no more.
+  /// Removes an association from those in use.
   mutating func end(_ link: LinkID) {
     if let session = session(of: link), sessions[session]?.role == .current { forget(session) }
     peers[link] = nil
   }
 
-  /// The same pair under the new key: everything else goes on as it is.
+  /// Moves an association to a session link under another key; its other state is kept.
   private mutating func changeSession(
     ofPeerAt index: Int, to session: SessionLinkID, at now: Instant
   ) {
@@ -225,7 +225,7 @@ struct Associations: ~Copyable, Sendable {
     _ session: SessionLinkID, of link: LinkID, bootID: UInt64, at now: Instant
   ) -> [Output] {
     if let peer = peers[link] {
-      // Of two session links one is used: the other would stay after this one is gone.
+      // Only one of two session links is used, and the other one would outlive it.
       if peer.key != session.key {
         set(session, .draining(until: now + Self.drainTime), link.channel)
       }
@@ -236,7 +236,7 @@ struct Associations: ~Copyable, Sendable {
     return [.serve(session)]
   }
 
-  /// A session link has ended.
+  /// Handles the end of a session link.
   mutating func closed(_ session: SessionLinkID, _ reason: LinkCloseReason) -> [Output] {
     guard let (channel, role) = sessions[session] else { return [] }
     let link = LinkID(channel: channel, peer: session.peer)
@@ -244,14 +244,14 @@ struct Associations: ~Copyable, Sendable {
     switch role {
     case .current: return [.down(link, reason)]
     case .suspended(let suspension) where reason == .timedOut:
-      // Whether the peer is there is asked a while longer, without the session.
+      // The peer may still be reachable, so a new handshake is attempted.
       return [.connect(link, bootID: suspension.bootID, over: suspension.route)]
     case .suspended, .draining, .restricted: return []
     }
   }
 
-  /// The failure detector gave up a peer: the association is down for the call and in this node's
-  /// neighbour reports. Its session stays as long as the link engine keeps it.
+  /// Suspends an association whose peer the failure detector has given up: it is down for the call
+  /// and in this node's neighbour reports. Its session stays as long as the link engine keeps it.
   mutating func suspend(_ link: LinkID, route: Route?, at now: Instant) -> [Output] {
     guard let peer = peers[link], let session = session(of: link) else { return [] }
     let role = route.map {
@@ -261,13 +261,14 @@ struct Associations: ~Copyable, Sendable {
     return [.down(link, .timedOut)]
   }
 
-  /// A session link that is about to be closed has no role any more.
+  /// Removes the role of a session link that is about to be closed.
   mutating func forget(_ session: SessionLinkID) {
     guard let channel = sessions[session]?.channel else { return }
     set(session, nil, channel)
   }
 
-  /// Suspended sessions over which something came since; the host then establishes them again.
+  /// Suspended sessions whose peers have sent something since; the host then establishes them
+  /// again.
   func revivable(
     lastHeard: (SessionLinkID) -> Instant?
   ) -> [(session: SessionLinkID, bootID: UInt64)] {
@@ -286,7 +287,7 @@ struct Associations: ~Copyable, Sendable {
     return restrictions.update(session, body)
   }
 
-  /// Notes that one of the two refuses the other; the refusal that ends first makes room.
+  /// Records a refusal; if the table is full, the refusal that expires first is removed.
   mutating func refuse(_ link: LinkID, _ refusal: Refusal) {
     if refusals.count >= Limits.links, refusals.index(of: link) == nil,
       let first = refusals.min(by: { $0.value.until < $1.value.until })
@@ -296,7 +297,8 @@ struct Associations: ~Copyable, Sendable {
     refusals[link] = refusal
   }
 
-  /// This node may do more or less than before: peers that refused it may decide anew.
+  /// Forgets the refusals by peers after a change of this node's rights, since peers may now decide
+  /// differently.
   mutating func forgetRefusalsByPeers(in channel: ChannelID) {
     for link in refusals.keys
     where link.channel == channel && refusals[link]?.isByPeer ?? false { refusals[link] = nil }
@@ -311,7 +313,7 @@ struct Associations: ~Copyable, Sendable {
     deadline = nextDeadline
   }
 
-  /// When a drained session ends or a restricted one is served next.
+  /// The time at which the next session link is closed after draining, or served while restricted.
   var nextDeadline: Instant? {
     var next: Instant?
     for (session, entry) in sessions {

@@ -8,25 +8,25 @@ struct Channel: HasDeadline, Sendable {
   let genesis: SignedGenesis?
   var state: ChannelState
   let openedAt: Instant
-  /// When this node joins the active call, or starts one if it has not learned of any; nil
-  /// otherwise.
+  /// The time at which this node joins the active call, or starts one if it has not learned of any;
+  /// nil otherwise.
   var startsCallAt: Instant?
   var callState = CallState.disconnected
-  /// The mute state in this channel, `audioMuted` and `videoMuted`; other channels have their own.
+  /// The mute state in this channel: `audioMuted`, `videoMuted`.
   var muted: MemberFlags
-  /// The next key while the change to it is being written; it is in force afterwards.
+  /// The next key while its commit is being written; afterwards it is in force.
   var pendingKey: (commit: CommitID, key: EpochKey)?
-  /// The reasons for which others refused this node as a member; each is reported once.
+  /// The reasons for which peers refused this node as a member; each is reported once.
   var refusals: [Refusal] = []
 
-  /// This node's flags as its presence in this channel has them, mute states included.
+  /// This node's flags in its presence in this channel, including mute states.
   func flags(from all: MemberFlags) -> MemberFlags {
     var flags = all.union(muted)
     if flags.contains(.audioMuted) { flags.remove(.speaking) }
     return flags
   }
 
-  /// The video streams that this node announces here.
+  /// The video streams that this node announces in this channel.
   func streams(from all: [StreamOffer]) -> [StreamOffer] {
     all.map { offer in
       var offer = offer

@@ -3,28 +3,30 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// A channel to join, with all that a node must know of it beforehand.
+/// A channel to join, with everything that a node must know about it beforehand.
 public struct ChannelSetup: Sendable {
   /// The local name of the channel.
   public var name: String
-  /// The keys of its epochs in ascending order; the last one is in force. Never empty.
+  /// The keys of the channel's epochs in ascending order; the last one is in force. Never empty.
   public var keys: [EpochKey]
-  /// Nil for an open channel, where all who have the key may join and send.
+  /// The signed genesis; nil for an open channel, in which everyone who has the key may join and
+  /// send.
   public var genesis: SignedGenesis?
   /// Signed entries that an earlier process wrote to the store.
   public var entries: [[UInt8]]
-  /// Ids of those among them that are messages not shown yet.
+  /// The ids of those entries that are messages not yet shown.
   public var unshown: [EntryID] = []
-  /// An invite that this node comes with and has not shown yet.
+  /// An invite that this node has not yet redeemed.
   public var ticket: Ticket?
 
-  /// An open channel.
+  /// Creates the setup of an open channel.
   public init(name: String, key: ChannelKey) {
     self.init(
       name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
   }
 
-  /// A created channel, or an open one without `genesis`; `keys` must not be empty.
+  /// Creates the setup of a created channel, or of an open one if `genesis` is nil; `keys` must not
+  /// be empty.
   public init(
     name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
   ) {
@@ -36,18 +38,18 @@ public struct ChannelSetup: Sendable {
     self.ticket = ticket
   }
 
-  /// The hash of the genesis, or what follows from the key of an open channel.
+  /// The hash of the genesis, or for an open channel an id derived from its key.
   public var id: ChannelID { genesis?.channelID ?? keys[keys.count - 1].key.channelID }
 }
 
-/// A channel's key from one change of it to the next.
+/// The key of a channel in one epoch, that is, from one key change to the next.
 public struct EpochKey: Equatable, Sendable {
-  /// The epoch: 0 for the key of the creation, one more with each change.
+  /// The number of the epoch: 0 for the initial key, incremented with each change.
   public var number: UInt32
   /// The secret that all members of the epoch share.
   public var key: ChannelKey
 
-  /// The key of epoch `number`.
+  /// Creates the key of epoch `number`.
   public init(number: UInt32, key: ChannelKey) {
     self.number = number
     self.key = key
@@ -61,14 +63,14 @@ public struct Ticket: Sendable {
   /// The one-time key that the grant names.
   public var secret: Identity
 
-  /// `secret` must be the key pair that `grant` names as its subject.
+  /// Creates a ticket; `secret` must be the key pair that `grant` names as its subject.
   public init(grant: [UInt8], secret: Identity) {
     self.grant = grant
     self.secret = secret
   }
 }
 
-/// Why a command cannot be carried out; nothing was changed.
+/// The reason why a command was refused; nothing was changed.
 public enum CommandRefusal: Error, Equatable, Sendable {
   /// This node is not in the channel.
   case unknownChannel
@@ -78,16 +80,16 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case openChannel
   /// The role of this node lacks the capability.
   case notAllowed(Capability, Role)
-  /// This node itself is not taken for a member.
+  /// The channel does not recognise this node as a member.
   case notMember(Refusal)
-  /// Nobody can take the owner's own role away.
+  /// The owner's own role cannot be taken away.
   case ownerStays
   /// The text is longer than `Limits.textBytes`.
   case tooLong
   /// The text is empty.
   case empty
-  /// The key has changed as often as it can.
+  /// The number of key changes has reached its limit.
   case tooManyEpochs
-  /// Earlier changes of this node are still being written.
+  /// Earlier changes by this node are still being written.
   case busy
 }

@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCrypto
 
-/// The keys of this node's channels: the one in force of each, and former ones under which members
-/// that were away still make links.
+/// The keys of this node's channels: for each channel the one in force, and former ones that
+/// returning members may still use to make links.
 struct Keyring: ~Copyable, Sendable {
   /// The actions of the node's engines for a key.
   enum Output: Equatable, Sendable {
@@ -21,22 +21,23 @@ struct Keyring: ~Copyable, Sendable {
   }
 
   private var owners = PeerTable<KeyID, Owner>()
-  /// In ascending order of epochs, the last one in force, `Limits.formerKeys` before it at most.
+  /// The keys in ascending order of epochs: at most `Limits.formerKeys` former ones, then the one
+  /// in force.
   private var keys = PeerTable<ChannelID, [EpochKey]>()
 
   // MARK: Queries
 
   func owner(of key: KeyID) -> Owner? { owners[key] }
 
-  /// The association that a session link belongs to; nil for a key of no open channel.
+  /// The association that a session link belongs to; nil if the node is not in the channel.
   func link(of session: SessionLinkID) -> LinkID? {
     owners[session.key].map { LinkID(channel: $0.channel, peer: session.peer) }
   }
 
-  /// The key in force of a channel that is open.
+  /// The key in force of a channel; nil if the node is not in the channel.
   func current(of channel: ChannelID) -> EpochKey? { keys[channel]?.last }
 
-  /// In ascending order of epochs; empty for a channel that is not open.
+  /// The keys of a channel in ascending order of epochs; empty if the node is not in the channel.
   func keys(of channel: ChannelID) -> [EpochKey] { keys[channel] ?? [] }
 
   /// Whether a key is the one in force of its channel.
@@ -47,7 +48,7 @@ struct Keyring: ~Copyable, Sendable {
 
   // MARK: Changes
 
-  /// Takes up the newest of a channel's keys, which are given in ascending order.
+  /// Opens a channel with the newest of its keys, which are given in ascending order.
   mutating func open(_ channel: ChannelID, _ all: [EpochKey]) -> [Output] {
     let kept = Array(all.suffix(1 + Limits.formerKeys))
     keys[channel] = kept
@@ -61,8 +62,8 @@ struct Keyring: ~Copyable, Sendable {
     return closed.map { close($0) }
   }
 
-  /// Puts a newer key in force, or adds a former one that this node had missed: others may still
-  /// use it. The oldest keys beyond `Limits.formerKeys` are closed.
+  /// Puts a newer key in force, or adds a former one that this node had missed, since peers may
+  /// still use it. The oldest keys beyond `Limits.formerKeys` are closed.
   mutating func install(_ key: EpochKey, in channel: ChannelID) -> [Output] {
     guard var all = keys[channel], let current = all.last,
       !all.contains(where: { $0.number == key.number })

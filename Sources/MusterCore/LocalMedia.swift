@@ -24,7 +24,7 @@ struct LocalMedia: Sendable {
     set(.sharing, to: !streams.layers(of: .screen).isEmpty)
   }
 
-  /// Whether the detector's verdict on this node's own voice changed.
+  /// Updates the speaking detector with this node's own audio level; true if its result changed.
   mutating func detectSpeech(level: UInt8, at now: Instant) -> Bool {
     let speaks = speaking.update(level: level, at: now) && sendsAudio
     guard speaks != flags.contains(.speaking) else { return false }

@@ -2,19 +2,20 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// The media of one link: what the peer requests for as long as the link is up, and audio and video
-/// of both directions while both nodes are in the call.
+/// The media of one link: the peer's requests while the link is up, and audio and video in both
+/// directions while both nodes are in the call.
 struct MediaSession: HasDeadline, Sendable {
-  /// When the link came up: first frames are timed from here.
+  /// The time at which the link came up; the time to the first frame is measured from here.
   let upSince: Instant
-  /// As the link measures it; nil before the first answer.
+  /// The smoothed round trip of the link; nil before the first measurement.
   var roundTrip: Duration?
   /// The resolution that the peer requests of each of this node's streams, by stream index.
   var requested = Array(repeating: RequestedResolution.best, count: Limits.videoStreams)
-  /// Changes of it, by the stream's index: each may begin or end the encoding of a layer.
+  /// The rate limit for changes of `requested`, by stream index: each change may begin or end the
+  /// encoding of a layer.
   var subscriptionBudgets = Array(
     repeating: TokenBucket(capacity: 8, perSecond: 2), count: Limits.videoStreams)
-  /// Nil while one of the two is not in the call.
+  /// The media of the call; nil unless both nodes are in it.
   var call: CallMedia?
 
   init(upSince: Instant) { self.upSince = upSince }
@@ -25,7 +26,7 @@ struct MediaSession: HasDeadline, Sendable {
 /// The media that roles and muting allow in one direction of a link.
 struct MediaRights: Equatable, Sendable {
   var audio = true
-  /// Why a stream may not be sent, by its index; nil where it may.
+  /// The reason why a stream may not be sent, by stream index; nil if it may be sent.
   var prevented = [LayerReason?](repeating: nil, count: Limits.videoStreams)
 
   subscript(stream: StreamID) -> LayerReason? {
@@ -36,33 +37,33 @@ struct MediaRights: Equatable, Sendable {
 
 /// Media between this node and one other participant of a call.
 struct CallMedia: Sendable {
-  // This node's own, on its way to the peer.
+  // Sent media.
   var outgoing: OutgoingStreams
   var outgoingAudio: RTPSender
   var outgoingRights = MediaRights()
-  /// Opus packets sent, and their payload bytes.
+  /// The numbers of Opus packets sent and of their payload bytes.
   var audioPacketsSent: UInt64 = 0
   var audioBytesSent: UInt64 = 0
   var nextSenderReport: Instant
 
-  // The peer's.
+  // Received media.
   var incoming = IncomingStreams()
   var incomingAudio: IncomingAudio?
   var incomingRights = MediaRights()
-  /// The streams that the peer announces.
+  /// The video streams that the peer announces.
   var offers: [StreamOffer] = []
-  /// The resolution that this node requests of each of them, by stream index.
+  /// The resolution that this node requests of each stream in `offers`, by stream index.
   var wanted: [RequestedResolution]
-  /// When the subscriptions are next repeated.
+  /// The time at which the subscriptions are next repeated.
   var nextRequestAt: Instant
-  /// From capture until the audio leaves the loudspeaker, by the peer's clock; nil while unknown.
+  /// The delay from capture to playout of the audio, by the peer's clock; nil while unknown.
   var audioDelay: Duration?
-  /// Opus packets received, and their payload bytes.
+  /// The numbers of Opus packets received and of their payload bytes.
   var audioPacketsReceived: UInt64 = 0
   var audioBytesReceived: UInt64 = 0
   var nextReceiverReport: Instant
 
-  /// The first reception report follows the first packets.
+  /// The delay of the first reception report, shorter than the regular interval.
   private static let firstReceiverReport = Duration.milliseconds(500)
 
   init(seed: UInt64, wanted: [RequestedResolution], at now: Instant) {
@@ -90,7 +91,8 @@ struct CallMedia: Sendable {
 
   // MARK: Packets
 
-  /// The header for the next Opus packet to the peer; nil if this node's role allows no audio.
+  /// Returns the header for the next Opus packet to the peer; nil if this node's role allows no
+  /// audio.
   mutating func sendAudio(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
   ) -> RTPHeader? {
@@ -101,7 +103,7 @@ struct CallMedia: Sendable {
       audio.data[...], marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
   }
 
-  /// An Opus packet of the peer; nil if the peer's role allows no audio.
+  /// Handles an Opus packet from the peer; nil if the peer's role allows no audio.
   mutating func receiveAudio(_ packet: RTPPacket, at now: Instant) -> ReceivedAudio? {
     guard incomingRights.audio else { return nil }
     let header = packet.header
@@ -116,7 +118,7 @@ struct CallMedia: Sendable {
         of: header.timestamp, clockRate: RTPTime.audioClockRate))
   }
 
-  /// A VP8 packet of the peer; no outputs if the peer's role does not allow the stream.
+  /// Handles a VP8 packet from the peer; no outputs if the peer's role does not allow the stream.
   mutating func receiveVideo(
     _ packet: RTPPacket, of stream: StreamID, at now: Instant
   ) -> [VideoReceiver.Output] {
@@ -124,7 +126,7 @@ struct CallMedia: Sendable {
   }
 }
 
-/// The peer's audio as it arrives; what plays it has a jitter buffer of its own.
+/// The peer's audio as it arrives; the playout has a jitter buffer of its own.
 struct IncomingAudio: Sendable {
   let ssrc: UInt32
   var statistics = RTPReceiverStatistics(clockRate: RTPTime.audioClockRate)

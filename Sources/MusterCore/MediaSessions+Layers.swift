@@ -2,16 +2,16 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// Which layer of which stream each receiver gets.
+/// The selection of the layer that each receiver gets of each stream.
 extension MediaSessions {
-  /// The peer wants a stream at another resolution.
+  /// Handles the peer's request for a stream at another resolution.
   mutating func receive(
     _ subscription: Subscription, from link: LinkID, at now: Instant
   ) -> [Output] {
     let stream = subscription.stream.index
     let changed =
       sessions.update(link) { session in
-        // Repeated with each ping: one that finds no budget is only a late one.
+        // Subscriptions are repeated with each ping, so one beyond the rate limit is only delayed.
         guard session.requested[stream] != subscription.resolution,
           session.subscriptionBudgets[stream].take(at: now)
         else { return false }
@@ -21,8 +21,8 @@ extension MediaSessions {
     return changed ? selectLayers(at: now) : []
   }
 
-  /// Selects every receiver's layer of every stream anew and tells the host which layers are
-  /// wanted.
+  /// Selects the layer of every stream for every receiver, and tells the host which layers to
+  /// encode.
   mutating func selectLayers(at now: Instant) -> [Output] {
     var out: [Output] = []
     for stream in local.streams.ids {

@@ -2,9 +2,9 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// The media of others.
+/// The reception of media from peers.
 extension MediaSessions {
-  /// An RTP packet of a participant; what its role does not allow is dropped unseen.
+  /// Handles an RTP packet from a participant; media that its role does not allow is dropped.
   mutating func receiveRTP(
     _ payload: [UInt8], over link: LinkID, at now: Instant
   ) -> [Output] {
@@ -21,7 +21,7 @@ extension MediaSessions {
     return outputs.isEmpty ? [] : perform(outputs, of: stream, ofSessionAt: index, at: now)
   }
 
-  /// Carries out what the receiver of a stream asks for.
+  /// Carries out the outputs of a stream's receiver.
   func perform(
     _ outputs: [VideoReceiver.Output], of stream: StreamID, ofSessionAt index: Int
   ) -> [Output] {
@@ -76,7 +76,7 @@ extension MediaSessions {
     out.append(.host(.show(frame, from: link, stream: stream, delay: showing.delay)))
   }
 
-  /// Applies rights, requests and announcements to the streams of a sender.
+  /// Applies a sender's rights, this node's requests and the announced streams to the receivers.
   mutating func expectStreams(ofSessionAt index: Int, at now: Instant) -> [Output] {
     guard var call = sessions[at: index].call else { return [] }
     let link = sessions.keys[index]
@@ -92,9 +92,9 @@ extension MediaSessions {
     return out
   }
 
-  // MARK: What the sinks report
+  // MARK: Reports from the sinks
 
-  /// A sink could not decode a member's frame, or opened anew: asks for a keyframe of a stream.
+  /// Requests a keyframe of a stream because a sink could not decode a frame or was newly opened.
   mutating func requestKeyframe(
     of stream: StreamID, from link: LinkID, at now: Instant
   ) -> [Output] {
@@ -103,7 +103,7 @@ extension MediaSessions {
     return perform(outputs, of: stream, ofSessionAt: index, at: now)
   }
 
-  /// The audio stamped `timestamp` leaves the loudspeaker at `playedAt`: what frames wait for.
+  /// Notes that audio with this RTP timestamp is played at `playedAt`, for lip sync of the video.
   mutating func noteAudioPlayout(of link: LinkID, timestamp: UInt32, playedAt: Instant) {
     guard let index = sessions.index(of: link),
       let capturedAt = sessions[at: index].call?.incomingAudio?.clock.captureTime(

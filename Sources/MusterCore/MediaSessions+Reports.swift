@@ -2,13 +2,13 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// RTCP of both directions, and statistics.
+/// RTCP in both directions, and statistics.
 extension MediaSessions {
   static func rtcp(_ packets: [RTCPPacket], over link: LinkID) -> Output {
     .send(OutgoingPayload(RTCPPacket.encode(packets)), over: link)
   }
 
-  /// A compound RTCP packet of a peer.
+  /// Handles a compound RTCP packet from a peer.
   mutating func receiveRTCP(
     _ payload: [UInt8], over link: LinkID, at now: Instant
   ) -> [Output] {
@@ -50,7 +50,7 @@ extension MediaSessions {
     _ blocks: [ReportBlock], fromSessionAt index: Int, at now: Instant
   ) {
     for block in blocks {
-      // Each takes only the blocks of its own SSRCs.
+      // Each sender ignores blocks of other SSRCs.
       sessions[at: index].call?.outgoingAudio.receive(block, at: now)
       sessions[at: index].call?.outgoing.receive(block, at: now)
     }
@@ -71,7 +71,7 @@ extension MediaSessions {
     return packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
   }
 
-  /// Reports and repeated requests that are due for one peer.
+  /// Sends the reports and repeated requests that are due for one peer.
   mutating func tick(sessionAt index: Int, at now: Instant, _ out: inout [Output]) {
     for (stream, output) in sessions[at: index].call?.incoming.tick(at: now) ?? [] {
       out += perform([output], of: stream, ofSessionAt: index, at: now)
@@ -114,7 +114,7 @@ extension MediaSessions {
 
   // MARK: Statistics
 
-  /// Totals of the media of a link, and the loss of what is sent; nil without media.
+  /// Totals of the media of a link, and the loss of the sent media; nil without media.
   func statistics(of link: LinkID) -> LinkStatistics? {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call else {
       return nil
@@ -156,12 +156,12 @@ extension MediaSessions {
       why: stream.why)
   }
 
-  /// The media of one link.
+  /// The statistics of one link's media.
   struct LinkStatistics {
-    /// With the audio.
+    /// The camera stream, including the audio.
     var camera: StreamStatistics
     var others: [StreamStatistics]
-    /// Of what this node sends, as the peer reports it.
+    /// The loss of this node's media, as the peer reports it.
     var lossPercent: Double
   }
 }

@@ -2,9 +2,9 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// This node's own media, on its way to every receiver.
+/// The sending of this node's media to every receiver.
 extension MediaSessions {
-  /// One encoded frame of one layer: packetised once, then sent to all who get that layer.
+  /// Sends one encoded frame of one layer: packetised once, for all receivers of that layer.
   mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID, at now: Instant
   ) -> [Output] {
@@ -24,7 +24,7 @@ extension MediaSessions {
     return out
   }
 
-  /// A keyframe of `layer` is at hand: those who wait for that layer get it from here on.
+  /// Switches the receivers that wait for `layer` to that layer, from its keyframe on.
   private mutating func switchLayers(
     of stream: StreamID, to layer: Int, _ out: inout [Output]
   ) {
@@ -53,7 +53,7 @@ extension MediaSessions {
     }
   }
 
-  /// One Opus packet of this node's own microphone, sent to everyone in the call who may get it.
+  /// Sends one Opus packet of this node's microphone to every participant that may receive it.
   mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: audio.capturedAt)
@@ -70,8 +70,8 @@ extension MediaSessions {
     return out
   }
 
-  /// Sends again what was sent from `start` on: it was lost with the path, and the peer need not
-  /// ask for it.
+  /// Resends the packets sent since `start`, which were lost with the former path, without waiting
+  /// for NACKs.
   mutating func repeatFrames(
     over link: LinkID, since start: Instant, at now: Instant
   ) -> [Output] {
@@ -89,6 +89,6 @@ extension MediaSessions {
     return out
   }
 
-  /// Before the link has measured its own.
+  /// The assumed round trip of a link that has not been measured yet.
   static let defaultRoundTrip = Duration.milliseconds(50)
 }

@@ -4,23 +4,23 @@ import MusterWire
 
 /// The media of one node: its own sources, and a session for each link.
 ///
-/// Methods return what is to be done, in order. The beginning and the end of sessions is here;
-/// `+Send` has this node's own media, `+Layers` the choice of layers, `+Receive` the media of
-/// others, `+Reports` RTCP and statistics.
+/// Methods return the outputs to carry out, in order. This file begins and ends sessions; `+Send`
+/// sends this node's media, `+Layers` selects layers, `+Receive` handles media from peers, and
+/// `+Reports` handles RTCP and statistics.
 struct MediaSessions: ~Copyable, Sendable {
   enum Output: Equatable {
     /// Seal this payload for the link.
     case send(OutgoingPayload, over: LinkID)
     case control([Control], over: LinkID)
-    /// For the host, as it is.
+    /// Pass this output to the host unchanged.
     case host(Node.Output)
   }
 
   var local: LocalMedia
-  /// `Limits.links` at most: one per link that is up.
+  /// One session per link that is up, at most `Limits.links`.
   var sessions = DeadlineTable<LinkID, MediaSession>()
-  /// The resolutions to request from participants who join a channel's call, by stream index;
-  /// without an entry, the configuration's. At most `Limits.channels`.
+  /// The resolutions to request from participants who join a channel's call, by stream index; the
+  /// configuration applies to channels without an entry. At most `Limits.channels`.
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
   private let defaultRequest: RequestedResolution
   let reportInterval: Duration
@@ -47,15 +47,15 @@ struct MediaSessions: ~Copyable, Sendable {
     return out
   }
 
-  /// Forgets what was requested in a channel that the node has left.
+  /// Forgets the requests of a channel that the node has left.
   mutating func close(_ channel: ChannelID) { requested[channel] = nil }
 
-  /// Whether media flows: both are in the call.
+  /// Whether media is exchanged over a link, which requires both nodes to be in the call.
   func isActive(_ link: LinkID) -> Bool {
     sessions.index(of: link).map { sessions[at: $0].call != nil } ?? false
   }
 
-  /// Begins media with a participant; nothing when it has begun.
+  /// Begins media with a participant; does nothing if it has already begun.
   mutating func begin(_ link: LinkID, at now: Instant) -> [Output] {
     guard let index = sessions.index(of: link), sessions[at: index].call == nil else { return [] }
     var call = CallMedia(seed: prng.next(), wanted: requests(in: link.channel), at: now)
@@ -64,7 +64,7 @@ struct MediaSessions: ~Copyable, Sendable {
     return [.control(call.subscriptions, over: link)]
   }
 
-  /// Ends media with a member; nothing when there is none.
+  /// Ends media with a member; does nothing if there is none.
   mutating func end(_ link: LinkID, at now: Instant) -> [Output] {
     guard let index = sessions.index(of: link), var call = sessions[at: index].call else {
       return []
@@ -97,8 +97,8 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// The media between two nodes that both roles, this node's muting and the peer's announcement
-  /// allow.
+  /// Updates the media that both roles, the mute state of this node and the announcement of the
+  /// peer allow between two nodes.
   mutating func update(
     _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
     at now: Instant
@@ -110,14 +110,14 @@ struct MediaSessions: ~Copyable, Sendable {
     return expectStreams(ofSessionAt: index, at: now)
   }
 
-  // MARK: What this node requests
+  // MARK: Requests of this node
 
   private func requests(in channel: ChannelID) -> [RequestedResolution] {
     requested[channel] ?? Array(repeating: defaultRequest, count: Limits.videoStreams)
   }
 
-  /// Requests a stream, or every stream when it is nil, no larger than `resolution`: of one member,
-  /// or of all, and of those who come later, when `member` is nil.
+  /// Requests a stream at no more than `resolution`. If `stream` is nil, the request applies to
+  /// every stream; if `member` is nil, to all current and future participants.
   mutating func watch(
     _ resolution: RequestedResolution, stream: StreamID?, of member: NodeID?,
     in channel: ChannelID, at now: Instant
@@ -142,7 +142,8 @@ struct MediaSessions: ~Copyable, Sendable {
     return out
   }
 
-  /// Subscriptions are repeated as often as pings, so that a lost one is only late.
+  /// Returns the subscriptions to repeat now; they are repeated as often as pings, so that a lost
+  /// one is only delayed.
   mutating func dueSubscriptions(over link: LinkID, at now: Instant) -> [Control] {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call,
       call.nextRequestAt <= now
@@ -155,10 +156,10 @@ struct MediaSessions: ~Copyable, Sendable {
 
   var deadline: Instant? { soonest(local.streams.deadline, sessions.deadline) }
 
-  /// Has the sessions that changed say when they next have work.
+  /// Updates the deadlines of the sessions that changed.
   mutating func refreshDeadlines() { sessions.refresh() }
 
-  /// Keyframes, subscriptions, repeated requests and reports that are due.
+  /// Returns the keyframe requests, subscriptions and reports that are due.
   mutating func tick(at now: Instant) -> [Output] {
     var out = local.streams.dueKeyframes(at: now).map { due in
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))

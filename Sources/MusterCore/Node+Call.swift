@@ -7,7 +7,7 @@ import MusterMedia
 import MusterWire
 
 extension Node {
-  /// Starts the channel's call, or joins it when there is one.
+  /// Starts the channel's call, or joins it if there is one.
   public mutating func startCall(
     in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -17,13 +17,13 @@ extension Node {
     return out
   }
 
-  /// Into the call as soon as there is one, or it is clear that there is none.
+  /// Requests to enter the call as soon as there is one, or as soon as there is known to be none.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
     }
     setCallState(.connecting, in: channel, &out)
-    // A node that has just joined the channel waits for `startGrace`: there may be a call already.
+    // A node that has just joined the channel waits for `startGrace`, since there may be a call.
     let due = max(now, entry.openedAt + configuration.startGrace)
     _ = channels.update(channel) { $0.startsCallAt = due }
     enterCallIfDue(channel, at: now, &out)
@@ -44,8 +44,8 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        // The session of this channel only: traffic of another channel is no sign of life in this
-        // one.
+        // Only the session of this channel counts: traffic of another channel is no sign of life in
+        // this one.
         let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
         heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
@@ -58,7 +58,7 @@ extension Node {
     if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
-  /// Carries out what a channel asks for, then follows what it changed.
+  /// Carries out the outputs of a channel, then updates what depends on its state.
   mutating func perform(
     _ outputs: [ChannelState.Output], in channel: ChannelID, at now: Instant,
     _ out: inout [Output]
@@ -85,13 +85,13 @@ extension Node {
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
     guard changed else { return }
-    // A participant may have come, or announced a new run.
+    // A participant may have joined, or announced a new run.
     if isInCall(channel) { relaying.searchSoon(in: channel, at: now) }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
   }
 
-  /// Joins a call that others have, or proposes one when the time to listen is over.
+  /// Joins the channel's call, or proposes one after the grace period.
   private mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -131,7 +131,7 @@ extension Node {
     return nil
   }
 
-  /// Sets the offset from boot time to wall time, which serves display and ties only.
+  /// Sets the offset from boot time to wall time, which is used only for display and to break ties.
   public mutating func setWallClock(millisecondsSince1970: UInt64, at now: Instant) {
     let boot = now.nanoseconds / 1_000_000
     wallOffset = Int64(clamping: millisecondsSince1970) &- boot
@@ -155,7 +155,7 @@ extension Node {
     if changed { out.append(.event(.callState(state), in: channel)) }
   }
 
-  /// Works out how far this node is into the call.
+  /// Recomputes the state of this node's participation in the call.
   mutating func updateCallState(
     in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -169,21 +169,21 @@ extension Node {
     let hearsOthers = others.contains { other in
       peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
     }
-    // Once the last of the others has left the channel, this node is connected, alone in the call.
+    // If all other participants have left the channel, this node is connected, alone in the call.
     let isCutOff = !others.isEmpty && !hearsOthers && entry.callState != .connecting
     setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
   }
 
-  // MARK: This node's own state
+  // MARK: State of this node
 
-  /// Silences or restores the microphone, everywhere or in one channel.
+  /// Mutes or unmutes the microphone, in one channel or in all.
   public mutating func setMuted(
     audio: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
     mute(.audioMuted, audio, in: channel, at: now)
   }
 
-  /// Switches the camera off or on, everywhere or in one channel; other streams go on.
+  /// Turns the camera off or on, in one channel or in all; other streams continue.
   public mutating func setMuted(
     video: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
@@ -207,8 +207,8 @@ extension Node {
     return out
   }
 
-  /// What this node can send: its video streams, and whether it has audio. Streams that are not
-  /// among them are withdrawn, as are those without layers; names must be valid.
+  /// Sets the sources of this node: its video streams, and whether it has audio. Other streams are
+  /// withdrawn, as are those without layers; names must be valid.
   public mutating func setSources(
     _ streams: [StreamOffer], hasAudio: Bool, at now: Instant
   ) -> [Output] {

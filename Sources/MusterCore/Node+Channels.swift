@@ -6,9 +6,10 @@ import MusterMedia
 import MusterWire
 
 extension Node {
-  // MARK: Coming and going
+  // MARK: Joining and leaving
 
-  /// Enters a channel; true to join or start its call as soon as possible. Nothing when it is open.
+  /// Joins a channel; `wantsCall` also joins or starts its call as soon as possible. Does nothing
+  /// if the node is already in the channel.
   public mutating func join(
     _ setup: ChannelSetup, call wantsCall: Bool, at now: Instant
   ) -> [Output] {
@@ -54,7 +55,7 @@ extension Node {
     } ?? []
   }
 
-  /// Leaves the channel: members get a last word, links are closed by `finishLeaving`.
+  /// Leaves the channel with a notice to its members; `finishLeaving` closes the links.
   public mutating func leave(_ channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
@@ -82,50 +83,50 @@ extension Node {
 
   /// The channels that this node is in, in ascending order of their ids.
   public var channelIDs: [ChannelID] { channels.keys }
-  /// What the channel is called here.
+  /// The local name of the channel.
   public func name(of channel: ChannelID) -> String? { channels[channel]?.name }
-  /// Nil for an open channel.
+  /// The signed genesis of the channel; nil for an open channel.
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
-  /// Everyone who can be reached, without this node, in the order of their ids.
+  /// All reachable members except this node, in the order of their ids.
   public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
-  /// One of them; nil for a node that cannot be reached or is no member.
+  /// One reachable member; nil for a node that cannot be reached or is not a member.
   public func member(_ id: NodeID, of channel: ChannelID) -> Member? {
     channels[channel]?.state.member(id)
   }
-  /// This node as the others see it.
+  /// This node as the other members see it.
   public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
-  /// The call that is on, whether this node is in it or not.
+  /// The active call, whether or not this node is in it.
   public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
   /// Whether this node is in the call.
   public func isInCall(_ channel: ChannelID) -> Bool {
-    // By index: reading a channel by its key would copy all of its state.
+    // The access is by index, because reading a channel by its key would copy all of its state.
     channels.index(of: channel).map { channels[at: $0].state.isInCall } ?? false
   }
-  /// The messages that this node may read, in the order that all see.
+  /// The messages that this node may read, in the order that is the same for all members.
   public func history(of channel: ChannelID) -> [TextMessage] {
     channels[channel]?.state.history ?? []
   }
 
-  /// Everyone with a role of their own in a created channel, in the order of their ids.
+  /// All nodes with an assigned role in a created channel, in the order of their ids.
   public func roles(
     in channel: ChannelID
   ) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
     channels[channel]?.state.roles ?? []
   }
 
-  /// The number of the key in force; 0 is the one that the channel began with.
+  /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
-  /// The document in short: equal digests are equal channels.
+  /// The digest of the document; equal digests mean equal documents.
   public func digest(of channel: ChannelID) -> DocumentDigest? { channels[channel]?.state.digest }
 
-  /// Whether a capability is anyone's here.
+  /// Whether a member has a capability in the channel.
   public func may(_ capability: Capability, _ member: NodeID, in channel: ChannelID) -> Bool {
     channels[channel]?.state.may(capability, member) ?? false
   }
 
   // MARK: Commands
 
-  /// Writes to everyone, or to one member.
+  /// Sends a text message to everyone, or to one member.
   public mutating func say(
     _ text: String, to receiver: NodeID?, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -139,7 +140,7 @@ extension Node {
     return change(channel, at: now) { $0.say(text, to: receiver, at: now) }
   }
 
-  /// Gives a member a role until `expiresAt`, in seconds since 1970; 0 is for good.
+  /// Gives a member a role until `expiresAt`, in seconds since 1970; 0 means without expiry.
   public mutating func grant(
     _ role: Role, to member: NodeID, expiresAt: UInt64, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -153,7 +154,7 @@ extension Node {
     }
   }
 
-  /// Removes a member: its role goes, and the others get a new key, which it never learns.
+  /// Removes a member: its role is revoked, and the remaining members get a new key.
   public mutating func revoke(
     _ member: NodeID, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -162,7 +163,7 @@ extension Node {
       throw .openChannel
     }
     try checkDisk(channel)
-    // Only the owner of the genesis can change the key; others just take the role away.
+    // Only the owner named in the genesis can change the key; other owners just revoke the role.
     guard owner == identity.id else {
       return change(channel, at: now) { $0.grant(.none, to: member, expiresAt: 0, at: now) }
     }
@@ -183,16 +184,17 @@ extension Node {
     return out
   }
 
-  /// What a commit holds: entries, and the key that goes with a change of it.
+  /// The changes in a commit: entries, and the new key if the commit changes it.
   func changes(_ entries: [SignedEntry], for commit: CommitID) -> [Change] {
     let pending = channels[commit.channel]?.pendingKey
     let key = pending.flatMap { $0.commit == commit ? [Change.key($0.key)] : nil } ?? []
     return key + entries.map { .entry($0.bytes, id: $0.id) }
   }
 
-  /// The host has written a commit, or could not (`isDurable` is false). The outputs bring it to
-  /// the others, or an event says that nothing of it happened. A commit of a channel that was left
-  /// meanwhile has no outputs: its entries are in the document when the channel is joined again.
+  /// Reports that the host has written a commit, or could not (`isDurable` is false). The outputs
+  /// send it to the peers, or an event reports that none of it took effect. A commit of a channel
+  /// that was left meanwhile has no outputs: its entries are in the document when the channel is
+  /// joined again.
   public mutating func finish(
     _ commit: CommitID, isDurable: Bool, at now: Instant
   ) -> [Output] {
@@ -207,7 +209,7 @@ extension Node {
     return out
   }
 
-  /// An invite to the channel, to be handed over in any way; in an open channel it holds the key.
+  /// Creates an invite to the channel; in an open channel it contains the key.
   public mutating func makeInvite(
     role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
     at now: Instant
@@ -223,7 +225,7 @@ extension Node {
     try check(.grant, in: channel)
     let seed = entropy.bytes(32)
     guard let oneTime = Identity(seed: seed) else { throw .unknownMember }
-    // Owners are made by name, not by a link that passes from hand to hand.
+    // Owners are appointed by id, because an invite can be passed on.
     guard role < .owner else { throw .notAllowed(.grant, role) }
     try checkDisk(channel)
     let made = channels.update(channel) {
@@ -245,7 +247,7 @@ extension Node {
     guard member != genesis.genesis.owner else { throw .ownerStays }
   }
 
-  /// Refuses what this node's role does not allow.
+  /// Throws if this node's role lacks a capability.
   func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
     guard let state = channels[channel]?.state else { throw .unknownChannel }
     guard !state.mayItself(capability) else { return }
@@ -253,12 +255,12 @@ extension Node {
     throw .notAllowed(capability, state.role(of: identity.id))
   }
 
-  /// Refuses what would wait for a disk that has stopped.
+  /// Throws if a command would wait for a disk that has stopped responding.
   private func checkDisk(_ channel: ChannelID) throws(CommandRefusal) {
     if channels[channel]?.state.isWaitingForDisk ?? false { throw .busy }
   }
 
-  /// Changes one channel and carries out what follows.
+  /// Changes one channel and carries out the resulting outputs.
   mutating func change(
     _ channel: ChannelID, at now: Instant,
     _ body: (inout ChannelState) -> [ChannelState.Output]

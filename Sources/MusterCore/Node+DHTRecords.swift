@@ -2,27 +2,27 @@ import MusterBase
 import MusterChannel
 import MusterDiscovery
 
-/// For hosts that have somewhere to leave announces for others to find, as in a DHT.
+/// Announcements through a DHT, which the host provides.
 extension Node {
-  /// Where others' announces are looked for on `day`, counted from 1970.
+  /// The DHT keys of other members' announcements on `day`, counted from 1970.
   public func dhtKeys(day: UInt64) -> [DHTKey] { discovery.dhtKeys(day: day) }
 
-  /// The records to store now, under the tags of `day`; the host asks every second.
+  /// Takes the records to store now, under the tags of `day`; the host calls this every second.
   public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
     discovery.takeDHTRecords(day: day, at: now)
   }
 
-  /// The DHT did not store the record under this key.
+  /// Reports that the DHT did not store the record under this key.
   public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
     discovery.dhtRecordFailed(key, at: now)
   }
 
-  /// This node's addresses as the DHT's nodes report them.
+  /// Sets this node's addresses as the DHT's nodes report them.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     discovery.setSeenAddresses(addresses)
   }
 
-  /// A record that was found under one of the `dhtKeys`.
+  /// Handles a record that was found under one of the `dhtKeys`.
   public mutating func found(
     _ announcement: [UInt8], in key: KeyID, at now: Instant
   ) -> [Output] {

@@ -4,24 +4,24 @@ import MusterDiscovery
 import MusterLink
 import MusterMedia
 
-/// The counters of a node's engines since it started, for people who ask why something happens.
+/// The counters of a node's engines since it started, for diagnostics.
 public struct NodeDiagnostics: Equatable, Sendable {
   /// Datagrams, handshakes and paths of all links.
   public var link: LinkCounters
   /// Announcements and challenges of all channels, accepted and rejected.
   public var discovery: DiscoveryCounters
-  /// Nil where the node is no rendezvous.
+  /// The counters of the rendezvous server; nil if the node is not a rendezvous.
   public var rendezvous: RendezvousCounters?
-  /// One for each channel that the node is in.
+  /// The gossip counters of each channel that the node is in.
   public var gossip: [GossipCounters]
-  /// One for each video stream that is being received.
+  /// The statistics of each video stream that is being received.
   public var video: [VideoStatistics]
   /// Retransmissions of video to all members of the current calls.
   public var videoPacketsRepeated: UInt64
 }
 
 extension Node {
-  /// The engines' counters as they are now; reading them changes nothing.
+  /// Returns the engines' current counters.
   public func diagnostics() -> NodeDiagnostics {
     NodeDiagnostics(
       link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
@@ -31,7 +31,7 @@ extension Node {
 }
 
 extension MediaSessions {
-  /// What became of every video stream that is being received.
+  /// The statistics of each video stream that is being received.
   fileprivate var receivedVideo: [VideoStatistics] {
     (0..<sessions.count).flatMap { sessions[at: $0].call?.incoming.statistics ?? [] }
   }

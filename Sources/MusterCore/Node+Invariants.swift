@@ -13,7 +13,8 @@ package struct SoundChannels: Sendable {
 }
 
 extension Node {
-  /// What contradicts itself in the node's state, in words; empty when nothing does. For tests.
+  /// Descriptions of the violated invariants of the node; empty if there are none. For tests and
+  /// for the simulator, which checks after every step: this walks over every table.
   package func checkInvariants() -> [String] {
     var sound = SoundChannels()
     return checkInvariants(&sound)
@@ -71,7 +72,7 @@ extension Node {
     return found
   }
 
-  /// A relay that is gone is looked for anew in a call: its channel's search is scheduled.
+  /// A search must be scheduled in the call's channel if the relay of a link is gone.
   private func relayFault(of link: LinkID) -> String? {
     guard case .relayed(_, let relay, let channel)? = path(of: link)?.route,
       channels[channel]?.state.isInCall ?? false

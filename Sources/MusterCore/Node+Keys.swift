@@ -5,22 +5,23 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// Keys of channels: the one in force, and former ones under which members that were away make
+/// Keys of channels: the one in force, and former ones that returning members may still use to make
 /// links.
 ///
-/// A link is made under one key. Links that stand when the key changes go on until the same two
-/// nodes have one under the new key: their sessions have secrets of their own, which nobody learns
-/// from the channel's key. A link that comes up under a former key later is restricted: its peer
-/// gets the new key if it is entitled to it, else the reason, and nothing of the channel.
+/// Each link is made under one key. After a key change, existing links stay up until the two nodes
+/// have one under the new key: their sessions have their own secrets, which cannot be derived from
+/// the channel's key. A link that is established under a former key later is restricted: its peer
+/// gets the new key if it is entitled to that key, otherwise the reason, and no other data of the
+/// channel.
 extension Node {
-  /// How long a newcomer may take to show its invite.
+  /// The time in which a new member must redeem its invite.
   static let grantPatience = Duration.seconds(3)
-  /// How long a node that was refused is not connected to again.
+  /// The time for which a refused node is not connected to again.
   static let refusalTime = Duration.seconds(20)
 
   // MARK: Opening and closing
 
-  /// Carries out what the keyring asks for.
+  /// Carries out the outputs of the keyring.
   mutating func perform(_ outputs: [Keyring.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
@@ -35,7 +36,7 @@ extension Node {
     }
   }
 
-  /// Puts a new key in force, or takes up a former one.
+  /// Puts a new key in force, or adds a former one.
   mutating func install(
     _ key: EpochKey, in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -52,7 +53,7 @@ extension Node {
 
   // MARK: Offering the key in force
 
-  /// Sends a neighbour whose link is under a former key the one in force, if it may know it.
+  /// Offers the key in force to a neighbour whose link is under a former key, unless it is refused.
   mutating func offerKey(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link), let entry = channels[link.channel] else { return }
     guard !keyring.isCurrent(peers[at: index].key) else {
@@ -67,14 +68,14 @@ extension Node {
     }
   }
 
-  /// The newest changes, and the keys after the one of `number` that this node has. At most as many
-  /// as there are former keys: a member that has missed more knows none of them. A removed member
-  /// lacks the key that came with its removal, but sends the change: the other must not take it for
-  /// a member.
+  /// The newest key changes, and those keys after epoch `number` that this node has. Their number
+  /// is limited to that of former keys, because a member that has missed more knows none of them. A
+  /// removed member lacks the key of its removal, but sends the change so that the peer does not
+  /// take it for a member.
   private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {
     let epochs = entry.state.epochs
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
-    // Also the keys between: members that have not got the newest one yet use them.
+    // Intermediate keys are included: members that lack the newest one still use them.
     let keys: [Control] = keyring.keys(of: entry.state.channel).compactMap { key in
       guard key.number > number,
         let change = epochs.first(where: { $0.change.number == key.number })
@@ -84,7 +85,7 @@ extension Node {
     return (grants + changes).map { .entry($0) } + keys
   }
 
-  /// A neighbour sends a new key: it is believed when an entry of the owner names it.
+  /// Handles a new key from a neighbour, which is accepted if an entry of the owner names it.
   mutating func receiveKey(
     _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -92,21 +93,21 @@ extension Node {
     out += change(link.channel, at: now) {
       $0.receive(.entry(entry), from: link.peer, at: now)
     }
-    // Of an entry that is known already, too: the key may come again and again.
+    // The entry may be known already, since a key may arrive more than once.
     guard let state = channels[link.channel]?.state,
       let epoch = state.epochs.first(where: { $0.bytes == entry }),
       !keyring.keys(of: link.channel).contains(where: { $0.number == epoch.change.number }),
       let key = ChannelKey(secret: secret), epoch.change.keyID == key.keyID
     else { return }
     let next = EpochKey(number: epoch.change.number, key: key)
-    // Others have it, too, and offer it to a later process that lost it.
+    // No commit is needed: peers also have the key and offer it to a later process that lost it.
     out.append(.write(.key(next), in: link.channel))
     install(next, in: link.channel, at: now, &out)
   }
 
   // MARK: Restricted sessions
 
-  /// Sends the peer of a restricted session the new key, or the reason why it gets none.
+  /// Sends the peer of a restricted session the new key, or the reason for the refusal.
   mutating func serve(_ session: SessionLinkID, at now: Instant, _ out: inout [Output]) {
     guard associations.isRestricted(session), let owner = keyring.owner(of: session.key),
       let entry = channels[owner.channel]
@@ -119,13 +120,14 @@ extension Node {
       return
     }
     let isOutdated = reason == .noGrant && !keyring.isCurrent(session.key)
-    // With the owner's own entries, so that the reason need not be taken on trust.
+    // The owner's signed entries let the peer verify the reason.
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
     for bytes in grants + changes { send([.entry(bytes)], over: session, at: now, &out) }
     send([.refused(isOutdated ? .inviteOutdated : reason)], over: session, at: now, &out)
   }
 
-  /// The peer of a restricted session under the key in force shows why it is a member after all.
+  /// Handles a credential by which the peer of a restricted session under the key in force proves
+  /// that it is a member.
   mutating func receiveCredential(
     _ bytes: [UInt8], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -142,7 +144,7 @@ extension Node {
     established(session, over: route, bootID: restriction.bootID, at: now, &out)
   }
 
-  /// Closes the link with a neighbour that is no member, with the reason.
+  /// Sends a neighbour that is not a member the reason, and closes the link.
   mutating func dismissNonMember(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
       let reason = entry.state.refusal(of: link.peer)
@@ -157,14 +159,14 @@ extension Node {
     close(link, at: now, &out)
   }
 
-  /// Whether a node was refused lately and still would be, or has refused this one.
+  /// Whether a node was recently refused and still would be, or has refused this node.
   func isRefused(_ link: LinkID, at now: Instant) -> Bool {
     guard let refusal = associations.refusal(of: link, at: now) else { return false }
     return refusal.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
   }
 
-  /// Whether a new link is restricted because its peer is known to be no member. A peer that may
-  /// only have had no time to show its invite is given that time.
+  /// Whether a new link is restricted because its peer is known not to be a member. A peer that may
+  /// not have had the time to redeem its invite does not count.
   func isNonMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)
@@ -172,13 +174,13 @@ extension Node {
     return refusal != .noGrant && refusal != .inviteOutdated
   }
 
-  /// Others do not take this node for a member.
+  /// Handles a peer's refusal of this node as a member.
   mutating func refused(
     _ reason: Refusal, over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard channels[link.channel]?.genesis != nil else { return }
     associations.refuse(link, .init(until: now + Self.refusalTime, isByPeer: true))
-    // The other may not have received yet what makes this node one.
+    // The peer may lack the entries that make this node a member.
     if let state = channels[link.channel]?.state, state.refusal(of: id) == nil {
       for bytes in state.credentials { send([.entry(bytes)], over: link, at: now, &out) }
     }

@@ -6,9 +6,10 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Links: what discovery, the link engine and the associations ask for, and the payloads of peers.
+/// Links: the outputs of discovery, the link engine and the associations, and the datagrams of
+/// peers.
 extension Node {
-  /// Carries out what discovery asks for.
+  /// Carries out the outputs of discovery.
   mutating func perform(_ outputs: [Discovery.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
@@ -26,7 +27,7 @@ extension Node {
     guard peers.count < Limits.links, let link = keyring.link(of: session),
       !isRefused(link, at: now), let state = channels[link.channel]?.state
     else { return false }
-    // A peer with a link under the key in force has not been away.
+    // A peer with a link under the key in force needs none under a former key.
     guard peers.index(of: link) == nil else { return keyring.isCurrent(session.key) }
     return state.hasRoom(for: link.peer) && state.wantsLink(to: link.peer)
   }
@@ -50,7 +51,7 @@ extension Node {
       at: now, &out)
   }
 
-  /// Carries out what the link engine asks for.
+  /// Carries out the outputs of the link engine.
   mutating func perform(_ outputs: [LinkEngine.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
@@ -71,7 +72,7 @@ extension Node {
     }
   }
 
-  /// Carries out what the associations ask for.
+  /// Carries out the outputs of the associations.
   mutating func perform(
     _ outputs: [Associations.Output], at now: Instant, _ out: inout [Output]
   ) {
@@ -90,11 +91,11 @@ extension Node {
     }
   }
 
-  /// A datagram of a link, straight from an address or out of a relay's envelope.
+  /// Handles a datagram of a link, received directly or in a relay's envelope.
   mutating func receiveLinkDatagram(
     _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
   ) {
-    // The array of the last datagram is used again; one inside an envelope of a relay gets its own.
+    // Reuses the array of the last datagram; one inside a relay's envelope gets a new array.
     var outputs: [LinkEngine.Output] = []
     swap(&outputs, &linkOutputs)
     links.receive(datagram, from: route, at: now, into: &outputs)
@@ -108,7 +109,7 @@ extension Node {
     }
   }
 
-  /// The links that discovery need not look for: those with a direct path that works.
+  /// The links with a working direct path, which discovery need not look for.
   var linkedPeers: [(peer: SessionLinkID, address: Address)] {
     peers.keys.compactMap { link in
       guard !relaying.isUnreachable(link), let session = associations.session(of: link),
@@ -118,7 +119,7 @@ extension Node {
     }
   }
 
-  // MARK: Up and down
+  // MARK: Establishment and closure
 
   mutating func established(
     _ session: SessionLinkID, over route: Route, bootID: UInt64, at now: Instant,
@@ -174,8 +175,9 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// A neighbour has not answered: it counts as gone, for the call and in this node's neighbour
-  /// reports. A peer that only moved or slept is back with its first datagram, without a handshake.
+  /// Suspends a neighbour that has stopped answering: it counts as gone, for the call and in this
+  /// node's neighbour reports. If it only moved or slept, its first datagram restores the
+  /// association without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     let route = associations.session(of: link).flatMap { links.route(of: $0) }
     perform(associations.suspend(link, route: route, at: now), at: now, &out)

@@ -5,9 +5,9 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Media: `MediaSessions` has its state, the node routes to and from it.
+/// Media: `MediaSessions` owns the state, and the node routes its inputs and outputs.
 extension Node {
-  /// Carries out what media asks for.
+  /// Carries out the outputs of the media sessions.
   mutating func perform(
     _ outputs: [MediaSessions.Output], at now: Instant, _ out: inout [Output]
   ) {
@@ -29,16 +29,16 @@ extension Node {
     return out
   }
 
-  // MARK: From the encoders
+  // MARK: Encoder output
 
-  /// One encoded frame of one layer of a stream, for all who get that layer.
+  /// Sends one encoded frame of one layer of a stream, to all receivers of that layer.
   public mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID = .camera, at now: Instant
   ) -> [Output] {
     performed(media.sendVideo(frame, of: stream, at: now), at: now)
   }
 
-  /// One Opus packet of this node's own microphone, for all participants of the call.
+  /// Sends one Opus packet of this node's microphone, to all participants of the call.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
@@ -48,7 +48,7 @@ extension Node {
 
   // MARK: Recipients
 
-  /// Begins and ends media with members as they come into the call and go.
+  /// Begins and ends media with members as they join and leave the call.
   mutating func updateMedia(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel] else { return }
     let call = entry.state.isInCall ? entry.state.call : nil
@@ -72,7 +72,7 @@ extension Node {
     perform(media.selectLayers(at: now), at: now, &out)
   }
 
-  /// What this node's role and its muting in a channel let it send.
+  /// The media that this node's role and mute state in a channel let it send.
   private func rights(ofItselfIn entry: Channel) -> MediaRights {
     var rights = Self.rights { entry.state.mayItself($0) }
     if entry.muted.contains(.audioMuted) { rights.audio = false }
@@ -80,7 +80,7 @@ extension Node {
     return rights
   }
 
-  /// What a member's role lets it send.
+  /// The media that a member's role lets it send.
   private func rights(of member: NodeID, in entry: Channel) -> MediaRights {
     Self.rights { entry.state.may($0, member) }
   }
@@ -100,8 +100,8 @@ extension Node {
     }
   }
 
-  /// Requests frames no larger than `resolution`: of one stream, or of all when it is nil; of one
-  /// member, or of all, and of those who come later, when `member` is nil.
+  /// Requests frames no larger than `resolution`. If `stream` is nil, the request applies to every
+  /// stream; if `member` is nil, to all current and future participants.
   public mutating func watch(
     _ resolution: RequestedResolution, stream: StreamID? = nil, of member: NodeID?,
     in channel: ChannelID, at now: Instant
@@ -111,23 +111,23 @@ extension Node {
       media.watch(resolution, stream: stream, of: member, in: channel, at: now), at: now)
   }
 
-  // MARK: What the sinks report
+  // MARK: Reports from the sinks
 
-  /// A sink could not decode a member's frame, or opened anew: asks for a keyframe of a stream.
+  /// Requests a keyframe of a stream because a sink could not decode a frame or was newly opened.
   public mutating func requestKeyframe(
     of stream: StreamID = .camera, from link: LinkID, at now: Instant
   ) -> [Output] {
     performed(media.requestKeyframe(of: stream, from: link, at: now), at: now)
   }
 
-  /// The audio stamped `timestamp` leaves the loudspeaker at `playedAt`: what frames wait for.
+  /// Notes that audio with this RTP timestamp is played at `playedAt`, for lip sync of the video.
   public mutating func noteAudioPlayout(
     of link: LinkID, timestamp: UInt32, playedAt: Instant
   ) {
     media.noteAudioPlayout(of: link, timestamp: timestamp, playedAt: playedAt)
   }
 
-  /// How every peer is reached and how media fares, in the order of links.
+  /// The path and the media statistics of every peer, in the order of links.
   public func statistics() -> [PeerStatistics] {
     peers.keys.map { link in
       let statistics = media.statistics(of: link)

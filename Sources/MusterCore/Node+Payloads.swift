@@ -6,9 +6,9 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Payloads of peers: what they carry is handed to the part that it is for, and sealed for sending.
+/// Payloads of peers: received ones are dispatched by type, and outgoing ones are sealed.
 extension Node {
-  /// A payload of a session link, opened and fresh, and the route that it took.
+  /// Handles a decrypted, non-replayed payload of a session link, which arrived over `route`.
   mutating func receivePayload(
     _ payload: [UInt8], over session: SessionLinkID, _ route: Route, at now: Instant,
     _ out: inout [Output]
@@ -28,8 +28,8 @@ extension Node {
     }
   }
 
-  /// Of subscriptions to one stream in a payload the last one counts, of pings the first few:
-  /// nothing makes a node work or answer a hundred times for one datagram.
+  /// Only the last subscription to each stream and the first few pings in a payload count, to limit
+  /// the work that one datagram can cause.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, _ route: Route, at now: Instant,
     _ out: inout [Output]
@@ -55,7 +55,7 @@ extension Node {
 
   private static let pingsAtOnce = 4
 
-  /// A restricted session gets answers that keep its link, and nothing of the channel.
+  /// A restricted session gets responses that keep its link up, and no data of the channel.
   private mutating func receive(
     _ payload: [UInt8], restrictedTo session: SessionLinkID, at now: Instant,
     _ out: inout [Output]
@@ -90,14 +90,14 @@ extension Node {
     }
   }
 
-  /// Seals control messages for one peer; dropped when the link has no session.
+  /// Seals control messages for one peer; they are dropped if the link has no session.
   mutating func send(
     _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     send(OutgoingPayload(Control.encode(messages)), over: link, at: now, &out)
   }
 
-  /// Seals a payload as one datagram; false when the link has no session.
+  /// Seals a payload as one datagram; false if the link has no session.
   @discardableResult
   mutating func send(
     _ payload: OutgoingPayload, over link: LinkID, at now: Instant,
@@ -121,7 +121,7 @@ extension Node {
 
   // MARK: Time
 
-  /// Offers the key and checks the peer's standing where that is due.
+  /// Offers the key and checks the peer's membership when these are due.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
     if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }
@@ -130,7 +130,8 @@ extension Node {
     }
   }
 
-  /// Whether the neighbour is still a member, and still one to have a link with.
+  /// Closes the link if the neighbour is no longer a member, or the topology does not need the
+  /// link.
   private mutating func checkStanding(
     of link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -143,12 +144,12 @@ extension Node {
     close(link, at: now, &out)
   }
 
-  /// Ends the session that carries an association, and so the association.
+  /// Closes the session that carries an association, and thereby the association.
   mutating func close(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let session = associations.session(of: link) else { return }
     perform(links.close(session, reason: .local, at: now), at: now, &out)
   }
 
-  /// How long a link beyond those wanted stands: by then both ends know the same members.
+  /// The time for which a surplus link stays up, so that both ends learn of the same members first.
   static let trimPatience = Duration.seconds(10)
 }

@@ -1,11 +1,12 @@
 import MusterBase
 import MusterWire
 
-/// Round trips that a person asked for, beside the pings that every link sends by itself.
+/// Pings on request of the host, in addition to those that measure the paths.
 extension Node {
-  /// Sends a ping over the link to a member; its answer comes as `NodeEvent.pong`, or not at all.
+  /// Sends a ping over the link to a member; a reply is reported as `NodeEvent.pong`.
   ///
-  /// Nothing is sent without a link. One ping is under way on each link: a second one replaces it.
+  /// Nothing is sent without a link. Each link has at most one pending ping: a second one replaces
+  /// it.
   public mutating func ping(
     _ member: NodeID, in channel: ChannelID, at now: Instant
   ) -> [Output] {
@@ -19,7 +20,7 @@ extension Node {
     return out
   }
 
-  /// Reports the answer to a ping of `ping(_:in:at:)`, and the path over which it came; the token
+  /// Reports the reply to a ping of `ping(_:in:at:)`, and the path over which it arrived; the token
   /// is the time at which the ping was sent.
   mutating func reportPong(
     _ token: UInt64, over link: LinkID, _ route: Route, at now: Instant, _ out: inout [Output]

@@ -3,9 +3,9 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Round trips of paths: each path in use is pinged, over one of the associations that use it.
+/// Round-trip measurement: each path in use is pinged over one of the associations that use it.
 extension Node {
-  /// Pings the paths whose time has come.
+  /// Pings the paths whose measurement is due.
   mutating func pingDuePaths(at now: Instant, _ out: inout [Output]) {
     for path in links.paths.duePings(at: now) {
       let users = associations.peers.keys.filter {
@@ -23,18 +23,18 @@ extension Node {
     }
   }
 
-  /// Asks a peer to answer; the time in the ping comes back with the answer.
+  /// Sends a ping, whose token is the send time; the peer returns the token in its pong.
   mutating func sendPing(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     let ping = Control.ping(UInt64(bitPattern: now.nanoseconds))
     send([ping] + media.dueSubscriptions(over: link, at: now), over: link, at: now, &out)
   }
 
-  /// The path of a link is pinged at the next tick.
+  /// Schedules a ping of a link's path for the next tick.
   mutating func pingSoon(_ link: LinkID, at now: Instant) {
     if let path = path(of: link) { links.paths.schedulePing(path, at: now) }
   }
 
-  /// A path that a link begins to use is measured at once, unless it was measured before.
+  /// Pings a path that a link begins to use, unless it was measured before.
   mutating func pingIfUnmeasured(_ link: LinkID, at now: Instant) {
     guard let path = path(of: link), let state = links.paths[path],
       state.roundTrip == nil || state.nextPingAt == nil
@@ -42,7 +42,7 @@ extension Node {
     links.paths.schedulePing(path, at: now)
   }
 
-  /// The token of a pong is the time of its ping.
+  /// Measures the round trip; the token of a pong is the time of its ping.
   mutating func receivePong(_ token: UInt64, _ path: PathID, at now: Instant) {
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
     links.paths.receivePong(path, sentAt: sentAt, at: now)

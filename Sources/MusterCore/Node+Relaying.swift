@@ -4,16 +4,18 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// Relayed paths: what the search for them needs and asks for, and what this node relays.
+/// Relayed paths: the inputs and outputs of the search for relays, and the forwarding for peers.
 ///
-/// Two hops are the limit: a datagram that came over a relayed path is not relayed again.
+/// A datagram that arrived over a relayed path is not relayed again, which limits paths to two
+/// hops.
 extension Node {
-  /// At most this long it takes to notice that a path is lost, and to find another.
+  /// An upper bound of the time to detect the loss of a path and to find another one: media from
+  /// this period is resent.
   private static let repeatedTime = Duration.milliseconds(400)
 
   // MARK: The search for relays
 
-  /// Looks for paths to members of the channel's call to which nothing gets through.
+  /// Searches for paths to unreachable members of the channel's call.
   mutating func searchRelays(
     in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -40,7 +42,7 @@ extension Node {
     }
   }
 
-  /// Nil outside of a call.
+  /// The state of the channel's call for the search; nil outside of a call.
   private func relayView(of channel: ChannelID, at now: Instant) -> RelayView? {
     guard let state = channels[channel]?.state, let call = state.ownMember.call else { return nil }
     var view = RelayView(
@@ -52,7 +54,7 @@ extension Node {
         liveness: links.paths[path]?.liveness,
         lastDirectAddress: links.paths.lastDirectRoute(to: link.peer),
         flags: state.member(link.peer)?.flags ?? [])
-      // The roster has no neighbour that announces another run than the one of its link.
+      // A neighbour that announces a run other than the one of its link is not in the roster.
       guard let announced = state.announcedBootID(of: link.peer), announced != peer.bootID,
         announced != peer.announcedBootID
       else { continue }
@@ -82,18 +84,18 @@ extension Node {
     associations.session(of: link).flatMap { links.path(of: $0) }
   }
 
-  /// The smoothed round trip of the path in use; nil before it was measured.
+  /// The smoothed round trip of the path in use; nil before the first measurement.
   func roundTrip(of link: LinkID) -> Duration? {
     path(of: link).flatMap { links.paths.roundTrip($0) }
   }
 
-  /// Whether a link leads through another member.
+  /// Whether a link is relayed by another member.
   func isRelayed(_ link: LinkID) -> Bool { relay(of: link) != nil }
 
-  /// The member that relays a link; nil for a direct one.
+  /// The member that relays a link; nil for a direct link.
   func relay(of link: LinkID) -> NodeID? { path(of: link)?.route.relay }
 
-  /// The path of a link leads elsewhere, or the link is new.
+  /// Handles a new path of a link, or a new link.
   mutating func pathChanged(
     of link: LinkID, to route: Route, at now: Instant, _ out: inout [Output]
   ) {
@@ -111,20 +113,21 @@ extension Node {
     }
   }
 
-  /// Takes up where neighbours see this node.
+  /// Passes this node's addresses, as neighbours see them, to discovery.
   mutating func seenChanged() {
     discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
   }
 
-  /// A neighbour reports where it sees this node: the outside address, behind a NAT.
+  /// Handles a neighbour's report of the address at which the neighbour sees this node: behind a
+  /// NAT, the external address.
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
-    // On its own network a neighbour knows no more than this node does.
+    // A neighbour on the same network sees only an address that this node already knows.
     guard !isRelayed(link), address.isUnicast, address.reach != .link else { return }
     _ = peers.update(link) { $0.seesThisNodeAt = address }
     seenChanged()
   }
 
-  /// A member whose path is relayed sends the addresses at which it may be reached directly.
+  /// Handles the candidates of a member whose path is relayed.
   mutating func receiveCandidates(
     _ addresses: [Address], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -136,7 +139,7 @@ extension Node {
 
   // MARK: Datagrams over relays
 
-  /// Sends a datagram of the link engine, if need be in an envelope for a relay.
+  /// Sends a datagram of the link engine, in an envelope if the route is relayed.
   mutating func send(
     _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
   ) {
@@ -150,7 +153,7 @@ extension Node {
     }
   }
 
-  /// Relays an envelope for another neighbour, or takes in a datagram that a relay forwarded.
+  /// Relays an envelope to another neighbour, or receives the datagram that a relay forwarded.
   mutating func receiveEnvelope(
     _ payload: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -182,7 +185,7 @@ extension Node {
     peers.keys.first { $0.channel == channel && $0.peer.key.prefix == prefix }
   }
 
-  /// Announces that this node relays much, and when it no longer does.
+  /// Announces when the load from relaying becomes high, and when it no longer is.
   mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
     let isLoadHigh = relaying.budget.isLoadHigh(at: now)
     guard isLoadHigh != media.local.flags.contains(.relaysMuch) else { return }

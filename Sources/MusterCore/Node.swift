@@ -6,56 +6,57 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// One node as a value: discovery, links, channels and media put together.
+/// One node as a value that combines discovery, links, channels and media.
 ///
-/// Does no I/O. The shell and the simulator hand it datagrams, encoded media, commands and the
-/// time, and carry out the `Output` that every method returns. The node only routes between its
-/// parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its paths,
-/// `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media. Its
-/// methods are of four families:
+/// A node performs no I/O. The shell and the simulator pass datagrams, encoded media, commands and
+/// the time to the node, and carry out the `Output` that every method returns. The node only routes
+/// between its parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its
+/// paths, `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media.
+/// There are four families of methods:
 ///
 /// - getters, such as `members(of:)`, `statistics()` and `wake`;
 /// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's
 ///   addresses, rendezvous, clock and sources;
-/// - commands of people, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
-/// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for those of no part.
+/// - user commands, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
+/// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for the node itself.
 public struct Node: ~Copyable, Sendable {
   /// The settings of a node that hold for all of its channels.
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
-    /// The largest resolution requested of others, for each of their streams.
+    /// The largest resolution that this node requests, for each stream of a member.
     public var requested = RequestedResolution.best
     /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
     public var muted: MemberFlags = []
-    /// Between the pings that measure the round trip to a participant of the same call.
+    /// The interval between the pings that measure the round trip to a participant of the same
+    /// call.
     public var pingInterval = Duration.seconds(1)
-    /// Between the pings to a member that is not in the same call.
+    /// The interval between the pings to a member that is not in the same call.
     public var idlePingInterval = Duration.seconds(15)
-    /// Whether this node keeps announces for others who look for each other.
+    /// Whether this node is a rendezvous, which stores announcements for other nodes.
     public var offersRendezvous = false
-    /// Whether this node passes on what members send who cannot reach each other.
+    /// Whether this node relays between members that cannot reach each other directly.
     public var relays = true
-    /// How long a start waits for members who may already have a call.
+    /// The time for which a start of a call waits for members that may already be in one.
     public var startGrace = Duration.milliseconds(300)
-    /// Between the RTCP sender and receiver reports of a link.
+    /// The interval between the RTCP sender and receiver reports of a link.
     public var reportInterval = Duration.seconds(1)
-    /// How the rules of channels are applied: tests plant bugs, or patched nodes, here.
+    /// The rules of channels, which tests replace in order to inject faults or modified nodes.
     package var policy = ChannelPolicy.standard
 
-    /// The defaults.
+    /// Creates the default configuration.
     public init() {}
   }
 
-  /// What the host must do. The shell and the simulator switch over the same cases.
+  /// An action for the host. The shell and the simulator switch over the same cases.
   public enum Output: Equatable, Sendable {
     /// Send a datagram to an address.
     case send([UInt8], to: Address)
-    /// To the multicast groups and broadcast addresses of every interface.
+    /// Send a datagram to the multicast groups and broadcast addresses of every interface.
     case broadcast([UInt8])
     /// Report an event of a channel to the host.
     case event(NodeEvent, in: ChannelID)
-    /// Encode exactly these layers of a stream, smallest first; none: stop.
+    /// Encode exactly these layers of a stream, smallest first; stop if there are none.
     case encode(StreamID, layers: [Int])
     /// Make the next frame of a layer a keyframe.
     case encodeKeyframe(StreamID, layer: Int)
@@ -63,21 +64,22 @@ public struct Node: ~Copyable, Sendable {
     case show(ReceivedFrame, from: LinkID, stream: StreamID, delay: Duration)
     /// Play an Opus packet of the member at the other end of the link.
     case play(ReceivedAudio, from: LinkID)
-    /// The member has withdrawn a stream; nil: it has left the call, or this node has.
+    /// The member has withdrawn a stream. If `stream` is nil, the member or this node has left the
+    /// call.
     case mediaEnded(LinkID, stream: StreamID?)
-    /// Write this for later processes; others may hear of it before it is written.
+    /// Write this for later processes; it may reach peers before it is written.
     case write(Change, in: ChannelID)
-    /// Write all of this or none of it, then call `finish`, which has the datagrams that follow:
-    /// until then nobody hears of it. They are sealed only then, so that packet numbers, times and
-    /// paths are those of the sending. `ChannelState` says what waits for the disk, and why.
+    /// Write all of these changes or none, then call `finish`, which returns the datagrams for the
+    /// peers. They are sealed only then, so that packet numbers, times and paths are current.
+    /// `ChannelState` documents which changes wait for the disk, and why.
     case commit([Change], then: CommitID)
   }
 
-  /// Something to write for the later processes of this node.
+  /// A change to be stored for later processes of this node.
   public enum Change: Equatable, Sendable {
     /// A signed entry of a channel's document, under its id.
     case entry([UInt8], id: EntryID)
-    /// Entries that are not needed any more.
+    /// Delete entries that are no longer needed.
     case forget([EntryID])
     /// A written message has been shown: later processes need not show it again.
     case shown(EntryID)
@@ -89,7 +91,7 @@ public struct Node: ~Copyable, Sendable {
   public let identity: Identity
   /// 64 random bits that identify this process among the restarts of the node.
   public let bootID: UInt64
-  /// The settings in force.
+  /// The current settings.
   public internal(set) var configuration: Configuration
 
   var discovery: Discovery {
@@ -99,23 +101,24 @@ public struct Node: ~Copyable, Sendable {
   private var discoveryDeadline: Instant?
   private var isDiscoveryStale = true
   var links: LinkEngine
-  /// Empty between two inputs; kept for its storage.
+  /// The storage for outputs of the link engine, empty between inputs and kept to avoid allocation.
   var linkOutputs: [LinkEngine.Output] = []
   var channels = DeadlineTable<ChannelID, Channel>()
   var keyring = Keyring()
   var associations = Associations()
   var relaying = Relaying()
-  /// Tokens of the pings that the host asked for and that are not answered, one for each link.
+  /// The tokens of the host's pings that have not been answered, one for each link.
   var pendingPings = PeerTable<LinkID, UInt64>()
-  /// While this node keeps announces for others.
+  /// The rendezvous server; nil if this node is not a rendezvous.
   var server: RendezvousServer?
   var entropy: Entropy
   var media: MediaSessions
   var prng: PRNG
-  /// Milliseconds from boot time to wall time.
+  /// The offset from boot time to wall time, in milliseconds.
   var wallOffset: Int64 = 0
 
-  /// `entropy` is for keys; `seed` for jitter and sequence numbers, where only spread matters.
+  /// Creates a node; `entropy` generates keys, and `seed` jitter and sequence numbers, which need
+  /// not be secret.
   public init(
     identity: Identity, entropy: Entropy, seed: UInt64, configuration: Configuration = .init()
   ) {
@@ -144,8 +147,8 @@ public struct Node: ~Copyable, Sendable {
     _modify { yield &associations.peers }
   }
 
-  /// When the host must call `tick`, and what for. Each part knows its own time, so that asking is
-  /// cheap after every datagram.
+  /// The time at which the host must call `tick`, and the part that is due. Each part caches its
+  /// deadline, which makes this cheap after every datagram.
   public var wake: Wake? {
     var next = Wake(isDiscoveryStale ? discovery.deadline : discoveryDeadline, .discovery)
     next = soonest(next, Wake(links.deadline, .link))
@@ -158,10 +161,10 @@ public struct Node: ~Copyable, Sendable {
     return soonest(next, Wake(associations.peers.deadline, .peer))
   }
 
-  /// When the host must call `tick`.
+  /// The time at which the host must call `tick`.
   public var deadline: Instant? { wake?.at }
 
-  /// Has the parts that changed say when they next have work.
+  /// Updates the cached deadlines of the parts that changed.
   private mutating func refreshDeadlines() {
     channels.refresh()
     associations.peers.refresh()
@@ -171,7 +174,7 @@ public struct Node: ~Copyable, Sendable {
     isDiscoveryStale = false
   }
 
-  /// Does what is due; harmless before `deadline`.
+  /// Handles all due timers; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     noticeSleep(at: now, &out)
@@ -187,7 +190,7 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// A process that was stopped, or a machine that slept, looks for the others at once.
+  /// Starts discovery at once after the process was stopped or the machine slept.
   private mutating func noticeSleep(at now: Instant, _ out: inout [Output]) {
     guard let deadline, now - deadline > Self.sleepNoticed else { return }
     perform(discovery.restart(at: now), at: now, &out)
@@ -195,7 +198,7 @@ public struct Node: ~Copyable, Sendable {
 
   private static let sleepNoticed = Duration.seconds(1)
 
-  /// A datagram that arrived on this node's port or on the discovery port.
+  /// Handles a datagram that arrived on this node's port or on the discovery port.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -204,8 +207,7 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// The same for hosts that read several datagrams at once and carry out the outputs of all of
-  /// them together.
+  /// Handles a datagram for hosts that read several at once and collect the outputs in one array.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, at now: Instant, into out: inout [Output]
   ) {
@@ -223,9 +225,9 @@ public struct Node: ~Copyable, Sendable {
     refreshDeadlines()
   }
 
-  // MARK: Where to find others
+  // MARK: Addresses for discovery
 
-  /// The addresses to announce, at most `Limits.addresses`, best first.
+  /// Sets the addresses to announce, at most `Limits.addresses`, best first.
   public mutating func setOwnAddresses(_ addresses: [Address], at now: Instant) -> [Output] {
     var out: [Output] = []
     let bounded = Array(addresses.prefix(Limits.addresses))
@@ -233,7 +235,7 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// This machine's routes have changed: linked peers are pinged at once from the new source
+  /// Reports a change of this machine's routes: linked peers are pinged at once from the new source
   /// address, and discovery announces this node again.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
@@ -242,7 +244,7 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// The addresses that rendezvous have at the moment.
+  /// Sets the current addresses of the rendezvous.
   public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
     var out: [Output] = []
     perform(discovery.setRendezvous(addresses, at: now), at: now, &out)
@@ -252,7 +254,7 @@ public struct Node: ~Copyable, Sendable {
   /// The rendezvous that have answered.
   public var answeringRendezvous: [Address] { discovery.answeringRendezvous }
 
-  /// A question to this node as a rendezvous.
+  /// Handles a request to this node as a rendezvous.
   private mutating func serve(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -265,7 +267,7 @@ public struct Node: ~Copyable, Sendable {
     }
   }
 
-  /// The addresses that configured peers have at the moment.
+  /// Sets the current addresses of the configured peers.
   public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
     var out: [Output] = []
     let bounded = Array(addresses.prefix(Limits.configuredPeers))

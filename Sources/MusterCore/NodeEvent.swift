@@ -4,29 +4,29 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Something that happened in a channel and that people or scripts may want to know.
+/// An event in a channel that may be of interest to users or scripts.
 public enum NodeEvent: Equatable, Sendable {
-  /// An event of the roster, the call, the text or the rights.
+  /// An event of the roster, the call, the text messages or the rights.
   case channel(ChannelEvent)
-  /// A link stands, at an address or through another member.
+  /// The link with a member was established, at an address or through another member.
   case linkUp(NodeID, Address?, via: NodeID?)
   /// The link with a member closed, for this reason.
   case linkDown(NodeID, LinkCloseReason)
-  /// This node wanted into the call, and may not.
+  /// This node tried to enter the call but is not allowed to.
   case callRefused(CommandRefusal)
   /// The state of this node's own participation in the call.
   case callState(CallState)
-  /// The first frame of a member's stream; `after` counts from when its link came up.
+  /// The first frame of a member's stream was received; `after` counts from when its link came up.
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
   /// The layer of a stream that goes to a member or comes from it has changed.
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
-  /// This node closed its link with a peer that is no member, for this reason.
+  /// This node closed its link with a peer that is not a member, for this reason.
   case peerRefused(NodeID, Refusal)
-  /// A member has answered a ping of the host, over this path.
+  /// A member has replied to a ping of the host, over this path.
   case pong(NodeID, roundTrip: Duration, over: Route)
 }
 
-/// How far this node is into the call.
+/// The state of this node's participation in the call.
 public enum CallState: String, Sendable {
   case connecting, connected, reconnecting, disconnected
 }
@@ -39,18 +39,18 @@ public enum LayerDirection: String, Sendable {
 
 /// One Opus packet of a member, for the playout.
 public struct ReceivedAudio: Equatable, Sendable {
-  /// RTP sequence number.
+  /// The RTP sequence number.
   public var sequence: UInt16
-  /// 48 kHz.
+  /// The RTP timestamp, at 48 kHz.
   public var timestamp: UInt32
-  /// Audio level in -dBov, 0 (loudest) to 127 (RFC 6464); nil without the header extension.
+  /// The audio level in -dBov, 0 (loudest) to 127 (RFC 6464); nil without the header extension.
   public var level: UInt8?
   /// One Opus packet (RFC 7587).
   public var payload: [UInt8]
-  /// When it was captured, by the sender's clock; nil before its first report.
+  /// The capture time by the sender's clock; nil before its first sender report.
   public var capturedAt: Instant?
 
-  /// `timestamp` counts samples at 48 kHz.
+  /// Creates a packet; `timestamp` counts samples at 48 kHz.
   public init(
     sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?
   ) {
@@ -62,23 +62,23 @@ public struct ReceivedAudio: Equatable, Sendable {
   }
 }
 
-/// What a member's connection is like right now.
+/// The current path and media statistics of a member.
 public struct PeerStatistics: Equatable, Sendable {
   /// The channel and the member.
   public var link: LinkID
-  /// Where it leads; nil through another member.
+  /// The remote address; nil if the path is relayed.
   public var address: Address?
-  /// The member through whom it leads.
+  /// The member that relays the path; nil for a direct path.
   public var via: NodeID?
   /// The smoothed round trip of the path in use; nil before the first measurement.
   public var roundTrip: Duration?
-  /// Of what this node sends, as the member reports it.
+  /// The loss of this node's media, as the member reports it.
   public var lossPercent: Double
-  /// Of the camera and the audio; nil while there is no media with the member.
+  /// Sent media of the camera and the audio; nil while there is no media with the member.
   public var sent: MediaStatistics?
-  /// Of the camera and the audio of the member; nil while there is no media with it.
+  /// Received media of the camera and the audio; nil while there is no media with the member.
   public var received: MediaStatistics?
-  /// Of further video streams, in ascending order.
+  /// Statistics of further video streams, in ascending order.
   public var streams: [StreamStatistics] = []
 }
 
@@ -86,12 +86,12 @@ public struct PeerStatistics: Equatable, Sendable {
 public struct StreamStatistics: Equatable, Sendable {
   /// The video stream.
   public var stream: StreamID
-  /// To the member; nil while this node has not offered the stream.
+  /// Media sent to the member; nil while this node has not offered the stream.
   public var sent: MediaStatistics?
-  /// From the member; nil while the member has not offered the stream.
+  /// Media received from the member; nil while the member has not offered the stream.
   public var received: MediaStatistics?
 
-  /// Nil for a direction in which the stream has not been offered.
+  /// Creates statistics; a direction is nil if the stream has not been offered in it.
   public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
     self.stream = stream
     self.sent = sent
@@ -99,22 +99,22 @@ public struct StreamStatistics: Equatable, Sendable {
   }
 }
 
-/// Totals of one direction of one stream since media with the member began; the camera's include
-/// the audio.
+/// Totals of one direction of one stream since media with the member began; the totals of the
+/// camera include the audio.
 public struct MediaStatistics: Equatable, Sendable {
   /// The simulcast layer in use; nil while no video flows.
   public var layer: VideoLayer?
-  /// RTP payload bytes.
+  /// The number of RTP payload bytes.
   public var bytes: UInt64 = 0
-  /// Video frames sent, or received complete.
+  /// The number of video frames sent, or received complete.
   public var frames: UInt64 = 0
-  /// Received direction: frames that were not delivered, by gaps in the PictureID.
+  /// The number of frames that were not delivered, by gaps in the PictureID; received media only.
   public var framesLost: UInt64 = 0
-  /// Received direction: intervals of more than 200 ms between frames.
+  /// The number of intervals of more than 200 ms between frames; received media only.
   public var freezes: UInt64 = 0
-  /// Received direction: the total duration of those intervals.
+  /// The total duration of the intervals counted in `freezes`.
   public var frozen: Duration = .zero
-  /// Audio packets; always 0 for streams other than the camera.
+  /// The number of audio packets; always 0 for streams other than the camera.
   public var audioPackets: UInt64 = 0
   /// The reason for the last change of the layer.
   public var why = LayerReason.started

@@ -7,11 +7,11 @@ struct Peer: HasDeadline, Sendable {
   var key: KeyID
   let bootID: UInt64
   let upSince: Instant
-  /// The run that the peer's presence named when the link came up: it may lag behind.
+  /// The boot id that the peer's presence announced when the link came up; it may be outdated.
   var announcedBootID: UInt64?
-  /// When the channel's key is offered again; nil once the peer is known to have it.
+  /// The time at which the channel's key is next offered; nil once the peer is known to have it.
   var nextKeyAt: Instant?
-  /// When the peer's standing in the channel is next checked.
+  /// The time at which the peer's membership is next checked.
   var nextCheckAt: Instant?
   /// The address at which the peer sees this node.
   var seesThisNodeAt: Address?

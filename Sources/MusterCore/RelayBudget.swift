@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// The budget for relaying: bytes a second in total, shared equally by the pairs that are sending.
+/// The byte rate for relaying, shared fairly by the pairs of members that are sending.
 package struct RelayBudget: Sendable {
   private struct Pair: Comparable, Sendable {
     let channel: ChannelID
@@ -20,26 +20,28 @@ package struct RelayBudget: Sendable {
   }
 
   private struct Carried: Sendable {
-    /// The burst that a pair may send; not all of it before the demand of the others is known.
+    /// The bytes that a pair may send now; limited at first, until the demand of all pairs is
+    /// known.
     var credit = RelayBudget.firstCredit
     var refilledAt: Instant
     var askedAt: Instant
-    /// Bytes that it wanted to send since the last count, and bytes a second before that.
+    /// The bytes that the pair offered since the last division, and its smoothed demand in bytes
+    /// per second.
     var asked = 0.0
     var demand = 0.0
     var bytes: UInt64 = 0
     var lastAt = Instant.zero
   }
 
-  /// 4 Mbit/s: two pairs that see each other in both directions at the middle layer.
+  /// 4 Mbit/s, enough for two pairs that exchange video in both directions at the middle layer.
   private static let bytesPerSecond = 500_000.0
   private static let burst = 250_000.0
-  /// No pair has more than half of it, so that another that begins finds room.
+  /// No pair gets more than half of the budget, so that there is room for a new one.
   private static let largestShare = 0.5
-  /// The fraction of the budget that is shared out: the rest absorbs pairs that come and go.
+  /// The fraction of the budget that is divided; the rest absorbs the arrival of new pairs.
   private static let shared = 0.98
-  /// However many pairs there are, one frame's worth of datagrams, four of 1200 bytes, gets through
-  /// now and then.
+  /// The smallest burst of a pair is four datagrams of 1200 bytes, one frame's worth, so that with
+  /// any number of pairs a frame gets through occasionally.
   private static let smallestBurst = 4.0 * 1200
   private static let pairLimit = 256
   private static let firstCredit = 25_000.0
@@ -47,14 +49,14 @@ package struct RelayBudget: Sendable {
 
   private var total = TokenBucket(capacity: burst, perSecond: bytesPerSecond)
   private var pairs = PeerTable<Pair, Carried>()
-  /// The part of all that a pair may have.
+  /// The fraction of the budget that each pair may use.
   private var share = RelayBudget.largestShare
   private var countedAt = Instant.zero
   private var reportedHighLoad = false
 
   package init() {}
 
-  /// Whether this number of bytes from one to the other is relayed.
+  /// Whether this number of bytes from `a` to `b` may be relayed.
   package mutating func take(
     _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
   ) -> Bool {
@@ -85,14 +87,14 @@ package struct RelayBudget: Sendable {
     return true
   }
 
-  /// Divides the budget so that nobody who wants little gets less, and those who want more get the
-  /// same (max-min fairness: Bertsekas and Gallager, Data Networks, 6.5.2).
+  /// Divides the budget by max-min fairness: small demands are met in full, and larger ones get
+  /// equal shares (Bertsekas and Gallager, Data Networks, 6.5.2).
   private mutating func divide(at now: Instant) {
     let seconds = max((now - countedAt).inSeconds, 0.001)
     countedAt = now
     var demands: [Double] = []
     for position in 0..<pairs.count {
-      // The previous demand counts for half, which smooths bursts.
+      // The previous demand has half of the weight, to smooth bursts.
       let latest = pairs[at: position].asked / seconds
       pairs[at: position].demand = (pairs[at: position].demand + latest) / 2
       pairs[at: position].asked = 0
@@ -113,15 +115,15 @@ package struct RelayBudget: Sendable {
     if let quietest { pairs[quietest.key] = nil }
   }
 
-  /// Whether others are to be preferred: from when half of the budget is gone until nearly all of
-  /// it is there again.
+  /// Whether other relays should be preferred: true once more than half of the burst is used, until
+  /// less than a tenth is (hysteresis).
   package mutating func isLoadHigh(at now: Instant) -> Bool {
     let fill = total.fill(at: now)
     reportedHighLoad = reportedHighLoad ? fill < 0.9 : fill < 0.5
     return reportedHighLoad
   }
 
-  /// The pairs for which something was passed on within the last seconds.
+  /// The pairs for which packets were relayed within the last seconds.
   package func carried(at now: Instant) -> [RelayedPair] {
     pairs.compactMap { pair, carried in
       guard carried.bytes > 0, now - carried.lastAt < Self.recent else { return nil }
@@ -133,7 +135,7 @@ package struct RelayBudget: Sendable {
   private static let recent = Duration.seconds(3)
 }
 
-/// Two members whose packets this node passes on.
+/// A pair of members whose packets this node relays.
 public struct RelayedPair: Equatable, Sendable {
   /// The channel of both members.
   public let channel: ChannelID
@@ -141,6 +143,6 @@ public struct RelayedPair: Equatable, Sendable {
   public let first: NodeID
   /// The member with the larger id.
   public let second: NodeID
-  /// Payload passed on in both directions since it began.
+  /// The payload bytes relayed in both directions since relaying for the pair began.
   public let bytes: UInt64
 }

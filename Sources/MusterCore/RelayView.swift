@@ -2,19 +2,19 @@ import MusterBase
 import MusterLink
 import MusterWire
 
-/// One channel's call as the search for relays sees it: this node's links there, and the members of
-/// the call.
+/// The state of one channel's call for the search for relays: this node's links in the channel, and
+/// the members of the call.
 struct RelayView {
   /// Another member of the call.
   struct Member {
     let id: NodeID
-    /// The boot id that it announced last.
+    /// The most recent boot id that the member announced.
     let bootID: UInt64
-    /// It has announced another run since its link came up.
+    /// Whether the member has announced another run since its link came up.
     let hasRestarted: Bool
-    /// No link is made to it for a while.
+    /// Whether a refusal prevents links with the member.
     let isRefused: Bool
-    /// The last address at which it was reached directly, in this run or an earlier one.
+    /// The last address at which the member was reached directly, in this run or an earlier one.
     let lastDirectAddress: Address?
   }
 
@@ -24,7 +24,7 @@ struct RelayView {
     let roundTrip: Duration?
     let liveness: PathLiveness?
     let lastDirectAddress: Address?
-    /// The announcement of its peer.
+    /// The member flags that the peer announced.
     let flags: MemberFlags
   }
 
@@ -35,8 +35,8 @@ struct RelayView {
   var members: [Member] = []
   var links = PeerTable<NodeID, Link>()
 
-  /// Neighbours of both that relay: first those that are heard, then those with little load, then
-  /// the nearest.
+  /// The neighbours of both nodes that relay: those with a live path first, then those with little
+  /// load, then those with the shortest round trip.
   func relays(to member: Member, unmeasured: Duration, at now: Instant) -> [NodeID] {
     var usable: [(id: NodeID, rank: Int, roundTrip: Duration)] = []
     for neighbour in neighbours(member.id) {

@@ -2,73 +2,73 @@ import MusterBase
 import MusterLink
 import MusterWire
 
-/// Relayed paths to members of a call that cannot be reached directly, and back to direct ones; and
-/// the budget for what this node relays for others.
+/// The search for relayed paths to unreachable members of a call and for a return to direct paths,
+/// and the budget for relaying on behalf of peers.
 ///
-/// The end that misses the other asks for an answer over a relayed route, and the other end's path
-/// follows. Of two ends, the one with the smaller id begins, so that they do not choose different
-/// relays at the same time. A member that restarted is first tried where it was last reached
-/// directly.
+/// The end that finds the peer unreachable challenges it over a relayed route, and the other end's
+/// path follows. The end with the smaller id begins, so that both ends do not choose different
+/// relays at the same time. A member that restarted is first tried at its last direct address.
 struct Relaying: ~Copyable, Sendable {
-  /// The outputs of the search, in this order.
+  /// The outputs of the search, in order.
   enum Output: Equatable, Sendable {
-    /// Have a quiet peer answer.
+    /// Ping a peer that has become quiet.
     case ping(LinkID)
     /// Challenge the peer of an association over another route.
     case probe(LinkID, over: Route)
-    /// Make a link to this run of a peer.
+    /// Establish a link to this run of a peer.
     case connect(LinkID, bootID: UInt64, over: Route)
-    /// Send the peer this node's own candidates.
+    /// Send this node's candidates to the peer.
     case sendCandidates(LinkID)
-    /// Ask the rendezvous where peers are.
+    /// Query the rendezvous for the addresses of peers.
     case seek
-    /// Other peers than before are unreachable, and so to be discovered.
+    /// The set of unreachable peers, which discovery looks for, has changed.
     case reachabilityChanged
   }
 
-  /// A member of this node's call to which nothing gets through.
+  /// A member of this node's call to which no path works.
   private struct Unreachable: Sendable {
-    /// When the next relay is tried.
+    /// The time at which the next relay is tried.
     var nextAt: Instant
     var tried: [NodeID]
   }
 
   /// The state of the search for one link while it is up.
   private struct Search: Sendable {
-    /// When the peer was last asked to answer because it had become quiet.
+    /// The time of the last ping because the peer had become quiet.
     var askedAt = Instant.zero
-    /// Since when the path is direct; nil while it is not.
+    /// The time since which the path has been direct; nil for a relayed path.
     var directSince: Instant?
-    /// While the path is relayed: when a direct one is tried again.
+    /// The time at which a direct path is next tried while the path is relayed.
     var nextTryAt = Instant.zero
     var tryInterval = Relaying.firstTryInterval
-    /// Candidates that the peer sends: each address is probed.
+    /// The rate limit for candidates from the peer, each of which is probed.
     var candidates = TokenBucket(capacity: 4, perSecond: 0.5)
   }
 
-  /// A new run of a peer, tried at its last direct address before any relay.
+  /// A new run of a peer, which is tried at its last direct address before any relay.
   private struct Restart: Sendable {
     let bootID: UInt64
     let since: Instant
   }
 
-  /// The longest time between checks for unreachable peers: somebody may have joined the call.
+  /// The longest interval between checks for unreachable peers, as a member may join the call.
   private static let searchInterval = Duration.milliseconds(250)
-  /// The time for which a first direct path may be established before relays are tried.
+  /// The time allowed for a first direct path before relays are tried.
   static let directPatience = Duration.milliseconds(750)
-  /// By how much the end with the larger id is more patient.
+  /// The additional patience of the end with the larger id.
   private static let secondPatience = Duration.milliseconds(150)
-  /// A relay is given two round trips, and this, before the next one is tried.
+  /// The time that a relay is given in addition to two round trips, before the next one is tried.
   private static let relayPatience = Duration.milliseconds(250)
-  /// A relay may exaggerate its round trip.
+  /// The limit of a relay's round trip in that timeout, since a relay may exaggerate it.
   private static let longestRelayRoundTrip = Duration.milliseconds(500)
-  /// For a round trip that is not known yet.
+  /// The assumed round trip of a path that has not been measured yet.
   private static let unmeasured = Duration.milliseconds(100)
-  /// After all relays have been tried in vain.
+  /// The pause after all relays have been tried without success, before they are tried again.
   private static let relayRest = Duration.seconds(1)
   private static let firstTryInterval = Duration.milliseconds(500)
   private static let longestTryInterval = Duration.seconds(4)
-  /// A direct path that lasts for less was none: it is tried ever more rarely.
+  /// The minimum lifetime of a direct path that counts as stable; after a shorter one, the interval
+  /// between attempts doubles.
   private static let steadyAfter = Duration.seconds(10)
   private static let unsteadyTryInterval = Duration.seconds(30)
 
@@ -76,12 +76,12 @@ struct Relaying: ~Copyable, Sendable {
   private var unreachable = PeerTable<LinkID, Unreachable>()
   private var searches = PeerTable<LinkID, Search>()
   private var restarts = PeerTable<LinkID, Restart>()
-  /// When each channel with a call is next searched.
+  /// The time at which each channel with a call is next searched.
   private var nextAt = PeerTable<ChannelID, Instant>()
 
   // MARK: Queries
 
-  /// Whether nothing gets through to a member of a call.
+  /// Whether no path to a member of a call works.
   func isUnreachable(_ link: LinkID) -> Bool { unreachable.index(of: link) != nil }
 
   var deadline: Instant? {
@@ -90,20 +90,20 @@ struct Relaying: ~Copyable, Sendable {
     return next
   }
 
-  /// Whether a channel is searched again.
+  /// Whether a search is scheduled in a channel.
   func isSearching(_ channel: ChannelID) -> Bool { nextAt.index(of: channel) != nil }
 
-  /// Whether `search` has work in a channel, which it always has before the first time.
+  /// Whether a search is due in a channel, as the first one always is.
   func isDue(_ channel: ChannelID, at now: Instant) -> Bool {
     nextAt[channel].map { $0 <= now } ?? true
   }
 
-  // MARK: What happens to links
+  // MARK: Changes of links
 
-  /// Something changed that may call for another path.
+  /// Schedules an immediate search after a change that may require another path.
   mutating func searchSoon(in channel: ChannelID, at now: Instant) { nextAt[channel] = now }
 
-  /// A link came up, or its path changed.
+  /// Updates the search for a link that came up or changed its path.
   mutating func pathChanged(of link: LinkID, to route: Route, at now: Instant) {
     if searches.index(of: link) == nil { searches[link] = Search() }
     restarts[link] = nil
@@ -123,18 +123,18 @@ struct Relaying: ~Copyable, Sendable {
     searchSoon(in: link.channel, at: now)
   }
 
-  /// A link went down: others may have been reached through its peer.
+  /// Handles the closure of a link, whose peer may have been a relay for other members.
   mutating func linkDown(_ link: LinkID, at now: Instant) {
     searches[link] = nil
     searchSoon(in: link.channel, at: now)
   }
 
-  /// Whether one more message with candidates of a peer is taken.
+  /// Whether the rate limit allows one more message with candidates from a peer.
   mutating func takeCandidates(over link: LinkID, at now: Instant) -> Bool {
     searches.update(link) { $0.candidates.take(at: now) } ?? false
   }
 
-  /// The call, or the channel, is left: none of its members needs a relayed path any more.
+  /// Ends the search in a channel after this node has left the channel or its call.
   mutating func close(_ channel: ChannelID) -> [Output] {
     nextAt[channel] = nil
     for link in restarts.keys where link.channel == channel { restarts[link] = nil }
@@ -145,8 +145,7 @@ struct Relaying: ~Copyable, Sendable {
 
   // MARK: The search
 
-  /// Looks for paths to members of the call to which nothing gets through; `view` is nil outside of
-  /// a call.
+  /// Searches for paths to unreachable members of the call; `view` is nil outside of a call.
   mutating func search(
     in channel: ChannelID, _ view: RelayView?, at now: Instant
   ) -> [Output] {
@@ -167,7 +166,7 @@ struct Relaying: ~Copyable, Sendable {
     return out
   }
 
-  /// Does what is due for one member, and says when to come back to it.
+  /// Takes the steps that are due for one member, and returns the time of the next one.
   private mutating func search(
     _ member: RelayView.Member, _ view: RelayView, at now: Instant, _ out: inout [Output]
   ) -> Instant {
@@ -178,12 +177,12 @@ struct Relaying: ~Copyable, Sendable {
         reached(link, &out)
         return now + Self.searchInterval
       }
-      // After a restart of the peer its last direct address was tried first, which took that time.
+      // After a restart, the attempt at the last direct address has already used this time.
       let start = restarts[link] == nil ? now + Self.directPatience : now
       return findRelay(to: member, over: link, from: start, view, at: now, &out)
     }
     guard let liveness = peer.liveness else { return now + Self.searchInterval }
-    // A route through a member that is gone leads nowhere.
+    // A route through a member whose link is gone does not work.
     let isCutOff = peer.route.relay.map { view.links[$0] == nil } ?? false
     if !isCutOff, !member.hasRestarted {
       let lostAt = lostAt(peer, member.id, liveness, view)
@@ -197,8 +196,8 @@ struct Relaying: ~Copyable, Sendable {
     return findRelay(to: member, over: link, from: now, view, at: now, &out)
   }
 
-  /// A new run of a peer that was reached directly before is tried there at once, by both ends; a
-  /// relay only when that has failed. Nil when there is no new run, or its time is over.
+  /// Tries a new run of a peer at its last direct address at once, from both ends; relays are tried
+  /// only when that has failed. Nil if there is no new run, or its time has expired.
   private mutating func tryRestarted(
     _ member: RelayView.Member, over link: LinkID, _ view: RelayView, at now: Instant,
     _ out: inout [Output]
@@ -222,7 +221,7 @@ struct Relaying: ~Copyable, Sendable {
       + (view.own < id ? .zero : Self.secondPatience)
   }
 
-  /// A peer that has become quiet may have nothing to say, which its answer shows.
+  /// Pings a peer that has become quiet, in case it merely had nothing to send.
   private mutating func ask(
     _ link: LinkID, since: Instant, at now: Instant, _ out: inout [Output]
   ) {
@@ -231,7 +230,7 @@ struct Relaying: ~Copyable, Sendable {
     out.append(.ping(link))
   }
 
-  /// A member is reached, or not looked for any more.
+  /// Marks a member as reachable or as no longer searched for.
   private mutating func reached(_ link: LinkID, _ out: inout [Output]) {
     guard isUnreachable(link) else { return }
     unreachable[link] = nil
@@ -247,11 +246,11 @@ struct Relaying: ~Copyable, Sendable {
     if let known = unreachable[link] {
       state = known
     } else {
-      // The relay that was lost just now is no candidate.
+      // The relay that has just been lost is not a candidate.
       state = Unreachable(nextAt: start, tried: peer?.route.relay.map { [$0] } ?? [])
       unreachable[link] = state
       out.append(.reachabilityChanged)
-      // It may have moved, and a rendezvous may know where.
+      // The member may have moved, and a rendezvous may know its new address.
       out.append(.seek)
     }
     guard state.nextAt <= now else { return state.nextAt }

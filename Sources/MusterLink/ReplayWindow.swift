@@ -3,7 +3,7 @@
 /// 128 blocks of 64 bits, one of which is always partly ahead of the newest counter, so the window
 /// covers 8,128 counters: eight seconds at 1,000 packets per second.
 public struct ReplayWindow: Sendable {
-  /// Counters behind the newest that are distinguished.
+  /// The number of counters behind the newest that can be checked.
   public static let size: UInt64 = (blocks - 1) * 64
   private static let blocks: UInt64 = 128
 
@@ -13,8 +13,8 @@ public struct ReplayWindow: Sendable {
 
   public init() {}
 
-  /// Marks `counter` as seen; false when it was seen before or is too old to tell. Only for
-  /// counters of authenticated packets: anything else would let a stranger move the window.
+  /// Marks `counter` as seen; false if it was seen before or is too old to check. Requires that the
+  /// packet is authenticated: otherwise an outsider could move the window.
   public mutating func accept(_ counter: UInt64) -> Bool {
     if counter > highest {
       clear(from: highest >> 6, to: counter >> 6)

@@ -2,25 +2,25 @@ import MusterBase
 
 /// Estimates the delay that a jitter buffer needs for the packets of one sender.
 ///
-/// After NetEq (`relative_arrival_delay_tracker.cc`, `underrun_optimizer.cc`): a packet's delay is
-/// relative to the fastest one within two seconds, so that clock drift cancels. The largest delay
-/// of every 500 ms enters a histogram with exponential forgetting, whose 95th percentile is the
-/// estimate.
+/// The algorithm follows NetEq (`relative_arrival_delay_tracker.cc`, `underrun_optimizer.cc`): a
+/// packet's delay is relative to the fastest one within two seconds, so that clock drift cancels.
+/// The largest delay of every 500 ms enters a histogram with exponential forgetting, whose 95th
+/// percentile is the estimate.
 public struct ArrivalDelay: Equatable, Sendable {
-  /// Packets in the window of the fastest one: 2 s.
+  /// The number of packets in the window that determines the fastest one: 2 s.
   static let window = 100
   static let interval = Duration.milliseconds(500)
   static let forget = 0.983
   static let percentile = 0.95
-  /// 5 ms per bucket, up to 400 ms: more delay would hurt a conversation more than concealment
-  /// does.
+  /// The bucket size of 5 ms, for delays up to 400 ms: more delay would impair a conversation more
+  /// than concealment does.
   static let bucketMilliseconds = 5
   static let buckets = 80
-  /// Intervals before the estimate is used.
+  /// The number of intervals before the estimate is used.
   static let warmUp = 2
 
-  /// The smallest transit time in the window: arrival less media time, in nanoseconds. The two
-  /// clocks differ, so only differences of transit times have a meaning.
+  /// The smallest transit time in the window: arrival minus media time, in nanoseconds. The two
+  /// clocks differ, so only differences of transit times are meaningful.
   public private(set) var fastest: Int64 = 0
 
   private var transits: [Int64] = []
@@ -30,10 +30,10 @@ public struct ArrivalDelay: Equatable, Sendable {
   private var largest: Int64 = 0
   private var intervalBegan: Instant?
 
-  /// No estimate yet.
+  /// Creates an estimator without an estimate.
   public init() {}
 
-  /// Adds the transit time of a packet: arrival less media time, in nanoseconds.
+  /// Adds the transit time of a packet: arrival minus media time, in nanoseconds.
   public mutating func add(transit: Int64, at now: Instant) {
     if transits.count < Self.window {
       transits.append(transit)
@@ -51,7 +51,8 @@ public struct ArrivalDelay: Equatable, Sendable {
     intervalBegan = now
   }
 
-  /// The sender's clock has jumped: discards the window of transit times and keeps the histogram.
+  /// Discards the window of transit times, but not the histogram, after the sender's clock has
+  /// jumped.
   public mutating func restartClock() {
     transits.removeAll(keepingCapacity: true)
     (oldest, largest, intervalBegan) = (0, 0, nil)
@@ -71,7 +72,7 @@ public struct ArrivalDelay: Equatable, Sendable {
   private mutating func record(_ delay: Int64) {
     let bucket = delay / (Int64(Self.bucketMilliseconds) * 1_000_000)
     intervals = min(intervals + 1, 1_000_000)
-    // An average of all intervals at first, so that the first seconds have full weight.
+    // At first all intervals are averaged, so that those of the first seconds have full weight.
     let keep = min(Self.forget, 1 - 1 / Double(intervals))
     for index in histogram.indices { histogram[index] *= keep }
     histogram[Int(min(max(bucket, 0), Int64(Self.buckets - 1)))] += 1 - keep

@@ -1,7 +1,7 @@
 import MusterBase
 
 extension AudioJitterBuffer {
-  /// The frames for the next 20 ms; two frames are to be compressed into that time.
+  /// Returns the frames for the next 20 ms; two frames must be compressed into that time.
   public mutating func next(at now: Instant) -> [Playout] {
     if !isPlaying { startIfReady(at: now) }
     guard isPlaying else { return [.silence] }
@@ -10,8 +10,8 @@ extension AudioJitterBuffer {
     guard let first = packets.first, let expected = nextSequence else { return [starve()] }
     guard first.sequence == expected else { return [replaceMissing(before: first)] }
     let waited = waitingTime(of: first, at: now)
-    // After a gap, playing the first packet at once would starve again: wait for half the target
-    // delay (NetEq `decision_logic.cc`, postpone decoding after expand).
+    // After a gap, playing the first packet at once would soon empty the buffer again, so playout
+    // waits for half the target delay (NetEq `decision_logic.cc`, postpone decoding after expand).
     if starved > 0, waited < targetDelay.wholeNanoseconds / 2 { return [starve()] }
     measure(waited)
     if shouldLengthen(first) { return [lengthen()] }
@@ -26,20 +26,20 @@ extension AudioJitterBuffer {
   private mutating func startIfReady(at now: Instant) {
     guard let first = packets.first else { return }
     let waited = waitingTime(of: first, at: now)
-    // Half a frame of tolerance, so that the start is early or late by the same amount on average.
+    // The tolerance of half a frame makes the start early or late by the same amount on average.
     guard waited >= (targetDelay - Self.shortage).wholeNanoseconds else { return }
     isPlaying = true
     nextSequence = first.sequence
     delay = waited
   }
 
-  /// The time since the fastest path would have delivered the packet, clamped to ±10 s.
+  /// The time from when the fastest path would have delivered the packet, clamped to ±10 s.
   private func waitingTime(of packet: Packet, at now: Instant) -> Int64 {
     let waited = now.nanoseconds &- packet.mediaTime &- arrival.fastest
     return min(max(waited, -10_000_000_000), 10_000_000_000)
   }
 
-  /// Skips holes that concealment has already covered, and those too long to conceal.
+  /// Skips gaps that concealment has already covered, and those too long to conceal.
   private mutating func skipWhatIsOver() {
     guard let first = packets.first, let expected = nextSequence else { return }
     let hole = first.sequence - expected
@@ -50,8 +50,8 @@ extension AudioJitterBuffer {
     statistics.lost &+= UInt64(skipped)
   }
 
-  /// The buffer is empty. Whether the packet is lost or late is not known yet, so the sequence does
-  /// not advance.
+  /// Conceals a frame while the buffer is empty. As the packet may be lost or merely late, the
+  /// sequence does not advance.
   private mutating func starve() -> Playout {
     starved += 1
     if starved > Self.starvedFrames {
@@ -79,7 +79,7 @@ extension AudioJitterBuffer {
   }
 
   private mutating func measure(_ waited: Int64) {
-    // After a gap the delay is measured afresh, not averaged.
+    // After a gap the delay is replaced by a new measurement, not averaged.
     delay = starved > 0 ? waited : delay + (waited - delay) / 16
     starved = 0
     concealedInARow = 0
@@ -134,7 +134,7 @@ extension AudioJitterBuffer {
     framesSinceCorrection = 0
   }
 
-  /// A delay that can no longer be reduced inaudibly is cut to the target at once.
+  /// Cuts a delay that can no longer be reduced inaudibly to the target at once.
   private mutating func discardIfHopeless(at now: Instant) {
     guard currentDelay - targetDelay > Self.hopelessExcess else { return }
     let target = targetDelay.wholeNanoseconds

@@ -2,9 +2,9 @@ import MusterBase
 
 /// An adaptive jitter buffer for the Opus packets of one sender.
 ///
-/// It controls the delay in time, not in packets: the time from when the fastest path would have
-/// delivered a packet until it is played. That covers network jitter, clock drift (the fastest path
-/// drifts along) and pauses of the source (its timestamps pause along).
+/// The buffer controls the delay in time, not in packets: the time from when the fastest path would
+/// have delivered a packet until its playout. This covers network jitter, clock drift (which shifts
+/// the fastest path as well) and pauses of the source (whose timestamps pause as well).
 public struct AudioJitterBuffer: Sendable {
   /// The playout action for one frame.
   public enum Playout: Equatable, Sendable {
@@ -20,34 +20,37 @@ public struct AudioJitterBuffer: Sendable {
 
   static let frame = Duration.milliseconds(20)
   static let frameSamples: UInt32 = 960
-  /// The target delay until there is an estimate.
+  /// The target delay until an estimate is available.
   static let startDelay = Duration.milliseconds(60)
-  /// One and a half frames: with less, scheduling jitter of the playout thread would be audible.
+  /// The minimum delay of one and a half frames: with less, scheduling jitter of the playout thread
+  /// would be audible.
   static let minimumDelay = Duration.milliseconds(30)
   static let maximumDelay = Duration.milliseconds(400)
-  /// The delay is corrected by whole frames, so it must be off by about half of one. Too short is
-  /// worse than too long, because the next late packet is missed.
+  /// The thresholds for a correction. The delay is corrected by whole frames, so it must be off by
+  /// about half of one. Too short is worse than too long, because the next late packet is missed.
   static let excess = Duration.milliseconds(20)
   static let shortage = Duration.milliseconds(10)
-  /// Beyond these, a correction no longer waits for a quiet frame.
+  /// The thresholds above which a correction no longer waits for a quiet frame.
   static let urgentExcess = Duration.milliseconds(30)
   static let urgentShortage = Duration.milliseconds(20)
-  /// Beyond this, catching up frame by frame would be audible for longer than a cut.
+  /// The excess above which frames are discarded, because catching up frame by frame would be
+  /// audible for longer than a cut.
   static let hopelessExcess = Duration.milliseconds(200)
-  /// At or above this level in -dBov (lower is louder), a skipped or inserted frame is inaudible.
+  /// The level in -dBov (higher is quieter) from which a skipped or inserted frame is inaudible.
   static let quietLevel: UInt8 = 50
-  /// Frames between two corrections, in quiet and in speech; speech is played at most 20 % faster
-  /// or slower.
+  /// The minimum numbers of frames between two corrections, in quiet and in speech; speech is
+  /// played at most 20 % faster or slower.
   static let quietPause = 2
   static let loudPause = 5
-  /// Concealment fades out within about 100 ms; after that, silence is played.
+  /// The number of concealed frames, 100 ms, over which concealment fades out; silence follows.
   static let concealedFrames = 5
-  /// After 1 s without packets the next one starts a new stream (NetEq `decision_logic.cc`).
+  /// The number of frames without packets, 1 s, after which the next packet starts a new stream
+  /// (NetEq `decision_logic.cc`).
   static let starvedFrames = 50
-  /// A step back of more than 1 s means that the sender restarted; a hole of that length is
-  /// skipped.
+  /// The distance of 1 s in packets: a larger step back means that the sender restarted, and a gap
+  /// of this length is skipped.
   static let restartDistance: Int64 = 50
-  /// Timestamps that deviate from the clock by more than this belong to a new sender clock.
+  /// The largest deviation of timestamps from the clock; a larger one indicates a new sender clock.
   static let clockJump = Duration.milliseconds(100)
 
   struct Packet: Sendable {
@@ -59,17 +62,18 @@ public struct AudioJitterBuffer: Sendable {
     var level: UInt8?
   }
 
-  /// Counts of the packets so far, by outcome.
+  /// The counters of the packets so far, by outcome.
   public internal(set) var statistics = AudioStatistics()
-  /// RTP timestamp of the frame handed out last, received or concealed.
+  /// The RTP timestamp of the latest frame for playout, received or concealed.
   public internal(set) var playingTimestamp: UInt32?
 
-  /// In order of sequence; at most `Limits.audioPackets`.
+  /// The packets in order of sequence; at most `Limits.audioPackets`.
   var packets: [Packet] = []
   var arrival = ArrivalDelay()
   var isPlaying = false
   var nextSequence: Int64?
-  /// Frames concealed while the buffer was empty; the packets may still prove lost or late.
+  /// The number of frames concealed while the buffer was empty; their packets may prove lost or
+  /// late.
   var starved = 0
   var concealedInARow = 0
   var framesSinceCorrection = 0
@@ -79,10 +83,10 @@ public struct AudioJitterBuffer: Sendable {
   private var sequences = SequenceUnwrapper()
   private var newest: (sequence: Int64, timestamp: UInt32, samples: Int64, at: Instant)?
 
-  /// An empty buffer that plays silence.
+  /// Creates an empty buffer that plays silence.
   public init() {}
 
-  /// The delay to aim for, beyond that of the fastest path.
+  /// The delay to aim for, in addition to that of the fastest path.
   public var targetDelay: Duration {
     guard let percentile = arrival.percentile else { return Self.startDelay }
     return min(max(percentile + Self.frame, Self.minimumDelay), Self.maximumDelay)
@@ -91,10 +95,10 @@ public struct AudioJitterBuffer: Sendable {
   /// The smoothed current delay; zero before playout starts.
   public var currentDelay: Duration { isPlaying ? .nanoseconds(delay) : .zero }
 
-  /// Packets waiting.
+  /// The number of packets in the buffer.
   public var packetsHeld: Int { packets.count }
 
-  /// Inserts a packet as it arrives, in any order; duplicates and late ones are counted and
+  /// Inserts a packet, in any order of arrival; duplicates and late packets are counted and
   /// dropped.
   public mutating func insert(
     sequence: UInt16, timestamp: UInt32, payload: [UInt8], level: UInt8?, at now: Instant
@@ -146,8 +150,8 @@ public struct AudioJitterBuffer: Sendable {
     return newest.samples &+ Int64(Int32(bitPattern: timestamp &- newest.timestamp))
   }
 
-  /// A large step forward is a loss of any length, since the timestamps show whether the clock
-  /// continues; a large step back cannot be reordering.
+  /// Whether a sequence number is so far back that reordering cannot explain it. A large step
+  /// forward is a loss of any length, since the timestamps show whether the clock continues.
   private func isFarBehind(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return false }
     return highest - sequences.extended(sequence) > Self.restartDistance
@@ -171,7 +175,8 @@ public struct AudioJitterBuffer: Sendable {
     restartClock(at: nil)
   }
 
-  /// Packets held have timestamps that cannot be compared with those that follow.
+  /// Restarts with a new sender clock; the timestamps of packets in the buffer cannot be compared
+  /// with later ones.
   private mutating func restartClock(at sequence: Int64?) {
     statistics.discarded &+= UInt64(packets.count)
     packets.removeAll(keepingCapacity: true)

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Counts what became of one sender's audio packets.
+/// Counters of one sender's audio packets, by outcome.
 public struct AudioStatistics: Equatable, Sendable {
   /// Packets received, duplicates included.
   public var received: UInt64 = 0
@@ -19,7 +19,7 @@ public struct AudioStatistics: Equatable, Sendable {
   /// Frames inserted to increase the delay.
   public var lengthened: UInt64 = 0
 
-  /// All zero.
+  /// Creates counters that are all zero.
   public init() {}
 }
 

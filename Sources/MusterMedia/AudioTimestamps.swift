@@ -3,19 +3,19 @@ import MusterBase
 /// RTP timestamps of outgoing audio: 960 per packet, independent of any clock.
 ///
 /// A capture device's sample clock drifts against the boot clock, and capture times jitter.
-/// Receivers need timestamps that count samples (RFC 3550 section 5.1), so this tracks the offset
-/// of the two clocks for sender reports, and lets timestamps jump only over a pause.
+/// Receivers need timestamps that count samples (RFC 3550 section 5.1), so this type tracks the
+/// offset of the two clocks for sender reports, and lets timestamps jump only over a pause.
 public struct AudioTimestamps: Equatable, Sendable {
-  /// Samples in a packet of 20 ms.
+  /// The number of samples in a packet of 20 ms.
   public static let samplesPerPacket: UInt32 = 960
-  /// A deviation from the smoothed offset beyond 40 ms is a pause, in samples.
+  /// The deviation from the smoothed offset that counts as a pause, in samples: 40 ms.
   private static let pause: Int32 = 1920
 
   private var last: UInt32?
-  /// Boot clock minus sample clock in samples, smoothed over about 16 packets.
+  /// The boot clock minus the sample clock, in samples, smoothed over about 16 packets.
   private var offset = 0.0
 
-  /// No packet so far.
+  /// Creates timestamps for a stream without packets so far.
   public init() {}
 
   /// The timestamp of a packet whose first sample was captured at this time.

@@ -13,11 +13,11 @@ public struct EncodedStreams: Sendable {
     var encoded: [Int] = []
   }
 
-  /// At most `Limits.videoStreams`, by the type of the key.
+  /// The streams by id, at most `Limits.videoStreams`, which the key's type ensures.
   private var streams = PeerTable<StreamID, Stream>()
   private var prng: PRNG
 
-  /// `seed` determines the initial counters of the packetizers.
+  /// Creates an empty set; `seed` determines the initial counters of the packetizers.
   public init(seed: UInt64) { prng = PRNG(seed: seed) }
 
   /// The streams on offer, in ascending order.
@@ -98,7 +98,7 @@ public struct EncodedStreams: Sendable {
     return due
   }
 
-  /// When the next deferred keyframe request is due.
+  /// The time at which the next deferred keyframe request is due.
   public var deadline: Instant? {
     var next: Instant?
     for index in 0..<streams.count {

@@ -5,45 +5,46 @@ import MusterWire
 public struct AssembledFrame: Equatable, Sendable {
   /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
-  /// Whether it decodes without any earlier frame.
+  /// Whether the frame decodes without any earlier one.
   public var isKeyframe: Bool
-  /// Temporal layer: 0 is the base.
+  /// The temporal layer; 0 is the base.
   public var temporalLayer: Int
-  /// RTP timestamp, 90 kHz.
+  /// The RTP timestamp, at 90 kHz.
   public var timestamp: UInt32
-  /// Size of a keyframe; nil for other frames.
+  /// The size of a keyframe; nil for other frames.
   public var keyframeSize: VideoSize?
-  /// Frames missing directly before this one, according to PictureID.
+  /// The number of frames missing directly before this one, according to PictureID.
   public var skippedFrames: Int
 }
 
-/// Assembles the packets of one layer into frames and delivers them in order, none with missing
-/// references.
+/// Assembles the packets of one layer into frames and delivers them in order, only if their
+/// references were delivered.
 ///
 /// Temporal dropping leaves no gaps in the sequence numbers of a link, so a frame whose packets
-/// directly follow those of the previous frame has all its references. Across a gap, decoding can
+/// directly follow those of the previous frame has all its references. After a gap, decoding can
 /// resume at a keyframe; at the next base-layer frame by TL0PICIDX (RFC 7741 section 4.2), because
 /// base-layer frames refer to base-layer frames only; and at an enhancement frame that depends on
 /// the delivered base-layer frame only (the Y bit).
 public struct FrameAssembler: Sendable {
-  /// A larger gap in PictureID means that the sender's counter restarted.
+  /// The largest plausible gap in PictureID; a larger one means that the sender's counter
+  /// restarted.
   static let plausibleSkip = 1000
-  /// TL0PICIDX has 8 bits: over more packets than this it may have wrapped.
+  /// The number of packets over which TL0PICIDX is compared: with 8 bits, it may wrap over more.
   static let plausibleJump: Int64 = 512
 
-  /// Packets below this sequence number are ignored.
+  /// The sequence number below which packets are ignored.
   public private(set) var floor: Int64 = 0
 
   private var expected: Int64?
   private var lastEnd: Int64?
   private var lastBase: UInt8?
   private var lastPictureID: UInt16?
-  /// In order of sequence; at most `Limits.packetsInAssembly`, of at most `Limits.framesInAssembly`
-  /// frames.
+  /// The packets in order of sequence; at most `Limits.packetsInAssembly`, of at most
+  /// `Limits.framesInAssembly` frames.
   private var packets: [VideoPacket] = []
   private var ends = 0
 
-  /// Waits for a keyframe.
+  /// Creates an assembler that waits for a keyframe.
   public init() {}
 
   /// Whether only a keyframe can be delivered next.
@@ -52,10 +53,10 @@ public struct FrameAssembler: Sendable {
   /// Whether the first packet of a keyframe has been received.
   public var holdsKeyframeStart: Bool { packets.contains(where: \.startsKeyframe) }
 
-  /// Packets held.
+  /// The number of packets held.
   public var packetCount: Int { packets.count }
 
-  /// Discards everything and resumes with a keyframe at or above `sequence`.
+  /// Discards all packets and resumes with a keyframe at or above `sequence`.
   public mutating func restart(at sequence: Int64) {
     self = FrameAssembler()
     floor = sequence
@@ -64,7 +65,7 @@ public struct FrameAssembler: Sendable {
   /// Abandons the current references, so that only a keyframe can follow.
   public mutating func loseChain() { expected = nil }
 
-  /// Inserts a packet; false for a duplicate and below `floor`.
+  /// Inserts a packet; false if it is a duplicate or below `floor`.
   public mutating func insert(_ packet: VideoPacket) -> Bool {
     guard packet.sequence >= floor else { return false }
     var position = packets.count
@@ -78,7 +79,7 @@ public struct FrameAssembler: Sendable {
     return true
   }
 
-  /// The next deliverable frame; with `mayJump`, also one after a gap.
+  /// Returns the next deliverable frame; if `mayJump`, also one after a gap.
   public mutating func next(mayJump: Bool) -> AssembledFrame? {
     if let expected, let first = packets.first, first.sequence == expected {
       switch scan(from: 0) {
@@ -119,8 +120,8 @@ public struct FrameAssembler: Sendable {
     return .incomplete
   }
 
-  /// Whether decoding can resume at the frame that starts with this packet, whatever was lost
-  /// before.
+  /// Whether decoding can resume at the frame that starts with this packet, regardless of earlier
+  /// losses.
   private func isEntry(_ packet: VideoPacket) -> Bool {
     if packet.startsKeyframe { return true }
     guard let expected, let lastBase, let base = packet.tl0PicIdx else { return false }

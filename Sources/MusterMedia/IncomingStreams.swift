@@ -5,7 +5,7 @@ import MusterWire
 public struct IncomingStream: Sendable {
   /// Assembles the stream's frames.
   public fileprivate(set) var receiver: VideoReceiver
-  /// The layer of the newest frame; nil before the first, and while no frames are expected.
+  /// The layer of the newest frame; nil before the first frame, and while none are expected.
   public private(set) var layer: VideoLayer?
   /// The reason for the current layer.
   public private(set) var why = LayerReason.started
@@ -14,7 +14,7 @@ public struct IncomingStream: Sendable {
   private var hasShown = false
   /// The stream as announced by the sender.
   private var offer: StreamOffer?
-  /// Why no frames are expected; nil while they are.
+  /// The reason why no frames are expected; nil while they are.
   private var off: LayerReason?
   private var requested = RequestedResolution.best
   /// The reason for the next change of layer.
@@ -25,9 +25,9 @@ public struct IncomingStream: Sendable {
   /// Whether the sender has withdrawn the stream.
   func isWithdrawn(by newest: StreamOffer?) -> Bool { offer != nil && newest == nil }
 
-  /// Sets what determines whether frames can be expected: the sender's announcement, this node's
-  /// subscription, and whether the sender's role allows the stream. Returns a change only if the
-  /// current layer ends.
+  /// Sets the conditions for expecting frames: the sender's announcement, this node's subscription,
+  /// and whether the sender's role allows the stream. Returns a change only if the current layer
+  /// ends.
   mutating func expect(
     _ newest: StreamOffer?, _ request: RequestedResolution, isAllowed: Bool
   ) -> LayerChange? {
@@ -57,18 +57,18 @@ public struct IncomingStream: Sendable {
     return LayerChange(from: layer, to: nil, why: reason)
   }
 
-  /// The changes that showing a frame brings about.
+  /// The changes that result from showing a frame.
   public struct Showing: Equatable, Sendable {
     /// Whether it is the first frame of the stream.
     public var isFirst: Bool
     /// The change of layer, if any.
     public var change: LayerChange?
-    /// How long to delay the frame for lip sync.
+    /// The delay of the frame for lip sync.
     public var delay: Duration
   }
 
-  /// Prepares to show a frame. `audioDelay` is the time from capture until the sender's audio is
-  /// played; nil without audio.
+  /// Prepares to show a frame. `audioDelay` is the delay from capture to playout of the sender's
+  /// audio; nil without audio.
   public mutating func show(
     _ frame: ReceivedFrame, audioDelay: Duration?, at now: Instant
   ) -> Showing {
@@ -81,8 +81,8 @@ public struct IncomingStream: Sendable {
     return Showing(isFirst: !hasShown, change: layerChange(to: frame.size), delay: delay)
   }
 
-  /// The change if a frame is of another layer than the current one. Frames still in flight while
-  /// none are expected change nothing.
+  /// Returns the change if a frame is of another layer than the current one. Frames still in flight
+  /// while none are expected cause no change.
   private mutating func layerChange(to size: VideoSize) -> LayerChange? {
     guard off == nil, size != layer?.size else { return nil }
     let rate = offer?.layers.first { $0.size == size }?.framesPerSecond ?? 0
@@ -98,16 +98,16 @@ public struct IncomingStream: Sendable {
 
 /// All video streams of one sender.
 public struct IncomingStreams: Sendable {
-  /// The request of one stream's receiver: NACK, PLI or a delivered frame.
+  /// An output of one stream's receiver: a NACK, a PLI or a delivered frame.
   public typealias Output = (stream: StreamID, output: VideoReceiver.Output)
 
-  /// Created at the first packet or announcement; at most `Limits.videoStreams`.
+  /// The streams, each created at its first packet or announcement; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
-  /// Sender reports on streams without packets so far: the last two of each at most.
+  /// Sender reports on streams without packets so far: at most the last two of each.
   private var reports = RingBuffer<SenderReport>(capacity: 2 * Limits.videoStreams)
 
-  /// No streams.
+  /// Creates an empty set of streams.
   public init() {}
 
   /// The streams that have begun, in ascending order.
@@ -116,7 +116,7 @@ public struct IncomingStreams: Sendable {
   /// The stream, if it has begun.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
-  /// What became of each stream's packets and frames, in the order of `ids`.
+  /// The packet and frame statistics of each stream, in the order of `ids`.
   public var statistics: [VideoStatistics] {
     (0..<streams.count).map { streams[at: $0].receiver.statistics }
   }
@@ -154,7 +154,7 @@ public struct IncomingStreams: Sendable {
   }
 
   /// Applies the sender's announcement, this node's subscription and the sender's role to a stream.
-  /// A stream that is withdrawn ends, and begins anew when further frames arrive.
+  /// A withdrawn stream ends, and begins again when further frames arrive.
   public mutating func expect(
     _ id: StreamID, _ offer: StreamOffer?, _ requested: RequestedResolution, isAllowed: Bool,
     at now: Instant
@@ -181,14 +181,14 @@ public struct IncomingStreams: Sendable {
     streams.update(id) { $0.end(.ended) } ?? nil
   }
 
-  /// One of the sinks needs a keyframe of a stream.
+  /// Requests a keyframe of a stream because one of the sinks needs it.
   public mutating func requestKeyframe(
     of id: StreamID, at now: Instant
   ) -> [VideoReceiver.Output] {
     streams.update(id) { $0.receiver.requestKeyframe(at: now) } ?? []
   }
 
-  /// The NACKs, PLIs and frames that are due.
+  /// Returns the NACKs, PLIs and frames that are due.
   public mutating func tick(at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for index in 0..<streams.count {
@@ -199,14 +199,14 @@ public struct IncomingStreams: Sendable {
     return outputs
   }
 
-  /// When `tick` next has work.
+  /// The time at which `tick` next has work.
   public var deadline: Instant? {
     var next: Instant?
     for index in 0..<streams.count { next = soonest(next, streams[at: index].receiver.deadline) }
     return next
   }
 
-  /// One block for each layer that has been received since media began.
+  /// Creates one report block for each layer that has been received since media began.
   public mutating func reportBlocks(at now: Instant) -> [ReportBlock] {
     var blocks: [ReportBlock] = []
     for index in 0..<streams.count {

@@ -1,21 +1,21 @@
 import MusterBase
 
-/// Limits the keyframes of one layer's encoder, however many receivers request one.
+/// Limits the keyframes of one layer's encoder, regardless of the number of receivers.
 public struct KeyframeLimiter: Equatable, Sendable {
-  /// At most one keyframe in this time, as in libwebrtc (`video/encoder_rtcp_feedback.cc`).
+  /// The minimum interval between keyframes, as in libwebrtc (`video/encoder_rtcp_feedback.cc`).
   public static let interval = Duration.milliseconds(300)
 
   private var lastKeyframe: Instant?
   private var isPending = false
 
-  /// No keyframe so far: the first request is granted at once.
+  /// Creates a limiter without a keyframe so far, which grants the first request at once.
   public init() {}
 
   /// True if the next frame should be a keyframe; otherwise `tick` grants the request later.
   ///
-  /// A request that was in flight when the last keyframe was sent is answered by that keyframe:
+  /// A request that was in flight when the last keyframe was sent is satisfied by that keyframe:
   /// half of `roundTrip` passes until the request arrives, the other half until the keyframe does.
-  /// If it is lost, the receiver repeats its request.
+  /// If the keyframe is lost, the receiver repeats its request.
   public mutating func request(roundTrip: Duration = .zero, at now: Instant) -> Bool {
     guard let lastKeyframe else {
       self.lastKeyframe = now
@@ -32,14 +32,14 @@ public struct KeyframeLimiter: Equatable, Sendable {
     isPending = false
   }
 
-  /// True when a deferred request is due.
+  /// True if a deferred request is due.
   public mutating func tick(at now: Instant) -> Bool {
     guard let deadline, now >= deadline else { return false }
     keyframeMade(at: now)
     return true
   }
 
-  /// When a deferred request is due; nil if there is none.
+  /// The time at which a deferred request is due; nil if there is none.
   public var deadline: Instant? {
     guard isPending else { return nil }
     return lastKeyframe.map { $0 + Self.interval }

@@ -1,16 +1,16 @@
 import MusterWire
 
-/// The reason for the layer that is sent or received, or for there being none.
+/// The reason for the layer that is sent or received, or for the absence of video.
 public enum LayerReason: String, Equatable, Sendable {
-  /// The call has started; the best layer is used until a subscription says otherwise.
+  /// The call has started; the best layer is used until a subscription arrives.
   case started = "call started"
-  /// The receiver's subscription.
+  /// The receiver's subscription changed.
   case requested = "receiver's request"
   /// The sender muted its video.
   case muted = "video muted"
   /// The sender unmuted its video.
   case unmuted = "video unmuted"
-  /// The sender's role forbids sending, or has only now come to permit it.
+  /// The sender's role forbids sending, or has just been changed to allow it.
   case role = "role changed"
   /// The sender has no such source, or has changed it.
   case source = "source changed"
@@ -23,14 +23,14 @@ public enum LayerReason: String, Equatable, Sendable {
 
 /// A change of the layer of one stream on one link; nil means no video.
 public struct LayerChange: Equatable, Sendable {
-  /// The layer before.
+  /// The former layer.
   public var from: VideoLayer?
-  /// The layer after.
+  /// The new layer.
   public var to: VideoLayer?
-  /// The reason.
+  /// The reason for the change.
   public var why: LayerReason
 
-  /// A change between two layers, where nil is no video, and its reason.
+  /// Creates a change between two layers, where nil means no video.
   public init(from: VideoLayer?, to: VideoLayer?, why: LayerReason) {
     self.from = from
     self.to = to

@@ -1,13 +1,13 @@
 import MusterBase
 import MusterWire
 
-/// The simulcast layer for a requested resolution.
+/// The selection of the simulcast layer for a requested resolution.
 public enum LayerChoice {
-  /// The index of the largest layer within the requested resolution, else of the smallest layer;
+  /// The index of the largest layer within the requested resolution, or else of the smallest layer;
   /// nil if no video is requested or offered.
   ///
-  /// Compares the shorter sides, so that portrait video in a landscape tile is limited by the side
-  /// that limits it on screen.
+  /// The shorter sides are compared, because for portrait video in a landscape tile that side
+  /// limits the size on screen.
   public static func layer(for requested: RequestedResolution, among layers: [VideoLayer]) -> Int? {
     guard requested.wantsVideo else { return nil }
     let limit = Int(min(requested.width, requested.height))

@@ -3,31 +3,33 @@ import MusterWire
 
 /// Receives one simulcast layer of one sender: frame assembly, NACKs and keyframe requests.
 public struct LayerReceiver: Sendable {
-  /// Packets requested before a first packet from the middle of a frame: usually just the first or
-  /// second packet of the first keyframe was lost.
+  /// The number of packets requested before a first packet from the middle of a frame: usually only
+  /// the first or second packet of the first keyframe was lost.
   static let leadIn: Int64 = 3
-  /// Two consecutive packets with sequence numbers this far back mean that the sender restarted.
+  /// The distance behind the highest sequence number at which two consecutive packets mean that the
+  /// sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
-  /// A gap can be skipped when a first retransmission would have arrived, and after this at most.
+  /// The longest wait before a gap may be skipped; normally it lasts until a first retransmission
+  /// would have arrived.
   static let maximumPatience = Duration.milliseconds(100)
-  /// A gap of this age calls for a keyframe, so that the freeze stays below half a second: the
-  /// keyframe takes a round trip and up to 300 ms more.
+  /// The minimum age of a gap that requires a keyframe, which keeps the freeze below half a second:
+  /// the keyframe takes a round trip and up to 300 ms more.
   static let minimumKeyframePatience = Duration.milliseconds(250)
-  /// The time granted to a keyframe whose arrival has begun (libwebrtc `video_receive_stream2.h`).
+  /// The time granted to a keyframe that has partly arrived (libwebrtc `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
-  /// A sender silent for this long has stopped, and requests to it would be pointless.
+  /// The silence after which a sender counts as stopped, and is sent no further requests.
   static let silence = Duration.seconds(1)
 
   /// The SSRC of the layer.
   public let ssrc: UInt32
-  /// Spatial layer: 0 is the smallest.
+  /// The spatial layer; 0 is the smallest.
   public let layer: Int
-  /// Maps RTP timestamps to the sender's boot clock.
+  /// The map from RTP timestamps to the sender's boot clock.
   public internal(set) var clock = SenderClock()
-  /// Loss and jitter, for receiver reports.
+  /// The loss and jitter for receiver reports.
   public private(set) var statistics = RTPReceiverStatistics(
     clockRate: RTPTime.videoClockRate)
-  /// When the highest sequence number last increased.
+  /// The time at which the highest sequence number last increased.
   public private(set) var lastNewAt: Instant
   /// Whether packets were missing since the last delivered frame.
   public private(set) var isTroubled = false
@@ -37,22 +39,22 @@ public struct LayerReceiver: Sendable {
   private var nacks = NackList()
   private var requester = KeyframeRequester()
   private var restartSequence: UInt16?
-  /// When the first packet arrived that cannot be used before a keyframe.
+  /// The arrival of the first packet that cannot be used without a keyframe.
   private var waitingSince: Instant?
   private var keyframeBegunAt: Instant?
 
-  /// Receives one SSRC; until a keyframe arrives nothing can be decoded.
+  /// Creates a receiver for one SSRC, which waits for a keyframe.
   public init(ssrc: UInt32, layer: Int, at now: Instant) {
     self.ssrc = ssrc
     self.layer = layer
     lastNewAt = now
   }
 
-  /// Continues the keyframe pacing of another SSRC of the same layer, so that a sender that changes
-  /// its SSRC with every packet does not cause more requests.
+  /// Continues the keyframe pacing of the layer's former SSRC, so that a sender that changes its
+  /// SSRC with every packet does not cause more requests.
   public mutating func succeed(_ other: LayerReceiver) { requester = other.requester }
 
-  /// The use of an arriving packet.
+  /// The classification of an arriving packet.
   public enum Arrival: Equatable, Sendable { case new, recovered, late, unusable }
 
   /// Inserts a packet; `nextFrame` delivers the frames that it completes.
@@ -79,7 +81,7 @@ public struct LayerReceiver: Sendable {
     return wasAskedFor ? .recovered : .new
   }
 
-  /// The next deliverable frame; nil if there is none.
+  /// Returns the next deliverable frame; nil if there is none.
   public mutating func nextFrame(roundTrip: Duration, at now: Instant) -> AssembledFrame? {
     let mayJump = jumpAt(roundTrip: roundTrip).map { $0 <= now } ?? false
     guard let frame = assembler.next(mayJump: mayJump) else { return nil }
@@ -91,8 +93,8 @@ public struct LayerReceiver: Sendable {
     return frame
   }
 
-  /// The sequence numbers to request now. Frames after a packet that was given up become available
-  /// from `nextFrame`.
+  /// Returns the sequence numbers to request now. Frames after an abandoned packet then become
+  /// available from `nextFrame`.
   public mutating func missing(roundTrip: Duration, at now: Instant) -> [UInt16] {
     guard !nacks.isEmpty, let highest = sequences.highest else { return [] }
     let (sequences, gaveUp) = nacks.due(highest: highest, roundTrip: roundTrip, at: now)
@@ -100,7 +102,7 @@ public struct LayerReceiver: Sendable {
     return sequences
   }
 
-  /// The past or future time from which a keyframe is needed; nil if none is.
+  /// The past or future time from which a keyframe is needed; nil if none is needed.
   public func keyframeNeeded(roundTrip: Duration) -> Instant? {
     let patience = max(Self.minimumKeyframePatience, roundTrip * 3)
     guard assembler.isWaitingForKeyframe else { return nacks.oldestNoticedAt.map { $0 + patience } }
@@ -111,7 +113,7 @@ public struct LayerReceiver: Sendable {
     return nacks.isEmpty ? waitingSince : waitingSince + Self.patience(roundTrip: roundTrip)
   }
 
-  /// When to send the next keyframe request; nil if none is needed or the sender is silent.
+  /// The time of the next keyframe request; nil if none is needed or the sender is silent.
   public func keyframeRequestAt(roundTrip: Duration, at now: Instant) -> Instant? {
     guard let needed = keyframeNeeded(roundTrip: roundTrip) else { return nil }
     let due = requester.nextRequest(neededSince: needed, roundTrip: roundTrip)
@@ -121,19 +123,19 @@ public struct LayerReceiver: Sendable {
   /// Records a keyframe request.
   public mutating func keyframeRequested(at now: Instant) { requester.asked(at: now) }
 
-  /// When a sink that needs a keyframe can request one.
+  /// The time at which a sink that needs a keyframe can request one.
   public func nextKeyframeRequest(roundTrip: Duration, at now: Instant) -> Instant {
     requester.nextRequest(neededSince: now, roundTrip: roundTrip)
   }
 
-  /// Another layer took over: discards everything received so far.
+  /// Discards everything received so far, because another layer took over.
   public mutating func retire() {
     assembler.restart(at: (sequences.highest ?? 0) + 1)
     nacks.removeAll()
     (waitingSince, keyframeBegunAt, isTroubled) = (nil, nil, false)
   }
 
-  /// When to repeat a NACK or to skip a gap if no further packet arrives.
+  /// The time at which to repeat a NACK or skip a gap if no further packet arrives.
   public func repairDeadline(roundTrip: Duration, after now: Instant) -> Instant? {
     let jump = jumpAt(roundTrip: roundTrip).flatMap { $0 > now ? $0 : nil }
     return soonest(nacks.deadline, jump)
@@ -145,12 +147,12 @@ public struct LayerReceiver: Sendable {
     statistics.receive(report, at: now)
   }
 
-  /// The report block for the time since the previous one.
+  /// Creates the report block for the time since the previous one.
   public mutating func reportBlock(at now: Instant) -> ReportBlock {
     statistics.reportBlock(ssrc: ssrc, at: now)
   }
 
-  /// Packets that wait for missing ones.
+  /// The number of packets that wait for missing ones.
   public var packetsHeld: Int { assembler.packetCount }
 
   private static func patience(roundTrip: Duration) -> Duration {

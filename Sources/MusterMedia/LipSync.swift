@@ -2,29 +2,30 @@ import MusterBase
 
 /// Delays video so that audio and video of one member are played in sync.
 ///
-/// After libwebrtc's `video/stream_synchronization.cc`: skews below 30 ms are left alone, because
-/// they are invisible and following noise would make the video judder; one step changes at most 80
-/// ms.
+/// The algorithm follows libwebrtc's `video/stream_synchronization.cc`: skews below 30 ms are not
+/// corrected, because they are invisible and following noise would make the video judder; one step
+/// changes the delay by at most 80 ms.
 public struct LipSync: Equatable, Sendable {
   static let deadBand = Duration.milliseconds(30)
   static let maximumStep = Duration.milliseconds(80)
   static let stepInterval = Duration.milliseconds(250)
-  /// A larger delay indicates confused clocks, and would be worse than the skew.
+  /// The maximum delay; a larger one would result from inconsistent clocks, and be worse than the
+  /// skew.
   static let maximumDelay = Duration.milliseconds(500)
-  /// Weight of a new measurement: 1/4, as in libwebrtc.
+  /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4
 
-  /// The delay to apply to video now.
+  /// The current delay of video.
   public private(set) var delay = Duration.zero
 
   private var target: Duration?
   private var steppedAt: Instant?
 
-  /// No delay.
+  /// Creates the initial state, without delay.
   public init() {}
 
-  /// Updates and returns the delay from the latency of audio until it is played and of video until
-  /// it could be shown. Both latencies use the same two clocks, so that their offset cancels; nil
+  /// Updates and returns the delay, from the latency of audio at playout and that of video before
+  /// this delay. Both latencies use the same two clocks, whose offset cancels; a nil `audioDelay`
   /// means that there is no audio.
   public mutating func videoDelay(
     audioDelay: Duration?, videoDelay: Duration, at now: Instant

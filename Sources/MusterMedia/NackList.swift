@@ -1,14 +1,14 @@
 import MusterBase
 
-/// The missing packets of one stream, and when to send a NACK for each.
+/// The missing packets of one stream, each with the time of its next NACK.
 public struct NackList: Equatable, Sendable {
-  /// Requests per packet (libwebrtc `nack_requester.cc`).
+  /// The maximum number of requests per packet (libwebrtc `nack_requester.cc`).
   static let maximumTries = 10
-  /// A missing packet is taken for reordered until this many later packets have arrived or this
-  /// time has passed.
+  /// The number of later packets, and the time, after which a missing packet counts as lost rather
+  /// than reordered.
   static let reorderedPackets: Int64 = 2
   static let reorderedTime = Duration.milliseconds(5)
-  /// The minimum interval between requests; the regular one is 1.2 round trips. libwebrtc's value.
+  /// The minimum interval between requests, from libwebrtc; the regular one is 1.2 round trips.
   static let minimumInterval = Duration.milliseconds(20)
 
   private struct Entry: Equatable, Sendable {
@@ -18,18 +18,18 @@ public struct NackList: Equatable, Sendable {
     var tries = 0
   }
 
-  /// In order of sequence; at most `Limits.nackEntries`.
+  /// The entries in order of sequence; at most `Limits.nackEntries`.
   private var entries: [Entry] = []
 
-  /// Nothing is missing.
+  /// Creates an empty list.
   public init() {}
 
-  /// Whether nothing is missing.
+  /// Whether no packets are missing.
   public var isEmpty: Bool { entries.isEmpty }
-  /// Packets missing.
+  /// The number of missing packets.
   public var count: Int { entries.count }
 
-  /// When the oldest missing packet was first noticed; nil if nothing is missing.
+  /// The time at which the oldest missing packet was first noticed; nil if none is missing.
   public var oldestNoticedAt: Instant? { entries.first?.noticedAt }
 
   /// The time to wait for a retransmission before repeating the request.
@@ -37,8 +37,8 @@ public struct NackList: Equatable, Sendable {
     max(roundTrip * 6 / 5, minimumInterval)
   }
 
-  /// Adds skipped sequence numbers, all above those added before. Clears the list and returns false
-  /// if there are too many to repair, which calls for a keyframe.
+  /// Adds skipped sequence numbers, all above those added before. If there are too many to repair,
+  /// clears the list and returns false; a keyframe is then required.
   public mutating func notice(_ missing: Range<Int64>, at now: Instant) -> Bool {
     guard missing.count <= Limits.nackEntries - entries.count else {
       entries.removeAll()
@@ -51,7 +51,7 @@ public struct NackList: Equatable, Sendable {
     return true
   }
 
-  /// Removes a packet that arrived; true if it had been requested.
+  /// Removes a packet that arrived; true if a NACK had been sent for it.
   public mutating func received(_ sequence: Int64) -> Bool {
     guard let index = entries.firstIndex(where: { $0.sequence >= sequence }),
       entries[index].sequence == sequence
@@ -68,7 +68,8 @@ public struct NackList: Equatable, Sendable {
   /// Clears the list.
   public mutating func removeAll() { entries.removeAll() }
 
-  /// The sequence numbers to request now, and whether a packet was given up after the last request.
+  /// Returns the sequence numbers to request now, and whether a packet was abandoned after its last
+  /// request.
   public mutating func due(
     highest: Int64, roundTrip: Duration, at now: Instant
   ) -> (sequences: [UInt16], gaveUp: Bool) {
@@ -90,6 +91,6 @@ public struct NackList: Equatable, Sendable {
     return (sequences, gaveUp)
   }
 
-  /// When the next request is due; nil if nothing is missing.
+  /// The time at which the next request is due; nil if no packets are missing.
   public var deadline: Instant? { entries.map(\.askAt).min() }
 }

@@ -1,31 +1,31 @@
 import MusterBase
 import MusterWire
 
-/// One video stream to one receiver: the layer that is selected, and an RTP sender per layer.
+/// One video stream to one receiver: the selected layer, and an RTP sender per layer.
 public struct OutgoingStream: Sendable {
   /// The stream.
   public let id: StreamID
-  /// The layer that is being sent; nil if none is.
+  /// The layer that is being sent; nil if no video is sent.
   public private(set) var layer: Int?
-  /// The layer to change to at its next keyframe; nil if none is to be sent.
+  /// The layer to change to at its next keyframe; nil if no video is to be sent.
   public private(set) var target: Int?
   /// The reason for the current layer.
   public private(set) var why = LayerReason.started
-  /// Frames sent.
+  /// The number of frames sent.
   public private(set) var frames: UInt64 = 0
-  /// RTP payload bytes of those frames.
+  /// The number of RTP payload bytes of those frames.
   public private(set) var bytes: UInt64 = 0
 
-  /// The layers that were offered when one was last selected.
+  /// The layers that were offered when `select` was last called.
   private var offered: [VideoLayer] = []
   /// The layer as last reported in a `LayerChange`.
   private var reported: VideoLayer?
-  /// Why `target` differs from `layer`.
+  /// The reason for `target` if it differs from `layer`.
   private var targetWhy = LayerReason.started
-  /// One per layer; sequence numbers continue when a layer is selected again.
+  /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
-  /// Bounds the receiver's keyframe requests: six at once, then one per second, which suffices at
-  /// high loss.
+  /// The rate limit for the receiver's keyframe requests: six at once, then one per second, which
+  /// suffices at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
 
   init(_ id: StreamID, ssrcs: SSRCPlan, prng: inout PRNG) {
@@ -44,12 +44,12 @@ public struct OutgoingStream: Sendable {
   public struct Selection: Equatable, Sendable {
     /// The layer that needs a keyframe, at which the stream changes to it.
     public var keyframe: Int?
-    /// The end of the current layer, if nothing is sent any more.
+    /// The end of the current layer if video stops.
     public var change: LayerChange?
   }
 
-  /// Selects the layer for what the receiver requests, out of `layers`, smallest first; none when
-  /// something prevents the stream from being sent.
+  /// Selects the layer for the receiver's request, out of `layers`, smallest first. No layer is
+  /// selected if `prevented` gives a reason against sending the stream.
   public mutating func select(
     _ requested: RequestedResolution, among layers: [VideoLayer], prevented: LayerReason?
   ) -> Selection {
@@ -81,7 +81,7 @@ public struct OutgoingStream: Sendable {
     return Selection(change: LayerChange(from: reported, to: nil, why: reason))
   }
 
-  /// A keyframe of `layer` is about to be sent: switches to the layer if it is the target. Nil if
+  /// Switches to `layer`, of which a keyframe is about to be sent, if it is the target. Nil if
   /// nothing changes.
   public mutating func switchLayer(to layer: Int) -> LayerChange? {
     guard layer == target else { return nil }
@@ -94,7 +94,7 @@ public struct OutgoingStream: Sendable {
     return LayerChange(from: reported, to: now, why: why)
   }
 
-  /// Ends the stream; nil if nothing was being sent.
+  /// Ends the stream; nil if no video was being sent.
   public mutating func end() -> LayerChange? {
     target = nil
     return stop(.ended).change
@@ -102,7 +102,8 @@ public struct OutgoingStream: Sendable {
 
   // MARK: Packets
 
-  /// The header for the next packet of the frame's layer; keeps the packet for retransmission.
+  /// Returns the header for the next packet of the frame's layer; keeps the packet for
+  /// retransmission.
   public mutating func send(
     _ payload: ArraySlice<UInt8>, of frame: PacketizedFrame, isLast: Bool, at now: Instant
   ) -> RTPHeader {
@@ -112,7 +113,7 @@ public struct OutgoingStream: Sendable {
       payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil, at: now)
   }
 
-  /// The packets of a layer to retransmit in answer to a NACK.
+  /// Returns the packets of a layer to retransmit in response to a NACK.
   public mutating func retransmissions(
     of sequences: [UInt16], layer: Int, roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
@@ -120,7 +121,7 @@ public struct OutgoingStream: Sendable {
     return senders[layer].retransmissions(of: sequences, roundTrip: roundTrip, at: now)
   }
 
-  /// The packets of the current layer sent since `start`, within the retransmission budget.
+  /// Returns the packets of the current layer sent since `start`, within the retransmission budget.
   public mutating func repeats(
     since start: Instant, roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
@@ -129,7 +130,8 @@ public struct OutgoingStream: Sendable {
       of: senders[layer].sequences(since: start), layer: layer, roundTrip: roundTrip, at: now)
   }
 
-  /// Whether to grant a keyframe request: for the layer being sent, and within the budget.
+  /// Whether to grant a keyframe request, which must be for the layer being sent and within the
+  /// rate limit.
   public mutating func admitsKeyframeRequest(layer: Int, at now: Instant) -> Bool {
     layer == self.layer && keyframeRequests.take(at: now)
   }
@@ -138,33 +140,35 @@ public struct OutgoingStream: Sendable {
     if senders.indices.contains(layer) { senders[layer].receive(block, at: now) }
   }
 
-  /// The sender report on the layer that is or will be sent; nil if none.
+  /// The sender report on the layer that is or will be sent; nil if there is none.
   func report(at now: Instant) -> SenderReport? {
     guard let layer = layer ?? target else { return nil }
     let timestamp = RTPTime.timestamp(of: now, clockRate: RTPTime.videoClockRate)
     return senders[layer].report(at: now, timestamp: timestamp)
   }
 
-  /// Retransmissions of all layers.
+  /// The number of retransmissions of all layers.
   var packetsRepeated: UInt64 { senders.reduce(0) { $0 &+ $1.packetsRepeated } }
 
-  /// Loss of the current layer in percent, from the receiver's reports; nil while none is sent.
+  /// The loss of the current layer in percent, from the receiver's reports; nil if no video is
+  /// sent.
   public var lossPercent: Double? { layer.map { senders[$0].lossPercent } }
 }
 
 /// All video streams to one receiver.
 ///
-/// SSRCs and sequence numbers are drawn anew whenever media begins. A receiver that missed the end
-/// of the previous call would take a new random sequence under an old SSRC for very late packets.
+/// New SSRCs and sequence numbers are drawn whenever media begins. If an SSRC were reused, a
+/// receiver that missed the end of the previous call would take the new sequence for very late
+/// packets.
 public struct OutgoingStreams: Sendable {
   /// The SSRCs of the streams on this link.
   public let ssrcs: SSRCPlan
-  /// Created when the node first offers the stream in this call, because the retransmission
-  /// histories are large; at most `Limits.videoStreams`.
+  /// The streams, each created when the node first offers it in this call, because the
+  /// retransmission histories are large; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, OutgoingStream>()
   private var prng: PRNG
 
-  /// Draws SSRCs and first sequence numbers from the seed.
+  /// Creates an empty set; SSRCs and first sequence numbers are drawn from the seed.
   public init(seed: UInt64) {
     prng = PRNG(seed: seed)
     ssrcs = SSRCPlan(base: UInt32(truncatingIfNeeded: prng.next()))
@@ -173,10 +177,10 @@ public struct OutgoingStreams: Sendable {
   /// The streams offered since media began, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
-  /// The stream, if it was offered.
+  /// A stream; nil if it has not been offered.
   public subscript(id: StreamID) -> OutgoingStream? { streams[id] }
 
-  /// The layer of a stream that is being sent, and the one that it is to change to.
+  /// The layer of a stream that is being sent, and its target layer.
   public func layers(of id: StreamID) -> (current: Int?, target: Int?) {
     guard let index = streams.index(of: id) else { return (nil, nil) }
     return (streams[at: index].layer, streams[at: index].target)
@@ -205,10 +209,10 @@ public struct OutgoingStreams: Sendable {
     _ = streams.update(id) { $0.receive(block, layer: layer, at: now) }
   }
 
-  /// Retransmissions of all streams since media began.
+  /// The number of retransmissions of all streams since media began.
   public var packetsRepeated: UInt64 { streams.reduce(0) { $0 &+ $1.value.packetsRepeated } }
 
-  /// A sender report for each stream that is being sent.
+  /// Creates a sender report for each stream that is being sent.
   public func reports(at now: Instant) -> [SenderReport] {
     streams.compactMap { $0.value.report(at: now) }
   }

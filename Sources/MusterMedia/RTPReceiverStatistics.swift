@@ -6,7 +6,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// MAX_DROPOUT of appendix A.1: a larger jump is a restart if the next packet confirms it.
   static let maximumDropout: Int64 = 3000
 
-  /// Packets received, retransmissions not included.
+  /// The number of packets received, excluding retransmissions.
   public private(set) var packetsReceived: UInt64 = 0
 
   private let clockRate: Int
@@ -16,16 +16,16 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   private var expectedPrior: Int64 = 0
   private var countedPrior: Int64 = 0
   private var restartSequence: UInt16?
-  /// Sixteen times the jitter in timestamp units, as in appendix A.8.
+  /// The jitter in timestamp units, times sixteen as in appendix A.8.
   private var scaledJitter: Int64 = 0
   private var lastTransit: UInt32?
   private var lastReport: (compact: UInt32, at: Instant)?
 
-  /// `clockRate` is that of the stream's RTP clock in Hz.
+  /// Creates statistics without packets; `clockRate` is that of the stream's RTP clock in Hz.
   public init(clockRate: Int) { self.clockRate = clockRate }
 
-  /// Counts a packet. Retransmissions are not counted, so that the loss is that of the network
-  /// before repair.
+  /// Counts a packet. Retransmissions are not counted, so that the loss is the network's before
+  /// repair.
   public mutating func receive(
     sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
   ) {
@@ -38,15 +38,15 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     measureJitter(timestamp, at: now)
   }
 
-  /// Takes a sender report, for LSR and DLSR of the next report block.
+  /// Records a sender report, for LSR and DLSR of the next report block.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
     lastReport = (RTPTime.compact(report.ntpTime), now)
   }
 
-  /// Packets expected minus packets received; negative if duplicates outnumber losses.
+  /// The number of packets expected minus those received; negative if duplicates outnumber losses.
   public var cumulativeLost: Int64 { expected - counted }
 
-  /// Interarrival jitter (RFC 3550 section 6.4.1).
+  /// The interarrival jitter (RFC 3550 section 6.4.1).
   public var jitter: Duration {
     .nanoseconds((scaledJitter >> 4) &* 1_000_000_000 / Int64(clockRate))
   }
@@ -54,7 +54,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// Whether any packet has arrived.
   public var hasReceived: Bool { sequences.highest != nil }
 
-  /// The report block for the time since the previous one.
+  /// Creates the report block for the time since the previous one.
   public mutating func reportBlock(ssrc: UInt32, at now: Instant) -> ReportBlock {
     let expectedNow = expected
     let expectedInterval = expectedNow - expectedPrior
@@ -79,8 +79,8 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     return UInt32(clamping: (seconds << 16) + (rest << 16) / 1_000_000_000)
   }
 
-  /// Appendix A.1: a single packet far off is ignored; two in sequence mean that the sender
-  /// restarted.
+  /// Whether a sequence number continues the stream (appendix A.1): a single packet far off is
+  /// ignored, while two in sequence mean that the sender restarted.
   private mutating func isPlausible(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return true }
     let distance = sequences.extended(sequence) - highest

@@ -1,19 +1,20 @@
 import MusterBase
 import MusterWire
 
-/// The RTP state of one stream on one link: sequence numbers without gaps, retransmission history,
-/// and reception reports.
+/// The RTP state of one stream on one link: gapless sequence numbers, retransmission history, and
+/// reception reports.
 public struct RTPSender: Sendable {
-  /// Packets can be retransmitted for this long, or for three round trips if that is longer
-  /// (libwebrtc `rtp_packet_history.h`); older ones would miss their playout.
+  /// The time for which packets can be retransmitted, unless three round trips are longer
+  /// (libwebrtc `rtp_packet_history.h`); older packets would miss their playout.
   static let minimumHistory = Duration.seconds(1)
   /// The minimum interval between retransmissions of one packet, for very short round trips.
   static let minimumRepeat = Duration.milliseconds(5)
-  /// Retransmissions: a whole lost keyframe at once, then what a 2.5 Mbit/s layer needs at 10 %
-  /// loss. More would feed the congestion that lost the packets (LiveKit PR 440, RTX storm).
+  /// The retransmission budget: a whole lost keyframe at once, then the rate that a 2.5 Mbit/s
+  /// layer needs at 10 % loss. More would add to the congestion that lost the packets (LiveKit PR
+  /// 440, RTX storm).
   static let repeatBurst = 64.0
   static let repeatsPerSecond = 320.0
-  /// A longer round trip comes from a forged or corrupt report, and is ignored.
+  /// The longest accepted round trip; a longer one results from a forged or corrupt report.
   static let maximumRoundTrip = Duration.seconds(10)
 
   private struct Sent {
@@ -27,15 +28,15 @@ public struct RTPSender: Sendable {
   public let payloadType: UInt8
   /// The synchronisation source of the stream on this link.
   public let ssrc: UInt32
-  /// Packets sent, modulo 2^32, retransmissions not included.
+  /// The number of packets sent, modulo 2^32, excluding retransmissions.
   public private(set) var packets: UInt32 = 0
-  /// Payload octets sent, modulo 2^32, for sender reports.
+  /// The number of payload octets sent, modulo 2^32, for sender reports.
   public private(set) var octets: UInt32 = 0
-  /// Retransmissions so far.
+  /// The number of retransmissions.
   public private(set) var packetsRepeated: UInt64 = 0
-  /// Smoothed loss from the receiver's reports, in percent.
+  /// The smoothed loss from the receiver's reports, in percent.
   public private(set) var lossPercent: Double = 0
-  /// Smoothed round trip from the receiver's reports; nil before the first.
+  /// The smoothed round trip from the receiver's reports; nil before the first report.
   public private(set) var roundTrip: Duration?
   /// The receiver's interarrival jitter in timestamp units.
   public private(set) var jitter: UInt32 = 0
@@ -44,7 +45,7 @@ public struct RTPSender: Sendable {
   private var history: RingBuffer<Sent>
   private var repeatBudget = TokenBucket(capacity: repeatBurst, perSecond: repeatsPerSecond)
 
-  /// `firstSequence` should be random (RFC 3550 section 5.1).
+  /// Creates a sender; `firstSequence` should be random (RFC 3550 section 5.1).
   public init(payloadType: UInt8, ssrc: UInt32, firstSequence: UInt16, historyCapacity: Int) {
     self.payloadType = payloadType
     self.ssrc = ssrc
@@ -52,7 +53,7 @@ public struct RTPSender: Sendable {
     history = RingBuffer(capacity: min(max(historyCapacity, 1), Limits.retransmissionPackets))
   }
 
-  /// The header for the next packet; keeps the packet for retransmission.
+  /// Returns the header for the next packet; keeps the packet for retransmission.
   public mutating func send(
     _ payload: ArraySlice<UInt8>, marker: Bool, timestamp: UInt32, audioLevel: UInt8?,
     at now: Instant
@@ -67,14 +68,14 @@ public struct RTPSender: Sendable {
     return header
   }
 
-  /// The packets to retransmit in answer to a NACK, unchanged and within the budget.
+  /// Returns the packets to retransmit in response to a NACK, unchanged and within the budget.
   public mutating func retransmissions(
     of sequences: [UInt16], roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     let roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
     let oldest = max(Self.minimumHistory, roundTrip * 3)
-    // Three quarters: both ends estimate the round trip, and a repeat refused because this end's
-    // estimate is the longer one would cost the receiver another whole round trip.
+    // Three quarters of a round trip, because both ends estimate it: if this end's estimate were
+    // the longer one, a refused retransmission would cost the receiver another whole round trip.
     let pause = max(Self.minimumRepeat, roundTrip * 3 / 4)
     var result: [(header: RTPHeader, payload: ArraySlice<UInt8>)] = []
     for sequence in sequences.prefix(Limits.nackEntries) {
@@ -90,21 +91,22 @@ public struct RTPSender: Sendable {
     return result
   }
 
-  /// Sequence numbers of the packets sent since `start` that are still kept, oldest first; at most
-  /// the newest `repeatBurst`, which can be retransmitted at once.
+  /// The sequence numbers of the packets sent since `start` that are still in the history, oldest
+  /// first; at most the newest `repeatBurst`, which can be retransmitted at once.
   public func sequences(since start: Instant) -> [UInt16] {
     (0..<history.count).filter { history[$0].sentAt >= start }
       .map { history[$0].header.sequence }.suffix(Int(Self.repeatBurst))
   }
 
-  /// A sender report (RFC 3550 section 6.4.1); `timestamp` is `now` on the stream's RTP clock.
+  /// Creates a sender report (RFC 3550 section 6.4.1); `timestamp` is `now` on the stream's RTP
+  /// clock.
   public func report(at now: Instant, timestamp: UInt32) -> SenderReport {
     SenderReport(
       ssrc: ssrc, ntpTime: RTPTime.ntp(of: now), rtpTime: timestamp, packets: packets,
       octets: octets, reports: [])
   }
 
-  /// Takes a report block about this stream; others are ignored.
+  /// Handles a report block about this stream; ignores those about other streams.
   public mutating func receive(_ block: ReportBlock, at now: Instant) {
     guard block.ssrc == ssrc else { return }
     jitter = block.jitter
@@ -117,7 +119,7 @@ public struct RTPSender: Sendable {
     roundTrip = roundTrip.map { $0 + (sample - $0) / 4 } ?? sample
   }
 
-  /// The history has no gaps, so the index follows from the oldest sequence number.
+  /// The index of a packet in the history, which has no gaps.
   private func index(of sequence: UInt16) -> Int? {
     guard let oldest = history.first else { return nil }
     let index = Int(sequence &- oldest.header.sequence)

@@ -2,15 +2,15 @@ import MusterBase
 
 /// Conversions between boot time, RTP timestamps and NTP timestamps.
 public enum RTPTime {
-  /// Hz; RFC 7741 section 4.1.
+  /// The RTP clock rate of video in Hz (RFC 7741 section 4.1).
   public static let videoClockRate = 90_000
-  /// Hz; RFC 7587 section 4.1.
+  /// The RTP clock rate of Opus in Hz (RFC 7587 section 4.1).
   public static let audioClockRate = 48_000
 
-  /// The instant on a stream's RTP clock, modulo 2^32.
+  /// The RTP timestamp of an instant on a stream's RTP clock, modulo 2^32.
   ///
   /// RFC 3550 section 5.1 recommends a random offset against known-plaintext attacks. The link's
-  /// AEAD is not vulnerable to them, and one base for all layers lets a receiver order their
+  /// AEAD is not vulnerable to them, and a common base of all layers lets a receiver order their
   /// frames.
   public static func timestamp(of instant: Instant, clockRate: Int) -> UInt32 {
     let (seconds, rest) = split(instant)

@@ -5,18 +5,19 @@ import MusterWire
 public struct SenderClock: Equatable, Sendable {
   private var reference: (rtpTime: UInt32, instant: Instant)?
 
-  /// Unknown until the first report.
+  /// Creates a clock that is unknown until the first report.
   public init() {}
 
   /// Whether a sender report has arrived.
   public var isKnown: Bool { reference != nil }
 
-  /// Takes a sender report as the new reference.
+  /// Makes a sender report the new reference.
   public mutating func update(_ report: SenderReport) {
     reference = (report.rtpTime, RTPTime.instant(ofNTP: report.ntpTime))
   }
 
-  /// When the sender captured the frame with this timestamp; nil before the first report.
+  /// The time at which the sender captured the frame with this timestamp; nil before the first
+  /// report.
   public func captureTime(of timestamp: UInt32, clockRate: Int) -> Instant? {
     guard let reference else { return nil }
     return reference.instant

@@ -1,12 +1,12 @@
 /// Extends 16-bit sequence numbers to 64 bits, which do not wrap.
 public struct SequenceUnwrapper: Equatable, Sendable {
-  /// The highest extended sequence number so far; nil before the first.
+  /// The highest extended sequence number so far; nil before the first one.
   public private(set) var highest: Int64?
 
-  /// Nothing seen so far.
+  /// Creates an unwrapper without sequence numbers so far.
   public init() {}
 
-  /// The extended number nearest to the highest, without recording it.
+  /// Returns the extended number nearest to the highest, without recording it.
   ///
   /// The first number is extended by 65,536, so that reordered packets before it stay positive.
   public func extended(_ sequence: UInt16) -> Int64 {

@@ -3,30 +3,30 @@ import MusterBase
 /// Detects whether a member speaks, from the audio levels of its packets (RFC 6464), with
 /// hysteresis.
 ///
-/// After LiveKit's `audiolevel.go`: speech begins when 40 % of 400 ms are loud, so that clicks do
-/// not count. It ends after a whole window without anything nearly as loud, so that pauses between
-/// words do not end it.
+/// The algorithm follows LiveKit's `audiolevel.go`: speech begins when 40 % of 400 ms are loud, so
+/// that clicks do not count. Speech ends after a whole window without packets nearly as loud, so
+/// that pauses between words do not end it.
 public struct SpeakingDetector: Equatable, Sendable {
-  /// A packet at or below this level in -dBov is loud (lower is louder).
+  /// The level in -dBov up to which a packet is loud (lower is louder).
   static let beginLevel: UInt8 = 35
-  /// While speaking, packets up to this level still count as loud.
+  /// The level up to which packets still count as loud during speech.
   static let continueLevel: UInt8 = 42
   static let slot = Duration.milliseconds(20)
-  /// Slots in the window: 400 ms.
+  /// The number of slots in the window: 400 ms.
   static let windowSlots = 20
-  /// Loud slots that begin speech: 40 % of the window.
+  /// The number of loud slots that begin speech: 40 % of the window.
   static let beginSlots = 8
-  /// Without packets for this long, the member is silent.
+  /// The time without packets after which a member is considered silent.
   static let silence = Duration.milliseconds(500)
 
   private var history: UInt32 = 0
   private var updatedAt: Instant?
   private var isSpeakingNow = false
 
-  /// Silent.
+  /// Creates a detector in the silent state.
   public init() {}
 
-  /// Takes the level of one 20 ms packet in -dBov; returns whether the member speaks.
+  /// Adds the level of one 20 ms packet in -dBov; returns whether the member speaks.
   @discardableResult
   public mutating func update(level: UInt8, at now: Instant) -> Bool {
     let elapsed = updatedAt.map { now - $0 } ?? Self.slot

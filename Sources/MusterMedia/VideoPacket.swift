@@ -5,7 +5,7 @@ import MusterWire
 public struct VideoPacket: Equatable, Sendable {
   /// The extended sequence number, which does not wrap.
   public var sequence: Int64
-  /// RTP timestamp, 90 kHz.
+  /// The RTP timestamp, at 90 kHz.
   public var timestamp: UInt32
   /// Whether the packet starts a frame (S with partition index 0).
   public var isFrameStart: Bool
@@ -13,15 +13,15 @@ public struct VideoPacket: Equatable, Sendable {
   public var isFrameEnd: Bool
   /// Whether this is the first packet of a keyframe.
   public var startsKeyframe: Bool
-  /// Temporal layer (TID).
+  /// The temporal layer (TID).
   public var temporalLayer: UInt8
   /// Whether the frame depends on base-layer frames only (Y).
   public var isLayerSync: Bool
-  /// TL0PICIDX; nil if absent.
+  /// The TL0PICIDX; nil if absent.
   public var tl0PicIdx: UInt8?
-  /// PictureID; nil if absent.
+  /// The PictureID; nil if absent.
   public var pictureID: UInt16?
-  /// VP8 data without the payload descriptor.
+  /// The VP8 data without the payload descriptor.
   public var data: ArraySlice<UInt8>
 
   /// Parses the payload descriptor; nil if it is malformed or no data follows.

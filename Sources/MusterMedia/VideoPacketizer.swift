@@ -3,20 +3,22 @@ import MusterWire
 
 /// An encoded frame split into RTP payloads, which all links share.
 public struct PacketizedFrame: Equatable, Sendable {
-  /// Spatial layer: 0 is the smallest.
+  /// The spatial layer; 0 is the smallest.
   public var layer: Int
-  /// Temporal layer: 0 is the base.
+  /// The temporal layer; 0 is the base.
   public var temporalLayer: Int
   /// Whether the frame decodes without any earlier one.
   public var isKeyframe: Bool
-  /// When it was captured.
+  /// The capture time.
   public var capturedAt: Instant
-  /// `capturedAt` on the 90 kHz clock.
+  /// The RTP timestamp: `capturedAt` on the 90 kHz clock.
   public var timestamp: UInt32
-  /// Payload descriptor and VP8 data each; the RTP header of the last one has the marker bit.
+  /// The RTP payloads, each of a payload descriptor and VP8 data; the RTP header of the last one
+  /// has the marker bit.
   public var payloads: [ArraySlice<UInt8>]
 
-  /// `timestamp` must be `capturedAt` on the 90 kHz clock; `payloads` has one element per packet.
+  /// Creates a frame; `timestamp` must be `capturedAt` on the 90 kHz clock, and `payloads` must
+  /// have one element per packet.
   public init(
     layer: Int, temporalLayer: Int, isKeyframe: Bool, capturedAt: Instant, timestamp: UInt32,
     payloads: [ArraySlice<UInt8>]
@@ -32,7 +34,7 @@ public struct PacketizedFrame: Equatable, Sendable {
 
 /// Splits the frames of one layer into RTP payloads (RFC 7741).
 public struct VideoPacketizer: Sendable {
-  /// VP8 bytes in one payload.
+  /// The maximum number of VP8 bytes in one payload.
   static let dataBytes = Limits.rtpPayloadBytes - VP8Descriptor.encodedBytes
 
   private let layer: Int
@@ -42,8 +44,8 @@ public struct VideoPacketizer: Sendable {
   /// Whether an enhancement frame since the latest base-layer frame can be a reference.
   private var hasEnhancementReference = false
 
-  /// The counters start at random values from `seed`, as RFC 7741 section 4.2 recommends, so that
-  /// no receiver relies on zero.
+  /// Creates a packetizer whose counters start at random values from `seed`, as RFC 7741 section
+  /// 4.2 recommends, so that no receiver relies on zero.
   public init(layer: Int, seed: UInt64) {
     self.layer = layer
     var random = PRNG(seed: seed)
@@ -52,13 +54,13 @@ public struct VideoPacketizer: Sendable {
     keyIndex = UInt8(random.below(0x20))
   }
 
-  /// The payloads of a frame; nil if it is empty, oversized or of another layer.
+  /// Splits a frame into payloads; nil if the frame is empty, oversized or of another layer.
   public mutating func packetize(_ frame: EncodedFrame) -> PacketizedFrame? {
     guard frame.layer == layer, !frame.data.isEmpty, frame.data.count <= Limits.frameBytes,
       (0...3).contains(frame.temporalLayer)
     else { return nil }
     var descriptor = nextDescriptor(frame)
-    // One array holds the payloads of the frame, one behind the other.
+    // One array holds all payloads of the frame contiguously.
     let count = frame.data.count
     let parts = (count + Self.dataBytes - 1) / Self.dataBytes
     var writer = Writer(capacity: parts * VP8Descriptor.encodedBytes + count)
@@ -96,9 +98,10 @@ public struct VideoPacketizer: Sendable {
       keyIndex: keyIndex)
   }
 
-  /// The bytes of one of the fewest parts that fit. All have the same size but the last, which is
-  /// shorter by fewer bytes than there are parts: equal datagrams can leave in one segmented send
-  /// (UDP_SEGMENT), and a very short last packet would be lost as easily as a full one.
+  /// The byte range of one part, with as few parts as possible. All parts have the same size but
+  /// the last, which is shorter by fewer bytes than there are parts: equal datagrams can be sent in
+  /// one segmented send (UDP_SEGMENT), and a very short last packet would be lost as easily as a
+  /// full one.
   private static func range(of part: Int, of parts: Int, in count: Int) -> Range<Int> {
     let size = (count + parts - 1) / parts
     return min(part * size, count)..<min((part + 1) * size, count)

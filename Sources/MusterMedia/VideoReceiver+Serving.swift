@@ -2,7 +2,7 @@ import MusterBase
 import MusterWire
 
 extension VideoReceiver {
-  /// Performs all that is due for one layer, and computes its next deadline.
+  /// Performs all actions that are due for one layer, and computes its next deadline.
   mutating func serve(_ index: Int, at now: Instant, into outputs: inout [Output]) {
     deliver(from: index, at: now, into: &outputs)
     let missing = layers[index].missing(roundTrip: roundTrip, at: now)
@@ -10,7 +10,7 @@ extension VideoReceiver {
       counted.packetsRequested &+= UInt64(missing.count)
       outputs.append(.nack(ssrc: layers[index].ssrc, missing))
     }
-    // Giving up a packet may have released a keyframe after it.
+    // A keyframe after an abandoned packet may now be deliverable.
     deliver(from: index, at: now, into: &outputs)
     wakeAt[index] = soonest(
       layers[index].repairDeadline(roundTrip: roundTrip, after: now),
@@ -23,7 +23,7 @@ extension VideoReceiver {
     outputs.append(.requestKeyframe(ssrc: layers[index].ssrc))
   }
 
-  /// Requests a keyframe if due; returns when to check again.
+  /// Requests a keyframe if one is due; returns the time of the next check.
   private mutating func serveKeyframe(
     _ index: Int, at now: Instant, into outputs: inout [Output]
   ) -> Instant? {
@@ -62,7 +62,8 @@ extension VideoReceiver {
     }
   }
 
-  /// A keyframe that took long to repair may belong to a layer that the sender has left since.
+  /// Whether a keyframe may change the active layer: one that took long to repair may belong to a
+  /// layer that the sender has left since.
   private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
     guard let current = activeLayer, let lastFrame,
       now - current.lastNewAt < LayerReceiver.silence
@@ -79,8 +80,8 @@ extension VideoReceiver {
     }
   }
 
-  /// A gap is a freeze unless the source paused: in that case nothing is missing, and the capture
-  /// times are equally far apart.
+  /// Counts a gap as a freeze unless the source paused, in which case no frames are missing and the
+  /// capture times are equally far apart.
   private mutating func noteGap(before frame: AssembledFrame, wasTroubled: Bool, at now: Instant) {
     defer { lastFrame = (now, frame.timestamp) }
     counted.framesLost &+= UInt64(max(frame.skippedFrames, 0))
@@ -99,7 +100,8 @@ extension VideoReceiver {
     if frame.isKeyframe { counted.keyframes &+= 1 }
     if let size = frame.keyframeSize { counted.size = size }
     counted.layer = layers[index].layer
-    // All layers share one RTP time base, so another layer's report serves until its own arrives.
+    // All layers share one RTP time base, so another layer's report is used until the first of this
+    // one.
     let clock =
       layers[index].clock.isKnown
       ? layers[index].clock : layers.first { $0.clock.isKnown }?.clock

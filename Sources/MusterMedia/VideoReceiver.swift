@@ -3,24 +3,24 @@ import MusterWire
 
 /// A complete frame, ready for the decoder.
 public struct ReceivedFrame: Equatable, Sendable {
-  /// Spatial layer: 0 is the smallest.
+  /// The spatial layer; 0 is the smallest.
   public var layer: Int
-  /// Temporal layer: 0 is the base.
+  /// The temporal layer; 0 is the base.
   public var temporalLayer: Int
   /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
-  /// Whether it decodes without any earlier frame.
+  /// Whether the frame decodes without any earlier one.
   public var isKeyframe: Bool
-  /// RTP timestamp, 90 kHz.
+  /// The RTP timestamp, at 90 kHz.
   public var timestamp: UInt32
-  /// Its size, from the latest keyframe.
+  /// The size of the frame, from the latest keyframe.
   public var size: VideoSize
-  /// Capture time on the sender's boot clock; nil before its first sender report.
+  /// The capture time on the sender's boot clock; nil before its first sender report.
   public var capturedAt: Instant?
-  /// When its last packet arrived, or when a gap before it was skipped.
+  /// The time at which the last packet arrived, or a gap before the frame was skipped.
   public var completedAt: Instant
 
-  /// A complete frame; `timestamp` at 90 kHz, `capturedAt` by the sender's clock.
+  /// Creates a complete frame; `timestamp` is at 90 kHz, and `capturedAt` on the sender's clock.
   public init(
     layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
     size: VideoSize, capturedAt: Instant?, completedAt: Instant
@@ -39,8 +39,8 @@ public struct ReceivedFrame: Equatable, Sendable {
 /// Receives one video stream of one member: delivers complete frames in order, and requests missing
 /// packets and keyframes.
 ///
-/// Each layer has its own SSRC and sequence. Frames of one layer are delivered at a time, and the
-/// layer changes only at a keyframe of another.
+/// Each layer has its own SSRC and sequence. Frames of only one layer at a time are delivered, and
+/// the layer changes only at a keyframe of another layer.
 public struct VideoReceiver: Sendable {
   /// An action for the host.
   public enum Output: Equatable, Sendable {
@@ -50,17 +50,17 @@ public struct VideoReceiver: Sendable {
     case requestKeyframe(ssrc: UInt32)
   }
 
-  /// The assumed round trip until one is measured (libwebrtc `nack_requester.cc`).
+  /// The assumed round trip before the first measurement (libwebrtc `nack_requester.cc`).
   static let defaultRoundTrip = Duration.milliseconds(100)
   static let maximumRoundTrip = Duration.seconds(2)
   /// The shortest interval between frames that counts as a freeze.
   static let freeze = Duration.milliseconds(200)
-  /// Another layer's keyframe is requested only after this much silence of the current layer, so
-  /// that late packets of the layer just left cause no request.
+  /// The silence of the current layer after which another layer's keyframe is requested; shorter
+  /// silence may be due to late packets of the former layer.
   static let takeover = Duration.milliseconds(100)
-  /// An SSRC silent for this long can be replaced by another one for the same layer.
+  /// The silence after which an SSRC can be replaced by another one for the same layer.
   static let replacement = Duration.milliseconds(500)
-  /// Sender reports kept for SSRCs without packets so far.
+  /// The number of sender reports kept for SSRCs without packets so far.
   static let pendingReports = 4
 
   /// The stream that is received.
@@ -73,7 +73,7 @@ public struct VideoReceiver: Sendable {
   var lastFrame: (at: Instant, timestamp: UInt32)?
   var counted = VideoStatistics()
 
-  /// Packets of other streams than `stream` are ignored.
+  /// Creates a receiver, which ignores packets of streams other than `stream`.
   public init(stream: StreamID = .camera) { self.stream = stream }
 
   /// Handles a packet of any layer.
@@ -100,7 +100,7 @@ public struct VideoReceiver: Sendable {
   /// Whether packets with this SSRC have arrived.
   public func knows(_ ssrc: UInt32) -> Bool { layers.contains { $0.ssrc == ssrc } }
 
-  /// Handles a sender report on a layer, which may not have begun.
+  /// Handles a sender report on a layer, of which no packet may have arrived yet.
   public mutating func receive(_ report: SenderReport, at now: Instant) {
     if let index = layers.firstIndex(where: { $0.ssrc == report.ssrc }) {
       layers[index].receive(report, at: now)
@@ -114,8 +114,8 @@ public struct VideoReceiver: Sendable {
     self.roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
   }
 
-  /// Requests a keyframe for a sink that opened late or lost its decoder's state. Other sinks keep
-  /// receiving frames; the sink repeats its request until a keyframe arrives.
+  /// Requests a keyframe for a sink that was opened late or lost its decoder's state. Other sinks
+  /// continue to receive frames; the sink repeats its request until a keyframe arrives.
   public mutating func requestKeyframe(at now: Instant) -> [Output] {
     guard let index = layers.firstIndex(where: { $0.ssrc == active }),
       layers[index].nextKeyframeRequest(roundTrip: roundTrip, at: now) <= now
@@ -125,7 +125,7 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
-  /// The NACKs, PLIs and frames that are due; harmless before `deadline`.
+  /// Returns the NACKs, PLIs and frames that are due; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for index in layers.indices {
@@ -135,30 +135,31 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
-  /// Frames are not expected for a while, so the interval until the next one is not a freeze.
+  /// Excludes the interval until the next frame from freezes, because no frames are expected.
   public mutating func pause() { lastFrame = nil }
 
-  /// When `tick` next has work.
+  /// The time at which `tick` next has work.
   public var deadline: Instant? { wakeAt.reduce(nil) { soonest($0, $1) } }
 
-  /// What became of the packets and frames so far.
+  /// The counters of packets and frames so far.
   public var statistics: VideoStatistics {
     var result = counted
     result.packetsLost = layers.reduce(0) { $0 + $1.statistics.cumulativeLost }
     return result
   }
 
-  /// A report block for each SSRC received since media began.
+  /// Creates a report block for each SSRC received since media began.
   public mutating func reportBlocks(at now: Instant) -> [ReportBlock] {
     layers.indices.compactMap { index in
       layers[index].statistics.hasReceived ? layers[index].reportBlock(at: now) : nil
     }
   }
 
-  /// Packets waiting for missing ones.
+  /// The number of packets that wait for missing ones.
   public var packetsHeld: Int { layers.reduce(0) { $0 + $1.packetsHeld } }
 
-  /// One SSRC per layer; a new one takes over with a keyframe, or after silence of the old one.
+  /// Finds or creates the receiver for a packet. Each layer has one SSRC; a new SSRC takes over
+  /// with a keyframe, or after silence of the former one.
   private mutating func layerIndex(
     for packet: RTPPacket, layer: Int, at now: Instant
   ) -> Int? {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Counts what became of one member's video packets and frames.
+/// Counters of one member's video packets and frames, by outcome.
 public struct VideoStatistics: Equatable, Sendable {
   /// Packets received.
   public var packets: UInt64 = 0
@@ -22,18 +22,18 @@ public struct VideoStatistics: Equatable, Sendable {
   public var framesLost: UInt64 = 0
   /// Intervals of more than 200 ms between frames.
   public var freezes: UInt64 = 0
-  /// The total duration of those intervals.
+  /// The total duration of the intervals counted in `freezes`.
   public var frozen: Duration = .zero
   /// Sequence numbers requested by NACK.
   public var packetsRequested: UInt64 = 0
   /// Keyframes requested by PLI.
   public var keyframesRequested: UInt64 = 0
-  /// Size of the latest frame; nil before the first.
+  /// The size of the latest frame; nil before the first one.
   public var size: VideoSize?
-  /// Simulcast layer of the latest frame; nil before the first.
+  /// The simulcast layer of the latest frame; nil before the first one.
   public var layer: Int?
 
-  /// All zero; size and layer unknown.
+  /// Creates counters that are all zero, with unknown size and layer.
   public init() {}
 }
 

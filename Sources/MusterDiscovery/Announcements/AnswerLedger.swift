@@ -1,17 +1,20 @@
 import MusterBase
 
-/// Decides which challenges in one channel this node answers: each once, and only about recent
-/// announcements.
+/// The challenges in one channel that this node has answered: each is answered once, and only if it
+/// refers to a recent announcement.
 struct AnswerLedger: Sendable {
-  /// Recent announcements that a challenge may refer to.
+  /// The number of recent announcements that a challenge may refer to.
   static let recentAnnouncements = 32
-  /// An echo is valid for at most 20 s (`EchoSecret`), so later answers are useless.
+  /// The time for which answers are remembered: an echo is valid for at most 20 s (`EchoSecret`),
+  /// so later answers are useless.
   static let memory = Duration.seconds(20)
-  /// What the budget admits within `memory`, 64 + 20 * 20, fits: no answer is forgotten early.
+  /// The limit of remembered answers; above the 64 + 20 * 20 that the rate limit admits within
+  /// `memory`, so that no answer is evicted early.
   static let answers = 512
 
-  /// One answer for every peer that may challenge at once. Only members can challenge, but even a
-  /// member that forges source addresses must not direct much traffic at a victim.
+  /// The rate limit for answers, with a burst of one for every peer of a full channel. Only members
+  /// can challenge, but even a member that forges source addresses must not direct much traffic at
+  /// a victim.
   private var budget = TokenBucket(capacity: 64, perSecond: 20)
   private var announcements = RingBuffer<Sent>(capacity: recentAnnouncements)
   private var answered = RingBuffer<Answered>(capacity: answers)
@@ -27,8 +30,8 @@ struct AnswerLedger: Sendable {
     var at: Instant
   }
 
-  /// An echo stays the same within its slot: if the answer is lost, the next announcement is
-  /// challenged with the same echo.
+  /// An answered challenge. The echo stays the same within its slot: if the answer is lost, the
+  /// next announcement is challenged with the same echo.
   private struct Answered: Sendable {
     var counter: UInt64
     var echo: [UInt8]

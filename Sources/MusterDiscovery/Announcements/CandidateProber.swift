@@ -1,8 +1,8 @@
 import MusterBase
 import MusterCrypto
 
-/// UDP hole punching (RFC 5128 section 3.3): announces this node to the candidate addresses of
-/// peers. Both ends do so at the same time, which opens their NATs for each other.
+/// UDP hole punching (RFC 5128 section 3.3): announcements to the candidate addresses of peers.
+/// Both ends send them at the same time, which opens their NATs for each other.
 struct CandidateProber: Sendable {
   private struct Candidates: Sendable {
     var addresses: [Address]
@@ -12,17 +12,19 @@ struct CandidateProber: Sendable {
   }
 
   static let capacity = 64
-  /// The addresses of an announcement, and those that rendezvous see the peer at.
+  /// The limit of addresses per peer: those of an announcement, and those reported by rendezvous.
   static let addressLimit = Limits.addresses + 4
-  /// A candidate expires after three rendezvous rounds (5 s each) without a report.
+  /// The time after which a candidate expires: three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)
-  /// Bounds the traffic that false reports can direct at anyone: announcements in total.
+  /// The rate limit for all announcements, which bounds the traffic that false reports can direct
+  /// at a victim.
   private var budget = TokenBucket(capacity: 256, perSecond: 64)
-  /// Announcements to one host, or one IPv6 /64: more than a household of members needs.
+  /// The rate limit for announcements to one host, or one IPv6 /64: more than the members of one
+  /// household need.
   private static let hostBudget = TokenBucket(capacity: 32, perSecond: 8)
   private static let hostLimit = 256
   private var hosts = PeerTable<Source, TokenBucket>()
-  /// Re-learned candidates restart at a slower probing step.
+  /// The first probing step of re-learned candidates, slower than that of new ones.
   private static let laterStep = 2
   private var entries = PeerTable<SessionLinkID, Candidates>()
 
@@ -32,7 +34,7 @@ struct CandidateProber: Sendable {
     entries.map(\.value.nextAt).min()
   }
 
-  /// A report that `peer` may be reachable at `addresses`, best first.
+  /// Adds `addresses`, best first, at which `peer` may be reachable according to a report.
   mutating func learned(_ peer: SessionLinkID, _ addresses: [Address], at now: Instant) {
     var known = entries[peer]?.addresses ?? []
     let new = addresses.reduce(into: [Address]()) { new, address in
@@ -49,7 +51,7 @@ struct CandidateProber: Sendable {
     entries[peer] = Candidates(addresses: known, step: step, nextAt: now, learnedAt: now)
   }
 
-  /// Stops probing: a link is up, or is no longer wanted.
+  /// Stops probing a peer, because its link is up or no longer needed.
   mutating func end(_ peer: SessionLinkID) { entries[peer] = nil }
 
   mutating func end(key: KeyID) {

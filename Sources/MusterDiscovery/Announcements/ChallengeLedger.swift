@@ -1,20 +1,22 @@
 import MusterBase
 
-/// Decides which announcements this node challenges, and bounds how often.
+/// The announcements that this node has challenged, and the rate limits for challenges.
 ///
-/// Anyone can record an announcement and replay it from any address, also a victim's. So one
+/// Anyone can record an announcement and replay it from any address, including a victim's. So one
 /// announcement causes at most one challenge per source address, the challenge is smaller than the
-/// announcement (no amplification), and there is a budget per author and one per node.
+/// announcement (no amplification), and there is a rate limit per author and one per node.
 struct ChallengeLedger: Sendable {
-  /// Authors challenged recently; the least recently challenged is evicted.
+  /// The limit of recently challenged authors; the least recently challenged is evicted.
   static let capacity = 256
-  /// Boots of one author that are tracked.
+  /// The limit of tracked boots of one author.
   static let bootsPerAuthor = 32
-  /// Source addresses challenged about one announcement: two address families on two interfaces.
+  /// The limit of source addresses challenged about one announcement: two address families on two
+  /// interfaces.
   static let sourcesPerAnnouncement = 4
 
-  /// One challenge for every peer of a full channel at once, then 32 per second: at 105 bytes each
-  /// 27 kbit/s, too little to harm anyone, and enough for a whole channel within two seconds.
+  /// The rate limit of the node: one challenge for every peer of a full channel at once, then 32
+  /// per second. At 105 bytes each this is 27 kbit/s, too little for an attack, and enough for a
+  /// full channel within two seconds.
   private var total = TokenBucket(capacity: 64, perSecond: 32)
   private var authors = PeerTable<SessionLinkID, Author>()
 
@@ -25,7 +27,8 @@ struct ChallengeLedger: Sendable {
   }
 
   private struct Author: Sendable {
-    /// A boot's first announcements over two families and interfaces, then two per second.
+    /// The rate limit of the author: a boot's first announcements over two address families and
+    /// interfaces, then two per second.
     var budget = TokenBucket(capacity: 6, perSecond: 2)
     var boots: [Boot] = []
     var askedAt: Instant
@@ -35,8 +38,8 @@ struct ChallengeLedger: Sendable {
     var bootID: UInt64
     var counter: UInt64
     var sources: [Address]
-    /// A boot that never answers, such as a replayed one, is challenged ever less often and leaves
-    /// its author's budget to the live boot.
+    /// The rate limit of the boot: one that never answers, such as a replayed one, is challenged
+    /// less and less often, which leaves the author's budget to the live boot.
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 
@@ -65,7 +68,7 @@ struct ChallengeLedger: Sendable {
     return .ask
   }
 
-  /// The author answered: this boot is live, and its budget is restored.
+  /// Records that the author answered, which proves the boot live, and restores its budget.
   mutating func answered(_ author: SessionLinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in
       guard let position = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }

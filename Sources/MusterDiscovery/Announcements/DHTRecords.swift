@@ -2,31 +2,32 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// An announcement to be stored in a DHT, where others look it up without contacting this node.
+/// An announcement to be stored in a DHT, where peers look it up without contacting this node.
 public struct DHTRecord: Equatable, Sendable {
-  /// Id of the key that seals the announcement.
+  /// The id of the key that encrypts the announcement.
   public let key: KeyID
-  /// The DHT key to store it under: `ChannelKey.dhtTagBytes`.
+  /// The DHT key of the record: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
-  /// A whole announcement datagram, the same as for a rendezvous.
+  /// The complete announcement datagram, the same as for a rendezvous.
   public let announcement: [UInt8]
 }
 
 /// A DHT key to be looked up.
 public struct DHTKey: Equatable, Sendable {
-  /// Id of the channel key that the DHT key is derived from.
+  /// The id of the channel key that the DHT key is derived from.
   public let key: KeyID
   /// The DHT key: `ChannelKey.dhtTagBytes`.
   public let tag: [UInt8]
 }
 
-/// When a channel's record is stored again: DHT nodes drop values after ten minutes.
+/// The schedule for storing a channel's record, since DHT nodes drop values after ten minutes.
 struct DHTSchedule: Sendable {
-  /// Until the second and the third time: the first put may have reached few DHT nodes, or none.
+  /// The intervals before the second and the third put, as the first may have reached few DHT nodes
+  /// or none.
   private static let eager = [Duration.seconds(20), .seconds(40)]
-  /// Twice in the lifetime of a value.
+  /// The regular interval: two puts in the lifetime of a value.
   private static let interval = Duration.seconds(300)
-  /// The retry interval after a failure, and the minimum time between two puts, however often
+  /// The retry interval after a failure, and the minimum interval between two puts, however often
   /// addresses change.
   private static let spacing = Duration.seconds(5)
 
@@ -35,13 +36,14 @@ struct DHTSchedule: Sendable {
   private var postedAt: Instant?
   private var nextAt = Instant.zero
 
-  /// The record has changed: it is stored at once, or `spacing` after the previous one.
+  /// Restarts the schedule after a change of the record, which is stored at once, or `spacing`
+  /// after the previous put.
   mutating func restart() {
     count = 0
     nextAt = postedAt.map { $0 + Self.spacing } ?? .zero
   }
 
-  /// The last put failed.
+  /// Schedules a retry after a failed put.
   mutating func failed(at now: Instant) { nextAt = min(nextAt, now + Self.spacing) }
 
   /// Whether a put is due; schedules the next one.
@@ -59,8 +61,7 @@ struct DHTSchedule: Sendable {
   }
 }
 
-/// Filters announcements found in a DHT for news: old values stay there, and anyone can store them
-/// again.
+/// Filters announcements found in a DHT, where old values persist and anyone can store them again.
 struct PublishedAnnouncements: Sendable {
   private struct Record: Sendable {
     var bootID: UInt64
@@ -69,10 +70,10 @@ struct PublishedAnnouncements: Sendable {
 
   /// The number of authors that `ProvenAuthors` tracks.
   static let capacity = ProvenAuthors.capacity
-  /// Boots of one author that are tracked.
+  /// The limit of tracked boots of one author.
   static let bootsPerAuthor = 4
-  /// The records of a full channel in ten minutes, 64 members with five announcements each and as
-  /// many again, then 32 per second.
+  /// The rate limit for new announcements: twice the records of a full channel in ten minutes, 64
+  /// members with five announcements each, then 32 per second.
   static let newBudget = TokenBucket(capacity: 640, perSecond: 32)
 
   private var records = PeerTable<NodeID, [Record]>()

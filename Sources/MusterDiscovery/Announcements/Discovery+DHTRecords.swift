@@ -4,8 +4,8 @@ import MusterWire
 
 /// Discovery through a DHT, in which members store their announcements.
 extension Discovery {
-  /// The DHT keys to look up: those of `day` (since 1970) and the days around it, so that a clock
-  /// that is hours off separates nobody.
+  /// The DHT keys to look up: those of `day` (since 1970) and of the adjacent days, so that members
+  /// whose clocks are hours off still find each other.
   public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {
@@ -14,8 +14,8 @@ extension Discovery {
     }
   }
 
-  /// The records that are due to be stored, each under its channel's key of `day`. A host without a
-  /// DHT never calls this.
+  /// Takes the records that are due to be stored, each under its channel's key of `day`. A host
+  /// without a DHT never calls this.
   public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
     var dhtRecords: [DHTRecord] = []
     for index in channels.indices where !channels[index].isPassive {
@@ -29,14 +29,14 @@ extension Discovery {
     return dhtRecords
   }
 
-  /// Storing a record of this channel failed; it becomes due again after 5 s.
+  /// Reports that storing a record of this channel failed; the record becomes due again after 5 s.
   public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
     for index in channels.indices where channels[index].id == key {
       channels[index].dhtRecords.failed(at: now)
     }
   }
 
-  /// Sets the addresses at which the DHT sees this node, at most one per family. They are announced
+  /// Sets the addresses at which the DHT sees this node, at most one per family; they are announced
   /// through the DHT only.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     var usable: [Address] = []
@@ -51,8 +51,8 @@ extension Discovery {
     for index in channels.indices { channels[index].dhtRecords.restart() }
   }
 
-  /// Handles a value found under one of the `dhtKeys`. Anyone who knows the DHT key can store
-  /// anything, so its content counts only once its author has answered a challenge.
+  /// Handles a value found under one of the `dhtKeys`. Anyone who knows the DHT key can store a
+  /// value, so its content is trusted only once its author has answered a challenge.
   public mutating func found(
     _ announcement: [UInt8], in key: KeyID, at now: Instant
   ) -> [Output] {

@@ -17,7 +17,8 @@ extension Discovery {
       counters.ownAnnouncement += 1
       return []
     }
-    // Before the signature, so that a replay costs no more than opening it and one MAC.
+    // The echo is checked before the signature, so that a replay costs no more than one decryption
+    // and one MAC.
     let hasEcho = hasProof(announcement, channel: index, source: source, at: now)
     let standing = channels[index].proven.standing(
       of: announcement.author, bootID: announcement.bootID, counter: announcement.counter,
@@ -56,7 +57,7 @@ extension Discovery {
     case .repeated: counters.repeatedChallenge += 1
     case .answer:
       counters.answered += 1
-      // Without addresses: the answer should hardly be larger than the challenge (no
+      // The answer contains no addresses, to be hardly larger than the challenge (no
       // amplification).
       let answer = sealAnnouncement(in: index, echo: challenge.echo, addresses: [])
       return [.send(answer, to: source)]
@@ -64,7 +65,7 @@ extension Discovery {
     return []
   }
 
-  /// The channel whose key decrypts the datagram, and the plaintext.
+  /// Finds the channel whose key decrypts the datagram, and returns the plaintext.
   private mutating func open(_ datagram: [UInt8]) -> (channel: Int, plaintext: [UInt8])? {
     for index in channels.indices {
       if let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) {

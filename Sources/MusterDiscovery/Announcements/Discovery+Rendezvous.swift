@@ -17,12 +17,12 @@ extension Discovery {
   /// see it.
   public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
-  /// Server-reflexive addresses that are announced. Behind most NATs there is one; behind a NAT
+  /// The limit of announced server-reflexive addresses. Behind most NATs there is one; behind a NAT
   /// with address-dependent mapping (RFC 4787 section 4.1) each is valid for one peer only.
   private static let outsideLimit = 3
 
-  /// Sets the addresses at which neighbours see this node; the most frequent ones count, because a
-  /// single neighbour may lie.
+  /// Sets the addresses at which neighbours see this node. The most frequent ones are used, because
+  /// a single neighbour may report a false address.
   public mutating func setSeenByNeighbours(_ addresses: [Address]) {
     var votes: [(address: Address, count: Int)] = []
     for address in addresses where !ownAddresses.contains(address) {
@@ -36,7 +36,7 @@ extension Discovery {
     seenByNeighbours = votes.prefix(Self.outsideLimit).map(\.address)
   }
 
-  /// Candidates that a member reports about itself, forwarded by a neighbour.
+  /// Adds candidates that a member reports about itself, forwarded by a neighbour.
   public mutating func learned(
     _ peer: SessionLinkID, of addresses: [Address], at now: Instant
   ) -> [Output] {
@@ -47,8 +47,8 @@ extension Discovery {
     return tick(at: now)
   }
 
-  /// A link has become silent: asks the rendezvous for the peer's address and reports this node's
-  /// own.
+  /// Asks the rendezvous for the address of a peer whose link has become silent, and reports this
+  /// node's own address.
   public mutating func seek(at now: Instant) -> [Output] {
     rendezvous.hurry(at: now)
     return tick(at: now)
@@ -67,8 +67,8 @@ extension Discovery {
     return step.map { perform($0, at: now) } ?? []
   }
 
-  /// Announcements that a rendezvous stored. Their content counts only once the author has
-  /// answered.
+  /// Handles announcements that a rendezvous stored. Their content is trusted only once the author
+  /// has answered a challenge.
   mutating func receiveRecords(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -95,8 +95,8 @@ extension Discovery {
     candidateProber.learned(peer, [record.seen] + announcement.addresses, at: now)
   }
 
-  /// The content of an announcement that did not come from its author directly. Nil if no member of
-  /// the channel signed it, if it is this node's own, and if its author is linked.
+  /// Decodes an announcement that did not come from its author directly. Nil if no member of the
+  /// channel signed it, if it is this node's own, or if its author is linked.
   mutating func secondHand(_ datagram: [UInt8], channel index: Int) -> Announcement? {
     guard let plaintext = DiscoveryDatagram.open(datagram, with: channels[index].key) else {
       counters.unreadable += 1
@@ -130,7 +130,7 @@ extension Discovery {
     }
   }
 
-  /// A registration for the rendezvous's period, and one for the previous period while other
+  /// Sends a registration for the rendezvous's period, and one for the previous period while other
   /// members may still be registered there.
   private mutating func register(
     _ id: KeyID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
@@ -140,7 +140,8 @@ extension Discovery {
     let announcement = nextAnnouncement(in: index, reachableAddresses, at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
-    // A rendezvous can be a member as well, which then sees the announcement directly.
+    // The rendezvous may also be a member, and then learns of this node from the announcement
+    // itself.
     let direct: [Output] = linked.contains(address) ? [] : [.send(announcement, to: address)]
     return direct
       + periods.map { period in
@@ -151,8 +152,8 @@ extension Discovery {
       }
   }
 
-  /// This node's own addresses and some of its server-reflexive ones, within the limit of an
-  /// announcement.
+  /// Selects this node's own addresses and some of its server-reflexive ones, within the limit of
+  /// an announcement.
   func reachable(_ outside: [Address]) -> [Address] {
     var chosen: [Address] = []
     for address in outside where chosen.count < Self.outsideLimit {
@@ -173,7 +174,7 @@ extension Discovery {
       by: tag)
   }
 
-  /// Withdraws this node's records of a channel where a cookie is at hand.
+  /// Withdraws this node's records of a channel from each rendezvous for which a cookie is valid.
   mutating func deregister(_ channel: Channel, at now: Instant) -> [Output] {
     rendezvous.deregistrations(at: now).map { cookie, address in
       .send(

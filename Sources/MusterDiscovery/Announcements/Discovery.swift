@@ -3,18 +3,18 @@ import MusterCrypto
 import MusterWire
 
 /// Discovers the members of all open channels: announces this node, and verifies the announcements
-/// of others.
+/// of peers.
 ///
 /// An announcement is encrypted with the channel key, signed and numbered, but can be recorded and
 /// replayed from anywhere. An address is therefore accepted only after the peer has returned, from
-/// it, an echo that was sent to it (a return routability check); from then on a higher counter
-/// suffices.
+/// that address, an echo that was sent to it (a return routability check); after that, a higher
+/// counter suffices.
 public struct Discovery: Sendable {
   /// An action for the host.
   public enum Output: Equatable, Sendable {
-    /// Send to the multicast groups and the broadcast address of every interface.
+    /// Send a datagram to the multicast groups and the broadcast address of every interface.
     case broadcast([UInt8])
-    /// Send to one address.
+    /// Send a datagram to one address.
     case send([UInt8], to: Address)
     /// The peer is live at this address, in this boot.
     case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
@@ -23,11 +23,10 @@ public struct Discovery: Sendable {
   struct Channel: Sendable {
     let key: ChannelKey
     let id: KeyID
-    /// Distinguishes this run's records at rendezvous from others, and their answers from
-    /// forgeries.
+    /// A value that distinguishes this run's records at rendezvous, and detects forged answers.
     let slot: UInt64
-    /// Discarded with the channel's state on close: an echo from before then proves nothing when it
-    /// is replayed.
+    /// The secret for echoes, discarded when the channel is closed, so that replayed echoes from
+    /// before then are rejected.
     let echoSecret: EchoSecret
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
@@ -48,7 +47,8 @@ public struct Discovery: Sendable {
   var candidateProber = CandidateProber()
   /// The addresses at which the DHT sees this node.
   var seenAddresses: [Address] = []
-  /// For announcements found in the DHT, where anyone who learns a key can store junk.
+  /// The rate limit for announcements from the DHT, where anyone who learns a DHT key can store
+  /// invalid values.
   var postedBudget = PublishedAnnouncements.newBudget
   var jitter: PRNG
   private var lastCounter: UInt64 = 0
@@ -62,7 +62,8 @@ public struct Discovery: Sendable {
   /// Counts of actions and rejected datagrams since the start.
   public internal(set) var counters = DiscoveryCounters()
 
-  /// A node in no channel; `bootID` is random, `seed` is for the jitter of the schedules.
+  /// Creates a node in no channel; `bootID` is random, and `seed` is for the jitter of the
+  /// schedules.
   public init(identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64) {
     self.identity = identity
     self.bootID = bootID
@@ -109,7 +110,7 @@ public struct Discovery: Sendable {
     return tick(at: now)
   }
 
-  /// Closes a channel: drops what is known of its members and withdraws the records at rendezvous.
+  /// Closes a channel: forgets its members and withdraws the records at rendezvous.
   public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     let outputs = channels.filter { $0.id == key && !$0.isPassive }
       .flatMap { deregister($0, at: now) }
@@ -137,8 +138,8 @@ public struct Discovery: Sendable {
     return tick(at: now)
   }
 
-  /// Sets the peers that have links, and their addresses: they get few announcements if configured,
-  /// and are not probed.
+  /// Sets the linked peers and their addresses: they are sent few announcements if configured, and
+  /// are not probed.
   public mutating func setLinked(_ links: [(peer: SessionLinkID, address: Address)]) {
     let links = links.prefix(Limits.links)
     linked = links.map(\.address)
@@ -147,7 +148,7 @@ public struct Discovery: Sendable {
     for peer in linkedPeers { candidateProber.end(peer) }
   }
 
-  /// Handles a datagram; an unauthenticated one gets no answer.
+  /// Handles a datagram; an unauthenticated one is not answered.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -190,7 +191,7 @@ public struct Discovery: Sendable {
     return outputs
   }
 
-  /// When `tick` next has work; nil without open channels.
+  /// The time at which `tick` next has work; nil without open channels.
   public var deadline: Instant? {
     guard !channels.isEmpty else { return nil }
     return soonest(
@@ -198,7 +199,7 @@ public struct Discovery: Sendable {
       soonest(candidateProber.deadline, rendezvous.deadline))
   }
 
-  /// An announcement with a new counter, for any number of receivers.
+  /// Creates an announcement with a new counter, for any number of receivers.
   mutating func nextAnnouncement(
     in index: Int, _ addresses: [Address]? = nil, at now: Instant
   ) -> [UInt8] {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Counts what discovery did and rejected, with one counter per reason.
+/// Counters of discovery's actions and of rejected datagrams, one per reason.
 public struct DiscoveryCounters: Equatable, Sendable {
   /// Rounds of announcements, each for one channel.
   public var announced: UInt64 = 0
@@ -17,21 +17,21 @@ public struct DiscoveryCounters: Equatable, Sendable {
   public var otherKind: UInt64 = 0
   /// Datagrams that no open channel's key decrypts.
   public var unreadable: UInt64 = 0
-  /// Decrypted, but malformed.
+  /// Datagrams that were decrypted but are malformed.
   public var malformed: UInt64 = 0
   /// This node's own announcements, received by multicast loop.
   public var ownAnnouncement: UInt64 = 0
-  /// Counter not above the author's highest, or a boot that a newer one has replaced.
+  /// Announcements whose counter is not above the author's highest, or whose boot was replaced.
   public var replayed: UInt64 = 0
-  /// Signature not by the author named.
+  /// Announcements whose signature is not by the author named.
   public var forged: UInt64 = 0
-  /// Echo that was not sent to this author at this address recently.
+  /// Announcements with an echo that was not recently sent to this author at this address.
   public var badEcho: UInt64 = 0
-  /// The same announcement from the same address was challenged before.
+  /// Announcements that were challenged before at the same address.
   public var alreadyChallenged: UInt64 = 0
-  /// The challenge budget of the author or of the node is exhausted.
+  /// Announcements not challenged because the budget of the author or of the node is exhausted.
   public var overBudget: UInt64 = 0
-  /// Challenges of another node, an earlier boot, or an announcement that is not recent.
+  /// Challenges for another node, for an earlier boot, or about an announcement that is not recent.
   public var foreignChallenge: UInt64 = 0
   /// Challenges answered before, or beyond the answer budget.
   public var repeatedChallenge: UInt64 = 0

@@ -6,7 +6,7 @@ import MusterWire
 public struct SignedAnnouncement: Equatable, Sendable {
   /// The decoded announcement.
   public var announcement: Announcement
-  /// 64 bytes over the encoded announcement and the channel id.
+  /// The signature of 64 bytes over the encoded announcement and the channel id.
   public var signature: [UInt8]
   /// The announcement's bytes as received, which the signature covers.
   private let signedBytes: [UInt8]
@@ -32,7 +32,7 @@ public struct SignedAnnouncement: Equatable, Sendable {
       signature, of: Self.message(signedBytes, in: key), by: announcement.author)
   }
 
-  /// The datagram: kind 1, nonce 24, ciphertext of announcement and signature, tag 16.
+  /// Encrypts the datagram: kind 1, nonce 24, ciphertext of announcement and signature, tag 16.
   public func datagram(sealedBy key: ChannelKey, entropy: inout Entropy) -> [UInt8] {
     DiscoveryDatagram.seal(signedBytes + signature, as: .announcement, with: key, entropy: &entropy)
   }
@@ -44,14 +44,14 @@ public struct SignedAnnouncement: Equatable, Sendable {
 
 /// Announcement and challenge datagrams: a kind byte, and a ciphertext under the channel key.
 public enum DiscoveryDatagram {
-  /// Encrypts `plaintext` as a datagram of `kind`, which is authenticated as well.
+  /// Encrypts `plaintext` as a datagram of `kind`, which is also authenticated.
   public static func seal(
     _ plaintext: [UInt8], as kind: DatagramKind, with key: ChannelKey, entropy: inout Entropy
   ) -> [UInt8] {
     [kind.rawValue] + key.sealAnnouncement(plaintext, kind: kind.rawValue, entropy: &entropy)
   }
 
-  /// The plaintext of a datagram; nil if `key` does not decrypt it as the kind that it states.
+  /// Decrypts a datagram; nil if `key` does not decrypt it as the kind that its first byte states.
   public static func open(_ datagram: [UInt8], with key: ChannelKey) -> [UInt8]? {
     guard let kind = datagram.first, datagram.count <= Limits.datagramBytes else { return nil }
     return key.openAnnouncement(datagram.dropFirst(), kind: kind)

@@ -7,7 +7,8 @@ import MusterWire
 /// An echo is a MAC over recipient, address and time slot, keyed by a secret per opened channel,
 /// like the cookies of RFC 6347 section 4.2.1: unauthenticated peers cost no memory.
 struct EchoSecret: Sendable {
-  /// An echo is valid in the slot in which it was made and in the next: 10 to 20 s.
+  /// The length of a time slot. An echo is valid in the slot of its creation and in the next one:
+  /// for 10 to 20 s.
   static let slot = Duration.seconds(10)
 
   private let secret: SecretBytes

@@ -1,17 +1,18 @@
 import MusterBase
 
-/// The members of one channel that proved to be live, with their addresses and highest counters.
+/// The members of one channel that were proven live, with their addresses and highest counters.
 struct ProvenAuthors: Sendable {
-  /// Twice the peers that a node links to, so that membership churn causes no extra challenges.
+  /// The limit of tracked members: twice the peers that a node links to, so that membership churn
+  /// causes no extra challenges.
   static let capacity = 2 * Limits.peersPerChannel
-  /// Earlier boots of one author, whose announcements are known to be replays.
+  /// The limit of earlier boots of one author, whose announcements are known to be replays.
   static let formerBoots = 4
 
   /// The evaluation of an announcement by the table of PROTOCOL.md section 5.
   enum Standing: Equatable {
-    /// Seen before, or from a boot that has been replaced: ignored.
+    /// Received before, or from a boot that has been replaced: to be ignored.
     case replay
-    /// New, and from an address that the boot has proven: accepted.
+    /// New, and from an address that the boot has proven: to be accepted.
     case accepted
     /// New, but from an address that is not proven: to be challenged.
     case unproven
@@ -19,13 +20,13 @@ struct ProvenAuthors: Sendable {
 
   private struct Proof: Sendable {
     let address: Address
-    /// The highest counter accepted from there.
+    /// The highest counter accepted from the address.
     var counter: UInt64
   }
 
   private struct Record: Sendable {
     var bootID: UInt64
-    /// The most recently heard first; `Limits.addresses` at most.
+    /// The proven addresses, most recently heard first; at most `Limits.addresses`.
     var proofs: [Proof]
     var formerBoots: [UInt64] = []
     var heardAt: Instant
@@ -40,8 +41,8 @@ struct ProvenAuthors: Sendable {
 
   var count: Int { records.count }
 
-  /// `hasEcho`: the announcement carries a valid echo for its source. The order in which copies of
-  /// one announcement arrive does not decide which addresses are found.
+  /// Evaluates an announcement; `hasEcho` means that it carries a valid echo for its source. The
+  /// result does not depend on the order in which copies of one announcement arrive.
   func standing(
     of author: NodeID, bootID: UInt64, counter: UInt64, at source: Address, hasEcho: Bool
   ) -> Standing {

@@ -1,25 +1,25 @@
 import MusterBase
 
-/// Exponential backoff of announcements.
+/// Exponential backoff for announcements and rendezvous requests.
 enum Backoff {
   static let first = Duration.milliseconds(250)
   static let longest = Duration.seconds(5)
-  /// ±20 % spread the nodes that started together, for example after a power failure.
+  /// A jitter of ±20 % spreads nodes that start together, for example after a power failure.
   static let jitter = 0.2
 
-  /// 0.25 s, doubling up to 5 s, without jitter.
+  /// The interval after a step: 0.25 s, doubling up to 5 s, without jitter.
   static func interval(step: Int) -> Duration {
     step >= settledStep ? longest : first * (1 << max(step, 0))
   }
 
-  /// The step from which on the interval is constant.
+  /// The first step at which the interval no longer grows.
   static let settledStep = 5
 }
 
-/// When a channel is announced to the local networks: at once, then backing off to every 5 s.
+/// The schedule of announcements to the local networks: at once, then backing off to every 5 s.
 struct BroadcastSchedule: Sendable {
   private(set) var nextAt: Instant
-  /// After 0.25, 0.5, 1 and 2 s, then every 5 s.
+  /// The backoff step, for intervals of 0.25, 0.5, 1 and 2 s, then 5 s.
   private var step = 0
   private static let settledStep = 4
 
@@ -38,11 +38,12 @@ struct BroadcastSchedule: Sendable {
   }
 }
 
-/// Addresses given by the user, which are announced to as long as the node runs.
+/// The configured peers' addresses, which receive announcements as long as the node runs.
 struct ConfiguredPeers: Sendable {
-  /// Linked peers need announcements only for newly opened channels and new addresses.
+  /// The interval for linked peers, which need announcements only for newly opened channels and new
+  /// addresses.
   static let linkedInterval = Duration.seconds(30)
-  /// Peers that are due within this time share one announcement, and one counter.
+  /// The time within which due peers share one announcement, and thus one counter.
   static let coalescing = Duration.milliseconds(50)
 
   private struct Peer: Sendable {
@@ -65,7 +66,7 @@ struct ConfiguredPeers: Sendable {
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
-  /// Replaces the list; known addresses keep their schedule, new ones are due at once.
+  /// Replaces the list; known addresses keep their schedule, and new ones are due at once.
   mutating func set(_ addresses: [Address], linked: [Address], at now: Instant) {
     var next: [Peer] = []
     for address in addresses where next.count < Limits.configuredPeers {
@@ -76,7 +77,8 @@ struct ConfiguredPeers: Sendable {
     peers = next
   }
 
-  /// Slows down for linked peers, and restarts the backoff for those that lost their link.
+  /// Slows down announcements to linked peers, and restarts the backoff for peers that lost their
+  /// link.
   mutating func setLinked(_ linked: [Address]) {
     for index in peers.indices {
       let isLinked = linked.contains(peers[index].address)
@@ -96,7 +98,7 @@ struct ConfiguredPeers: Sendable {
     }
   }
 
-  /// The addresses to announce to now; schedules their next times.
+  /// Takes the addresses that are due for an announcement, and schedules the next ones.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Address] {
     guard let deadline, deadline <= now else { return [] }
     var due: [Address] = []

@@ -1,32 +1,33 @@
 import MusterBase
 
-/// How the NAT between this host and others maps addresses (RFC 4787 section 4.1), inferred from
-/// the addresses that rendezvous saw.
+/// The address mapping of the NAT between this host and other hosts (RFC 4787 section 4.1),
+/// inferred from the addresses that rendezvous saw.
 ///
-/// Its filtering behaviour (section 5) cannot be observed this way: that would need answers from a
-/// second address of the same rendezvous.
+/// The NAT's filtering behaviour (section 5) cannot be observed this way: that would require
+/// answers from a second address of the same rendezvous.
 public struct NATMapping: Equatable, Sendable {
   /// The kinds of mapping; raw values as in `muster doctor --json`.
   public enum Kind: String, Sendable, CaseIterable {
-    /// No translation: the address seen is the local one.
+    /// No translation: the observed address is the local one.
     case none
-    /// Address translated, port preserved.
+    /// The address is translated, the port is preserved.
     case portKept = "port-kept"
-    /// Port translated, endpoint-independent mapping: the same port for all destinations.
+    /// The port is translated with endpoint-independent mapping: the same port for all
+    /// destinations.
     case onePort = "one-port"
-    /// Port translated, address- or endpoint-dependent mapping ("symmetric NAT").
+    /// The port is translated with address- or endpoint-dependent mapping ("symmetric NAT").
     case portPerDestination = "port-per-destination"
-    /// Port translated; with a single destination the mapping behaviour is unknown.
+    /// The port is translated; with a single destination the mapping behaviour is unknown.
     case unknown
   }
 
-  /// One request of a socket of this host, and the address that the answer reported.
+  /// A request from a socket of this host, and the source address that the answer reported.
   public struct Observation: Equatable, Sendable {
     /// The local address of the socket.
     public var local: Address
-    /// The rendezvous that was asked.
+    /// The rendezvous that received the request.
     public var destination: Address
-    /// The source address that it saw.
+    /// The source address that the rendezvous saw.
     public var seen: Address
 
     public init(local: Address, destination: Address, seen: Address) {
@@ -39,23 +40,24 @@ public struct NATMapping: Equatable, Sendable {
     fileprivate var keepsPort: Bool { seen.port == local.port }
   }
 
-  /// The kind inferred.
+  /// The inferred kind.
   public let kind: Kind
-  /// Whether the result holds for other destinations: seen from beyond this network and, if
+  /// Whether the result applies to other destinations: observed from outside this network and, if
   /// translated, by two hosts.
   public let isCertain: Bool
-  /// The external addresses of this host, in order, with port 0; several with several uplinks.
+  /// The external addresses of this host, in ascending order, with port 0; several if there are
+  /// several uplinks.
   public let outside: [Address]
   /// Whether the provider shares addresses between customers (carrier-grade NAT, RFC 6598).
   public let isShared: Bool
 
   /// Whether only hosts of the same private network were asked, which reveals nothing about the
-  /// mapping beyond it.
+  /// mapping to the Internet.
   public var isLocal: Bool { !outside.contains(where: \.isGlobal) }
 
-  /// Infers from observations of one address family; nil if there are none.
+  /// Infers the mapping from observations of one address family; nil if there are none.
   public init?(_ observations: [Observation]) {
-    // A rendezvous in this network sees no NAT, whatever lies beyond.
+    // A rendezvous in this network does not see the translation of a NAT at its edge.
     let far = observations.filter(\.seen.isGlobal)
     let telling = far.isEmpty ? observations : far
     guard !telling.isEmpty else { return nil }
@@ -63,7 +65,8 @@ public struct NATMapping: Equatable, Sendable {
       if $0.last != $1 { $0.append($1) }
     }
     let mapped = telling.filter(\.isTranslated)
-    // Only if translated: private networks over the Internet (VPNs) use this range as well.
+    // Only translated addresses count: private networks over the Internet (VPNs) also use this
+    // range.
     isShared = mapped.contains { $0.local.isOfSharedSpace || $0.seen.isOfSharedSpace }
     guard !mapped.isEmpty else {
       kind = .none
@@ -85,7 +88,7 @@ public struct NATMapping: Equatable, Sendable {
     }
   }
 
-  /// Comparable pairs: one socket and one external address, two destinations.
+  /// The comparable pairs of observations: one socket and one external address, two destinations.
   private static func pairs(of observations: [Observation]) -> [(Observation, Observation)] {
     observations.indices.flatMap { index in
       observations[(index + 1)...].compactMap { other in
@@ -100,7 +103,7 @@ public struct NATMapping: Equatable, Sendable {
 }
 
 extension Address {
-  /// The host only: no port and no zone.
+  /// The address of the host only, without port and zone.
   fileprivate var bare: Address {
     var result = withoutZone
     result.port = 0

@@ -4,50 +4,52 @@ import MusterWire
 
 /// The rendezvous at which this node registers, and the state of each registration.
 ///
-/// A round is a hello, its cookie, and one registration per channel, each acknowledged. The first
-/// rounds follow each other quickly, so that a lost datagram delays discovery by seconds at most;
-/// later ones keep the records and the NAT bindings alive.
+/// A round consists of a hello, a cookie in reply, and one acknowledged registration per channel.
+/// The first rounds are in quick succession, so that a lost datagram delays discovery by seconds at
+/// most; later ones keep the records and the NAT bindings alive.
 struct RendezvousClient: Sendable {
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
-    /// Registers these channels with the cookie from that rendezvous.
+    /// Register these channels at a rendezvous, with its cookie.
     case register([KeyID], RendezvousCookie, wantsRecords: Bool, to: Address)
   }
 
   private struct Server: Sendable {
     let address: Address
-    /// Echoed by the rendezvous, which protects against off-path spoofing.
+    /// A random value that the rendezvous echoes in its replies, as protection against off-path
+    /// spoofing.
     let token: UInt64
     var cookie: RendezvousCookie?
     var cookieAt = Instant.zero
-    /// Registrations sent with this cookie.
+    /// The number of registrations sent with this cookie.
     var cookieUses = 0
-    /// Channels whose registration has not been acknowledged in this round.
+    /// The channels whose registration has not been acknowledged in this round.
     var pending: [KeyID] = []
     var rounds = 0
-    /// Consecutive attempts without an answer.
+    /// The number of consecutive attempts without an answer.
     var failures = 0
     var nextAt: Instant
     /// The address at which the rendezvous sees this node.
     var seen: Address?
   }
 
-  /// Twelve rounds in the lifetime of a record: 5 s. Neither a rendezvous that restarted nor a NAT
-  /// that lost its binding reports it, so only the next round repairs that.
+  /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of
+  /// the rendezvous nor the loss of a NAT binding is reported, so only the next round recovers from
+  /// them.
   private static let interval = RendezvousServer.lifetime / 12
-  /// Until the second and the third round.
+  /// The intervals before the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
   private static let longestBackoff = Duration.seconds(5)
-  /// After this many rounds all records are requested again.
+  /// The number of rounds after which all records are requested again.
   private static let listingInterval = 12
-  /// How long a cookie is used; a rendezvous accepts it for at least 30 s.
+  /// The time for which a cookie is used; a rendezvous accepts it for at least 30 s.
   private static let cookieLifetime = Duration.seconds(25)
-  /// Unanswered uses after which a cookie is renewed: this node's address may have changed, or the
-  /// rendezvous has restarted.
+  /// The number of unanswered uses after which a cookie is renewed, since this node's address may
+  /// have changed, or the rendezvous may have restarted.
   private static let cookieUses = 3
 
   private var servers: [Server] = []
-  /// True while a known peer has no direct path: every round then requests all records.
+  /// Whether a known peer has no direct path; every round then requests all records.
   var isSeeking = false
 
   var deadline: Instant? { servers.map(\.nextAt).min() }
@@ -70,7 +72,7 @@ struct RendezvousClient: Sendable {
     servers = next
   }
 
-  /// The announcement or this node's address has changed: all rounds restart.
+  /// Restarts all rounds after a change of the announcement or of this node's address.
   mutating func restart(at now: Instant) {
     for index in servers.indices {
       servers[index].rounds = 0
@@ -81,8 +83,8 @@ struct RendezvousClient: Sendable {
     }
   }
 
-  /// A peer has become silent, and it or this node may have moved: rounds follow each other quickly
-  /// again, unless they still do.
+  /// Repeats the quick first rounds, unless they are still in progress, because a peer has become
+  /// silent and the peer or this node may have moved.
   mutating func hurry(at now: Instant) {
     for index in servers.indices where servers[index].rounds > Self.eager.count {
       servers[index].rounds = 0
@@ -90,7 +92,7 @@ struct RendezvousClient: Sendable {
     }
   }
 
-  /// The steps that are due; schedules the next ones.
+  /// Takes the steps that are due, and schedules the next ones.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Step] {
     var steps: [Step] = []
     for index in servers.indices where servers[index].nextAt <= now {
@@ -120,7 +122,7 @@ struct RendezvousClient: Sendable {
     isSeeking || server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
   }
 
-  /// A cookie arrived: registers all of `channels` with it.
+  /// Handles a cookie, with which all channels of `keys` are registered.
   mutating func receive(
     _ cookie: RendezvousCookie, from source: Address, keys: [KeyID], at now: Instant
   ) -> Step? {
@@ -139,7 +141,7 @@ struct RendezvousClient: Sendable {
       keys, cookie, wantsRecords: wantsRecords(servers[index]), to: servers[index].address)
   }
 
-  /// Whether an answer about `channel` was requested from this rendezvous.
+  /// Records the acknowledgement of a registration; false if `source` is not a rendezvous in use.
   mutating func acknowledge(
     _ key: KeyID, from source: Address, at now: Instant
   ) -> Bool {
@@ -162,7 +164,7 @@ struct RendezvousClient: Sendable {
     servers.firstIndex { $0.address == source && $0.token == token }
   }
 
-  /// The cookies that are still valid for a withdrawal, each with its rendezvous.
+  /// The cookies that are still valid for a withdrawal, each with the address of its rendezvous.
   func deregistrations(at now: Instant) -> [(cookie: RendezvousCookie, to: Address)] {
     servers.compactMap { server in
       guard let cookie = server.cookie, now - server.cookieAt < Self.cookieLifetime else {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Counts the datagrams that a rendezvous received, by outcome.
+/// Counters of the datagrams that a rendezvous received, by outcome.
 public struct RendezvousCounters: Equatable, Sendable {
   /// Hellos answered with a cookie.
   public var hellos: UInt64 = 0
@@ -14,7 +14,7 @@ public struct RendezvousCounters: Equatable, Sendable {
   public var overBudget: UInt64 = 0
   /// Registrations without a valid signature by the tag's key.
   public var forged: UInt64 = 0
-  /// Records for which there was no space.
+  /// Records that were not stored because there was no space.
   public var refused: UInt64 = 0
 
   public init() {}

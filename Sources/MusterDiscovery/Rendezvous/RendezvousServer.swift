@@ -2,32 +2,33 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// A rendezvous stores the sealed announcements of nodes that cannot reach each other by multicast.
-/// A state machine without I/O.
+/// A rendezvous, which stores the encrypted announcements of nodes that cannot reach each other by
+/// multicast. A state machine without I/O.
 ///
-/// It learns neither names nor channel keys: a tag is a public key that all members of a channel
-/// derive, and a signature by it gives access to the records under it. A node that has not proven
-/// its address with a cookie gets nothing but a cookie, which is smaller than the request (no
+/// The rendezvous learns neither names nor channel keys: a tag is a public key that all members of
+/// a channel derive, and a signature by that key gives access to the records under the tag. A node
+/// that has not proven its address gets only a cookie, which is smaller than the request (no
 /// amplification). Nothing is persisted.
 public struct RendezvousServer: Sendable {
   /// An action for the host.
   public enum Output: Equatable, Sendable {
-    /// Send to one address.
+    /// Send a datagram to one address.
     case send([UInt8], to: Address)
   }
 
-  /// Seconds for which tags stay the same. The rendezvous's clock decides, so members need no
-  /// synchronised clocks.
+  /// The period in seconds after which tags change. The rendezvous's clock is authoritative, so
+  /// members need no synchronised clocks.
   public static let period: UInt64 = 3600
-  /// A record expires after this time unless renewed; nodes renew every 5 s.
+  /// The time after which a record expires unless renewed; nodes renew their records every 5 s.
   public static let lifetime = Duration.seconds(60)
   static let recordsPerTag = 128
-  /// Records of one IPv4 address or one IPv6 /64: enough for a household or a hotel behind one NAT.
+  /// The limit of records of one IPv4 address or one IPv6 /64: enough for a household or a hotel
+  /// behind one NAT.
   static let recordsPerSource = 64
-  /// Records in total.
+  /// The limit of records in total.
   public static let recordLimit = 4096
-  /// Sources whose rate limits are tracked; beyond, the least recently active one is evicted, so
-  /// that an attacker with thousands of addresses does not use up the others' budgets.
+  /// The limit of sources with tracked rate limits; the least recently active one is evicted, so
+  /// that an attacker with thousands of addresses does not exhaust the budgets of other sources.
   static let sourceLimit = 4096
 
   struct Key: Comparable, Hashable, Sendable {
@@ -42,11 +43,11 @@ public struct RendezvousServer: Sendable {
   struct Record: Sendable {
     var announcement: [UInt8]
     var seen: Address
-    /// From the registration; later notifications repeat it.
+    /// The token of the registration, which later notifications repeat.
     var token: UInt64
     var renewedAt: Instant
-    /// How often the other members under the tag are notified although the record's address is
-    /// unchanged: the announcement may have new content, which only they can read.
+    /// The rate limit for notifications to the other members under the tag while the record's
+    /// address is unchanged: the announcement may have new content, which only members can decrypt.
     var notifications: TokenBucket
   }
 
@@ -59,18 +60,19 @@ public struct RendezvousServer: Sendable {
   /// Counts of received and rejected datagrams since the start.
   public private(set) var counters = RendezvousCounters()
 
-  /// An empty rendezvous with a cookie secret from `entropy`.
+  /// Creates an empty rendezvous with a cookie secret from `entropy`.
   public init(entropy: Entropy) {
     var entropy = entropy
     cookieKey = entropy.secret(32, in: .heap)
   }
 
-  /// Records stored now.
+  /// The number of records stored now.
   public var count: Int { records.count }
-  /// When `tick` next has work; nil without records.
+  /// The time at which `tick` next has work; nil without records.
   public var deadline: Instant? { sweepAt }
 
-  /// A household that starts at once, then a registration per member every 5 s.
+  /// The rate limit of one source: a household that starts at once, then a registration per member
+  /// every 5 s.
   private struct Budget: Sendable {
     var bucket = TokenBucket(capacity: 64, perSecond: 16)
     var askedAt: Instant
@@ -90,7 +92,7 @@ public struct RendezvousServer: Sendable {
     }
   }
 
-  /// Removes the records that expired; harmless before `deadline`.
+  /// Removes the expired records; harmless before `deadline`.
   public mutating func tick(at now: Instant) {
     guard let sweepAt, sweepAt <= now else { return }
     for key in records.keys {
@@ -143,8 +145,8 @@ public struct RendezvousServer: Sendable {
     return register(registration, from: source, at: now)
   }
 
-  /// Whether the cookie is this source's, and the period the current one or, for a while, the
-  /// previous one.
+  /// Whether the cookie is valid for this source, and the period is the current one or, for a
+  /// limited time, the previous one.
   private func isFresh(
     _ registration: RendezvousRegistration, from source: Address, _ seconds: UInt64,
     at now: Instant
@@ -169,7 +171,7 @@ public struct RendezvousServer: Sendable {
         budget.askedAt = now
         return budget.bucket.take(at: now)
       } ?? false
-    // Verifying a signature takes about 60 us: 2,000 per second are an eighth of a core.
+    // Verifying a signature takes about 60 us, so 2,000 per second use an eighth of a core.
     return isAllowed && commonBudget.take(at: now)
   }
 
@@ -181,7 +183,8 @@ public struct RendezvousServer: Sendable {
 
   // MARK: Records
 
-  /// Four at once, then one every 4 s: one registration causes many notifications.
+  /// The rate limit for notifications: four at once, then one every 4 s, as one registration causes
+  /// many notifications.
   private static let notifications = TokenBucket(capacity: 4, perSecond: 0.25)
 
   private mutating func register(
@@ -213,8 +216,8 @@ public struct RendezvousServer: Sendable {
     let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []
     var outputs = acknowledge(registration, wanted, to: source)
     // The other members are notified, so that both sides probe at the same time (hole punching).
-    // They are notified again while this one is still searching: its NAT may have blocked the
-    // first probes.
+    // They are notified again while the registering node is still searching, because its NAT may
+    // have blocked the first probes.
     if isNotified {
       for other in others.compactMap({ records[$0] }) {
         let news = RendezvousRecords(
@@ -245,8 +248,9 @@ public struct RendezvousServer: Sendable {
     return Array(keys[low...].prefix { $0.tag == tag })
   }
 
-  /// Whether one more record from `source` is stored. When full, the source with the most records
-  /// gives way; if all have few, the record renewed longest ago does.
+  /// Makes room for one more record from `source`; false if its tag or source has reached its
+  /// limit. If the table is full, the oldest record of the source with the most records is evicted,
+  /// or the oldest of all if no source has many.
   private mutating func makeRoom(for source: Address, beside others: [Key]) -> Bool {
     guard others.count < Self.recordsPerTag else { return false }
     let own = perSource[Source(source)] ?? 0
@@ -272,7 +276,7 @@ public struct RendezvousServer: Sendable {
 
   // MARK: Cookies
 
-  /// A cookie is valid in the slot in which it was made and in the next.
+  /// The length of a time slot. A cookie is valid in the slot of its creation and in the next one.
   private static let slotLength = Duration.seconds(30)
 
   private static func slot(_ now: Instant) -> Int64 {

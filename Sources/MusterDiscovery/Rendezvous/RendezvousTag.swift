@@ -4,7 +4,7 @@ import MusterWire
 
 /// Signatures of registrations by a tag's key, which only members of the channel can derive.
 enum RendezvousTag {
-  /// The whole datagram.
+  /// Signs a registration and returns the complete datagram.
   static func sign(_ registration: RendezvousRegistration, by tag: Identity) -> [UInt8] {
     let bytes = registration.encoded()
     return bytes + tag.sign(message(bytes))

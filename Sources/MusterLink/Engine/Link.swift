@@ -23,22 +23,23 @@ struct Link: Sendable {
 
   /// This node's unanswered handshake.
   var pending: PendingHandshake?
-  /// Set until the peer is known to have the current session.
+  /// The repetition of keepalives until the peer is known to have the current session.
   var confirmation: Repeated?
   /// Unanswered path challenges, oldest first, at most one per route.
   private(set) var probes: [Probe] = []
-  /// Bounds the challenges that received datagrams can cause.
+  /// The rate limit for challenges that received datagrams cause.
   var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
   /// A comparison of the path in use with another one.
   var comparison: PathComparison?
 
-  /// Bounds the answers to challenges that arrive over another route than the link's.
+  /// The rate limit for answers to challenges that arrive over a route other than the link's.
   var pathAnswers = TokenBucket(capacity: 4, perSecond: 2)
 
-  /// When the last authentic datagram arrived, over any path.
+  /// The time at which the last authentic datagram arrived, over any path.
   var lastHeard: Instant
-  /// When this link last sent. Kept per link, because a session needs keepalives of its own: the
-  /// traffic of other links over the same path keeps the NAT binding alive, but not the session.
+  /// The time at which this link last sent. Kept per link, because each session needs its own
+  /// keepalives: the traffic of other links over the same path keeps the NAT binding alive, but not
+  /// the session.
   var lastSent: Instant
   var keepaliveInterval: Duration
 
@@ -63,10 +64,10 @@ struct Link: Sendable {
     let sentAt: Instant
   }
 
-  /// An old and a new address, and one relayed route.
+  /// The limit of unanswered challenges: an old and a new address, and one relayed route.
   private static let probeLimit = 3
 
-  /// When the latest unanswered challenge was sent.
+  /// The time at which the latest unanswered challenge was sent.
   var probedAt: Instant? { probes.last?.sentAt }
 
   mutating func begin(_ probe: Probe) {
@@ -91,7 +92,7 @@ struct Link: Sendable {
 
   mutating func endProbes() { probes = [] }
 
-  /// Exponential backoff.
+  /// The state of an exponential backoff.
   struct Repeated: Sendable {
     var nextAt: Instant
     var delay: Duration
@@ -99,7 +100,7 @@ struct Link: Sendable {
 
   var isEstablished: Bool { bootID != nil }
 
-  /// Whether nothing is left that could become a session.
+  /// Whether the link has neither a session nor a handshake that may lead to one.
   var isIdle: Bool { !isEstablished && pending == nil && unconfirmed.isEmpty }
 
   /// The session with this local index, if any.
@@ -117,8 +118,8 @@ struct Link: Sendable {
   /// The result of opening a transport packet.
   enum Opened {
     case unknown, expired, forged, replayed
-    /// `isElsewhere`: it has the highest counter of the current session and came over another
-    /// route.
+    /// `isElsewhere` means that the packet has the highest counter of the current session and
+    /// arrived over a route other than the link's.
     case payload([UInt8], Slot, isElsewhere: Bool)
   }
 
@@ -175,15 +176,15 @@ struct Link: Sendable {
     for attempt in pending?.attempts ?? [] { body(attempt.localIndex) }
   }
 
-  /// When a silent peer is next challenged.
+  /// The time at which a silent peer is next challenged.
   func silenceProbeAt(_ configuration: LinkEngine.Configuration) -> Instant {
     let first = lastHeard + configuration.silenceProbeAfter
-    // The route in use is challenged regardless of others: it may have recovered.
+    // The route in use is challenged regardless of other challenges, since it may have recovered.
     let last = probes.first { $0.route == route }?.sentAt
     return last.map { max(first, $0 + configuration.silenceProbeInterval) } ?? first
   }
 
-  /// When `tick` next has work for this link.
+  /// The time at which `tick` next has work for this link.
   func deadline(_ configuration: LinkEngine.Configuration) -> Instant? {
     var result = soonest(
       pending?.nextAt, pending.map { $0.startedAt + configuration.handshakeGiveUp })
@@ -204,11 +205,11 @@ struct Link: Sendable {
 
 /// Unanswered initiations to one run of a peer.
 struct PendingHandshake: Sendable {
-  /// Initiations whose responses are still accepted: with the doubling intervals they cover a round
-  /// trip of more than a second.
+  /// The number of initiations whose responses are still accepted; with the doubling intervals they
+  /// cover a round trip of more than a second.
   static let attemptLimit = 3
-  /// A cookie that brings no response after this many uses may be bound to another address: request
-  /// a new one.
+  /// The number of uses after which a cookie without a response is discarded, since it may be bound
+  /// to another address; a new one is then requested.
   static let cookieUses = 2
 
   let bootID: UInt64
@@ -223,13 +224,14 @@ struct PendingHandshake: Sendable {
     let localIndex: UInt32
     let handshake: HandshakeState
     let mac1: [UInt8]
-    /// Whether it carried a cookie; a second cookie reply then waits for the next regular attempt.
+    /// Whether the attempt carried a cookie; a second cookie reply then waits for the next attempt.
     let hadCookie: Bool
-    /// Only one cookie reply per attempt is accepted, so that replaying it has no effect.
+    /// Whether a cookie reply was accepted: only one per attempt is, so that a replay has no
+    /// effect.
     var hasCookieReply = false
   }
 
-  /// The cookie for the next initiation; nil if there is none, or it is used up.
+  /// The cookie for the next initiation; nil if there is none, or it is used up or expired.
   mutating func takeCookie(at now: Instant, lifetime: Duration) -> [UInt8]? {
     guard let held = cookie else { return nil }
     let isFresh = now - held.receivedAt < lifetime && held.usesLeft > 0
@@ -238,16 +240,16 @@ struct PendingHandshake: Sendable {
   }
 }
 
-/// The highest initiation counter of each run of a peer: lower ones are replays.
+/// The highest initiation counter of each run of a peer; lower counters are replays.
 struct HandshakeMemory: Sendable {
-  /// Runs of one peer that are tracked. For a peer that restarted more often, the oldest
-  /// initiations could be replayed, but the responses would be of no use to anyone.
+  /// The number of tracked runs of one peer. If a peer restarts more often, its oldest initiations
+  /// could be replayed, but the responses would be of no use to an attacker.
   static let bootLimit = 32
 
   private var marks: [(bootID: UInt64, highest: UInt64)] = []
   private(set) var touchedAt = Instant.zero
 
-  /// False unless the counter is above all earlier ones of the boot.
+  /// Records an initiation counter; false unless it is above all earlier ones of the boot.
   mutating func accept(bootID: UInt64, counter: UInt64, at now: Instant) -> Bool {
     if let position = marks.firstIndex(where: { $0.bootID == bootID }) {
       guard counter > marks[position].highest else { return false }

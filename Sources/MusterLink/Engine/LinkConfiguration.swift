@@ -1,78 +1,81 @@
 import MusterBase
 
 extension LinkEngine {
-  /// Timers and rates of links. The defaults are the protocol's; others are for tests.
+  /// Timers and rates of links. The defaults are those of the protocol; other values are for tests.
   ///
-  /// WireGuard's values where it defines them (whitepaper section 6.1).
+  /// Where WireGuard defines a value, the default is the same (whitepaper section 6.1).
   public struct Configuration: Sendable, Equatable {
-    /// The initiator of a session starts the next handshake after this time.
+    /// The time after which the initiator of a session starts the next handshake.
     public var rekeyAfter: Duration = .seconds(120)
-    /// The responder does so if the initiator has not: after crossed handshakes both sides may
-    /// believe that they are the responder.
+    /// The time after which the responder starts a handshake if the initiator has not: after
+    /// crossed handshakes both sides may consider themselves the responder.
     public var rekeyAsResponderAfter: Duration = .seconds(150)
-    /// A session is no longer used after this time, in either direction.
+    /// The time after which a session is no longer used, in either direction.
     public var rejectAfter: Duration = .seconds(180)
-    /// The first retry of an unanswered initiation; the interval doubles up to
-    /// `handshakeRetryLimit`. WireGuard starts at 5 s, too long for somebody who joins a call.
+    /// The interval before the first retry of an unanswered initiation; the interval doubles up to
+    /// `handshakeRetryLimit`. WireGuard starts at 5 s, which is too long for a node that joins a
+    /// call.
     public var handshakeRetry: Duration = .milliseconds(250)
     /// The longest retry interval.
     public var handshakeRetryLimit: Duration = .seconds(5)
-    /// Relative jitter of retry intervals, which spreads nodes that start together.
+    /// The relative jitter of retry intervals, which spreads nodes that start together.
     public var handshakeJitter = 0.1
-    /// An unanswered handshake ends after this time.
+    /// The time after which an unanswered handshake is abandoned.
     public var handshakeGiveUp: Duration = .seconds(90)
-    /// A responder discards a session that the initiator has not confirmed by then.
+    /// The time after which a responder discards a session that the initiator has not confirmed.
     public var confirmWithin: Duration = .seconds(30)
-    /// On crossed handshakes, the node with the smaller id ignores the peer's initiation for this
-    /// time, because the peer will answer its own, unless that direction is blocked.
+    /// On crossed handshakes, the time for which the node with the smaller id ignores the peer's
+    /// initiation. The peer answers this node's initiation instead, unless that direction is
+    /// blocked.
     public var tieBreakPatience: Duration = .seconds(1)
     /// The longest silence before a keepalive, with jitter of `keepaliveJitter`.
     public var keepalive: Duration = .seconds(15)
-    /// Relative jitter of the keepalive interval.
+    /// The relative jitter of the keepalive interval.
     public var keepaliveJitter = 0.2
-    /// A peer that has been silent for this time is challenged. Members ping each other more often
-    /// than this, so silence indicates a bad or broken path; the challenges detect its recovery.
+    /// The silence after which a peer is challenged. Members ping each other more often than this,
+    /// so silence indicates a bad or broken path; the challenges detect its recovery.
     public var silenceProbeAfter: Duration = .seconds(5)
-    /// The interval of those challenges.
+    /// The interval between challenges to a silent peer.
     public var silenceProbeInterval: Duration = .seconds(2)
-    /// A link without any received datagram for this time is closed.
+    /// The time without any received datagram after which a link is closed.
     public var silenceLimit: Duration = .seconds(45)
-    /// Initiations without a cookie that are processed per second; beyond, they are answered with a
-    /// cookie.
+    /// The rate of initiations without a cookie that are processed, per second; those above it are
+    /// answered with a cookie.
     public var handshakesPerSecondBeforeCookies = 50.0
-    /// Initiations with a valid cookie that are processed per second: about a tenth of a core.
+    /// The rate of initiations with a valid cookie that are processed, per second; the load is
+    /// about a tenth of a core.
     public var handshakesPerSecondWithCookies = 200.0
-    /// How long a cookie is valid.
+    /// The time for which a cookie is valid.
     public var cookieLifetime: Duration = .seconds(120)
-    /// A challenge unanswered for this time may belong to a session that the peer has lost.
+    /// The time after which an unanswered challenge may belong to a session that the peer has lost.
     public var challengeInterval: Duration = .seconds(1)
-    /// A link with traffic within this time is not probed when discovery reports another address.
+    /// The minimum silence before a link is probed when discovery reports another address.
     public var quietBeforeProbe: Duration = .seconds(3)
-    /// A link with direct traffic within this time does not follow its peer to a relayed path.
+    /// The minimum silence of a direct path before the link follows its peer to a relayed path.
     public var quietBeforeRelayed: Duration = .milliseconds(100)
-    /// Round trips measured by challenges are clamped to this.
+    /// The upper bound to which round trips measured by challenges are clamped.
     public var longestRoundTrip: Duration = .seconds(1)
     /// The minimum interval between two comparisons of paths to one peer.
     public var comparisonInterval: Duration = .seconds(5)
 
-    /// The protocol's values.
+    /// Creates the protocol's default configuration.
     public init() {}
   }
 }
 
-/// Why a link was closed.
+/// The reason why a link was closed.
 public enum LinkCloseReason: String, Sendable {
-  /// The peer closed it.
+  /// The peer closed the link.
   case left
-  /// No datagram for too long, or no new session could be made.
+  /// No datagram arrived for too long, or no new session could be established.
   case timedOut
   /// The peer has restarted.
   case replaced
-  /// This node closed it.
+  /// This node closed the link.
   case local
 }
 
-/// Counts datagrams that were rejected, one counter per reason, and messages sent.
+/// Counters of rejected datagrams, one per reason, and of messages sent.
 public struct LinkCounters: Sendable, Equatable {
   /// Datagrams of unknown kind or wrong length.
   public var malformed: UInt64 = 0
@@ -86,11 +89,11 @@ public struct LinkCounters: Sendable, Equatable {
   public var wrongBoot: UInt64 = 0
   /// Initiations that were answered before.
   public var replayedInitiations: UInt64 = 0
-  /// Initiations ignored because this node's own takes precedence.
+  /// Initiations ignored because this node's own initiation takes precedence.
   public var tieBreaks: UInt64 = 0
   /// Initiations with a valid cookie beyond the rate limit.
   public var flooded: UInt64 = 0
-  /// Links and channels refused for lack of space.
+  /// Links and channels refused because a table is full.
   public var refused: UInt64 = 0
   /// Transport packets, responses and cookie replies with an unknown index.
   public var unknownIndex: UInt64 = 0
@@ -122,7 +125,7 @@ public struct LinkCounters: Sendable, Equatable {
   /// Sessions established.
   public var sessionsMade: UInt64 = 0
 
-  /// All zero.
+  /// Creates counters that are all zero.
   public init() {}
 }
 

@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Transport packets.
+/// The processing of transport packets.
 extension LinkEngine {
   mutating func receiveData(
     _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
@@ -17,7 +17,7 @@ extension LinkEngine {
       counters.unknownIndex += 1
       return
     }
-    // In place: reading the link out of its table would copy it.
+    // The link is modified in place, since taking it out of its table would copy it.
     let opened = links[at: position].open(
       datagram, header, from: source, at: now, lifetime: configuration.rejectAfter)
     switch opened {
@@ -70,7 +70,7 @@ extension LinkEngine {
     outputs += follow(position, to: source, at: now)
   }
 
-  /// The initiator has confirmed a session, which becomes the current one.
+  /// Makes a session that the initiator has confirmed the current one.
   private mutating func confirm(_ number: Int, _ position: Int, at now: Instant) -> [Output] {
     let session = links[at: position].unconfirmed[number]
     for older in links[at: position].unconfirmed[..<number] { forget(older) }

@@ -35,7 +35,7 @@ extension LinkEngine {
     let noise = handshake.write(
       payload.encoded(), ephemeral: X25519.KeyPair(generating: &entropy))
     guard let noise else {
-      // The Diffie-Hellman with the peer's key fails, and will always fail.
+      // The Diffie-Hellman with the peer's key fails, as it would on every attempt.
       counters.unverifiable += 1
       return giveUp(position, at: now)
     }
@@ -92,7 +92,7 @@ extension LinkEngine {
       keys: handshake.split(), localIndex: message.receiverIndex,
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
       route: pending.route, createdAt: now)
-    // The index stays in use: it now belongs to the session.
+    // The index stays allocated, because it now belongs to the session.
     links[at: position].pending?.attempts.remove(at: attempt)
     return install(session, position, at: now)
   }
@@ -122,7 +122,7 @@ extension LinkEngine {
     return initiate(position, at: now)
   }
 
-  /// Ends a handshake that was not answered; also the link, unless the peer may still establish it.
+  /// Ends an unanswered handshake, and also the link unless the peer may still establish it.
   mutating func giveUp(_ position: Int, at now: Instant) -> [Output] {
     counters.handshakesGivenUp += 1
     let id = links[at: position].id

@@ -1,8 +1,8 @@
 import MusterBase
 
 extension LinkEngine {
-  /// Contradictions between the engine's tables, described; empty if there are none. For tests and
-  /// the simulator: it walks all tables.
+  /// Descriptions of the inconsistencies between the engine's tables; empty if there are none. For
+  /// tests and the simulator: this walks all tables.
   package func checkInvariants() -> [String] {
     var found: [String] = []
     var used = 0

@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The tables of links and of local indices.
+/// The management of links and of local indices.
 extension LinkEngine {
   /// The table index of a link, which is created if necessary; nil if there is no space or the
   /// peer's key is not a usable curve point.
@@ -19,12 +19,14 @@ extension LinkEngine {
     return links.index(of: id)
   }
 
-  /// Half-open links per channel key (initiated by the peer, unconfirmed).
+  /// The limit of half-open links per channel key, which the peers initiated but have not
+  /// confirmed.
   static let halfOpenPerKey = 32
-  /// Links per channel key.
+  /// The limit of links per channel key.
   public static let linksPerKey = 96
 
-  /// Half-open links evict each other, never established ones or those of other channels.
+  /// Makes room for a link by evicting half-open ones of the same key, but never established ones
+  /// or those of other channels.
   private mutating func makeRoom(in key: KeyID, at now: Instant) -> Bool {
     var total = 0
     var halfOpen: [(id: SessionLinkID, at: Instant)] = []
@@ -37,7 +39,7 @@ extension LinkEngine {
     if halfOpen.count >= Self.halfOpenPerKey || links.count >= Limits.links,
       let oldest = halfOpen.min(by: { $0.at < $1.at })
     {
-      // Never established, so there is nothing to report.
+      // The evicted link was never established, so there is nothing to report.
       _ = remove(oldest.id, reason: .timedOut, at: now)
       total -= 1
     }
@@ -56,7 +58,7 @@ extension LinkEngine {
     return wasEstablished ? [.closed(id, reason)] : []
   }
 
-  /// An unused, unpredictable local index.
+  /// Allocates an unused, unpredictable local index.
   mutating func newIndex(for id: SessionLinkID) -> UInt32 {
     while true {
       let index = entropy.u32()
@@ -76,7 +78,7 @@ extension LinkEngine {
     links[at: position].pending = nil
   }
 
-  /// Moves the deadline forward if this link needs it.
+  /// Advances the engine's deadline if this link is due earlier.
   mutating func schedule(_ position: Int) {
     deadline = soonest(deadline, links[at: position].deadline(configuration))
   }
@@ -139,7 +141,7 @@ extension LinkEngine {
     return sealed.map { [.send($0.datagram, over: $0.route)] } ?? []
   }
 
-  /// The only place where a link's route changes, so that the path table stays consistent.
+  /// Changes a link's route. No other function may do so, to keep the path table consistent.
   mutating func lead(_ position: Int, over route: Route, at now: Instant) {
     let former = links[at: position].path
     guard former.route != route else { return }

@@ -27,9 +27,9 @@ extension LinkEngine {
     }
   }
 
-  // MARK: Moving
+  // MARK: Migration
 
-  /// The newest datagram came over another route. A new address is challenged first; a relay is an
+  /// Handles a new route of the newest datagram. A new address is challenged first; a relay is an
   /// authenticated member, so a link whose direct path is silent follows at once.
   mutating func follow(_ position: Int, to source: Route, at now: Instant) -> [Output] {
     guard !source.isDirect else { return inducedChallenge(position, source, at: now) }
@@ -50,9 +50,9 @@ extension LinkEngine {
     paths[links[at: position].path]?.liveness ?? PathLiveness(at: now)
   }
 
-  /// Moves a link. `roundTrip` is that of the new path, if known: the first datagram over it
-  /// arrives after two at the earliest, because the peer has to follow first. It is bounded,
-  /// because a suspended peer may have delayed its answer.
+  /// Moves a link to another route. `roundTrip` is that of the new path, if known: the first
+  /// datagram over it arrives after two at the earliest, because the peer has to follow first. The
+  /// value is bounded, because a suspended peer may have delayed its answer.
   mutating func move(
     _ position: Int, to route: Route, roundTrip: Duration = .zero, at now: Instant
   ) -> [Output] {
@@ -71,7 +71,7 @@ extension LinkEngine {
 
   // MARK: Challenges
 
-  /// Challenges a route on behalf of a received datagram, within the budget.
+  /// Challenges a route in response to a received datagram, within the rate limit.
   private mutating func inducedChallenge(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
@@ -110,19 +110,19 @@ extension LinkEngine {
       return []
     }
     answered(position, over: source, roundTrip: now - probe.sentAt, at: now)
-    // Without the challenge, silence is asked about sooner.
+    // Once a challenge is answered, the next silence probe may be due earlier.
     schedule(position)
     guard !source.isDirect else {
       return moveDirectly(position, to: source, roundTrip: now - probe.sentAt, at: now)
     }
-    // The relay was challenged while the direct path was silent; if that has recovered, the link
-    // stays.
+    // The relay was challenged while the direct path was silent; if that path has recovered, the
+    // link stays on it.
     let isWhole =
       links[at: position].route.isDirect && liveness(position, at: now).lastAt > probe.sentAt
     return isWhole ? [] : move(position, to: source, at: now)
   }
 
-  /// A response validates its path and yields a round-trip sample.
+  /// Marks the path of a response as validated and takes a round-trip sample.
   private mutating func answered(
     _ position: Int, over route: Route, roundTrip: Duration, at now: Instant
   ) {
@@ -140,9 +140,9 @@ extension LinkEngine {
     return challenge(position, route, at: now)
   }
 
-  /// Discovery saw the peer while its link is silent: both may have moved, or the path between them
-  /// works again. A peer that does not respond may have lost the session, for example by leaving
-  /// and rejoining the channel, and is offered a new one.
+  /// Probes a route at which discovery saw the peer while its link is silent: both nodes may have
+  /// moved, or the path may have recovered. A peer that does not respond may have lost the session,
+  /// for example by leaving and rejoining the channel, and is offered a new one.
   mutating func probeIfQuiet(
     _ position: Int, _ route: Route, bootID: UInt64, at now: Instant
   ) -> [Output] {
@@ -158,7 +158,7 @@ extension LinkEngine {
     }
     links[at: position].pending?.route = route
     let isUnanswered = link.probedAt.map { now - $0 >= configuration.challengeInterval } ?? false
-    // Relayed routes come from this node's own search only.
+    // Relayed routes are found only by this node's own search.
     let challenges =
       route.isDirect
       ? inducedChallenge(position, route, at: now) : challenge(position, route, at: now)
@@ -166,10 +166,10 @@ extension LinkEngine {
     return challenges + startHandshake(position, bootID: bootID, route: route, at: now)
   }
 
-  // MARK: Comparing two paths
+  // MARK: Path comparison
 
-  /// The peer is also reachable at another address: both paths are challenged at the same time, and
-  /// the better one is used.
+  /// Compares the path in use with another address of the peer: both are challenged at the same
+  /// time, and the better path is used.
   private mutating func comparison(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
@@ -185,7 +185,7 @@ extension LinkEngine {
       + send(PathMessage.challenge(comparison.newToken).encoded(), position, over: route, at: now)
   }
 
-  /// Nil if the response belongs to no comparison.
+  /// Handles a response that belongs to a comparison; nil if it belongs to none.
   private mutating func finishComparison(
     _ token: UInt64, _ position: Int, from source: Route, at now: Instant
   ) -> [Output]? {

@@ -4,8 +4,8 @@ import MusterWire
 
 /// The responder's side of the handshake.
 extension LinkEngine {
-  /// Checks in order of cost: length, first MAC (which also identifies the channel), cookie or
-  /// budget, Diffie-Hellman, replay.
+  /// Handles an initiation, with checks in order of cost: length, first MAC (which also identifies
+  /// the channel), cookie or rate limit, Diffie-Hellman, replay.
   mutating func receiveInitiation(
     _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
@@ -17,7 +17,7 @@ extension LinkEngine {
       counters.wrongMAC += 1
       return []
     }
-    // A replayed initiation gets no answer, not even a cookie.
+    // A replayed initiation gets no reply, not even a cookie.
     guard !answeredInitiations.contains(message.macs.mac1) else {
       counters.replayedInitiations += 1
       return []
@@ -34,7 +34,8 @@ extension LinkEngine {
     } else if !budgetWithoutCookie.take(at: now) {
       return demandCookie(message, openKey, from: source, at: now)
     }
-    // Recorded even if it is for another boot or cannot be used: the work is done once.
+    // The MAC is recorded even if the initiation turns out to be unusable, so that a replay causes
+    // no further Diffie-Hellman.
     answeredInitiations.insert(message.macs.mac1)
     guard let (handshake, payload) = read(message, openKey), source.mayLead(to: payload.author)
     else { return [] }
@@ -87,7 +88,7 @@ extension LinkEngine {
     return (handshake, payload)
   }
 
-  /// False for a replay.
+  /// Records the counter of an initiation; false for a replay.
   private mutating func remember(
     _ payload: InitiationPayload, _ id: SessionLinkID, at now: Instant
   ) -> Bool {
@@ -112,8 +113,9 @@ extension LinkEngine {
     if let oldest { memories[oldest.id] = nil }
   }
 
-  /// Crossed initiations: the smaller id's takes precedence. If the peer keeps repeating its own,
-  /// this node's does not arrive, and the peer's is answered after all.
+  /// Whether this node's initiation takes precedence over the peer's, as that of the smaller id
+  /// does. If the peer keeps repeating its own, this node's does not arrive, and the peer's is
+  /// answered.
   private func ownGoesFirst(_ id: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard identity.id < id.peer, let position = links.index(of: id),
       let pending = links[at: position].pending, pending.bootID == bootID
@@ -141,7 +143,7 @@ extension LinkEngine {
       forget(links[at: position].unconfirmed.removeFirst())
     }
     if let next = links[at: position].pending?.nextAt {
-      // The peer's handshake is almost complete, so this node's own waits.
+      // The peer's handshake is almost complete, so this node's handshake waits.
       let patience = configuration.tieBreakPatience
       links[at: position].pending?.nextAt = max(next, now + patience + patience)
     }

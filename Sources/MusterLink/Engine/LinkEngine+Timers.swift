@@ -1,8 +1,8 @@
 import MusterBase
 
-/// Timers: rekeying, retries, keepalives and expiry.
+/// The timers for rekeying, retries, keepalives and expiry.
 extension LinkEngine {
-  /// Performs what is due; harmless before `deadline`.
+  /// Handles all due timers; harmless before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     guard let due = deadline, due <= now else { return [] }
     var outputs: [Output] = []

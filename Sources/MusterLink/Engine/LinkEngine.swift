@@ -6,30 +6,31 @@ import MusterWire
 public struct SealedDatagram: Equatable, Sendable {
   /// The whole UDP payload.
   public let datagram: [UInt8]
-  /// The route that it has to take.
+  /// The route to send the datagram over.
   public let route: Route
-  /// The 64-bit counter of its session. It increases by one per datagram and restarts with every
-  /// session, about every two minutes; feedback is sent under the session whose numbers it refers
-  /// to.
+  /// The 64-bit counter of the datagram's session. It increases by one per datagram and restarts
+  /// with every session, about every two minutes; feedback is sent under the session to whose
+  /// numbers it refers.
   public let packetNumber: UInt64
 }
 
 /// All links of one node: handshakes, sessions and path selection. A state machine without I/O.
 ///
-/// It is silent towards anyone without a channel key: input that does not verify changes a counter
-/// and nothing else. The engine cannot be copied, because a copy would reuse its nonces.
+/// The engine never replies to a sender without a channel key: input that does not verify only
+/// changes a counter. The engine cannot be copied, because a copy would reuse its nonces.
 public struct LinkEngine: ~Copyable, Sendable {
   /// An action for the host, which executes the outputs of a call in order.
   public enum Output: Equatable, Sendable {
-    /// Send over a route; for a relayed one, the host wraps the datagram into an envelope for the
+    /// Send a datagram over a route; for a relayed route, the host wraps it in an envelope for the
     /// relay.
     case send([UInt8], over: Route)
     /// The link can be used in both directions.
     case established(SessionLinkID, route: Route, bootID: UInt64)
-    /// The link uses another path: the peer responded to a challenge there, or came through a
+    /// The link uses another path: the peer responded to a challenge there, or sent through a
     /// relay.
     case moved(SessionLinkID, to: Route)
-    /// A decrypted payload of kind control, relay, RTP or RTCP, with its route and packet number.
+    /// A decrypted payload of kind control, relay, RTP or RTCP arrived; with route and packet
+    /// number.
     case delivered(SessionLinkID, [UInt8], over: Route, packetNumber: UInt64)
     /// The link is gone.
     case closed(SessionLinkID, LinkCloseReason)
@@ -43,7 +44,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     let prologue: [UInt8]
   }
 
-  /// Peers whose accepted initiations are remembered, over all keys.
+  /// The limit of peers whose accepted initiations are remembered, over all keys.
   static let memoryLimit = 4 * Limits.links
 
   let identity: Identity
@@ -67,11 +68,12 @@ public struct LinkEngine: ~Copyable, Sendable {
   /// Counts of rejected and sent datagrams since the start.
   public internal(set) var counters = LinkCounters()
   var answeredInitiations = AnsweredInitiations()
-  /// When `tick` next may have work. It can be a little early, so that it need not be recomputed
-  /// over all links for every datagram.
+  /// The time at which `tick` next may have work; possibly a little early, so that it need not be
+  /// recomputed over all links for every datagram.
   public internal(set) var deadline: Instant?
 
-  /// `seed` is for timer jitter only; keys and indices come from `entropy`.
+  /// Creates an engine; `seed` is for timer jitter only, whereas keys and indices come from
+  /// `entropy`.
   public init(
     identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64,
     configuration: Configuration = .init()
@@ -88,7 +90,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     budgetWithCookie = TokenBucket(capacity: with, perSecond: with)
   }
 
-  /// Accepts and makes links under a channel key from now on; ignored beyond `Limits.channelKeys`.
+  /// Enables links under a channel key; ignored beyond `Limits.channelKeys`.
   public mutating func open(_ channel: ChannelKey) {
     guard openKeys.count < Limits.channelKeys || openKeys.index(of: channel.keyID) != nil else {
       counters.refused += 1
@@ -101,7 +103,7 @@ public struct LinkEngine: ~Copyable, Sendable {
       prologue: Array("muster/1".utf8) + channel.keyID.key.bytes)
   }
 
-  /// Closes all links under a key and answers no more handshakes under it.
+  /// Closes all links under a key and rejects further handshakes under it.
   public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for id in links.keys where id.key == key {
@@ -111,8 +113,8 @@ public struct LinkEngine: ~Copyable, Sendable {
     return outputs
   }
 
-  /// Discovery found this run of `peer` at `route`: starts a handshake unless a link exists or is
-  /// being established.
+  /// Starts a handshake with a run of `peer` that discovery found at `route`, unless a link exists
+  /// or is being established.
   public mutating func connect(
     to peer: NodeID, bootID: UInt64, in key: KeyID, over route: Route, now: Instant
   ) -> [Output] {
@@ -130,7 +132,8 @@ public struct LinkEngine: ~Copyable, Sendable {
     if let pending = links[at: position].pending, pending.bootID == bootID {
       let isOtherRelay = pending.route.relay != route.relay
       links[at: position].pending?.route = route
-      // To or from a relay at once, because the next regular attempt may be seconds away.
+      // A change to or from a relay takes effect at once, because the next attempt may be seconds
+      // away.
       return isOtherRelay ? initiate(position, at: now) : []
     }
     // The peer initiated first, and is expected to confirm the session.
@@ -152,7 +155,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     return outputs
   }
 
-  /// The same for hosts that keep one array for the outputs of all datagrams.
+  /// Handles a datagram for hosts that keep one array for the outputs of all datagrams.
   public mutating func receive(
     _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
   ) {
@@ -185,7 +188,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     return outputs
   }
 
-  /// When the last authentic datagram arrived on the link; nil without a link.
+  /// The time at which the last authentic datagram arrived on the link; nil without a link.
   public func lastHeard(_ link: SessionLinkID) -> Instant? {
     links.index(of: link).map { links[at: $0].lastHeard }
   }

@@ -23,14 +23,14 @@ struct DataHeader {
 
 /// The transport keys of one session, with counters that never repeat a nonce.
 struct Session: Sendable {
-  /// 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so that the replay window cannot
-  /// wrap.
+  /// The limit of 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so that the replay
+  /// window cannot wrap.
   static let counterLimit = UInt64.max - (1 << 13)
 
   let localIndex: UInt32
   let remoteIndex: UInt32
   let isInitiator: Bool
-  /// The run of the peer that made it.
+  /// The run of the peer that established the session.
   let bootID: UInt64
   /// The route of the handshake, which its round trip validated.
   let route: Route
@@ -53,8 +53,8 @@ struct Session: Sendable {
     self.createdAt = createdAt
   }
 
-  /// Seals a payload into one datagram, encrypted in place; nil if the session's time or counters
-  /// are used up.
+  /// Seals a payload into one datagram, encrypted in place; nil if the session has expired or its
+  /// counters are exhausted.
   mutating func seal(
     _ payload: OutgoingPayload, at now: Instant, _ lifetime: Duration
   ) -> (datagram: [UInt8], packetNumber: UInt64)? {
@@ -84,8 +84,8 @@ struct Session: Sendable {
     case payload([UInt8], isNewest: Bool)
   }
 
-  /// Authenticates before updating the replay window, so that forged datagrams neither move nor
-  /// probe it.
+  /// Opens a datagram. Authentication comes before the replay window is updated, so that forged
+  /// datagrams neither move nor probe the window.
   mutating func open(
     _ datagram: [UInt8], _ counter: UInt64, at now: Instant, _ lifetime: Duration
   ) -> Opened {

@@ -6,8 +6,8 @@ import MusterWire
 /// repeat its initiation with the cookie, which proves its address (WireGuard whitepaper section
 /// 5.4.7).
 ///
-/// Sealed under a key of channel and responder, with the initiation's first MAC as associated data:
-/// only the initiator, or a member that saw the initiation, can decrypt it.
+/// The cookie is sealed under a key of channel and responder, with the initiation's first MAC as
+/// associated data: only the initiator, or a member that saw the initiation, can decrypt it.
 struct CookieReply {
   static let bytes = 5 + 24 + CookieJar.cookieBytes + AEAD.tagBytes
 
@@ -44,8 +44,9 @@ struct CookieReply {
   }
 }
 
-/// Creates and verifies cookies without state per peer: a MAC of the route under a secret that is
-/// replaced every `lifetime`; the previous secret stays valid for another one.
+/// Creates and verifies cookies without state per peer. A cookie is a MAC of the route under a
+/// secret that is replaced every `lifetime`; the previous secret stays valid for another
+/// `lifetime`.
 struct CookieJar: Sendable {
   static let cookieBytes = 16
 
@@ -90,7 +91,7 @@ struct CookieJar: Sendable {
     switch route {
     case .direct(let address): writer.address(address)
     case .relayed(let peer, let relay, let channel):
-      // Longer than any address, so a cookie cannot be valid for both kinds of route.
+      // This input is longer than any address, so a cookie cannot be valid for both kinds of route.
       for key in [peer.key, relay.key, channel.key] { writer.append(key) }
     }
     return Blake2b.mac(writer.bytes[...], key: secret, count: cookieBytes)

@@ -11,7 +11,7 @@ enum HandshakeMAC {
     Blake2b.mac(message, key: key, count: bytes)
   }
 
-  /// The second MAC, keyed by the cookie.
+  /// Computes the second MAC, keyed by the cookie.
   static func compute(_ message: ArraySlice<UInt8>, cookie: [UInt8]) -> [UInt8] {
     compute(message, SecretBytes(cookie, in: .heap))
   }
@@ -121,11 +121,13 @@ struct InitiationPayload: Equatable {
 
   var author: NodeID
   var bootID: UInt64
-  /// Increases with every initiation of one boot; the same or a lower one is a replay.
+  /// The counter, which increases with every initiation of one boot; equal or lower ones are
+  /// replays.
   var counter: UInt64
-  /// The boot of the responder that is meant: an initiation is void after a restart of either side.
+  /// The boot id of the intended responder, which voids the initiation after the responder
+  /// restarts.
   var responderBootID: UInt64
-  /// Reserved for features that both sides must support; none so far.
+  /// Reserved for features that both sides must support; none are defined.
   var capabilities: UInt32
 
   func encoded() -> [UInt8] {

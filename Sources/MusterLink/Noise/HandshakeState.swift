@@ -3,9 +3,9 @@ import MusterCrypto
 
 /// A Noise handshake with 25519, ChaChaPoly and BLAKE2b (revision 34, section 5.3).
 ///
-/// Generic over the patterns in `Pattern`. Ephemeral keys are arguments, so that the published test
-/// vectors run through production code. A value: an unverified message is read by a copy, and the
-/// original stays unchanged if it fails.
+/// The type is generic over the patterns in `Pattern`. Ephemeral keys are arguments, so that the
+/// published test vectors run through production code. As it is a value type, an unverified message
+/// is read by a copy, and the original stays unchanged on failure.
 public struct HandshakeState: Sendable {
   /// The supported patterns. Links use `ikPSK2`; `ik` shares its code and has published vectors.
   public enum Pattern: String, Sendable {
@@ -19,21 +19,21 @@ public struct HandshakeState: Sendable {
       }
     }
 
-    /// Section 9.2: with a pre-shared key, ephemeral public keys are also mixed into the chaining
-    /// key.
+    /// Whether the pattern has a pre-shared key; ephemeral public keys are then also mixed into the
+    /// chaining key (section 9.2).
     var hasPSK: Bool { self == .ikPSK2 }
   }
 
   enum Token { case e, s, ee, es, se, ss, psk }
 
-  /// The side of the handshake.
+  /// The role of this side in the handshake.
   public enum Role: Sendable { case initiator, responder }
 
   /// The transport keys that result from the handshake.
   public struct TransportKeys: Sendable {
-    /// Seals this side's datagrams.
+    /// The key that encrypts outgoing datagrams.
     public let send: SecretBytes
-    /// Opens the other side's datagrams.
+    /// The key that decrypts incoming datagrams.
     public let receive: SecretBytes
   }
 
@@ -46,10 +46,11 @@ public struct HandshakeState: Sendable {
   private var remoteEphemeral: Bytes32?
   private var position = 0
 
-  /// The other side's static key: given to an initiator, received by a responder.
+  /// The remote static key: given to an initiator, received by a responder.
   public private(set) var remoteStatic: Bytes32?
 
-  /// An initiator needs `remoteStatic`; a pattern with a pre-shared key needs `psk`, 32 bytes.
+  /// Creates the initial state. An initiator needs `remoteStatic`; a pattern with a pre-shared key
+  /// needs a `psk` of 32 bytes.
   public init(
     _ pattern: Pattern, _ role: Role, prologue: [UInt8], staticKeys: X25519.KeyPair,
     remoteStatic: Bytes32? = nil, psk: SecretBytes? = nil
@@ -63,17 +64,17 @@ public struct HandshakeState: Sendable {
     self.psk = psk
     symmetric = SymmetricState(protocolName: "Noise_\(pattern.rawValue)_25519_ChaChaPoly_BLAKE2b")
     symmetric.mixHash(prologue)
-    // The pre-message of IK: the responder's static key.
+    // The pre-message of the IK pattern is the responder's static key.
     symmetric.mixHash((remoteStatic ?? staticKeys.publicKey).bytes)
   }
 
-  /// The handshake hash, a unique name of the session (section 11.2).
+  /// The handshake hash, which uniquely identifies the session (section 11.2).
   public var hash: [UInt8] { symmetric.hash }
 
   /// Whether all messages of the pattern have been exchanged.
   public var isComplete: Bool { position == pattern.messages.count }
 
-  /// Writes the next message; nil if it is the other side's turn, or a Diffie-Hellman fails.
+  /// Writes the next message; nil if it is the remote side's turn, or a Diffie-Hellman fails.
   public mutating func write(_ payload: [UInt8], ephemeral pair: X25519.KeyPair) -> [UInt8]? {
     guard let tokens = nextTokens(writing: true) else { return nil }
     var message: [UInt8] = []
@@ -95,8 +96,8 @@ public struct HandshakeState: Sendable {
     return message + sealed
   }
 
-  /// Reads the other side's next message and returns its payload; nil if it does not verify, after
-  /// which this state must be discarded.
+  /// Reads the next message of the remote side and returns its payload; nil if it does not verify,
+  /// after which this state must be discarded.
   public mutating func read(_ message: ArraySlice<UInt8>) -> [UInt8]? {
     guard let tokens = nextTokens(writing: false) else { return nil }
     var rest = message
@@ -132,7 +133,8 @@ public struct HandshakeState: Sendable {
       : TransportKeys(send: responder, receive: initiator)
   }
 
-  /// Messages with an even number are the initiator's.
+  /// Takes the tokens of the next message; nil if it is not this side's turn. Even-numbered
+  /// messages are the initiator's.
   private func nextTokens(writing: Bool) -> [Token]? {
     guard !isComplete, (position % 2 == 0) == ((role == .initiator) == writing) else { return nil }
     return pattern.messages[position]

@@ -75,7 +75,7 @@ struct SymmetricState: Sendable {
     nonce = 0
   }
 
-  /// Four zero bytes and the counter in little-endian order (section 12.3).
+  /// The nonce: four zero bytes and the counter in little-endian order (section 12.3).
   private var nonceBytes: [UInt8] {
     [0, 0, 0, 0] + (0..<8).map { UInt8(truncatingIfNeeded: nonce >> UInt64(8 * $0)) }
   }

@@ -2,9 +2,9 @@ import MusterBase
 
 /// Identifies a path: a route to one peer.
 public struct PathID: Hashable, Comparable, Sendable {
-  /// The peer.
+  /// The peer at the other end.
   public let peer: NodeID
-  /// The route to it.
+  /// The route to the peer.
   public let route: Route
 
   public init(peer: NodeID, route: Route) {
@@ -19,27 +19,28 @@ public struct PathID: Hashable, Comparable, Sendable {
 
 /// The measured state of one path, over all links that use it.
 public struct Path: Sendable {
-  /// Whether the peer is known to receive at the far end (RFC 9000 section 8.2).
+  /// The state of path validation: whether the peer is known to receive datagrams over the path
+  /// (RFC 9000 section 8.2).
   public enum Validation: Equatable, Sendable {
-    /// Datagrams of the peer arrived over it; an attacker may have redirected them.
+    /// Datagrams of the peer arrived over the path; an attacker may have redirected them.
     case unvalidated
     /// A challenge was sent at this time and has not been answered.
     case validating(since: Instant)
-    /// A challenge or a handshake was last answered over it at this time.
+    /// A challenge or a handshake was last answered over the path at this time.
     case validated(at: Instant)
     /// A challenge was not answered within `Path.validationTimeout`.
     case failed
   }
 
-  /// Sealed datagrams in one direction.
+  /// The traffic of sealed datagrams in one direction.
   public struct Traffic: Equatable, Sendable {
-    /// Their number.
+    /// The number of datagrams.
     public internal(set) var datagrams: UInt64 = 0
-    /// Bytes of UDP payload.
+    /// The number of bytes of UDP payload.
     public internal(set) var bytes: UInt64 = 0
-    /// When the last one was sent or received.
+    /// The time at which the last datagram was sent or received.
     public internal(set) var lastAt: Instant?
-    /// The 64-bit packet number of the last one, within its session.
+    /// The 64-bit packet number of the last datagram, within its session.
     public internal(set) var lastPacketNumber: UInt64?
 
     mutating func count(_ bytes: Int, number: UInt64, at now: Instant) {
@@ -50,30 +51,31 @@ public struct Path: Sendable {
     }
   }
 
-  /// Three times the initial probe timeout of RFC 9002 section 6.2.2, as RFC 9000 section 8.2.4
-  /// recommends.
+  /// The timeout of a challenge: three times the initial probe timeout of RFC 9002 section 6.2.2,
+  /// as RFC 9000 section 8.2.4 recommends.
   public static let validationTimeout = Duration.seconds(3)
-  /// A longer sample answers a ping from before a suspend, and is ignored.
+  /// The longest accepted sample; a longer one results from a ping sent before a suspend.
   static let longestRoundTrip = Duration.seconds(10)
 
-  /// Nil before the first sample.
+  /// The round trip over the path; nil before the first sample.
   public private(set) var roundTrip: RoundTripTime?
-  /// How regularly the peer is received over the path.
+  /// The regularity of arrivals from the peer over the path.
   public internal(set) var liveness: PathLiveness
-  /// What this node sent over it.
+  /// The traffic that this node sent over the path.
   public internal(set) var sent = Traffic()
-  /// What this node received over it.
+  /// The traffic that this node received over the path.
   public internal(set) var received = Traffic()
-  /// When the next ping is due, which measures the round trip; nil while no association uses the
+  /// The time of the next ping, which measures the round trip; nil while no association uses the
   /// path.
   public internal(set) var nextPingAt: Instant?
-  /// When the current uninterrupted use began; nil while no link uses it.
+  /// The time at which the current uninterrupted use began; nil while no link uses the path.
   public private(set) var usedSince: Instant?
-  /// Links that use it.
+  /// The number of links that use the path.
   private(set) var users = 0
   private var challengedAt: Instant?
   private(set) var validatedAt: Instant?
-  /// When it was last in use or had traffic; the entry idle for longest is evicted first.
+  /// The time at which the path was last in use or had traffic; the path idle for longest is
+  /// evicted first.
   private(set) var touchedAt: Instant
 
   init(at now: Instant) {
@@ -81,7 +83,7 @@ public struct Path: Sendable {
     touchedAt = now
   }
 
-  /// The state of validation at this time.
+  /// The validation state at this time.
   public func validation(at now: Instant) -> Validation {
     if let validatedAt { return .validated(at: validatedAt) }
     guard let challengedAt else { return .unvalidated }

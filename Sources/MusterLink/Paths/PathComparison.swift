@@ -9,7 +9,7 @@ struct PathComparison: Equatable, Sendable {
   private(set) var newRoundTrip: Duration?
   private var old: Duration?
 
-  /// Smaller differences are noise.
+  /// The smallest significant difference of round trips; smaller ones are noise.
   private static let margin = Duration.milliseconds(3)
 
   init(address: Address, newToken: UInt64, oldToken: UInt64, startedAt: Instant) {
@@ -33,7 +33,7 @@ struct PathComparison: Equatable, Sendable {
     return true
   }
 
-  /// Whether the new path is better: clearly faster, or of nearer scope and not slower. By these
+  /// Whether the new path is better: clearly faster, or of nearer scope and not slower. Under these
   /// two rules no two paths are each better than the other, so links do not oscillate.
   func isWon(against current: Address) -> Bool {
     guard let new = newRoundTrip, let old else { return false }

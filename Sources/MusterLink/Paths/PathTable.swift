@@ -3,19 +3,20 @@ import MusterBase
 /// All paths of this node, keyed by peer and route.
 ///
 /// Links of different channels between the same two nodes share the entries, so that each route is
-/// measured once. Entries outlive links: a restarted peer is first tried where it was last reached
-/// directly. A bandwidth estimate and a pacer will belong to the entries as well.
+/// measured once. Entries outlive links: a restarted peer is first tried at its last direct
+/// address. A bandwidth estimate and a pacer will belong to the entries as well.
 ///
-/// The link engine owns the table, because every datagram that it opens or seals changes an entry.
+/// The link engine owns the table, because every datagram that is opened or sealed changes an
+/// entry.
 public struct PathTable: Sendable {
-  /// Twice the addresses that a peer can announce: the current ones, and those of its previous
-  /// network.
+  /// The limit of routes per peer: twice the addresses that a peer can announce, for the current
+  /// ones and those of its previous network.
   public static let routesPerPeer = 2 * Limits.addresses
-  /// Entries in total: four known peers for each link.
+  /// The limit of entries in total, which allows four known peers per link.
   public static let capacity = 4 * Limits.links
 
   private var paths = PeerTable<PathID, Path>()
-  /// When the next ping is due.
+  /// The time at which the next ping is due.
   public private(set) var deadline: Instant?
 
   init() {}
@@ -27,11 +28,11 @@ public struct PathTable: Sendable {
   /// The entry of a path; nil if there is none.
   public subscript(id: PathID) -> Path? { paths[id] }
 
-  /// The smoothed round trip; nil before the first sample.
+  /// The smoothed round trip of a path; nil before the first sample.
   public func roundTrip(_ id: PathID) -> Duration? { paths[id]?.roundTrip?.smoothed }
 
-  /// The direct route over which a peer was last reached: of the validated ones, the one received
-  /// over most recently.
+  /// The direct route over which a peer was last reached: the validated one with the latest
+  /// arrival.
   public func lastDirectRoute(to peer: NodeID) -> Address? {
     var best: (address: Address, at: Instant)?
     for index in range(of: peer) {
@@ -55,8 +56,8 @@ public struct PathTable: Sendable {
     paths[id] = path
   }
 
-  /// A link changes from `old` to `new`. How often a peer sends does not depend on the route, so an
-  /// unused path adopts the interval of the old one.
+  /// Moves a link from `old` to `new`. The interval between a peer's datagrams does not depend on
+  /// the route, so an unused path adopts the interval of the old one.
   mutating func move(from old: PathID?, to new: PathID, at now: Instant) {
     let liveness = old.flatMap { paths[$0]?.liveness }
     change(new, at: now) { path in
@@ -66,7 +67,7 @@ public struct PathTable: Sendable {
     if let old { leave(old, at: now) }
   }
 
-  /// A link stops using `id`.
+  /// Ends the use of `id` by a link.
   mutating func leave(_ id: PathID, at now: Instant) {
     _ = paths.update(id) { $0.end(at: now) }
     deadline = nextPing
@@ -74,7 +75,7 @@ public struct PathTable: Sendable {
 
   // MARK: Probing
 
-  /// The paths in use whose round trip is to be measured now.
+  /// Returns the paths in use whose round trip is to be measured now.
   public func duePings(at now: Instant) -> [PathID] {
     var due: [PathID] = []
     for index in 0..<paths.count where paths[at: index].nextPingAt.map({ $0 <= now }) ?? false {
@@ -95,8 +96,8 @@ public struct PathTable: Sendable {
     return next
   }
 
-  /// Records the answer to a ping sent at `sentAt`, which arrived over `id`. It is a sample only if
-  /// the ping took the same path.
+  /// Records a pong, received over `id`, to a ping sent at `sentAt`. It yields a sample only if the
+  /// ping took the same path.
   public mutating func receivePong(_ id: PathID, sentAt: Instant, at now: Instant) {
     _ = paths.update(id) { path in
       guard let since = path.usedSince, sentAt >= since else { return }
@@ -119,7 +120,7 @@ public struct PathTable: Sendable {
     if paths.count >= Self.capacity { forgetIdlest(of: 0..<paths.count) }
   }
 
-  /// Paths in use are kept; there are no more of them than links.
+  /// Evicts the path idle for longest. Paths in use are kept; there are no more of them than links.
   private mutating func forgetIdlest(of range: Range<Int>) {
     let idle = range.filter { paths[at: $0].users == 0 }
     let oldest = idle.min { paths[at: $0].touchedAt < paths[at: $1].touchedAt }
@@ -128,7 +129,7 @@ public struct PathTable: Sendable {
 
   // MARK: Invariants
 
-  /// Contradictions with the paths that links use, each given as often as links use it.
+  /// The inconsistencies between the entries and `inUse`, which lists each path once per link.
   func violations(inUse: [PathID]) -> [String] {
     var found: [String] = []
     var uses = [Int](repeating: 0, count: paths.count)

@@ -1,13 +1,13 @@
 import MusterBase
 
-/// The round-trip time of one path: smoothed, its variation, and its minimum (RFC 9002 section
+/// The round-trip time of one path: its smoothed value, variation and minimum (RFC 9002 section
 /// 5.3).
 public struct RoundTripTime: Equatable, Sendable {
-  /// The exponentially weighted average, weight 1/8.
+  /// The exponentially weighted average, with a weight of 1/8 for each new sample.
   public private(set) var smoothed: Duration
   /// The mean deviation of samples from the smoothed value.
   public private(set) var variation: Duration
-  /// The smallest sample so far: without queueing delay.
+  /// The smallest sample so far, which is the closest to a round trip without queueing delay.
   public private(set) var minimum: Duration
 
   init(first sample: Duration) {

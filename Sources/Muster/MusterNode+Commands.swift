@@ -19,9 +19,23 @@ extension MusterNode {
     case .joinChannel(let join): try await joinChannel(join)
     case .leaveChannel: try await leaveChannel(try channel(of: command))
     case .administer(let request): return try await administer(request)
-    default: try apply(command)
+    default:
+      await waitForDisk()
+      try apply(command)
     }
     return Administration.Reply()
+  }
+
+  /// Waits while the node would refuse a change because too many others are being written, so that
+  /// commands that arrive faster than the disk writes are slowed down. A disk that makes no progress
+  /// for 5 s is reported as the command's error.
+  private func waitForDisk() async {
+    let end = now + .seconds(5)
+    while node.isWaitingForDisk, now < end, !isStopping {
+      await withCheckedContinuation { (written: CheckedContinuation<Void, Never>) in
+        loop.scheduleTask(in: .milliseconds(2)) { written.resume() }
+      }
+    }
   }
 
   /// Carries out a command that needs no waiting.

@@ -3,6 +3,7 @@ public enum DisplayText {
   /// Replaces control characters, bidirectional controls and line separators by U+FFFD, trims white
   /// space, and keeps at most `limit` UTF-8 bytes without splitting a scalar.
   public static func sanitized(_ text: String, limit: Int) -> String {
+    if isPlain(text), text.utf8.count <= limit { return text }
     var result = ""
     var used = 0
     for scalar in text.unicodeScalars.prefix(limit) {
@@ -15,6 +16,14 @@ public enum DisplayText {
     while result.first?.isWhitespace == true { result.removeFirst() }
     while result.last?.isWhitespace == true { result.removeLast() }
     return result
+  }
+
+  /// Printable ASCII without a space at its ends, as most names and messages are: they are sanitised
+  /// again whenever a roster or a history is read.
+  private static func isPlain(_ text: String) -> Bool {
+    let bytes = text.utf8
+    return bytes.first != 0x20 && bytes.last != 0x20
+      && bytes.allSatisfy { (0x20...0x7E).contains($0) }
   }
 
   private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {

@@ -255,6 +255,11 @@ extension Node {
     throw .notAllowed(capability, state.role(of: identity.id))
   }
 
+  /// Whether so many changes of a channel are being written that another one would be refused.
+  public var isWaitingForDisk: Bool {
+    (0..<channels.count).contains { channels[at: $0].state.isWaitingForDisk }
+  }
+
   /// Throws if a command would wait for a disk that has stopped responding.
   private func checkDisk(_ channel: ChannelID) throws(CommandRefusal) {
     if channels[channel]?.state.isWaitingForDisk ?? false { throw .busy }

@@ -27,7 +27,7 @@ extension ChannelState {
       isDerived: expiryAt.map { $0 > wallNow } ?? true)
   }
 
-  /// What contradicts itself in this state, with that of its parts; empty when all is well. For
+  /// The violated invariants of this state and its parts; empty when all is well. For
   /// tests.
   package func checkInvariants() -> [String] {
     var basis: Basis?

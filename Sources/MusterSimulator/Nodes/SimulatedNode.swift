@@ -145,6 +145,6 @@ final class Process {
 
   init(_ node: consuming Node) { self.node = node }
 
-  /// What contradicts itself in the node's state since this was last asked.
+  /// Describes the violated invariants of the node's state; empty if there are none.
   func checkInvariants() -> [String] { node.checkInvariants(&sound) }
 }

@@ -2,9 +2,9 @@ import MusterBase
 
 /// An uncompressed frame: a luma plane, and two chroma planes of half its width and height.
 ///
-/// Odd sizes round the chroma up. One allocation with rows aligned to 64 bytes, which suits the
-/// SIMD code of libyuv and libvpx. The producer fills a frame before it passes it on; consumers
-/// only read, so a frame can cross threads.
+/// Odd chroma sizes are rounded up. All planes are in one allocation with rows aligned to 64 bytes,
+/// for the SIMD code of libyuv and libvpx. A producer fills a frame before passing it on and
+/// consumers only read, so frames can cross threads.
 public final class I420Frame: @unchecked Sendable {
   /// Width and height of the luma plane.
   public let size: VideoSize
@@ -22,7 +22,7 @@ public final class I420Frame: @unchecked Sendable {
   private let storage: FrameStorage
   private let pool: FramePool?
 
-  /// The longest side in pixels; VP8 has 14 bits for it (RFC 6386 section 9.1).
+  /// The maximum width and height in pixels; VP8 has 14 bits for each (RFC 6386 section 9.1).
   public static let maximumSide = 16384
 
   /// A frame with undefined content; both sides must be in `1...maximumSide`.

@@ -75,10 +75,10 @@ public final class OpusEncoder {
   }
 }
 
-/// Decodes the Opus packets of one sender and conceals losses.
+/// A decoder for the Opus packets of one sender, with loss concealment.
 ///
-/// Every call yields the next 960 samples, so exactly one call is due per 20 ms: `decode` with the
-/// packet, else `recover` with the one after it, else `conceal`. Not thread-safe.
+/// Every call returns the next 960 samples, so exactly one call is due per 20 ms: `decode` with the
+/// packet; if that is lost, `recover` with the next packet; otherwise `conceal`. Not thread-safe.
 public final class OpusDecoder {
   private let state: OpaquePointer
 
@@ -93,14 +93,14 @@ public final class OpusDecoder {
 
   deinit { opus_decoder_destroy(state) }
 
-  /// The next 960 samples; throws for packets that are malformed or longer than 20 ms.
+  /// Decodes the next 960 samples; throws for packets that are malformed or longer than 20 ms.
   public func decode(_ packet: [UInt8]) throws(CodecError) -> [Int16] {
     guard !packet.isEmpty else { throw CodecError("an empty Opus packet") }
     return try samples(of: packet, redundancy: false)
   }
 
-  /// The lost frame before `next`, from the in-band FEC copy in `next`; concealed by libopus if
-  /// there is none.
+  /// Decodes the lost frame before `next` from the in-band FEC copy in `next`; without such a copy,
+  /// libopus conceals the loss.
   public func recover(from next: [UInt8]) throws(CodecError) -> [Int16] {
     guard !next.isEmpty else { return conceal() }
     return try samples(of: next, redundancy: true)

@@ -6,24 +6,25 @@ import MusterCore
 import MusterCrypto
 import MusterDevices
 
-/// A node's durable state: channels with their keys, signed entries, and the keys known by name.
+/// A node's durable state: channels with their keys, signed entries, and the known names and keys
+/// of members.
 ///
-/// SQLite in the data directory, with a write-ahead log and synchronous mode FULL: a committed
-/// transaction survives `kill -9`, a full disk and a power failure.
+/// The store is an SQLite file in the data directory, with a write-ahead log and synchronous mode
+/// FULL: a committed transaction survives `kill -9`, a full disk and a power failure.
 public final class Store: Sendable {
   /// One change to the durable state.
   public enum Change: Sendable {
-    /// A signed entry of a channel.
+    /// Stores a signed entry of a channel.
     case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
     /// Deletes entries that the document no longer holds.
     case forget([EntryID], channel: ChannelID)
-    /// This message has been shown to the user.
+    /// Marks a message as shown to the user.
     case shown(EntryID, channel: ChannelID)
-    /// A channel key of an epoch.
+    /// Stores the channel key of an epoch.
     case key(EpochKey, channel: ChannelID)
-    /// A name and its key, seen in a channel.
+    /// Stores a name and its key, seen in a channel.
     case identity(KnownIdentity, channel: ChannelID)
-    /// Rendezvous at which members of a stored channel met, as `HOST:PORT`, best first.
+    /// Stores the rendezvous at which members of a channel met, as `HOST:PORT`, best first.
     case rendezvous([String], channel: ChannelID)
   }
 
@@ -72,7 +73,7 @@ public final class Store: Sendable {
     } catch { throw explained(error, path) }
   }
 
-  /// The error as people should see it, naming the file.
+  /// The user-facing error for a failed access, with the path of the file.
   package static func explained(_ error: any Error, _ path: String) -> MusterError {
     if let error = error as? MusterError { return error }
     if error is RowDecodingError { return damaged(path) }
@@ -237,7 +238,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// Applies all changes in one transaction; on an error, none.
+  /// Applies all changes in one transaction; an error leaves the store unchanged.
   public func apply(_ changes: [Change]) throws(MusterError) {
     try write { database in
       for change in changes { try Self.apply(change, database) }

@@ -8,7 +8,7 @@ package struct DefaultRoute: Equatable, Sendable {
   /// The gateway's IPv4 address; port 0.
   package var gateway: Address
 
-  /// Bytes of the routing table that are read; default routes are listed first.
+  /// The maximum number of bytes read from the routing table, which lists default routes first.
   private static let readBytes = 1 << 16
   /// `RTF_UP` and `RTF_GATEWAY` of linux/route.h.
   private static let isUpThroughGateway: UInt32 = 3

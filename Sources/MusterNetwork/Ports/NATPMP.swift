@@ -3,8 +3,8 @@ import Glibc
 import MusterBase
 import MusterDevices
 
-/// A client for NAT-PMP (RFC 6886), which gateways with PCP support as well (RFC 6887 appendix A).
-/// All functions block, within the given deadline.
+/// A client for NAT-PMP (RFC 6886), which gateways with PCP also support (RFC 6887 appendix A). All
+/// functions block until the given deadline at most.
 package enum NATPMP {
   /// A gateway that did not answer two requests does not support NAT-PMP: 0.25 s for the first and
   /// twice that for the second (RFC 6886 section 3.1).
@@ -55,7 +55,7 @@ package enum NATPMP {
   /// A connected socket: the kernel drops datagrams from other hosts than the gateway.
   private struct Session {
     private var raw = natpmp_t()
-    /// How quickly the end of the node is noticed.
+    /// The interval at which cancellation is checked.
     private static let glance = Duration.milliseconds(50)
 
     /// Nil if no socket can be opened.
@@ -68,7 +68,7 @@ package enum NATPMP {
     /// Closes the socket.
     mutating func close() { closenatpmp(&raw) }
 
-    /// Sends a request with the library's function; whether it was sent.
+    /// Sends a request with the given function of the library; false if that fails.
     mutating func ask(_ send: (UnsafeMutablePointer<natpmp_t>) -> Int32) -> Bool {
       send(&raw) > 0
     }
@@ -87,7 +87,7 @@ package enum NATPMP {
         poll(&ready, 1, Int32(clamping: max(min(left, untilRetry), .zero).wholeMilliseconds))
         switch readnatpmpresponseorretry(&raw, &response) {
         case 0 where Int32(response.type) == type: return response
-        // The library takes any answer for the one to its pending request.
+        // The library considers any answer as the one to the pending request.
         case 0: raw.has_pending_request = 1
         case NATPMP_TRYAGAIN: continue
         default: return nil
@@ -99,6 +99,6 @@ package enum NATPMP {
 }
 
 extension Duration {
-  /// Rounded up, so that a wait of this length does not end too early.
+  /// The duration in milliseconds, rounded up so that a wait does not end too early.
   fileprivate var wholeMilliseconds: Int64 { (wholeNanoseconds + 999_999) / 1_000_000 }
 }

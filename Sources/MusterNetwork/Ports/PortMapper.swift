@@ -4,17 +4,17 @@ import NIOPosix
 
 /// A gateway's mapping of an external address and port to a UDP port of this machine.
 public struct PortMapping: Equatable, Sendable {
-  /// The protocol that the gateway supports.
+  /// A port mapping protocol.
   public enum Method: String, Sendable {
     case natPMP = "NAT-PMP"
     case upnp = "UPnP"
   }
 
-  /// How the mapping was made.
+  /// The protocol that granted the mapping.
   public var method: Method
   /// The external address and port.
   public var outside: Address
-  /// How long the mapping lasts from when it was granted; zero if it does not expire.
+  /// The lifetime granted by the gateway; zero for a mapping that does not expire.
   public var lifetime: Duration
 
   public init(method: Method, outside: Address, lifetime: Duration) {
@@ -38,7 +38,7 @@ public struct PortMapper: Sendable {
   private let bound: [Address]?
   private let memory = PortMemory()
 
-  /// Seconds, as recommended by RFC 6886 section 3.3: two hours.
+  /// The requested lifetime in seconds: two hours, as recommended by RFC 6886 section 3.3.
   private static let lease: UInt32 = 7200
   private static let mapLimit = Duration.seconds(3)
   private static let unmapLimit = Duration.milliseconds(500)
@@ -60,7 +60,7 @@ public struct PortMapper: Sendable {
   public func map() async -> PortMapping? {
     let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
     return await Self.onThread(limit: Self.mapLimit) { answer in
-      // A gateway can keep the library busy without limit: one thread, and no more.
+      // A gateway can keep the library busy without limit, so at most one thread is used.
       guard memory.begin() else {
         answer.claim()?.resume(returning: nil)
         return
@@ -79,7 +79,7 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Deletes a mapping, within 0.5 s or not at all.
+  /// Deletes a mapping; gives up after 0.5 s.
   public func unmap(_ mapping: PortMapping) async {
     memory.forget(mapping)
     let deadline = BootClock.now + Self.unmapLimit
@@ -96,7 +96,7 @@ public struct PortMapper: Sendable {
     if let mapping = memory.close() { await unmap(mapping) }
   }
 
-  // MARK: On a thread that may block
+  // MARK: Blocking requests
 
   private func ask(_ question: PortQuestion, renewing before: PortMapping?) -> PortMapping? {
     guard port != 0, let route = DefaultRoute.current(through: interfaces),
@@ -136,7 +136,7 @@ public struct PortMapper: Sendable {
     bound.contains { $0.host == .v4(0) || $0.host == inside.host }
   }
 
-  /// The result of `body`, run on a thread of its own; nil after `limit`.
+  /// Runs `body` on a new thread and returns the answer that it gives; nil after `limit`.
   private static func onThread(
     limit: Duration, _ body: @escaping @Sendable (PortAnswer) -> Void
   ) async -> PortMapping? {

@@ -26,13 +26,13 @@ package struct FoundServices {
   package struct Entry {
     /// The service.
     package let instance: Instance
-    /// Nil before resolution starts, and after it has failed.
+    /// Avahi's resolver; nil before resolution starts and after it has failed.
     package var resolver: OpaquePointer?
-    /// The resolved address; nil until then.
+    /// The resolved address; nil before the resolver's first result.
     package var address: Address?
   }
 
-  /// Two interfaces with IPv4 and IPv6 each.
+  /// The maximum number of instances per service: two interfaces with IPv4 and IPv6 each.
   package static let instancesPerService = 4
 
   /// The services found, in order.
@@ -40,10 +40,10 @@ package struct FoundServices {
   /// Whether services were ignored for lack of space.
   package private(set) var hasLeftOut = false
 
-  /// Nothing found.
+  /// An empty list.
   package init() {}
 
-  /// Adds a service; false if it is known or there is no space.
+  /// Adds a service; false if the service is already listed or there is no space.
   package mutating func add(_ instance: Instance) -> Bool {
     guard !entries.contains(where: { $0.instance == instance }) else { return false }
     let known = entries.filter { $0.instance.name == instance.name }.count

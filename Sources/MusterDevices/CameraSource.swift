@@ -84,8 +84,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// Converts a filled buffer; nil for a damaged frame, some of which USB cameras deliver at the
-  /// start.
+  /// Converts a filled buffer; nil for a damaged frame, as USB cameras deliver at the start.
   private func image(_ filled: muster_camera_frame) -> CapturedFrame? {
     guard filled.is_damaged == 0, filled.length > 0 else { return nil }
     let bytes = UnsafeRawBufferPointer(start: filled.data, count: Int(filled.length))

@@ -46,8 +46,8 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// The age of the first of `count` samples just read: the duration of those samples and of the
-  /// ones in the device's buffer.
+  /// The age of the first of `count` samples just taken from `ready`: the duration of those
+  /// samples, of the rest of `ready` and of the device's buffer.
   private func age(_ count: Int) -> Duration {
     var delay = 0
     let queued = snd_pcm_delay(device.pcm, &delay) == 0 ? max(delay, 0) : 0

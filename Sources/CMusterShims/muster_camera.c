@@ -139,7 +139,7 @@ static void set_rate(int fd, muster_camera_mode wanted, muster_camera *camera) {
   struct v4l2_streamparm parameter = {.type = CAPTURE};
   parameter.parm.capture.timeperframe.numerator = wanted.numerator;
   parameter.parm.capture.timeperframe.denominator = wanted.denominator;
-  // A camera with a single rate may reject this; the frames' timestamps then show its rate.
+  // A camera with a single rate may reject the request; the frames' timestamps then show the rate.
   int error = control(fd, VIDIOC_S_PARM, &parameter);
   struct v4l2_fract granted = parameter.parm.capture.timeperframe;
   int usable = error == 0 && granted.numerator > 0 && granted.denominator > 0;

@@ -47,7 +47,7 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
     set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 1);
-    // Receive only from groups that this socket joined, not from those of other sockets on this
+    // Limits reception to groups that this socket joined, excluding those of other sockets on the
     // host.
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
   }

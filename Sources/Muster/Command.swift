@@ -7,7 +7,7 @@ import MusterBase
 /// `mute` and `unmute` for every channel. Members are named by an id (16 hex digits) or a full key
 /// (64).
 public enum Command: Equatable, Sendable {
-  /// Starts the channel's call, or joins the one that is active.
+  /// Starts the channel's call, or joins the active one.
   case startCall(channel: String? = nil)
   /// Joins the active call; an error if there is no active call.
   case joinCall(channel: String? = nil)
@@ -92,7 +92,7 @@ public enum Command: Equatable, Sendable {
     case keyframe
   }
 
-  /// The origin of a command, which decides what it may request.
+  /// The origin of a command, which determines the permitted requests.
   public enum Source: Sendable {
     /// The process that runs the node: its standard input, its terminal, its code.
     case host

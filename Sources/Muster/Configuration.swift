@@ -82,7 +82,8 @@ public struct Configuration: Sendable {
   public var dataDirectory: String?
   /// Whether to use an identity in memory and no data directory.
   public var isEphemeral = false
-  /// The log of decisions, such as a path change with its reason; discards them by default.
+  /// The logger for decisions, such as a path change with its reason; discards all messages by
+  /// default.
   public var logger = Logger(label: "muster.node") { _ in SwiftLogNoOpLogHandler() }
   /// The rules of channels that this node applies; tests start nodes with altered rules.
   package var policy = ChannelPolicy.standard

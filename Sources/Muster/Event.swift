@@ -111,13 +111,13 @@ public struct Statistics: Sendable {
     public var layer: VideoLayer?
     /// Payload of audio and video over the last second, in kbit/s.
     public var kilobitsPerSecond: Double
-    /// Frames since both nodes have been in the call.
+    /// Frames sent, or received completely, since both nodes joined the call.
     public var frames: UInt64
     /// Frames that were skipped; 0 when sending.
     public var framesLost: UInt64
-    /// The number of gaps of more than 200 ms between frames.
+    /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: UInt64
-    /// The sum of those gaps.
+    /// The total duration of the freezes.
     public var frozen: Duration
     /// The audio packets missing at playout after repair, in percent.
     public var audioLostPercent: Double

@@ -1,7 +1,7 @@
 import MusterBase
 import Synchronization
 
-/// Hands a node's events to any number of consumers, each at its own pace.
+/// Distributes a node's events to any number of consumers, which read independently.
 final class EventFeed: Sendable {
   private struct State {
     var buffers: [(id: Int, buffer: EventBuffer)] = []
@@ -111,8 +111,8 @@ final class EventBuffer: Sendable {
         state.unreported += 1
         state.dropped += 1
       }
-      // Removal from the front moves the rest of the array, so it waits until half of the array is
-      // used up.
+      // Removal from the front moves the rest of the array, so it is deferred until half of the
+      // array has been consumed.
       if state.taken > state.capacity {
         state.events.removeFirst(state.taken)
         state.taken = 0

@@ -100,7 +100,7 @@ final class MediaThreads: Sendable {
       defer { threads = [] }
       return threads
     }
-    // Joining blocks, so a separate thread does it.
+    // Joining blocks, so it runs on a separate thread.
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
       _ = WorkerThread("muster-join") {
         for thread in running { thread.join() }

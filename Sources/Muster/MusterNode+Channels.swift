@@ -4,9 +4,10 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Joining and leaving channels while the node runs.
+/// Methods for joining and leaving channels while the node runs.
 extension MusterNode {
-  /// Joins another channel; throws if the channel cannot be opened or the node is in too many.
+  /// Joins another channel; throws if the channel cannot be opened or the node is in too many
+  /// channels.
   public func join(
     _ channel: Configuration.Channel, call: Bool = false
   ) throws(MusterError) {

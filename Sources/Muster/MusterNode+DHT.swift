@@ -4,7 +4,7 @@ import MusterDevices
 import MusterDiscovery
 import MusterNetwork
 
-/// Publishing announcements in a DHT and finding those of other members there.
+/// Methods for publishing announcements in a DHT and finding those of other members.
 extension MusterNode {
   /// The DHT state of a node with a configured DHT.
   struct DHTState {

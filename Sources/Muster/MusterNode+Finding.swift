@@ -2,7 +2,7 @@ import MusterBase
 import MusterCore
 import MusterNetwork
 
-/// Resolving the peers and rendezvous that the user, an invite or an earlier run named.
+/// Methods for resolving the peers and rendezvous named by the user, an invite or an earlier run.
 extension MusterNode {
   /// The timeout for resolving a name; shorter than the interval between resolutions.
   static let namePatience = Duration.seconds(8)

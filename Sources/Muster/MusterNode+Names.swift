@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Resolving the channel, member and stream names in commands.
+/// Methods for resolving the channel, member and stream names in commands.
 extension MusterNode {
   func channel(of command: Command) throws(MusterError) -> ChannelID {
     let channels = node.channelIDs

@@ -3,7 +3,7 @@ import MusterCore
 import MusterNetwork
 import NIOCore
 
-/// Tracking changes of this machine's network interfaces.
+/// Methods for tracking changes of this machine's network interfaces.
 extension MusterNode {
   /// The delay that combines the kernel's separate reports of a new address and its routes.
   private static let changesBelongTogether = TimeAmount.milliseconds(10)

@@ -21,7 +21,7 @@ public actor MusterNode {
   public nonisolated let id: NodeID
   /// The UDP addresses that the node is bound to.
   public nonisolated let listening: [Address]
-  /// The channels joined at the start.
+  /// The names of the channels joined at the start.
   public nonisolated let channelNames: [String]
   nonisolated let loop: any EventLoop
   nonisolated let readyAt: Instant
@@ -60,7 +60,7 @@ public actor MusterNode {
   var peerNames = PeerResolver(endpoints: [])
   var peerAddresses = PeerAddresses()
   var rendezvousNames = PeerResolver(endpoints: [])
-  /// Nil where no DHT is configured.
+  /// The DHT state; nil if no DHT is configured.
   var dht: DHTState?
   nonisolated let dhtInbox = DHTInbox()
   /// The stored rendezvous.

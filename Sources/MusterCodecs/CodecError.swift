@@ -1,6 +1,6 @@
 /// The error of a codec that rejected its input or could not start.
 public struct CodecError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What failed, for a log line.
+  /// The failure, in words for a log line.
   public let what: String
 
   public init(_ what: String) { self.what = what }

@@ -1,12 +1,12 @@
 import CSpeexDSP
 
-/// Acoustic echo cancellation and noise suppression for a microphone, by speexdsp.
+/// An acoustic echo canceller and noise suppressor for a microphone, by speexdsp.
 ///
 /// Frames have 960 samples. Each captured frame needs the frame that was played at that time, or at
 /// most `tail` earlier. Capture and playback must share a clock: in measurements, 30 ppm of drift
 /// reduced the echo attenuation from 39 to 11 dB. Not thread-safe.
 public final class EchoCanceller {
-  /// Processing besides echo cancellation.
+  /// The options for processing in addition to echo cancellation.
   public struct Options: Equatable, Sendable {
     /// Whether to suppress stationary noise; also required for suppression of the residual echo.
     public var denoise = true
@@ -27,7 +27,7 @@ public final class EchoCanceller {
   private let preprocess: OpaquePointer
   private static let silence = [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
 
-  /// Throws if speexdsp cannot allocate its state.
+  /// Creates a canceller; throws if speexdsp cannot allocate its state.
   public init(options: Options = Options()) throws(CodecError) {
     let tailSamples = AudioFormat.samplesPerSecond / 5
     guard

@@ -14,9 +14,9 @@ public final class I420Frame: @unchecked Sendable {
   public let u: UnsafeMutablePointer<UInt8>
   /// The red-difference plane, `strideUV * chromaHeight` bytes.
   public let v: UnsafeMutablePointer<UInt8>
-  /// Bytes from one row of `y` to the next.
+  /// The distance in bytes from one row of `y` to the next.
   public let strideY: Int
-  /// Bytes from one row of `u` or `v` to the next.
+  /// The distance in bytes from one row of `u` or `v` to the next.
   public let strideUV: Int
 
   private let storage: FrameStorage
@@ -45,12 +45,12 @@ public final class I420Frame: @unchecked Sendable {
 
   deinit { pool?.takeBack(storage) }
 
-  /// Columns of a chroma plane.
+  /// The number of columns of a chroma plane.
   public var chromaWidth: Int { (size.width + 1) / 2 }
-  /// Rows of a chroma plane.
+  /// The number of rows of a chroma plane.
   public var chromaHeight: Int { (size.height + 1) / 2 }
 
-  /// Bytes of `packedBytes()` for a frame of this size.
+  /// The size in bytes of `packedBytes()` for a frame of this size.
   public static func packedByteCount(_ size: VideoSize) -> Int {
     size.pixels + 2 * ((size.width + 1) / 2) * ((size.height + 1) / 2)
   }

@@ -5,7 +5,7 @@ import MusterBase
 /// The table is libwebrtc's (`video/config/simulcast.cc`, kSimulcastFormatsVP8), the most widely
 /// used tuning for VP8; sizes between its rows are interpolated by the number of pixels.
 public enum LayerLadder {
-  /// Bitrates of one layer in kbit/s.
+  /// The bitrates of one layer in kbit/s.
   public struct Bitrate: Equatable, Sendable {
     /// The target of the largest layer; a higher bitrate gives no visible gain.
     public let max: Int
@@ -21,7 +21,7 @@ public enum LayerLadder {
     }
   }
 
-  /// Pixels on the short side of the smallest layer; the source itself may be smaller.
+  /// The minimum short side of a scaled layer in pixels; the source itself may be smaller.
   public static let smallestShortSide = 160
 
   /// The sizes of the layers, smallest first: a quarter and half of the source, and the source.

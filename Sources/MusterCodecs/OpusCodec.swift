@@ -5,7 +5,7 @@ import COpus
 public enum AudioFormat {
   /// The sample rate in Hz, the full-band rate of Opus.
   public static let samplesPerSecond = 48_000
-  /// Samples of a frame of 20 ms.
+  /// The number of samples in a frame of 20 ms.
   public static let samplesPerFrame = 960
   /// The duration of a frame.
   public static let frameDuration = Duration.milliseconds(20)
@@ -17,7 +17,7 @@ public enum AudioFormat {
 /// Not thread-safe: use it from one thread at a time.
 public final class OpusEncoder {
   private let state: OpaquePointer
-  /// Bytes of a packet of 20 ms at 510 kbit/s, the highest bitrate of Opus.
+  /// The size in bytes of a 20 ms packet at 510 kbit/s, the highest bitrate of Opus.
   private static let packetBytes = 1276
 
   /// `kilobitsPerSecond` is clamped to 6...510; throws if libopus cannot allocate its state.
@@ -82,7 +82,7 @@ public final class OpusEncoder {
 public final class OpusDecoder {
   private let state: OpaquePointer
 
-  /// Throws if libopus cannot allocate its state.
+  /// Creates a decoder; throws if libopus cannot allocate its state.
   public init() throws(CodecError) {
     var error: Int32 = 0
     guard let state = opus_decoder_create(Int32(AudioFormat.samplesPerSecond), 1, &error) else {
@@ -106,7 +106,7 @@ public final class OpusDecoder {
     return try samples(of: next, redundancy: true)
   }
 
-  /// Packet loss concealment: a plausible continuation, which fades out over successive calls.
+  /// Conceals a lost packet by extrapolation, which fades out over successive calls.
   public func conceal() -> [Int16] {
     (try? samples(of: nil, redundancy: false))
       ?? [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)

@@ -47,7 +47,7 @@ struct PlanePointers {
   }
 }
 
-/// Conversion between pixel layouts and sizes, by libyuv.
+/// Conversions between pixel layouts and sizes, by libyuv.
 public enum PixelConversion {
   /// Converts one frame of `frame.size`; returns false if `bytes` is too short or not decodable.
   ///

@@ -11,7 +11,7 @@ public final class Resampler {
   /// The supported sample rates in Hz.
   public static let rates = 1000...384_000
 
-  /// `quality` is 0 to 10; 5 is transparent for speech and costs microseconds per frame. Throws for
+  /// `quality` is 0 to 10; 5 is transparent for speech and takes microseconds per frame. Throws for
   /// rates outside `rates`.
   public init(from inputRate: Int, to outputRate: Int = 48_000, quality: Int = 5)
     throws(CodecError)

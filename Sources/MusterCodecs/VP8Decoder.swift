@@ -14,12 +14,12 @@ public final class VP8Decoder {
   /// libvpx keeps four).
   public static let maximumPixels = 4096 * 2304
 
-  /// Throws if libvpx cannot allocate its state.
+  /// Creates a decoder; throws if libvpx cannot allocate its state.
   public init() throws(CodecError) {
     context = .allocate(capacity: 1)
     context.initialize(to: vpx_codec_ctx_t())
     guard muster_vp8_decoder_init(context) == 0 else {
-      // All properties are set, so `deinit` frees what was allocated.
+      // All properties are set, so `deinit` frees the allocated memory.
       throw CodecError("libvpx cannot make a VP8 decoder")
     }
   }

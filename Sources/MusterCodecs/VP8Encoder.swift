@@ -58,7 +58,7 @@ public final class VP8Encoder {
     image.initialize(to: vpx_image_t())
     guard withUnsafePointer(to: configuration, { muster_vp8_encoder_init(context, $0) }) == 0
     else {
-      // All properties are set, so `deinit` frees what was allocated.
+      // All properties are set, so `deinit` frees the allocated memory.
       throw CodecError("libvpx cannot make a VP8 encoder for \(size)")
     }
     applyControls()
@@ -221,7 +221,7 @@ extension VP8Encoder {
       _ = muster_vp8_encoder_set(context, Int32(control.rawValue), Int32(value))
     }
     // Measured per 720p frame: 8.5 ms with -4, 4.5 ms with -6, 4.1 ms with -8 at less than 0.1 dB
-    // loss. Below CIF a whole frame costs 0.3 ms, so quality is preferred there.
+    // loss. Below CIF a whole frame takes 0.3 ms, so quality is preferred at those sizes.
     set(VP8E_SET_CPUUSED, size.pixels < 352 * 288 ? -6 : -8)
     set(VP8E_SET_NOISE_SENSITIVITY, 0)
     set(VP8E_SET_STATIC_THRESHOLD, 1)

@@ -56,8 +56,8 @@ final class ByteStream {
       if lseek(descriptor, 0, Int32(SEEK_SET)) != 0 { throw .file(path, errno) }
       return
     }
-    // A new descriptor, because poll would report the old writer's hang-up from now on. The old one
-    // is closed last, so that a new writer always finds a reader.
+    // A new descriptor is needed, because `poll` would keep reporting the old writer's hang-up. The
+    // old descriptor is closed last, so that a new writer always finds a reader.
     let fresh = Self.open(path)
     guard fresh >= 0 else { throw .file(path, errno) }
     close(descriptor)

@@ -2,7 +2,7 @@ import Glibc
 
 /// The error for an unusable device or file, with advice for the user.
 public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What failed, with the name of the device or file.
+  /// The failure, with the name of the device or file.
   public let what: String
   /// Advice for the user.
   public let hint: String

@@ -22,9 +22,9 @@ public enum DeviceList {
     public let name: String
     /// ALSA's description, in one line.
     public let description: String
-    /// Whether it supports capture.
+    /// Whether the device supports capture.
     public let canCapture: Bool
-    /// Whether it supports playback.
+    /// Whether the device supports playback.
     public let canPlay: Bool
   }
 

@@ -6,9 +6,9 @@ import Synchronization
 
 /// An ALSA playback device whose buffer is filled only as far as needed.
 ///
-/// The device's buffer holds 100 ms, but the fill level is kept at `target`, because all of it is
-/// latency. Each underrun raises the target permanently, because a machine that schedules threads
-/// late needs more headroom.
+/// The device's buffer holds 100 ms, but the fill level is kept at `target`, because queued audio
+/// adds latency. Each underrun raises the target permanently, because a machine that schedules
+/// threads late needs more headroom.
 final class SpeakerSink: AudioSink, @unchecked Sendable {
   private let device: SoundDevice
   private let cancellation = Cancellation()

@@ -5,9 +5,9 @@ import MusterCodecs
 public final class Y4MReader {
   /// The size of all frames.
   public let size: VideoSize
-  /// Numerator of the frame rate in frames per second.
+  /// The numerator of the frame rate in frames per second.
   public let rateNumerator: Int
-  /// Denominator of the frame rate.
+  /// The denominator of the frame rate.
   public let rateDenominator: Int
 
   private let stream: ByteStream

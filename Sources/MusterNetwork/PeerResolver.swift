@@ -41,12 +41,12 @@ package struct PeerResolver: Sendable {
       }
     }
 
-    /// Characters of IPv6 addresses and zones, in addition to those of names.
+    /// Whether a byte may occur in IPv6 addresses and zones, in addition to those of names.
     private static func isInAddress(_ byte: UInt8) -> Bool {
       byte == UInt8(ascii: ":") || byte == UInt8(ascii: "%")
     }
 
-    /// `HOST:PORT`, which `init` parses.
+    /// The endpoint in the form `HOST:PORT`, accepted by `init`.
     package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 

@@ -16,12 +16,12 @@ public actor RendezvousHost {
   private var server = RendezvousServer(entropy: .system)
   private var sweep: RepeatedTask?
   private var portKeeping = PortKeeping()
-  /// Nil until port mapping is requested.
+  /// The port mapper; nil until port mapping is requested.
   private var portMapper: PortMapper?
   private var reportMapping: @Sendable (PortMapping) -> Void = { _ in }
   private var isStopping = false
 
-  /// The default UDP port; any other works as well.
+  /// The default UDP port; any other port works as well.
   public static let port: UInt16 = 47_475
 
   /// The event loop as the actor's executor.

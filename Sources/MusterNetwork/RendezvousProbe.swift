@@ -9,7 +9,7 @@ import NIOPosix
 
 /// A single query of rendezvous for this host's server-reflexive addresses, without a node.
 public struct RendezvousProbe: Sendable {
-  /// The result of asking one address.
+  /// The result of querying one address.
   public enum Outcome: Equatable, Sendable {
     /// The name did not resolve in time.
     case unresolved
@@ -29,7 +29,7 @@ public struct RendezvousProbe: Sendable {
   public struct Report: Equatable, Sendable {
     /// `HOST:PORT` as given.
     public var name: String
-    /// Nil for a name that did not resolve.
+    /// The queried address; nil if the name did not resolve.
     public var address: Address?
     /// The result.
     public var outcome: Outcome
@@ -158,7 +158,7 @@ private struct Questioning: Sendable {
     return sockets.count - 1
   }
 
-  /// The result of all questions to one address: an answer, else the most specific error.
+  /// The combined result of all queries to one address: an answer, else the most specific error.
   func outcome(of address: Address) -> RendezvousProbe.Outcome {
     let outcomes = questions.filter { $0.address == address }.map(\.outcome)
     return outcomes.first { if case .answered = $0 { true } else { false } }

@@ -79,7 +79,8 @@ package final class Sockets {
     return sockets
   }
 
-  /// Parses the value of `--listen`. Names are not resolved, because it denotes this machine.
+  /// Parses the value of `--listen`. Names are not resolved, because the value is an address of
+  /// this machine.
   package static func listenAddress(_ text: String) throws(MusterError) -> Address {
     let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
     guard let address = Address(endpoint.text) else {
@@ -229,7 +230,7 @@ package final class Sockets {
   }
 
   /// Sends by multicast and broadcast on every given interface. Errors are ignored per interface,
-  /// because one can vanish at any moment.
+  /// because an interface can vanish at any time.
   package func broadcast(_ datagram: [UInt8], via interfaces: [NetworkInterface]) {
     var hasMulticastV6: [UInt32] = []
     for interface in interfaces {

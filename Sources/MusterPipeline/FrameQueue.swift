@@ -38,7 +38,8 @@ package struct QueueLevel: Equatable, Sendable {
   }
 }
 
-/// A bounded queue between threads that never blocks the producer and never breaks a decoder.
+/// A bounded queue between threads that never blocks the producer and delivers only decodable
+/// frames.
 ///
 /// A full queue drops encoded frames of the highest temporal layer first, the oldest of those
 /// before newer ones, together with the frames that refer to them. If only base layers are left,

@@ -64,8 +64,8 @@ public final class DataDirectory: Sendable {
     }
   }
 
-  /// The identity stored here, created at the first call. Throws if the file is damaged or not
-  /// writable.
+  /// The identity stored in the directory, created at the first call. Throws if the file is damaged
+  /// or not writable.
   public func identity() throws(MusterError) -> Identity {
     let file = path + "/identity"
     if let seed = try Self.read(file, atMost: 64) {

@@ -42,8 +42,8 @@ public final class Store: Sendable {
   /// damaged or of a newer version.
   public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
     let path = directory.path + "/muster.sqlite"
-    // Created here with mode 0600, so that it is never readable by others; SQLite gives its other
-    // files the same mode.
+    // The file is created with mode 0600 before SQLite opens it, so that other users can never read
+    // it; SQLite gives its other files the same mode.
     let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
@@ -55,8 +55,8 @@ public final class Store: Sendable {
       var configuration = GRDB.Configuration()
       configuration.busyMode = .timeout(5)
       configuration.prepareDatabase { database in
-        // Not through `configuration.journalMode`, which afterwards sets synchronous to NORMAL and
-        // writes to the file, even to one of a newer version.
+        // Set here rather than through `configuration.journalMode`, which afterwards sets
+        // synchronous to NORMAL and writes to the file, even to one of a newer version.
         try database.execute(sql: "PRAGMA journal_mode = WAL")
         try database.execute(sql: "PRAGMA synchronous = FULL")
       }
@@ -138,8 +138,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// The channel with this name; one with an owner or a key of its own takes precedence over an
-  /// open one.
+  /// The channel with this name; a channel with stored keys takes precedence over an open one.
   public func channel(named name: String) throws(MusterError) -> StoredChannel? {
     let named = try channels().filter { $0.name == name }
     return named.last { !$0.keys.isEmpty } ?? named.last
@@ -300,7 +299,7 @@ public final class Store: Sendable {
       arguments: [id, id, TrustBook.limit])
   }
 
-  /// The identities known in a channel, in order of last sight.
+  /// The identities known in a channel, least recently seen first.
   public func identities(of channel: ChannelID) throws(MusterError) -> [KnownIdentity] {
     try read { database in
       try Row.fetchAll(

@@ -26,8 +26,8 @@ public struct StoredChannel: Sendable {
   public var name: String
   /// The signed founding record; nil for an open channel.
   public var genesis: [UInt8]?
-  /// Keys in order of their epochs; empty for an open channel, whose key follows from name or
-  /// passphrase.
+  /// Keys in order of their epochs; empty for an open channel, whose key is derived from its name
+  /// or a passphrase.
   public var keys: [EpochKey] = []
   /// The time at which this node first stored the channel, in seconds since 1970.
   public var createdAt: UInt64
@@ -61,7 +61,7 @@ public struct StoredChannel: Sendable {
   }
 }
 
-/// A name and the first key seen with it.
+/// A member's name and a key seen with that name.
 public struct KnownIdentity: Equatable, Sendable {
   /// The member's name.
   public var name: String

@@ -18,7 +18,8 @@ public struct TrustBook: Sendable {
   /// The known identities, least recently seen first.
   public private(set) var identities: [KnownIdentity]
 
-  /// Keeps the latest `limit` identities, at most half of them verified.
+  /// Keeps the most recently seen identities, up to half of `limit` each of verified and unverified
+  /// ones.
   public init(_ identities: [KnownIdentity]) {
     let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
     let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)

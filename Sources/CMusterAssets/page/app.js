@@ -12,7 +12,7 @@ let entering = false;
 window.__stats = {};
 window.__statsAt = 0;
 
-// ---- Whole page --------------------------------------------------------------------------------
+// ---- Whole page ---------------------------------------------------------------------------------
 
 function show(next) {
   const before = snapshot;
@@ -238,7 +238,7 @@ function showClock() {
   setText($('clock'), hours ? `${hours}:${rest}` : rest);
 }
 
-// ---- Connection to the node --------------------------------------------------------------------
+// ---- Connection to the node ---------------------------------------------------------------------
 
 function setLink(state, wasStopped = false) {
   link = state;
@@ -306,7 +306,7 @@ worker.onmessage = ({ data }) => {
 
 worker.onerror = () => toast('The page could not start completely. Reload it to try again.', true);
 
-// ---- Input -------------------------------------------------------------------------------------
+// ---- Input --------------------------------------------------------------------------------------
 
 function toggle(media) {
   const isOff = media === 'audio' ? snapshot?.self.audioMuted : snapshot?.self.videoMuted;

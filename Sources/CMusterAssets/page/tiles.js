@@ -62,7 +62,7 @@ function command(name, fields = {}) {
   worker.postMessage({ kind: 'command', command: { do: name, ...fields } });
 }
 
-// ---- Member cards ------------------------------------------------------------------------------
+// ---- Member cards -------------------------------------------------------------------------------
 
 class Card {
   constructor(member, isOwn) {

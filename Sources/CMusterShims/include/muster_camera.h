@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
   int fd;
   muster_camera_mode mode;
-  /// Bytes from one row of the first plane to the next.
+  /// The distance in bytes from one row of the first plane to the next.
   uint32_t stride;
   /// The size in bytes of an uncompressed frame, or the maximum size of a compressed one.
   uint32_t image_bytes;

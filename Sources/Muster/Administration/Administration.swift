@@ -28,7 +28,7 @@ public enum Administration {
     public var member: String?
     /// The role to grant; nil for the default, attendee.
     public var role: Role?
-    /// Seconds since 1970; nil for never.
+    /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
     /// `HOST:PORT` of the peers listed in an invite.
     public var peers: [String] = []
@@ -85,7 +85,7 @@ public enum Administration {
     public var isOwner: Bool
     /// The current key epoch; each removal starts the next.
     public var epoch: UInt32
-    /// Seconds since 1970.
+    /// The time of creation in seconds since 1970.
     public var createdAt: UInt64
     /// Whether a call ends, instead of being handed over, when its initiator becomes unreachable.
     public var callEndsWithInitiator: Bool
@@ -104,17 +104,17 @@ public enum Administration {
     public var member: String
     /// 64 hex digits.
     public var key: String
-    /// Nil for a member that was never seen.
+    /// The name last used; nil for a member that was never seen.
     public var name: String?
     /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
-    /// Seconds since 1970; nil for never.
+    /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
     /// Whether the verification codes were compared.
     public var verified: Bool
     /// Whether the member is reachable now; always false while no node runs.
     public var here: Bool
-    /// Seconds since 1970; nil for a member that was never seen.
+    /// The time of last contact in seconds since 1970; nil for a member that was never seen.
     public var lastSeen: UInt64?
   }
 

@@ -174,7 +174,8 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var sent: Direction?
     /// `in`: media from the member; null while not in a call together.
     public var received: Direction?
-    /// Null unless the member sends the test pattern and shares this machine's boot clock.
+    /// The camera's latency; null unless the member sends the test pattern and shares the boot
+    /// clock.
     public var latencyMs: Latency?
     /// Video streams besides the camera.
     public var streams: [Stream]
@@ -206,7 +207,7 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     }
   }
 
-  /// The media of one direction since both nodes have been in the call.
+  /// The media of one direction since both nodes joined the call.
   public struct Direction: Codable, Equatable, Sendable {
     /// `WxH@FPS` or `off`.
     public var layer: String
@@ -237,7 +238,7 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
 
 /// Counters by name, encoded as one JSON object in the given order.
 public struct CounterRecord: Codable, Equatable, Sendable {
-  /// One counter.
+  /// The name and value of a counter.
   public struct Counter: Equatable, Sendable {
     /// The name, such as `link.wrongMAC`.
     public var name: String

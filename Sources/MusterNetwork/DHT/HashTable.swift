@@ -12,7 +12,7 @@ package protocol HashTable: Sendable {
   func listen(under tag: [UInt8], heard: @escaping @Sendable ([UInt8]) -> Void)
   /// Stops listening to a key.
   func stopListening(under tag: [UInt8])
-  /// The addresses at which other DHT nodes see this one, most frequently reported first.
+  /// The addresses at which other DHT nodes see this node, most frequently reported first.
   func seenAddresses() async -> [Address]
   /// Leaves the DHT; no callback follows.
   func stop() async

@@ -14,7 +14,7 @@ import MusterDevices
   /// listening only enqueue.
   package final class OpenDHT: HashTable {
     private struct State {
-      /// Nil once the node is stopping.
+      /// The library's node; nil once the node is stopping.
       var runner: OpaquePointer?
       /// The library's listen tokens, by key.
       var listenings: [[UInt8]: OpaquePointer] = [:]

@@ -3,7 +3,7 @@ import MusterBase
 /// The schedule and current result of port mapping. A value; its owner calls `begin(at:)` every few
 /// seconds.
 package struct PortKeeping: Sendable {
-  /// The mapping that the gateway granted last.
+  /// The mapping most recently granted by the gateway.
   package private(set) var mapping: PortMapping?
   /// The time at which `mapping` expires unless renewed.
   private var goodUntil = Instant.zero

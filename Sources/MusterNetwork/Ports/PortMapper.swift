@@ -23,15 +23,15 @@ public struct PortMapping: Equatable, Sendable {
     self.lifetime = lifetime
   }
 
-  /// Whether the mapping is reachable from outside: not if the gateway itself is behind another NAT
-  /// and has a private address.
+  /// Whether the mapping is reachable from outside; false if the gateway is itself behind another
+  /// NAT and has a private address.
   public var leadsOutside: Bool { outside.isOutside }
 }
 
 /// Requests port mappings for a UDP port of this machine from its gateway.
 ///
-/// A `PortMapper` remembers the gateway's service, which makes renewal and deletion quick: use one
-/// instance for all three.
+/// A `PortMapper` remembers the gateway's service, which speeds up renewal and deletion, so use the
+/// same instance for all requests.
 public struct PortMapper: Sendable {
   private let port: UInt16
   private let interfaces: [String]
@@ -53,10 +53,10 @@ public struct PortMapper: Sendable {
 
   /// Requests or renews a mapping: by NAT-PMP, then by UPnP.
   ///
-  /// Nil if no gateway supports either. Sends nothing without a default route through a permitted
-  /// interface, if this machine's address there is public (so there is no NAT), or if no socket is
-  /// bound to that address. Blocks a thread of its own, not the caller, for at most 3 s; a mapping
-  /// that is granted later is deleted unless it renews an existing one.
+  /// Returns nil if the gateway supports neither protocol. Sends nothing without a default route
+  /// through a permitted interface, if this machine's address there is public (so there is no NAT),
+  /// or if no socket is bound to that address. Blocks a thread of its own, not the caller, for at
+  /// most 3 s; a mapping that is granted later is deleted unless it renews an existing one.
   public func map() async -> PortMapping? {
     let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
     return await Self.onThread(limit: Self.mapLimit) { answer in
@@ -89,8 +89,8 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Ends mapping and deletes the current one. Waits at most 0.5 s for a request under way, and 0.5
-  /// s for the gateway to delete the mapping.
+  /// Stops port mapping and deletes the current mapping. Waits at most 0.5 s for a request under
+  /// way, and 0.5 s for the gateway to delete the mapping.
   public func close() async {
     _ = await Self.waiting(limit: Self.unmapLimit) { answer in memory.cancel(answer) }
     if let mapping = memory.close() { await unmap(mapping) }

@@ -28,7 +28,7 @@ package final class PortAnswer: Sendable {
   /// Holds a continuation that has not been resumed.
   package init(_ waiting: Waiting) { self.waiting = Mutex(waiting) }
 
-  /// Returns the continuation to the first caller, which must resume it; nil to all others.
+  /// Returns the continuation to the first caller, which must resume it; nil to later callers.
   package func claim() -> Waiting? {
     waiting.withLock { waiting in
       defer { waiting = nil }
@@ -46,7 +46,7 @@ package final class PortMemory: Sendable {
     var isCancelled = false
     /// Whether mappings granted from now on must be deleted by the receiver of the answer.
     var isClosed = false
-    /// Resumed when the request under way has ended.
+    /// The answer to resume when the request under way has ended.
     var closing: PortAnswer?
     /// The UPnP service found, and the route it was found on.
     var found: (service: UPnP.Service, route: DefaultRoute)?
@@ -79,7 +79,7 @@ package final class PortMemory: Sendable {
   /// Whether `cancel` has been called.
   package var isCancelled: Bool { known.withLock { $0.isCancelled } }
 
-  /// Allows no further requests; resumes `answer` once none is under way.
+  /// Allows no further requests; resumes `answer` once no request is under way.
   package func cancel(_ answer: PortAnswer) {
     let isBusy = known.withLock { known in
       known.isCancelled = true
@@ -123,7 +123,7 @@ package final class PortMemory: Sendable {
     }
   }
 
-  /// Clears the current mapping if it is this one.
+  /// Clears the current mapping if it has the same external address.
   package func forget(_ mapping: PortMapping) {
     known.withLock { if $0.made?.outside == mapping.outside { $0.made = nil } }
   }

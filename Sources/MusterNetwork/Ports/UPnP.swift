@@ -5,8 +5,9 @@ import MusterDevices
 
 /// A client for UPnP Internet Gateway Devices 1 and 2. All functions block.
 ///
-/// Anyone on the network can answer the search, and the library fetches the URLs it is given. So
-/// only URLs at the gateway's own address are followed: a host there sees all traffic anyway.
+/// Any host on the network can answer the search, and the library fetches the URLs in the answers.
+/// Only URLs at the gateway's own address are followed, because the gateway sees all traffic
+/// anyway.
 package enum UPnP {
   /// The control point of a gateway's connection service.
   package struct Service: Equatable, Sendable {

@@ -1,6 +1,7 @@
 import MusterBase
 
-/// The services that Avahi found, and their addresses. Bounded against a hostile network.
+/// The services that Avahi found, and their addresses. The number of services is bounded, because
+/// the network may be hostile.
 package struct FoundServices {
   /// A service as found on one interface and address family. The names are untrusted bytes with a
   /// terminating zero: they are compared and passed back to Avahi, never displayed.
@@ -35,7 +36,7 @@ package struct FoundServices {
   /// The maximum number of instances per service: two interfaces with IPv4 and IPv6 each.
   package static let instancesPerService = 4
 
-  /// The services found, in order.
+  /// The services found, in the order of discovery.
   package private(set) var entries: [Entry] = []
   /// Whether services were ignored for lack of space.
   package private(set) var hasLeftOut = false

@@ -2,7 +2,7 @@ import CAvahi
 import MusterBase
 import MusterDevices
 
-/// Browsing for services and resolving their addresses.
+/// Methods for browsing for services and resolving their addresses.
 extension ServiceDiscovery {
   /// Starts browsing, and retries services that did not resolve; returns the daemon's error, if
   /// any.

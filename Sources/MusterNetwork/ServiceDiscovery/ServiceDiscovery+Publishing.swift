@@ -1,7 +1,7 @@
 import CAvahi
 import MusterBase
 
-/// Publishing this node's service.
+/// Methods for publishing this node's service.
 extension ServiceDiscovery {
   /// Publishes the service if it is not published; returns the daemon's error, if any.
   package func publish() -> MusterError? {

@@ -22,9 +22,9 @@ package final class ServiceDiscovery: @unchecked Sendable {
 
   /// The UDP port that is published.
   package let port: UInt16
-  /// Interface names; empty for all.
+  /// The names of the interfaces to use; empty for all.
   private let interfaces: [String]
-  /// Called with the addresses of all other services after each change.
+  /// The callback that receives the addresses of all other services after each change.
   package let onChange: @Sendable ([Address]) -> Void
   private let onWarning: @Sendable (MusterError) -> Void
 

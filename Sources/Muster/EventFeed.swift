@@ -16,8 +16,7 @@ final class EventFeed: Sendable {
 
   private let state = Mutex(State())
 
-  /// Subscribes to all later events, preceded by those since the start if no consumer has begun to
-  /// read.
+  /// Subscribes to all later events, preceded by the `early` ones if no consumer has begun to read.
   func subscribe(capacity: Int) -> AsyncStream<TimedEvent> {
     let (id, buffer) = state.withLock { state in
       let buffer = EventBuffer(capacity: capacity)

@@ -288,11 +288,11 @@ public actor MusterNode {
 
   /// A stream of the node's events, in order; there can be any number of streams.
   ///
-  /// Consumers that subscribe before the first consumer reads get all events since the start of the
-  /// node; later consumers get only later events. Up to `capacity` events are queued per consumer.
-  /// If the queue is full, the oldest events are dropped and replaced by a `warning` with their
-  /// number. The stream ends with the node. Cancelling a task that waits for events ends only its
-  /// stream.
+  /// Consumers that subscribe before the first consumer reads also get the first 256 events since
+  /// the start of the node; later consumers get only later events. Up to `capacity` events are
+  /// queued per consumer. If the queue is full, the oldest events are dropped and replaced by a
+  /// `warning` with their number. The stream ends with the node. Cancelling a task that waits for
+  /// events ends only its stream.
   public nonisolated func events(capacity: Int = 4096) -> AsyncStream<TimedEvent> {
     feed.subscribe(capacity: capacity)
   }

@@ -198,7 +198,7 @@ package final class Sockets {
   }
 
   /// Sends the queued datagrams. A datagram that the kernel does not accept is lost, as on the
-  /// network. Not sent through swift-nio, which closes the socket on a temporary lack of a route.
+  /// network. This bypasses swift-nio, which closes the socket on a temporary lack of a route.
   package func flush() {
     guard let address = batch.address, let socket = address.isIPv6 ? v6 : v4 else {
       batch.clear()

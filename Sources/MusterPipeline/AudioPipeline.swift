@@ -14,7 +14,7 @@ package final class AudioPipeline: Sendable {
   }
 
   private let specification: String
-  /// Removes the loudspeaker's echo from the captured audio; nil without an acoustic echo path.
+  /// The canceller of the loudspeaker's echo; nil without an acoustic echo path.
   private let echo: EchoControl?
   private let controls: Monitor<Controls>
   private let deliver: @Sendable (EncodedAudio) -> Void

@@ -38,13 +38,13 @@ public struct MemberRecord: Codable, Equatable, Sendable {
 public struct CallRecord: Codable, Equatable, Sendable {
   /// 32 hex digits.
   public var call: String
-  /// Id of the member that leads the call.
+  /// The id of the member that leads the call.
   public var initiator: String
-  /// Id of the member that joined or left; null in the other records.
+  /// The id of the member that joined or left; null in the other records.
   public var member: String?
   /// Seconds since 1970 by the wall clock of the member that started the call.
   public var startedAt: Double
-  /// Ids of the participants, sorted.
+  /// The ids of the participants, sorted.
   public var participants: [String]
   /// The reason why the member left or the call ended; null in the other records.
   public var reason: String?
@@ -102,9 +102,9 @@ public struct LayerRecord: Codable, Equatable, Sendable {
 public struct MessageRecord: Codable, Equatable, Sendable {
   /// 16 hex digits.
   public var id: String
-  /// Id of the author, which may have left.
+  /// The id of the author, which may have left.
   public var from: String
-  /// Id of the recipient; null for a message to all members.
+  /// The id of the recipient; null for a message to all members.
   public var to: String?
   /// One line, free of control characters.
   public var text: String

@@ -26,7 +26,7 @@ static int query(int fd, struct v4l2_capability *capability) {
 }
 
 int muster_camera_open(const char *path) {
-  // Non-blocking: waiting is a poll, which the wake descriptor can end.
+  // Non-blocking, because waits use `poll`, which the wake descriptor can interrupt.
   int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return -errno;
   // Queried without libv4l2, which prints to standard error for devices that are not cameras.
@@ -74,7 +74,7 @@ static void add_intervals(int fd, listing *list, unsigned fourcc, unsigned width
     if (interval.type == V4L2_FRMIVAL_TYPE_DISCRETE) {
       add_mode(list, fourcc, width, height, interval.discrete);
     } else {
-      // A range: the shortest interval stands for it; the driver clamps requests.
+      // The shortest interval represents a range, because the driver clamps requests.
       add_mode(list, fourcc, width, height, interval.stepwise.min);
       break;
     }
@@ -139,7 +139,7 @@ static void set_rate(int fd, muster_camera_mode wanted, muster_camera *camera) {
   struct v4l2_streamparm parameter = {.type = CAPTURE};
   parameter.parm.capture.timeperframe.numerator = wanted.numerator;
   parameter.parm.capture.timeperframe.denominator = wanted.denominator;
-  // A camera with a single rate may reject this; the frames' timestamps then show its rate.
+  // A camera with a single rate may reject the request; the frames' timestamps then show the rate.
   int error = control(fd, VIDIOC_S_PARM, &parameter);
   struct v4l2_fract granted = parameter.parm.capture.timeperframe;
   int usable = error == 0 && granted.numerator > 0 && granted.denominator > 0;

@@ -78,7 +78,7 @@ int muster_wake_open(void) {
 
 void muster_wake_signal(int fd) {
   uint64_t one = 1;
-  if (write(fd, &one, sizeof one) < 0) return;  // a full counter is readable already
+  if (write(fd, &one, sizeof one) < 0) return;  // a full counter is already readable
 }
 
 static int64_t clock_nanoseconds(clockid_t clock) {

@@ -40,14 +40,14 @@ int muster_udp_open(int family, const void *sockaddr, unsigned sockaddr_len, int
     enlarge(fd, SO_RCVBUF, SO_RCVBUFFORCE, buffer_bytes);
     enlarge(fd, SO_SNDBUF, SO_SNDBUFFORCE, buffer_bytes);
   }
-  // PROBE sets don't-fragment, but ignores the cached path MTU: a forged ICMP "packet too big"
-  // cannot stall the socket (ip(7)).
+  // PROBE sets don't-fragment but ignores the cached path MTU (ip(7)), so that a forged ICMP
+  // "packet too big" cannot stall the socket.
   if (family == AF_INET6) {
     set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6only);
     set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 1);
-    // Receive only from groups that this socket joined, not from those of other sockets on this
+    // Limits reception to groups that this socket joined, excluding those of other sockets on the
     // host.
     set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
   }
@@ -86,7 +86,7 @@ static int send_message(int fd, const struct msghdr *message) {
   return sent < 0 ? -errno : 0;
 }
 
-// Room for the packet information of either family and the segment size.
+// The space for the packet information of either family and the segment size.
 #define CONTROL_BYTES (CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t)))
 
 static void add_control(struct msghdr *message, int level, int type, const void *value,
@@ -210,8 +210,8 @@ static void fill_v6(muster_interface *out, const struct ifaddrs *entry) {
 int muster_network_changes_open(void) {
   int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
   if (fd < 0) return -errno;
-  // Without ENOBUFS errors, which would close the channel; lost notifications do no harm, because
-  // the interfaces are listed again.
+  // Disables ENOBUFS errors, which would close the channel. Lost notifications are harmless,
+  // because the interfaces are polled as well.
   set_int(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, 1);
   struct sockaddr_nl own = {.nl_family = AF_NETLINK,
                             .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |

@@ -8,14 +8,14 @@ import MusterWire
 
 /// Resolves a configured channel into a setup that a node can join.
 enum ChannelOpening {
-  /// The setup, and where its members may be found.
+  /// The setup, with addresses of peers and rendezvous at which its members may be found.
   struct Result {
     var setup: ChannelSetup
     var peers: [String] = []
     var rendezvous: [String] = []
   }
 
-  /// Looks a channel up in the store, or adds it.
+  /// Looks up a channel in the store, or adds it.
   static func open(
     _ channel: Configuration.Channel, store: Store?
   ) throws(MusterError) -> Result {
@@ -35,7 +35,7 @@ enum ChannelOpening {
   ) throws(MusterError) -> Result {
     var setup = ChannelSetup(name: name, key: key)
     guard let store else { return Result(setup: setup) }
-    // The key of an open channel follows from what its members know, and is kept nowhere.
+    // The key of an open channel is derived from its name or passphrase, and is not stored.
     let known = try store.channel(setup.id)
     if known == nil {
       try store.save(
@@ -61,7 +61,7 @@ enum ChannelOpening {
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
     if let known = try store?.channel(stored.id) {
-      // The stored keys came from the owner; anyone could have written the invite.
+      // Stored keys take precedence: they came from the owner, whereas anyone can write an invite.
       let new = stored.keys.filter { key in
         !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
       }
@@ -78,8 +78,8 @@ enum ChannelOpening {
     Array((new + known.filter { !new.contains($0) }).prefix(Limits.inviteHints))
   }
 
-  /// Whether an owner signed the invite's grant for just this epoch; whether it was an owner, the
-  /// channel's document says, once it is there.
+  /// Whether the invite's bearer grant is for exactly this epoch and signed by the owner in the
+  /// genesis.
   private static func isVouchedFor(_ invite: Invite, _ channel: ChannelID) -> Bool {
     guard let bytes = invite.grant, let entry = try? SignedEntry.verified(bytes, in: channel),
       case .grant(let grant) = entry.entry.body, grant.isBearer, grant.epoch == invite.epoch,

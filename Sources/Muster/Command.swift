@@ -1,51 +1,53 @@
 import MusterBase
 
-/// A request to a running node: the same values come from the keys of the terminal, from JSON lines
-/// on standard input, from the call page, from the control socket and from the API.
+/// A request to a running node, from the terminal's keys, JSON lines on standard input, the call
+/// page, the control socket or the API.
 ///
-/// A `channel` is a channel's name. Nil means the only channel that the node is in, and for `mute`
-/// and `unmute` every channel. Members are named by an id (16 hex digits) or a full key (64).
+/// A `channel` is a channel's name. Nil stands for the only channel that the node is in, and in
+/// `mute` and `unmute` for every channel. Members are named by an id (16 hex digits) or a full key
+/// (64).
 public enum Command: Equatable, Sendable {
-  /// Starts the channel's call, or joins the one that is active.
+  /// Starts the channel's call, or joins the active one.
   case startCall(channel: String? = nil)
-  /// Joins the active call; an error when there is none.
+  /// Joins the active call; an error if there is no active call.
   case joinCall(channel: String? = nil)
   /// Leaves the call; when this node is its initiator, the call ends for all participants.
   case leaveCall(channel: String? = nil)
-  /// Stops sending one medium, in one channel or in all.
+  /// Stops sending audio or video, in one channel or in all.
   case mute(Media, channel: String? = nil)
-  /// Sends the medium again.
+  /// Resumes sending audio or video.
   case unmute(Media, channel: String? = nil)
-  /// Requests video of one member, or of everyone.
+  /// Requests video of one member or of all members.
   case watch(Watch)
   /// Requests a keyframe from a member, for a viewer whose decoder has lost its state.
   case keyframe(member: String, stream: String? = nil, channel: String? = nil)
-  /// Writes to everyone, or to the member `to` only, who may be away. At most `Limits.textBytes`.
+  /// Sends a text message of at most `Limits.textBytes` to all members, or only to the member `to`,
+  /// which may be unreachable.
   case say(String, to: String? = nil, channel: String? = nil)
-  /// Joins one more channel.
+  /// Joins another channel.
   case joinChannel(JoinChannel)
-  /// Leaves the channel, and the call in it.
+  /// Leaves the channel and its call.
   case leaveChannel(channel: String? = nil)
-  /// Leaves everything and ends; carried out by the host.
+  /// Leaves all channels and stops the node; carried out by the host.
   case quit
-  /// Channels, roles, invites and questions about the node, for commands beside a running node.
+  /// A request about channels, roles, invites or the node itself, sent over the control socket.
   case administer(Administration.Request)
 
-  /// A medium that a node sends.
+  /// A kind of media that a node sends.
   public enum Media: String, Codable, Sendable, CaseIterable { case audio, video }
 
-  /// A requested resolution.
+  /// A request for video of one or all members, up to a given resolution.
   public struct Watch: Equatable, Sendable {
-    /// The member whose video is meant; nil for all, including those who join later.
+    /// The member whose video is requested; nil for all members, including those that join later.
     public var member: String?
     /// The name of a video stream, such as `camera`; nil for all streams.
     public var stream: String?
-    /// No larger than this, in pixels; nil for no video at all.
+    /// The largest size requested, in pixels; nil for no video.
     public var size: VideoSize?
-    /// The channel; nil for the only one.
+    /// The channel; nil for the only one that the node is in.
     public var channel: String?
 
-    /// Requests video of `size` at most.
+    /// Requests video no larger than `size`.
     public init(
       _ size: VideoSize?, stream: String? = nil, of member: String? = nil, channel: String? = nil
     ) {
@@ -58,7 +60,7 @@ public enum Command: Equatable, Sendable {
 
   /// A channel to join while the node runs.
   public struct JoinChannel: Equatable, Sendable {
-    /// The channel's name; may be nil with an invite, which has it.
+    /// The channel's name; may be nil with an invite, which contains the name.
     public var channel: String?
     /// The secret of an open channel.
     public var passphrase: String?
@@ -67,8 +69,8 @@ public enum Command: Equatable, Sendable {
     /// Whether to start or join the channel's call at once.
     public var call: Bool
 
-    /// Without passphrase and invite, the channel remembered under that name, else the open channel
-    /// that everyone who knows the name can join.
+    /// Without a passphrase or an invite, joins the channel stored under this name, or else the
+    /// open channel whose key is derived from the name.
     public init(
       channel: String? = nil, passphrase: String? = nil, invite: String? = nil, call: Bool = false
     ) {
@@ -90,7 +92,7 @@ public enum Command: Equatable, Sendable {
     case keyframe
   }
 
-  /// The origin of a command, which decides what it may request.
+  /// The origin of a command, which determines the permitted requests.
   public enum Source: Sendable {
     /// The process that runs the node: its standard input, its terminal, its code.
     case host
@@ -100,7 +102,8 @@ public enum Command: Equatable, Sendable {
     case controlSocket
   }
 
-  /// Refuses what a source may not ask, such as the page to end the node.
+  /// Throws if the source is not permitted to send this command; a page, for example, must not stop
+  /// the node.
   public func check(from source: Source) throws(MusterError) {
     switch (source, self) {
     case (.page, .quit):
@@ -116,7 +119,7 @@ public enum Command: Equatable, Sendable {
     }
   }
 
-  /// The channel that the command names.
+  /// The channel named in the command.
   public var channel: String? {
     switch self {
     case .startCall(let channel), .joinCall(let channel), .leaveCall(let channel),
@@ -130,7 +133,7 @@ public enum Command: Equatable, Sendable {
     }
   }
 
-  /// The same command in `channel`, unless it names one already.
+  /// The command with `channel` filled in, unless it already names a channel.
   public func defaulting(to channel: String?) -> Command {
     guard self.channel == nil else { return self }
     switch self {

@@ -11,7 +11,7 @@ public struct Configuration: Sendable {
   public struct Channel: Sendable {
     /// The channel's name, 1 to `Limits.channelNameBytes` bytes of text without control characters.
     public var name: String
-    /// The secret or the invite.
+    /// The source of the channel's key.
     public var source: Source
 
     /// A channel by its name, and its secret or invite.
@@ -22,9 +22,9 @@ public struct Configuration: Sendable {
 
     /// The source of the channel's key.
     public enum Source: Sendable {
-      /// The channel that is remembered under this name; else the open one of this key.
+      /// The channel stored under this name, or else the open channel with this key.
       case openOrStored(ChannelKey)
-      /// The open channel of this key.
+      /// The open channel with this key.
       case open(ChannelKey)
       case invite(Invite)
     }
@@ -34,57 +34,60 @@ public struct Configuration: Sendable {
   public var name = "member"
   /// The channels to join at the start; at most `Limits.channels`.
   public var channels: [Channel] = []
-  /// Start or join the call of every channel at once.
+  /// Whether to start or join the call of every channel at once.
   public var call = false
-  /// `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
+  /// The video source: `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?
-  /// Source of the second video stream, the share: `test[:WxH@FPS]` or a file; nil for none.
+  /// The source of the second video stream, the share: `test[:WxH@FPS]` or a file; nil for none.
   public var share: String?
-  /// `mic[:PCM]`, `tone` or a file; nil for none.
+  /// The audio source: `mic[:PCM]`, `tone` or a file; nil for none.
   public var audio: String?
-  /// `default`, an ALSA PCM or a file; nil for none.
+  /// The audio output: `default`, an ALSA PCM or a file; nil for none.
   public var speaker: String?
-  /// Enter every channel with the microphone switched off.
+  /// Whether to join every channel with the microphone muted.
   public var audioMuted = false
-  /// Enter every channel with the camera switched off.
+  /// Whether to join every channel with the camera off.
   public var videoMuted = false
-  /// Caps the top layer of the camera, in kbit/s.
+  /// The bitrate limit of the camera's top layer in kbit/s; nil for none.
   public var videoBitrate: Int?
-  /// The largest resolution requested of others, for each of their video streams.
+  /// The largest resolution requested of each member's video streams.
   public var maxVideo: VideoSize?
-  /// `HOST:PORT` of nodes to look for besides the LAN.
+  /// `HOST:PORT` of nodes to contact in addition to those on the LAN.
   public var peers: [String] = []
-  /// `HOST:PORT` of rendezvous where members beyond the LAN are looked for.
+  /// `HOST:PORT` of the rendezvous used to find members beyond the LAN.
   public var rendezvous: [String] = []
-  /// Be a rendezvous for others, too.
+  /// Whether this node also serves as a rendezvous for other nodes.
   public var offersRendezvous = false
-  /// Have the gateway let others in, if this node looks for them beyond its LAN.
+  /// Whether to request a port mapping from the gateway, if this node looks for members beyond its
+  /// LAN.
   public var mapsPorts = true
-  /// `HOST:PORT` of nodes of an OpenDHT network in which members are looked for, by which this node
-  /// becomes one of it; an error in a build without the trait DHT.
+  /// `HOST:PORT` of bootstrap nodes of the OpenDHT network that this node joins to find members; an
+  /// error in a build without the trait DHT.
   public var dht: [String] = []
-  /// Relay, within a budget, for participants of a call that cannot reach each other.
+  /// Whether to relay, within a budget, between participants of a call that cannot reach each
+  /// other.
   public var relays = true
-  /// Announce on the LAN by multicast and broadcast.
+  /// Whether to announce on the LAN by multicast and broadcast.
   public var lan = true
-  /// Publish this node by DNS-SD (Avahi), visible to everyone on the network, and browse for
-  /// others.
+  /// Whether to publish this node by DNS-SD (Avahi), visible to every host on the network, and to
+  /// browse for other nodes.
   public var dnsServiceDiscovery = false
   /// `HOST:PORT` to bind; nil for all addresses and any free port.
   public var listen: String?
-  /// Interfaces to announce on; empty for all.
+  /// The names of the interfaces to announce on; empty for all.
   public var interfaces: [String] = []
-  /// Where to write what is received; nil for nowhere.
+  /// The directory for recordings of received media; nil for no recordings.
   public var recordDirectory: String?
-  /// Where the identity is kept; nil for the XDG data directory.
+  /// The directory with the identity and the store; nil for the XDG data directory.
   public var dataDirectory: String?
-  /// Use an identity in memory and no directory at all.
+  /// Whether to use an identity in memory and no data directory.
   public var isEphemeral = false
-  /// Where decisions are recorded, such as a changed path with its reason; nowhere by default.
+  /// The logger for decisions, such as a path change with its reason; discards all messages by
+  /// default.
   public var logger = Logger(label: "muster.node") { _ in SwiftLogNoOpLogHandler() }
-  /// How the rules of channels are applied: tests of other nodes start patched ones.
+  /// The rules of channels that this node applies; tests start nodes with altered rules.
   package var policy = ChannelPolicy.standard
 
-  /// A node in no channel, without devices, on every interface.
+  /// The defaults: no channels, no devices, all interfaces.
   public init() {}
 }

@@ -5,20 +5,19 @@ import MusterWire
 
 /// An event and the time at which it happened.
 public struct TimedEvent: Sendable {
-  /// Since the process started, by a clock that does not jump.
+  /// Seconds since the process started, by the boot clock.
   public var secondsSinceStart: Double
-  /// What happened.
+  /// The event.
   public var event: Event
 
-  /// A value of these fields.
+  /// An event at the given time.
   public init(secondsSinceStart: Double, event: Event) {
     self.secondsSinceStart = secondsSinceStart
     self.event = event
   }
 }
 
-/// Something that happened on a node. `channel` is the channel's name; events without it concern
-/// the whole node.
+/// An event of a node. `channel` is the channel's name; events without it concern the whole node.
 public enum Event: Sendable {
   case memberJoined(channel: String, Member)
   case memberUpdated(channel: String, Member)
@@ -27,21 +26,21 @@ public enum Event: Sendable {
   case callJoined(channel: String, ActiveCall, NodeID)
   case callLeft(channel: String, ActiveCall, NodeID, LeaveReason)
   case callEnded(channel: String, CallInfo, reason: String)
-  /// The initiator has vanished, and another participant takes its place.
+  /// The initiator became unreachable, and another participant has taken over.
   case callHandedOver(channel: String, ActiveCall)
   case message(channel: String, TextMessage)
   case callState(channel: String, CallState)
   case linkUp(channel: String, NodeID, address: Address?, via: NodeID?)
   case linkDown(channel: String, NodeID, reason: String)
-  /// `stream` is what the member calls it; `after` counts from when its link came up.
+  /// `stream` is the name that the member announces; `after` is the time since the link came up.
   case firstFrame(channel: String, NodeID, stream: String, after: Duration, size: VideoSize)
-  /// A layer that is sent is of this node's own `stream`, one that is received of the member's.
+  /// `stream` is this node's own for a sent layer, the member's for a received one.
   case layer(
     channel: String, NodeID, stream: String, LayerDirection, from: VideoLayer?, to: VideoLayer?,
     why: String)
   case statistics(Statistics)
   case warning(MusterError)
-  /// `command` is the text of the command that could not be done.
+  /// `command` is the text of the command that failed.
   case error(MusterError, command: String?)
 }
 
@@ -53,74 +52,76 @@ public struct Statistics: Sendable {
   public var residentMegabytes: Double
   /// UDP payload sent over the last second, in kbit/s.
   public var uplinkKilobitsPerSecond: Double
-  /// One for each link, in the order of ids.
+  /// One entry for each link, in the order of ids.
   public var peers: [Peer]
   /// Pairs of members that cannot reach each other and that this node relays for.
   public var relayed: [Relayed]
   /// The counters of the engines and queues since the start.
   public var counters: [CounterRecord.Counter]
 
-  /// One such pair.
+  /// A pair of members that this node relays for.
   public struct Relayed: Sendable {
     /// The channel's name.
     public var channel: String
-    /// The two ends.
+    /// The two members.
     public var members: [NodeID]
-    /// In both directions together.
+    /// The sum of both directions in kbit/s.
     public var kilobitsPerSecond: Double
   }
 
-  /// One peer, in one channel.
+  /// A peer in one channel.
   public struct Peer: Sendable {
     /// The channel's name.
     public var channel: String
     /// The member at the other end.
     public var member: NodeID
-    /// The member through whom the link leads; nil for a direct one.
+    /// The relaying member; nil for a direct path.
     public var via: NodeID?
-    /// Smoothed; nil before the first answer.
+    /// The smoothed round-trip time; nil before the first answer.
     public var roundTrip: Duration?
-    /// Percent of what this node sends, as the member reports it, smoothed.
+    /// The smoothed packet loss from this node to the member, as reported by the member, in
+    /// percent.
     public var lossPercent: Double
     /// Camera and audio to the member; nil while not in a call together.
     public var sent: Direction?
     /// Camera and audio from the member; nil while not in a call together.
     public var received: Direction?
-    /// From capture to decoded frame; nil without the test pattern or a shared clock.
+    /// The latency from capture to decoded frame; nil without the test pattern or a shared boot
+    /// clock.
     public var latency: (p50: Duration, p95: Duration)?
-    /// Further video streams.
+    /// Video streams besides the camera.
     public var streams: [Stream]
   }
 
-  /// A further video stream, in both directions.
+  /// A video stream besides the camera, in both directions.
   public struct Stream: Sendable {
-    /// The name that its owner gives it.
+    /// The name that the sender announces.
     public var name: String
-    /// Nil where this node has no such stream.
+    /// This node's stream of that name; nil if there is none.
     public var sent: Direction?
-    /// Nil where the member has none.
+    /// The member's stream of that name; nil if there is none.
     public var received: Direction?
-    /// The figures of the member's stream, as for the camera.
+    /// The latency of the member's stream from capture to decoded frame, as for the camera.
     public var latency: (p50: Duration, p95: Duration)?
   }
 
-  /// Media of one direction.
+  /// The media statistics of one direction.
   public struct Direction: Sendable {
-    /// The layer now; nil for none.
+    /// The current layer; nil for none.
     public var layer: VideoLayer?
     /// Payload of audio and video over the last second, in kbit/s.
     public var kilobitsPerSecond: Double
-    /// Frames since the two came into the call together.
+    /// Frames sent, or received completely, since both nodes joined the call.
     public var frames: UInt64
     /// Frames that were skipped; 0 when sending.
     public var framesLost: UInt64
-    /// Gaps of more than 200 ms, and their sum.
+    /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: UInt64
-    /// Sum of the gaps of more than 200 ms between frames.
+    /// The total duration of the freezes.
     public var frozen: Duration
-    /// Percent of the audio packets that were not there in time.
+    /// The audio packets missing at playout after repair, in percent.
     public var audioLostPercent: Double
-    /// Why the layer is what it is.
+    /// The reason for the current layer.
     public var why: String
   }
 }

@@ -1,22 +1,22 @@
 import MusterBase
 import Synchronization
 
-/// Hands a node's events to any number of consumers, each at its own pace.
+/// Distributes a node's events to any number of consumers, which read independently.
 final class EventFeed: Sendable {
   private struct State {
     var buffers: [(id: Int, buffer: EventBuffer)] = []
     var nextID = 0
-    /// The events before the first consumer; nil from then on.
+    /// The events before the first consumer started to read; nil afterwards.
     var early: [TimedEvent]? = []
     var isFinished = false
   }
 
-  /// Events of the start that are kept for consumers to come.
+  /// The maximum number of events kept for the first consumers.
   private static let earlyCapacity = 256
 
   private let state = Mutex(State())
 
-  /// Events from now on; those since the start, too, as long as nobody has begun to read.
+  /// Subscribes to all later events, preceded by the `early` ones if no consumer has begun to read.
   func subscribe(capacity: Int) -> AsyncStream<TimedEvent> {
     let (id, buffer) = state.withLock { state in
       let buffer = EventBuffer(capacity: capacity)
@@ -29,7 +29,8 @@ final class EventFeed: Sendable {
       }
       return (state.nextID, buffer)
     }
-    // The stream alone holds this: when its reader lets go of it, nothing is kept for it any more.
+    // Only the stream holds the subscription, so that the buffer is removed when the stream is
+    // released.
     let subscription = Subscription { [weak self] in self?.remove(id) }
     return AsyncStream { [weak self] in
       self?.forgetEarly()
@@ -54,7 +55,7 @@ final class EventFeed: Sendable {
     for buffer in buffers { buffer.finish() }
   }
 
-  /// How far each consumer is behind.
+  /// The number of waiting and dropped events of each consumer.
   var queues: [NodeReport.Queue] {
     state.withLock { $0.buffers }.map { id, buffer in
       let level = buffer.level
@@ -78,14 +79,15 @@ final class EventFeed: Sendable {
   }
 }
 
-/// The events that wait for one consumer; when it is too slow, the oldest are dropped and a warning
-/// takes their place.
+/// The queue of events for one consumer. If the consumer is too slow, the oldest events are dropped
+/// and replaced by a warning.
 final class EventBuffer: Sendable {
   private struct State {
     var events: [TimedEvent] = []
     var taken = 0
     var capacity: Int
-    /// Dropped since the last warning, and altogether.
+    /// The number of events dropped since the last warning (`unreported`) and since the start
+    /// (`dropped`).
     var unreported: UInt64 = 0
     var dropped: UInt64 = 0
     var waiters: [CheckedContinuation<TimedEvent?, Never>] = []
@@ -108,7 +110,8 @@ final class EventBuffer: Sendable {
         state.unreported += 1
         state.dropped += 1
       }
-      // Dropping from the front moves everything: only when half of the array is gone.
+      // Removal from the front moves the rest of the array, so it is deferred until half of the
+      // array has been consumed.
       if state.taken > state.capacity {
         state.events.removeFirst(state.taken)
         state.taken = 0
@@ -128,7 +131,7 @@ final class EventBuffer: Sendable {
     for waiter in waiters { waiter.resume(returning: nil) }
   }
 
-  /// The next event, waiting for one; nil at the end, or when the task is cancelled.
+  /// Waits for the next event; nil at the end of the feed or when the task is cancelled.
   func next() async -> TimedEvent? {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -1,5 +1,4 @@
-// What a node hands to its host is made of these modules' types, so that a host that imports
-// Muster sees them, and needs to import nothing else.
+// The public API uses types of these modules; re-exporting them saves hosts further imports.
 @_exported import MusterBase
 @_exported import MusterChannel
 @_exported import MusterCore

@@ -3,7 +3,7 @@ import MusterCodecs
 import MusterDevices
 import MusterPipeline
 
-/// The threads that capture, encode, play and record, opened and ended together.
+/// The capture, encoding, playout and recording threads of a node, started and stopped together.
 final class MediaThreads: Sendable {
   /// This node's video streams, in ascending order.
   let videos: [VideoPipeline]
@@ -17,7 +17,7 @@ final class MediaThreads: Sendable {
   private let hooks: Hooks
   private let threads = Monitor<[WorkerThread]>([])
 
-  /// Where the threads deliver to; set before they start.
+  /// The callbacks of the threads, set before the threads start.
   private final class Hooks: @unchecked Sendable {
     var video: @Sendable (EncodedFrame, StreamID) -> Void = { _, _ in }
     var audio: @Sendable (EncodedAudio) -> Void = { _ in }
@@ -25,7 +25,7 @@ final class MediaThreads: Sendable {
     var failed: @Sendable (MusterError) -> Void = { _ in }
   }
 
-  /// Opens sources and sinks; the first that cannot be opened is the error.
+  /// Opens all sources and sinks; throws the error of the first that cannot be opened.
   static func open(_ configuration: Configuration) throws(MusterError) -> MediaThreads {
     do {
       return try MediaThreads(configuration)
@@ -41,7 +41,7 @@ final class MediaThreads: Sendable {
   private init(_ configuration: Configuration) throws {
     let hooks = Hooks()
     self.hooks = hooks
-    // The microphone hears the loudspeaker only where both are live devices.
+    // An acoustic echo path exists only between a live microphone and a live loudspeaker.
     let speaker = configuration.speaker
     let isLive =
       configuration.audio.map(AudioSources.isDevice) ?? false
@@ -69,7 +69,7 @@ final class MediaThreads: Sendable {
     }
   }
 
-  /// The producer of the frames of one of this node's streams; nil where there is no source.
+  /// The pipeline of one of this node's video streams; nil without a source.
   func video(_ stream: StreamID) -> VideoPipeline? { videos.first { $0.offer.id == stream } }
 
   func start(
@@ -89,7 +89,7 @@ final class MediaThreads: Sendable {
     threads.withLock { $0 = started }
   }
 
-  /// Ends the threads; files are complete when this returns.
+  /// Stops the threads; files are complete on return.
   func stop() async {
     for video in videos { video.stop() }
     audio?.stop()
@@ -100,7 +100,7 @@ final class MediaThreads: Sendable {
       defer { threads = [] }
       return threads
     }
-    // Joining blocks, so it happens on a thread of its own.
+    // Joining blocks, so it runs on a separate thread.
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
       _ = WorkerThread("muster-join") {
         for thread in running { thread.join() }
@@ -111,7 +111,7 @@ final class MediaThreads: Sendable {
 }
 
 extension Configuration {
-  /// The video streams that are asked for, and where each comes from.
+  /// The configured video streams and their sources.
   fileprivate var videoSources: [(stream: StreamID, source: String)] {
     get throws(MusterError) {
       if share == "screen" {

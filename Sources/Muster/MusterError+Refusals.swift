@@ -5,7 +5,7 @@ import MusterCrypto
 import MusterWire
 
 extension MusterError {
-  /// Error messages for a node's refusals.
+  /// Creates the error message for a refused command.
   init(_ refusal: CommandRefusal) {
     switch refusal {
     case .unknownChannel:
@@ -36,7 +36,7 @@ extension MusterError {
     }
   }
 
-  /// The error for a commit that could not be written, and so did not take effect.
+  /// Creates the error for a commit that could not be written and therefore had no effect.
   init(_ subject: CommitSubject) {
     let what =
       switch subject {
@@ -49,7 +49,7 @@ extension MusterError {
     self.init("\(what): it could not be written", hint: "check the disk and its free space")
   }
 
-  /// Why others do not take this node for a member.
+  /// Creates the error for the reason why other members do not accept this node.
   init(_ reason: Refusal, channel: String) {
     switch reason {
     case .removed:

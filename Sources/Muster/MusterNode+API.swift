@@ -3,38 +3,39 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// The API for programs: each method is one `Command`, with types of its own.
+/// The typed API: each method carries out one `Command`.
 ///
-/// Every method names a channel by the name that it was joined under, and throws a `MusterError`
-/// that says why something cannot be done; nothing was changed then. Its effects are reported as
-/// events. Cancelling a task that waits for events ends the waiting, not the node.
+/// Every method identifies a channel by the name under which it was joined. A method that throws a
+/// `MusterError` has changed nothing. Effects are reported as events. Cancelling a task that waits
+/// for events does not stop the node.
 extension MusterNode {
   // MARK: Calls
 
-  /// Starts the channel's call, or joins it when one is active; throws where the role forbids it.
+  /// Starts the channel's call, or joins the active one; throws if this node's role does not permit
+  /// that.
   public func startCall(in channel: String) throws(MusterError) {
     try apply(.startCall(channel: channel))
   }
 
-  /// Joins the active call; throws when there is none.
+  /// Joins the active call; throws if there is no active call.
   public func joinCall(in channel: String) throws(MusterError) {
     try apply(.joinCall(channel: channel))
   }
 
-  /// Leaves the call; when this node is its initiator, the call ends for all participants. Throws
-  /// when this node is not in it.
+  /// Leaves the call; if this node is the initiator, the call ends for all participants. Throws if
+  /// this node is not in the call.
   public func leaveCall(in channel: String) throws(MusterError) {
     try apply(.leaveCall(channel: channel))
   }
 
-  /// The call that is on, whether this node is in it or not.
+  /// The active call, whether or not this node is a participant.
   public func call(in channel: String) throws(MusterError) -> ActiveCall? {
     node.call(in: try self.channel(named: channel))
   }
 
   // MARK: Members
 
-  /// Everyone who can be reached, without this node.
+  /// The reachable members, without this node.
   public func members(in channel: String) -> [Member] {
     guard let channel = try? self.channel(named: channel) else { return [] }
     return node.members(of: channel)
@@ -42,32 +43,33 @@ extension MusterNode {
 
   // MARK: Text
 
-  /// Writes to everyone in the channel, or to one member only; at most `Limits.textBytes` bytes.
+  /// Sends a text message of at most `Limits.textBytes` bytes to all members of the channel, or to
+  /// one.
   public func say(
     _ text: String, to receiver: NodeID? = nil, in channel: String
   ) throws(MusterError) {
     try apply(.say(text, to: receiver?.key.hex, channel: channel))
   }
 
-  /// The channel's text messages, in the one order that all members see; at most `Limits.messages`.
+  /// The channel's text messages, at most `Limits.messages`, in the same order on all members.
   public func messages(in channel: String) throws(MusterError) -> [TextMessage] {
     node.history(of: try self.channel(named: channel))
   }
 
   // MARK: Media
 
-  /// Mutes or unmutes the microphone in one channel, or in all.
+  /// Mutes or unmutes the microphone in one channel or in all.
   public func setMuted(audio: Bool, in channel: String? = nil) throws(MusterError) {
     try apply(audio ? .mute(.audio, channel: channel) : .unmute(.audio, channel: channel))
   }
 
-  /// Switches the camera off or on in one channel, or in all; other video streams go on.
+  /// Switches the camera off or on in one channel or in all; other video streams continue.
   public func setMuted(video: Bool, in channel: String? = nil) throws(MusterError) {
     try apply(video ? .mute(.video, channel: channel) : .unmute(.video, channel: channel))
   }
 
-  /// Requests video no larger than `size`, in pixels, of one member or of all; nil requests none.
-  /// `stream` is one of their video streams, or every one when it is nil.
+  /// Requests video no larger than `size`, in pixels, from one member or from all; a nil `size`
+  /// requests none. A nil `stream` stands for all video streams.
   public func watch(
     _ size: VideoSize?, stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {

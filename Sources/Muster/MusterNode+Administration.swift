@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCore
 
-/// Commands that other processes of the same user send over the control socket.
+/// The commands sent by other processes of the same user over the control socket.
 extension MusterNode {
   func openControl() async {
     guard let dataDirectory else { return }
@@ -17,7 +17,7 @@ extension MusterNode {
     } catch { emit(.warning(error)) }
   }
 
-  /// Answers once the changes are on the disk; only then do others learn of them.
+  /// Replies once the changes are durable; only then are they sent to other members.
   func administer(
     _ request: Administration.Request
   ) async throws(MusterError) -> Administration.Reply {
@@ -38,7 +38,7 @@ extension MusterNode {
     let result = Result<Administration.Reply, MusterError> { () throws(MusterError) in
       try administrator.perform(request, &node, at: now)
     }
-    // A channel that was looked into only is not one that people have joined.
+    // Leaves the channels that were joined for this request only.
     for channel in node.channelIDs where !before.contains(channel) {
       administrator.outputs += node.finishLeaving(channel, at: now)
     }

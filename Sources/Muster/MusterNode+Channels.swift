@@ -4,9 +4,10 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Entering and leaving channels while the node runs, and what is remembered of them.
+/// Methods for joining and leaving channels while the node runs.
 extension MusterNode {
-  /// Joins one more channel; an error says why that cannot be.
+  /// Joins another channel; throws if the channel cannot be opened or the node is in too many
+  /// channels.
   public func join(
     _ channel: Configuration.Channel, call: Bool = false
   ) throws(MusterError) {
@@ -34,7 +35,7 @@ extension MusterNode {
     add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
 
-  /// Leaves a channel so that its members see it.
+  /// Leaves a channel and announces that to its members.
   public func leave(channelNamed name: String) async throws(MusterError) {
     try await leaveChannel(try channel(named: name))
   }
@@ -44,7 +45,7 @@ extension MusterNode {
     await sendLeave(to: [channel])
   }
 
-  /// A leave is repeated until acknowledged, for this many waits of 40 ms at most.
+  /// The maximum number of waits, of 40 ms each, for the acknowledgement of a leave.
   private static let leaveRounds = 12
 
   func sendLeave(to channels: [ChannelID]) async {
@@ -82,7 +83,7 @@ extension MusterNode {
     }
     var source = Configuration.Channel.Source.openOrStored(ChannelKey.fromName(name))
     if let passphrase = command.passphrase {
-      // Some tenths of a second of work by design: not on the loop that carries the calls.
+      // Key derivation takes tenths of a second by design and must not block the event loop.
       let key = await Task.detached { ChannelKey.fromPassphrase(passphrase, name: name) }.value
       guard !passphrase.isEmpty, let key else {
         throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
@@ -94,7 +95,7 @@ extension MusterNode {
 }
 
 extension MusterError {
-  /// The message and hint for an invite that cannot be parsed.
+  /// Creates the error for an invite that cannot be parsed.
   public init(_ fault: InviteFault) {
     switch fault {
     case .notAnInvite:

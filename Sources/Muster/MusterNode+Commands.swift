@@ -6,10 +6,10 @@ import MusterDiscovery
 import MusterWire
 
 extension MusterNode {
-  /// Carries out a command; all hosts use this one entry point.
+  /// Carries out a command from any host.
   ///
-  /// Throws an error that says why it cannot be done; nothing was changed then. Its effects are
-  /// reported as events; only `administer` has an answer of its own.
+  /// A command that throws has changed nothing. Effects are reported as events; only `administer`
+  /// returns a non-empty reply.
   @discardableResult
   public func perform(
     _ command: Command, from source: Command.Source = .host
@@ -64,7 +64,7 @@ extension MusterNode {
     reportOwnChanges()
   }
 
-  /// Has the node do what it may refuse to.
+  /// Calls a method of the node and carries out its outputs; throws the error of a refusal.
   func attempt(
     _ body: (inout Node) throws(CommandRefusal) -> [Node.Output]
   ) throws(MusterError) {
@@ -94,7 +94,7 @@ extension MusterNode {
   private func setMuted(
     _ media: Command.Media, _ isMuted: Bool, in name: String?
   ) throws(MusterError) {
-    // Without a channel: everywhere. A node in several channels publishes to those it chooses.
+    // No channel stands for all channels; muting is separate for each channel.
     var channel: ChannelID?
     if let name { channel = try self.channel(named: name) }
     perform(node.setMuted(media, isMuted, in: channel, at: now))
@@ -114,7 +114,7 @@ extension MusterNode {
   private func requestKeyframe(
     of stream: String, from text: String, in channel: ChannelID
   ) throws(MusterError) {
-    // The page's own preview is the smallest layer of this node's camera.
+    // The page previews the smallest layer of this node's own camera.
     if text == id.short {
       media.video(.camera)?.requestKeyframe(layer: 0)
       return

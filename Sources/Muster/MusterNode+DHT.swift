@@ -4,18 +4,18 @@ import MusterDevices
 import MusterDiscovery
 import MusterNetwork
 
-/// Leaving announces in a DHT, and looking there for those of others.
+/// Methods for publishing announcements in a DHT and finding those of other members.
 extension MusterNode {
-  /// A node's DHT state, where a DHT is configured.
+  /// The DHT state of a node with a configured DHT.
   struct DHTState {
     var table: any HashTable
     var names: PeerResolver
-    /// The nodes of the DHT that were given to it.
+    /// The bootstrap nodes passed to the DHT so far.
     var bootstraps: [Address] = []
     var listening: [DHTKey] = []
     var isAskingWhereSeen = false
 
-    /// Takes part in the DHT that has these nodes, as `HOST:PORT`; nil where there are none.
+    /// Joins the DHT through these bootstrap nodes, as `HOST:PORT`; nil if the list is empty.
     init?(_ nodes: [String]) throws(MusterError) {
       guard !nodes.isEmpty else { return nil }
       table = try DHT.open()
@@ -26,18 +26,18 @@ extension MusterNode {
     }
   }
 
-  /// Nodes of the DHT to begin with; names may come to mean others.
+  /// The maximum number of bootstrap addresses, bounded because names can change their addresses.
   private static let bootstrapLimit = 32
   private static let millisecondsPerDay: UInt64 = 86_400_000
 
-  /// Looks at what is due every second, and for where this node is seen.
+  /// Starts the periodic maintenance of DHT records and of this node's address as seen by the DHT.
   func beginDHT() {
     guard dht != nil else { return }
     every(1) { $0.maintainDHT() }
     every(2) { $0.askWhereSeen() }
   }
 
-  /// Asks for the addresses of the DHT's nodes again, and begins with those that are new.
+  /// Resolves the bootstrap nodes again and contacts new addresses.
   func resolveDHT() {
     guard let names = dht?.names, !names.isBeingResolved else { return }
     dht?.names.isBeingResolved = true
@@ -52,7 +52,7 @@ extension MusterNode {
     }
   }
 
-  /// Puts the announcements that are due and listens under the tags of the day.
+  /// Stores the records that are due and listens under the current day's tags.
   private func maintainDHT() {
     guard let dht, !dht.bootstraps.isEmpty, !isStopping else { return }
     let day = WallClock.milliseconds / Self.millisecondsPerDay
@@ -90,8 +90,8 @@ extension MusterNode {
     }
   }
 
-  /// Routers that keep a port's number for one destination mostly do so for all: where the DHT
-  /// sees this host, this node's own port may be found, too.
+  /// Derives address candidates from the host addresses seen by the DHT and this node's own port,
+  /// because many NATs preserve ports (RFC 4787 section 4.2).
   private func askWhereSeen() {
     guard let dht, !dht.isAskingWhereSeen, !isStopping else { return }
     self.dht?.isAskingWhereSeen = true
@@ -103,10 +103,11 @@ extension MusterNode {
   }
 }
 
-/// Counts the values on their way from a DHT's thread to the node's loop, and says whether one more
-/// may go: the loop has other things to do than reading junk.
+/// Limits the values queued from the DHT's thread to the event loop, so that a flood of invalid
+/// values cannot delay other work.
 final class DHTInbox: Sendable {
-  /// A second's budget of the node for them, with room for what a full channel has left there.
+  /// The maximum number of queued values: the node's budget for one second, plus the announcements
+  /// of a full channel.
   private static let limit = 640
 
   private let count = Monitor(0)

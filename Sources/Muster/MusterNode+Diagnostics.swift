@@ -3,9 +3,9 @@ import MusterCore
 import MusterMedia
 import MusterPipeline
 
-/// The inside of a running node, for `stats.counters` and `muster doctor --node`.
+/// The internal state of a running node, for `stats.counters` and `muster doctor --node`.
 extension MusterNode {
-  /// Counters since the start, links and queues, as they are now.
+  /// The counters since the start and the current links and queues.
   public func diagnostics() -> NodeReport {
     NodeReport(
       id: id.short, uptime: secondsSinceStart, counters: CounterRecord(counters()),
@@ -15,7 +15,7 @@ extension MusterNode {
   private func linkReports() -> [NodeReport.Link] {
     let inUse = node.statistics()
     return node.associationPhases(at: now).compactMap { link, phase in
-      // A refusal outlives the channel that it was in.
+      // A refused association remains known after its channel has been left.
       guard let channel = node.name(of: link.channel) else { return nil }
       let peer = inUse.first { $0.link == link }
       return NodeReport.Link(
@@ -25,7 +25,7 @@ extension MusterNode {
     }
   }
 
-  /// Every counter of the engines and of what stands around them, whatever its value.
+  /// All counters of the engines, sockets and threads, zeros included.
   func counters() -> [CounterRecord.Counter] {
     let engines = node.diagnostics()
     var sums = CounterSums()
@@ -63,7 +63,7 @@ extension MusterNode {
   }
 }
 
-/// Sums of counters of one name, in the order in which the names first come.
+/// The sums of counters with equal names, in the order of first occurrence.
 struct CounterSums {
   private(set) var counters: [CounterRecord.Counter] = []
 

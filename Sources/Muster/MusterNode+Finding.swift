@@ -2,12 +2,12 @@ import MusterBase
 import MusterCore
 import MusterNetwork
 
-/// Where to look for other nodes: names and addresses from the user, an invite, or an earlier run.
+/// Methods for resolving the peers and rendezvous named by the user, an invite or an earlier run.
 extension MusterNode {
-  /// How long a name may take to resolve; shorter than the interval of resolving.
+  /// The timeout for resolving a name; shorter than the interval between resolutions.
   static let namePatience = Duration.seconds(8)
 
-  /// Resolves all names again: their addresses may have changed.
+  /// Resolves all names again, because their addresses may have changed.
   func resolve() {
     resolvePeers()
     resolveRendezvous()
@@ -44,7 +44,7 @@ extension MusterNode {
     }
   }
 
-  /// Adds addresses of peers and rendezvous; malformed ones are ignored.
+  /// Adds the `HOST:PORT` of peers and rendezvous; malformed texts are ignored.
   func add(peers: [String], rendezvous: [String]) {
     let before = (peerNames.endpoints, rendezvousNames.endpoints)
     peerNames.add(peers, limit: Limits.configuredPeers)
@@ -52,7 +52,7 @@ extension MusterNode {
     if before != (peerNames.endpoints, rendezvousNames.endpoints) { resolve() }
   }
 
-  /// Warns once that no rendezvous answers, so that members beyond the LAN are not found.
+  /// Warns once that no rendezvous answers and members beyond the LAN cannot be found.
   private func warnOfSilence(_ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]) {
     guard node.answeringRendezvous.isEmpty, !isStopping else {
       rendezvousAskedAt = nil
@@ -64,7 +64,7 @@ extension MusterNode {
     }
     guard !hasWarnedOfSilence, now - askedAt >= .seconds(Self.resolveSeconds - 1) else { return }
     hasWarnedOfSilence = true
-    // Some may be from an invite: from others, that is.
+    // Names from an invite are untrusted text.
     func shown(_ text: String) -> String { DisplayText.sanitized(text, limit: 80) }
     let names = found.map { shown($0.endpoint.text) }
     let unknown = found.filter(\.addresses.isEmpty).map { shown($0.endpoint.host) }
@@ -77,7 +77,7 @@ extension MusterNode {
           hint: "muster doctor\(names.map { " --rendezvous \($0)" }.joined()) tells why")))
   }
 
-  /// Stores the rendezvous for the next start, those that answer first.
+  /// Stores the rendezvous for the next start, beginning with those that answer.
   private func rememberRendezvous(
     _ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]
   ) {

@@ -4,13 +4,14 @@ import MusterCrypto
 import MusterStore
 import MusterWire
 
-/// The identity of a node, and the directory that keeps it.
+/// The identity of a node and the directory in which it is stored.
 extension MusterNode {
   typealias OpenedIdentity = (
     identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]
   )
 
-  /// The kept identity; a fresh one in memory when the default directory is in use.
+  /// The stored identity, or a temporary one in memory if another process uses the default
+  /// directory.
   static func openIdentity(
     _ configuration: Configuration
   ) throws(MusterError) -> OpenedIdentity {
@@ -39,7 +40,7 @@ extension MusterNode {
     return (Identity(generating: &entropy), nil, nil, [warning])
   }
 
-  /// The part of the configuration that concerns the engines.
+  /// The configuration of the engines.
   static func core(_ configuration: Configuration) -> Node.Configuration {
     var core = Node.Configuration()
     core.policy = configuration.policy

@@ -10,9 +10,9 @@ struct LinkPath: Equatable {
   var text: String { via.map { "via \($0.short)" } ?? address?.description ?? "nowhere" }
 }
 
-/// Decisions of the node, each with its reason, under `--log-level`.
+/// The log of the node's decisions, each with its reason, enabled by `--log-level`.
 extension MusterNode {
-  /// Records what an event says was decided; what people did, such as messages, is no decision.
+  /// Logs the decision that an event reports; user actions such as messages are not logged.
   func log(_ event: Event) {
     switch event {
     case .linkUp(let channel, let member, let address, let via):
@@ -57,7 +57,7 @@ extension MusterNode {
     logger.info(what, metadata: metadata)
   }
 
-  /// Records paths that have changed since the last look, a second ago.
+  /// Logs the links whose path has changed since the previous call, one second ago.
   func logPaths(_ peers: [PeerStatistics]) {
     for peer in peers {
       let path = LinkPath(address: peer.via == nil ? peer.address : nil, via: peer.via)

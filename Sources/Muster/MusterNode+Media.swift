@@ -6,27 +6,27 @@ import MusterPipeline
 import MusterWire
 import NIOCore
 
-/// One frame for a page, still VP8 as it was received.
+/// An encoded frame for the call page, in VP8 as received.
 public struct ViewedFrame: Sendable {
-  /// The channel whose call the frame belongs to; nil for this node's own preview.
+  /// The channel of the frame's call; nil for this node's own preview.
   public var channel: String?
-  /// Nil for this node's own preview.
+  /// The member that sent the frame; nil for this node's own preview.
   public var member: NodeID?
-  /// Which of the member's video streams it belongs to.
+  /// The member's video stream.
   public var stream: StreamID
-  /// Whether the frame can be decoded without others.
+  /// Whether the frame can be decoded by itself.
   public var isKeyframe: Bool
-  /// 0 for the base layer.
+  /// The temporal layer; 0 is the base layer.
   public var temporalLayer: Int
-  /// VP8, one frame.
+  /// One VP8 frame (RFC 6386).
   public var data: [UInt8]
-  /// When it was captured or received, by this node's boot clock.
+  /// The time of capture (preview) or complete reception, by this node's boot clock.
   public var at: Instant
 }
 
 extension MusterNode {
-  /// Hands every frame that is due for display to `sink`, which is called on the node's event loop
-  /// and must return quickly, and requests keyframes of all members; nil stops it.
+  /// Passes every frame that is due for display to `sink`, and requests keyframes from all members.
+  /// `sink` is called on the event loop and must return quickly; nil stops the display.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
     frameSink = sink
     showsPreview = sink != nil
@@ -48,8 +48,9 @@ extension MusterNode {
       failed: { [weak self] error in self?.onLoop { $0.emit(.warning(error)) } })
   }
 
-  /// An event loop that falls behind must not collect frames without bound: non-reference frames
-  /// are dropped first, then everything up to the next keyframe, which is requested.
+  /// Queues an encoded frame for the event loop. To bound the queue when the loop is slow,
+  /// non-reference frames are dropped first, then all frames up to the next keyframe, which is
+  /// requested.
   private nonisolated func handOver(_ frame: EncodedFrame, of stream: StreamID) {
     guard let video = media.video(stream) else { return }
     guard video.backlog.admits(frame) else {
@@ -89,8 +90,8 @@ extension MusterNode {
     }
   }
 
-  /// Sets what the encoders have to do: what members need, and this node's own preview. The
-  /// microphone is open during calls only.
+  /// Selects the layers to encode, for the members and for this node's own preview. The microphone
+  /// is open only during calls.
   func updateEncoders() {
     let isInCall = node.channelIDs.contains { node.isInCall($0) }
     let isMuted = node.channelIDs.contains {
@@ -121,7 +122,7 @@ extension MusterNode {
       channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,
       isKeyframe: frame.isKeyframe,
       temporalLayer: frame.temporalLayer, data: frame.data, at: frame.completedAt)
-    // Never before the one before it, also when the delay has just become shorter.
+    // Keeps the order of frames when the delay has become shorter.
     let earliest = meters.shownUntil[stream] ?? now
     let due = max(now + delay, earliest + .microseconds(1))
     guard due - now > .milliseconds(1) else { return frameSink(viewed) }
@@ -129,7 +130,7 @@ extension MusterNode {
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
   }
 
-  /// The announcement of a stream by a member or by this node.
+  /// The announced properties of a stream of a member or of this node.
   private func offer(
     of stream: StreamID, of member: NodeID, in channel: ChannelID
   ) -> StreamOffer? {
@@ -137,12 +138,12 @@ extension MusterNode {
     return node.member(member, of: channel)?.stream(stream)
   }
 
-  /// The name of a stream.
+  /// The announced name of a stream, or the default name of its id.
   func name(of stream: StreamID, of member: NodeID, in channel: ChannelID) -> String {
     offer(of: stream, of: member, in: channel)?.name ?? stream.description
   }
 
-  /// Recordings are named after members, by the name they have when their media begins.
+  /// Updates the name from which the recorder derives a member's file names.
   func nameRecording(_ event: NodeEvent, in channel: ChannelID) {
     switch event {
     case .channel(.memberJoined(let member)), .channel(.memberUpdated(let member)):
@@ -151,7 +152,7 @@ extension MusterNode {
     }
   }
 
-  /// Ends what is kept of a member's stream, or of the member when it is nil.
+  /// Ends recording and measurement of a member's stream, or of all its media if `stream` is nil.
   func endMedia(of link: LinkID, _ stream: StreamID?) {
     if let stream {
       media.recorder?.end(link, stream)
@@ -159,7 +160,7 @@ extension MusterNode {
       meters.forget(MemberStream(link, stream))
       return
     }
-    // The playout ends the recording, once it has played the last of the member's audio.
+    // The playout ends the recording after the last of the member's audio has been played.
     media.playout?.end(link)
     for stream in StreamID.all { media.meter.end(MemberStream(link, stream)) }
     meters.forget(link)
@@ -167,7 +168,7 @@ extension MusterNode {
 }
 
 extension MusterNode {
-  /// Whether this node has a camera, or what stands for one, and a source of audio.
+  /// Whether this node has a source for the camera stream and a source of audio.
   public func sources() -> (video: Bool, audio: Bool) {
     (media.video(.camera) != nil, media.hasAudioSource)
   }

@@ -4,7 +4,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// Which channel and which member a command means.
+/// Methods for resolving the channel, member and stream names in commands.
 extension MusterNode {
   func channel(of command: Command) throws(MusterError) -> ChannelID {
     let channels = node.channelIDs
@@ -34,7 +34,8 @@ extension MusterNode {
     return id
   }
 
-  /// A member that can be reached, or one that is away and known by a role or a message.
+  /// The addressee of a message: a reachable member, or an unreachable one known by a role or a
+  /// message.
   func correspondent(
     _ text: String, in channel: ChannelID
   ) throws(MusterError) -> NodeID {
@@ -46,8 +47,8 @@ extension MusterNode {
     return try member(text, in: channel)
   }
 
-  /// The stream that a command names. Names of streams other than the camera and the screen are
-  /// each member's own.
+  /// The stream with the given name. Names other than `camera` and `screen` are defined by each
+  /// member.
   func stream(
     named name: String, of member: NodeID?, in channel: ChannelID
   ) throws(MusterError) -> StreamID {

@@ -3,9 +3,9 @@ import MusterCore
 import MusterNetwork
 import NIOCore
 
-/// The interfaces of this machine, as they come and go.
+/// Methods for tracking changes of this machine's network interfaces.
 extension MusterNode {
-  /// The kernel reports a new address and its routes one by one.
+  /// The delay that combines the kernel's separate reports of a new address and its routes.
   private static let changesBelongTogether = TimeAmount.milliseconds(10)
   private static let changesWait = TimeAmount.milliseconds(500)
 
@@ -41,8 +41,8 @@ extension MusterNode {
     }
   }
 
-  /// Lasting addresses first, loopback only where nothing else is used. A socket that is bound to
-  /// one host address receives at no other.
+  /// The addresses that this node can receive at, stable ones first; loopback only if there is no
+  /// other. A socket bound to one host address receives at no other.
   var ownAddresses: [Address] {
     let bound = sockets.bound
     let own = interfaces.filter { interface in

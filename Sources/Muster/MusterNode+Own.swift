@@ -4,7 +4,7 @@ import MusterCore
 import MusterWire
 
 extension Node {
-  /// Stops or resumes sending one medium, in one channel or in all.
+  /// Stops or resumes sending audio or video, in one channel or in all.
   mutating func setMuted(
     _ media: Command.Media, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
   ) -> [Output] {
@@ -15,9 +15,9 @@ extension Node {
   }
 }
 
-/// What changes about this node itself, and calls that it waits for.
+/// Changes of this node's own member state, and calls that the node waits to join.
 extension MusterNode {
-  /// Reports this node's own role, call and mute state as it reports those of others.
+  /// Reports changes of this node's own role, call and mute state as member events.
   func reportOwnChanges() {
     for channel in node.channelIDs {
       guard let own = node.ownMember(in: channel), let name = node.name(of: channel) else {
@@ -30,10 +30,9 @@ extension MusterNode {
     }
   }
 
-  /// The event for a call that this node wanted into and may not.
+  /// The event for a call that this node is not permitted to start or join.
   ///
-  /// A member whose role allows joining but not starting, and that was started with `--call`, waits
-  /// for a call.
+  /// If the role permits joining but not starting, a node started with `--call` waits for a call.
   func refused(_ refusal: CommandRefusal, in channel: ChannelID) -> Event {
     if case .notAllowed(.startCall, let role) = refusal, awaitedCalls.contains(channel),
       Capability.joinCall.isAllowed(to: role, in: settings(of: channel))
@@ -51,7 +50,7 @@ extension MusterNode {
     node.genesis(of: channel)?.genesis.settings ?? ChannelSettings()
   }
 
-  /// Joins calls that have begun since this node was refused to start them.
+  /// Joins the awaited calls that other members have started.
   func joinAwaitedCalls() {
     for channel in awaitedCalls {
       guard !node.isInCall(channel) else {

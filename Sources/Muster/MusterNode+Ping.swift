@@ -6,26 +6,27 @@ import MusterCore
 struct Pong: Sendable {
   var channel: ChannelID
   var roundTrip: Duration
-  /// The path over which it came.
+  /// The route over which the answer arrived.
   var route: Route
 }
 
-/// A caller of `ping` that waits for answers of one member.
+/// A `ping` request that is waiting for the answers of one member.
 struct PongListener {
   var id: Int
   var member: NodeID
   var answers: AsyncStream<Pong>.Continuation
 }
 
-/// `muster ping`: one round trip over every link to a member.
+/// The implementation of `muster ping`: one round trip over every link to a member.
 extension MusterNode {
-  /// An answer that is not here by then is lost: the round trip of a bad mobile network twice.
+  /// The timeout for answers: twice the round-trip time of a bad mobile network.
   private static let pongPatience = Duration.seconds(2)
-  /// Questions at once: each holds a connection of the control socket.
+  /// The maximum number of concurrent pings, each of which holds a connection of the control
+  /// socket.
   private static let pongListenerLimit = 16
 
-  /// Measures the round trip to a member, named by id, key or name or the beginning of an id or
-  /// name, in one channel or in all that it is in; waits up to 2 s.
+  /// Measures the round-trip times to a member over its links in one channel or in all; waits up to
+  /// 2 s. The member is identified by id, key or name, or by the beginning of an id or name.
   public func ping(_ text: String, in name: String? = nil) async throws(MusterError) -> PingReply {
     var channels = node.channelIDs
     if let name { channels = [try channel(named: name)] }
@@ -78,7 +79,8 @@ extension MusterNode {
     }
   }
 
-  /// The only member that an id, key or name, or the beginning of one, can mean.
+  /// The member with this id, key or name, or else the only one whose id or name begins with
+  /// `text`.
   private func member(
     beginning text: String, in channels: [ChannelID]
   ) throws(MusterError) -> Member {

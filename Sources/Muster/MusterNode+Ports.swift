@@ -2,19 +2,18 @@ import MusterBase
 import MusterCore
 import MusterNetwork
 
-/// The way in through the gateway: asked for by nodes that look for others beyond their network,
-/// and by no others: a node that stays on its LAN asks for no mapping.
+/// Port mapping at the gateway, requested only by nodes that look for members beyond their LAN.
 extension MusterNode {
   private var looksBeyond: Bool {
     configuration.offersRendezvous || !rendezvousNames.endpoints.isEmpty || dht != nil
   }
 
-  /// Gateways map to IPv4 addresses other than loopback.
+  /// Whether a socket is bound to an address that a gateway can map to: IPv4 other than loopback.
   private var canBeMapped: Bool {
     sockets.bound.contains { !$0.isIPv6 && !$0.isLoopback }
   }
 
-  /// Asks for the mapping, or renews it, when it is time; called every few seconds.
+  /// Requests or renews the mapping when due; called every few seconds.
   func maintainPortMapping() {
     guard configuration.mapsPorts, looksBeyond, canBeMapped, !isStopping,
       portKeeping.begin(at: now)
@@ -31,11 +30,11 @@ extension MusterNode {
     }
   }
 
-  /// Takes the mapping back, also one that is being asked for: within a second or not at all.
+  /// Deletes the mapping, even one whose request is under way; takes at most one second.
   func closePort() async { await portMapper?.close() }
 
-  /// Announces the addresses of this node. The mapped one is near the front, so that the limit on
-  /// addresses never cuts it off.
+  /// Announces this node's addresses. The mapped address is near the front, so that the limit on
+  /// addresses never removes it.
   func announceOwnAddresses() {
     var addresses = ownAddresses
     if let outside = portKeeping.announced {

@@ -2,22 +2,24 @@ import MusterBase
 import MusterDevices
 import MusterNetwork
 
-/// Addresses at which other nodes may be, by where they are known from.
+/// The candidate addresses of other nodes, by source.
 struct PeerAddresses {
-  /// The addresses of names given by the user or by an invite.
+  /// The addresses of the names given by the user or an invite.
   var named: [Address] = []
   /// The addresses found by DNS-SD.
   var services: [Address] = []
   var discovery: ServiceDiscovery?
 
-  /// The user's own first, so that addresses from unknown hosts do not displace them.
+  /// All addresses, with the user's first, so that addresses from unknown hosts do not displace
+  /// those.
   var all: [Address] { named + services }
 }
 
-/// DNS-SD: announcements go to the addresses that it finds as to any others. An announcement is
-/// sealed, so that an address that somebody invented leads to nothing.
+/// DNS-SD: announcements are also sent to the addresses found. Announcements are sealed, so a
+/// forged address reveals nothing.
 extension MusterNode {
-  /// A hung daemon must not hold up a node that leaves; that it goes is noticed there anyway.
+  /// The timeout for withdrawing the service, so that a hung daemon does not delay the leave; the
+  /// daemon withdraws the service anyway when the process ends.
   private static let withdrawal = Duration.milliseconds(300)
 
   func discoverServices() {
@@ -46,11 +48,11 @@ extension MusterNode {
     perform(node.setPeers(peerAddresses.all, at: now))
   }
 
-  /// Takes the service from the network.
+  /// Withdraws the service.
   func stopDiscoveringServices() async {
     guard let discovery = peerAddresses.discovery else { return }
     peerAddresses.discovery = nil
-    // Ending it may block.
+    // `stop` may block.
     _ = await WorkerThread.result("muster-dns-sd", within: Self.withdrawal) { discovery.stop() }
   }
 }

@@ -14,9 +14,9 @@ struct Meters {
   var media: PeerTable<MemberStream, (sent: UInt64, received: UInt64)> = PeerTable()
   /// Bytes relayed for pairs of members.
   var relayed: [RelayedPair] = []
-  /// When the last frame that waits for its audio will be shown.
+  /// The display time of the last frame that was delayed for lip sync.
   var shownUntil: [MemberStream: Instant] = [:]
-  /// Percent, as the playout last reported.
+  /// The lost audio of each link in percent, as last reported by the playout.
   var audioLost: [LinkID: Double] = [:]
   var audio: [LinkID: AudioStatistics] = [:]
   /// The last route of each link, to log a change.
@@ -122,14 +122,14 @@ extension MusterNode {
 
 /// The resources that this process uses.
 public enum ProcessUsage {
-  /// User and system time of all threads.
+  /// The user and system time of all threads.
   public static var cpuNanoseconds: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
-  /// Resident memory in MB (10^6 bytes), from /proc/self/statm; 0 where there is none.
+  /// Resident memory in MB (10^6 bytes) from /proc/self/statm; 0 if that file is missing.
   public static var residentMegabytes: Double {
     let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return 0 }

@@ -8,7 +8,8 @@ import MusterWire
 
 /// Persistence: changes go to the store, and messages are reported once they are durable.
 extension MusterNode {
-  /// The writes that one call of the node requests, and the messages reported with them.
+  /// The writes requested by one call of the node, and the messages to report once they are
+  /// durable.
   struct Remembered {
     var changes: [Store.Change] = []
     var messages: [Event] = []
@@ -33,7 +34,7 @@ extension MusterNode {
     }
   }
 
-  /// Writes what a commit holds, then lets the node go on with it.
+  /// Writes the changes of a commit, then reports the result to the node.
   private func write(_ changes: [Node.Change], for commit: CommitID) {
     guard let writer else { return perform(node.finish(commit, isDurable: true, at: now)) }
     writer.write(changes.map { .init($0, in: commit.channel) }) { [weak self] error in
@@ -47,7 +48,7 @@ extension MusterNode {
     }
   }
 
-  /// Returns once `changes` are on the disk, or with what went wrong.
+  /// Returns nil once `changes` are durable, or the error.
   func write(_ changes: [Store.Change]) async -> MusterError? {
     guard let writer, !changes.isEmpty else { return nil }
     return await withCheckedContinuation { continuation in
@@ -59,12 +60,12 @@ extension MusterNode {
     trust[channel] = TrustBook((try? store?.identities(of: channel)) ?? [])
   }
 
-  /// Members whose name and key are remembered, present or not.
+  /// The members whose name and key are stored, reachable or not.
   func correspondents(in channel: ChannelID) -> [NodeID] {
     trust[channel]?.identities.map(\.key) ?? []
   }
 
-  /// The first key seen for a name is remembered; another one for the same name is a warning.
+  /// Stores the first key seen for a name; warns if another key appears under the same name.
   func noteIdentity(_ event: NodeEvent, in channel: ChannelID, _ remembered: inout Remembered) {
     guard case .channel(.memberJoined(let member)) = event, var book = trust[channel] else {
       return
@@ -87,7 +88,7 @@ extension MusterNode {
 }
 
 extension Store.Change {
-  /// The requested writes as records of the store.
+  /// Converts a change requested by the node into a change of the store.
   init(_ change: Node.Change, in channel: ChannelID) {
     self =
       switch change {

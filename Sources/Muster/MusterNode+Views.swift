@@ -3,27 +3,27 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// The state of the node as its host displays it.
+/// The state of the node for display by its host.
 extension MusterNode {
-  /// A channel as it is now, for the terminal and the page.
+  /// The current state of a channel, for the terminal and the page.
   public struct ChannelView: Sendable {
     /// The channel's name.
     public var name: String
-    /// This node as the others see it.
+    /// This node as a member, as the other members see it.
     public var own: Member
-    /// The others who can be reached, in the order of their ids.
+    /// The reachable members without this node, in the order of their ids.
     public var members: [Member]
-    /// The active call, whether this node is in it or not.
+    /// The active call, whether or not this node is a participant.
     public var call: ActiveCall?
-    /// Whether this node is in it.
+    /// Whether this node is in the call.
     public var isInCall: Bool
-    /// Whether it has an owner and roles.
+    /// Whether the channel has an owner and roles.
     public var isCreated: Bool
     /// The channel's policies, fixed when it was created; the defaults in an open channel.
     public var settings: ChannelSettings
   }
 
-  /// Every channel that this node is in, in the order of their ids.
+  /// The channels that this node is in, in the order of their ids.
   public func channelViews() -> [ChannelView] {
     node.channelIDs.compactMap { channel in
       guard let own = node.ownMember(in: channel), let name = node.name(of: channel) else {
@@ -36,7 +36,7 @@ extension MusterNode {
     }
   }
 
-  /// The host's event for one of the node's own; nil if there is none.
+  /// The public event for an event of the engines; nil if there is none.
   func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
     guard let name = node.name(of: channel) else { return nil }
     switch event {

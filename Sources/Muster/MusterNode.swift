@@ -14,26 +14,26 @@ import NIOPosix
 
 /// A running node: sockets, clocks, devices and codecs around one `Node` value.
 ///
-/// An actor on one NIO event loop. Datagrams, timers, media and commands all come in on that loop.
-/// Methods that await read the node first, and nothing of it after the suspension.
+/// The actor runs on one NIO event loop, which handles all datagrams, timers, media and commands.
+/// Asynchronous methods read the state of `node` before they suspend, and not afterwards.
 public actor MusterNode {
   /// This node's identity.
   public nonisolated let id: NodeID
-  /// The UDP addresses it is bound to.
+  /// The UDP addresses that the node is bound to.
   public nonisolated let listening: [Address]
-  /// The channels joined at the start.
+  /// The names of the channels joined at the start.
   public nonisolated let channelNames: [String]
   nonisolated let loop: any EventLoop
   nonisolated let readyAt: Instant
   nonisolated let feed = EventFeed()
-  /// Records decisions, each with its reason.
+  /// The log of decisions, each with its reason.
   nonisolated let logger: Logger
   let dataDirectory: DataDirectory?
   /// The persistent state; nil for a node that stores nothing.
   let store: Store?
   let writer: StoreWriter?
   var control: ControlSocket?
-  /// A disk that fails does so at every write: three warnings at once, then one in ten seconds.
+  /// Limits the warnings of a failing disk, which fails at every write: 3 at once, then 1 per 10 s.
   var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
   /// The names and keys known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
@@ -43,10 +43,10 @@ public actor MusterNode {
   let sockets: Sockets
   var interfaces: [NetworkInterface] = []
   nonisolated let media: MediaThreads
-  /// Where frames for the page go; nil while no page is open.
+  /// The receiver of frames for the page; nil while no page is open.
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
-  /// The layers that members need of each of this node's streams, by the stream's index.
+  /// The layers of this node's streams that members need, by the index of the stream.
   var wantedLayers = [[Int]](repeating: [], count: Limits.videoStreams)
 
   private var timer: Scheduled<Void>?
@@ -54,17 +54,18 @@ public actor MusterNode {
   var wakes = WakeCounters()
   var networkChanges: NetworkChanges?
   var isLookingAgain = false
-  /// Each change costs a ping to every peer: 8 at once, then 2 a second.
+  /// Limits reactions to network changes, each of which pings every peer: 8 at once, then 2 per
+  /// second.
   var looks = TokenBucket(capacity: 8, perSecond: 2)
   var peerNames = PeerResolver(endpoints: [])
   var peerAddresses = PeerAddresses()
   var rendezvousNames = PeerResolver(endpoints: [])
-  /// Nil where no DHT is configured.
+  /// The DHT state; nil if no DHT is configured.
   var dht: DHTState?
   nonisolated let dhtInbox = DHTInbox()
-  /// The rendezvous known to the store.
+  /// The stored rendezvous.
   var rememberedRendezvous: [String] = []
-  /// Since when rendezvous have been asked and none has answered.
+  /// The time since which no rendezvous has answered.
   var rendezvousAskedAt: Instant?
   var hasWarnedOfSilence = false
   var portKeeping = PortKeeping()
@@ -73,15 +74,15 @@ public actor MusterNode {
   var meters = Meters()
   /// Channels whose call this node joins as soon as another member starts one.
   var awaitedCalls: [ChannelID] = []
-  /// This node in each channel, as it was last reported.
+  /// The last reported record of this node in each channel.
   var ownRecords: [ChannelID: MemberRecord] = [:]
-  /// Callers of `ping` that wait for answers.
+  /// The pings that are waiting for answers.
   var pongListeners: [PongListener] = []
   var isStopping = false
-  /// Empty between two reads; kept for its storage.
+  /// Scratch storage, empty between reads.
   private var receivedOutputs: [Node.Output] = []
 
-  /// The event loop that the node lives on.
+  /// The event loop as the actor's executor.
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     loop.executor.asUnownedSerialExecutor()
   }
@@ -109,8 +110,7 @@ public actor MusterNode {
     readyAt = BootClock.now
   }
 
-  /// Opens sockets, store and devices and starts the node; throws when one of them cannot be
-  /// opened.
+  /// Opens sockets, store and devices and starts the node; throws if one of them cannot be opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
     let channels = try configuration.channels.map { channel throws(MusterError) in
@@ -149,7 +149,7 @@ public actor MusterNode {
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
       opened: opened, channelNames: channels.map(\.setup.name))
-    // On the loop: a datagram may have come already.
+    // On the event loop, because a datagram may have arrived already.
     try? await loop.submit { reference.node = shell }.get()
     await shell.begin(
       channels, peers: PeerResolver(endpoints: peers),
@@ -222,7 +222,7 @@ public actor MusterNode {
 
   // MARK: Outputs
 
-  /// Carries out the outputs of the node; the only interpreter of them outside the simulator.
+  /// Carries out the outputs of the node, as the simulator does for simulated nodes.
   func perform(_ outputs: [Node.Output]) {
     var remembered = Remembered()
     var hasEvents = false
@@ -286,26 +286,28 @@ public actor MusterNode {
     feed.yield(TimedEvent(secondsSinceStart: secondsSinceStart, event: event))
   }
 
-  /// The events, in order, for one of any number of consumers.
+  /// A stream of the node's events, in order; there can be any number of streams.
   ///
-  /// Consumers that subscribe before the first of them reads get all events since the start of the
-  /// node, later ones those from now on. Up to `capacity` events wait for each; a consumer that is
-  /// slower loses the oldest, and gets a `warning` with their number in their place. The stream
-  /// ends with the node. Cancelling a task that waits for events ends that stream alone.
+  /// Consumers that subscribe before the first consumer reads also get the first 256 events since
+  /// the start of the node; later consumers get only later events. Up to `capacity` events are
+  /// queued per consumer. If the queue is full, the oldest events are dropped and replaced by a
+  /// `warning` with their number. The stream ends with the node. Cancelling a task that waits for
+  /// events ends only its stream.
   public nonisolated func events(capacity: Int = 4096) -> AsyncStream<TimedEvent> {
     feed.subscribe(capacity: capacity)
   }
 
   // MARK: Leaving
 
-  /// Leaves every channel so that members see it, closes files and devices, and ends the events.
+  /// Leaves every channel and announces that to the members, closes files and devices, and ends the
+  /// event streams.
   public func stop() async {
     guard !isStopping else { return }
     isStopping = true
     for task in repeated { task.cancel() }
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
-    // All of it within the second that leaving may take.
+    // Concurrent, because stopping may take at most one second in total.
     async let portClosed: Void = closePort()
     async let serviceWithdrawn: Void = stopDiscoveringServices()
     await sendLeave(to: channels)
@@ -322,26 +324,26 @@ public actor MusterNode {
   }
 }
 
-/// Breaks the reference cycle between a node and its sockets.
+/// A weak reference that breaks the cycle between a node and its sockets.
 private final class NodeReference: @unchecked Sendable {
-  // Written once and read on the event loop.
+  // Written once, on the event loop, and read only there.
   weak var node: MusterNode?
 }
 
 extension MusterNode {
-  /// When the node was ready, in seconds since the process started.
+  /// The time at which the node was ready, in seconds since the process started.
   public nonisolated var secondsToReady: Double {
     (readyAt - ProcessClock.startedAt).inSeconds
   }
 
-  /// Seconds since the process started, as events give them.
+  /// Seconds since the process started, the time base of events.
   public nonisolated var secondsSinceStart: Double {
     (BootClock.now - ProcessClock.startedAt).inSeconds
   }
 }
 
-/// When this process started; a command touches it first of all.
+/// The start time of this process; a command reads it before anything else.
 public enum ProcessClock {
-  /// Boot time of the first use.
+  /// The boot-clock time of the first access.
   public static let startedAt = BootClock.now
 }

@@ -1,12 +1,12 @@
 import MusterBase
 
-/// How often the timer called `tick`, by what was due then: for a node that wakes too often.
+/// The number of timer wake-ups by reason, for diagnosing a node that wakes too often.
 struct WakeCounters {
   private var counts: [Wake.Reason: UInt64] = [:]
-  /// Nothing was due any more: a datagram had moved the deadline.
+  /// Wake-ups at which nothing was due, because a datagram had moved the deadline.
   private var early: UInt64 = 0
 
-  /// Counts one tick, by the deadline that it is for.
+  /// Counts one wake-up under the reason of its deadline.
   mutating func count(_ wake: Wake?, at now: Instant) {
     if let wake, wake.at <= now {
       counts[wake.reason, default: 0] &+= 1

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The audio level of RFC 6464.
+/// The audio level of a packet (RFC 6464).
 public enum AudioLevel {
   /// Digital silence, the lowest level that RFC 6464 can express.
   public static let silence: UInt8 = 127
 
   /// The level in -dBov, computed as in RFC 6465 appendix A: 0 is a full-scale square wave, 127 is
-  /// silence. Also 127 for no samples.
+  /// silence. An empty input also yields 127.
   public static func dBov(_ pcm: [Int16]) -> UInt8 {
     guard !pcm.isEmpty else { return silence }
     var sum: Int64 = 0

@@ -1,10 +1,10 @@
-/// A codec rejected its input or could not start.
+/// The error of a codec that rejected its input or could not start.
 public struct CodecError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What failed, for a log line.
+  /// The failure, in words for a log line.
   public let what: String
 
   public init(_ what: String) { self.what = what }
 
-  /// The same as `what`.
+  /// Equal to `what`.
   public var description: String { what }
 }

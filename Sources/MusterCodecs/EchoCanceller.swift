@@ -1,16 +1,16 @@
 import CSpeexDSP
 
-/// Acoustic echo cancellation and noise suppression for a microphone, by speexdsp.
+/// An acoustic echo canceller and noise suppressor for a microphone, by speexdsp.
 ///
-/// It works on frames of 960 samples. Each captured frame needs the frame that was played at that
-/// time, or at most `tail` earlier. Capture and playback must share a clock: measured, 30 ppm of
-/// drift reduce the echo attenuation from 39 to 11 dB. Not thread-safe.
+/// Frames have 960 samples. Each captured frame needs the frame that was played at that time, or at
+/// most `tail` earlier. Capture and playback must share a clock: in measurements, 30 ppm of drift
+/// reduced the echo attenuation from 39 to 11 dB. Not thread-safe.
 public final class EchoCanceller {
-  /// Processing besides echo cancellation.
+  /// The options for processing in addition to echo cancellation.
   public struct Options: Equatable, Sendable {
-    /// Suppress stationary noise; also required for suppression of the residual echo.
+    /// Whether to suppress stationary noise; also required for suppression of the residual echo.
     public var denoise = true
-    /// Automatic gain control.
+    /// Whether to use automatic gain control.
     public var gainControl = false
 
     public init(denoise: Bool = true, gainControl: Bool = false) {
@@ -19,14 +19,15 @@ public final class EchoCanceller {
     }
   }
 
-  /// The longest echo delay, device buffers included. 200 ms cost 132 us of CPU per frame.
+  /// The longest echo delay that is cancelled, including device buffers. 200 ms take 132 us of CPU
+  /// time per frame.
   public static let tail = Duration.milliseconds(200)
 
   private let echo: OpaquePointer
   private let preprocess: OpaquePointer
   private static let silence = [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
 
-  /// Throws if speexdsp cannot allocate its state.
+  /// Creates a canceller; throws if speexdsp cannot allocate its state.
   public init(options: Options = Options()) throws(CodecError) {
     let tailSamples = AudioFormat.samplesPerSecond / 5
     guard
@@ -71,7 +72,7 @@ public final class EchoCanceller {
     }
   }
 
-  /// Discards the adapted echo path, for when a device has changed.
+  /// Discards the adapted echo path, as needed after a change of device.
   public func reset() { speex_echo_state_reset(echo) }
 
   private func set(_ request: Int32, _ value: Int32) {

@@ -1,17 +1,18 @@
 import MusterBase
 import Synchronization
 
-/// Reuses the memory of frames of one size, so that a stream allocates at its start only.
+/// A pool of memory for frames of one size, so that a stream allocates memory only at its start.
 ///
-/// A frame returns its memory when the last reference to it goes.
+/// A frame returns its memory when the last reference to the frame is released.
 public final class FramePool: Sendable {
   /// The size of all frames of the pool.
   public let size: VideoSize
-  /// Free frames kept for reuse; more can be in use, and are freed when released.
+  /// The maximum number of free frames kept for reuse; additional frames are freed when released.
   public let capacity: Int
   private let free = Mutex<[FrameStorage]>([])
 
-  /// Four by default: one at the source, two queued, one being encoded.
+  /// Creates an empty pool. The default capacity covers one frame at the source, two queued and one
+  /// being encoded.
   public init(size: VideoSize, capacity: Int = 4) {
     self.size = size
     self.capacity = capacity

@@ -2,9 +2,9 @@ import MusterBase
 
 /// An uncompressed frame: a luma plane, and two chroma planes of half its width and height.
 ///
-/// Odd sizes round the chroma up. One allocation with rows aligned to 64 bytes, which suits the
-/// SIMD code of libyuv and libvpx. The producer fills a frame before it passes it on; consumers
-/// only read, so a frame can cross threads.
+/// Odd chroma sizes are rounded up. All planes are in one allocation with rows aligned to 64 bytes,
+/// for the SIMD code of libyuv and libvpx. A producer fills a frame before passing it on and
+/// consumers only read, so frames can cross threads.
 public final class I420Frame: @unchecked Sendable {
   /// Width and height of the luma plane.
   public let size: VideoSize
@@ -14,15 +14,15 @@ public final class I420Frame: @unchecked Sendable {
   public let u: UnsafeMutablePointer<UInt8>
   /// The red-difference plane, `strideUV * chromaHeight` bytes.
   public let v: UnsafeMutablePointer<UInt8>
-  /// Bytes from one row of `y` to the next.
+  /// The distance in bytes from one row of `y` to the next.
   public let strideY: Int
-  /// Bytes from one row of `u` or `v` to the next.
+  /// The distance in bytes from one row of `u` or `v` to the next.
   public let strideUV: Int
 
   private let storage: FrameStorage
   private let pool: FramePool?
 
-  /// The longest side in pixels; VP8 has 14 bits for it (RFC 6386 section 9.1).
+  /// The maximum width and height in pixels; VP8 has 14 bits for each (RFC 6386 section 9.1).
   public static let maximumSide = 16384
 
   /// A frame with undefined content; both sides must be in `1...maximumSide`.
@@ -45,12 +45,12 @@ public final class I420Frame: @unchecked Sendable {
 
   deinit { pool?.takeBack(storage) }
 
-  /// Columns of a chroma plane.
+  /// The number of columns of a chroma plane.
   public var chromaWidth: Int { (size.width + 1) / 2 }
-  /// Rows of a chroma plane.
+  /// The number of rows of a chroma plane.
   public var chromaHeight: Int { (size.height + 1) / 2 }
 
-  /// Bytes of `packedBytes()` for a frame of this size.
+  /// The size in bytes of `packedBytes()` for a frame of this size.
   public static func packedByteCount(_ size: VideoSize) -> Int {
     size.pixels + 2 * ((size.width + 1) / 2) * ((size.height + 1) / 2)
   }

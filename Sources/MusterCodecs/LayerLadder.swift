@@ -5,13 +5,13 @@ import MusterBase
 /// The table is libwebrtc's (`video/config/simulcast.cc`, kSimulcastFormatsVP8), the most widely
 /// used tuning for VP8; sizes between its rows are interpolated by the number of pixels.
 public enum LayerLadder {
-  /// Bitrates of one layer in kbit/s.
+  /// The bitrates of one layer in kbit/s.
   public struct Bitrate: Equatable, Sendable {
-    /// The target of the largest layer; more gives no visible gain.
+    /// The target of the largest layer; a higher bitrate gives no visible gain.
     public let max: Int
     /// The target of a layer below the largest.
     public let target: Int
-    /// Below this bitrate the layer is not sent.
+    /// The bitrate below which the layer is not sent.
     public let min: Int
 
     public init(max: Int, target: Int, min: Int) {
@@ -21,7 +21,7 @@ public enum LayerLadder {
     }
   }
 
-  /// Pixels on the short side of the smallest layer; the source itself may be smaller.
+  /// The minimum short side of a scaled layer in pixels; the source itself may be smaller.
   public static let smallestShortSide = 160
 
   /// The sizes of the layers, smallest first: a quarter and half of the source, and the source.
@@ -29,7 +29,7 @@ public enum LayerLadder {
     var result = [source]
     var divisor = 2
     while result.count < Limits.spatialLayers {
-      // Even sizes, so that the chroma planes are exactly half.
+      // Sizes are even, so that the chroma planes have exactly half the width and height.
       let size = VideoSize(
         width: source.width / divisor / 2 * 2, height: source.height / divisor / 2 * 2)
       guard size.shortSide >= smallestShortSide else { break }

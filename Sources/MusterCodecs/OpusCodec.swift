@@ -5,7 +5,7 @@ import COpus
 public enum AudioFormat {
   /// The sample rate in Hz, the full-band rate of Opus.
   public static let samplesPerSecond = 48_000
-  /// Samples of a frame of 20 ms.
+  /// The number of samples in a frame of 20 ms.
   public static let samplesPerFrame = 960
   /// The duration of a frame.
   public static let frameDuration = Duration.milliseconds(20)
@@ -17,7 +17,7 @@ public enum AudioFormat {
 /// Not thread-safe: use it from one thread at a time.
 public final class OpusEncoder {
   private let state: OpaquePointer
-  /// Bytes of a packet of 20 ms at 510 kbit/s, the highest bitrate of Opus.
+  /// The size in bytes of a 20 ms packet at 510 kbit/s, the highest bitrate of Opus.
   private static let packetBytes = 1276
 
   /// `kilobitsPerSecond` is clamped to 6...510; throws if libopus cannot allocate its state.
@@ -75,14 +75,14 @@ public final class OpusEncoder {
   }
 }
 
-/// Decodes the Opus packets of one sender and conceals losses.
+/// A decoder for the Opus packets of one sender, with loss concealment.
 ///
-/// Every call yields the next 960 samples, so exactly one call is due per 20 ms: `decode` with the
-/// packet, else `recover` with the one after it, else `conceal`. Not thread-safe.
+/// Every call returns the next 960 samples, so exactly one call is due per 20 ms: `decode` with the
+/// packet; if that is lost, `recover` with the next packet; otherwise `conceal`. Not thread-safe.
 public final class OpusDecoder {
   private let state: OpaquePointer
 
-  /// Throws if libopus cannot allocate its state.
+  /// Creates a decoder; throws if libopus cannot allocate its state.
   public init() throws(CodecError) {
     var error: Int32 = 0
     guard let state = opus_decoder_create(Int32(AudioFormat.samplesPerSecond), 1, &error) else {
@@ -93,20 +93,20 @@ public final class OpusDecoder {
 
   deinit { opus_decoder_destroy(state) }
 
-  /// The next 960 samples; throws for packets that are malformed or longer than 20 ms.
+  /// Decodes the next 960 samples; throws for packets that are malformed or longer than 20 ms.
   public func decode(_ packet: [UInt8]) throws(CodecError) -> [Int16] {
     guard !packet.isEmpty else { throw CodecError("an empty Opus packet") }
     return try samples(of: packet, redundancy: false)
   }
 
-  /// The lost frame before `next`, from the in-band FEC copy in `next`; concealed by libopus if
-  /// there is none.
+  /// Decodes the lost frame before `next` from the in-band FEC copy in `next`; without such a copy,
+  /// libopus conceals the loss.
   public func recover(from next: [UInt8]) throws(CodecError) -> [Int16] {
     guard !next.isEmpty else { return conceal() }
     return try samples(of: next, redundancy: true)
   }
 
-  /// Packet loss concealment: a plausible continuation, which fades out over successive calls.
+  /// Conceals a lost packet by extrapolation, which fades out over successive calls.
   public func conceal() -> [Int16] {
     (try? samples(of: nil, redundancy: false))
       ?? [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)

@@ -5,7 +5,7 @@ import MusterBase
 public enum PixelFormat: String, Sendable, CaseIterable {
   case i420, yv12, nv12, nv21, yuyv, uyvy, i422, rgb24, bgr24, bgrx, grey, mjpeg
 
-  /// Bytes of a frame whose first plane has this stride; nil for compressed formats.
+  /// The size in bytes of a frame whose first plane has this stride; nil for compressed formats.
   public func byteCount(_ size: VideoSize, stride: Int) -> Int? {
     let chromaHeight = (size.height + 1) / 2
     switch self {
@@ -29,7 +29,7 @@ public enum PixelFormat: String, Sendable, CaseIterable {
   }
 }
 
-/// Three planes in memory that something else owns.
+/// Pointers to three planes in memory owned elsewhere.
 struct PlanePointers {
   var y: UnsafePointer<UInt8>
   var strideY: Int
@@ -47,7 +47,7 @@ struct PlanePointers {
   }
 }
 
-/// Conversion between pixel layouts and sizes, by libyuv.
+/// Conversions between pixel layouts and sizes, by libyuv.
 public enum PixelConversion {
   /// Converts one frame of `frame.size`; returns false if `bytes` is too short or not decodable.
   ///
@@ -69,7 +69,7 @@ public enum PixelConversion {
     }
   }
 
-  /// Scales to the size of `target`; uses a box filter, which averages when it shrinks.
+  /// Scales to the size of `target` with a box filter, which averages pixels when downscaling.
   @discardableResult
   public static func scale(_ frame: I420Frame, into target: I420Frame) -> Bool {
     I420Scale(

@@ -1,6 +1,6 @@
 import CSpeexDSP
 
-/// Converts the sample rate of a mono stream, by speexdsp.
+/// A sample rate converter for one mono stream, by speexdsp.
 ///
 /// Not thread-safe: use it from one thread at a time.
 public final class Resampler {
@@ -8,10 +8,10 @@ public final class Resampler {
   private var inputRate: Int
   private let outputRate: Int
 
-  /// Sample rates in Hz that are accepted.
+  /// The supported sample rates in Hz.
   public static let rates = 1000...384_000
 
-  /// `quality` is 0 to 10; 5 is transparent for speech and costs microseconds per frame. Throws for
+  /// `quality` is 0 to 10; 5 is transparent for speech and takes microseconds per frame. Throws for
   /// rates outside `rates`.
   public init(from inputRate: Int, to outputRate: Int = 48_000, quality: Int = 5)
     throws(CodecError)
@@ -27,14 +27,14 @@ public final class Resampler {
     self.state = state
     self.inputRate = inputRate
     self.outputRate = outputRate
-    // Otherwise every stream would begin with silence of half the filter's length.
+    // Skips the initial silence of half the filter's length.
     speex_resampler_skip_zeros(state)
   }
 
   deinit { speex_resampler_destroy(state) }
 
-  /// Resamples a chunk; the outputs of successive calls form one stream. The filter delays it by
-  /// its length.
+  /// Resamples a chunk; the outputs of successive calls form one stream, delayed by the filter's
+  /// length.
   public func process(_ pcm: [Int16]) -> [Int16] {
     guard !pcm.isEmpty else { return [] }
     let estimate = pcm.count * outputRate / inputRate + 64

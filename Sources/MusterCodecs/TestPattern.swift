@@ -12,22 +12,22 @@ import MusterBase
 /// | 16 | CRC-16/CCITT (polynomial 0x1021, start 0xFFFF) of the 10 bytes before |
 ///
 /// Block (column, row) starts at x = `column * width / 16` and y = `row * height / 24`. Positions
-/// are relative to the size, so every simulcast layer can be read, and the two levels are so far
-/// apart that VP8 at 150 kbit/s keeps them distinct. Below the grid, a ball and a bar move over a
-/// gradient; the square at the lower left is white during a flash.
+/// are relative to the frame size, so every simulcast layer can be read, and the two levels remain
+/// distinct in VP8 at 150 kbit/s. Below the grid, a ball and a bar move over a gradient; the square
+/// at the lower left is white during a flash.
 public enum TestPattern {
   static let columns = 16
   static let rows = 6
-  /// Rows of blocks in the height of the whole frame.
+  /// The number of rows of blocks that would fill the height of the frame.
   static let rowsInFrame = 24
   private static let dark: UInt8 = 40
   private static let bright: UInt8 = 216
-  /// 100 us in nanoseconds, the unit of capture times.
+  /// The unit of capture times in nanoseconds: 100 us.
   private static let timeUnit: Int64 = 100_000
   static let smallestSide = 48
 
-  /// How long the pattern flashes, and the test tone is louder, at every full second of boot time.
-  /// Seen and heard together, they show lip sync.
+  /// The duration of the pattern's flash and the louder test tone at every full second of boot
+  /// time, which together show lip sync.
   public static let flashDuration = Duration.milliseconds(100)
 
   /// Whether a frame captured at this time shows the flash.

@@ -9,17 +9,17 @@ public final class VP8Decoder {
   private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
   private var pool: FramePool?
 
-  /// The largest frame that is decoded, in pixels. A keyframe can announce 16383x16383; this bounds
-  /// the memory that a hostile one can claim (4096x2304: 14 MB a frame, of which libvpx keeps
-  /// four).
+  /// The maximum size of a decoded frame in pixels. A keyframe header can state 16383x16383; the
+  /// limit bounds the memory that a hostile sender can claim (4096x2304: 14 MB per frame, of which
+  /// libvpx keeps four).
   public static let maximumPixels = 4096 * 2304
 
-  /// Throws if libvpx cannot allocate its state.
+  /// Creates a decoder; throws if libvpx cannot allocate its state.
   public init() throws(CodecError) {
     context = .allocate(capacity: 1)
     context.initialize(to: vpx_codec_ctx_t())
     guard muster_vp8_decoder_init(context) == 0 else {
-      // All properties are set, so `deinit` frees what was allocated.
+      // All properties are set, so `deinit` frees the allocated memory.
       throw CodecError("libvpx cannot make a VP8 decoder")
     }
   }
@@ -29,9 +29,9 @@ public final class VP8Decoder {
     context.deallocate()
   }
 
-  /// Decodes one frame; nil for a frame that is not to be shown (RFC 6386 section 9.1, show_frame).
+  /// Decodes one frame; nil for a hidden frame (`show_frame` in RFC 6386 section 9.1).
   ///
-  /// Throws for a malformed or oversized frame; after that, only a keyframe resumes decoding.
+  /// Throws for a malformed or oversized frame; decoding then resumes only with a keyframe.
   public func decode(_ data: [UInt8]) throws(CodecError) -> I420Frame? {
     // libvpx treats empty input as a lost frame and would repeat the previous one.
     guard !data.isEmpty, data.count <= Limits.frameBytes else {

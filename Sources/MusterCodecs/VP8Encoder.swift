@@ -6,7 +6,7 @@ import MusterBase
 public struct EncodedVP8: Equatable, Sendable {
   /// The frame's bytes.
   public let data: [UInt8]
-  /// Whether it decodes without any earlier frame.
+  /// Whether the frame decodes without any earlier frame.
   public let isKeyframe: Bool
   /// Temporal layer 0, 1 or 2; the lower layers decode without the higher ones.
   public let temporalLayer: Int
@@ -14,7 +14,8 @@ public struct EncodedVP8: Equatable, Sendable {
   public let isReference: Bool
 }
 
-/// A real-time VP8 encoder for one simulcast layer: one size, one thread, three temporal layers.
+/// A real-time VP8 encoder for one simulcast layer, with a fixed size, one thread and three
+/// temporal layers.
 ///
 /// Settings are libwebrtc's (`libvpx_vp8_encoder.cc`) unless a comment gives a reason. Encoding is
 /// deterministic (equal frames at equal times give equal bytes), because there is one thread and a
@@ -33,10 +34,11 @@ public final class VP8Encoder {
   private var configuration: vpx_codec_enc_cfg_t
   private var pattern = TemporalPattern()
   private var clock: FrameClock
-  /// True until the first keyframe, and from a keyframe request until one is produced.
+  /// Whether the next frame must be a keyframe: initially, and from a request until one is
+  /// produced.
   private var owesKeyframe = true
 
-  /// Target bitrates in kbit/s that are accepted; others are clamped.
+  /// The range of target bitrates in kbit/s; values outside are clamped.
   public static let bitrates = 10...20_000
 
   /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual one.
@@ -56,7 +58,7 @@ public final class VP8Encoder {
     image.initialize(to: vpx_image_t())
     guard withUnsafePointer(to: configuration, { muster_vp8_encoder_init(context, $0) }) == 0
     else {
-      // All properties are set, so `deinit` frees what was allocated.
+      // All properties are set, so `deinit` frees the allocated memory.
       throw CodecError("libvpx cannot make a VP8 encoder for \(size)")
     }
     applyControls()
@@ -219,22 +221,23 @@ extension VP8Encoder {
       _ = muster_vp8_encoder_set(context, Int32(control.rawValue), Int32(value))
     }
     // Measured per 720p frame: 8.5 ms with -4, 4.5 ms with -6, 4.1 ms with -8 at less than 0.1 dB
-    // loss. Below CIF a whole frame costs 0.3 ms, so quality is preferred there.
+    // loss. Below CIF a whole frame takes 0.3 ms, so quality is preferred at those sizes.
     set(VP8E_SET_CPUUSED, size.pixels < 352 * 288 ? -6 : -8)
     set(VP8E_SET_NOISE_SENSITIVITY, 0)
     set(VP8E_SET_STATIC_THRESHOLD, 1)
     set(VP8E_SET_TOKEN_PARTITIONS, 0)
-    // A keyframe may take half the optimal buffer, but at least three frames' worth (libwebrtc's
-    // rule).
+    // The maximum size of a keyframe: half the optimal buffer, or at least the size of three
+    // average frames (libwebrtc's rule).
     let percent = max(300, Self.optimalBufferMilliseconds * framesPerSecond / 20)
     set(VP8E_SET_MAX_INTRA_BITRATE_PCT, percent)
   }
 }
 
-/// Presentation times for the rate control, which converts their distances into bits per frame.
+/// The presentation times for the rate control, which derives the bits per frame from their
+/// intervals.
 ///
-/// libvpx takes every distance that differs by more than 10 % from the previous one for a new frame
-/// rate. Capture times of cameras jitter by more, so distances are smoothed.
+/// libvpx treats every interval that differs by more than 10 % from the previous one as a new frame
+/// rate. Camera capture times jitter by more, so intervals are smoothed.
 struct FrameClock {
   static let ticksPerSecond: Int32 = 90_000
 
@@ -251,7 +254,7 @@ struct FrameClock {
   mutating func advance(to now: Instant) -> (start: Int64, length: Int64) {
     if let previous {
       let elapsed = (now - previous).wholeNanoseconds
-      // A pause of seconds says nothing about the frame rate after it.
+      // Limited to 1 s, because a long pause is not a change of the frame rate.
       let bounded = min(max(elapsed, 0), 1_000_000_000)
       let ticks = bounded * Int64(Self.ticksPerSecond) / 1_000_000_000
       interval += (min(max(ticks, nominal / 4), nominal * 8) - interval) / 8

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterCodecs
 
-/// Plays or stores audio at its own pace.
+/// A destination for audio that paces the writing thread.
 ///
 /// `write` must be called from one thread; the rest is thread-safe.
 public protocol AudioSink: AnyObject, Sendable {
@@ -13,10 +13,10 @@ public protocol AudioSink: AnyObject, Sendable {
   func close()
 }
 
-/// Opens an audio sink by its name on the command line.
+/// Opens audio sinks named on the command line.
 public enum AudioSinks {
-  /// `default`, the name of an ALSA PCM, a `.wav` file to write, or `none`. Throws for an unknown
-  /// device or a file that cannot be created.
+  /// Opens `default`, the name of an ALSA PCM, a `.wav` file to write, or `none`. Throws for an
+  /// unknown device or a file that cannot be created.
   public static func open(_ specification: String) throws(DeviceError) -> any AudioSink {
     if specification == "none" { return PacedSink(writer: nil) }
     if specification.hasSuffix(".wav") {
@@ -25,13 +25,13 @@ public enum AudioSinks {
     return try SpeakerSink(device: specification)
   }
 
-  /// Whether a specification names a loudspeaker, which is open only while it is needed.
+  /// Whether a specification names a loudspeaker, which is open only while needed.
   public static func isDevice(_ specification: String) -> Bool {
     specification != "none" && !specification.hasSuffix(".wav")
   }
 }
 
-/// A WAV file or nothing, paced by the boot clock.
+/// A sink without a device, paced by the boot clock: writes a WAV file or discards the audio.
 final class PacedSink: AudioSink, @unchecked Sendable {
   let delay = Duration.zero
 

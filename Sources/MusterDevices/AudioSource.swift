@@ -5,7 +5,7 @@ import MusterCodecs
 public struct CapturedAudio: Equatable, Sendable {
   /// 960 samples of 16 bits.
   public let pcm: [Int16]
-  /// When the first sample was captured.
+  /// The capture time of the first sample.
   public let capturedAt: Instant
 
   public init(pcm: [Int16], capturedAt: Instant) {
@@ -14,7 +14,7 @@ public struct CapturedAudio: Equatable, Sendable {
   }
 }
 
-/// Delivers audio at its own pace.
+/// A source of audio that determines its own pace.
 ///
 /// `next()` must be called from one thread; `cancel()` is thread-safe.
 public protocol AudioSource: AnyObject, Sendable {
@@ -27,10 +27,10 @@ public protocol AudioSource: AnyObject, Sendable {
   func cancel()
 }
 
-/// Opens an audio source by its name on the command line.
+/// Opens audio sources named on the command line.
 public enum AudioSources {
-  /// `mic`, `mic:PCM` (an ALSA name), `tone`, or a `.wav` file. Throws for an unknown device or an
-  /// unusable file.
+  /// Opens `mic`, `mic:PCM` (an ALSA name), `tone`, or a `.wav` file. Throws for an unknown device
+  /// or an unusable file.
   public static func open(
     _ specification: String, cancellation: Cancellation = Cancellation()
   ) throws(DeviceError) -> any AudioSource {
@@ -43,7 +43,7 @@ public enum AudioSources {
     return try FileAudioSource(path: specification, cancellation: cancellation)
   }
 
-  /// Whether a specification names a microphone, which is open only while it is needed.
+  /// Whether a specification names a microphone, which is open only while needed.
   public static func isDevice(_ specification: String) -> Bool {
     specification == "mic" || specification.hasPrefix("mic:")
   }

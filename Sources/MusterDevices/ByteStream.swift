@@ -6,7 +6,8 @@ final class ByteStream {
   /// The result of a read.
   enum Outcome: Equatable {
     case complete
-    /// The end of the file, or of a FIFO's writer; possibly after a part of the bytes.
+    /// The end of the file was reached or a FIFO's writer has closed, possibly after some of the
+    /// bytes.
     case ended
     case cancelled
   }
@@ -23,8 +24,8 @@ final class ByteStream {
   init(path: String, cancellation: Cancellation) throws(DeviceError) {
     self.path = path
     self.cancellation = cancellation
-    // Non-blocking: opening a FIFO would otherwise block until it has a writer, and cancel() could
-    // not end that.
+    // Non-blocking, because opening a FIFO would otherwise block until it has a writer, which
+    // `cancel()` could not interrupt.
     descriptor = Self.open(path)
     guard descriptor >= 0 else { throw .file(path, errno) }
     var status = stat()
@@ -44,7 +45,7 @@ final class ByteStream {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// How long a read waits for a FIFO before it returns `ended`; nil waits without limit.
+  /// Sets the time that a read waits for a FIFO before it returns `ended`; nil waits without limit.
   func setPatience(_ duration: Duration?) { patience = duration }
 
   /// Returns to the start of a file. A FIFO cannot seek: reading continues with its next writer.
@@ -55,15 +56,15 @@ final class ByteStream {
       if lseek(descriptor, 0, Int32(SEEK_SET)) != 0 { throw .file(path, errno) }
       return
     }
-    // A new descriptor, because poll would report the old writer's hang-up from now on. The old one
-    // is closed last, so that a new writer always finds a reader.
+    // A new descriptor is needed, because `poll` would keep reporting the old writer's hang-up. The
+    // old descriptor is closed last, so that a new writer always finds a reader.
     let fresh = Self.open(path)
     guard fresh >= 0 else { throw .file(path, errno) }
     close(descriptor)
     descriptor = fresh
   }
 
-  /// Fills `target` completely, or returns why it could not.
+  /// Fills `target` completely, or returns the reason why that failed.
   func read(into target: UnsafeMutableRawBufferPointer) throws(DeviceError) -> Outcome {
     var done = 0
     while done < target.count {
@@ -82,7 +83,7 @@ final class ByteStream {
     return .complete
   }
 
-  /// `count` bytes, or fewer at the end of the stream; nil if cancelled.
+  /// Reads `count` bytes, or fewer at the end of the stream; nil if cancelled.
   func read(count: Int) throws(DeviceError) -> [UInt8]? {
     var result = [UInt8]()
     while result.count < count {
@@ -100,12 +101,12 @@ final class ByteStream {
     return result
   }
 
-  /// Up to `count` bytes without consuming them, fewer at the end of the stream; nil if cancelled.
-  /// Valid only before the first read.
+  /// Returns `count` bytes without consuming them, or fewer at the end of the stream; nil if
+  /// cancelled. Valid only before the first read.
   func peek(count: Int) throws(DeviceError) -> [UInt8]? {
     precondition(position == 0 && filled == 0)
     guard let start = try read(count: count) else { return nil }
-    // A FIFO may deliver these bytes in pieces: put them back before the buffered rest.
+    // A FIFO may deliver these bytes in pieces, so they are put back before the buffered rest.
     var joined = start + buffer[position..<filled]
     position = 0
     filled = joined.count
@@ -114,7 +115,7 @@ final class ByteStream {
     return start
   }
 
-  /// A line without its newline, cut at the end of the stream or at `limit` bytes; nil if
+  /// Reads a line, without its newline, up to the end of the stream or `limit` bytes; nil if
   /// cancelled.
   func readLine(limit: Int) throws(DeviceError) -> [UInt8]? {
     var line = [UInt8]()
@@ -156,8 +157,8 @@ final class ByteStream {
   private func refill() throws(DeviceError) -> Outcome {
     while true {
       if isFIFO {
-        // No writer so far: poll waits for one. (It reports a hang-up only after a writer has
-        // left.)
+        // Without a writer so far, `poll` waits for one; it reports a hang-up only after a writer
+        // has closed.
         if cancellation.isCancelled { return .cancelled }
         guard cancellation.waitReadable(descriptor, timeout: patience ?? .seconds(3600)) else {
           if cancellation.isCancelled { return .cancelled }

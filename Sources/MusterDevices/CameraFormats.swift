@@ -11,7 +11,7 @@ public struct CameraMode: Equatable, Sendable, CustomStringConvertible {
   /// Frames per second, from the driver's frame interval.
   public let framesPerSecond: Double
 
-  /// `YUYV 640x360@30`.
+  /// The mode in the form `YUYV 640x360@30`.
   public var description: String { "\(fourCC) \(size)@\(Int(framesPerSecond.rounded()))" }
 }
 
@@ -45,9 +45,9 @@ extension CameraMode {
     return result
   }
 
-  /// How far a mode is from the requested one; nil if its pixel format cannot be converted.
+  /// The distance of a mode from the requested one; nil if the pixel format cannot be converted.
   ///
-  /// In order of weight: too slow, too small, too large, cost of conversion.
+  /// The criteria in order of weight: too slow, too small, too large, conversion cost.
   static func cost(
     _ mode: muster_camera_mode, wanted: VideoSize, framesPerSecond: Int
   ) -> Double? {
@@ -59,7 +59,7 @@ extension CameraMode {
     let slow = max(0, Double(framesPerSecond) * 0.95 - described.framesPerSecond)
     let ratio = Double(described.size.pixels) / Double(max(wanted.pixels, 1))
     let size = ratio < 1 ? 1 / ratio - 1 : (ratio - 1) / 2
-    // Measured: decoding JPEG costs 1.5 ms a frame, other conversions next to nothing. Grey comes
+    // Measured: decoding JPEG takes 1.5 ms per frame, other conversions almost no time. Grey is
     // last, because it lacks colour.
     let conversion =
       switch formats[index].format {

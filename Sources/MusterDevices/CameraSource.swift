@@ -18,13 +18,14 @@ final class CameraSource: VideoSource, @unchecked Sendable {
   private var camera: muster_camera
   private var last = Instant.zero
 
-  /// A camera without a frame for this long has failed; long exposures take a fraction of a second.
+  /// The time without a frame after which the camera has failed; long exposures take a fraction of
+  /// a second.
   private static let patience = Duration.seconds(5)
-  /// Damaged frames in a row after which the camera has failed.
+  /// The number of consecutive damaged frames after which the camera has failed.
   private static let toleratedFailures = 150
   static let maximumModes = 512
 
-  /// `path` nil opens the first camera that works.
+  /// Opens the camera at `path`; nil opens the first camera that works.
   init(
     path: String?, wanted: VideoSize, framesPerSecond wantedRate: Int, cancellation: Cancellation
   ) throws(DeviceError) {
@@ -66,8 +67,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
         &camera, cancellation.descriptor, Int32(Self.patience.inMilliseconds), &filled)
       if error == -ECANCELED { return nil }
       if error == -EAGAIN {
-        // A spurious wake-up returns at once, real silence after `patience`; either way, few are
-        // tolerated.
+        // Either a spurious wake-up or no frame for `patience`; only a few of both are tolerated.
         failures += Self.toleratedFailures / 3
         continue
       }
@@ -84,7 +84,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// Nil for a damaged frame; USB cameras deliver some when they start.
+  /// Converts a filled buffer; nil for a damaged frame, as USB cameras deliver at the start.
   private func image(_ filled: muster_camera_frame) -> CapturedFrame? {
     guard filled.is_damaged == 0, filled.length > 0 else { return nil }
     let bytes = UnsafeRawBufferPointer(start: filled.data, count: Int(filled.length))
@@ -96,10 +96,10 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     return CapturedFrame(frame: frame, capturedAt: captureTime(filled.monotonic_nanoseconds))
   }
 
-  /// The driver's timestamp on the boot clock: monotonic, never in the future and not implausibly
-  /// old.
+  /// The driver's timestamp on the boot clock, monotonic, and limited to plausible times in the
+  /// past.
   ///
-  /// Some drivers stamp the expected end of exposure: 14 to 68 ms ahead were observed.
+  /// Some drivers report the expected end of exposure: timestamps 14 to 68 ms ahead were observed.
   private func captureTime(_ monotonic: Int64) -> Instant {
     let now = BootClock.now
     var time = now
@@ -123,7 +123,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
       if best.map({ cost < $0.cost }) ?? true { best = (mode, cost) }
     }
     guard var mode = best?.mode else { return nil }
-    // A faster mode is asked for a lower rate; the driver reports the rate that it chose.
+    // In a faster mode the lower rate is requested; the driver reports the rate that it chose.
     if CameraMode(mode).framesPerSecond > Double(framesPerSecond) {
       mode.numerator = 1
       mode.denominator = UInt32(framesPerSecond)

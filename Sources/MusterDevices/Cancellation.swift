@@ -2,27 +2,28 @@ import CMusterShims
 import Glibc
 import MusterBase
 
-/// Wakes a thread that waits for a device; thread-safe, and irrevocable.
+/// A cancellation flag that wakes threads waiting for a device; thread-safe and irrevocable.
 ///
-/// An eventfd rather than a condition variable, so that one `poll` covers it and the device.
+/// It uses an eventfd rather than a condition variable, so that one `poll` covers both the flag and
+/// the device.
 public final class Cancellation: Sendable {
   let descriptor: Int32
 
-  /// Not cancelled yet.
+  /// Creates a flag that is not cancelled.
   public init() {
-    // Fails only if the process is out of descriptors; all waits then end at once.
+    // Fails only if the process has no free descriptors; all waits then end at once.
     descriptor = muster_wake_open()
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// Cancels; all current and later waits return at once.
+  /// Cancels all current and later waits, which then return at once.
   public func cancel() { muster_wake_signal(descriptor) }
 
   /// Whether `cancel()` has been called.
   public var isCancelled: Bool { descriptor < 0 || muster_wait_until(descriptor, 0) == 1 }
 
-  /// Sleeps until `instant`; false if cancelled before.
+  /// Sleeps until `instant`; false if cancelled earlier.
   func sleep(until instant: Instant) -> Bool {
     descriptor >= 0 && muster_wait_until(descriptor, instant.nanoseconds) == 0
   }

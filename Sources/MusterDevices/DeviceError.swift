@@ -1,12 +1,13 @@
 import Glibc
 
-/// A device or file that cannot be used: what failed, and what the user can do about it.
+/// The error for an unusable device or file, with advice for the user.
 public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// What failed, with the name of the device or file.
+  /// The failure, with the name of the device or file.
   public let what: String
   /// Advice for the user.
   public let hint: String
-  /// Whether the request itself is invalid, independent of the devices present: exit code 2.
+  /// Whether the request itself is invalid, whatever devices are present; the command then exits
+  /// with code 2.
   public let isMisuse: Bool
 
   public init(what: String, hint: String, isMisuse: Bool = false) {
@@ -15,7 +16,7 @@ public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
     self.isMisuse = isMisuse
   }
 
-  /// `what: hint`.
+  /// The error in the form `what: hint`.
   public var description: String { "\(what): \(hint)" }
 
   /// The error of a failed call on a file; `code` is an errno.

@@ -12,19 +12,19 @@ public enum DeviceList {
     public let path: String
     /// The driver's name for the camera.
     public let name: String
-    /// Its capture modes, as the driver lists them.
+    /// The capture modes listed by the driver.
     public let modes: [CameraMode]
   }
 
   /// An ALSA PCM device.
   public struct SoundDevice: Equatable, Sendable {
-    /// The ALSA name, as `--audio mic:` and `--speaker` take it.
+    /// The ALSA name, accepted by `--audio mic:` and `--speaker`.
     public let name: String
     /// ALSA's description, in one line.
     public let description: String
-    /// Whether it supports capture.
+    /// Whether the device supports capture.
     public let canCapture: Bool
-    /// Whether it supports playback.
+    /// Whether the device supports playback.
     public let canPlay: Bool
   }
 
@@ -44,8 +44,8 @@ public enum DeviceList {
     }
   }
 
-  /// ALSA's list without entries that are not devices: conversion plugins, and sound servers, which
-  /// may not be installed. `default` leads to the server where there is one.
+  /// ALSA's list without the entries for conversion plugins, and for sound servers, which may not
+  /// be installed. `default` uses the server if one is installed.
   public static func soundDevices() -> [SoundDevice] {
     muster_silence_alsa()
     var hints: UnsafeMutablePointer<UnsafeMutableRawPointer?>?

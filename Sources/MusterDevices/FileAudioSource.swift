@@ -44,7 +44,7 @@ final class FileAudioSource: AudioSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// Fills `ready` with 20 ms; false if the file has no samples even after a rewind.
+  /// Fills `ready` with 20 ms of audio; false if the file has no samples even after a rewind.
   private func fill() throws(DeviceError) -> Bool {
     var emptyReads = 0
     while ready.count < AudioFormat.samplesPerFrame {

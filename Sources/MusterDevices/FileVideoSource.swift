@@ -3,7 +3,7 @@ import MusterCodecs
 
 /// A `.y4m` or `.ivf` file, looped at its own frame rate, or a FIFO with either format.
 ///
-/// A file skips frames that are late. A FIFO is paced by its writer: no frame is skipped, and a new
+/// Late frames of a file are skipped. A FIFO is paced by its writer: no frame is skipped, and a new
 /// writer continues the stream.
 final class FileVideoSource: VideoSource, @unchecked Sendable {
   let size: VideoSize
@@ -22,7 +22,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
   private var schedule: FrameSchedule
   private var isFirst = true
 
-  /// How long opening a FIFO waits for its first bytes.
+  /// The timeout for the first bytes of a FIFO.
   static let fifoPatience = Duration.seconds(10)
 
   init(path: String, cancellation: Cancellation) throws(DeviceError) {
@@ -53,7 +53,8 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
       isFirst = false
     }
     if !isFIFO {
-      // After a long suspend the position within the loop is irrelevant: skip one second at most.
+      // At most one second is skipped, because the position in the loop does not matter after a
+      // suspend.
       for _ in 0..<min(schedule.skipLate(at: BootClock.now), framesPerSecond) {
         guard try skip() else { return nil }
       }
@@ -68,7 +69,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// The next frame, from the start again at the end of the file; nil if cancelled.
+  /// The next frame, continuing with the first at the end of the file; nil if cancelled.
   private func read() throws(DeviceError) -> I420Frame? {
     try looped { () throws(DeviceError) -> I420Frame? in
       switch reader {
@@ -82,7 +83,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     try looped { () throws(DeviceError) -> Bool? in
       switch reader {
       case .y4m(let reader): try reader.skip() ? true : nil
-      // Later frames refer to it, so it must be decoded.
+      // Decoded, because later frames refer to the skipped one.
       case .ivf(let reader): try reader.next() == nil ? nil : true
       }
     } ?? false
@@ -108,7 +109,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 
   private enum Format { case y4m, ivf }
 
-  /// Detected from the first bytes, since a FIFO can have any name.
+  /// The format, detected from the first bytes because a FIFO can have any name.
   private static func format(_ stream: ByteStream) throws(DeviceError) -> Format {
     guard let start = try stream.peek(count: 4) else {
       throw DeviceError(what: "\(stream.path): cancelled", hint: "start again")
@@ -179,8 +180,8 @@ final class IVFFrames {
     }
   }
 
-  /// The time base in the header often is the frame rate, but can also be 1/1000 or 1/90000; in
-  /// that case the distance of the first two frames gives the rate.
+  /// Determines the frame rate from the interval of the first two frames, because the time base in
+  /// the header can also be 1/1000 or 1/90000.
   private func learnRate() {
     guard ahead.count == 2, ahead[1].timestamp > ahead[0].timestamp,
       reader.rate <= 1_000_000, reader.scale <= 1_000_000

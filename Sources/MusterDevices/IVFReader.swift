@@ -1,12 +1,12 @@
 import MusterBase
 
-/// Reads the encoded frames of an IVF file; VP8 only.
+/// A reader for the encoded frames of an IVF file with VP8.
 public final class IVFReader {
-  /// The size in the header; the size of frames may change at any keyframe.
+  /// The size in the file header; the frame size may change at any keyframe.
   public let size: VideoSize
-  /// Ticks per second of the time base, times `scale`: a timestamp counts `scale / rate` seconds.
+  /// The denominator of the time base: timestamps count units of `scale / rate` seconds.
   public let rate: Int
-  /// See `rate`.
+  /// The numerator of the time base.
   public let scale: Int
 
   /// A frame as stored in the file.
@@ -46,8 +46,7 @@ public final class IVFReader {
       header.count == Self.frameHeaderBytes
     else { return nil }
     if header.starts(with: Self.magic) {
-      // Two writers of a FIFO followed each other without a gap: skip the rest of the second
-      // header.
+      // The next writer of a FIFO followed without a gap; the rest of its header is skipped.
       guard try stream.skip(Self.headerBytes - Self.frameHeaderBytes) == .complete,
         let next = try stream.read(count: Self.frameHeaderBytes),
         next.count == Self.frameHeaderBytes

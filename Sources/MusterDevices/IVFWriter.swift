@@ -1,27 +1,27 @@
 import MusterBase
 import Synchronization
 
-/// Writes VP8 frames to an IVF file, which is playable at any moment, even if the process is
+/// A writer of VP8 frames to an IVF file that is playable at any time, even if the process is
 /// killed.
 ///
-/// Each frame is written with its header in one call. Players ignore the frame count in the file
-/// header, so it is updated only now and then.
+/// Each frame is written with its header in one system call. The frame count in the file header is
+/// updated only occasionally, because players ignore it.
 public final class IVFWriter: Sendable {
   private struct State {
     var frames: UInt32 = 0
     var lastTimestamp: UInt64?
   }
 
-  /// Ticks per second of timestamps: the RTP clock of VP8 (RFC 7741 section 4.1), so they pass
-  /// unchanged.
+  /// The timestamp ticks per second, equal to the RTP clock of VP8 (RFC 7741 section 4.1) so that
+  /// RTP timestamps need no conversion.
   public static let ticksPerSecond = 90_000
 
   private let file: OutputFile
   private let size: VideoSize
   private let state = Mutex(State())
 
-  /// Replaces the file at `path`; `size` is that of the first keyframe. Throws if it cannot be
-  /// created.
+  /// Creates or replaces the file at `path`; `size` is that of the first keyframe. Throws if the
+  /// file cannot be created.
   public init(path: String, size: VideoSize) throws(DeviceError) {
     self.size = size
     file = try OutputFile(path: path)

@@ -15,7 +15,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
   private var runaway = RunawayGuard()
   private let scratch: UnsafeMutableRawBufferPointer
 
-  /// Waits without any data after which the device has failed: 2 s.
+  /// The number of waits without data after which the device has failed: 2 s in total.
   private static let patience = 20
   private static let waitMilliseconds: Int32 = 100
 
@@ -46,8 +46,8 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// The age of the first of `count` samples just read, from the samples after it, here and in the
-  /// device's buffer.
+  /// The age of the first of `count` samples just taken from `ready`: the duration of those
+  /// samples, of the rest of `ready` and of the device's buffer.
   private func age(_ count: Int) -> Duration {
     var delay = 0
     let queued = snd_pcm_delay(device.pcm, &delay) == 0 ? max(delay, 0) : 0
@@ -56,7 +56,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
         Int64(count + ready.count) * 1_000_000_000 / Int64(AudioFormat.samplesPerSecond))
   }
 
-  /// Reads up to one period; false if cancelled.
+  /// Reads up to one ALSA period; false if cancelled.
   private func readPeriod() throws(DeviceError) -> Bool {
     for _ in 0..<Self.patience {
       if cancellation.isCancelled { return false }
@@ -100,11 +100,11 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
   }
 }
 
-/// Smooths capture times, which inherit the scheduling jitter of the reading thread.
+/// Smooths capture times, which contain the scheduling jitter of the reading thread.
 struct CaptureClock {
   private var expected: Instant?
 
-  /// A larger error is a discontinuity: an overrun, or a suspend.
+  /// The error above which a discontinuity is assumed, such as an overrun or a suspend.
   static let tolerance = Duration.milliseconds(40)
 
   mutating func frame(at now: Instant, age: Duration) -> Instant {
@@ -113,7 +113,7 @@ struct CaptureClock {
     if let expected {
       let error = measured - expected
       let bounded = error < Self.tolerance && error > .zero - Self.tolerance
-      // A twentieth of the error: averages over 20 frames, yet follows the drift of any device.
+      // Correcting a twentieth of the error averages over 20 frames and still follows clock drift.
       if bounded { time = expected.advanced(by: error / 20) }
     }
     expected = time + AudioFormat.frameDuration

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// The due times of a steady stream: frame n at start + n / rate, without accumulating rounding
-/// errors.
+/// The due times of a stream with a constant rate: frame n is due at start + n / rate, without
+/// accumulated rounding errors.
 struct FrameSchedule {
   private let numerator: Int64
   private let denominator: Int64
@@ -17,14 +17,14 @@ struct FrameSchedule {
 
   var interval: Duration { .nanoseconds(1_000_000_000 * denominator / numerator) }
 
-  /// When the current frame is due.
+  /// The time at which the current frame is due.
   var due: Instant { start + offset(of: index) }
 
-  /// Moves on to the next frame.
+  /// Advances to the next frame.
   mutating func advance() { index += 1 }
 
-  /// Skips the frames that are late and returns their number: after a stall the stream resumes at
-  /// the right position instead of catching up in a burst.
+  /// Skips late frames and returns their number, so that a stream resumes at the right position
+  /// after a stall instead of catching up in a burst.
   mutating func skipLate(at now: Instant) -> Int {
     let late = (now - due).wholeNanoseconds
     let step = interval.wholeNanoseconds
@@ -46,11 +46,12 @@ struct FrameSchedule {
   }
 }
 
-/// The pace of audio without a device: one frame per 20 ms of the boot clock.
+/// The schedule of audio without a device: one frame per 20 ms of the boot clock.
 struct AudioSchedule {
   private var next: Instant
 
-  /// A larger lag is not caught up: the machine was suspended or stalled.
+  /// The lag above which the schedule restarts instead of catching up, because the machine was
+  /// suspended or stalled.
   static let patience = Duration.milliseconds(200)
 
   init(start: Instant) { next = start }
@@ -63,10 +64,11 @@ struct AudioSchedule {
   }
 }
 
-/// Throttles an audio device without a clock (ALSA's `null` and `file`), which would otherwise take
-/// or deliver a minute of audio in a millisecond.
+/// A throttle for audio devices without a clock (ALSA's `null` and `file`), which would otherwise
+/// accept or deliver a minute of audio in a millisecond.
 ///
-/// Real devices are unaffected: they may be 10 % fast, and 200 ms early at any time.
+/// Real devices are not affected, because the throttle allows a 10 % higher rate and 200 ms of
+/// lead.
 struct RunawayGuard {
   private var earliest = Instant.zero
 

@@ -2,7 +2,8 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// The test pattern as a video source; late frames are skipped and leave a gap in the numbers.
+/// A video source of the test pattern; late frames are skipped and leave a gap in the frame
+/// numbers.
 final class PatternSource: VideoSource, @unchecked Sendable {
   let size: VideoSize
   let framesPerSecond: Int
@@ -11,7 +12,7 @@ final class PatternSource: VideoSource, @unchecked Sendable {
   private let cancellation: Cancellation
   private let pool: FramePool
   private var schedule: FrameSchedule
-  /// A tint per process, so that nodes on one screen can be told apart.
+  /// The tint, different in each process to distinguish nodes on one screen.
   private let hue = Int(getpid())
 
   init(size: VideoSize, framesPerSecond: Int, cancellation: Cancellation) {

@@ -17,9 +17,10 @@ final class SoundDevice {
   private(set) var periodSamples = 0
   private(set) var bufferSamples = 0
 
-  /// 10 ms is half a frame, so a frame waits for the device for at most 10 ms.
+  /// The requested period: half a frame, so that a frame waits for the device for at most 10 ms.
   private static let period = Duration.milliseconds(10)
-  /// Headroom for late wake-ups; the writer keeps it mostly empty, because its content is latency.
+  /// The requested buffer size, headroom for late wake-ups; the writer keeps the buffer mostly
+  /// empty, because its content adds latency.
   private static let buffer = Duration.milliseconds(100)
 
   init(name: String, direction: Direction) throws(DeviceError) {
@@ -28,7 +29,7 @@ final class SoundDevice {
     muster_silence_alsa()
     var opened: OpaquePointer?
     let stream = direction == .capture ? SND_PCM_STREAM_CAPTURE : SND_PCM_STREAM_PLAYBACK
-    // Non-blocking: waiting happens in `poll`, where it can be cancelled.
+    // Non-blocking, because waits use `poll`, which can be cancelled.
     let error = snd_pcm_open(&opened, name, stream, SND_PCM_NONBLOCK)
     guard error == 0, let opened else {
       throw Self.failure(name, direction, error)
@@ -47,7 +48,8 @@ final class SoundDevice {
     .nanoseconds(Int64(count) * 1_000_000_000 / Int64(samplesPerSecond))
   }
 
-  /// Restarts the device after an overrun, underrun or suspend; throws if it is gone.
+  /// Restarts the device after an overrun, underrun or suspend; throws if the device has been
+  /// removed.
   func recover(from error: Int) throws(DeviceError) {
     let result = snd_pcm_recover(pcm, Int32(error), 1)
     guard result == 0 else { throw Self.failure(name, direction, result) }
@@ -95,7 +97,8 @@ final class SoundDevice {
     }
     defer { snd_pcm_sw_params_free(parameters) }
     try check(snd_pcm_sw_params_current(pcm, parameters))
-    // Playback starts with two frames queued: with one, the first late wake-up would underrun.
+    // Playback starts with two frames queued; with one, the first late wake-up would cause an
+    // underrun.
     let threshold =
       direction == .capture ? 1 : min(bufferSamples, samplesPerSecond / 25)
     try check(snd_pcm_sw_params_set_start_threshold(pcm, parameters, UInt(threshold)))

@@ -4,21 +4,22 @@ import MusterBase
 import MusterCodecs
 import Synchronization
 
-/// An ALSA playback device, filled no further than needed.
+/// An ALSA playback device whose buffer is filled only as far as needed.
 ///
-/// The device's buffer holds 100 ms, but the fill level is kept at `target`, because all of it is
-/// latency. Each underrun raises the target: a machine that schedules threads late needs more
-/// headroom, and keeps it.
+/// The device's buffer holds 100 ms, but the fill level is kept at `target`, because queued audio
+/// adds latency. Each underrun raises the target permanently, because a machine that schedules
+/// threads late needs more headroom.
 final class SpeakerSink: AudioSink, @unchecked Sendable {
   private let device: SoundDevice
   private let cancellation = Cancellation()
   private let resampler: Resampler?
   private var runaway = RunawayGuard()
   private var target: Duration
-  /// In nanoseconds, for readers on other threads: ALSA calls stay on the writing thread.
+  /// The last `delay` in nanoseconds, for other threads, because only the writing thread calls
+  /// ALSA.
   private let lastDelay = Atomic<Int64>(0)
 
-  /// Two frames: one being played, one to cover the next wake-up.
+  /// The minimum fill level: one frame being played, and one to cover the next wake-up.
   static let leastTarget = Duration.milliseconds(40)
   private static let step = Duration.milliseconds(10)
   private static let waitMilliseconds: Int32 = 100
@@ -43,7 +44,8 @@ final class SpeakerSink: AudioSink, @unchecked Sendable {
     try deliver(interleaved(samples), count: samples.count)
     lastDelay.store(queued().wholeNanoseconds, ordering: .relaxed)
     let now = BootClock.now
-    // Sleeps until the next frame fits under the target; the guard covers devices without a clock.
+    // Waits until the next frame fits within the target; `runaway` throttles devices without a
+    // clock.
     let surplus = queued() + AudioFormat.frameDuration - target
     let due = surplus > .zero ? now + surplus : now
     let pause = runaway.delay(at: now).map { max($0, due) } ?? due

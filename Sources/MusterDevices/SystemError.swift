@@ -2,7 +2,7 @@ import Glibc
 
 /// The C library's descriptions of its error numbers.
 package enum SystemError {
-  /// The description of `errno` as the last failed call left it.
+  /// The description of the current `errno`.
   package static var last: String { text(of: errno) }
 
   /// The description of one error number, such as `ENOENT`.

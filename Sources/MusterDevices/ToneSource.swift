@@ -2,8 +2,8 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// A 440 Hz tone that is louder for 100 ms at every full second of boot time, when the test pattern
-/// flashes.
+/// A 440 Hz tone that is louder for 100 ms at every full second of boot time, in sync with the test
+/// pattern's flash.
 final class ToneSource: AudioSource, @unchecked Sendable {
   let isLive = false
 
@@ -14,7 +14,7 @@ final class ToneSource: AudioSource, @unchecked Sendable {
   private static let frequency = 440
   private static let quiet = 0.08
   private static let loud = 0.5
-  /// Gain change per sample: from quiet to loud in 96 samples (2 ms), slow enough not to click.
+  /// The gain change per sample: from quiet to loud in 96 samples (2 ms), which avoids clicks.
   private static let slope = (loud - quiet) / 96
 
   init(cancellation: Cancellation) {
@@ -24,7 +24,7 @@ final class ToneSource: AudioSource, @unchecked Sendable {
 
   func next() throws(DeviceError) -> CapturedAudio? {
     let start = schedule.take(at: BootClock.now, frame: AudioFormat.frameDuration)
-    // Like a real device, a frame is available when its last sample has been captured.
+    // As with a real device, a frame is available once its last sample has been captured.
     guard cancellation.sleep(until: start + AudioFormat.frameDuration) else { return nil }
     return CapturedAudio(pcm: samples(from: start), capturedAt: start)
   }
@@ -38,7 +38,7 @@ final class ToneSource: AudioSource, @unchecked Sendable {
       let target =
         TestPattern.flashes(at: Instant(nanoseconds: time)) ? Self.loud : Self.quiet
       gain += min(max(target - gain, -Self.slope), Self.slope)
-      // The phase follows from the time alone, because a second holds 440 whole periods.
+      // The phase depends only on the time within the second, which has 440 whole periods.
       let phase = Double(time % 1_000_000_000) / 1e9 * Double(Self.frequency)
       return Int16(32767 * gain * sin(2 * .pi * phase))
     }

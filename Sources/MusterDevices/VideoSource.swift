@@ -5,7 +5,7 @@ import MusterCodecs
 public struct CapturedFrame: Sendable {
   /// The pixels.
   public let frame: I420Frame
-  /// When it was captured, on the boot clock.
+  /// The capture time on the boot clock.
   public let capturedAt: Instant
 
   public init(frame: I420Frame, capturedAt: Instant) {
@@ -14,7 +14,7 @@ public struct CapturedFrame: Sendable {
   }
 }
 
-/// Delivers frames at its own pace.
+/// A source of video frames that determines its own pace.
 ///
 /// `next()` must be called from one thread; `cancel()` is thread-safe.
 public protocol VideoSource: AnyObject, Sendable {
@@ -30,18 +30,19 @@ public protocol VideoSource: AnyObject, Sendable {
   func cancel()
 }
 
-/// Opens a video source by its name on the command line.
+/// Opens video sources named on the command line.
 public enum VideoSources {
   /// The size of `test` without parameters.
   public static let defaultSize = VideoSize(width: 640, height: 360)
   /// The frame rate of `test` without parameters.
   public static let defaultRate = 30
-  /// The size requested from a camera, which delivers the nearest it supports.
+  /// The size requested from a camera, which delivers the nearest supported size.
   public static let cameraSize = VideoSize(width: 1280, height: 720)
-  /// The limit for remote frames applies to local ones as well.
+  /// The maximum frame size in pixels, the same as for remote frames.
   static let maximumPixels = VP8Decoder.maximumPixels
 
-  /// `camera`, `camera:/dev/video1`, `test`, `test:640x360@30`, or a `.y4m` or `.ivf` file or FIFO.
+  /// Opens `camera`, `camera:/dev/video1`, `test`, `test:640x360@30`, or a `.y4m` or `.ivf` file or
+  /// FIFO.
   ///
   /// Opening a FIFO blocks up to `fifoPatience` for its writer, so call this on a thread that may
   /// block. `cancellation` ends that wait, and later the source. Throws for an unknown device or an
@@ -63,13 +64,14 @@ public enum VideoSources {
     }
   }
 
-  /// Whether a specification names a device, which others may want and whose light is on while it
-  /// is open; such a source is opened anew whenever it is needed.
+  /// Whether a specification names a camera, which is open only while needed: other programs may
+  /// use the device, and its light is on while open.
   public static func isDevice(_ specification: String) -> Bool {
     split(specification).kind == "camera"
   }
 
-  /// Splits `camera:/dev/video0`; a file name that merely starts with a keyword is left alone.
+  /// Splits a text such as `camera:/dev/video0`; a file name that merely starts with a keyword is
+  /// not split.
   private static func split(_ text: String) -> (kind: String, argument: String?) {
     for kind in ["camera", "test"] {
       if text == kind { return (kind, nil) }

@@ -2,7 +2,7 @@ import Glibc
 import MusterBase
 import MusterCodecs
 
-/// Reads a WAV file of any rate and number of channels as mono.
+/// A reader that converts WAV files of any number of channels to mono at the file's sample rate.
 public final class WAVReader {
   /// The sample rate in Hz.
   public let samplesPerSecond: Int
@@ -14,11 +14,11 @@ public final class WAVReader {
   private let stream: ByteStream
   private let encoding: Encoding
   private let sampleBytes: Int
-  /// Bytes of samples not read yet. A file that is still being written states 0 or the maximum;
-  /// both are taken as "to the end of the file".
+  /// The remaining bytes of samples. The header of a file that is still being written states 0 or
+  /// the maximum; both stand for "to the end of the file".
   private var left: Int
 
-  /// Chunks before the data chunk; no real file has more.
+  /// The maximum number of chunks before the data chunk; no real file has more.
   private static let chunkLimit = 64
 
   /// Opens a file or FIFO and reads the header; throws for formats other than PCM and IEEE float.
@@ -65,7 +65,7 @@ public final class WAVReader {
     }
   }
 
-  /// Up to `count` samples, each the mean of its channels; empty at the end of the file.
+  /// Reads up to `count` samples, each the mean of all channels; empty at the end of the file.
   public func next(_ count: Int) throws(DeviceError) -> [Int16] {
     let block = channels * sampleBytes
     let wanted = min(max(count, 0), left / block, 1 << 16)
@@ -73,7 +73,7 @@ public final class WAVReader {
     left -= bytes.count
     return bytes.withUnsafeBytes { bytes in
       let samples = 0..<(bytes.count / block)
-      // The usual format needs no conversion, which would take as long as half of Opus.
+      // The usual format needs no conversion, which would take half as long as Opus encoding.
       if encoding == .signed16, channels == 1 {
         return samples.map { Int16(littleEndian: Self.load(bytes, at: 2 * $0)) }
       }
@@ -112,7 +112,7 @@ public final class WAVReader {
     bytes.loadUnaligned(fromByteOffset: offset, as: Value.self)
   }
 
-  /// Bounded, so that the mean of extreme floats is finite.
+  /// The value within bounds that keep the mean of extreme floats finite.
   private static func finite(_ value: Double) -> Double {
     value.isNaN ? 0 : min(max(value, -65536), 65536)
   }

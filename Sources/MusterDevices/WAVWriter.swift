@@ -3,21 +3,21 @@ import MusterBase
 import MusterCodecs
 import Synchronization
 
-/// Writes 48 kHz mono 16-bit audio to a WAV file, which is playable at any moment, even if the
-/// process is killed: its header always states the samples written before.
+/// A writer of 48 kHz mono 16-bit audio to a WAV file that is playable at any time, even if the
+/// process is killed, because the header is updated after every append.
 public final class WAVWriter: Sendable {
   private let file: OutputFile
   private let dataBytes = Mutex<UInt32>(0)
   private static let headerBytes = 44
 
-  /// Replaces the file at `path`; throws if it cannot be created.
+  /// Creates or replaces the file at `path`; throws if the file cannot be created.
   public init(path: String) throws(DeviceError) {
     file = try OutputFile(path: path)
     try file.append(Self.header(dataBytes: 0))
   }
 
-  /// Appends 48 kHz mono samples. Throws when the disk is full and beyond 4 GB (12 hours), the
-  /// limit of the format.
+  /// Appends 48 kHz mono samples. Throws if the disk is full or the file would exceed 4 GB (12
+  /// hours), the limit of the format.
   public func append(_ pcm: [Int16]) throws(DeviceError) {
     let bytes = [UInt8](unsafeUninitializedCapacity: pcm.count * 2) { buffer, used in
       for (index, sample) in pcm.enumerated() {
@@ -40,7 +40,7 @@ public final class WAVWriter: Sendable {
         return .failure(
           DeviceError(what: "\(file.path) has reached 4 GB", hint: "begin another recording"))
       }
-      // The samples first, then the header that counts them.
+      // The samples are written before the header that counts them.
       do throws(DeviceError) {
         try file.append(bytes)
         try file.overwrite(Self.header(dataBytes: total), at: 0)
@@ -61,7 +61,7 @@ public final class WAVWriter: Sendable {
     return header
   }
 
-  /// Of a file without samples; made once, because every append writes a header.
+  /// The header of a file without samples; computed once, because every append writes a header.
   private static let emptyHeader: [UInt8] = {
     func little(_ value: UInt32, _ count: Int) -> [UInt8] {
       (0..<count).map { UInt8(truncatingIfNeeded: value >> UInt32(8 * $0)) }
@@ -104,7 +104,7 @@ final class OutputFile: Sendable {
     }
   }
 
-  /// Idempotent; later writes have no effect.
+  /// Closes the file; idempotent. Later writes have no effect.
   func close() {
     descriptor.withLock { descriptor in
       if descriptor >= 0 { Glibc.close(descriptor) }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// The time of day, for display and tie-breaking only: correctness must not depend on it.
+/// The wall-clock time, for display and tie-breaking only: correctness must not depend on this
+/// clock.
 public enum WallClock {
   /// Milliseconds since 1970, UTC.
   public static var milliseconds: UInt64 {

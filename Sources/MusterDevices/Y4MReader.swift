@@ -1,13 +1,13 @@
 import MusterBase
 import MusterCodecs
 
-/// Reads the frames of a YUV4MPEG2 stream, 8 bits, 4:2:0.
+/// A reader for the frames of a YUV4MPEG2 stream with 8 bits and 4:2:0 chroma.
 public final class Y4MReader {
   /// The size of all frames.
   public let size: VideoSize
-  /// Numerator of the frame rate in frames per second.
+  /// The numerator of the frame rate in frames per second.
   public let rateNumerator: Int
-  /// Denominator of the frame rate.
+  /// The denominator of the frame rate.
   public let rateDenominator: Int
 
   private let stream: ByteStream
@@ -59,7 +59,7 @@ public final class Y4MReader {
     try accept(header: line)
   }
 
-  /// Checks a repeated header: the file from its start, or the next writer of a FIFO.
+  /// Checks a repeated header, from a rewound file or the next writer of a FIFO.
   private func accept(header line: [UInt8]) throws(DeviceError) {
     let header = try Header(line, path: stream.path)
     guard header.size == size else {
@@ -74,7 +74,7 @@ public final class Y4MReader {
       return false
     }
     if line.starts(with: Self.magic) {
-      // Two writers of a FIFO followed each other without a gap.
+      // The next writer of a FIFO followed without a gap.
       try accept(header: line)
       guard let next = try stream.readLine(limit: Self.headerLimit), !next.isEmpty else {
         return false
@@ -126,7 +126,7 @@ public final class Y4MReader {
       }
     }
 
-    /// A missing or implausible rate leaves 30.
+    /// Parses the frame rate; a missing or implausible one leaves the default of 30.
     private mutating func readRate(_ value: Substring) {
       let parts = value.split(separator: ":")
       guard parts.count == 2, let above = Int(parts[0]), let below = Int(parts[1]),

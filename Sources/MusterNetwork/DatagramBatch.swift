@@ -1,23 +1,24 @@
 import MusterBase
 
-/// Datagrams to one address, all of one size but the last, for one segmented send.
+/// A batch of datagrams for one segmented send: to one address, and of one size except the last.
 package struct DatagramBatch {
-  /// `UDP_MAX_SEGMENTS` of kernels before 6.9.
+  /// The maximum number of datagrams: `UDP_MAX_SEGMENTS` of kernels before 6.9.
   static let segments = 64
-  /// One send is one IP packet to the kernel until it is cut: 65,535 less its headers.
+  /// The maximum size in bytes: the kernel treats the batch as one IP packet of at most 65,535
+  /// bytes, headers included, before segmentation.
   static let limit = 65_000
 
-  /// Where the datagrams go; nil while there are none.
+  /// The destination; nil while the batch is empty.
   package private(set) var address: Address?
-  /// The datagrams one behind the other.
+  /// The concatenated datagrams.
   package private(set) var bytes: [UInt8] = []
-  /// Bytes of every datagram but the last, which may be shorter.
+  /// The size in bytes of all datagrams except the last, which may be shorter.
   package private(set) var segment = 0
   private var count = 0
 
   package init() { bytes.reserveCapacity(Self.limit) }
 
-  /// False when the datagram does not fit behind those before it; an empty batch takes any.
+  /// Appends a datagram; false if it does not fit. An empty batch accepts any datagram.
   package mutating func append(_ datagram: [UInt8], to destination: Address) -> Bool {
     guard address != nil else {
       address = destination
@@ -35,7 +36,7 @@ package struct DatagramBatch {
     return true
   }
 
-  /// Keeps the storage for the next one.
+  /// Empties the batch but keeps its storage.
   package mutating func clear() {
     address = nil
     count = 0

@@ -1,23 +1,23 @@
 import MusterBase
 import NIOCore
 
-/// A datagram and the address that it came from.
+/// A received datagram and its source address.
 package struct ReceivedDatagram: Sendable {
   /// The UDP payload.
   package let bytes: [UInt8]
-  /// Where it came from.
+  /// The source address.
   package let source: Address
 }
 
-/// Passes on the datagrams of each read, on the event loop: up to 16 that one system call brought,
-/// so that their outputs leave together.
+/// Passes on the datagrams of each read on the event loop, up to 16 per system call, so that their
+/// outputs can be sent together.
 package final class DatagramHandler: ChannelInboundHandler {
   package typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
   private var datagrams: [ReceivedDatagram] = []
   private let receive: @Sendable ([ReceivedDatagram]) -> Void
 
-  /// Calls `receive` with the datagrams of every read, in the order of their arrival.
+  /// A handler that calls `receive` with the datagrams of every read, in the order of arrival.
   package init(receive: @escaping @Sendable ([ReceivedDatagram]) -> Void) {
     self.receive = receive
   }

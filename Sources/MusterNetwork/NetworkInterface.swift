@@ -8,7 +8,7 @@ public struct NetworkInterface: Equatable, Sendable {
   public var name: String
   /// The kernel's interface index.
   public var index: UInt32
-  /// The address with port 0; a link-local one has its zone.
+  /// The address with port 0, and with its zone if it is link-local.
   public var address: Address
   /// The broadcast address of an IPv4 network; nil for point-to-point links and IPv6.
   public var broadcast: Address?
@@ -22,7 +22,7 @@ public struct NetworkInterface: Equatable, Sendable {
   /// announced after the stable ones.
   public var isTemporary: Bool
 
-  /// Addresses that are listed at most; tentative and deprecated ones are left out.
+  /// The maximum number of addresses listed; tentative and deprecated addresses are omitted.
   package static let capacity = 128
 
   /// The current addresses, in the kernel's order.

@@ -41,12 +41,12 @@ package struct PeerResolver: Sendable {
       }
     }
 
-    /// Characters of IPv6 addresses and zones, in addition to those of names.
+    /// Whether a byte may occur in IPv6 addresses and zones, in addition to those of names.
     private static func isInAddress(_ byte: UInt8) -> Bool {
       byte == UInt8(ascii: ":") || byte == UInt8(ascii: "%")
     }
 
-    /// `HOST:PORT`, which `init` parses.
+    /// The endpoint in the form `HOST:PORT`, accepted by `init`.
     package var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
@@ -54,7 +54,7 @@ package struct PeerResolver: Sendable {
   package private(set) var endpoints: [Endpoint]
   /// Whether a resolution is under way; there is one at a time.
   package var isBeingResolved = false
-  /// Lookups that the system has not finished, so that each name occupies one thread at most.
+  /// The lookups that the system has not finished; each name occupies at most one thread.
   private let lookUps = Monitor<[Endpoint]>([])
 
   /// A resolver for these endpoints.
@@ -70,12 +70,12 @@ package struct PeerResolver: Sendable {
     }
   }
 
-  /// Addresses used of one name.
+  /// The maximum number of addresses used per name.
   private static let addressesPerName = 4
 
-  /// The current addresses of every endpoint; none if a name does not resolve within `limit`. Names
-  /// are resolved concurrently, each on its own thread, so that one unresponsive name server delays
-  /// no other.
+  /// The current addresses of every endpoint; an empty list if a name does not resolve within
+  /// `limit`. Names are resolved concurrently, each on its own thread, so that one unresponsive
+  /// name server delays no other.
   package func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])]
   {
     await withTaskGroup(of: (Int, [Address]).self) { group in

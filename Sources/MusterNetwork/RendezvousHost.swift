@@ -5,9 +5,9 @@ import MusterDiscovery
 import NIOCore
 import NIOPosix
 
-/// A stand-alone rendezvous: sockets, a clock and a `RendezvousServer`. It persists nothing.
+/// A stand-alone rendezvous: sockets, a clock and a `RendezvousServer`, without persistent state.
 public actor RendezvousHost {
-  /// The UDP addresses that it is bound to.
+  /// The UDP addresses that the rendezvous is bound to.
   public nonisolated let listening: [Address]
 
   /// The event loop that is also the actor's executor.
@@ -16,12 +16,12 @@ public actor RendezvousHost {
   private var server = RendezvousServer(entropy: .system)
   private var sweep: RepeatedTask?
   private var portKeeping = PortKeeping()
-  /// Nil until port mapping is requested.
+  /// The port mapper; nil until port mapping is requested.
   private var portMapper: PortMapper?
   private var reportMapping: @Sendable (PortMapping) -> Void = { _ in }
   private var isStopping = false
 
-  /// The default UDP port; any other works as well.
+  /// The default UDP port; any other port works as well.
   public static let port: UInt16 = 47_475
 
   /// The event loop as the actor's executor.
@@ -99,8 +99,8 @@ public actor RendezvousHost {
   }
 }
 
-/// Breaks the reference cycle between a host and its sockets' handlers.
+/// A weak reference that breaks the cycle between a host and its sockets' handlers.
 private final class HostReference: @unchecked Sendable {
-  // Written once and read on the event loop.
+  // Written once, on the event loop, and read only there.
   weak var host: RendezvousHost?
 }

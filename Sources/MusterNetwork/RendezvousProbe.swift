@@ -7,21 +7,21 @@ import MusterWire
 import NIOCore
 import NIOPosix
 
-/// Asks rendezvous for this host's server-reflexive addresses, once and without a node.
+/// A single query of rendezvous for this host's server-reflexive addresses, without a node.
 public struct RendezvousProbe: Sendable {
-  /// The result of asking one address.
+  /// The result of querying one address.
   public enum Outcome: Equatable, Sendable {
     /// The name did not resolve in time.
     case unresolved
-    /// It answered; `seen` is this host's server-reflexive address.
+    /// The rendezvous answered; `seen` is this host's server-reflexive address.
     case answered(seen: Address, roundTrip: Duration)
-    /// It answered with something that is not a cookie of this protocol version.
+    /// The answer is not a cookie of this protocol version.
     case misunderstood
-    /// ICMP port unreachable: nothing listens there, or a firewall rejects it.
+    /// ICMP port unreachable: no process listens on the port, or a firewall rejects the datagram.
     case refused
-    /// No route, or not permitted; the system's description.
+    /// The host has no route or no permission to send; the string is the system's description.
     case unreachable(String)
-    /// It did not answer.
+    /// No answer arrived in time.
     case silent
   }
 
@@ -29,18 +29,19 @@ public struct RendezvousProbe: Sendable {
   public struct Report: Equatable, Sendable {
     /// `HOST:PORT` as given.
     public var name: String
-    /// Nil for a name that did not resolve.
+    /// The queried address; nil if the name did not resolve.
     public var address: Address?
     /// The result.
     public var outcome: Outcome
 
-    /// Whether it answered.
+    /// Whether the rendezvous answered.
     public var hasAnswered: Bool { if case .answered = outcome { true } else { false } }
   }
 
-  /// In the order of the names given, then by address.
+  /// The results in the order of the given names, then by address.
   public let reports: [Report]
-  /// What each socket was seen as: one socket that asked all, and one for each address.
+  /// The observed address of each socket: one socket queries all rendezvous addresses, and one more
+  /// socket queries each address.
   public let observations: [NATMapping.Observation]
 
   /// The NAT mapping for one address family; nil if no rendezvous of that family answered.
@@ -48,11 +49,12 @@ public struct RendezvousProbe: Sendable {
     NATMapping(observations.filter { $0.destination.isIPv6 == ipv6 })
   }
 
-  /// The longest time for resolving a name.
+  /// The timeout for resolving a name.
   private static let namePatience = Duration.seconds(3)
 
-  /// Asks all of `names`, each `HOST:PORT`, and as many of the remembered ones as a node would use,
-  /// concurrently. Takes at most 5 s. Throws for a malformed name and if no socket can be opened.
+  /// Queries all `names`, each `HOST:PORT`, and as many of the `remembered` ones as a node would
+  /// use, concurrently. Takes at most 5 s. Throws for a malformed name and if no socket can be
+  /// opened.
   public static func ask(
     _ names: [String], remembered: [String] = []
   ) async throws(MusterError) -> RendezvousProbe {
@@ -90,14 +92,14 @@ public struct RendezvousProbe: Sendable {
   }
 }
 
-/// Sends hellos and collects answers, until all have answered or for two seconds.
+/// Sends hellos and collects answers until all rendezvous have answered or two seconds have passed.
 private struct Questioning: Sendable {
   private struct Question: Sendable {
     let address: Address
     let local: Address
-    /// Index of the asking socket in `sockets`.
+    /// The index of the querying socket in `sockets`.
     let socket: Int
-    /// The hellos sent; an answer identifies the one it belongs to by its token.
+    /// The hellos sent; the token in an answer identifies its hello.
     var sent: [(token: UInt64, at: Instant)] = []
     var outcome = RendezvousProbe.Outcome.silent
 
@@ -106,13 +108,14 @@ private struct Questioning: Sendable {
 
   private final class Socket: Sendable {
     let descriptor: Int32
-    /// The source address of its datagrams; only the port is known of an unconnected socket.
+    /// The source address of the socket's datagrams; for an unconnected socket only the port is
+    /// known.
     let local: Address
 
     init?(isIPv6: Bool, connectedTo peer: Address? = nil) {
       let any = Address(host: isIPv6 ? .v6(high: 0, low: 0, zone: 0) : .v4(0), port: 0)
       let opened = Sockets.udp(any, reuse: false)
-      // Connected, because Linux reports ICMP errors to connected sockets only.
+      // Connected, because Linux reports ICMP errors only to connected sockets.
       _ = peer?.socketAddress.withSockAddr { connect(opened, $0, socklen_t($1)) }
       descriptor = opened
       local = Sockets.localAddress(opened) ?? any
@@ -123,7 +126,7 @@ private struct Questioning: Sendable {
   }
 
   private static let patience = Duration.seconds(2)
-  /// When hellos are sent, relative to the start.
+  /// The times at which hellos are sent, relative to the start.
   private static let tries = [Duration.zero, .milliseconds(500), .milliseconds(1200)]
 
   private var sockets: [Socket] = []
@@ -138,7 +141,7 @@ private struct Questioning: Sendable {
       for address in some {
         let own = try add(Socket(isIPv6: isIPv6, connectedTo: address))
         for index in [common, own] {
-          // The system routes both the same way.
+          // Both sockets use the same route to the address, hence the same source host.
           var local = sockets[own].local
           local.port = sockets[index].local.port
           questions.append(Question(address: address, local: local, socket: index))
@@ -155,7 +158,7 @@ private struct Questioning: Sendable {
     return sockets.count - 1
   }
 
-  /// The result of all questions to one address: an answer, else the most specific error.
+  /// The combined result of all queries to one address: an answer, else the most specific error.
   func outcome(of address: Address) -> RendezvousProbe.Outcome {
     let outcomes = questions.filter { $0.address == address }.map(\.outcome)
     return outcomes.first { if case .answered = $0 { true } else { false } }
@@ -172,7 +175,7 @@ private struct Questioning: Sendable {
     }
   }
 
-  /// Blocks until all have answered or time is up.
+  /// Blocks until all rendezvous have answered or the timeout has passed.
   mutating func run() {
     let start = BootClock.now
     var tries = Self.tries[...]

@@ -37,7 +37,7 @@ extension Address {
     }
   }
 
-  /// The address as NIO sends to it.
+  /// The address in NIO's representation.
   package var socketAddress: SocketAddress {
     switch host {
     case .v4(let ip):
@@ -59,7 +59,7 @@ extension Address {
     }
   }
 
-  /// The 4 or 16 bytes of the host in network order, without an array.
+  /// Passes the 4 or 16 bytes of the host in network order to `body`, without allocating an array.
   package func withHostBytes<R>(_ body: (UnsafeRawPointer) -> R) -> R {
     var words: (UInt64, UInt64)
     switch host {
@@ -71,7 +71,7 @@ extension Address {
     return withUnsafePointer(to: words) { body(UnsafeRawPointer($0)) }
   }
 
-  /// The address of 4 or 16 bytes in network order.
+  /// Creates an address from 4 or 16 bytes in network order; nil for other lengths.
   package init?(hostBytes bytes: some Collection<UInt8>, zone: UInt32, port: UInt16) {
     func word(_ bytes: some Collection<UInt8>) -> UInt64 {
       bytes.reduce(0) { $0 << 8 | UInt64($1) }

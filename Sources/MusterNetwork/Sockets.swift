@@ -10,19 +10,20 @@ import NIOPosix
 /// The node's UDP sockets: one port for all traffic, on IPv4 and IPv6, and the discovery port that
 /// the nodes of a host share. Confined to the node's event loop.
 package final class Sockets {
-  /// Groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365), IPv6
-  /// link-local scope (RFC 4291 section 2.7).
+  /// The multicast groups and port of `docs/PROTOCOL.md`: IPv4 organisation-local scope (RFC 2365),
+  /// IPv6 link-local scope (RFC 4291 section 2.7).
   package enum Discovery {
     /// The UDP port of announcements on the local network.
     package static let port: UInt16 = 47_474
-    /// 239.192.77.83.
+    /// The IPv4 group 239.192.77.83.
     package static let groupV4 = Address(host: .v4(0xEFC0_4D53), port: port)
-    /// ff02::4d53.
+    /// The IPv6 group ff02::4d53.
     package static let groupV6 = Address(
       host: .v6(high: 0xFF02_0000_0000_0000, low: 0x4D53, zone: 0), port: port)
   }
 
-  /// 2 MiB, the data of a busy call in one second; the kernel may grant less.
+  /// The requested socket buffer size: 2 MiB, the data of a busy call in one second. The kernel may
+  /// grant less.
   private static let bufferBytes: Int32 = 2 << 20
 
   private struct Socket {
@@ -35,15 +36,15 @@ package final class Sockets {
   private var discoveryV4: Socket?
   private var discoveryV6: Socket?
   private var batch = DatagramBatch()
-  /// Until the kernel refuses a segmented send.
+  /// Whether segmented sends are used; false once the kernel has refused one.
   private var canSegment = true
 
-  /// Datagram bytes that the kernel accepted.
+  /// The datagram bytes that the kernel has accepted.
   package private(set) var bytesSent: UInt64 = 0
   /// The node's UDP port.
   package private(set) var port: UInt16 = 0
 
-  /// The addresses bound, as the event `ready` lists them.
+  /// The bound addresses, as listed in the event `ready`.
   package private(set) var bound: [Address] = []
 
   /// Binds the given address, or all addresses if it is nil, on `port` or any free port for 0.
@@ -64,8 +65,8 @@ package final class Sockets {
       }
     }
     guard lan else { return sockets }
-    // Shared by all nodes of the host: multicast and broadcast reach each of them (socket(7),
-    // SO_REUSEADDR).
+    // Shared by all nodes of the host, each of which receives multicast and broadcast datagrams
+    // (socket(7), SO_REUSEADDR).
     let shared4 = udp(Address(host: .v4(0), port: Discovery.port), reuse: true)
     if shared4 >= 0 {
       sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
@@ -78,7 +79,8 @@ package final class Sockets {
     return sockets
   }
 
-  /// Parses the value of `--listen`. Names are not resolved, because it denotes this machine.
+  /// Parses the value of `--listen`. Names are not resolved, because the value is an address of
+  /// this machine.
   package static func listenAddress(_ text: String) throws(MusterError) -> Address {
     let endpoint = try PeerResolver.Endpoint(text, option: "--listen")
     guard let address = Address(endpoint.text) else {
@@ -101,7 +103,7 @@ package final class Sockets {
       let port = listen.port != 0 ? listen.port : localPort(descriptor)
       return listen.isIPv6 ? (-1, descriptor, port) : (descriptor, -1, port)
     }
-    // The same port on both families: the first bind chooses it, and it may be taken on the second.
+    // Both families use the same port. The first bind chooses it, so the second may find it taken.
     for _ in 0..<16 {
       let any = Address(host: .v4(0), port: wanted)
       let v4 = udp(any, reuse: false)
@@ -116,7 +118,7 @@ package final class Sockets {
         if wanted != 0 { throw bindFailure(any, EADDRINUSE) }
         continue
       }
-      return (v4, v6, port)  // v6 is negative on hosts without IPv6: IPv4 alone will do
+      return (v4, v6, port)  // v6 is negative on hosts without IPv6
     }
     throw MusterError(
       "no free UDP port", hint: "end other programs, or choose a port with --listen HOST:PORT")
@@ -186,8 +188,8 @@ package final class Sockets {
 
   // MARK: Sending
 
-  /// Queues a datagram until the next `flush` at the latest. Consecutive datagrams of one size to
-  /// one address, such as the packets of a frame, are sent in one system call.
+  /// Queues a datagram, to be sent by the next `flush` at the latest. Consecutive datagrams of one
+  /// size to one address, such as the packets of a frame, are sent in one system call.
   package func enqueue(_ datagram: [UInt8], to address: Address) {
     if !batch.append(datagram, to: address) {
       flush()
@@ -196,8 +198,7 @@ package final class Sockets {
   }
 
   /// Sends the queued datagrams. A datagram that the kernel does not accept is lost, as on the
-  /// network. Not sent through swift-nio, which closes the socket for good on a temporary lack of a
-  /// route.
+  /// network. This bypasses swift-nio, which closes the socket on a temporary lack of a route.
   package func flush() {
     guard let address = batch.address, let socket = address.isIPv6 ? v6 : v4 else {
       batch.clear()
@@ -210,7 +211,8 @@ package final class Sockets {
       let result = transmit(
         batch.bytes[...], socket, address, interface: address.zone, source: nil,
         segment: UInt16(batch.segment))
-      // EIO: the device has no checksum offload; EINVAL, ENOPROTOOPT: the kernel is before 4.18.
+      // EIO: the device has no checksum offload; EINVAL, ENOPROTOOPT: the kernel is older than
+      // 4.18.
       if [-EIO, -EINVAL, -ENOPROTOOPT].contains(result) {
         canSegment = false
         transmitEach(socket, address)
@@ -228,7 +230,7 @@ package final class Sockets {
   }
 
   /// Sends by multicast and broadcast on every given interface. Errors are ignored per interface,
-  /// because one can vanish at any moment.
+  /// because an interface can vanish at any time.
   package func broadcast(_ datagram: [UInt8], via interfaces: [NetworkInterface]) {
     var hasMulticastV6: [UInt32] = []
     for interface in interfaces {
@@ -252,8 +254,8 @@ package final class Sockets {
     }
   }
 
-  /// Returns 0 or a negative errno. With `segment`, the kernel splits the bytes into datagrams of
-  /// that size.
+  /// Sends bytes and returns 0 or a negative errno. With `segment`, the kernel splits the bytes
+  /// into datagrams of that size.
   @discardableResult
   private func transmit(
     _ bytes: ArraySlice<UInt8>, _ socket: Socket, _ destination: Address, interface: UInt32,
@@ -291,7 +293,7 @@ package final class Sockets {
     }
   }
 
-  /// Hands over the NIO channels of all sockets for closing; nothing can be sent afterwards.
+  /// Returns the NIO channels of all sockets for closing; no datagram can be sent afterwards.
   package func takeChannels() -> [any NIOCore.Channel] {
     defer { (v4, v6, discoveryV4, discoveryV6) = (nil, nil, nil, nil) }
     return [v4, v6, discoveryV4, discoveryV6].compactMap { $0?.channel }

@@ -2,25 +2,26 @@ import MusterBase
 import MusterCodecs
 import MusterDevices
 
-/// The thread that takes this node's audio from its source and encodes it.
+/// The thread that reads this node's audio source and encodes the frames.
 ///
-/// A microphone is open only while it is wanted.
+/// A microphone is open only while audio is to be sent.
 package final class AudioPipeline: Sendable {
   private struct Controls {
     var isWanted = false
     var isStopped = false
-    /// Nil while a device is not in use.
+    /// The open source; nil while a device is not in use.
     var source: (any AudioSource)?
   }
 
   private let specification: String
-  /// Removes the loudspeaker's audio from the microphone's; nil where there is no acoustic loop.
+  /// The canceller of the loudspeaker's echo; nil without an acoustic echo path.
   private let echo: EchoControl?
   private let controls: Monitor<Controls>
   private let deliver: @Sendable (EncodedAudio) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// Opens the source to learn whether it works; a microphone is closed again until it is needed.
+  /// Opens the source to check that it works; a microphone is closed again until audio is to be
+  /// sent.
   package init(
     _ specification: String, echo: EchoControl?,
     deliver: @escaping @Sendable (EncodedAudio) -> Void,
@@ -35,7 +36,7 @@ package final class AudioPipeline: Sendable {
     self.failed = failed
   }
 
-  /// Whether audio is to be sent; while not, the source is not read.
+  /// Sets whether audio is to be sent; otherwise the source is not read.
   package func setWanted(_ isWanted: Bool) { controls.withLock { $0.isWanted = isWanted } }
 
   package func start() -> WorkerThread {
@@ -68,7 +69,7 @@ package final class AudioPipeline: Sendable {
     }
   }
 
-  /// Waits until audio is wanted, with a device closed; nil when stopped.
+  /// Waits, with a device closed, until audio is to be sent; nil when stopped.
   private func sourceWhenWanted() throws(DeviceError) -> (any AudioSource)? {
     if AudioSources.isDevice(specification) {
       controls.withLock { if !$0.isWanted { $0.source = nil } }

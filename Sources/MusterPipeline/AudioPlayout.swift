@@ -6,8 +6,8 @@ import MusterMedia
 
 /// The thread that mixes the audio of all members.
 ///
-/// Each member has a jitter buffer and a decoder; every 20 ms, at the sink's own pace, each gives a
-/// frame, and the mix is written. A loudspeaker is open only while there are members to play.
+/// Each member has a jitter buffer and a decoder. Every 20 ms, paced by the sink, one frame of each
+/// member is mixed and written. A loudspeaker is open only while there are members to play.
 package final class AudioPlayout: Sendable {
   private enum Input: Sendable {
     case packet(ReceivedAudio, LinkID, at: Instant)
@@ -24,12 +24,12 @@ package final class AudioPlayout: Sendable {
     package var statistics: AudioStatistics
   }
 
-  /// Two seconds of 17 speakers.
+  /// The maximum number of queued packets: two seconds of 17 members at 50 packets per second.
   private static let inputCapacity = 2048
   private static let framesPerReport = 10
 
   private let specification: String
-  /// A file, or nothing; a device is opened when it is needed.
+  /// The sink if it is a file or `none`; nil for a device, which is opened when needed.
   private let held: (any AudioSink)?
   private let echo: EchoControl?
   private let inputs = FrameQueue<Input, LinkID>(encoded: 1, independent: inputCapacity) { input in
@@ -43,7 +43,7 @@ package final class AudioPlayout: Sendable {
   private let report: @Sendable ([Report]) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// Opens the sink to learn whether it works; a loudspeaker is closed again until it is needed.
+  /// Opens the sink to check that it works; a loudspeaker is closed again until it is needed.
   package init(
     _ specification: String, echo: EchoControl?,
     record: @escaping @Sendable (DecodedAudio, LinkID) -> Void,
@@ -72,7 +72,7 @@ package final class AudioPlayout: Sendable {
 
   package func stop() { inputs.close() }
 
-  /// Opus packets and ends of media that wait for the thread.
+  /// The fill level of the queue of Opus packets and ends of media.
   package var queueLevel: QueueLevel { inputs.level }
 
   private func run() {
@@ -87,7 +87,8 @@ package final class AudioPlayout: Sendable {
           sink?.close()
           sink = nil
         }
-        // Without speakers in any call there is nothing to pace: sleep until there is one.
+        // Without members to play there is nothing to pace, so the thread sleeps until input
+        // arrives.
         let arrived = speakers.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
         for input in arrived { try take(input, &speakers) }
         let now = BootClock.now
@@ -137,12 +138,12 @@ package final class AudioPlayout: Sendable {
   }
 }
 
-/// 20 ms of one member's audio.
+/// A decoded frame of 20 ms of one member's audio.
 package struct DecodedAudio: Sendable {
   package var pcm: [Int16]
-  /// 48 kHz, of the first sample.
+  /// The RTP timestamp of the first sample, at 48 kHz.
   package var timestamp: UInt32
-  /// When it was captured, by the sender's clock; nil before its first report.
+  /// The capture time by the sender's clock; nil before the first RTCP sender report.
   package var capturedAt: Instant?
 }
 
@@ -150,13 +151,13 @@ package struct DecodedAudio: Sendable {
 package struct Speaker {
   private let decoder: OpusDecoder
   private var buffer = AudioJitterBuffer()
-  /// A timestamp and the capture time that belongs to it.
+  /// The RTP timestamp and capture time of the latest packet whose capture time is known.
   private var anchor: (timestamp: UInt32, capturedAt: Instant)?
   private(set) var playingTimestamp: UInt32?
 
   package init(decoder: OpusDecoder) { self.decoder = decoder }
 
-  /// What became of the member's packets.
+  /// The jitter buffer's packet statistics.
   package var statistics: AudioStatistics { buffer.statistics }
 
   package var lostPercent: Double {
@@ -171,7 +172,7 @@ package struct Speaker {
       level: packet.level, at: now)
   }
 
-  /// The next frames; nothing while the member is silent, two when the buffer catches up.
+  /// The next frames: none while the member is silent, two while the buffer catches up.
   package mutating func next(at now: Instant) throws -> [DecodedAudio] {
     var frames: [DecodedAudio] = []
     let steps = buffer.next(at: now)
@@ -188,14 +189,15 @@ package struct Speaker {
   private func decode(_ step: AudioJitterBuffer.Playout) throws -> [Int16]? {
     switch step {
     case .silence: nil
-    // What a hostile or confused sender calls Opus is concealed like a loss.
+    // A packet that does not decode is concealed like a lost one.
     case .decode(let packet, _): (try? decoder.decode(packet)) ?? decoder.conceal()
     case .recover(let following): (try? decoder.recover(from: following)) ?? decoder.conceal()
     case .conceal: decoder.conceal()
     }
   }
 
-  /// The buffer has the timestamp of the last packet it handed out, `later` packets after this one.
+  /// The RTP timestamp of a playout step. The buffer reports only the timestamp of the last packet
+  /// taken, which is `later` packets after this one.
   private func timestamp(of step: AudioJitterBuffer.Playout, before later: Int) -> UInt32 {
     if case .decode = step, let timestamp = buffer.playingTimestamp {
       return timestamp &- UInt32(later * AudioFormat.samplesPerFrame)
@@ -210,7 +212,7 @@ package struct Speaker {
     return anchor.capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000)
   }
 
-  /// Two frames blended into the time of one, when the buffer catches up.
+  /// Cross-fades two frames into the duration of one while the buffer catches up.
   package static func joined(_ frames: [[Int16]]) -> [Int16] {
     guard let last = frames.last else {
       return [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)

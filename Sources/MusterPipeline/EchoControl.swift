@@ -2,15 +2,16 @@ import MusterBase
 import MusterCodecs
 import MusterDevices
 
-/// Brings what the loudspeaker plays to the thread that hears it again through the microphone.
+/// Passes the played frames to the capture thread, as the reference signal of the echo canceller.
 package final class EchoControl: Sendable {
-  /// Frames played and not yet matched with a captured one: the canceller's 200 ms tail.
+  /// The maximum number of played frames not yet matched with a captured one: the canceller's tail
+  /// of 200 ms.
   private static let frames = 10
 
   private let played = BoundedQueue<[Int16]>(capacity: EchoControl.frames)
   private let state: Monitor<State>
 
-  /// The canceller, and played frames that its thread has taken over.
+  /// The canceller, and the played frames taken over by the capture thread.
   private struct State {
     package let canceller: EchoCanceller
     package var waiting: [[Int16]] = []
@@ -18,10 +19,10 @@ package final class EchoControl: Sendable {
 
   package init() throws(CodecError) { state = Monitor(State(canceller: try EchoCanceller())) }
 
-  /// From the playout: one frame on its way to the loudspeaker.
+  /// Adds a frame that is being played; called on the playout thread.
   package func play(_ pcm: [Int16]) { played.add(pcm) }
 
-  /// From the capture: one frame without the echo of what was played.
+  /// Returns a captured frame without the echo of the played ones; called on the capture thread.
   package func cleaned(_ captured: [Int16]) -> [Int16] {
     state.withLock { state in
       state.waiting = (state.waiting + played.takeWithoutWaiting()).suffix(Self.frames)

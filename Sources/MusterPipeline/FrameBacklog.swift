@@ -1,16 +1,17 @@
 import MusterBase
 import MusterDevices
 
-/// Counts the frames queued from the encoders to the node's loop, and decides which are sent.
+/// Limits the frames queued from the encoders to the event loop by dropping frames.
 package final class FrameBacklog: Sendable {
-  /// Half a second of three layers: beyond, only what others refer to is worth sending late.
+  /// The frame count from which only reference frames are queued: half a second of three layers at
+  /// 30 frames per second.
   private static let comfortable = 45
-  /// A second and a half: beyond, nothing is until a keyframe.
+  /// The frame count from which a layer is dropped up to its next keyframe: one and a half seconds.
   private static let limit = 135
 
   private struct State {
     var count = 0
-    /// Layers whose chain of references is broken until a keyframe.
+    /// The layers that have lost a reference frame and need a keyframe.
     var broken: [Int] = []
   }
 

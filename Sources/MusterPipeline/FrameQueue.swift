@@ -1,14 +1,15 @@
 import MusterBase
 import MusterDevices
 
-/// What a `FrameQueue` needs to know of an element to decide whether it may be dropped.
+/// The drop policy of an element in a `FrameQueue`.
 package enum QueuedMedia<Key: Equatable & Sendable>: Equatable, Sendable {
-  /// Never dropped, such as the end of a member's media.
+  /// An element that is never dropped, such as the end of a member's media.
   case control(Key)
-  /// Decodable without its neighbours, such as PCM or one Opus packet: the oldest goes first.
+  /// An element that decodes independently, such as PCM or an Opus packet; the oldest is dropped
+  /// first.
   case independent(Key)
-  /// A VP8 frame of one stream and spatial layer. `temporalLayer` counts from 0; only frames
-  /// of the same or a higher temporal layer refer to it.
+  /// A VP8 frame of one stream and spatial layer, referenced only by frames of the same or a higher
+  /// `temporalLayer`.
   case encoded(Key, temporalLayer: Int, isKeyframe: Bool)
 
   var key: Key {
@@ -26,7 +27,7 @@ package enum QueuedMedia<Key: Equatable & Sendable>: Equatable, Sendable {
   }
 }
 
-/// How full a queue is: elements waiting, and elements dropped since the start.
+/// The fill level of a queue: elements waiting, and elements dropped since the start.
 package struct QueueLevel: Equatable, Sendable {
   package var waiting: Int
   package var dropped: UInt64
@@ -37,23 +38,24 @@ package struct QueueLevel: Equatable, Sendable {
   }
 }
 
-/// A bounded queue between threads that never blocks the producer and never breaks a decoder.
+/// A bounded queue between threads that never blocks the producer and delivers only decodable
+/// frames.
 ///
-/// When it is full, encoded frames go by temporal layer, the highest first and of those the oldest,
-/// together with frames that refer to them. Where only base layers are left, the stream that waits
-/// longest loses everything up to its next keyframe; `add` then says so, and the producer asks for
-/// one. Control elements have no limit of their own, but two of one key without media of that key
-/// between them become one, so that there are never more than media elements and keys. Order is
-/// kept.
+/// A full queue drops encoded frames of the highest temporal layer first, the oldest of those
+/// before newer ones, together with the frames that refer to them. If only base layers are left,
+/// the stream with the oldest frame is dropped up to its next keyframe; `add` reports that, so that
+/// the producer can request a keyframe. Consecutive control elements of one key are merged, so that
+/// their number is bounded by that of media elements and keys. The queue keeps the order of
+/// elements.
 package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Sendable {
   package typealias Media = QueuedMedia<Key>
 
-  /// What became of an element that was added.
+  /// The result of adding an element.
   package enum Admission: Equatable, Sendable {
     case queued
-    /// It was dropped, or something older in its place.
+    /// The new element or an older one was dropped.
     case dropped
-    /// This stream and layer is undecodable until its next keyframe, which should be requested.
+    /// This stream and layer cannot be decoded before its next keyframe, which should be requested.
     case needsKeyframe(Key)
   }
 
@@ -62,10 +64,10 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     var media: Media
   }
 
-  /// A stream and layer with a gap behind the frames already queued.
+  /// A stream and layer with dropped frames after its last queued one.
   private struct Gap {
     var key: Key
-    /// Frames above this temporal layer refer to what was dropped; below 0, all but keyframes do.
+    /// Frames of this temporal layer and above refer to dropped frames; at 0, all but keyframes do.
     var temporalLayer: Int
   }
 
@@ -93,7 +95,7 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     self.classify = classify
   }
 
-  /// Queues an element at the end; never blocks. Nothing happens once the queue is closed.
+  /// Appends an element without blocking; drops it if the queue is closed.
   @discardableResult
   package func add(_ element: Element) -> Admission {
     let media = classify(element)
@@ -122,7 +124,8 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     }
   }
 
-  /// Everything queued, waiting for something where there is nothing; nil once closed and empty.
+  /// Takes all queued elements; blocks while the queue is empty, and returns nil once it is closed
+  /// and empty.
   package func takeAll() -> [Element]? {
     contents.wait { contents -> [Element]?? in
       if contents.entries.isEmpty { return contents.isClosed ? .some(nil) : nil }
@@ -130,7 +133,7 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     }
   }
 
-  /// Everything queued right now.
+  /// Takes all queued elements without blocking.
   package func takeWithoutWaiting() -> [Element] { contents.withLock { Self.take(&$0) } }
 
   package var isClosed: Bool { contents.withLock { $0.isClosed } }
@@ -139,10 +142,10 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     contents.withLock { QueueLevel(waiting: $0.entries.count, dropped: $0.dropped) }
   }
 
-  /// Takes no more elements; what is queued can still be taken.
+  /// Closes the queue to new elements; queued ones can still be taken.
   package func close() { contents.withLock { $0.isClosed = true } }
 
-  // MARK: Under the lock
+  // MARK: Operations under the lock
 
   private static func take(_ contents: inout Contents) -> [Element] {
     defer {
@@ -163,13 +166,13 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     return .dropped
   }
 
-  /// Whether the frames before it that a new frame refers to are all there.
+  /// Whether all frames that a new frame refers to were queued.
   private static func isDecodable(
     _ key: Key, _ temporalLayer: Int, _ isKeyframe: Bool, _ contents: inout Contents
   ) -> Bool {
     guard let index = contents.gaps.firstIndex(where: { $0.key == key }) else { return true }
     let gap = contents.gaps[index].temporalLayer
-    // A frame of the base layer refers to base layers alone, and heals a gap above them.
+    // A base-layer frame refers only to base-layer frames, so it closes a gap in the layers above.
     if isKeyframe || (gap > 0 && temporalLayer == 0) {
       contents.gaps.remove(at: index)
       return true
@@ -192,8 +195,8 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     return dropToKeyframe(&contents)
   }
 
-  /// Drops a frame above the base layer, and what follows it in its stream at its layer or above,
-  /// up to the next frame of the base layer.
+  /// Drops a frame above the base layer and the later frames of its stream at the same or a higher
+  /// layer, up to the next base-layer frame.
   private static func dropDependents(
     from index: Int, of key: Key, layer: Int, _ contents: inout Contents
   ) {
@@ -206,7 +209,7 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     if !isHealed { note(Gap(key: key, temporalLayer: layer), &contents) }
   }
 
-  /// Drops the frames of the stream that waits longest, up to its next keyframe.
+  /// Drops the frames of the stream with the oldest queued frame, up to its next keyframe.
   private static func dropToKeyframe(_ contents: inout Contents) -> Admission {
     var first: (index: Int, key: Key)?
     for (index, entry) in contents.entries.enumerated() {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// One video stream of one member in one channel.
+/// A video stream of a member in one channel.
 package struct MemberStream: Hashable, Comparable, Sendable {
   package let link: LinkID
   package let stream: StreamID

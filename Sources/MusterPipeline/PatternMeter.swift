@@ -3,10 +3,10 @@ import MusterCodecs
 import MusterDevices
 import MusterMedia
 
-/// Decodes members' test patterns and reads back when each frame was captured: the latency from
-/// capture to decoded frame, where both nodes share one boot clock.
+/// Measures the latency from capture to decoded frame by decoding the capture times in members'
+/// test patterns; requires that both nodes share one boot clock.
 package final class PatternMeter: Sendable {
-  /// The latency of the last frames of one stream: median and 95th percentile.
+  /// The median and the 95th percentile of a stream's recent latencies.
   package struct Latency: Sendable {
     package var p50: Duration
     package var p95: Duration
@@ -17,9 +17,9 @@ package final class PatternMeter: Sendable {
     case ended(MemberStream)
   }
 
-  /// Frames waiting for the decoder: two seconds of one member.
+  /// The maximum number of frames queued for the decoder: two seconds of one member.
   private static let inputCapacity = 64
-  /// Samples kept per stream: ten seconds at 30 frames a second.
+  /// The number of samples kept per stream: ten seconds at 30 frames per second.
   private static let samples = 300
 
   private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {
@@ -38,18 +38,18 @@ package final class PatternMeter: Sendable {
 
   package func stop() { inputs.close() }
 
-  /// Frames that wait for the decoder.
+  /// The fill level of the queue of frames for the decoder.
   package var queueLevel: QueueLevel { inputs.level }
 
-  /// Frames above the base layer are passed over: those of the base layer decode without them, and
-  /// half of the frames say as much about the latency for half of the decoding.
+  /// Queues a frame of the base layer; others are ignored, because base-layer frames decode without
+  /// them and are enough samples.
   package func add(_ frame: ReceivedFrame, from stream: MemberStream) {
     if frame.temporalLayer == 0 { inputs.add(.frame(frame, stream)) }
   }
 
   package func end(_ stream: MemberStream) { inputs.add(.ended(stream)) }
 
-  /// The latency of the last ten seconds; nil without a readable pattern.
+  /// The latency over the kept samples; nil without a readable pattern.
   package func latency(of stream: MemberStream) -> Latency? {
     let samples = results.withLock { table in
       table[stream].map { ring in (0..<ring.count).map { ring[$0] } } ?? []
@@ -76,12 +76,12 @@ package final class PatternMeter: Sendable {
   }
 
   private func measure(_ data: [UInt8], _ stream: MemberStream, _ decoder: VP8Decoder?) {
-    // `try?` flattens: a frame that does not decode gives no sample.
+    // A frame that does not decode yields no sample.
     guard let decoder, let frame = try? decoder.decode(data),
       let reading = TestPattern.read(frame)
     else { return }
     let latency = BootClock.now - reading.capturedAt
-    // Outside of this the clocks of the two machines are not one.
+    // A latency outside this range shows that the nodes do not share a clock.
     guard latency >= .zero, latency < .seconds(10) else { return }
     results.withLock { table in
       var ring = table[stream] ?? RingBuffer(capacity: Self.samples)

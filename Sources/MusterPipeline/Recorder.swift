@@ -3,10 +3,11 @@ import MusterBase
 import MusterDevices
 import MusterMedia
 
-/// Writes what is received: one `.ivf` per video stream and one `.wav` per remote participant.
+/// Records received media: one `.ivf` file per video stream and one `.wav` file per remote
+/// participant.
 ///
-/// All files of a member begin at the same moment of the sender's clock, so that video and audio
-/// line up: the time of a frame, and the index of a sample, are counted from there.
+/// All files of a member start at the same time of the sender's clock, the origin of frame
+/// timestamps and sample indices, so that video and audio are synchronised.
 package final class Recorder: Sendable {
   private enum Input: Sendable {
     case frame(ReceivedFrame, MemberStream, name: String)
@@ -20,7 +21,8 @@ package final class Recorder: Sendable {
     case audio(LinkID)
   }
 
-  /// Two seconds of 17 members at 30 frames and 50 packets a second, should the disk stall.
+  /// Queue limits for a stalled disk: two seconds of 17 members at 30 frames and 50 packets per
+  /// second.
   private static let frameCapacity = 1024
   private static let audioCapacity = 2048
 
@@ -37,8 +39,7 @@ package final class Recorder: Sendable {
   }
   private let names = Monitor(PeerTable<LinkID, String>())
 
-  /// Makes the directory where there is none; one that cannot be written is an error now, not
-  /// later.
+  /// Creates the directory if necessary; throws if it is not writable.
   package init(directory: String) throws(MusterError) {
     self.directory = directory
     if mkdir(directory, 0o755) != 0, errno != EEXIST {
@@ -52,12 +53,12 @@ package final class Recorder: Sendable {
     }
   }
 
-  /// Names the files of a member, from its first frame or audio on.
+  /// Sets the member name used in file names; has no effect on files that are already open.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  /// Queues a frame; `name` is what the member calls the stream, from which the file takes its
-  /// name. The result is a stream that needs a keyframe to go on, because the disk is slow; mostly
-  /// nil.
+  /// Queues a frame; `name` is the announced stream name, which becomes part of the file name.
+  /// Returns a stream that needs a keyframe because a slow disk caused frames to be dropped;
+  /// otherwise nil.
   package func add(
     _ frame: ReceivedFrame, of stream: MemberStream, name: String
   ) -> MemberStream? {
@@ -69,7 +70,7 @@ package final class Recorder: Sendable {
 
   package func add(_ audio: DecodedAudio, from link: LinkID) { inputs.add(.audio(audio, link)) }
 
-  /// Finishes the files of a member, or that of one of its streams.
+  /// Finishes all files of a member, or the file of one video stream.
   package func end(_ link: LinkID, _ stream: StreamID? = nil) {
     for ended in stream.map({ [$0] }) ?? StreamID.all {
       inputs.add(.ended(.video(MemberStream(link, ended))))
@@ -84,7 +85,7 @@ package final class Recorder: Sendable {
   /// Ends the recording once the queued input has been written.
   package func stop() { inputs.close() }
 
-  /// Frames, audio and ends of media that wait for the disk.
+  /// The fill level of the queue of frames, audio and ends of media.
   package var queueLevel: QueueLevel { inputs.level }
 
   private func run(_ failed: (MusterError) -> Void) {
@@ -119,7 +120,7 @@ package final class Recorder: Sendable {
 }
 
 extension Recorder {
-  /// Finishes a file; a member without open files is forgotten.
+  /// Finishes a file; removes the track of a member without open files.
   private func close(
     _ link: LinkID, _ tracks: inout PeerTable<LinkID, Track>, _ body: (inout Track) -> Void
   ) {
@@ -128,19 +129,19 @@ extension Recorder {
     if !tracks[at: index].isOpen { tracks[link] = nil }
   }
 
-  /// Where a member's track is in the table; made when it is the first.
+  /// The index of a member's track in the table; creates the track if necessary.
   private func track(of link: LinkID, _ tracks: inout PeerTable<LinkID, Track>) -> Int {
     if let index = tracks.index(of: link) { return index }
     let name = names.withLock { $0[link] } ?? "member"
     tracks[link] = Track(directory: directory, name: name)
-    return tracks.index(of: link) ?? 0  // it was put there just now
+    return tracks.index(of: link) ?? 0  // inserted above
   }
 }
 
 /// The recording of one video stream.
 private struct VideoTrack {
   var file: IVFWriter?
-  /// Frames that came before their capture time was known.
+  /// Frames received before their capture time was known.
   var waiting: [ReceivedFrame] = []
 }
 
@@ -149,24 +150,24 @@ private struct Track {
   private let directory: String
   private let name: String
   private var path: String?
-  /// By the stream's index.
+  /// The video recordings, by the index of the stream.
   private var video = Array(repeating: VideoTrack(), count: Limits.videoStreams)
   private var audio: WAVWriter?
-  /// Where all files begin, by the sender's clock.
+  /// The start time of all files, by the sender's clock.
   private var origin: Instant?
-  /// Audio that came before its capture time was known.
+  /// Audio received before its capture time was known.
   private var waitingAudio: [DecodedAudio] = []
   private var nextTimestamp: UInt32?
   private var samplesWritten = 0
-  /// When `origin` was chosen, by this node's own clock.
+  /// The time at which `origin` was set, by this node's boot clock.
   private var beganAt: Instant?
 
-  /// Held until the first sender report: two seconds.
+  /// The maximum number of elements held until the first sender report: two seconds of audio.
   private static let waitingLimit = 100
-  /// A file is never more than this ahead of the time that has really passed: a member whose
-  /// timestamps jump must not fill the disk with silence.
+  /// The maximum number of samples by which a file may be ahead of real time (5 s), so that jumping
+  /// timestamps cannot fill the disk with silence.
   private static let lead = 5 * 48_000
-  /// Silence is written in pieces of a second.
+  /// One second of silence, the unit in which gaps are filled.
   private static let silence = [Int16](repeating: 0, count: 48_000)
 
   init(directory: String, name: String) {
@@ -221,7 +222,7 @@ private struct Track {
     try write(audio, at: capturedAt, id: id)
   }
 
-  /// Places samples by their timestamps, which count the sender's samples; gaps become silence.
+  /// Places samples by their RTP timestamps; fills gaps with silence.
   private mutating func write(_ decoded: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
     if audio == nil { audio = try WAVWriter(path: try filePath(id) + ".wav") }
     let start = begin(at: capturedAt)
@@ -246,7 +247,7 @@ private struct Track {
     nextTimestamp = decoded.timestamp &+ UInt32(decoded.pcm.count)
   }
 
-  /// The beginning of both files, chosen by whichever medium comes first.
+  /// The start time of all files, set by the first frame of audio or video.
   private mutating func begin(at capturedAt: Instant) -> Instant {
     if let origin { return origin }
     origin = capturedAt
@@ -264,8 +265,8 @@ private struct Track {
     samplesWritten += samples
   }
 
-  /// `NAME-ID.ivf` for the camera, `NAME-ID-STREAM.ivf` for others, with a number behind where that
-  /// exists.
+  /// `NAME-ID.ivf` for the camera and `NAME-ID-STREAM.ivf` for other streams, with a numeric suffix
+  /// if the file exists.
   private mutating func videoPath(
     _ stream: StreamID, _ name: String, _ id: NodeID
   ) throws -> String {
@@ -275,7 +276,7 @@ private struct Track {
       + ".ivf"
   }
 
-  /// `NAME-ID`, with a number behind where an earlier recording has that name: nothing is
+  /// `NAME-ID`, with a numeric suffix if an earlier recording has that name, so that no file is
   /// overwritten.
   private mutating func filePath(_ id: NodeID) throws -> String {
     if let path { return path }
@@ -297,7 +298,7 @@ private struct Track {
     return candidate
   }
 
-  /// Whether some file is being written.
+  /// Whether any file is open.
   var isOpen: Bool { audio != nil || video.contains { $0.file != nil } }
 
   mutating func close(_ stream: StreamID) {

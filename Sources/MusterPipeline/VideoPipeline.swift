@@ -3,22 +3,23 @@ import MusterCodecs
 import MusterDevices
 import MusterWire
 
-/// One video stream of this node, one capture and one encoder per layer: the thread that makes its
-/// frames.
+/// The thread that captures one video stream of this node and encodes it, with one encoder per
+/// layer.
 ///
-/// Encodes only the layers that are set. Without any it waits, and a camera is closed.
+/// Only the selected layers are encoded. While no layer is selected, the thread waits and a camera
+/// is closed.
 package final class VideoPipeline: Sendable {
   private struct Controls {
     var wanted: [Int] = []
     var keyframes: Set<Int> = []
     var isStopped = false
-    /// Nil while a device is not in use.
+    /// The open source; nil while a device is not in use.
     var source: (any VideoSource)?
   }
 
-  /// What this node announces of the stream.
+  /// The announced properties of the stream.
   package let offer: StreamOffer
-  /// Frames on their way to the node's loop.
+  /// The frames queued for the event loop.
   package let backlog = FrameBacklog()
 
   private let specification: String
@@ -27,10 +28,10 @@ package final class VideoPipeline: Sendable {
   private let deliver: @Sendable (EncodedFrame) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// A frame older than this was captured before anyone asked for it.
+  /// The age from which a frame is discarded, because it was captured before it was requested.
   private static let staleness = Duration.milliseconds(250)
 
-  /// Opens the source to learn its size and rate; a camera is closed again until it is needed.
+  /// Opens the source to determine its size and frame rate; a camera is closed again until needed.
   package init(
     _ stream: StreamID, _ specification: String, bitrateCap: Int?,
     deliver: @escaping @Sendable (EncodedFrame) -> Void,
@@ -56,7 +57,7 @@ package final class VideoPipeline: Sendable {
 
   package var layers: [VideoLayer] { offer.layers }
 
-  /// Chooses the layers to encode from here on.
+  /// Selects the layers to encode from now on.
   package func encode(layers: [Int]) { controls.withLock { $0.wanted = layers } }
 
   /// Makes the next frame of `layer` a keyframe.
@@ -71,7 +72,7 @@ package final class VideoPipeline: Sendable {
     }
   }
 
-  /// The layers to encode, and which of them have to make a keyframe.
+  /// The layers to encode, and those whose next frame must be a keyframe.
   private typealias Work = (wanted: [Int], keyframes: Set<Int>)
 
   private func takeWork() -> Work {
@@ -102,7 +103,7 @@ package final class VideoPipeline: Sendable {
     controls.withLock { $0.source = nil }
   }
 
-  /// While no layer is wanted, the encoders are freed and a device is closed.
+  /// Frees the encoders and closes a device while no layer is selected.
   private func releaseUnused(_ encoders: inout [VP8Encoder?]) {
     let isUnused = controls.withLock { controls in
       guard controls.wanted.isEmpty else { return false }
@@ -112,7 +113,7 @@ package final class VideoPipeline: Sendable {
     if isUnused { encoders = [VP8Encoder?](repeating: nil, count: layers.count) }
   }
 
-  /// Waits until some layer is wanted; nil when stopped.
+  /// Waits until a layer is selected; nil when stopped.
   private func sourceWhenWanted() throws(DeviceError) -> (any VideoSource)? {
     guard controls.wait({ $0.isStopped || !$0.wanted.isEmpty ? !$0.isStopped : nil }) else {
       return nil
@@ -130,12 +131,12 @@ package final class VideoPipeline: Sendable {
     _ captured: CapturedFrame, _ wanted: [Int], _ keyframes: Set<Int>,
     _ encoders: inout [VP8Encoder?]
   ) throws {
-    // Largest first: each smaller frame is scaled from the one above it.
+    // Largest layer first, because each smaller frame is scaled from the next larger one.
     var frame = captured.frame
     for layer in layers.indices.reversed() where layer >= (wanted.min() ?? 0) {
       frame = try scaled(frame, to: layers[layer].size)
       guard wanted.contains(layer) else {
-        encoders[layer] = nil  // nobody wants it: give its memory back
+        encoders[layer] = nil  // frees the memory of an unused encoder
         continue
       }
       let isNew = encoders[layer] == nil

@@ -64,8 +64,8 @@ public final class DataDirectory: Sendable {
     }
   }
 
-  /// The identity stored here, created at the first call. Throws if the file is damaged or not
-  /// writable.
+  /// The identity stored in the directory, created at the first call. Throws if the file is damaged
+  /// or not writable.
   public func identity() throws(MusterError) -> Identity {
     let file = path + "/identity"
     if let seed = try Self.read(file, atMost: 64) {
@@ -87,8 +87,8 @@ public final class DataDirectory: Sendable {
     return identity
   }
 
-  /// What the node on this directory last called itself; nil before the first. At most
-  /// `Limits.nameBytes` bytes, safe to show.
+  /// The last display name used with this directory, sanitized and at most `Limits.nameBytes` bytes
+  /// long; nil if none is stored.
   public func displayName() -> String? {
     guard let bytes = try? Self.read(path + "/name", atMost: Limits.nameBytes) else { return nil }
     let name = DisplayText.sanitized(
@@ -96,7 +96,7 @@ public final class DataDirectory: Sendable {
     return name.isEmpty ? nil : name
   }
 
-  /// Remembers what the node calls itself. A name that cannot be written is not worth an error.
+  /// Stores the display name. Errors are ignored, because the name is only a default.
   public func remember(displayName: String) {
     guard displayName != self.displayName() else { return }
     _ = Array(displayName.utf8).withUnsafeBytes { Self.writeDurably($0, to: path + "/name") }

@@ -1,7 +1,7 @@
 import GRDB
 
-/// The tables of the store and their migrations. A released migration is never changed; a change is
-/// a new migration after it.
+/// The tables of the store and their migrations. A released migration is never edited; schema
+/// changes are added as new migrations.
 package enum Schema {
   /// All migrations in order.
   package static var migrator: DatabaseMigrator {

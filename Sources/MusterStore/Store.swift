@@ -6,24 +6,25 @@ import MusterCore
 import MusterCrypto
 import MusterDevices
 
-/// A node's durable state: channels with their keys, signed entries, and the keys known by name.
+/// A node's durable state: channels with their keys, signed entries, and the known names and keys
+/// of members.
 ///
-/// SQLite in the data directory, with a write-ahead log and synchronous mode FULL: a committed
-/// transaction survives `kill -9`, a full disk and a power failure.
+/// The store is an SQLite file in the data directory, with a write-ahead log and synchronous mode
+/// FULL: a committed transaction survives `kill -9`, a full disk and a power failure.
 public final class Store: Sendable {
   /// One change to the durable state.
   public enum Change: Sendable {
-    /// A signed entry of a channel.
+    /// Stores a signed entry of a channel.
     case keep(entry: [UInt8], id: EntryID, channel: ChannelID)
     /// Deletes entries that the document no longer holds.
     case forget([EntryID], channel: ChannelID)
-    /// This message has been shown to the user.
+    /// Marks a message as shown to the user.
     case shown(EntryID, channel: ChannelID)
-    /// A channel key of an epoch.
+    /// Stores the channel key of an epoch.
     case key(EpochKey, channel: ChannelID)
-    /// A name and its key, seen in a channel.
+    /// Stores a name and its key, seen in a channel.
     case identity(KnownIdentity, channel: ChannelID)
-    /// Rendezvous at which members of a stored channel met, as `HOST:PORT`, best first.
+    /// Stores the rendezvous at which members of a channel met, as `HOST:PORT`, best first.
     case rendezvous([String], channel: ChannelID)
   }
 
@@ -41,8 +42,8 @@ public final class Store: Sendable {
   /// damaged or of a newer version.
   public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
     let path = directory.path + "/muster.sqlite"
-    // Created here with mode 0600, so that it is never readable by others; SQLite gives its other
-    // files the same mode.
+    // The file is created with mode 0600 before SQLite opens it, so that other users can never read
+    // it; SQLite gives its other files the same mode.
     let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw MusterError(
@@ -54,8 +55,8 @@ public final class Store: Sendable {
       var configuration = GRDB.Configuration()
       configuration.busyMode = .timeout(5)
       configuration.prepareDatabase { database in
-        // Not through `configuration.journalMode`, which afterwards sets synchronous to NORMAL and
-        // writes to the file, even to one of a newer version.
+        // Set here rather than through `configuration.journalMode`, which afterwards sets
+        // synchronous to NORMAL and writes to the file, even to one of a newer version.
         try database.execute(sql: "PRAGMA journal_mode = WAL")
         try database.execute(sql: "PRAGMA synchronous = FULL")
       }
@@ -72,7 +73,7 @@ public final class Store: Sendable {
     } catch { throw explained(error, path) }
   }
 
-  /// The error as people should see it, naming the file.
+  /// The user-facing error for a failed access, with the path of the file.
   package static func explained(_ error: any Error, _ path: String) -> MusterError {
     if let error = error as? MusterError { return error }
     if error is RowDecodingError { return damaged(path) }
@@ -137,8 +138,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// The channel with this name; one with an owner or a key of its own takes precedence over an
-  /// open one.
+  /// The channel with this name; a channel with stored keys takes precedence over an open one.
   public func channel(named name: String) throws(MusterError) -> StoredChannel? {
     let named = try channels().filter { $0.name == name }
     return named.last { !$0.keys.isEmpty } ?? named.last
@@ -237,7 +237,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// Applies all changes in one transaction; on an error, none.
+  /// Applies all changes in one transaction; an error leaves the store unchanged.
   public func apply(_ changes: [Change]) throws(MusterError) {
     try write { database in
       for change in changes { try Self.apply(change, database) }
@@ -299,7 +299,7 @@ public final class Store: Sendable {
       arguments: [id, id, TrustBook.limit])
   }
 
-  /// The identities known in a channel, in order of last sight.
+  /// The identities known in a channel, least recently seen first.
   public func identities(of channel: ChannelID) throws(MusterError) -> [KnownIdentity] {
     try read { database in
       try Row.fetchAll(

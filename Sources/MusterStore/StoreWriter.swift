@@ -4,11 +4,10 @@ import MusterDevices
 
 /// Writes to a store on a queue of its own, so that the event loop never waits for the disk.
 ///
-/// Changes that are waiting together go into one transaction, since every transaction costs an
-/// `fsync`. `write` returns at once, whatever the state of the disk: an output that must be durable
-/// before others hear of it goes into the completion, which is the back-pressure that callers get.
-/// When a stalled disk has let `capacity` changes pile up, further ones are shed and their
-/// completion gets an error; memory stays bounded and the calls go on.
+/// Waiting changes are combined into one transaction, because every transaction costs an `fsync`.
+/// `write` never waits for the disk; outputs that require durable changes belong in the completion.
+/// Once a stalled disk leaves `capacity` changes waiting, further changes are shed and their
+/// completions receive an error, so that memory use stays bounded and calls continue.
 public final class StoreWriter: Sendable {
   private struct Job: Sendable {
     var changes: [Store.Change]
@@ -22,40 +21,41 @@ public final class StoreWriter: Sendable {
     var isScheduled = false
   }
 
-  /// How far the writer is behind.
+  /// The number of waiting and of shed changes.
   public struct Backlog: Equatable, Sendable {
-    /// Changes that wait for the disk, those of the running transaction included.
+    /// Changes that are not durable yet, including those of the running transaction.
     public var pending: Int
-    /// Changes given up since the start because the disk could not follow.
+    /// Changes shed since the start because the disk was too slow.
     public var shed: UInt64
 
-    /// A backlog of this many changes.
+    /// A backlog with these counts.
     public init(pending: Int, shed: UInt64) {
       self.pending = pending
       self.shed = shed
     }
   }
 
-  /// Changes that may wait: about 10 MB of entries, and a minute of a busy channel's gossip.
+  /// The maximum number of waiting changes: about 10 MB of entries, or one minute of a busy
+  /// channel's gossip.
   public static let capacity = 8192
 
   private let store: Store
   private let queue = DispatchQueue(label: "muster-store")
   private let contents = Monitor(Contents())
 
-  /// A writer to `store`, which it may share with readers.
+  /// A writer to `store`, which may have concurrent readers.
   public init(_ store: Store) { self.store = store }
 
-  /// Changes that wait, and those that were shed.
+  /// The current backlog.
   public var backlog: Backlog {
     contents.withLock { Backlog(pending: $0.pending, shed: $0.shed) }
   }
 
   /// Writes `changes` in the order of the calls; never blocks.
   ///
-  /// `completion` is called once: on the writer's queue and in the order of the calls, with nil
-  /// when the changes are on the disk or with the error that kept them from it; or, when they are
-  /// shed, at once on the caller's thread.
+  /// `completion` is called once: with nil when the changes are durable or with the error of the
+  /// write, on the writer's queue and in the order of the calls. If the changes are shed, it is
+  /// called at once on the caller's thread.
   public func write(
     _ changes: [Store.Change], completion: @escaping @Sendable (MusterError?) -> Void = { _ in }
   ) {
@@ -91,7 +91,7 @@ public final class StoreWriter: Sendable {
       try store.apply(jobs.flatMap(\.changes))
       for job in jobs { finish(job, nil) }
     } catch {
-      // One change that cannot be written must not take the others with it.
+      // Each job is retried separately, so that one invalid change does not prevent the others.
       for job in jobs { retry(job) }
     }
   }
@@ -108,7 +108,7 @@ public final class StoreWriter: Sendable {
     job.completion(error)
   }
 
-  /// Returns when everything written before is on the disk or reported as failed.
+  /// Returns when all earlier changes are durable or reported as failed.
   public func close() async {
     await withCheckedContinuation { continuation in
       queue.async { continuation.resume() }

@@ -12,7 +12,7 @@ public struct StoredChannel: Sendable {
     /// Ed25519 seed of the one-time key.
     public var seed: [UInt8]
 
-    /// A value of these fields.
+    /// A record with these values.
     public init(grant: [UInt8], seed: [UInt8]) {
       self.grant = grant
       self.seed = seed
@@ -21,23 +21,24 @@ public struct StoredChannel: Sendable {
 
   /// The channel's id.
   public var id: ChannelID
-  /// The local name of the channel; of two channels with one name the newer one takes it.
+  /// The local name of the channel; if two channels have the same name, lookups return the newer
+  /// one.
   public var name: String
   /// The signed founding record; nil for an open channel.
   public var genesis: [UInt8]?
-  /// Keys in order of their epochs; empty for an open channel, whose key follows from name or
-  /// passphrase.
+  /// Keys in order of their epochs; empty for an open channel, whose key is derived from its name
+  /// or a passphrase.
   public var keys: [EpochKey] = []
-  /// When this node learned of the channel, in seconds since 1970.
+  /// The time at which this node first stored the channel, in seconds since 1970.
   public var createdAt: UInt64
-  /// The invite; nil for a channel that this node created or opened by name.
+  /// The invite with which this node joined; nil for a channel created or opened by name.
   public var ticket: Ticket?
   /// `HOST:PORT` of nodes that may be reachable.
   public var peers: [String] = []
   /// `HOST:PORT` of rendezvous, best first.
   public var rendezvous: [String] = []
 
-  /// A value of these fields.
+  /// A record with these values.
   public init(id: ChannelID, name: String, createdAt: UInt64) {
     self.id = id
     self.name = name
@@ -60,20 +61,20 @@ public struct StoredChannel: Sendable {
   }
 }
 
-/// A name and the first key seen with it.
+/// A member's name and a key seen with that name.
 public struct KnownIdentity: Equatable, Sendable {
   /// The member's name.
   public var name: String
   /// The member's key.
   public var key: NodeID
-  /// First sight, in seconds since 1970.
+  /// The time at which the key was first seen with the name, in seconds since 1970.
   public var firstSeen: UInt64
-  /// Last sight, in seconds since 1970.
+  /// The time at which the key was last seen with the name, in seconds since 1970.
   public var lastSeen: UInt64
   /// Whether the verification codes were compared.
   public var isVerified: Bool
 
-  /// A value of these fields.
+  /// A record with these values.
   public init(
     name: String, key: NodeID, firstSeen: UInt64, lastSeen: UInt64, isVerified: Bool
   ) {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Trust on first use (TOFU): the key of each name in one channel. A value without I/O.
+/// The known names and keys of one channel, for trust on first use (TOFU). A value without I/O.
 public struct TrustBook: Sendable {
   /// The result of comparing a member with the known identities.
   public enum Verdict: Equatable, Sendable {
@@ -12,13 +12,14 @@ public struct TrustBook: Sendable {
     case changed(from: NodeID)
   }
 
-  /// Identities kept; the least recently seen are evicted first.
+  /// The maximum number of identities; the least recently seen are evicted first.
   package static let limit = 4096
 
-  /// In order of last sight.
+  /// The known identities, least recently seen first.
   public private(set) var identities: [KnownIdentity]
 
-  /// Keeps the latest `limit` identities, at most half of them verified.
+  /// Keeps the most recently seen identities, up to half of `limit` each of verified and unverified
+  /// ones.
   public init(_ identities: [KnownIdentity]) {
     let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
     let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)
@@ -26,7 +27,7 @@ public struct TrustBook: Sendable {
     self.identities = (verified + others).sorted { $0.lastSeen < $1.lastSeen }
   }
 
-  /// Records the sight of a member and compares it with what is known.
+  /// Records that a member was seen, and compares its name and key with the known identities.
   public mutating func noted(_ name: String, _ key: NodeID, at seconds: UInt64) -> Verdict {
     if let index = identities.firstIndex(where: { $0.name == name && $0.key == key }) {
       var known = identities.remove(at: index)

@@ -17,7 +17,7 @@ typedef struct {
 /// The number of assets.
 size_t muster_asset_count(void);
 
-/// The asset at `index`; beyond the last, one whose path is null.
+/// The asset at `index`; an asset with a null path if `index` is out of range.
 muster_asset muster_asset_at(size_t index);
 
 #endif

@@ -1,6 +1,6 @@
 'use strict';
-// Shows the newest snapshot of the node and sends it commands; tiles.js has the pieces, chat.js
-// the messages.
+// Displays the newest snapshot of the node's state and sends commands to the node. tiles.js
+// contains the cards and helpers, chat.js the text messages.
 
 const cards = new Map();
 let snapshot = null;
@@ -8,11 +8,11 @@ let link = 'connecting';
 let downSince = 0;
 let entering = false;
 
-// For tests: counters of every tile, and when (ms) they were taken.
+// For tests: the counters of every tile, and the time in ms at which they were read.
 window.__stats = {};
 window.__statsAt = 0;
 
-// ---- the whole page -----------------------------------------------------------------------------
+// ---- Whole page ---------------------------------------------------------------------------------
 
 function show(next) {
   const before = snapshot;
@@ -34,7 +34,7 @@ function show(next) {
   for (const text of next.notices) if (!before?.notices.includes(text)) toast(text);
 }
 
-/// One button for each channel, where there are several.
+/// Shows one button for each channel if there are several.
 function showChannels({ channel, channels }) {
   const list = $('channels');
   list.hidden = channels.length < 2;
@@ -54,7 +54,7 @@ function showChannels({ channel, channels }) {
   }
 }
 
-/// Says what changed without anyone here having done it.
+/// Notifies the user of a changed role and of a new initiator.
 function showChanges(before, { channel, self, members, call }) {
   if (before.channel !== channel) return;
   if (before.self.role !== self.role) toast(`Your role is ${self.role} now.`);
@@ -85,7 +85,7 @@ function showGrid({ self, members }) {
   arrange();
 }
 
-/// A member and, as if they were members, its video streams besides the camera.
+/// A member, followed by its video streams besides the camera in the form of members.
 function streams(member) {
   return [member, ...member.streams.map((stream) => ({
     ...member, ...stream, id: `${member.id}/${stream.stream}`,
@@ -105,7 +105,7 @@ function showOwn(self) {
   card.element.hidden = !self.inCall && !card.element.classList.contains('live');
 }
 
-/// The number of columns that makes the tiles largest; the last row is centred.
+/// Chooses the number of columns that makes the tiles largest; the last row is centred.
 function arrange() {
   const shown = [...cards.values()].filter((card) => !card.isOwn);
   if (!shown.length) return;
@@ -121,7 +121,7 @@ function arrange() {
       (width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows * ratio);
     if (wide > best.width) best = { width: wide, columns };
   }
-  // On a very small window scrolling beats tiles too small to recognise anyone in.
+  // In a very small window the stage scrolls, because smaller tiles would be unrecognisable.
   const tileWidth = Math.floor(Math.max(best.width, Math.min(132, (width - gap) / 2)));
   $('grid').style.setProperty('--gap', `${gap}px`);
   $('grid').style.maxWidth = `${best.columns * (tileWidth + gap) - gap}px`;
@@ -149,7 +149,7 @@ function rosterItem(member, call) {
   who.textContent = member.isOwn ? `${member.name} (you)` : member.name;
   const parts = [member.inCall ? 'in the call' : 'watching'];
   if (member.inCall && call?.initiator === member.id) parts.push('leads it');
-  // In an open channel all are presenters.
+  // Presenter is the default role: all members of an open channel have it.
   if (member.role !== 'presenter') parts.push(member.role);
   for (const { name } of member.streams ?? []) parts.push(`shares ${name}`);
   state.textContent = parts.join(' · ');
@@ -189,7 +189,7 @@ function faces(members) {
   return all;
 }
 
-/// What somebody sees who only watches: since when it goes on, with how many, and who they are.
+/// The description of a call for a member outside it: start time, number and names of participants.
 function callText(call, inside) {
   const names = inside.slice(0, 3).map((member) => member.name);
   if (inside.length > 3) names.push(`${inside.length - 3} more`);
@@ -238,7 +238,7 @@ function showClock() {
   setText($('clock'), hours ? `${hours}:${rest}` : rest);
 }
 
-// ---- the line to the node -----------------------------------------------------------------------
+// ---- Connection to the node ---------------------------------------------------------------------
 
 function setLink(state, wasStopped = false) {
   link = state;
@@ -256,7 +256,7 @@ function setLink(state, wasStopped = false) {
 }
 
 function showGone(wasStopped) {
-  // A short hiccup heals by itself and is not worth an alarm.
+  // A connection lost for less than a second is not reported.
   if (!wasStopped && Date.now() - downSince < 1000 && snapshot) return;
   const isLong = wasStopped || Date.now() - downSince > 8000 || $('gone').dataset.stopped;
   if (wasStopped) $('gone').dataset.stopped = 'yes';
@@ -306,7 +306,7 @@ worker.onmessage = ({ data }) => {
 
 worker.onerror = () => toast('The page could not start completely. Reload it to try again.', true);
 
-// ---- input --------------------------------------------------------------------------------------
+// ---- Input --------------------------------------------------------------------------------------
 
 function toggle(media) {
   const isOff = media === 'audio' ? snapshot?.self.audioMuted : snapshot?.self.videoMuted;
@@ -333,7 +333,7 @@ document.addEventListener('keydown', (event) => {
     if (!$('chat').hidden) openChat(false);
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  // Letters that somebody writes are no keys of the page.
+  // Letters typed into a field are not shortcuts.
   if (event.target.closest?.('input, select')) return;
   const key = event.key.toLowerCase();
   if (key === 't') {

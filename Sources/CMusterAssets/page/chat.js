@@ -1,7 +1,7 @@
 'use strict';
-// Text messages: what was written, and the line to write on. Texts are set through textContent.
+// The text messages and their input field. Texts are set through textContent, never as HTML.
 
-/// UTF-8 bytes that one message may have, as everywhere in Muster.
+/// The maximum size of a message in UTF-8 bytes, equal to `Limits.textBytes`.
 const TEXT_BYTES = 768;
 
 const chat = { known: null, unread: 0, unsent: null };
@@ -15,8 +15,8 @@ function showChat({ self, members, messages }) {
   $('no-messages').hidden = messages.length > 0;
   const receivers = [['', 'Everyone'], ...members.map(({ id, name }) => [id, `Only ${name}`])];
   const chosen = $('to').value;
-  // A receiver that has just left stays selected and gets the message later; falling back to
-  // "Everyone" would disclose it.
+  // A recipient that has just left stays selected and gets the message later; a fallback to
+  // "Everyone" would disclose the message.
   if (!receivers.some(([id]) => id === chosen)) {
     receivers.push([chosen, $('to').selectedOptions[0].text]);
   }
@@ -26,7 +26,7 @@ function showChat({ self, members, messages }) {
   noteNew(messages, self);
 }
 
-/// Counts what came while the messages were closed, and says it once.
+/// Counts the messages received while the chat was closed, and notifies the user once.
 function noteNew(messages, self) {
   const { known } = chat;
   chat.known = new Set(messages.map(({ id }) => id));
@@ -66,7 +66,7 @@ function messageItem(message, self) {
   return item;
 }
 
-/// A time of today as such, any other with its day.
+/// The time of day, with the date unless it is today.
 function moment(milliseconds) {
   const date = new Date(milliseconds);
   const clock = { hour: '2-digit', minute: '2-digit' };
@@ -86,7 +86,7 @@ function openChat(isOpen) {
   $('text').focus();
 }
 
-/// Puts a text that could not be sent back where it was, unless another one stands there.
+/// Restores a text that could not be sent, unless the input field contains another text.
 function textRefused() {
   if (chat.unsent !== null && $('text').value === '') $('text').value = chat.unsent;
   chat.unsent = null;

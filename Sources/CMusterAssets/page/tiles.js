@@ -1,6 +1,6 @@
 'use strict';
-// The pieces of the page: small helpers and one card per person. All text from others is set
-// through textContent; pictures never pass through here (worker.js draws them).
+// Helper functions, and the card of each member. All text from other members is set through
+// textContent. Frames are drawn by worker.js only.
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get('t') ?? '';
@@ -10,7 +10,7 @@ const template = $('tile').content;
 function hue(id) {
   let hash = 7;
   for (const letter of id) hash = (hash * 31 + letter.codePointAt(0)) >>> 0;
-  // The golden angle keeps ids that differ little apart.
+  // The golden angle gives similar hash values clearly different hues.
   return (hash * 137.508) % 360;
 }
 
@@ -40,8 +40,8 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/// Builds an element's children anew only when what they show has changed, so that neither focus
-/// nor a selection is lost ten times a second.
+/// Rebuilds an element's children only if the displayed data has changed, so that snapshots, ten
+/// per second, do not clear focus and selection.
 function fill(element, shown, build) {
   const key = JSON.stringify(shown);
   if (element.dataset.shown === key) return;
@@ -62,7 +62,7 @@ function command(name, fields = {}) {
   worker.postMessage({ kind: 'command', command: { do: name, ...fields } });
 }
 
-// ---- one member's card --------------------------------------------------------------------------
+// ---- Member cards -------------------------------------------------------------------------------
 
 class Card {
   constructor(member, isOwn) {
@@ -92,7 +92,7 @@ class Card {
     if (!this.isOwn) this.showQuality(member);
   }
 
-  /// Gives the tile's pictures a canvas, or takes it away.
+  /// Attaches a canvas to a tile of the worker, or removes the canvas.
   bind(tile) {
     if (this.tile === tile) return;
     this.release();
@@ -137,7 +137,8 @@ class Card {
   }
 }
 
-/// Three steps: from 5 % loss or 400 ms people notice at once, from 1 % or 200 ms now and then.
+/// Three levels of link quality: impairments are obvious from 5 % loss or a round trip of 400 ms,
+/// and occasional from 1 % or 200 ms.
 function quality({ rttMs, lossPercent }) {
   if (rttMs == null && lossPercent == null) return { level: null, word: '' };
   const loss = lossPercent ?? 0;

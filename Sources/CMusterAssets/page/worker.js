@@ -1,19 +1,20 @@
 'use strict';
-// Owns the WebSocket, every decoder and every canvas, so that pictures are drawn in the decoder's
-// own callback and nothing the page does delays them.
+// Owns the WebSocket, the decoders and the canvases, so that frames are drawn in the decoder's
+// callback and are not delayed by work of the page.
 
 const HEADER_BYTES = 24;
 const KIND_VIDEO = 1;
-/// Least time between two key frame requests for one tile, in ms.
+/// The minimum interval between keyframe requests for one tile, in ms.
 const ASK_EVERY = 500;
-/// Chunks waiting in one decoder beyond which the tile starts over at the next key frame.
+/// The decoder queue length above which the tile waits for the next keyframe.
 const DECODE_QUEUE = 30;
-/// A picture that comes so many ms later than the tile's fastest is decoded but not drawn, so that
-/// a busy machine shows fewer pictures rather than old ones.
+/// The delay in ms, relative to the lowest recent latency of the tile, above which a frame is
+/// decoded but not drawn, so that a busy machine shows fewer frames rather than old ones.
 const LATE = 250;
-/// Even then one picture in so many ms.
+/// The interval in ms at which a late frame is drawn nevertheless.
 const DRAW_AT_LEAST = 200;
-/// The fastest is forgotten after one to two of these (ms): clocks get corrected.
+/// The window in ms of the lowest latency, which expires after one to two windows, because clocks
+/// are adjusted.
 const MEMORY = 5000;
 
 const canDecode = typeof VideoDecoder !== 'undefined';
@@ -21,7 +22,7 @@ const tiles = new Map();
 let socket = null;
 let url = '';
 let channel = '';
-// The channel that the person looks at; the first one while it is not there.
+// The channel chosen for display; the node's first channel is shown while this one does not exist.
 let chosen = '';
 let lastSnapshot = '';
 let retryAfter = 250;
@@ -45,8 +46,7 @@ class Tile {
     };
   }
 
-  /// Another stream comes under this number now: that of a member's camera has the member's id,
-  /// others have `id/name`.
+  /// Assigns the tile to another stream: the member's id for a camera, `id/name` for other streams.
   assign(member) {
     if (this.member === member) return;
     if (this.member !== null) {
@@ -71,14 +71,14 @@ class Tile {
     const sentAt = view.getFloat64(8, true);
     const timestamp = view.getFloat64(16, true);
     const data = new Uint8Array(view.buffer, view.byteOffset + HEADER_BYTES);
-    // The frame's own first bit (RFC 6386 9.1) rather than the header: a delta frame labelled as
-    // a key frame would close the decoder.
+    // Taken from the frame's first bit (RFC 6386 section 9.1) rather than the header, because a
+    // delta frame labelled as a keyframe would close the decoder.
     const isKey = (data[0] & 1) === 0;
     const expected = this.stats.lastSeq === null ? null : (this.stats.lastSeq + 1) >>> 0;
     this.stats.rx += 1;
     this.stats.lastSeq = sequence;
     if (isKey) this.waiting = false;
-    // A decoder fed across a gap shows rubbish without an error.
+    // A decoder does not report a gap but displays damaged frames.
     else if (expected !== null && sequence !== expected) this.waiting = true;
     if (this.decoder && this.decoder.decodeQueueSize > DECODE_QUEUE) this.waiting = true;
     if (this.waiting) return this.ask();
@@ -158,13 +158,13 @@ class Tile {
     }
   }
 
-  /// Keeps the newest picture until the page hands over a canvas.
+  /// Holds the newest frame until the page transfers a canvas.
   hold(frame) {
     if (this.held) this.held.close();
     this.held = frame;
   }
 
-  /// A new decoder from the next key frame on.
+  /// Discards the decoder; a new one starts at the next keyframe.
   restart() {
     if (this.decoder && this.decoder.state !== 'closed') this.decoder.close();
     if (this.held) this.held.close();
@@ -227,7 +227,7 @@ function connect() {
       tile.stats.lastSeq = null;
       tile.askedAt = -Infinity;
     }
-    // 1001 is the server's good-bye: the node has been stopped on purpose.
+    // 1001 (going away, RFC 6455 section 7.4.1): the node has been stopped.
     postMessage({ kind: 'link', state: 'down', stopped: event.code === 1001 });
     retryTimer = setTimeout(connect, retryAfter);
     retryAfter = Math.min(retryAfter * 2, 3000);

@@ -1,14 +1,14 @@
-// A V4L2 camera: ioctls, whose request numbers and pixel formats Swift cannot import.
+// Access to V4L2 cameras by ioctls, whose request numbers and pixel formats Swift cannot import.
 // Functions return 0 (or a descriptor, count or index) on success and -errno on failure.
 #pragma once
 #include <stdint.h>
 
-/// Buffers shared with the driver, at most.
+/// The maximum number of buffers shared with the driver.
 #define MUSTER_CAMERA_BUFFERS 4
 
 /// A capture mode. `numerator / denominator` is the frame interval in seconds.
 typedef struct {
-  /// V4L2_PIX_FMT_*.
+  /// The pixel format, V4L2_PIX_FMT_*.
   uint32_t fourcc;
   uint32_t width;
   uint32_t height;
@@ -20,11 +20,11 @@ typedef struct {
 typedef struct {
   int fd;
   muster_camera_mode mode;
-  /// Bytes from one row of the first plane to the next.
+  /// The distance in bytes from one row of the first plane to the next.
   uint32_t stride;
-  /// Bytes of an uncompressed frame, or the most of a compressed one.
+  /// The size in bytes of an uncompressed frame, or the maximum size of a compressed one.
   uint32_t image_bytes;
-  /// Luma uses 0..255 rather than 16..235.
+  /// 1 if luma uses 0..255 rather than 16..235.
   int is_full_range;
   uint32_t buffer_count;
   void *buffers[MUSTER_CAMERA_BUFFERS];
@@ -38,7 +38,7 @@ typedef struct {
   uint32_t length;
   /// The driver's timestamp on CLOCK_MONOTONIC in nanoseconds; 0 if it uses another clock.
   int64_t monotonic_nanoseconds;
-  /// The driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
+  /// 1 if the driver marked the frame as damaged (V4L2_BUF_FLAG_ERROR).
   int is_damaged;
 } muster_camera_frame;
 
@@ -48,8 +48,8 @@ int muster_camera_open(const char *path);
 int muster_camera_name(int fd, char *name, int capacity);
 /// Lists the discrete sizes and rates; ranges are sampled at the usual sizes. Returns the count.
 int muster_camera_modes(int fd, muster_camera_mode *modes, int capacity);
-/// Starts streaming, as close to `wanted` as the driver permits: see `camera->mode`. Owns `fd` from
-/// then on.
+/// Starts streaming in the mode closest to `wanted` that the driver permits, stored in
+/// `camera->mode`. Takes ownership of `fd`, even on failure.
 int muster_camera_start(int fd, muster_camera_mode wanted, muster_camera *camera);
 /// Waits at most `timeout_ms` for the next filled buffer; -EAGAIN on a timeout, -ECANCELED when
 /// `wake_fd` became readable first.

@@ -1,4 +1,4 @@
-// Typed wrappers for what Swift cannot import: variadic functions and function-like macros.
+// Typed wrappers for the variadic functions and function-like macros that Swift cannot import.
 // Contexts are `void *`, so that this module includes no header of the libraries it wraps.
 #pragma once
 #include <stdint.h>
@@ -18,7 +18,7 @@ int muster_vp8_decoder_is_corrupted(void *context);
 
 /// Names the calling thread, for `top -H` and debuggers; truncated to 15 characters.
 int muster_thread_name(const char *name);
-/// Requests real-time priority for the calling thread, else a better nice value. Returns 0 if
+/// Requests real-time priority for the calling thread, or else a lower nice value. Returns 0 if
 /// either was granted, else -errno; callers continue in any case.
 int muster_raise_priority(void);
 /// CPU time of the calling thread in nanoseconds.
@@ -28,13 +28,13 @@ int64_t muster_thread_cpu_nanoseconds(void);
 int muster_wake_open(void);
 /// Makes the eventfd readable, permanently.
 void muster_wake_signal(int fd);
-/// Waits until CLOCK_BOOTTIME reaches `nanoseconds` and returns 0, or 1 if `wake_fd` is signalled
-/// before.
+/// Waits until CLOCK_BOOTTIME reaches `nanoseconds` and returns 0, or returns 1 if `wake_fd` is
+/// signalled earlier.
 int muster_wait_until(int wake_fd, int64_t nanoseconds);
 /// CLOCK_BOOTTIME, a macro that Swift does not import, in nanoseconds.
 int64_t muster_boot_nanoseconds(void);
 /// CLOCK_BOOTTIME minus CLOCK_MONOTONIC in nanoseconds: the time suspended since boot.
 int64_t muster_boot_ahead_of_monotonic(void);
 
-/// Stops libasound from printing to standard error; it also returns its errors as codes.
+/// Stops libasound from printing to standard error; its functions still return error codes.
 void muster_silence_alsa(void);

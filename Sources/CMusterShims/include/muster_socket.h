@@ -1,5 +1,5 @@
-// UDP sockets for the network shell: IP_PKTINFO, multicast membership, interfaces.
-// Every function returns 0 (or a descriptor or count) on success and -errno on failure.
+// UDP sockets with IP_PKTINFO and multicast membership, and the list of network interfaces. Every
+// function returns 0 (or a descriptor or count) on success and -errno on failure.
 #pragma once
 #include <stdint.h>
 
@@ -12,22 +12,23 @@
 typedef struct {
   char name[16];
   uint32_t index;
-  /// MUSTER_INTERFACE_*.
+  /// A combination of MUSTER_INTERFACE_*.
   uint32_t flags;
   /// AF_INET or AF_INET6.
   int32_t family;
   /// 4 or 16 bytes in network order.
   uint8_t address[16];
-  /// IPv4 only, if `flags` has MUSTER_INTERFACE_BROADCAST; network order.
+  /// The IPv4 broadcast address in network order, valid if `flags` has MUSTER_INTERFACE_BROADCAST.
   uint8_t broadcast[4];
   uint32_t prefix_length;
-  /// In bytes.
+  /// The MTU in bytes.
   uint32_t mtu;
-  /// IPv6: the address is deprecated, not to be used for new communication (RFC 4862).
+  /// 1 for an IPv6 address that is deprecated: not to be used for new communication (RFC 4862).
   uint8_t is_deprecated;
-  /// IPv6: the address is a temporary one (RFC 8981).
+  /// 1 for a temporary IPv6 address (RFC 8981).
   uint8_t is_temporary;
-  /// IPv6: duplicate address detection has not finished, or has failed (RFC 4862).
+  /// 1 for an IPv6 address whose duplicate address detection has not finished or has failed (RFC
+  /// 4862).
   uint8_t is_tentative;
 } muster_interface;
 

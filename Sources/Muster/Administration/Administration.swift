@@ -6,14 +6,14 @@ import MusterWire
 /// The requests behind `muster channel`, `invite`, `verify`, `ping` and `doctor --node`, served
 /// from the data directory or by the node that is using it.
 public enum Administration {
-  /// One question or change, as `Command.administer` carries it.
+  /// A query or a change, the payload of `Command.administer`.
   public struct Request: Equatable, Sendable {
     /// The request's name in JSON, the value of `do`.
     public enum Verb: String, Codable, Sendable, CaseIterable {
       case create, list, show, grant, revoke, invite, verify
-      /// Round trips to a member; only with a running node.
+      /// Measures the round-trip times to a member; needs a running node.
       case ping
-      /// Counters, links and queues; only with a running node.
+      /// Reports counters, links and queues; needs a running node.
       case diagnose
 
       /// Whether only a running node can answer.
@@ -26,32 +26,32 @@ public enum Administration {
     public var channel: String?
     /// An id, a full key, or a name.
     public var member: String?
-    /// The role to give; nil for the default, attendee.
+    /// The role to grant; nil for the default, attendee.
     public var role: Role?
-    /// Seconds since 1970; nil for never.
+    /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
-    /// `HOST:PORT` hints of an invite.
+    /// `HOST:PORT` of the peers listed in an invite.
     public var peers: [String] = []
-    /// `HOST:PORT` of rendezvous, for an invite.
+    /// `HOST:PORT` of the rendezvous listed in an invite.
     public var rendezvous: [String] = []
     /// The rules for calls in a channel to be created.
     public var settings = ChannelSettings()
-    /// For verify: the codes were found to be the same.
+    /// Whether the user confirms, for `verify`, that the codes are equal.
     public var confirm = false
 
-    /// A request without any further fields.
+    /// A request with the defaults in all other fields.
     public init(_ verb: Verb) { self.verb = verb }
   }
 
-  /// The answer, as `--json` prints it and the control socket carries it.
+  /// The reply to a request, printed by `--json` and sent over the control socket.
   public struct Reply: Equatable, Sendable {
     /// The URL, for `invite`.
     public var invite: String?
     /// The digits to compare, for `verify`.
     public var code: String?
-    /// The channels asked for, or the one created.
+    /// The requested channels, or the one that was created.
     public var channels: [ChannelSummary] = []
-    /// Round trips, for `ping`.
+    /// The round-trip times, for `ping`.
     public var ping: PingReply?
     /// Counters, links and queues, for `diagnose`.
     public var node: NodeReport?
@@ -64,64 +64,64 @@ public enum Administration {
       var isUsage: Bool
     }
 
-    /// An answer with nothing in it.
+    /// An empty reply.
     public init() {}
   }
 
-  /// A channel as the store has it.
+  /// A channel as recorded in the store.
   public struct ChannelSummary: Codable, Equatable, Sendable {
-    /// `created` channels have an owner and roles.
+    /// Whether a channel was `created`, with an owner and roles, or is `open` to all with its key.
     public enum Kind: String, Codable, Sendable { case created, open }
 
-    /// The name that the member chose.
+    /// The channel's local name.
     public var name: String
     /// 64 hex digits.
     public var id: String
-    /// Whether it has an owner and roles.
+    /// Whether the channel has an owner and roles.
     public var kind: Kind
     /// The owner's full key; nil for open channels.
     public var owner: String?
-    /// Whether that is this node's identity.
+    /// Whether the owner is this node's identity.
     public var isOwner: Bool
-    /// The number of changes of the channel's key.
+    /// The current key epoch; each removal starts the next.
     public var epoch: UInt32
-    /// Seconds since 1970.
+    /// The time of creation in seconds since 1970.
     public var createdAt: UInt64
-    /// Whether a call ends when its initiator vanishes, and is not handed over.
+    /// Whether a call ends, instead of being handed over, when its initiator becomes unreachable.
     public var callEndsWithInitiator: Bool
     /// Whether attendees may only watch.
     public var onlyPresentersSend: Bool
-    /// Everyone with a role, or seen before, in no order.
+    /// All members with a role and all members seen before, unordered.
     public var members: [MemberSummary] = []
 
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool { kind == .created }
   }
 
-  /// A member of a channel as the store has it.
+  /// A member of a channel as recorded in the store.
   public struct MemberSummary: Codable, Equatable, Sendable {
     /// 16 hex digits.
     public var member: String
     /// 64 hex digits.
     public var key: String
-    /// Nil for a member that was never seen.
+    /// The name last used; nil for a member that was never seen.
     public var name: String?
     /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
-    /// Seconds since 1970; nil for never.
+    /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
-    /// Whether codes were compared.
+    /// Whether the verification codes were compared.
     public var verified: Bool
-    /// Whether it can be reached now; always false while no node runs.
+    /// Whether the member is reachable now; always false while no node runs.
     public var here: Bool
-    /// Seconds since 1970; nil for a member that was never seen.
+    /// The time of last contact in seconds since 1970; nil for a member that was never seen.
     public var lastSeen: UInt64?
   }
 
-  /// Does what is asked; `data` is the data directory, nil for the default one.
+  /// Carries out a request; `data` is the data directory, nil for the default one.
   ///
-  /// Throws what the request runs into, and an error when a node uses the directory and does not
-  /// answer, or when none runs and only a node could answer.
+  /// Throws if the request fails, if a node holds the directory's lock but does not answer, or if
+  /// the request needs a node and no node runs.
   public static func perform(
     _ request: Request, data: String?
   ) async throws(MusterError) -> Reply {
@@ -143,7 +143,7 @@ public enum Administration {
         throw MusterError(
           failure.message, hint: failure.hint, kind: failure.isUsage ? .usage : .failure)
       }
-      // Another command, done in a moment, or a node that is about to listen or to end.
+      // The lock is held by another short command, or by a node that is starting or stopping.
       do { try await Task.sleep(for: pause) } catch {
         throw MusterError("the command was cancelled", hint: "nothing was changed")
       }
@@ -151,7 +151,8 @@ public enum Administration {
     throw ControlSocket.noAnswer(in: path)
   }
 
-  /// Three seconds together: a command takes some milliseconds, an end a second at most.
+  /// Three seconds in total: a command holds the lock for milliseconds, a stopping node for at most
+  /// a second.
   private static let attempts = 150
   private static let pause = Duration.milliseconds(20)
 }

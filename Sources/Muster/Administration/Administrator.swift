@@ -7,10 +7,10 @@ import MusterDiscovery
 import MusterStore
 import MusterWire
 
-/// Carries out requests on a node and a store; the node may have sockets or not.
+/// Carries out requests on a node, with or without sockets, and its store.
 struct Administrator {
   let store: Store
-  /// What this node last called itself, for a directory that no node runs on.
+  /// The last display name used with this data directory, if no node runs on it.
   var ownName: String?
   /// The outputs of the node.
   var outputs: [Node.Output] = []
@@ -20,7 +20,7 @@ struct Administrator {
     self.ownName = ownName
   }
 
-  /// The part of `outputs` that must be on the disk before the request succeeds.
+  /// The writes in `outputs` that must be durable before the request succeeds.
   var changes: [Store.Change] {
     outputs.flatMap { output -> [Store.Change] in
       switch output {
@@ -31,12 +31,12 @@ struct Administrator {
     }
   }
 
-  /// The commits to finish once the changes are on the disk.
+  /// The commits to finish once the changes are durable.
   var commits: [CommitID] {
     outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
   }
 
-  /// The rest of `outputs`, which does not depend on the disk.
+  /// The `outputs` that do not depend on the disk.
   var otherOutputs: [Node.Output] {
     outputs.filter { output in
       switch output {
@@ -106,7 +106,8 @@ struct Administrator {
     return stored
   }
 
-  /// The channel, joined by the node for the time being if it is not.
+  /// The requested channel. If the node is not in the channel, it joins for the duration of the
+  /// request.
   private mutating func entered(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) -> StoredChannel {
@@ -130,7 +131,7 @@ struct Administrator {
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) {
     let stored = try entered(request, &node, at: now)
-    // Checked before the member is looked up: an open channel has nobody to remove.
+    // Checked before the member is looked up, because an open channel has no roles.
     guard stored.genesis != nil else { throw MusterError(CommandRefusal.openChannel) }
     let member = try member(request, in: stored, node)
     let made: [Node.Output]
@@ -179,7 +180,7 @@ struct Administrator {
     return VerificationCode.text(channel: stored.id, node.id, member)
   }
 
-  /// The member that an id, a key or a name stands for.
+  /// The member with the given id, key or name.
   private func member(
     _ request: Administration.Request, in stored: StoredChannel, _ node: borrowing Node
   ) throws(MusterError) -> NodeID {
@@ -209,9 +210,9 @@ struct Administrator {
     return only
   }
 
-  // MARK: Showing
+  // MARK: Summaries
 
-  /// What the store says of a channel: all but its members.
+  /// The summary of a stored channel, without its members.
   private func summary(
     of stored: StoredChannel, for own: NodeID
   ) -> Administration.ChannelSummary {
@@ -251,7 +252,7 @@ struct Administrator {
     return summary
   }
 
-  /// The roles as the node knows them, or as the store's entries say.
+  /// The roles known to the node, or those in the stored entries if the node is not in the channel.
   private func roles(
     in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: borrowing Node
   ) throws(MusterError) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {

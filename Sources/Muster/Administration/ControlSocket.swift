@@ -5,19 +5,20 @@ import MusterStore
 import NIOCore
 import NIOPosix
 
-/// Where a running node takes commands of the same user: a stream socket in its data directory.
+/// A Unix stream socket in the data directory over which a running node accepts commands of its
+/// user.
 ///
-/// One `Command` in, as a line of JSON, one `Administration.Reply` out, and the connection ends.
-/// The directory's mode (0700) and the socket's (0600) keep other users away.
+/// Each connection carries one `Command` and one `Administration.Reply`, each as a line of JSON.
+/// The modes of the directory (0700) and the socket (0600) keep other users out.
 public final class ControlSocket: Sendable {
   /// Carries out a command; called on any thread.
   public typealias Handler =
     @Sendable (Command) async -> Result<Administration.Reply, MusterError>
 
   static let lineLimit = 65_536
-  /// Connections that wait to be accepted; a command that is refused tries again.
+  /// The maximum number of connections waiting to be accepted; a client that is refused retries.
   private static let backlog: Int32 = 64
-  /// Time for a client to send its command.
+  /// The time within which a client must send its command.
   static let patience = TimeAmount.seconds(5)
 
   private let channel: any Channel
@@ -28,7 +29,7 @@ public final class ControlSocket: Sendable {
     self.path = path
   }
 
-  /// Listens in `directory`, whose lock the caller holds; a socket file left behind is replaced.
+  /// Listens in `directory`, whose lock the caller holds; replaces a stale socket file.
   public static func open(
     in directory: DataDirectory, on loop: any EventLoop, handler: @escaping Handler
   ) async throws(MusterError) -> ControlSocket {
@@ -50,8 +51,8 @@ public final class ControlSocket: Sendable {
     }
   }
 
-  /// A socket that has its mode from the first moment. Bound here and not by swift-nio, which would
-  /// unlink the path at the end, when the descriptor in it may be that of another directory.
+  /// Binds the socket with its mode set from the start. Not done by swift-nio, which would unlink
+  /// the path on close: by then the descriptor number in the path may refer to another directory.
   private static func bind(in directory: String) throws -> Int32 {
     let address = try SocketPath(directory)
     defer { address.close() }
@@ -69,13 +70,13 @@ public final class ControlSocket: Sendable {
     return descriptor
   }
 
-  /// Takes no more requests and removes the socket.
+  /// Stops accepting requests and removes the socket.
   public func close() async {
     try? await channel.close()
     unlink(path)
   }
 
-  /// Asks the node that uses a data directory; nil when nobody listens there.
+  /// Sends a command to the node that uses a data directory; nil if no node listens there.
   static func ask(
     _ command: Command, in directory: String
   ) async throws(MusterError) -> Administration.Reply? {
@@ -115,8 +116,8 @@ public final class ControlSocket: Sendable {
   }
 }
 
-/// A short path to the socket, whatever the directory's: a socket's address holds 107 bytes only,
-/// so it goes by way of the directory's descriptor.
+/// A short path to the socket through the directory's descriptor, because a socket address holds
+/// only 107 bytes (unix(7)).
 private struct SocketPath {
   let path: String
   private let descriptor: Int32
@@ -134,9 +135,9 @@ private struct SocketPath {
   func close() { Glibc.close(descriptor) }
 }
 
-/// One request, one reply.
+/// The server's side of a connection: one request, then one reply.
 private final class Connection: ChannelInboundHandler, @unchecked Sendable {
-  // Touched on the channel's event loop only.
+  // Accessed only on the channel's event loop.
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -196,7 +197,7 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
 }
 
 private final class Client: ChannelInboundHandler, @unchecked Sendable {
-  // Touched on the channel's event loop only.
+  // Accessed only on the channel's event loop.
   typealias InboundIn = ByteBuffer
 
   private let answer: EventLoopPromise<[UInt8]>
@@ -206,7 +207,7 @@ private final class Client: ChannelInboundHandler, @unchecked Sendable {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     line += Array(buffer: unwrapInboundIn(data))
-    // The members of a large channel take some hundred kilobytes.
+    // The member list of a large channel takes several hundred kilobytes.
     if line.count > 16 * ControlSocket.lineLimit { context.close(promise: nil) }
     guard let end = line.firstIndex(of: 0x0A) else { return }
     answer.succeed(Array(line[..<end]))

@@ -4,8 +4,9 @@ import MusterCrypto
 import MusterDevices
 import MusterStore
 
-/// Administration while no node runs on the directory: a node value without sockets carries the
-/// request out and the store keeps the result, which others learn when a node next runs.
+/// Carries out requests while no node runs on the data directory. A `Node` value without sockets
+/// processes the request and the store keeps the result, which other members receive when a node
+/// next runs.
 struct OfflineAdministration {
   private let directory: DataDirectory
 

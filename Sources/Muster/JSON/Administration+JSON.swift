@@ -10,7 +10,7 @@ extension Administration.Request {
     case callEndsWithInitiator, onlyPresentersSend, confirm
   }
 
-  /// Throws a `MusterError` for a role that there is not.
+  /// Throws a `MusterError` for an unknown role.
   init(_ verb: Verb, from decoder: any Decoder) throws {
     self.init(verb)
     let fields = try decoder.container(keyedBy: CodingKeys.self)
@@ -53,15 +53,15 @@ extension Administration.Request {
 extension Administration.Reply: Codable {
   private enum CodingKeys: String, CodingKey { case invite, code, channels, ping, node, failure }
 
-  /// The object that `--json` prints.
+  /// The JSON object that `--json` prints.
   public var json: JSONValue { JSONValue(encoding: self) }
 
-  /// Reads one line of the control socket.
+  /// Decodes one line from the control socket.
   package init(json: [UInt8]) throws {
     self = try JSONDecoder().decode(Self.self, from: Data(json))
   }
 
-  /// Reads the fields; unknown ones are ignored.
+  /// Decodes the fields; unknown fields are ignored.
   public init(from decoder: any Decoder) throws {
     self.init()
     let fields = try decoder.container(keyedBy: CodingKeys.self)

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import MusterBase
 
-/// Commands as JSON objects, `{"do":"mute","media":"audio"}`; unknown fields are ignored.
+/// The JSON form of commands, such as `{"do":"mute","media":"audio"}`; unknown fields are ignored.
 extension Command: Codable {
-  /// Bytes of one command at most.
+  /// The maximum size of a command in bytes.
   public static let jsonLimit = 4096
 
-  /// Reads one JSON object; the error says precisely what would have been understood.
+  /// Parses one JSON object; the error names the accepted values.
   public init(json: [UInt8], limit: Int = Command.jsonLimit) throws(MusterError) {
     guard json.count <= limit else {
       throw MusterError(
@@ -25,13 +25,13 @@ extension Command: Codable {
     }
   }
 
-  /// The name of the command; nil for `administer`, whose requests have their own.
+  /// The name of the command; nil for `administer`, whose requests have names of their own.
   public var verb: Verb? { Fields(self).verb }
 
   /// The command as one line of JSON.
   public var json: String { JSONValue(encoding: self, nulls: .omitted).text }
 
-  /// Throws a `MusterError` for an object that is no command.
+  /// Throws a `MusterError` if the object is not a command.
   public init(from decoder: any Decoder) throws {
     let name = try decoder.container(keyedBy: Fields.CodingKeys.self)
       .decodeIfPresent(String.self, forKey: .verb)
@@ -45,7 +45,7 @@ extension Command: Codable {
     }
   }
 
-  /// Writes the fields in the order of the contract.
+  /// Encodes the fields in the documented order.
   public func encode(to encoder: any Encoder) throws {
     if case .administer(let request) = self { return try request.encode(to: encoder) }
     try Fields(self).encode(to: encoder)
@@ -66,7 +66,7 @@ extension Command: Codable {
   }
 }
 
-/// The fields that commands have in JSON, in the order in which they are written.
+/// The JSON fields of all commands, in the order of output.
 private struct Fields: Codable {
   var verb: Command.Verb?
   var media: String?
@@ -87,7 +87,7 @@ private struct Fields: Codable {
     case media, member, stream, width, height, off, channel, text, to, passphrase, invite, call
   }
 
-  // MARK: From JSON
+  // MARK: Decoding
 
   func command(_ verb: Command.Verb) throws(MusterError) -> Command {
     switch verb {
@@ -137,7 +137,7 @@ private struct Fields: Codable {
     MusterError(message, hint: hint, kind: .usage)
   }
 
-  // MARK: To JSON
+  // MARK: Encoding
 
   init(_ command: Command) {
     channel = command.channel

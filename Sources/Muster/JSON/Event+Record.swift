@@ -4,7 +4,7 @@ import MusterCore
 import MusterWire
 
 extension TimedEvent {
-  /// The event as hosts read it.
+  /// The event in the form that is encoded as JSON.
   public var record: EventRecord {
     EventRecord(event.body, t: secondsSinceStart, channel: event.channel)
   }
@@ -14,7 +14,7 @@ extension TimedEvent {
 }
 
 extension Event {
-  /// The channel's name; nil for what concerns the whole node.
+  /// The channel's name; nil for events of the whole node.
   public var channel: String? {
     switch self {
     case .memberJoined(let channel, _), .memberUpdated(let channel, _),
@@ -69,7 +69,7 @@ extension LayerRecord {
 }
 
 extension MemberRecord {
-  /// A member without a microphone or a camera looks muted.
+  /// Creates the record; a member without a microphone or a camera is shown as muted.
   public init(_ member: Member) {
     self.init(
       member: member.id.short, key: member.id.key.hex, name: member.name, role: member.role.name,
@@ -80,10 +80,10 @@ extension MemberRecord {
 }
 
 extension Member {
-  /// Whether nothing is to be heard of the member: muted, or without a microphone.
+  /// Whether the member sends no audio: muted, or without a microphone.
   public var isSilent: Bool { flags.contains(.audioMuted) || !flags.contains(.audio) }
 
-  /// Whether nothing is to be seen of the member: muted, or without a camera.
+  /// Whether the member sends no camera video: muted, or without a camera.
   public var isInvisible: Bool { flags.contains(.videoMuted) || !hasCamera }
 }
 

@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// An event as the JSON object that standard output, the page and the control socket give and read;
-/// `docs/EVENTS.md` is its description. Field order is that of the declarations.
+/// An event in its JSON form, as documented in `docs/EVENTS.md`. The fields are encoded in the
+/// order of their declarations.
 public struct EventRecord: Codable, Equatable, Sendable {
-  /// What happened; its case gives `event`.
+  /// The fields of the event; the case determines the value of `event`.
   public var body: Body
   /// Seconds since the process started; three decimals in JSON.
   public var t: Double
-  /// The channel's name; nil, and left out, for what concerns the whole node.
+  /// The channel's name; nil, and omitted from the JSON, for events of the whole node.
   public var channel: String?
 
   /// The fields of each kind of event.
@@ -32,7 +32,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case error(NoticeRecord)
   }
 
-  /// An event's name, the value of `event`.
+  /// The name of an event, the value of `event`.
   public enum Name: String, Codable, Sendable, CaseIterable {
     case ready
     case memberJoined = "member.joined"
@@ -52,14 +52,14 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case warning, error
   }
 
-  /// An event of the whole node, or of `channel`.
+  /// Creates an event of `channel`, or of the whole node if `channel` is nil.
   public init(_ body: Body, t: Double, channel: String? = nil) {
     self.body = body
     self.t = t
     self.channel = channel
   }
 
-  /// Reads one line; nil for what is no event of this version.
+  /// Parses one line of JSON; nil if it is not an event of this version.
   public init?(json: [UInt8]) {
     guard let record = try? JSONDecoder().decode(EventRecord.self, from: Data(json)) else {
       return nil
@@ -72,7 +72,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
 
   private enum CodingKeys: String, CodingKey { case event, t, channel, reason }
 
-  /// Writes the fields in the order of the contract.
+  /// Encodes the fields in the documented order.
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     try fields.encode(name, forKey: .event)
@@ -97,7 +97,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     }
   }
 
-  /// Reads the fields; unknown ones are ignored.
+  /// Decodes the fields; unknown fields are ignored.
   public init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     t = try fields.decode(Double.self, forKey: .t)

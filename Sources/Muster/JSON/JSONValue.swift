@@ -1,16 +1,16 @@
-/// A JSON value whose objects keep the order of their fields, so that every line of output reads
-/// the same way; what Foundation's encoder cannot promise.
+/// A JSON value whose objects keep the order of their fields, which Foundation's encoder does not
+/// guarantee.
 public enum JSONValue: Sendable {
   case null
   case bool(Bool)
   case integer(Int64)
-  /// Written with at most three decimals.
+  /// A number, formatted with at most three decimals.
   case number(Double)
   case string(String)
   case array([JSONValue])
   case object([(String, JSONValue)])
 
-  /// The value as JSON on one line. Control characters never stand unescaped.
+  /// The value as JSON on one line, with all control characters escaped.
   public var text: String {
     var result = ""
     write(to: &result)

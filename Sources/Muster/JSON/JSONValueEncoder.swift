@@ -3,13 +3,13 @@ import MusterBase
 extension JSONValue {
   /// The encoding of an optional that is nil.
   public enum Nulls: Sendable {
-    /// A field is never left out: the rule of events and replies.
+    /// Encoded as `null`: events and replies never omit a field.
     case written
     case omitted
   }
 
-  /// The value as `Encodable` gives it: fields in the order in which they are encoded, which for
-  /// synthesised conformances is that of the coding keys. A value that refuses to be encoded is
+  /// The JSON form of an `Encodable` value. Fields keep the order in which they are encoded, in
+  /// synthesised conformances that of the coding keys. A value whose encoding throws becomes
   /// `null`.
   public init(encoding value: some Encodable, nulls: Nulls = .written) {
     let slot = Slot(nulls)
@@ -18,7 +18,7 @@ extension JSONValue {
   }
 }
 
-/// Where one value is being put together.
+/// The storage of a value while it is being encoded.
 private final class Slot {
   enum Content {
     case empty
@@ -42,7 +42,7 @@ private final class Slot {
   }
 
   func becomeObject() {
-    if case .object = content { return }  // several parts write into one object
+    if case .object = content { return }  // several containers share one object
     content = .object([])
   }
 

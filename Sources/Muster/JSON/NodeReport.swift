@@ -1,13 +1,13 @@
-/// The round trips of one `ping`, one for each link to the member.
+/// The round-trip times of one `ping`, one for each link to the member.
 public struct PingReply: Codable, Equatable, Sendable {
   /// 16 hex digits.
   public var member: String
   /// The name that the member chose.
   public var name: String
-  /// One for each link to the member.
+  /// The results, one for each link to the member.
   public var paths: [Path]
 
-  /// One link's path.
+  /// The path of one link.
   public struct Path: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
@@ -15,25 +15,25 @@ public struct PingReply: Codable, Equatable, Sendable {
     public var address: String?
     /// The relaying member's id; null for a direct path.
     public var via: String?
-    /// Milliseconds; null when nothing came back in time.
+    /// The round-trip time in ms; null if no answer arrived in time.
     public var rttMs: Double?
   }
 }
 
-/// The inside of a running node, as `muster doctor --node` shows it.
+/// The internal state of a running node, shown by `muster doctor --node`.
 public struct NodeReport: Codable, Equatable, Sendable {
   /// 16 hex digits.
   public var id: String
   /// Seconds since the process started.
   public var uptime: Double
-  /// Counters that are not 0, since the start.
+  /// The non-zero counters since the start.
   public var counters: CounterRecord
-  /// One for each peer that the node has or seeks a link with, in the order of ids.
+  /// One entry for each peer that the node has or attempts a link with, in the order of ids.
   public var links: [Link]
-  /// Between the event loop, threads and consumers.
+  /// The queues between the event loop, threads and consumers.
   public var queues: [Queue]
 
-  /// One link, or the attempt at one, and the path that it uses.
+  /// A link, or an attempt to set one up, and the path in use.
   public struct Link: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
@@ -46,15 +46,16 @@ public struct NodeReport: Codable, Equatable, Sendable {
     public var address: String?
     /// The relaying member's id; null for a direct path.
     public var via: String?
-    /// Smoothed round trip in ms; nil before the first answer.
+    /// The smoothed round-trip time in ms; null before the first answer.
     public var rttMs: Double?
-    /// Percent of what this node sends, as the member reports it, smoothed.
+    /// The smoothed packet loss from this node to the member, as reported by the member, in
+    /// percent.
     public var lossPercent: Double
   }
 
-  /// One queue between threads.
+  /// A queue between threads.
   public struct Queue: Codable, Equatable, Sendable {
-    /// Such as `store` or `recorder`.
+    /// The name of the queue, such as `store` or `recorder`.
     public var name: String
     /// Elements waiting now.
     public var waiting: Int

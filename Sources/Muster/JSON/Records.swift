@@ -1,6 +1,6 @@
 /// `ready`: the node is bound and running.
 public struct ReadyRecord: Codable, Equatable, Sendable {
-  /// Grows when a field changes its meaning.
+  /// The version of the format, incremented when a field changes its meaning.
   public var schema: Int
   /// This node's id, 16 hex digits.
   public var id: String
@@ -10,7 +10,7 @@ public struct ReadyRecord: Codable, Equatable, Sendable {
   public var listen: [String]
   /// The call page's URL; null without a page.
   public var view: String?
-  /// Names of the channels joined.
+  /// The names of the joined channels.
   public var channels: [String]
 }
 
@@ -24,13 +24,13 @@ public struct MemberRecord: Codable, Equatable, Sendable {
   public var name: String
   /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
   public var role: String
-  /// Whether it is in a call.
+  /// Whether the member is in the call.
   public var inCall: Bool
-  /// Also while the member has no microphone.
+  /// Whether the microphone is muted or missing.
   public var audioMuted: Bool
-  /// Also while the member has no camera.
+  /// Whether the camera is off or missing.
   public var videoMuted: Bool
-  /// By the member's own voice detector; false outside a call.
+  /// Whether the member is speaking, by its own voice activity detection; false outside a call.
   public var speaking: Bool
 }
 
@@ -38,15 +38,15 @@ public struct MemberRecord: Codable, Equatable, Sendable {
 public struct CallRecord: Codable, Equatable, Sendable {
   /// 32 hex digits.
   public var call: String
-  /// Id of the member that leads the call.
+  /// The id of the member that leads the call.
   public var initiator: String
-  /// Id of the member that joined or left; null in the other records.
+  /// The id of the member that joined or left; null in the other records.
   public var member: String?
-  /// Seconds since 1970 by the wall clock of the member that started it.
+  /// Seconds since 1970 by the wall clock of the member that started the call.
   public var startedAt: Double
-  /// Ids of the participants, sorted.
+  /// The ids of the participants, sorted.
   public var participants: [String]
-  /// Why the member left or the call ended; null in the others.
+  /// The reason why the member left or the call ended; null in the other records.
   public var reason: String?
 }
 
@@ -56,7 +56,7 @@ public struct CallStateRecord: Codable, Equatable, Sendable {
   public var state: String
 }
 
-/// `link.up` and `link.down`.
+/// The fields of `link.up` and `link.down`.
 public struct LinkRecord: Codable, Equatable, Sendable {
   /// The member's id, 16 hex digits.
   public var member: String
@@ -68,7 +68,7 @@ public struct LinkRecord: Codable, Equatable, Sendable {
   public var reason: String?
 }
 
-/// `media.first-frame`.
+/// `media.first-frame`: the first decodable frame of a member's stream has arrived.
 public struct FirstFrameRecord: Codable, Equatable, Sendable {
   /// The member's id, 16 hex digits.
   public var member: String
@@ -76,9 +76,9 @@ public struct FirstFrameRecord: Codable, Equatable, Sendable {
   public var stream: String
   /// Seconds since the link to the member came up.
   public var after: Double
-  /// Pixels.
+  /// In pixels.
   public var width: Int
-  /// Pixels.
+  /// In pixels.
   public var height: Int
 }
 
@@ -94,17 +94,17 @@ public struct LayerRecord: Codable, Equatable, Sendable {
   public var from: String
   /// `WxH@FPS` or `off`.
   public var to: String
-  /// Why the layer is what it is.
+  /// The reason for the new layer.
   public var why: String
 }
 
-/// `message`.
+/// `message`: a text message.
 public struct MessageRecord: Codable, Equatable, Sendable {
   /// 16 hex digits.
   public var id: String
-  /// Id of the author, which may have left since.
+  /// The id of the author, which may have left.
   public var from: String
-  /// Id of the recipient; null for a message to all members.
+  /// The id of the recipient; null for a message to all members.
   public var to: String?
   /// One line, free of control characters.
   public var text: String
@@ -112,34 +112,34 @@ public struct MessageRecord: Codable, Equatable, Sendable {
   public var sentAt: Double
 }
 
-/// `warning` and `error`.
+/// The fields of `warning` and `error`.
 public struct NoticeRecord: Codable, Equatable, Sendable {
   /// The problem, in one sentence.
   public var message: String
   /// Advice; may be empty.
   public var hint: String
-  /// The command that could not be done, if one caused it.
+  /// The command that failed, if the error was caused by one.
   public var command: String?
 }
 
-/// `stats`, once a second.
+/// `stats`: the statistics of the node and its links, once a second.
 public struct StatisticsRecord: Codable, Equatable, Sendable {
-  /// The whole process.
+  /// The statistics of the whole process.
   public var node: Node
-  /// One for each link, in the order of ids.
+  /// One entry for each link, in the order of ids.
   public var peers: [Peer]
-  /// The engines' and queues' counters that are not 0, since the start.
+  /// The non-zero counters of the engines and queues since the start.
   public var counters: CounterRecord
 
-  /// The whole process.
+  /// The statistics of the whole process.
   public struct Node: Codable, Equatable, Sendable {
-    /// Cores in use over the last second.
+    /// CPU use over the last second, in cores.
     public var cpu: Double
     /// Resident memory in 10^6 bytes.
     public var rssMB: Double
     /// UDP payload sent, in kbit/s.
     public var uplinkKbps: Double
-    /// Pairs of members for whom this node relays.
+    /// The pairs of members that this node relays for.
     public var relays: [Relay]
   }
 
@@ -153,15 +153,16 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var kbps: Double
   }
 
-  /// One link.
+  /// The statistics of one link.
   public struct Peer: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
     /// The member's id, 16 hex digits.
     public var member: String
-    /// Milliseconds; null before the first answer.
+    /// The smoothed round-trip time in ms; null before the first answer.
     public var rttMs: Double?
-    /// Percent of what this node sends, as the member reports it, smoothed.
+    /// The smoothed packet loss from this node to the member, as reported by the member, in
+    /// percent.
     public var lossPercent: Double
     /// Reserved for the path's bandwidth estimate, in kbit/s.
     public var estimateKbps: Double?
@@ -173,7 +174,8 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var sent: Direction?
     /// `in`: media from the member; null while not in a call together.
     public var received: Direction?
-    /// Null unless the member sends the test pattern and shares this machine's boot clock.
+    /// The camera's latency; null unless the member sends the test pattern and shares the boot
+    /// clock.
     public var latencyMs: Latency?
     /// Video streams besides the camera.
     public var streams: [Stream]
@@ -188,13 +190,13 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
 
   /// A video stream besides the camera, in both directions.
   public struct Stream: Codable, Equatable, Sendable {
-    /// As its owner calls it.
+    /// The name that the sender announces.
     public var stream: String
-    /// `out`: null where this node has no such stream.
+    /// `out`: this node's stream of that name; null if there is none.
     public var sent: Direction?
-    /// `in`: null where the member has none.
+    /// `in`: the member's stream of that name; null if there is none.
     public var received: Direction?
-    /// As for the camera.
+    /// The latency of the member's stream, as for the camera.
     public var latencyMs: Latency?
 
     enum CodingKeys: String, CodingKey {
@@ -205,27 +207,27 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     }
   }
 
-  /// Media of one direction since the two came into the call together.
+  /// The media of one direction since both nodes joined the call.
   public struct Direction: Codable, Equatable, Sendable {
     /// `WxH@FPS` or `off`.
     public var layer: String
     /// Payload of audio and video over the last second, in kbit/s.
     public var kbps: Double
-    /// Frames sent, or received whole.
+    /// Frames sent, or received completely.
     public var frames: Int
     /// Frames that were skipped; 0 when sending.
     public var framesLost: Int
-    /// Gaps of more than 200 ms, and their sum in ms.
+    /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: Int
-    /// Sum of the freezes, in ms.
+    /// The total duration of the freezes in ms.
     public var frozenMs: Double
-    /// Percent of the audio packets that were not there in time.
+    /// The audio packets missing at playout after repair, in percent.
     public var audioLostPercent: Double
-    /// Why the layer is what it is.
+    /// The reason for the new layer.
     public var why: String
   }
 
-  /// Capture to decoded frame, in ms.
+  /// The latency from capture to decoded frame, in ms.
   public struct Latency: Codable, Equatable, Sendable {
     /// The median of the last 300 frames.
     public var p50: Double
@@ -234,29 +236,29 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
   }
 }
 
-/// Counters by name, such as `link.wrongMAC`, as one JSON object in the order of the names given.
+/// Counters by name, encoded as one JSON object in the given order.
 public struct CounterRecord: Codable, Equatable, Sendable {
-  /// One counter.
+  /// The name and value of a counter.
   public struct Counter: Equatable, Sendable {
-    /// Such as `link.wrongMAC`.
+    /// The name, such as `link.wrongMAC`.
     public var name: String
-    /// Since the start.
+    /// The count since the start.
     public var value: UInt64
 
-    /// A counter of this name and value.
+    /// A counter with this name and value.
     public init(_ name: String, _ value: UInt64) {
       self.name = name
       self.value = value
     }
   }
 
-  /// The counters that are not 0.
+  /// The non-zero counters.
   public var counters: [Counter]
 
-  /// Keeps those that are not 0.
+  /// Keeps only the non-zero counters.
   public init(_ counters: [Counter] = []) { self.counters = counters.filter { $0.value > 0 } }
 
-  /// The counter's value; 0 for one that is not there.
+  /// The value of a counter; 0 if it is not listed.
   public subscript(name: String) -> UInt64 {
     counters.first { $0.name == name }?.value ?? 0
   }
@@ -268,7 +270,7 @@ public struct CounterRecord: Codable, Equatable, Sendable {
     init?(intValue: Int) { nil }
   }
 
-  /// Reads the fields; unknown ones are ignored.
+  /// Decodes all fields as counters, sorted by name.
   public init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: Key.self)
     counters = try fields.allKeys.map { key in
@@ -276,7 +278,7 @@ public struct CounterRecord: Codable, Equatable, Sendable {
     }.sorted { $0.name < $1.name }
   }
 
-  /// Writes the fields in the order of the contract.
+  /// Encodes the counters in their order.
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: Key.self)
     for counter in counters {

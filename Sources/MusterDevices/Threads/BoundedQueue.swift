@@ -8,14 +8,14 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   private let capacity: Int
   private let contents: Monitor<Contents>
 
-  /// An open queue for `capacity` elements, at least 1.
+  /// A queue of at most `capacity` elements, which must be positive.
   package init(capacity: Int) {
     precondition(capacity > 0)
     self.capacity = capacity
     contents = Monitor(Contents())
   }
 
-  /// Appends an element; has no effect once closed.
+  /// Appends an element; has no effect on a closed queue.
   package func add(_ element: Element) {
     contents.withLock {
       guard !$0.isClosed else { return }
@@ -26,7 +26,8 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// All queued elements; blocks while there are none, and returns nil once closed and empty.
+  /// Takes all queued elements; blocks while the queue is empty, and returns nil once it is closed
+  /// and empty.
   package func takeAll() -> [Element]? {
     contents.wait { contents -> [Element]?? in
       if contents.elements.isEmpty { return contents.isClosed ? .some(nil) : nil }
@@ -35,7 +36,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
-  /// All queued elements, without blocking.
+  /// Takes all queued elements without blocking.
   package func takeWithoutWaiting() -> [Element] {
     contents.withLock { contents in
       defer { contents.elements = [] }
@@ -46,6 +47,6 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   /// Whether `close()` has been called.
   package var isClosed: Bool { contents.withLock { $0.isClosed } }
 
-  /// Ends the stream: queued elements can still be taken, new ones are ignored.
+  /// Closes the queue: queued elements can still be taken, new ones are ignored.
   package func close() { contents.withLock { $0.isClosed = true } }
 }

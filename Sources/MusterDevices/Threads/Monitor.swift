@@ -1,14 +1,14 @@
 import Glibc
 
-/// State shared between threads that a thread can wait on: a mutex with a condition variable.
+/// A mutex with a condition variable: state shared between threads, which can wait for its changes.
 ///
-/// For media threads only: the node runs on its event loop and takes no locks.
+/// For media and worker threads only; the state of the node is confined to its event loop.
 package final class Monitor<State>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var state: State
 
-  /// A monitor of this initial state.
+  /// A monitor with this initial state.
   package init(_ state: State) {
     self.state = state
     pthread_mutex_init(mutex, nil)

@@ -1,11 +1,11 @@
 import CMusterShims
 import Glibc
 
-/// A thread for blocking work: devices, codecs, files.
+/// A thread for blocking work, such as that of devices, codecs and files.
 package final class WorkerThread: @unchecked Sendable {
   private var handle = pthread_t()
 
-  /// Starts `body` on a thread of this name, of which the kernel shows 15 characters.
+  /// Starts `body` on a thread of this name, which the kernel truncates to 15 characters.
   package init(_ name: String, _ body: @escaping @Sendable () -> Void) {
     let start = Unmanaged.passRetained(Start(name, body))
     let failure = pthread_create(
@@ -23,11 +23,11 @@ package final class WorkerThread: @unchecked Sendable {
   /// Blocks until the thread has ended; call once.
   package func join() { pthread_join(handle, nil) }
 
-  /// Releases the thread's resources when it ends; instead of `join`.
+  /// Lets the thread release its resources when it ends; used instead of `join`.
   package func detach() { pthread_detach(handle) }
 
-  /// Runs `body` on a thread of its own; nil if it takes longer than `limit`. The thread then
-  /// continues until `body` returns, so callers must bound their number.
+  /// Runs `body` on a new thread; nil if that takes longer than `limit`. The thread then continues
+  /// until `body` returns, so callers must limit the number of such threads.
   package static func result<Result: Sendable>(
     _ name: String, within limit: Duration, of body: @escaping @Sendable () -> Result
   ) async -> Result? {

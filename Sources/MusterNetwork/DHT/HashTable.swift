@@ -1,7 +1,7 @@
 import MusterBase
 
-/// This process's node of a distributed hash table (DHT). All methods return at once, on any
-/// thread; callbacks run on a thread of the DHT's own.
+/// This process's node in a distributed hash table (DHT). All methods can be called on any thread
+/// and do not block; callbacks run on the DHT's thread.
 package protocol HashTable: Sendable {
   /// Sets the bootstrap nodes, which are contacted again while no node answers.
   func bootstrap(_ addresses: [Address])
@@ -10,15 +10,15 @@ package protocol HashTable: Sendable {
   /// Calls `heard` for every value under a key, present and future, until `stopListening`.
   /// Listening to a key twice has no effect.
   func listen(under tag: [UInt8], heard: @escaping @Sendable ([UInt8]) -> Void)
-  /// Ends the calls for this key.
+  /// Stops listening to a key.
   func stopListening(under tag: [UInt8])
-  /// The addresses at which other DHT nodes see this one, most frequently reported first.
+  /// The addresses at which other DHT nodes see this node, most frequently reported first.
   func seenAddresses() async -> [Address]
   /// Leaves the DHT; no callback follows.
   func stop() async
 }
 
-/// The DHT that this build contains, if any; builds differ in nothing else.
+/// The DHT implementation of this build, if any.
 public enum DHT {
   /// Whether this build supports `--dht`.
   public static var isBuiltIn: Bool {

@@ -7,29 +7,29 @@ import MusterDevices
   import NIOCore
   import NIOPosix
 
-  /// A node of an OpenDHT network, on a thread of the library.
+  /// A node of an OpenDHT network, which runs on the library's thread.
   ///
   /// The library calls back on that thread while holding its own lock. To avoid deadlock, no call
   /// here may block on the library while holding `state`, which callbacks take; putting and
   /// listening only enqueue.
   package final class OpenDHT: HashTable {
     private struct State {
-      /// Nil once the node is stopping.
+      /// The library's node; nil once the node is stopping.
       var runner: OpaquePointer?
       /// The library's listen tokens, by key.
       var listenings: [[UInt8]: OpaquePointer] = [:]
-      /// Puts that the library has not completed, kept alive for its callback.
+      /// Puts that the library has not completed, kept alive for the library's callback.
       var puts: [ObjectIdentifier: Put] = [:]
-      /// Blocking calls into the library that are under way.
+      /// The number of blocking calls into the library that are under way.
       var waiting = 0
     }
 
     private let state: Monitor<State>
 
-    /// Bytes of the largest value that is copied; no announcement is longer.
+    /// The maximum size of a value in bytes; no announcement is longer.
     private static let valueLimit = 1024
 
-    /// Joins at once, on a free UDP port of all addresses, with the network id of the public
+    /// Starts the node on a free UDP port of all addresses, with the network id of the public
     /// OpenDHT network. Throws if the library cannot start.
     package init() throws(MusterError) {
       var configuration = dht_runner_config()
@@ -56,19 +56,19 @@ import MusterDevices
 
     // MARK: Putting
 
-    /// A put until the library reports its result.
+    /// A put that the library has not completed.
     private final class Put: Sendable {
       private let failed: @Sendable () -> Void
-      // Not the table itself, which must not be deinitialised on the library's thread.
+      // Not the `OpenDHT`, which must not be deinitialised on the library's thread.
       private let state: Monitor<State>
 
-      /// A put in progress.
+      /// A put that calls `failed` if no node accepts the value.
       init(_ state: Monitor<State>, _ failed: @escaping @Sendable () -> Void) {
         self.state = state
         self.failed = failed
       }
 
-      /// Reports the result, once.
+      /// Reports the result; called once.
       func finish(_ isStored: Bool) {
         state.withLock { $0.puts[ObjectIdentifier(self)] = nil }
         if !isStored { failed() }
@@ -79,8 +79,8 @@ import MusterDevices
       let put = Put(state, failed)
       state.withLock { state in
         guard let runner = state.runner else { return }
-        // Owned here rather than by the library, which drops queued puts without a callback when it
-        // ends.
+        // Owned by `state` rather than by the library, which drops queued puts without a callback
+        // when it stops.
         state.puts[ObjectIdentifier(put)] = put
         let stored = dht_value_new(value, value.count)
         var hash = Self.hash(tag)
@@ -97,13 +97,13 @@ import MusterDevices
     // MARK: Listening
 
     private final class Listener: Sendable {
-      /// Receives each value.
+      /// The callback for each value.
       let heard: @Sendable ([UInt8]) -> Void
 
-      /// A listener that forwards values.
+      /// A listener that passes values to `heard`.
       init(_ heard: @escaping @Sendable ([UInt8]) -> Void) { self.heard = heard }
 
-      /// Forwards a value of the library, unless it is too long.
+      /// Passes on a value from the library, unless the value is too long.
       func receive(_ value: OpaquePointer?) {
         let view = dht_value_get_data(value)
         guard let data = view.data, view.size <= OpenDHT.valueLimit else { return }
@@ -146,7 +146,7 @@ import MusterDevices
       return hash
     }
 
-    // MARK: Where it is seen
+    // MARK: Seen addresses
 
     package func seenAddresses() async -> [Address] {
       let found = try? await NIOThreadPool.singleton.runIfActive { self.askSeenAddresses() }
@@ -187,16 +187,17 @@ import MusterDevices
       }
     }
 
-    // MARK: The end
+    // MARK: Stopping
 
-    /// The library may block for long; leaving does not wait for that.
+    /// The maximum wait for the library to stop, which may block for much longer.
     private static let stopPatience = Duration.milliseconds(500)
 
     package func stop() async {
       _ = await WorkerThread.result("muster-dht", within: Self.stopPatience) { self.end() }
     }
 
-    /// Joins the library's thread. Nothing is withdrawn: values expire within ten minutes.
+    /// Joins the library's thread. Values are not withdrawn, because they expire within ten
+    /// minutes.
     private func end() {
       let runner = state.withLock { state in
         defer { state.runner = nil }

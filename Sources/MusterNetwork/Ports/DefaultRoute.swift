@@ -8,7 +8,7 @@ package struct DefaultRoute: Equatable, Sendable {
   /// The gateway's IPv4 address; port 0.
   package var gateway: Address
 
-  /// Bytes of the routing table that are read; default routes are listed first.
+  /// The maximum number of bytes read from the routing table, which lists default routes first.
   private static let readBytes = 1 << 16
   /// `RTF_UP` and `RTF_GATEWAY` of linux/route.h.
   private static let isUpThroughGateway: UInt32 = 3
@@ -37,7 +37,8 @@ package struct DefaultRoute: Equatable, Sendable {
         destination == 0, mask == 0, flags & isUpThroughGateway == isUpThroughGateway,
         metric < best?.metric ?? .max
       else { continue }
-      // The table prints the address, which is in network byte order, as an integer of the host.
+      // The table prints the address, stored in network byte order, as if it were a host-order
+      // integer.
       let address = Address(host: .v4(UInt32(bigEndian: gateway)), port: 0)
       best = (metric, DefaultRoute(interface: String(fields[0]), gateway: address))
     }
@@ -49,7 +50,7 @@ package struct DefaultRoute: Equatable, Sendable {
     let descriptor = Sockets.udp(Address(host: .v4(0), port: 0), reuse: false)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    // Connecting a UDP socket sends nothing. Any port but 0 would do; this is NAT-PMP's.
+    // Connecting a UDP socket sends nothing. Any port except 0 works; 5351 is that of NAT-PMP.
     var there = gateway
     there.port = 5351
     let isConnected = there.socketAddress.withSockAddr {

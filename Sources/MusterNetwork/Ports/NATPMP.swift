@@ -3,11 +3,11 @@ import Glibc
 import MusterBase
 import MusterDevices
 
-/// A client for NAT-PMP (RFC 6886), which gateways with PCP support as well (RFC 6887 appendix A).
-/// All functions block, within the given deadline.
+/// A client for NAT-PMP (RFC 6886), which gateways with PCP also support (RFC 6887 appendix A). All
+/// functions block until the given deadline at most.
 package enum NATPMP {
-  /// A gateway that did not answer two requests does not support NAT-PMP: 0.25 s for the first and
-  /// twice that for the second (RFC 6886 section 3.1).
+  /// The time without an answer after which the gateway is assumed not to support NAT-PMP: 0.25 s
+  /// for the first request and twice that for the second (RFC 6886 section 3.1).
   private static let patience = Duration.milliseconds(750)
 
   /// Maps external port `requested`, or one that the gateway chooses if that is taken, to this
@@ -52,13 +52,13 @@ package enum NATPMP {
       NATPMP_RESPTYPE_UDPPORTMAPPING, to: PortQuestion(deadline: deadline) { false })
   }
 
-  /// A connected socket: the kernel drops datagrams from other hosts than the gateway.
+  /// A connected socket: the kernel drops datagrams from hosts other than the gateway.
   private struct Session {
     private var raw = natpmp_t()
-    /// How quickly the end of the node is noticed.
+    /// The interval at which cancellation is checked.
     private static let glance = Duration.milliseconds(50)
 
-    /// Nil if no socket can be opened.
+    /// Opens the socket; nil if that fails.
     init?(_ gateway: Address) {
       guard case .v4(let host) = gateway.host, initnatpmp(&raw, 1, host.bigEndian) == 0 else {
         return nil
@@ -68,14 +68,14 @@ package enum NATPMP {
     /// Closes the socket.
     mutating func close() { closenatpmp(&raw) }
 
-    /// Sends a request with the library's function; whether it was sent.
+    /// Sends a request with the given function of the library; false if that fails.
     mutating func ask(_ send: (UnsafeMutablePointer<natpmp_t>) -> Int32) -> Bool {
       send(&raw) > 0
     }
 
     /// The gateway's answer; the library repeats the request meanwhile. Nil if the gateway refuses
-    /// or the question is over. After a repeated request a slow gateway answers twice, and the
-    /// second answer arrives during the next request: answers of another type are skipped.
+    /// or `question` is over. After a repeated request a slow gateway answers twice, and the second
+    /// answer arrives during the next request: answers of another type are skipped.
     mutating func answer(_ type: Int32, to question: PortQuestion) -> natpmpresp_t? {
       var response = natpmpresp_t()
       while !question.isOver {
@@ -87,7 +87,7 @@ package enum NATPMP {
         poll(&ready, 1, Int32(clamping: max(min(left, untilRetry), .zero).wholeMilliseconds))
         switch readnatpmpresponseorretry(&raw, &response) {
         case 0 where Int32(response.type) == type: return response
-        // The library takes any answer for the one to its pending request.
+        // The library considers any answer as the one to the pending request.
         case 0: raw.has_pending_request = 1
         case NATPMP_TRYAGAIN: continue
         default: return nil
@@ -99,6 +99,6 @@ package enum NATPMP {
 }
 
 extension Duration {
-  /// Rounded up, so that a wait of this length does not end too early.
+  /// The duration in milliseconds, rounded up so that a wait does not end too early.
   fileprivate var wholeMilliseconds: Int64 { (wholeNanoseconds + 999_999) / 1_000_000 }
 }

@@ -3,21 +3,23 @@ import MusterBase
 /// The schedule and current result of port mapping. A value; its owner calls `begin(at:)` every few
 /// seconds.
 package struct PortKeeping: Sendable {
-  /// The mapping that the gateway granted last.
+  /// The mapping most recently granted by the gateway.
   package private(set) var mapping: PortMapping?
-  /// When that mapping expires unless renewed.
+  /// The time at which `mapping` expires unless renewed.
   private var goodUntil = Instant.zero
   private var isAsking = false
   private var dueAt = Instant.zero
 
-  /// After a failure: the gateway may have been restarting, or may have been replaced.
+  /// The interval between a failed request and the next, because the gateway may restart or be
+  /// replaced.
   package static let retry = Duration.seconds(300)
   /// The minimum renewal interval, however short a lifetime the gateway grants.
   package static let soonestRenewal = Duration.seconds(60)
-  /// A mapping without expiry is still renewed, because a restart of the gateway deletes it.
+  /// The maximum renewal interval, also for mappings without expiry, because a restart of the
+  /// gateway deletes them.
   package static let latestRenewal = Duration.seconds(3600)
 
-  /// No mapping, and a request due at once.
+  /// The initial state: no mapping, and a request due at once.
   package init() {}
 
   /// The external address to announce; nil without a mapping that is reachable from outside.
@@ -49,13 +51,13 @@ package struct PortKeeping: Sendable {
     return announced != before
   }
 
-  /// This machine's addresses have changed, so there may be a new gateway without the mapping.
+  /// Reports that this machine's addresses have changed; a new gateway may not have the mapping.
   package mutating func addressesChanged(at now: Instant) {
     dueAt = now
     goodUntil = now
   }
 
-  /// Renews at half of the lifetime (RFC 6886 section 3.3).
+  /// The time until the next request: half of the lifetime after a success (RFC 6886 section 3.3).
   private static func wait(after answer: PortMapping?) -> Duration {
     guard let answer else { return retry }
     guard answer.lifetime > .zero else { return latestRenewal }

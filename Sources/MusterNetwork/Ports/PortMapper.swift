@@ -4,17 +4,17 @@ import NIOPosix
 
 /// A gateway's mapping of an external address and port to a UDP port of this machine.
 public struct PortMapping: Equatable, Sendable {
-  /// The protocol that the gateway supports.
+  /// A port mapping protocol.
   public enum Method: String, Sendable {
     case natPMP = "NAT-PMP"
     case upnp = "UPnP"
   }
 
-  /// How the mapping was made.
+  /// The protocol that granted the mapping.
   public var method: Method
   /// The external address and port.
   public var outside: Address
-  /// How long the mapping lasts from when it was granted; zero if it does not expire.
+  /// The lifetime granted by the gateway; zero for a mapping that does not expire.
   public var lifetime: Duration
 
   public init(method: Method, outside: Address, lifetime: Duration) {
@@ -23,22 +23,22 @@ public struct PortMapping: Equatable, Sendable {
     self.lifetime = lifetime
   }
 
-  /// Whether the mapping is reachable from outside: not if the gateway itself is behind another NAT
-  /// and has a private address.
+  /// Whether the mapping is reachable from outside; false if the gateway is itself behind another
+  /// NAT and has a private address.
   public var leadsOutside: Bool { outside.isOutside }
 }
 
 /// Requests port mappings for a UDP port of this machine from its gateway.
 ///
-/// A `PortMapper` remembers the gateway's service, which makes renewal and deletion quick: use one
-/// instance for all three.
+/// A `PortMapper` remembers the gateway's service, which speeds up renewal and deletion, so use the
+/// same instance for all requests.
 public struct PortMapper: Sendable {
   private let port: UInt16
   private let interfaces: [String]
   private let bound: [Address]?
   private let memory = PortMemory()
 
-  /// Seconds, as recommended by RFC 6886 section 3.3: two hours.
+  /// The requested lifetime in seconds: two hours, as recommended by RFC 6886 section 3.3.
   private static let lease: UInt32 = 7200
   private static let mapLimit = Duration.seconds(3)
   private static let unmapLimit = Duration.milliseconds(500)
@@ -53,14 +53,14 @@ public struct PortMapper: Sendable {
 
   /// Requests or renews a mapping: by NAT-PMP, then by UPnP.
   ///
-  /// Nil if no gateway supports either. Sends nothing without a default route through a permitted
-  /// interface, if this machine's address there is public (so there is no NAT), or if no socket is
-  /// bound to that address. Blocks a thread of its own, not the caller, for at most 3 s; a mapping
-  /// that is granted later is deleted unless it renews an existing one.
+  /// Returns nil if the gateway supports neither protocol. Sends nothing without a default route
+  /// through a permitted interface, if this machine's address there is public (so there is no NAT),
+  /// or if no socket is bound to that address. Blocks a thread of its own, not the caller, for at
+  /// most 3 s; a mapping that is granted later is deleted unless it renews an existing one.
   public func map() async -> PortMapping? {
     let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
     return await Self.onThread(limit: Self.mapLimit) { answer in
-      // A gateway can keep the library busy without limit: one thread, and no more.
+      // A gateway can keep the library busy without limit, so at most one thread is used.
       guard memory.begin() else {
         answer.claim()?.resume(returning: nil)
         return
@@ -79,7 +79,7 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Deletes a mapping, within 0.5 s or not at all.
+  /// Deletes a mapping; gives up after 0.5 s.
   public func unmap(_ mapping: PortMapping) async {
     memory.forget(mapping)
     let deadline = BootClock.now + Self.unmapLimit
@@ -89,14 +89,14 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Ends mapping and deletes the current one. Waits at most 0.5 s for a request under way, and 0.5
-  /// s for the gateway to delete the mapping.
+  /// Stops port mapping and deletes the current mapping. Waits at most 0.5 s for a request under
+  /// way, and 0.5 s for the gateway to delete the mapping.
   public func close() async {
     _ = await Self.waiting(limit: Self.unmapLimit) { answer in memory.cancel(answer) }
     if let mapping = memory.close() { await unmap(mapping) }
   }
 
-  // MARK: On a thread that may block
+  // MARK: Blocking requests
 
   private func ask(_ question: PortQuestion, renewing before: PortMapping?) -> PortMapping? {
     guard port != 0, let route = DefaultRoute.current(through: interfaces),
@@ -136,7 +136,7 @@ public struct PortMapper: Sendable {
     bound.contains { $0.host == .v4(0) || $0.host == inside.host }
   }
 
-  /// The result of `body`, run on a thread of its own; nil after `limit`.
+  /// Runs `body` on a new thread and returns the answer that it gives; nil after `limit`.
   private static func onThread(
     limit: Duration, _ body: @escaping @Sendable (PortAnswer) -> Void
   ) async -> PortMapping? {

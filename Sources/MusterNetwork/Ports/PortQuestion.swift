@@ -4,15 +4,15 @@ import Synchronization
 
 /// The deadline and cancellation of a series of requests to a gateway.
 package struct PortQuestion: Sendable {
-  /// When to give up.
+  /// The time at which to give up.
   package var deadline: Instant
-  /// Whether the node is stopping; a mapping made from now on would not be deleted.
+  /// Whether the node is stopping, so that a new mapping would not be deleted.
   package var isCancelled: @Sendable () -> Bool
 
-  /// To be checked directly before every request.
+  /// Whether the deadline has passed or the node is stopping; checked before every request.
   package var isOver: Bool { isCancelled() || BootClock.now >= deadline }
 
-  /// The same, limited to an earlier deadline.
+  /// A copy with the earlier of its own deadline and `instant`.
   package func until(_ instant: Instant) -> PortQuestion {
     PortQuestion(deadline: min(deadline, instant), isCancelled: isCancelled)
   }
@@ -28,7 +28,7 @@ package final class PortAnswer: Sendable {
   /// Holds a continuation that has not been resumed.
   package init(_ waiting: Waiting) { self.waiting = Mutex(waiting) }
 
-  /// Returns the continuation to the first caller, which must resume it; nil to all others.
+  /// Returns the continuation to the first caller, which must resume it; nil to later callers.
   package func claim() -> Waiting? {
     waiting.withLock { waiting in
       defer { waiting = nil }
@@ -44,9 +44,9 @@ package final class PortMemory: Sendable {
     var isBusy = false
     /// Whether no further request may start.
     var isCancelled = false
-    /// Mappings granted from now on must be deleted by whoever receives them.
+    /// Whether mappings granted from now on must be deleted by the receiver of the answer.
     var isClosed = false
-    /// Resumed when the request under way has ended.
+    /// The answer to resume when the request under way has ended.
     var closing: PortAnswer?
     /// The UPnP service found, and the route it was found on.
     var found: (service: UPnP.Service, route: DefaultRoute)?
@@ -56,7 +56,7 @@ package final class PortMemory: Sendable {
 
   private let known = Mutex(Known())
 
-  // MARK: Questions
+  // MARK: Requests
 
   /// Reserves the mapper for a request; false while another is under way and after `cancel`.
   package func begin() -> Bool {
@@ -67,7 +67,7 @@ package final class PortMemory: Sendable {
     }
   }
 
-  /// Ends the request that `begin` allowed.
+  /// Ends the request permitted by `begin`.
   package func end() {
     let closing = known.withLock { known in
       known.isBusy = false
@@ -79,7 +79,7 @@ package final class PortMemory: Sendable {
   /// Whether `cancel` has been called.
   package var isCancelled: Bool { known.withLock { $0.isCancelled } }
 
-  /// Allows no further requests; resumes `answer` once none is under way.
+  /// Allows no further requests; resumes `answer` once no request is under way.
   package func cancel(_ answer: PortAnswer) {
     let isBusy = known.withLock { known in
       known.isCancelled = true
@@ -111,7 +111,7 @@ package final class PortMemory: Sendable {
     known.withLock { $0.found = service.map { ($0, route) } }
   }
 
-  /// The current mapping, to be renewed: another external port would be a second hole.
+  /// The current mapping, renewed with the same external port so that no second port is opened.
   package var made: PortMapping? { known.withLock { $0.made } }
 
   /// Stores a new mapping; false if the mapper was closed meanwhile, so that it must be deleted.
@@ -123,7 +123,7 @@ package final class PortMemory: Sendable {
     }
   }
 
-  /// Clears the current mapping if it is this one.
+  /// Clears the current mapping if it has the same external address.
   package func forget(_ mapping: PortMapping) {
     known.withLock { if $0.made?.outside == mapping.outside { $0.made = nil } }
   }

@@ -5,8 +5,9 @@ import MusterDevices
 
 /// A client for UPnP Internet Gateway Devices 1 and 2. All functions block.
 ///
-/// Anyone on the network can answer the search, and the library fetches the URLs it is given. So
-/// only URLs at the gateway's own address are followed: a host there sees all traffic anyway.
+/// Any host on the network can answer the search, and the library fetches the URLs in the answers.
+/// Only URLs at the gateway's own address are followed, because the gateway sees all traffic
+/// anyway.
 package enum UPnP {
   /// The control point of a gateway's connection service.
   package struct Service: Equatable, Sendable {
@@ -26,7 +27,7 @@ package enum UPnP {
   // UPnP WANIPConnection 2.4.16.4, "Error Codes".
   private static let conflict: Int32 = 718
   private static let permanentLeasesOnly: Int32 = 725
-  /// Other external ports that are tried if the requested one is taken.
+  /// The number of other external ports to try if the requested one is taken.
   private static let otherPorts = 3
 
   // MARK: Mapping
@@ -60,7 +61,8 @@ package enum UPnP {
   private static func ask(
     _ service: Service, outer: UInt16, inner: UInt16, lease: UInt32, _ question: PortQuestion
   ) -> Outcome {
-    // A mapping that is granted too late would have to be deleted.
+    // Not requested after the deadline, because a mapping granted too late would have to be
+    // deleted.
     guard !question.isOver else { return .refused }
     let code = UPNP_AddPortMapping(
       service.url, service.type, "\(outer)", "\(inner)", service.inside, "muster", "UDP", nil,
@@ -85,18 +87,18 @@ package enum UPnP {
     return address.host
   }
 
-  // MARK: Finding
+  // MARK: Discovery
 
   private static let searched = [
     "urn:schemas-upnp-org:device:InternetGatewayDevice:1",
     "urn:schemas-upnp-org:service:WANIPConnection:1",
     "urn:schemas-upnp-org:service:WANPPPConnection:1",
   ]
-  /// Milliseconds; UPnP devices answer within a random delay of whole seconds (MX), so 1 s is the
-  /// minimum.
+  /// The duration of a search in ms. UPnP devices answer after a random delay of up to MX seconds,
+  /// a whole number, so 1 s is the minimum.
   private static let searchMilliseconds: Int32 = 1000
-  /// Device descriptions that are fetched: a gateway has one, a malicious host may announce any
-  /// number.
+  /// The maximum number of device descriptions fetched: a gateway has one, but a malicious host may
+  /// announce any number.
   private static let descriptions = 2
 
   /// The connection service of the gateway on this route that has an external address.
@@ -115,7 +117,7 @@ package enum UPnP {
     let types = searched.map { strdup($0) }
     defer { for type in types { free(type) } }
     var list = types.map { UnsafePointer($0) } + [nil]
-    // All types in one search: separate ones would take a second each.
+    // One search for all types, because separate searches would take a second each.
     guard
       let found = upnpDiscoverDevices(
         &list, searchMilliseconds, route.interface, "", UPNP_LOCAL_PORT_ANY, 0, 2, nil, 1)
@@ -133,7 +135,7 @@ package enum UPnP {
     return urls
   }
 
-  /// A gateway offers a service for an IP connection, one for PPP, or both, of which one is in use.
+  /// The gateway's connection services: IP, PPP, or both, only one of which is in use.
   private static func services(at url: String, of gateway: Address) -> [Service] {
     var urls = UPNPUrls()
     var data = IGDdatas()

@@ -1,6 +1,7 @@
 import MusterBase
 
-/// The services that Avahi found, and their addresses. Bounded against a hostile network.
+/// The services that Avahi found, and their addresses. The number of services is bounded, because
+/// the network may be hostile.
 package struct FoundServices {
   /// A service as found on one interface and address family. The names are untrusted bytes with a
   /// terminating zero: they are compared and passed back to Avahi, never displayed.
@@ -26,24 +27,24 @@ package struct FoundServices {
   package struct Entry {
     /// The service.
     package let instance: Instance
-    /// Nil before resolution starts, and after it has failed.
+    /// Avahi's resolver; nil before resolution starts and after it has failed.
     package var resolver: OpaquePointer?
-    /// The resolved address; nil until then.
+    /// The resolved address; nil before the resolver's first result.
     package var address: Address?
   }
 
-  /// Two interfaces with IPv4 and IPv6 each.
+  /// The maximum number of instances per service: two interfaces with IPv4 and IPv6 each.
   package static let instancesPerService = 4
 
-  /// The services found, in order.
+  /// The services found, in the order of discovery.
   package private(set) var entries: [Entry] = []
   /// Whether services were ignored for lack of space.
   package private(set) var hasLeftOut = false
 
-  /// Nothing found.
+  /// An empty list.
   package init() {}
 
-  /// Adds a service; false if it is known or there is no space.
+  /// Adds a service; false if the service is already listed or there is no space.
   package mutating func add(_ instance: Instance) -> Bool {
     guard !entries.contains(where: { $0.instance == instance }) else { return false }
     let known = entries.filter { $0.instance.name == instance.name }.count

@@ -2,7 +2,7 @@ import CAvahi
 import MusterBase
 import MusterDevices
 
-/// Browsing and resolving.
+/// Methods for browsing for services and resolving their addresses.
 extension ServiceDiscovery {
   /// Starts browsing, and retries services that did not resolve; returns the daemon's error, if
   /// any.
@@ -32,8 +32,9 @@ extension ServiceDiscovery {
     return nil
   }
 
-  /// Services that were ignored for lack of space are retried at this interval at most; otherwise a
-  /// host that keeps announcing and withdrawing services could keep others from being found.
+  /// The minimum interval between browsing restarts to find services that were ignored for lack of
+  /// space. Without it, a host that keeps announcing and withdrawing services could prevent others
+  /// from being found.
   private static let browseAgain = Duration.seconds(60)
 
   /// Ends browsing and all resolvers.
@@ -94,7 +95,7 @@ extension ServiceDiscovery {
     guard let resolver else { return }
     found.setAddress(index, by: resolver)
     if isOver, let entry = found.entries.first(where: { $0.resolver == resolver }) {
-      // Retried by the next `browse`.
+      // The next `browse` retries the service.
       avahi_service_resolver_free(resolver)
       found.setResolver(nil, of: entry.instance)
     }

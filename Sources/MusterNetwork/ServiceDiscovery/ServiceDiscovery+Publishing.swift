@@ -1,9 +1,9 @@
 import CAvahi
 import MusterBase
 
-/// Publishing this node's service.
+/// Methods for publishing this node's service.
 extension ServiceDiscovery {
-  /// Publishes the service unless it is; returns the daemon's error, if any.
+  /// Publishes the service if it is not published; returns the daemon's error, if any.
   package func publish() -> MusterError? {
     guard let client else { return nil }
     switch groupState {
@@ -18,8 +18,7 @@ extension ServiceDiscovery {
     group = avahi_entry_group_new(
       client,
       { _, state, me in
-        // Handled by the next `check`, so that a host that contests every name cannot keep this
-        // busy.
+        // Handled by the next `check`, so that a host that contests every name causes no busy loop.
         ServiceDiscovery.of(me).groupState = state
       }, context)
     guard let group else { return refusal(avahi_client_errno(client)) }

@@ -2,33 +2,34 @@ import CAvahi
 import Glibc
 import MusterBase
 
-/// DNS-SD through the Avahi daemon: publishes this node's service and finds those of others (RFC
-/// 6763).
+/// DNS-SD (RFC 6763) through the Avahi daemon: publishes this node's service and finds those of
+/// other nodes.
 ///
-/// Calls to the daemon can block, so they run on Avahi's thread. Callbacks only record their news;
-/// `check`, which runs at once and every few seconds, connects, publishes and browses as needed. So
-/// a daemon that starts or restarts later is used.
+/// Calls to the daemon can block, so they run on Avahi's thread. Callbacks only record the new
+/// state; `check`, which runs at the start and then every 5 s, connects, publishes and browses as
+/// needed, so that a daemon that starts or restarts later is used.
 package final class ServiceDiscovery: @unchecked Sendable {
-  /// The service type.
+  /// The DNS-SD service type.
   package static let serviceType = "_muster._udp"
   /// The TXT record. It contains nothing that identifies the node or its channels.
   package static let serviceText = "v=1"
 
   /// The interval of `check`.
   private static let checkMilliseconds: UInt32 = 5000
-  /// A restarting daemon is usually back within this time, which avoids a warning.
+  /// The delay of `check` after a lost connection; a restarting daemon is usually back by then,
+  /// which avoids a warning.
   private static let restartMilliseconds: UInt32 = 1000
 
   /// The UDP port that is published.
   package let port: UInt16
-  /// Interface names; empty for all.
+  /// The names of the interfaces to use; empty for all.
   private let interfaces: [String]
-  /// Called with the addresses of all other services after each change.
+  /// The callback that receives the addresses of all other services after each change.
   package let onChange: @Sendable ([Address]) -> Void
   private let onWarning: @Sendable (MusterError) -> Void
 
-  // Everything below is confined to Avahi's thread, and to `init` and `stop` before and after it
-  // runs.
+  // All properties below are confined to Avahi's thread, and to `init` and `stop` before and after
+  // that thread runs.
 
   private var poll: OpaquePointer?
   private var timer: OpaquePointer?
@@ -47,7 +48,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
   package var browsers: [OpaquePointer] = []
   /// Whether a browser has failed.
   package var hasLostBrowser = false
-  /// When browsing was started.
+  /// The time at which browsing was started.
   package var browsedAt = Instant.zero
   /// The services found.
   package var found = FoundServices()
@@ -55,8 +56,8 @@ package final class ServiceDiscovery: @unchecked Sendable {
   package var reported: [Address] = []
   private var warned: MusterError?
 
-  /// Starts at once. `onChange` receives the addresses of all other services after each change;
-  /// `onWarning` receives an error when it first occurs. Both are called on Avahi's thread.
+  /// Starts Avahi's thread. `onChange` receives the addresses of all other services after each
+  /// change; `onWarning` receives an error when it first occurs. Both are called on Avahi's thread.
   package init(
     port: UInt16, interfaces: [String], onChange: @escaping @Sendable ([Address]) -> Void,
     onWarning: @escaping @Sendable (MusterError) -> Void
@@ -86,7 +87,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     Unmanaged.passUnretained(self).release()
   }
 
-  /// The object behind the context of a callback.
+  /// The object passed as the context of a callback.
   package static func of(_ context: UnsafeMutableRawPointer?) -> ServiceDiscovery {
     guard let context else { preconditionFailure("Avahi calls back with what it was given") }
     return Unmanaged<ServiceDiscovery>.fromOpaque(context).takeUnretainedValue()
@@ -101,9 +102,9 @@ package final class ServiceDiscovery: @unchecked Sendable {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  // MARK: What is missing
+  // MARK: Periodic check
 
-  /// Schedules `check` ahead of time.
+  /// Schedules the next `check` earlier.
   private func checkSoon(milliseconds: UInt32 = 0) {
     guard let poll, let timer else { return }
     var due = timeval()
@@ -124,7 +125,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     checkSoon(milliseconds: Self.checkMilliseconds)
   }
 
-  /// Does what the daemon's state allows; returns the first error.
+  /// Connects, publishes and browses as far as the daemon's state permits; returns the first error.
   private func serve() -> MusterError? {
     switch clientState {
     case AVAHI_CLIENT_CONNECTING, AVAHI_CLIENT_FAILURE:
@@ -141,7 +142,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     }
   }
 
-  /// Without a daemon the client waits for one; without D-Bus there is nothing to wait for.
+  /// Creates the client, which waits for the daemon to start; without D-Bus there is no client.
   private func connect() {
     guard let poll else { return }
     client = avahi_client_new(
@@ -149,7 +150,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
       { _, state, me in ServiceDiscovery.of(me).note(state) }, context, nil)
   }
 
-  /// Frees everything, which withdraws a published service.
+  /// Frees the client and its objects, which withdraws a published service.
   private func disconnect() {
     if let client { avahi_client_free(client) }
     (client, group, browsers) = (nil, nil, [])

@@ -3,14 +3,14 @@ import MusterCrypto
 import MusterWire
 
 extension ChannelState {
-  /// The violated invariants of this state and its parts; empty when all is well. For
-  /// tests: it costs as much as recomputing everything.
+  /// The violated invariants of this state and its parts (for tests); empty if all hold. The check
+  /// costs as much as recomputing everything.
   package func checkInvariants() -> [String] {
     var faults = gossip.checkInvariants() + rights.checkInvariants()
     faults += detector.checkInvariants() + messages.checkInvariants()
     faults += checkBounds() + checkNeighbours()
-    // Before the first input nothing has been worked out, and neither is what a step of the wall
-    // clock means before the next one.
+    // Nothing is derived before the first input, and a step of the wall clock takes effect only at
+    // the next input.
     guard ownEntry != nil, expiryAt.map({ $0 > wallNow }) ?? true else { return faults }
     if !changes.isEmpty { faults.append("consequences are not worked out") }
     return faults + checkRoster() + checkCall() + checkOwnEntries()
@@ -26,7 +26,7 @@ extension ChannelState {
     return faults
   }
 
-  /// Every engine has the same neighbours.
+  /// Checks that failure detector, gossip and this state have the same neighbours.
   private func checkNeighbours() -> [String] {
     var faults: [String] = []
     if detector.peers.keys != neighbours.keys { faults.append("other neighbours are watched") }
@@ -34,7 +34,7 @@ extension ChannelState {
     return faults
   }
 
-  /// The roster is of those who can be reached, as their newest presences say.
+  /// Checks that the roster holds the reachable members as their newest presences describe them.
   private func checkRoster() -> [String] {
     let present = presentMembers()
     if roster.keys != present.map(\.id) {
@@ -43,7 +43,7 @@ extension ChannelState {
     return roster.map(\.value) == present ? [] : ["an outdated member in the roster"]
   }
 
-  /// The call is the one that the document and the roster make, of members who may be in one.
+  /// Checks that the call follows from document and roster, and that its participants may join it.
   private func checkCall() -> [String] {
     var faults: [String] = []
     let isHeldBack = call == nil && own.call == nil && catchesUpUntil != nil
@@ -58,7 +58,8 @@ extension ChannelState {
     return faults
   }
 
-  /// The document has this node's last presence, which is current or about to be replaced.
+  /// Checks that the document has this node's last presence, which is current or about to be
+  /// replaced.
   private func checkOwnEntries() -> [String] {
     var faults: [String] = []
     guard let ownEntry, !gossip.document.quarantined.contains(identity.id) else { return [] }

@@ -1,7 +1,8 @@
 import MusterBase
 
 extension Writer {
-  /// Family 1 (4 or 6), address 4 or 16, port 2. The zone is left out: interface indices are local.
+  /// Layout: family 1 (4 or 6), address 4 or 16, port 2. The zone is omitted, since interface
+  /// indices are local.
   public mutating func address(_ address: Address) {
     switch address.host {
     case .v4(let ip):

@@ -15,9 +15,9 @@ public struct Message: Equatable, Sendable {
   /// UTF-8 text; for a single recipient, sealed by `DirectSeal`.
   public var content: [UInt8]
 
-  /// Predecessors in one message.
+  /// The maximum number of predecessors in one message.
   public static let predecessorLimit = 4
-  /// Bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
+  /// The bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
   public static let sealBytes = 24 + 16
 
   /// At most `predecessorLimit` predecessors; `content` must be sealed when `to` is set.

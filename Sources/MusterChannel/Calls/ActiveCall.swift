@@ -6,7 +6,8 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   public var id: CallID
   /// The member that started the call, or the last one that took it over.
   public var initiator: NodeID
-  /// Milliseconds since 1970 by the first initiator's wall clock; for display only.
+  /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
+  /// display only.
   public var startedAt: UInt64
   /// The initiator's term: 1 at the start of the call, one more after every hand-over.
   public var term: UInt32

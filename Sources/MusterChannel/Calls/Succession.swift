@@ -12,8 +12,8 @@ public struct Succession: Sendable {
     case giveUp
   }
 
-  /// The time for which an initiator may be absent (after a crash or a network failure) before it
-  /// is succeeded or the call ends.
+  /// The time for which an initiator may be absent (after a crash or a network failure) before a
+  /// successor takes the call over or the call ends.
   public static let grace = Duration.seconds(10)
   /// The additional wait for each member ahead of this node in the order of succession.
   public static let turn = Duration.seconds(2)

@@ -64,7 +64,8 @@ public struct Document: Sendable {
   public var count: Int { ids.count }
   /// The authors of equivocations, sorted by id; none of their entries are kept.
   public var quarantined: [NodeID] { equivocations.keys }
-  /// Number and sum of all ids: equal on two nodes exactly when their documents are equal.
+  /// The number and the sum of all ids, which are equal on two nodes exactly when their documents
+  /// are equal.
   public var digest: DocumentDigest { DocumentDigest(count: UInt32(ids.count), sum: sum) }
 
   // MARK: Queries
@@ -266,8 +267,7 @@ extension Document {
 }
 
 extension Array {
-  /// The first index at which `holds` is true, by binary search; `holds` must be true from there
-  /// on.
+  /// The first index at which `holds` is true, by binary search; `holds` must remain true after it.
   func partitionIndex(where holds: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {

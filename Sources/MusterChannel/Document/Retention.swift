@@ -3,11 +3,12 @@ import MusterWire
 
 /// Decides which entries a document keeps, as a function of the set of entries alone.
 ///
-/// Presences, neighbour reports and redemptions: the newest of each author is kept. Grants by the
-/// owner: the newest for each subject. Each of these kinds has a limit, beyond which the oldest
-/// entries are dropped. Messages, call entries, grants by others and unknown kinds: the newest are
-/// kept, up to a limit per author and a limit in total. Both rules commute with insertion: a
-/// dropped entry has enough newer ones ahead of it, and further entries can only add to those.
+/// Of presences, neighbour reports and redemptions, the newest of each author is kept; of the
+/// owner's grants, the newest for each subject. Each of these kinds has a limit, beyond which the
+/// oldest entries are dropped. Of messages, call entries, grants by others and unknown kinds, the
+/// newest are kept, up to a limit per author and a limit in total. Both rules commute with
+/// insertion: a dropped entry has enough newer ones ahead of it, and further entries can only add
+/// to those.
 struct Retention: Sendable {
   /// The newest entry for each key.
   struct Registers<Key: Comparable & Sendable>: Sendable {
@@ -114,8 +115,8 @@ struct Retention: Sendable {
     }
   }
 
-  /// The channel's owner. Its grants and key changes have limits of their own, so that entries of
-  /// other authors cannot displace them. Nil in an open channel, which has neither.
+  /// The channel's owner. Its grants and key changes have separate limits, so that entries of other
+  /// authors cannot displace them. Nil in an open channel, which has neither.
   let owner: NodeID?
   private(set) var registers = PerAuthor()
   private var grants = Registers<NodeID>(limit: Limits.grants)
@@ -147,7 +148,7 @@ struct Retention: Sendable {
     case .grant(let grant):
       guard let owner else { return nil }
       guard author == owner else {
-        // Reserves the upper half of the Lamport counters for the channel's owner.
+        // Reserves the upper half of the Lamport counters for grants by the channel's owner.
         guard entry.entry.lamport <= Entry.lamportLimit / 2 else { return nil }
         return grantsOfOthers.insert(entry)
       }

@@ -7,7 +7,8 @@ import MusterWire
 /// pushes are repaired by comparing documents with one random neighbour about every second (push
 /// and anti-entropy: Demers et al., PODC 1987), which works over any connected graph of links.
 public struct Gossip: Sendable {
-  /// Messages to send, and changes of the document, in the order in which they are to be applied.
+  /// The messages to send and the changes of the document, in the order in which the host must
+  /// apply them.
   public enum Output: Equatable, Sendable {
     /// Send a control message to a neighbour, over its link in this channel.
     case send(Control, to: NodeID)
@@ -19,7 +20,7 @@ public struct Gossip: Sendable {
 
   struct Neighbour: Sendable {
     var outbox = Outbox()
-    /// Ids to acknowledge, at most `Control.idLimit`.
+    /// The ids to acknowledge, at most `Control.idLimit`.
     var received: [UInt64] = []
     var acknowledgeAt: Instant?
     /// The budget for entries from this neighbour; verifying a signature costs 34 µs.
@@ -61,7 +62,7 @@ public struct Gossip: Sendable {
 
   /// The channel's document as received so far.
   public internal(set) var document: Document
-  /// Totals since this process joined the channel.
+  /// The totals since this process joined the channel.
   public internal(set) var counters = GossipCounters()
   let channel: ChannelID
   let own: NodeID

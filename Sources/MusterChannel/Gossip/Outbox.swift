@@ -12,8 +12,8 @@ struct Outbox: Sendable {
   static let firstTimeout = Duration.milliseconds(200)
   static let shortestTimeout = Duration.milliseconds(60)
   static let longestTimeout = Duration.seconds(3)
-  /// The maximum number of transmissions of an entry; document comparison finds the entries that
-  /// still do not arrive.
+  /// The maximum number of transmissions of an entry; comparisons of documents find the entries
+  /// that have still not arrived.
   static let attempts = 6
   /// The excess over the shortest round trip that indicates a growing queue.
   static let queueing = Duration.milliseconds(100)
@@ -139,7 +139,7 @@ struct Outbox: Sendable {
     if let shortestRoundTrip, sample > shortestRoundTrip + Self.queueing { halve(at: now) }
   }
 
-  /// Halves the window, at most once per round trip: one full queue causes many late packets.
+  /// Halves the window, at most once per round trip: a single full queue delays many entries.
   private mutating func halve(at now: Instant) {
     if let halvedAt, now - halvedAt < roundTrip ?? Self.firstTimeout { return }
     halvedAt = now

@@ -18,7 +18,7 @@ extension Document {
     var lacking: [SignedEntry] = []
     /// Ids of entries that this document lacks.
     var wanted: [UInt64] = []
-    /// Ranges that the neighbour must compare in turn.
+    /// The ranges that the neighbour must compare in turn.
     var ranges: [RangeSummary] = []
   }
 

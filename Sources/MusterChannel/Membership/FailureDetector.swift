@@ -14,7 +14,7 @@ public struct FailureDetector: Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The interval between probes, which go to the neighbours in turn.
     public var probeInterval = Duration.milliseconds(300)
-    /// The time after its last sign of life during which a neighbour is not probed, unless other
+    /// The time after a neighbour's last sign of life during which it is not probed, unless other
     /// neighbours suspect it.
     public var perPeerInterval = Duration.seconds(1)
     /// The time allowed for an answer; more on links with a long round trip.
@@ -27,7 +27,7 @@ public struct FailureDetector: Sendable {
     public var suspicionMinimum = Duration.milliseconds(2800)
     /// The time from suspicion to failure without any confirmation.
     public var suspicionMaximum = Duration.seconds(4)
-    /// The lateness of a tick from which on this process counts as having been suspended.
+    /// The lateness of a tick beyond which this process counts as having been suspended.
     public var lateness = Duration.milliseconds(400)
     /// The maximum of `health`: S of Lifeguard's local health multiplier, at its default.
     public var healthLimit = 8
@@ -320,7 +320,8 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// The next neighbour of a round over all, in an order drawn anew for each (SWIM, section 4.3).
+  /// The next neighbour of the current round; every round visits all of them in a new random order
+  /// (SWIM, section 4.3).
   private mutating func nextInTurn() -> NodeID? {
     if round.isEmpty {
       var left = peers.keys

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// The members that can be reached over links that both ends report.
+/// Computes which members can be reached over links that both ends report.
 public enum Reachability {
   /// All nodes to which a path of links leads from `own`, in ascending order and without `own`.
   ///

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// The timeout after which a suspicion counts as a failure; more confirmations shorten it.
+/// Computes the timeout after which a suspicion counts as a failure; confirmations shorten it.
 ///
 /// This is Lifeguard's dynamic suspicion timeout (Dadgar, Phillips, Currey, arXiv 1707.00788,
 /// section IV.B), which falls from the maximum to the minimum with the logarithm of the

@@ -151,7 +151,7 @@ extension ChannelState {
   }
 
   private func reason(of member: Member) -> LeaveReason {
-    // A removed node loses all other members because of its own removal.
+    // A node that was removed loses contact with all others; their leaves result from its removal.
     if refusal(of: member.id) != nil || isShutOut { return .removed }
     if let entry = gossip.document.newest(.presence, of: member.id),
       case .presence(let presence) = entry.entry.body, presence.flags.contains(.left)

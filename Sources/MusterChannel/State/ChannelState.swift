@@ -201,7 +201,7 @@ public struct ChannelState: Sendable {
 
   /// Neighbours under suspicion, sorted by id.
   public var suspected: [NodeID] { detector.suspected }
-  /// Number and sum of the ids in the document, for comparison with neighbours.
+  /// The number and the sum of the ids in the document, for comparison with neighbours.
   public var digest: DocumentDigest { gossip.document.digest }
   /// The owner's key changes in order, from epoch 1, with entry ids and signed bytes.
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
@@ -222,8 +222,8 @@ public struct ChannelState: Sendable {
     return (grants.map(\.bytes), changes.map(\.bytes))
   }
 
-  /// The credentials that show others that this node is a member: its redemption of an invite, and
-  /// the newest grants of its role.
+  /// The credentials that prove this node's membership to other nodes: its redemption of an invite,
+  /// and the newest grants of its role.
   public var credentials: [[UInt8]] {
     let grants = gossip.document.all(.grant).filter { entry in
       guard case .grant(let grant) = entry.entry.body else { return false }

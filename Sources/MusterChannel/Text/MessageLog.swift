@@ -132,7 +132,7 @@ public struct MessageLog: Sendable {
   private struct Front: Sendable {
     /// The messages in document order; at most `Message.predecessorLimit`.
     var heads: [SignedEntry] = []
-    /// Ids that were named as predecessors before the messages arrived.
+    /// The ids of messages that were named as predecessors before their arrival.
     var missing = RecentIDs(capacity: missingLimit)
 
     mutating func add(_ entry: SignedEntry, after: [UInt64]) {

@@ -10,7 +10,7 @@ public struct TextMessage: Equatable, Sendable {
   public var to: NodeID?
   /// The sanitised text, on one line.
   public var text: String
-  /// Milliseconds since 1970 by the author's wall clock; for display only.
+  /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.
   public var sentAt: UInt64
   /// The Lamport counter of the message's entry, which orders messages; the author breaks ties.
   public var lamport: UInt64

@@ -8,8 +8,8 @@ import MusterBase
 public struct Announcement: Equatable, Sendable {
   /// The member that signs the announcement.
   public var author: NodeID
-  /// A random number, drawn at every start of the author's process; distinguishes runs but does not
-  /// order them.
+  /// A random number, drawn at every start of the author's process, which distinguishes runs but
+  /// does not order them.
   public var bootID: UInt64
   /// A counter that increases with every announcement of one run; receivers ignore lower values.
   public var counter: UInt64
@@ -52,8 +52,8 @@ public struct Announcement: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input, trailing bytes, more than `Limits.addresses` addresses and unknown
-  /// address families.
+  /// Decodes an announcement; throws for truncated input, trailing bytes, too many addresses
+  /// (`Limits.addresses`) and unknown address families.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     author = NodeID(try reader.bytes32())
@@ -92,7 +92,7 @@ public struct Challenge: Equatable, Sendable {
     self.echo = echo
   }
 
-  /// Layout: target 32, boot id 8, counter 8, echo 16.
+  /// Encodes the challenge: target 32, boot id 8, counter 8, echo 16.
   public func encoded() -> [UInt8] {
     precondition(echo.count == Announcement.echoBytes)
     var writer = Writer(capacity: 64)
@@ -103,7 +103,7 @@ public struct Challenge: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input and trailing bytes.
+  /// Decodes a challenge; throws for truncated input and trailing bytes.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     target = NodeID(try reader.bytes32())

@@ -21,7 +21,7 @@ public enum Control: Equatable, Sendable {
   case ranges([RangeSummary])
   /// Requests entries, by the first 8 bytes of their ids.
   case want([UInt64])
-  /// Requests an indirect probe (SWIM): the receiver pings this node and reports the result.
+  /// Requests an indirect probe (SWIM): the receiver pings the given node and reports the result.
   case probe(NodeID, token: UInt64)
   /// The result of an indirect probe.
   case probed(NodeID, token: UInt64, answered: Bool)
@@ -182,7 +182,7 @@ public enum Control: Equatable, Sendable {
   }
 }
 
-/// The reason for which a node is not accepted as a member.
+/// The reason why a node is not accepted as a member.
 public enum Refusal: UInt8, Sendable {
   /// A reason that this version does not know.
   case unknown = 0

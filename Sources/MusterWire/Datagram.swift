@@ -85,7 +85,7 @@ public enum PathMessage: Equatable, Sendable {
   /// The peer closes the link.
   case close
 
-  /// Layout: payload kind 1, message type 1, token 8 (absent from `close`).
+  /// Encodes the message: payload kind 1, message type 1, token 8 (absent from `close`).
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 10)
     writer.u8(PayloadKind.pathByte)
@@ -101,7 +101,8 @@ public enum PathMessage: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another payload kind, an unknown type, truncated input and trailing bytes.
+  /// Decodes a path message; throws for another payload kind, an unknown type, truncated input and
+  /// trailing bytes.
   public init(decoding payload: [UInt8]) throws(WireError) {
     var reader = Reader(payload)
     guard try reader.u8() == PayloadKind.pathByte else { throw .invalidValue }

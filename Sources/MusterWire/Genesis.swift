@@ -10,7 +10,7 @@ public struct Genesis: Equatable, Sendable {
   public var owner: NodeID
   /// 16 random bytes, so that one owner may create any number of channels with one name.
   public var nonce: [UInt8]
-  /// Seconds since 1970 by the owner's wall clock; for display only.
+  /// The time of creation in seconds since 1970, by the owner's wall clock; for display only.
   public var createdAt: UInt64
   /// The policies of the channel.
   public var settings: ChannelSettings
@@ -46,7 +46,8 @@ public struct Genesis: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input, trailing bytes, an overlong name and ill-formed UTF-8.
+  /// Decodes a genesis; throws for truncated input, trailing bytes, an overlong name and ill-formed
+  /// UTF-8.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     owner = NodeID(try reader.bytes32())

@@ -128,7 +128,8 @@ public struct RTPPacket: Equatable, Sendable {
     header.encoded + payload
   }
 
-  /// Throws for other RTP versions, truncated input and malformed extensions or padding.
+  /// Decodes a packet; throws for other RTP versions, truncated input and malformed extensions or
+  /// padding.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     let first = try reader.u8()

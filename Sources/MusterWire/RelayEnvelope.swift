@@ -35,8 +35,8 @@ public struct RelayEnvelope: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another payload kind, an unknown direction, truncated input and an oversized
-  /// datagram.
+  /// Decodes an envelope; throws for another payload kind, an unknown direction, truncated input
+  /// and an oversized datagram.
   public init(decoding payload: [UInt8]) throws(WireError) {
     var reader = Reader(payload)
     guard try reader.u8() == PayloadKind.relayByte,

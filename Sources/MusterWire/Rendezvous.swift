@@ -23,7 +23,7 @@ public struct RendezvousHello: Equatable, Sendable {
     return writer.bytes + [UInt8](repeating: 0, count: Self.bytes - writer.bytes.count)
   }
 
-  /// Throws for another kind or size; the padding is not checked.
+  /// Decodes a hello; throws for another kind or size. The padding is not checked.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     var reader = Reader(datagram)
     guard datagram.count == Self.bytes,
@@ -74,7 +74,7 @@ public struct RendezvousCookie: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another kind, truncated input and trailing bytes.
+  /// Decodes a cookie; throws for another kind, truncated input and trailing bytes.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     var reader = Reader(datagram)
     guard try reader.u8() == DatagramKind.rendezvousCookie.rawValue else { throw .invalidValue }
@@ -194,7 +194,7 @@ public struct RendezvousRecords: Equatable, Sendable {
 
   static let headerBytes = 10
 
-  /// At most 255 records; `datagrams` splits longer lists.
+  /// `records` has at most 255 elements; `datagrams` splits longer lists.
   public init(token: UInt64, records: [Record]) {
     self.token = token
     self.records = records
@@ -218,8 +218,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     return datagrams
   }
 
-  /// Encodes the whole datagram with at most 255 records, a count that the datagram limit keeps far
-  /// out of reach.
+  /// Encodes the whole datagram. There are at most 255 records; the datagram limit allows far
+  /// fewer.
   public func encoded() -> [UInt8] {
     precondition(records.count <= 255)
     var writer = Writer(capacity: Limits.datagramBytes)
@@ -234,7 +234,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another kind, an oversized datagram, truncated input and trailing bytes.
+  /// Decodes records; throws for another kind, an oversized datagram, truncated input and trailing
+  /// bytes.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     guard datagram.count <= Limits.datagramBytes else { throw .tooLong }
     var reader = Reader(datagram)

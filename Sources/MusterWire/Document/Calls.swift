@@ -9,7 +9,8 @@ public struct CallClaim: Equatable, Sendable {
   public var call: CallID
   /// The term, counted from 1.
   public var term: UInt32
-  /// Milliseconds since 1970 on the first initiator's wall clock; for display only.
+  /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
+  /// display only.
   public var startedAt: UInt64
   /// The Lamport counter of the call's first claim; of concurrent calls, the one with the smallest
   /// counter stays. A claim for term 1 has the counter in its entry, and 0 here.

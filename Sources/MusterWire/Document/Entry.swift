@@ -7,8 +7,8 @@ public struct Entry: Equatable, Sendable {
   /// The member that signs the entry.
   public var author: NodeID
   /// The number that identifies the entry among those of its author. The upper half is random,
-  /// drawn at every start of the process: a node that lost its state must not reuse a number by
-  /// accident, since that would be equivocation.
+  /// drawn at every start of the process, so that a node that lost its state does not reuse a
+  /// number by accident, which would be equivocation.
   public var sequence: UInt64
   /// One more than the highest counter that the author had seen (Lamport, CACM 21(7), 1978), so
   /// that an effect sorts after its cause.
@@ -39,7 +39,8 @@ public struct Entry: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input, a counter above the limit and a malformed body of a known kind.
+  /// Decodes an entry; throws for truncated input, a counter above the limit and a malformed body
+  /// of a known kind.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     author = NodeID(try reader.bytes32())

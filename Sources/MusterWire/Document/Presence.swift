@@ -114,8 +114,8 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
 /// The neighbours of a member (a link-state advertisement). Of several reports of one author, the
 /// latest counts.
 ///
-/// Layout: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and those of
-/// the suspected neighbours.
+/// Layout: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and the same
+/// for each suspected neighbour.
 public struct NeighbourReport: Equatable, Sendable {
   /// The author's boot id, as in its presence.
   public var bootID: UInt64

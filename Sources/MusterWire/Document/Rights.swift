@@ -116,7 +116,7 @@ public struct Redemption: Equatable, Sendable {
 /// chain.
 ///
 /// Layout: number 4, key id 32, previous 32, count 1 and the removed members' keys, count 1 and the
-/// first 8 bytes of the keys of the members who are granted their roles again.
+/// first 8 bytes of the key of each member in `kept`.
 public struct EpochChange: Equatable, Sendable {
   /// The number of the epoch, from 1; the key at the channel's creation belongs to epoch 0.
   public var number: UInt32
@@ -136,7 +136,7 @@ public struct EpochChange: Equatable, Sendable {
   /// does not wait for their grants.
   public static let keptLimit = 96
 
-  /// At most `removedLimit` members in `removed`, and at most `keptLimit` id prefixes in `kept`.
+  /// `removed` has at most `removedLimit` members, `kept` at most `keptLimit` id prefixes.
   public init(
     number: UInt32, keyID: KeyID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
   ) {

@@ -3,7 +3,7 @@ import MusterBase
 
 /// The 32-byte secret of a channel, and the keys derived from it.
 ///
-/// Each derived key is the BLAKE2b hash, keyed by the secret, of a separate label, so that
+/// Each derived key is the BLAKE2b hash of a separate label, keyed by the secret, so that
 /// disclosing one key reveals nothing about the others.
 public struct ChannelKey: Sendable {
   /// The id, derived from the secret, that identifies the key on the wire.

@@ -94,7 +94,7 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The first 16 hex digits of the key, as shown to people and in events.
   public var short: String { String(key.hex.prefix(16)) }
 
-  /// The same as `short`.
+  /// The same text as `short`.
   public var description: String { short }
 
   public static func < (a: NodeID, b: NodeID) -> Bool { a.key < b.key }

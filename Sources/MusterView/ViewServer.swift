@@ -61,7 +61,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Stops serving and closes the open pages.
+  /// Stops serving; the open pages receive a close frame.
   public func stop() async {
     let ended = running.withLock { running in
       defer { running = nil }

@@ -20,7 +20,7 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// Whether the host is IPv6, IPv4-mapped addresses included.
   public var isIPv6: Bool { if case .v6 = host { true } else { false } }
 
-  /// 127.0.0.0/8 (RFC 1122 3.2.1.3) or ::1 (RFC 4291 2.5.3).
+  /// Whether the host is in 127.0.0.0/8 (RFC 1122 section 3.2.1.3) or ::1 (RFC 4291 section 2.5.3).
   public var isLoopback: Bool {
     switch host {
     case .v4(let ip): ip >> 24 == 127
@@ -28,7 +28,8 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// 0.0.0.0 or ::, which a socket bound to every address of its family reports.
+  /// Whether the host is 0.0.0.0 or ::, which a socket bound to all addresses of its family
+  /// reports.
   public var isUnspecified: Bool {
     switch host {
     case .v4(let ip): ip == 0
@@ -36,7 +37,7 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// fe80::/10 or 169.254.0.0/16 (RFC 4291 2.5.6, RFC 3927).
+  /// Whether the host is in fe80::/10 (RFC 4291 section 2.5.6) or 169.254.0.0/16 (RFC 3927).
   public var isLinkLocal: Bool {
     switch host {
     case .v4(let ip): ip >> 16 == 0xA9FE
@@ -46,17 +47,18 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
 
   /// The scope in which an address is unique, narrowest first.
   public enum Reach: UInt8, Comparable, Sendable {
-    /// This host, or one network segment: loopback and link-local addresses.
+    /// The address is valid on this host or network segment only: loopback and link-local
+    /// addresses.
     case link
-    /// One site: private addresses of RFC 1918 and unique local addresses of RFC 4193.
+    /// The address is valid within one site: private (RFC 1918) or unique local (RFC 4193).
     case site
-    /// Every other address.
+    /// The address has any other scope.
     case global
 
     public static func < (a: Reach, b: Reach) -> Bool { a.rawValue < b.rawValue }
   }
 
-  /// The scope of this address; an IPv4-mapped one counts as global.
+  /// The scope of this address; IPv4-mapped addresses count as global.
   public var reach: Reach {
     if isLoopback || isLinkLocal { return .link }
     switch host {
@@ -66,32 +68,32 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether a datagram can be sent to this address as to a single host: false for multicast,
+  /// Whether this address denotes a single host that datagrams can be sent to; false for multicast,
   /// broadcast, the unspecified address and port 0.
   public var isUnicast: Bool {
     guard port != 0 else { return false }
     switch host {
     case .v4(let ip): return ip >> 24 != 0 && ip >> 28 != 0xE && ip >> 28 != 0xF
     case .v6(0, let low, _) where low >> 32 == 0xFFFF:
-      // IPv4-mapped (RFC 4291 2.5.5.2): usable exactly when the embedded IPv4 address is.
+      // An IPv4-mapped address (RFC 4291 section 2.5.5.2) is usable exactly if its IPv4 address is.
       return Address(host: .v4(UInt32(truncatingIfNeeded: low)), port: port).isUnicast
     case .v6(let high, let low, _): return high >> 56 != 0xFF && !(high == 0 && low == 0)
     }
   }
 
-  /// The interface that scopes a link-local address, else 0.
+  /// The index of the interface that scopes a link-local address, else 0.
   public var zone: UInt32 {
     if case .v6(_, _, let zone) = host { zone } else { 0 }
   }
 
-  /// The same address without its zone, as it is reported to other hosts: interface indices are
-  /// local (RFC 4007 section 6).
+  /// The same address without the zone, for reports to other hosts: interface indices are local
+  /// (RFC 4007 section 6).
   public var withoutZone: Address {
     guard case .v6(let high, let low, _) = host else { return self }
     return Address(host: .v6(high: high, low: low, zone: 0), port: port)
   }
 
-  /// `192.0.2.1:4000` or `[2001:db8::1]:4000`; a zone follows a percent sign.
+  /// Text such as `192.0.2.1:4000` or `[2001:db8::1]:4000`; a zone follows a percent sign.
   public var description: String {
     switch host {
     case .v4: return "\(hostText):\(port)"
@@ -127,7 +129,8 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// RFC 5952 section 4: lower case, the longest run of two or more zero groups as `::`.
+  /// The text form of RFC 5952 section 4: lower case, the longest run of two or more zero groups as
+  /// `::`.
   private static func compressed(_ groups: [UInt64]) -> String {
     var best = 0..<0
     var start = 0
@@ -143,7 +146,7 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
 }
 
 extension Address {
-  /// Parses `1.2.3.4:5`, `[::1]:5` or `[fe80::1%2]:5`; nil for host names and anything else.
+  /// Parses `1.2.3.4:5`, `[::1]:5` or `[fe80::1%2]:5`; nil for host names and other text.
   public init?(_ text: some StringProtocol) {
     // The standard library's integer parser accepts a leading sign; addresses have none.
     guard !text.contains("+"), let colon = text.lastIndex(of: ":"),
@@ -197,8 +200,7 @@ extension Address {
     return .v6(high: word(all[0..<4]), low: word(all[4..<8]), zone: zone)
   }
 
-  /// Splits at `::`. The second part is nil if there is no `::`; the result is nil if there are
-  /// two.
+  /// Splits at `::`. The second part is nil without a `::`; the result is nil if there are two.
   private static func splitDoubleColon(_ text: some StringProtocol) -> (Substring, Substring?)? {
     let all = Array(text)
     let positions = all.indices.dropLast().filter { all[$0] == ":" && all[$0 + 1] == ":" }

@@ -1,8 +1,9 @@
-/// Counters that a host shows under their names.
+/// A set of counters that a host shows under their names.
 ///
-/// A list beside the properties, because statistics are taken every second: reflection, which needs
-/// none, took 2 % of an event loop's time. A test compares the two.
+/// The counters are listed explicitly, in addition to the properties, because statistics are
+/// collected every second and reflection took 2 % of an event loop's time. A test compares list and
+/// properties.
 public protocol CounterSet {
-  /// Every counter with the name of its property, in the order of their declarations.
+  /// Every counter with the name of its property, in declaration order.
   var counted: [(name: String, value: UInt64)] { get }
 }

@@ -1,27 +1,27 @@
-/// A value with work that is due at a time of its own.
+/// A value with work that is due at a certain time.
 public protocol HasDeadline {
-  /// When the value next has work; nil while it has none.
+  /// The time at which the value next has work; nil without any.
   var deadline: Instant? { get }
 }
 
-/// A table that knows when the first of its values has work, without asking all of them again after
-/// each change of one.
+/// A table that knows the earliest deadline of its values without evaluating all of them after each
+/// change.
 ///
-/// Every access that may change a value marks it; `refresh` asks the marked ones. A host that never
-/// calls `refresh` gets right answers, only slower.
+/// Every access that may change a value marks the value; `refresh` evaluates the deadlines of
+/// marked values. Without calls of `refresh` the results are the same, only slower.
 @frozen
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   @usableFromInline var table = PeerTable<Key, Value>()
-  /// The last reported deadline of each value, in the order of the table.
+  /// The last known deadline of each value, in the order of the table.
   @usableFromInline var deadlines: [Instant?] = []
   @usableFromInline var isStale: [Bool] = []
   @usableFromInline var hasStale = false
   @usableFromInline var soonestFresh: Instant?
 
-  /// An empty table.
+  /// Creates an empty table.
   @inlinable public init() {}
 
-  /// In ascending order.
+  /// The keys in ascending order.
   @inlinable public var keys: [Key] { table.keys }
   /// The number of rows.
   @inlinable public var count: Int { table.count }
@@ -31,7 +31,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   /// The index of `key`; nil if absent. O(log n).
   @inlinable public func index(of key: Key) -> Int? { table.index(of: key) }
 
-  /// The value under a key; nil removes it.
+  /// The value under a key; assigning nil removes the row.
   @inlinable public subscript(key: Key) -> Value? {
     get { table[key] }
     set {
@@ -52,7 +52,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     }
   }
 
-  /// The value at an index from `index(of:)` or below `count`, changeable in place.
+  /// The value at an index from `index(of:)` or below `count`, modified in place.
   @inlinable public subscript(at index: Int) -> Value {
     @inline(__always) _read { yield table[at: index] }
     @inline(__always) _modify {
@@ -61,7 +61,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     }
   }
 
-  /// Changes the value under `key` in place; nil, and no call, when there is none.
+  /// Modifies the value under `key` in place; returns nil without calling `body` if there is none.
   @inlinable public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result)
     -> Result?
   {
@@ -70,7 +70,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     return body(&table[at: index])
   }
 
-  /// Changes the value at an index in place; see `PeerTable.update(at:_:)`.
+  /// Modifies the value at an index in place; see `PeerTable.update(at:_:)`.
   @inlinable public mutating func update<Result>(
     at index: Int, _ body: (inout Value) -> Result
   ) -> Result {
@@ -78,7 +78,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     return table.update(at: index, body)
   }
 
-  /// Reads the value at an index without a copy of it.
+  /// Reads the value at an index without copying it.
   @inlinable public func read<Result>(at index: Int, _ body: (Value) -> Result) -> Result {
     table.read(at: index, body)
   }
@@ -88,9 +88,9 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     hasStale = true
   }
 
-  // MARK: Time
+  // MARK: Deadlines
 
-  /// When the first of the values has work.
+  /// The earliest deadline of all values; nil without one.
   @inlinable public var deadline: Instant? {
     guard hasStale else { return soonestFresh }
     var next: Instant?
@@ -100,7 +100,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     return next
   }
 
-  /// Asks the changed values when they have work.
+  /// Evaluates the deadlines of the values that have changed.
   @inlinable public mutating func refresh() {
     guard hasStale else { return }
     var next: Instant?
@@ -114,7 +114,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     (soonestFresh, hasStale) = (next, false)
   }
 
-  /// Whether every value that is not marked still says what it said last.
+  /// Whether the stored deadline of every unmarked value is still correct.
   public var isConsistent: Bool {
     guard deadlines.count == table.count, isStale.count == table.count else { return false }
     for index in 0..<table.count where !isStale[index] {
@@ -127,7 +127,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 extension DeadlineTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension DeadlineTable: Sequence {
-  /// Rows in ascending order of their keys.
+  /// Iterates over the rows in ascending order of their keys.
   @inlinable public func makeIterator() -> PeerTable<Key, Value>.Iterator {
     table.makeIterator()
   }

@@ -1,4 +1,4 @@
-/// Sanitising of names and messages from other nodes, which are untrusted, before display.
+/// Sanitises untrusted names and messages of other nodes before display.
 public enum DisplayText {
   /// Replaces control characters, bidirectional controls and line separators by U+FFFD, trims white
   /// space, and keeps at most `limit` UTF-8 bytes without splitting a scalar.
@@ -30,14 +30,15 @@ public enum DisplayText {
     switch scalar.value {
     case 0..<0x20, 0x7F..<0xA0: true
     // Bidirectional controls (Unicode Standard Annex 9) can make one name look like another; line
-    // separators and a byte order mark can forge a line of output.
+    // separators and byte order marks can forge a line of output.
     case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069, 0x2028, 0x2029, 0xFEFF: true
     default: false
     }
   }
 
   /// A name reduced to characters that are safe in any file name: ASCII letters, digits, dash and
-  /// underscore; others become underscores. At most `limit` characters, never empty.
+  /// underscore. Others become underscores; the result has at most `limit` characters and is never
+  /// empty.
   public static func fileName(_ text: String, limit: Int = 40) -> String {
     let safe = text.unicodeScalars.prefix(limit).map { scalar -> Character in
       switch scalar {

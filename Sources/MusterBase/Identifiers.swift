@@ -1,6 +1,6 @@
-/// 32 opaque bytes held inline, ordered as byte strings.
+/// A value of 32 opaque bytes held inline, ordered as byte strings.
 public struct Bytes32: Hashable, Comparable, Sendable {
-  // Big-endian words, so that comparing words compares the bytes in order.
+  // The words are big-endian, so that comparing words compares the bytes in order.
   private var w0, w1, w2, w3: UInt64
 
   /// Takes exactly 32 bytes; nil for any other count.
@@ -20,7 +20,7 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     (w0, w1, w2, w3) = words
   }
 
-  /// 32 zero bytes.
+  /// A value of 32 zero bytes.
   public static let zero = Bytes32([UInt8](repeating: 0, count: 32))!  // 32 bytes by construction
 
   /// The 32 bytes, most significant first.
@@ -35,7 +35,7 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     return result
   }
 
-  /// 64 lower-case hex digits.
+  /// The bytes as 64 lower-case hex digits.
   public var hex: String { Hex.encode(bytes) }
 
   /// The sum of two 256-bit big-endian integers, modulo 2^256.
@@ -72,8 +72,8 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     return difference
   }
 
-  /// The first eight bytes as a big-endian integer: enough to name an entry or a node where a
-  /// collision costs a lookup, not security.
+  /// The first eight bytes as a big-endian integer. The prefix suffices to name an entry or a node
+  /// wherever a collision costs a look-up, not security.
   public var prefix: UInt64 { w0 }
 
   public static func < (a: Bytes32, b: Bytes32) -> Bool {
@@ -86,7 +86,7 @@ public struct Bytes32: Hashable, Comparable, Sendable {
 
 /// A node's identity: its Ed25519 public key (RFC 8032).
 public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// The public key, as RFC 8032 encodes it.
+  /// The public key in the encoding of RFC 8032.
   public let key: Bytes32
 
   public init(_ key: Bytes32) { self.key = key }
@@ -94,7 +94,7 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The first 16 hex digits of the key, as shown to people and in events.
   public var short: String { String(key.hex.prefix(16)) }
 
-  /// The same as `short`.
+  /// The same text as `short`.
   public var description: String { short }
 
   public static func < (a: NodeID, b: NodeID) -> Bool { a.key < b.key }
@@ -102,25 +102,25 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// A channel's identity: a hash of its key (open channels) or of its genesis (created ones).
 public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// The hash.
+  /// The hash that identifies the channel.
   public let key: Bytes32
 
   public init(_ key: Bytes32) { self.key = key }
 
-  /// The first 16 hex digits.
+  /// The first 16 hex digits of the hash.
   public var description: String { String(key.hex.prefix(16)) }
 
   public static func < (a: ChannelID, b: ChannelID) -> Bool { a.key < b.key }
 }
 
-/// The id of one channel key: a hash of its secret. A channel has one key for each of its epochs.
+/// The id of one channel key, which is a hash of its secret. A channel has one key for each epoch.
 public struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
-  /// The hash.
+  /// The hash that identifies the key.
   public let key: Bytes32
 
   public init(_ key: Bytes32) { self.key = key }
 
-  /// The first 16 hex digits.
+  /// The first 16 hex digits of the hash.
   public var description: String { String(key.hex.prefix(16)) }
 
   public static func < (a: KeyID, b: KeyID) -> Bool { a.key < b.key }
@@ -129,9 +129,9 @@ public struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
 /// Identifies the link with one peer under one channel key: the scope of a handshake and its
 /// sessions.
 public struct SessionLinkID: Hashable, Comparable, Sendable {
-  /// The channel key.
+  /// The id of the channel key.
   public let key: KeyID
-  /// The peer.
+  /// The id of the peer.
   public let peer: NodeID
 
   public init(key: KeyID, peer: NodeID) {
@@ -139,7 +139,7 @@ public struct SessionLinkID: Hashable, Comparable, Sendable {
     self.peer = peer
   }
 
-  /// In order of peer, then key, so that the links with one peer are adjacent in tables.
+  /// Orders by peer, then by key, so that the links with one peer are adjacent in tables.
   public static func < (a: SessionLinkID, b: SessionLinkID) -> Bool {
     a.peer != b.peer ? a.peer < b.peer : a.key < b.key
   }
@@ -148,9 +148,9 @@ public struct SessionLinkID: Hashable, Comparable, Sendable {
 /// Identifies the association with one peer in one channel, whichever of the channel's keys it
 /// uses.
 public struct LinkID: Hashable, Comparable, Sendable {
-  /// The channel.
+  /// The id of the channel.
   public let channel: ChannelID
-  /// The peer.
+  /// The id of the peer.
   public let peer: NodeID
 
   public init(channel: ChannelID, peer: NodeID) {
@@ -163,7 +163,7 @@ public struct LinkID: Hashable, Comparable, Sendable {
   }
 }
 
-/// A call's identity: 16 random bytes drawn by the node that starts it.
+/// A call's identity, which consists of 16 random bytes drawn by the node that starts the call.
 public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The first eight bytes, big-endian.
   public let high: UInt64
@@ -175,7 +175,7 @@ public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
     self.low = low
   }
 
-  /// 32 lower-case hex digits.
+  /// The id as 32 lower-case hex digits.
   public var description: String { Hex.encode(high) + Hex.encode(low) }
 
   public static func < (a: CallID, b: CallID) -> Bool {
@@ -187,7 +187,7 @@ public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
 public enum Hex {
   private static let digits = Array("0123456789abcdef".utf8)
 
-  /// Two lower-case digits for each byte.
+  /// Encodes each byte as two lower-case digits.
   public static func encode(_ bytes: some Collection<UInt8>) -> String {
     var text = [UInt8]()
     text.reserveCapacity(bytes.count * 2)
@@ -198,12 +198,12 @@ public enum Hex {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// 16 lower-case digits, most significant first.
+  /// Encodes a word as 16 lower-case digits, most significant first.
   public static func encode(_ word: UInt64) -> String {
     encode((0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) })
   }
 
-  /// The bytes that `text` encodes in either case; nil for an odd length or any other character.
+  /// Decodes digits of either case; nil for an odd length or any other character.
   public static func decode(_ text: some StringProtocol) -> [UInt8]? {
     let nibbles = text.utf8.map { digit -> UInt8? in
       switch digit {

@@ -1,15 +1,15 @@
 /// A point in boot time, in nanoseconds; boot time includes the time a machine is suspended.
 ///
-/// Engines never read a clock: the host passes an `Instant` with every input. Boot time rather than
-/// wall time, because a wall clock may be wrong or jump, and keys must age during a suspend.
+/// Engines never read a clock: the host passes an `Instant` with every input. They use boot time,
+/// since a wall clock may be wrong or jump, and keys must age during a suspend.
 @frozen
 public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
-  /// Nanoseconds since boot; in a simulation, since its start.
+  /// The nanoseconds since boot or, in a simulation, since its start.
   public var nanoseconds: Int64
 
   @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// The origin of the time line.
+  /// The origin of boot time.
   public static let zero = Instant(nanoseconds: 0)
 
   /// The instant `duration` later; wraps on overflow, which takes 292 years.
@@ -19,7 +19,8 @@ public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
 
   /// The time from this instant to `other`; negative if `other` is earlier.
   @inlinable public func duration(to other: Instant) -> Duration {
-    // What `Duration.nanoseconds` does, but inlined: engines subtract times for every packet.
+    // This is the computation of `Duration.nanoseconds`, but inlined: engines subtract times for
+    // every packet.
     Duration(attoseconds: Int128(other.nanoseconds &- nanoseconds) &* 1_000_000_000)
   }
 
@@ -35,7 +36,7 @@ public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
 extension Duration {
   /// The duration in nanoseconds, clamped to the range of Int64 (292 years).
   @inlinable public var wholeNanoseconds: Int64 {
-    // Below 9.2 s, as nearly always, without the 128-bit divisions of `components`.
+    // Durations below 9.2 s, by far the most frequent, avoid the 128-bit divisions of `components`.
     if let short = Int64(exactly: attoseconds) { return short / 1_000_000_000 }
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Functions of the C library that engines need; the only file of the engines that imports one.
+/// The functions of the C library that engines need. No other file of the engines imports the C
+/// library.
 public enum Math {
   /// The natural logarithm.
   public static func log(_ x: Double) -> Double { Glibc.log(x) }

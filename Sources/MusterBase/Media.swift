@@ -1,8 +1,8 @@
 /// The size of a frame in pixels.
 public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
-  /// Columns, from 1.
+  /// The number of columns, from 1.
   public var width: Int
-  /// Rows, from 1.
+  /// The number of rows, from 1.
   public var height: Int
 
   public init(width: Int, height: Int) {
@@ -10,7 +10,7 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
     self.height = height
   }
 
-  /// Parses `640x360`; nil unless both are in 1...16384.
+  /// Parses text such as `640x360`; nil unless both numbers are in 1...16384.
   public init?(_ text: some StringProtocol) {
     let parts = text.split(separator: "x", omittingEmptySubsequences: false)
     guard parts.count == 2, let width = Int(parts[0]), let height = Int(parts[1]),
@@ -21,9 +21,9 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
 
   /// The shorter of width and height.
   public var shortSide: Int { min(width, height) }
-  /// Pixels of one frame.
+  /// The number of pixels in one frame.
   public var pixels: Int { width * height }
-  /// `640x360`.
+  /// The size as text, such as `640x360`.
   public var description: String { "\(width)x\(height)" }
 }
 
@@ -31,16 +31,15 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
 public struct EncodedFrame: Equatable, Sendable {
   /// The VP8 frame (RFC 6386), without an RTP payload descriptor.
   public var data: [UInt8]
-  /// Whether the frame decodes without any earlier one.
+  /// Whether the frame can be decoded without an earlier one.
   public var isKeyframe: Bool
-  /// Spatial layer: 0 is the smallest.
+  /// The spatial layer; 0 is the smallest.
   public var layer: Int
-  /// Temporal layer: 0 is the base.
+  /// The temporal layer; 0 is the base layer.
   public var temporalLayer: Int
-  /// Whether later frames refer to it; a frame that none refers to may be dropped at no cost to
-  /// others.
+  /// Whether later frames refer to this frame; otherwise, it can be dropped without affecting them.
   public var isReference: Bool
-  /// When the frame was captured, on the boot clock of the capturing host.
+  /// The capture time of the frame, on the boot clock of the capturing host.
   public var capturedAt: Instant
 
   public init(
@@ -60,9 +59,9 @@ public struct EncodedFrame: Equatable, Sendable {
 public struct EncodedAudio: Equatable, Sendable {
   /// The Opus packet (RFC 6716).
   public var data: [UInt8]
-  /// Audio level in -dBov (RFC 6464): 0 is the loudest, 127 is silence.
+  /// The audio level in -dBov (RFC 6464): 0 is the loudest, 127 is silence.
   public var level: UInt8
-  /// When the first of its samples was captured.
+  /// The capture time of the first sample.
   public var capturedAt: Instant
 
   public init(data: [UInt8], level: UInt8, capturedAt: Instant) {

@@ -1,18 +1,18 @@
-/// An error to be shown to people: what went wrong, and what to do about it.
+/// An error to be shown to people, with the problem and a remedy.
 public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The kind of error, which decides the exit code.
+  /// The kind of an error, which determines the exit code.
   public enum Kind: Sendable {
-    /// The request makes no sense: exit code 2.
+    /// The request is invalid; exit code 2.
     case usage
-    /// The request could not be carried out: exit code 1.
+    /// The request could not be carried out; exit code 1.
     case failure
   }
 
-  /// Decides the exit code.
+  /// The kind, which determines the exit code.
   public var kind: Kind
-  /// What went wrong, without a full stop.
+  /// The problem, without a full stop.
   public var message: String
-  /// What to do about it; empty if there is nothing to advise.
+  /// The remedy; empty if there is none to suggest.
   public var hint: String
 
   public init(_ message: String, hint: String, kind: Kind = .failure) {
@@ -21,6 +21,6 @@ public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
     self.hint = hint
   }
 
-  /// `message: hint`, as printed behind `muster: `.
+  /// The text `message: hint`, as printed after `muster: `.
   public var description: String { hint.isEmpty ? message : "\(message): \(hint)" }
 }

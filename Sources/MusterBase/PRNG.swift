@@ -1,8 +1,8 @@
 /// A seeded, repeatable generator: xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64.
 ///
-/// For jitter, test traffic and simulated faults only; keys and nonces come from `Entropy` in
-/// MusterCrypto. It has its own `below(_:)` because the algorithms of the standard library may
-/// change, and with them the meaning of every recorded seed.
+/// It serves jitter, test traffic and simulated faults only; keys and nonces come from `Entropy` in
+/// MusterCrypto. It implements `below(_:)` itself, because the algorithms of the standard library
+/// may change, and with them the meaning of every recorded seed.
 public struct PRNG: Sendable {
   private var s: (UInt64, UInt64, UInt64, UInt64)
 
@@ -19,7 +19,7 @@ public struct PRNG: Sendable {
     s = (splitMix(), splitMix(), splitMix(), splitMix())
   }
 
-  /// The next 64 uniform bits.
+  /// Draws 64 uniform bits.
   public mutating func next() -> UInt64 {
     let result = Self.rotateLeft(s.1 &* 5, 7) &* 9
     let t = s.1 << 17
@@ -32,25 +32,25 @@ public struct PRNG: Sendable {
     return result
   }
 
-  /// A uniform integer in `0..<bound`; `bound` must be positive. Lemire's multiplication without
-  /// rejection: the bias is at most `bound / 2^64`.
+  /// Draws a uniform integer in `0..<bound`; `bound` must be positive. Lemire's multiplication is
+  /// used without rejection: the bias is at most `bound / 2^64`.
   public mutating func below(_ bound: Int) -> Int {
     precondition(bound > 0)
     return Int(next().multipliedFullWidth(by: UInt64(bound)).high)
   }
 
-  /// A uniform number in `0..<1`.
+  /// Draws a uniform number in `0..<1`.
   public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
-  /// True with the given probability, 0 to 1.
+  /// Returns true with the given probability, 0 to 1.
   public mutating func chance(_ probability: Double) -> Bool { unit() < probability }
 
-  /// `count` uniform bytes, one generator step each.
+  /// Draws `count` uniform bytes, with one generator step for each.
   public mutating func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next() >> 32) }
   }
 
-  /// The duration scaled by a uniform factor in `1 - fraction ..< 1 + fraction`.
+  /// Scales a duration by a uniform factor in `1 - fraction ..< 1 + fraction`.
   public mutating func jittered(_ duration: Duration, by fraction: Double) -> Duration {
     let factor = 1 + fraction * (2 * unit() - 1)
     return .nanoseconds(Int64(Double(duration.wholeNanoseconds) * factor))

@@ -1,17 +1,18 @@
-/// A small map kept as a sorted array: iteration order is the same in every run, and values change
-/// in place.
+/// A small map kept as a sorted array, with the same iteration order in every run and with
+/// modification of values in place.
 ///
 /// A `Dictionary` hashes with a random seed, so its order differs from run to run, which would make
-/// simulations unrepeatable. Lookup is a binary search; tables hold at most a few hundred rows.
+/// simulations unrepeatable. A look-up is a binary search; tables hold at most a few hundred rows.
 ///
-/// Inlinable, because engines of other modules use it for every datagram: unspecialised, a look-up
-/// pays for generic metadata, and an accessor in place for a coroutine frame on the heap.
+/// The methods are inlinable, because engines of other modules use them for every datagram:
+/// unspecialised, a look-up pays for generic metadata, and an in-place accessor for a coroutine
+/// frame on the heap.
 @frozen
 public struct PeerTable<Key: Comparable, Value> {
   @usableFromInline var sortedKeys: [Key] = []
   @usableFromInline var values: [Value] = []
 
-  /// An empty table.
+  /// Creates an empty table.
   @inlinable public init() {}
 
   /// The keys in ascending order.
@@ -28,8 +29,8 @@ public struct PeerTable<Key: Comparable, Value> {
     return position < sortedKeys.count && sortedKeys[position] == key ? position : nil
   }
 
-  /// The value under `key`; assigning nil removes the row. O(log n) to read, O(n) to insert or
-  /// remove.
+  /// The value under `key`; assigning nil removes the row. Reading is O(log n), inserting and
+  /// removing O(n).
   @inlinable public subscript(key: Key) -> Value? {
     get { index(of: key).map { values[$0] } }
     set {
@@ -54,15 +55,15 @@ public struct PeerTable<Key: Comparable, Value> {
     @inline(__always) _modify { yield &values[index] }
   }
 
-  /// Modifies the value at an index in place. On hot paths better than the subscript, whose accessors
-  /// are coroutines with a frame on the heap.
+  /// Modifies the value at an index in place. On hot paths this is faster than the subscript, whose
+  /// accessors are coroutines with a frame on the heap.
   @inlinable public mutating func update<Result>(
     at index: Int, _ body: (inout Value) -> Result
   ) -> Result {
     body(&values[index])
   }
 
-  /// Reads the value at an index without a copy of it.
+  /// Reads the value at an index without copying it.
   @inlinable public func read<Result>(at index: Int, _ body: (Value) -> Result) -> Result {
     body(values[index])
   }
@@ -75,7 +76,7 @@ public struct PeerTable<Key: Comparable, Value> {
     return body(&values[index])
   }
 
-  /// The index of the first key that is not below `key`; `count` when there is none.
+  /// The index of the first key that is not below `key`; `count` if there is none.
   @inlinable func insertionPoint(_ key: Key) -> Int {
     var low = 0
     var high = sortedKeys.count
@@ -86,8 +87,8 @@ public struct PeerTable<Key: Comparable, Value> {
     return low
   }
 
-  /// The first index whose key fulfils a condition that every later key fulfils as well; `count`
-  /// when none does.
+  /// The index of the first key that fulfils a condition, or `count` if there is none. All later
+  /// keys must fulfil the condition, too.
   @inlinable public func firstIndex(where isReached: (Key) -> Bool) -> Int {
     var low = 0
     var high = sortedKeys.count
@@ -102,7 +103,7 @@ public struct PeerTable<Key: Comparable, Value> {
 extension PeerTable: Sendable where Key: Sendable, Value: Sendable {}
 
 extension PeerTable: Sequence {
-  /// Rows in ascending order of their keys.
+  /// Iterates over the rows in ascending order of their keys.
   @frozen
   public struct Iterator: IteratorProtocol {
     @usableFromInline let table: PeerTable
@@ -118,6 +119,6 @@ extension PeerTable: Sequence {
     }
   }
 
-  /// An iterator over the table as it is now.
+  /// An iterator over the current rows of the table.
   @inlinable public func makeIterator() -> Iterator { Iterator(self) }
 }

@@ -15,16 +15,16 @@ public struct RingBuffer<Element> {
   @inlinable public var count: Int { held }
   /// The number of elements that fit.
   @inlinable public var capacity: Int { storage.count }
-  /// Whether the queue holds nothing.
+  /// Whether the queue is empty.
   @inlinable public var isEmpty: Bool { count == 0 }
   /// Whether the next `append` drops the oldest element.
   @inlinable public var isFull: Bool { count == storage.count }
-  /// The oldest element.
+  /// The oldest element; nil if the queue is empty.
   @inlinable public var first: Element? { isEmpty ? nil : storage[head] }
-  /// The newest element.
+  /// The newest element; nil if the queue is empty.
   @inlinable public var last: Element? { isEmpty ? nil : self[count - 1] }
 
-  /// The element at `index`, counted from the oldest; must be below `count`.
+  /// The element at `index`, counted from the oldest; `index` must be below `count`.
   @inlinable public subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < count)
@@ -36,7 +36,7 @@ public struct RingBuffer<Element> {
     }
   }
 
-  /// Adds at the end; when full, drops and returns the oldest element.
+  /// Appends an element; if the queue is full, drops and returns the oldest one.
   @discardableResult
   @inlinable public mutating func append(_ element: Element) -> Element? {
     let dropped = isFull ? popFirst() : nil
@@ -45,7 +45,7 @@ public struct RingBuffer<Element> {
     return dropped
   }
 
-  /// Removes and returns the oldest element; nil if there is none.
+  /// Removes and returns the oldest element; nil if the queue is empty.
   @discardableResult
   @inlinable public mutating func popFirst() -> Element? {
     guard count > 0 else { return nil }
@@ -56,7 +56,7 @@ public struct RingBuffer<Element> {
     return element
   }
 
-  /// Removes and releases all elements; the capacity stays.
+  /// Removes and releases all elements; the capacity is not affected.
   @inlinable public mutating func removeAll() {
     while popFirst() != nil {}
   }

@@ -1,15 +1,16 @@
-/// How datagrams reach a peer: directly at one of its addresses, or through a relaying member.
+/// The route of datagrams to a peer: directly to one of its addresses, or through a relaying
+/// member.
 ///
-/// A relayed route names its far end in addition to the relay, so that the route alone determines
-/// where a datagram goes: an engine answers a handshake over a route before it knows the sender.
-/// The channel is the one in which both ends are neighbours of the relay. The same relay in another
-/// channel is another route, because its link there may be down.
+/// A relayed route names the peer in addition to the relay, so that the route alone determines the
+/// destination of a datagram: an engine answers a handshake over a route before it knows the
+/// sender. The channel is one in which both ends are neighbours of the relay. The same relay in
+/// another channel is a different route, because its link there may be down.
 ///
 /// Direct routes sort before relayed ones, then by address and ids.
 public enum Route: Hashable, Comparable, Sendable {
-  /// To an address of the peer.
+  /// The route to an address of the peer.
   case direct(Address)
-  /// Through the member `by`, which is a neighbour of both ends in this channel.
+  /// The route through the member `by`, which is a neighbour of both ends in this channel.
   case relayed(to: NodeID, by: NodeID, in: ChannelID)
 
   /// The address of the far end; nil for a relayed route.
@@ -35,7 +36,8 @@ public enum Route: Hashable, Comparable, Sendable {
     }
   }
 
-  /// Whether the route can lead to `peer`: any address can, a relayed route names its far end.
+  /// Whether the route can lead to `peer`: any direct route can, but a relayed one names its far
+  /// end.
   public func mayLead(to peer: NodeID) -> Bool {
     if case .relayed(let end, _, _) = self { end == peer } else { true }
   }

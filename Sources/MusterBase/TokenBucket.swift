@@ -1,9 +1,8 @@
-/// A token bucket: limits how often a node works on behalf of unauthenticated peers, bursts
-/// allowed.
+/// A token bucket, which limits the rate of work on behalf of other nodes but allows bursts.
 public struct TokenBucket: Sendable {
-  /// The most tokens it holds, and what it starts with.
+  /// The maximum number of tokens, which is also the initial number.
   public let capacity: Double
-  /// Tokens added per second.
+  /// The number of tokens added per second.
   public let perSecond: Double
   private var tokens: Double
   private var updatedAt: Instant?

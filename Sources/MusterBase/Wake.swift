@@ -1,30 +1,30 @@
-/// The next deadline of a part of a node, with its reason; the host then calls `tick`.
+/// The next deadline of a part of a node, with the reason; the host calls `tick` at that time.
 public struct Wake: Hashable, Comparable, Sendable {
-  /// The kind of work, for logs and statistics of a node that wakes too often.
+  /// The kind of work, for logs and statistics of nodes that wake too often.
   public enum Reason: String, Comparable, Sendable, CaseIterable {
-    /// An announcement, a rendezvous or a candidate probe.
+    /// An announcement, a rendezvous request or a candidate probe.
     case discovery
     /// A handshake, a rekey, a keepalive or the end of a silent link.
     case link
     /// A ping that measures a path.
     case path
-    /// The end of a drained session, or a key to offer again.
+    /// The end of a draining session, or the repetition of a key offer.
     case association
     /// The search for relays, or for a direct path.
     case relaying
-    /// This node's own duties as a rendezvous.
+    /// The work of this node as a rendezvous.
     case rendezvous
     /// Deferred keyframes, RTCP reports, subscriptions and retransmission requests.
     case media
     /// Gossip, failure detection and the call of a channel.
     case channel
-    /// A key to offer again, or a peer's role to check.
+    /// The repetition of a key offer, or the check of a peer's role.
     case peer
 
     public static func < (a: Reason, b: Reason) -> Bool { a.rawValue < b.rawValue }
   }
 
-  /// When the work is due.
+  /// The time at which the work is due.
   public var at: Instant
   /// The kind of work.
   public var reason: Reason
@@ -34,7 +34,7 @@ public struct Wake: Hashable, Comparable, Sendable {
     self.reason = reason
   }
 
-  /// Nil without a deadline.
+  /// Combines a deadline and its reason; nil without a deadline.
   public init?(_ at: Instant?, _ reason: Reason) {
     guard let at else { return nil }
     self.init(at: at, reason: reason)

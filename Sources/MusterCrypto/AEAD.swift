@@ -2,19 +2,20 @@ import CSodium
 
 /// Authenticated encryption: ChaCha20-Poly1305 (RFC 8439) and its variant with extended nonces.
 public enum AEAD {
-  /// Bytes of the Poly1305 tag.
+  /// The length of the Poly1305 tag in bytes.
   public static let tagBytes = 16
-  /// Bytes of a key.
+  /// The length of a key in bytes.
   public static let keyBytes = 32
 
-  /// Which of the two constructions.
+  /// The variant of the construction.
   public enum Algorithm: Sendable {
-    /// RFC 8439: 12-byte nonce, which must be a counter because random ones would collide.
+    /// ChaCha20-Poly1305 (RFC 8439) with a 12-byte nonce, which must be a counter because random
+    /// ones would collide.
     case chaChaPoly
-    /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): 24-byte nonce, long enough to be random.
+    /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha) with a 24-byte nonce, long enough to be random.
     case xChaChaPoly
 
-    /// Bytes of a nonce.
+    /// The length of a nonce in bytes.
     public var nonceBytes: Int {
       switch self {
       case .chaChaPoly: 12
@@ -23,7 +24,8 @@ public enum AEAD {
     }
   }
 
-  /// Ciphertext and tag; nil if the nonce or the key has the wrong length.
+  /// Encrypts a plaintext; returns ciphertext and tag, or nil if the nonce or the key has the wrong
+  /// length.
   public static func seal(
     _ plaintext: [UInt8], nonce: [UInt8], associatedData: [UInt8], key: SecretBytes,
     with algorithm: Algorithm
@@ -45,7 +47,7 @@ public enum AEAD {
     }
   }
 
-  /// The plaintext; nil if the tag does not match or a length is wrong.
+  /// Decrypts ciphertext and tag; nil if the tag does not match or a length is wrong.
   public static func open(
     _ sealed: ArraySlice<UInt8>, nonce: [UInt8], associatedData: [UInt8], key: SecretBytes,
     with algorithm: Algorithm
@@ -73,10 +75,10 @@ public enum AEAD {
 }
 
 extension AEAD {
-  /// Encrypts all but the last 16 bytes of `buffer` in place and writes the tag into those.
+  /// Encrypts all but the last 16 bytes of `buffer` in place and writes the tag into these 16.
   ///
-  /// ChaCha20-Poly1305 with Noise's nonce (revision 34, section 12.3): four zero bytes and the
-  /// counter in little-endian order.
+  /// The algorithm is ChaCha20-Poly1305 with Noise's nonce (revision 34, section 12.3): four zero
+  /// bytes and the counter in little-endian order.
   public static func sealInPlace(
     _ buffer: UnsafeMutableRawBufferPointer, counter: UInt64,
     associatedData: UnsafeRawBufferPointer, key: SecretBytes
@@ -92,8 +94,8 @@ extension AEAD {
     precondition(code == 0)
   }
 
-  /// Decrypts `sealed` into `output`, which needs 16 bytes less. Returns false if the tag does not
-  /// match; the content of `output` is then meaningless.
+  /// Decrypts `sealed` into `output`, which may be 16 bytes shorter. Returns false if the tag does
+  /// not match; the content of `output` is then meaningless.
   public static func open(
     _ sealed: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
     counter: UInt64, associatedData: UnsafeRawBufferPointer, key: SecretBytes

@@ -2,12 +2,12 @@ import CSodium
 
 /// The hash function BLAKE2b (RFC 7693), plain and keyed.
 public enum Blake2b {
-  /// Bytes of a block, to which HMAC pads its key.
+  /// The length of a block in bytes, to which HMAC pads its key.
   static let blockBytes = 128
-  /// Bytes of the longest output, which Noise uses.
+  /// The length of the longest output in bytes, which Noise uses.
   public static let hashBytes = 64
 
-  /// The unkeyed hash; `count` is 16 to 64 bytes.
+  /// The unkeyed hash of `count` bytes, 16 to 64.
   public static func hash(_ message: [UInt8], count: Int = 32) -> [UInt8] {
     precondition(Sodium.isReady && (16...64).contains(count))
     return [UInt8](unsafeUninitializedCapacity: count) { output, used in

@@ -3,10 +3,10 @@ import MusterBase
 
 /// The 32-byte secret of a channel, and the keys derived from it.
 ///
-/// Each derived key is BLAKE2b keyed by the secret over a label of its own, so that disclosing one
-/// reveals nothing about the others.
+/// Each derived key is the BLAKE2b hash of a separate label, keyed by the secret, so that
+/// disclosing one key reveals nothing about the others.
 public struct ChannelKey: Sendable {
-  /// The id that identifies the key on the wire, itself derived from the secret.
+  /// The id, derived from the secret, that identifies the key on the wire.
   public let keyID: KeyID
   /// The pre-shared key of the channel's Noise handshakes (the psk modifier, revision 34, section
   /// 9).
@@ -14,11 +14,11 @@ public struct ChannelKey: Sendable {
   private let secret: SecretBytes
   private let announcementKey: SecretBytes
 
-  /// The id of the open channel with this key: an open channel has one key only, and its id is that
-  /// key's. A created channel's id comes from its genesis.
+  /// The id of the open channel with this key, which equals the key's id, since an open channel has
+  /// one key only. A created channel's id is derived from its genesis.
   public var channelID: ChannelID { ChannelID(keyID.key) }
 
-  /// A channel key from 32 random bytes; nil for any other length.
+  /// Creates a key from 32 random bytes; nil for any other length.
   public init?(secret: [UInt8]) {
     guard secret.count == 32 else { return nil }
     self.init(SecretBytes(secret))
@@ -33,19 +33,19 @@ public struct ChannelKey: Sendable {
     keyID = KeyID(key)
   }
 
-  /// The key of a channel that has a name only: everyone who knows the name can join.
+  /// The key of a channel that has a name but no passphrase; anyone who knows the name can join.
   public static func fromName(_ name: String) -> ChannelKey {
     ChannelKey(SecretBytes(Blake2b.hash(Array("muster/1 name".utf8) + Array(name.utf8))))
   }
 
-  /// Argon2id version 1.3 with one lane; passes and memory are the second recommended option of RFC
-  /// 9106 section 4.
+  /// The number of passes of Argon2id (version 1.3, one lane); passes and memory are the second
+  /// recommended option of RFC 9106 section 4.
   public static let passphrasePasses: UInt64 = 3
-  /// Memory of one evaluation.
+  /// The memory of one Argon2id evaluation in bytes.
   public static let passphraseMemoryBytes = 64 << 20
 
-  /// The key of a name and a passphrase. Each guess costs an attacker 64 MiB and some tenths of a
-  /// second; nil if the memory is not available.
+  /// The key derived from a name and a passphrase; nil if the memory is not available. Each guess
+  /// costs an attacker 64 MiB and some tenths of a second.
   public static func fromPassphrase(_ passphrase: String, name: String) -> ChannelKey? {
     precondition(Sodium.isReady)
     let salt = Blake2b.hash(Array("muster/1 salt".utf8) + Array(name.utf8), count: 16)
@@ -59,26 +59,26 @@ public struct ChannelKey: Sendable {
     return code == 0 ? ChannelKey(secret) : nil
   }
 
-  /// The use of a handshake MAC; the raw value is the label of its key.
+  /// The purpose of a handshake MAC; the raw value is the label of its key.
   public enum HandshakeMAC: String, Sendable {
     case initiation = "muster/1 mac1 initiation"
     case response = "muster/1 mac1 response"
     case cookie = "muster/1 cookie reply"
   }
 
-  /// The key pair of the channel's rendezvous tag in one period. Registering takes a signature by
-  /// it, hence knowledge of the channel key; tags of different periods cannot be linked.
+  /// The key pair of the channel's rendezvous tag in one period. A registration must be signed with
+  /// this key, which requires the channel key; tags of different periods cannot be linked.
   public func rendezvousTag(period: UInt64) -> Identity {
     Identity(
       seed: Blake2b.derive(
         "muster/1 rendezvous tag", Self.bigEndian(period), from: secret, in: .guarded))
   }
 
-  /// Bytes of a tag in the DHT: an OpenDHT InfoHash.
+  /// The length of a tag in the DHT in bytes: that of an OpenDHT InfoHash.
   public static let dhtTagBytes = 20
 
   /// The DHT key under which members store their announcements on one day, counted from 1970.
-  /// Without the channel key it can neither be computed nor linked to that of another day.
+  /// Without the channel key, it can neither be computed nor linked to the DHT key of another day.
   public func dhtTag(day: UInt64) -> [UInt8] {
     let message = Array("muster/1 dht tag".utf8) + Self.bigEndian(day)
     return Blake2b.mac(message[...], key: secret, count: Self.dhtTagBytes)
@@ -96,10 +96,11 @@ public struct ChannelKey: Sendable {
 }
 
 extension ChannelKey {
-  /// Bytes that sealing adds: nonce and tag.
+  /// The number of bytes that sealing adds: nonce and tag.
   public static let announcementOverhead = 24 + AEAD.tagBytes
 
-  /// Nonce 24 (random), ciphertext, tag 16; `kind` is authenticated but not included.
+  /// Seals an announcement: random nonce 24, ciphertext, tag 16. `kind` is authenticated but not
+  /// included.
   public func sealAnnouncement(
     _ plaintext: [UInt8], kind: UInt8, entropy: inout Entropy
   ) -> [UInt8] {
@@ -125,12 +126,12 @@ extension ChannelKey: Equatable {
 }
 
 extension ChannelKey: CustomStringConvertible {
-  /// Names the channel, never the key.
+  /// A text that names the key's id, never the secret.
   public var description: String { "channel key \(keyID)" }
 }
 
 extension ChannelKey {
-  /// Lends the 32 secret bytes, for an invite or a key file.
+  /// Gives access to the 32 secret bytes, for an invite or a key file.
   public func withSecret<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
     secret.withUnsafeBytes(body)
   }

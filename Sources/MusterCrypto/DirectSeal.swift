@@ -2,14 +2,15 @@ import MusterBase
 
 /// End-to-end encryption of a text between two members, which other members store and forward.
 ///
-/// The key is derived from both identities (static X25519), so both can decrypt both directions at
-/// any later time; there is no forward secrecy. XChaCha20-Poly1305 with a random nonce; author and
-/// context are authenticated.
+/// The key is derived from both identities (static X25519), so both members can decrypt both
+/// directions at any later time; there is no forward secrecy. The cipher is XChaCha20-Poly1305 with
+/// a random nonce; author and context are authenticated.
 public enum DirectSeal {
-  /// Bytes of nonce and tag.
+  /// The number of bytes that sealing adds: nonce and tag.
   public static let overhead = 24 + AEAD.tagBytes
 
-  /// Nonce 24, ciphertext, tag 16; nil if the receiver's key is not a usable curve point.
+  /// Seals a text: nonce 24, ciphertext, tag 16; nil if the receiver's key is not a usable curve
+  /// point.
   public static func seal(
     _ text: [UInt8], from author: Identity, to receiver: NodeID, context: [UInt8],
     entropy: inout Entropy
@@ -21,8 +22,8 @@ public enum DirectSeal {
     return sealed.map { nonce + $0 }
   }
 
-  /// The text that `author`, which is either of the two nodes, sealed for the other; nil if the tag
-  /// does not match.
+  /// Opens the text that `author`, one of the two nodes, sealed for the other; nil if the tag does
+  /// not match.
   public static func open(
     _ sealed: [UInt8], own: Identity, other: NodeID, from author: NodeID, context: [UInt8]
   ) -> [UInt8]? {

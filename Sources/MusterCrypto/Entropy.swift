@@ -13,7 +13,7 @@ public struct Entropy: Sendable {
   public static let system = Entropy(source: .system)
 
   /// A repeatable stream, for simulations and tests only. A copy continues with the same values, so
-  /// every engine gets a fork of its own.
+  /// every engine needs a separate fork.
   public static func seeded(_ seed: UInt64) -> Entropy {
     Entropy(source: .seeded(seed, drawn: 0))
   }
@@ -26,7 +26,7 @@ public struct Entropy: Sendable {
     }
   }
 
-  /// `count` random bytes.
+  /// Draws `count` random bytes.
   public mutating func bytes(_ count: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
       fill(UnsafeMutableRawBufferPointer(buffer).prefixed(count))
@@ -34,17 +34,17 @@ public struct Entropy: Sendable {
     }
   }
 
-  /// 64 random bits.
+  /// Draws 64 random bits.
   public mutating func u64() -> UInt64 {
     var value: UInt64 = 0
     withUnsafeMutableBytes(of: &value) { fill($0) }
     return UInt64(littleEndian: value)
   }
 
-  /// 32 random bits.
+  /// Draws 32 random bits.
   public mutating func u32() -> UInt32 { UInt32(truncatingIfNeeded: u64()) }
 
-  /// Random bytes written directly into secret storage, without a copy elsewhere in memory.
+  /// Draws random bytes directly into secret storage, without a copy elsewhere in memory.
   public mutating func secret(_ count: Int, in storage: SecretBytes.Storage) -> SecretBytes {
     SecretBytes(count, in: storage) { fill($0) }
   }
@@ -55,7 +55,7 @@ public struct Entropy: Sendable {
     switch source {
     case .system: randombytes_buf(base, target.count)
     case .seeded(let seed, let drawn):
-      // A different 32-byte seed for every draw, so that draws of any length do not overlap.
+      // Every draw has a different 32-byte seed, so that draws of any length do not overlap.
       let key: (UInt64, UInt64, UInt64, UInt64) = (seed.littleEndian, drawn.littleEndian, 0, 0)
       withUnsafeBytes(of: key) { bytes in
         randombytes_buf_deterministic(base, target.count, bytes.start)

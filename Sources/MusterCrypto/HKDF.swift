@@ -3,7 +3,7 @@ import CSodium
 /// HKDF with HMAC-BLAKE2b-512, the key derivation of the Noise framework (revision 34, section
 /// 4.3).
 public enum HKDF {
-  /// Two or three 64-byte secrets from a chaining key and new input key material.
+  /// Derives two or three 64-byte secrets from a chaining key and new input key material.
   public static func expand(
     chainingKey: SecretBytes, input: UnsafeRawBufferPointer, outputs count: Int
   ) -> [SecretBytes] {

@@ -8,15 +8,15 @@ public struct Identity: Sendable {
   public let id: NodeID
   /// The static key pair of this node's Noise handshakes.
   public let linkKeys: X25519.KeyPair
-  /// libsodium's format: seed 32, public key 32.
+  /// The secret key in libsodium's format: seed 32, public key 32.
   private let secret: SecretBytes
 
-  /// A new identity, for a node's first start.
+  /// Generates an identity, for a node's first start.
   public init(generating entropy: inout Entropy) {
     self.init(seed: entropy.secret(32, in: .guarded))
   }
 
-  /// The identity of a stored 32-byte seed; nil for any other length.
+  /// Restores the identity of a stored 32-byte seed; nil for any other length.
   public init?(seed: [UInt8]) {
     guard seed.count == 32 else { return nil }
     self.init(seed: SecretBytes(seed))
@@ -45,8 +45,8 @@ public struct Identity: Sendable {
   /// The public half of `linkKeys`.
   public var x25519PublicKey: Bytes32 { linkKeys.publicKey }
 
-  /// An Ed25519 signature of 64 bytes. The message must begin with a label of its domain, so that
-  /// no signature can be reused in another context.
+  /// An Ed25519 signature of 64 bytes. The message must begin with a domain label, so that no
+  /// signature can be reused in another context.
   public func sign(_ message: [UInt8]) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 64) { output, used in
       let code = secret.withUnsafeBytes {
@@ -66,15 +66,15 @@ public struct Identity: Sendable {
 }
 
 extension Identity: CustomStringConvertible {
-  /// Names the node, never the secret.
+  /// A text that names the node, never the secret.
   public var description: String { "identity of \(id)" }
 }
 
-/// Verification of signatures.
+/// Verifies signatures.
 public enum Signatures {
   /// Whether `author` signed exactly these bytes. Non-canonical keys and signatures are rejected
-  /// (RFC 8032 section 5.1.7 and libsodium's stricter checks), so that a signature cannot be
-  /// varied.
+  /// (RFC 8032 section 5.1.7 and libsodium's stricter checks), so that signatures are not
+  /// malleable.
   public static func isValid(
     _ signature: some Collection<UInt8>, of message: [UInt8], by author: NodeID
   ) -> Bool {

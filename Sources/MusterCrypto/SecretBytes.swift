@@ -9,17 +9,18 @@ enum Sodium {
   }()
 }
 
-/// Secret bytes: wiped when the last reference goes, and never shown in a description.
+/// A buffer of secret bytes, wiped with the last reference and never shown in a description.
 ///
-/// Immutable after initialisation, so values that share an instance can be copied freely.
+/// The bytes never change after initialisation, so values that share an instance can be copied.
 public final class SecretBytes: @unchecked Sendable {
   /// The memory that holds the bytes.
   public enum Storage: Sendable {
     /// Locked pages between guard pages (`sodium_malloc`), for secrets that live as long as the
     /// node.
     case guarded
-    /// The heap, wiped on release, for keys of handshakes and sessions. There are thousands; the
-    /// five system calls of `sodium_malloc` would cost more than a Diffie-Hellman.
+    /// Heap memory, wiped on release, for keys of handshakes and sessions. There are thousands of
+    /// these, and the five system calls of `sodium_malloc` would cost more than a Diffie-Hellman
+    /// computation.
     case heap
   }
 
@@ -82,15 +83,15 @@ extension SecretBytes: Equatable {
 }
 
 extension SecretBytes: CustomStringConvertible, CustomReflectable {
-  /// States the length only.
+  /// A text that states the length only.
   public var description: String { "(\(count) secret bytes)" }
-  /// Empty, so that `dump` and debuggers do not show the bytes.
+  /// An empty mirror, so that `dump` and debuggers do not show the bytes.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Comparison in a time that does not depend on where two byte strings differ.
+/// Compares byte strings in a time that does not depend on where they differ.
 public enum ConstantTime {
-  /// Whether the strings are equal; only their lengths may show in the time taken.
+  /// Whether the strings are equal; the time taken reveals only their lengths.
   public static func equal(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
     guard a.count == b.count else { return false }
     var difference: UInt8 = 0

@@ -1,14 +1,14 @@
 import MusterBase
 
-/// A short authentication string: two members compare it aloud to verify each other's keys.
+/// A short authentication string, which two members compare aloud to verify each other's keys.
 public enum VerificationCode {
-  /// 25 digits are 83 bits; with `iterations` hashes a try, a second key with the same code is out
-  /// of reach.
+  /// The number of digits. 25 digits are 83 bits; with `iterations` hashes per attempt, finding a
+  /// second key with the same code is infeasible.
   public static let digits = 25
-  /// Hashes per code (as in Signal's numeric fingerprints, which use 5,200).
+  /// The number of hashes per code (Signal's numeric fingerprints use 5,200).
   public static let iterations = 1 << 16
 
-  /// Five groups of five digits, the same on both sides.
+  /// The code as five groups of five digits, identical on both sides.
   public static func text(channel: ChannelID, _ a: NodeID, _ b: NodeID) -> String {
     let pair = [a, b].sorted()
     let start = pair[0].key.bytes + pair[1].key.bytes + channel.key.bytes

@@ -1,7 +1,7 @@
 import CSodium
 import MusterBase
 
-/// Diffie-Hellman on Curve25519 (RFC 7748).
+/// Diffie-Hellman key agreement on Curve25519 (RFC 7748).
 public enum X25519 {
   /// A secret scalar and its public key.
   public struct KeyPair: Sendable {
@@ -10,12 +10,12 @@ public enum X25519 {
     /// The curve point's u coordinate, 32 bytes.
     public let publicKey: Bytes32
 
-    /// A new ephemeral key pair for one handshake.
+    /// Generates an ephemeral key pair for one handshake.
     public init(generating entropy: inout Entropy) {
       self.init(secret: entropy.secret(32, in: .heap))
     }
 
-    /// The key pair of a 32-byte secret scalar.
+    /// Computes the public key of a 32-byte secret scalar.
     public init(secret: SecretBytes) {
       precondition(secret.count == 32)
       var bytes = [UInt8](repeating: 0, count: 32)

@@ -3,9 +3,9 @@ import MusterBase
 import MusterCrypto
 import NIOPosix
 
-/// The call page of one node: its server, fed by the node's events and frames.
+/// The call page of one node, with a server that receives the node's events and frames.
 public final class CallPage: Sendable {
-  /// The address to open, with the token that lets a browser in.
+  /// The URL to open, with the token that authorises a browser.
   public let url: String
   private let server: ViewServer
   private let bridge: PageBridge
@@ -20,9 +20,9 @@ public final class CallPage: Sendable {
     self.following = following
   }
 
-  /// Serves a page for `node` on 127.0.0.1 at `port`, or at a free one when it is 0.
+  /// Serves a page for `node` on 127.0.0.1 at `port`, or at a free port if it is 0.
   ///
-  /// Throws when the port cannot be had.
+  /// Throws if the port is not available.
   public static func start(
     _ node: MusterNode, port: Int
   ) async throws(MusterError) -> CallPage {

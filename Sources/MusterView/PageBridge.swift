@@ -3,8 +3,7 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Makes snapshots and frames for the page out of a node's events, and hands it the page's
-/// commands.
+/// Converts a node's events and frames for the page, and passes the page's commands to the node.
 actor PageBridge {
   private let node: MusterNode
   private var statistics: Statistics?
@@ -12,12 +11,12 @@ actor PageBridge {
   private var messages = PageMessages()
   private let tiles = PageTiles()
 
-  /// Warnings that a page which is opened later still shows.
+  /// The number of warnings kept for pages that are opened later.
   private static let noticesKept = 8
 
   init(node: MusterNode) { self.node = node }
 
-  /// Hands frames over while a page is open, and none while none is.
+  /// Passes the node's frames to `server` while a page is open.
   func showFrames(on server: ViewServer, while pages: AsyncStream<Bool>) async {
     let tiles = tiles
     var isShowing = false
@@ -45,7 +44,7 @@ actor PageBridge {
     }
   }
 
-  /// Carries out a command of the page; answers what went wrong, if anything.
+  /// Carries out a command of the page; returns an error message, or nil on success.
   func perform(_ command: Command) async -> String? {
     do {
       let channel = await node.channelViews().first?.name
@@ -58,7 +57,7 @@ actor PageBridge {
 
   // MARK: Snapshots
 
-  /// Every channel of the node, the first one in the snapshot itself.
+  /// A snapshot of all channels of the node; the first one fills the fields of the snapshot itself.
   func snapshot() async -> ViewSnapshot {
     let channels = await node.channelViews()
     let sources = await node.sources()
@@ -138,7 +137,7 @@ actor PageBridge {
       streams: member.isInCall ? streams(of: member, peer, channel) : [])
   }
 
-  /// The member's video streams besides the camera, while they are sent.
+  /// The video streams that the member sends besides the camera.
   private func streams(
     of member: Member, _ peer: Statistics.Peer?, _ channel: String
   ) -> [ViewSnapshot.Stream] {

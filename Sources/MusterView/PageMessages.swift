@@ -2,16 +2,16 @@ import Muster
 import MusterBase
 import MusterChannel
 
-/// The newest messages of each channel, ready for a page that is redrawn many times a second.
+/// A cache of the newest messages of each channel, since the page is redrawn many times a second.
 struct PageMessages {
   private var newest: [String: [TextMessage]] = [:]
-  /// Names of members that were here, for messages of those who have left.
+  /// The last known names of members, for messages of members that have left.
   private var names = PeerTable<NodeID, String>()
 
-  /// Messages on the page, of `Limits.textBytes` each at most.
+  /// The maximum number of messages on the page, each of at most `Limits.textBytes`.
   private static let shown = 50
 
-  /// Takes in messages of a channel from now on; false when it does already.
+  /// Starts to collect the messages of a channel; returns false if it was started before.
   mutating func begin(_ channel: String) -> Bool {
     guard newest[channel] == nil else { return false }
     newest[channel] = []
@@ -23,7 +23,7 @@ struct PageMessages {
     for message in history.suffix(Self.shown) { insert(message, channel) }
   }
 
-  /// Drops channels that the node has left.
+  /// Drops the messages of channels that the node has left.
   mutating func keep(_ channels: [String]) {
     newest = newest.filter { channels.contains($0.key) }
   }
@@ -38,7 +38,7 @@ struct PageMessages {
     }
   }
 
-  /// In the order of the channel: events do not reach the page in theirs.
+  /// Inserts a message in the channel's order, in which events do not always arrive.
   private mutating func insert(_ message: TextMessage, _ channel: String) {
     guard var messages = newest[channel], !messages.contains(where: { $0.id == message.id }) else {
       return

@@ -3,8 +3,8 @@ import Muster
 import MusterBase
 import Synchronization
 
-/// Numbers the tiles of the page: 0 is this node's own preview, each of the others
-/// is a video stream of a member of a channel.
+/// Assigns the tile numbers of the page: 0 is this node's preview, every other number is a video
+/// stream of a member in a channel.
 final class PageTiles: Sendable {
   private struct Owner: Equatable {
     var channel: String
@@ -13,7 +13,7 @@ final class PageTiles: Sendable {
   }
 
   private struct State {
-    /// By tile, from 1 on; nil for a number that is free again.
+    /// The owners of the tiles from number 1 on; nil for a free number.
     var owners: [Owner?] = []
     var sequences = [UInt32](repeating: 0, count: 256)
     var lastTimestamp = [Double](repeating: 0, count: 256)
@@ -21,7 +21,7 @@ final class PageTiles: Sendable {
 
   private let state = Mutex(State())
 
-  /// The tile of a member's video stream in a channel; nil when all numbers are taken.
+  /// The tile of a member's video stream in a channel; nil if all numbers are in use.
   func tile(of stream: StreamID, of member: NodeID, in channel: String) -> UInt8? {
     let owner = Owner(channel: channel, member: member, stream: stream)
     return state.withLock { Self.tile(of: owner, &$0) }
@@ -48,7 +48,7 @@ final class PageTiles: Sendable {
     return UInt8(state.owners.count)
   }
 
-  /// The frame as the page gets it; nil where it has no tile.
+  /// The frame in the page's format; nil if there is no tile for it.
   func frame(_ viewed: ViewedFrame) -> ViewFrame? {
     state.withLock { state in
       var tile: UInt8 = 0
@@ -59,7 +59,7 @@ final class PageTiles: Sendable {
       }
       let index = Int(tile)
       state.sequences[index] &+= 1
-      // Unique within the tile, as the page keys its frames by it.
+      // The timestamp is unique within the tile, because the page uses it as the key of a frame.
       let microseconds = Double(viewed.at.nanoseconds / 1000)
       state.lastTimestamp[index] = max(state.lastTimestamp[index] + 1, microseconds)
       return ViewFrame(
@@ -70,7 +70,7 @@ final class PageTiles: Sendable {
     }
   }
 
-  /// Since 1970.
+  /// The wall time in milliseconds since 1970.
   private static var wallMilliseconds: Double {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

@@ -2,9 +2,9 @@ import CMusterAssets
 import NIOCore
 import NIOHTTP1
 
-/// The page's files, compiled in, and the headers they travel with.
+/// The files of the page, which are compiled in, and the HTTP headers of all responses.
 enum ViewAssets {
-  /// Stands in the page where the token belongs.
+  /// The text in the page that stands for the token.
   private static let placeholder = "__TOKEN__"
 
   static func index(of path: Substring) -> Int? {
@@ -15,7 +15,7 @@ enum ViewAssets {
     String(cString: muster_asset_at(index).media_type)
   }
 
-  /// The file's bytes; in the page itself the links to the other files carry the token.
+  /// The content of a file; in HTML, the token replaces the placeholder in links to other files.
   static func body(of index: Int, token: String) -> ByteBuffer {
     let asset = muster_asset_at(index)
     let bytes = UnsafeBufferPointer(start: asset.bytes, count: asset.size)
@@ -36,9 +36,9 @@ enum ViewAssets {
     return result + rest
   }
 
-  /// Headers of every answer: nothing from elsewhere, nothing kept, nobody may frame the page.
+  /// The headers of all responses, which forbid other origins, caching and framing of the page.
   static func headers(port: Int) -> HTTPHeaders {
-    // Older browsers do not count ws: as 'self', so the sockets are named.
+    // Older browsers do not match ws: with 'self', so the WebSocket URLs are listed.
     let sockets = "ws://127.0.0.1:\(port) ws://localhost:\(port)"
     return [
       "content-security-policy":

@@ -1,27 +1,28 @@
 import NIOCore
 import NIOWebSocket
 
-/// One open page: commands in, snapshots and frames out, and never more than the socket takes.
+/// The connection to one open page, which receives commands and sends snapshots and frames.
 ///
-/// Lives on the server's event loop. What a page does not read in time is not kept for it: a
-/// snapshot is replaced by the next, and video goes on at the next keyframe.
+/// The handler runs on the server's event loop. It queues nothing for a page that reads too slowly:
+/// a snapshot is replaced by the next one, and video resumes at the next keyframe.
 final class ViewClient: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
 
-  /// A page that reads nothing for so long has been suspended or is not a page.
+  /// The time after which a connection that reads nothing is closed: the page has been suspended,
+  /// or the client is not a page.
   static let patience = TimeAmount.seconds(30)
-  /// Commands whose answer is still outstanding; a person sends one at a time.
+  /// The maximum number of unanswered commands; a person sends one at a time.
   static let commandsInFlight = 32
 
-  /// Whether the first snapshot, and with it the request for keyframes, is still to come.
+  /// Whether the first snapshot, which triggers a request for keyframes, has not been sent yet.
   var isNew = true
-  /// The command that the next one waits for.
+  /// The last command, which the next one waits for.
   var lastCommand: Task<Void, Never>?
 
   private let hub: ViewHub
   private var context: ChannelHandlerContext?
-  /// Tiles of which this page has not had a keyframe, or has missed a frame since.
+  /// Whether the page lacks a keyframe of a tile, or has missed a frame since the last one.
   private var isBehind = [Bool](repeating: true, count: 256)
   private var hasMissedSnapshot = false
   private var pendingCommands = 0
@@ -29,7 +30,7 @@ final class ViewClient: ChannelInboundHandler {
 
   init(hub: ViewHub) { self.hub = hub }
 
-  /// Sends a frame's message unless the page is behind; true when it reads but needs a keyframe.
+  /// Sends a frame unless the page is behind; returns true if a writable page needs a keyframe.
   func deliver(_ message: ByteBuffer, tile: UInt8, isKeyframe: Bool) -> Bool {
     guard let context else { return false }
     guard context.channel.isWritable else {
@@ -41,28 +42,29 @@ final class ViewClient: ChannelInboundHandler {
     return isBehind[Int(tile)]
   }
 
-  /// Sends the newest snapshot, or remembers that one is due.
+  /// Sends the newest snapshot, or notes that one is due.
   func show(_ snapshot: ByteBuffer) {
     guard let context else { return }
     hasMissedSnapshot = !context.channel.isWritable
     if !hasMissedSnapshot { write(.text, snapshot, context) }
   }
 
-  /// Sends the answer to a command that could not be done.
+  /// Completes a command, and sends the error message if the command failed.
   func answered(_ error: ByteBuffer?) {
     pendingCommands -= 1
     guard let error, let context, context.channel.isWritable else { return }
     write(.text, error, context)
   }
 
-  /// Says good-bye and closes.
+  /// Sends a close frame and closes the connection.
   func close(_ code: WebSocketErrorCode) {
     guard let context else { return }
     var reason = context.channel.allocator.buffer(capacity: 2)
     reason.write(webSocketErrorCode: code)
     let frame = WebSocketFrame(fin: true, opcode: .connectionClose, data: reason)
     context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
-    // Not when the write completes: a page that does not read would keep the connection open.
+    // The close does not wait for the write: a page that does not read would keep the connection
+    // open.
     context.close(promise: nil)
   }
 
@@ -90,7 +92,7 @@ final class ViewClient: ChannelInboundHandler {
       pendingCommands += 1
       hub.perform(Array(frame.unmaskedData.readableBytesView), for: self)
     case .ping:
-      // A client that pings without reading the answers gets none.
+      // A client that does not read gets no answer to its pings.
       if context.channel.isWritable { write(.pong, frame.unmaskedData, context) }
     case .connectionClose:
       close(.normalClosure)

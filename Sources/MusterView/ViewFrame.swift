@@ -1,24 +1,24 @@
 import NIOCore
 
-/// One encoded VP8 frame on its way to the pages.
+/// One encoded VP8 frame for the pages.
 public struct ViewFrame: Sendable {
-  /// The tile that it belongs to: 0 is this node's preview, others as in the snapshot's members.
+  /// The tile of the frame: 0 is this node's preview, others are as in the snapshot's members.
   public var tile: UInt8
-  /// Whether the frame can be decoded without others.
+  /// Whether the frame can be decoded without an earlier one.
   public var isKeyframe: Bool
-  /// 0 for the base layer.
+  /// The temporal layer; 0 is the base layer.
   public var temporalLayer: UInt8
-  /// Counts the frames offered for this tile: a gap makes a page wait for the next keyframe.
+  /// The number of the frame within its tile; a gap makes a page wait for the next keyframe.
   public var sequence: UInt32
-  /// Wall time in ms since 1970, from which a page on the same machine computes the age of the
+  /// The wall time in ms since 1970, from which a page on the same machine computes the age of the
   /// frame.
   public var sentAtMilliseconds: Double
-  /// When it is to be shown; unique within the tile.
+  /// The presentation time, unique within the tile.
   public var timestampMicroseconds: Double
-  /// VP8, one frame.
+  /// The VP8 data of one frame.
   public var data: [UInt8]
 
-  /// A frame of these fields.
+  /// Creates a frame from its fields.
   public init(
     tile: UInt8, isKeyframe: Bool, temporalLayer: UInt8, sequence: UInt32,
     sentAtMilliseconds: Double, timestampMicroseconds: Double, data: [UInt8]
@@ -37,7 +37,7 @@ extension ViewFrame {
   static let headerBytes = 24
   private static let kind: UInt8 = 1
 
-  /// The binary message of the frame: 24 little-endian header bytes, then VP8 as it came.
+  /// The frame as a binary message: 24 little-endian header bytes, then the VP8 data.
   var message: ByteBuffer {
     var buffer = ByteBufferAllocator().buffer(capacity: Self.headerBytes + data.count)
     buffer.writeInteger(Self.kind)

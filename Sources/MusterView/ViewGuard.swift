@@ -1,10 +1,10 @@
 import NIOHTTP1
 
-/// Decides whether a request comes from the page that this node itself has handed out.
+/// Decides whether a request comes from a page that this node has served.
 ///
-/// Any web page in the user's browser can send requests to 127.0.0.1. The token keeps out those
-/// that guess, `Host` those that point a name of their own at this machine (DNS rebinding), and
-/// `Origin` those that have seen the token.
+/// Any web page in the user's browser can send requests to 127.0.0.1. The token rejects requests
+/// from pages that guess the URL, the `Host` check those from pages whose own name resolves to this
+/// machine (DNS rebinding), and the `Origin` check those from pages that have seen the token.
 struct ViewGuard: Sendable {
   enum Verdict: Equatable {
     case asset(Int)
@@ -37,8 +37,8 @@ struct ViewGuard: Sendable {
     return .asset(asset)
   }
 
-  /// Browsers name the origin on every WebSocket and on every POST; what names none is neither a
-  /// page nor welcome there. A plain GET for a page's own file has none.
+  /// Whether the origin is acceptable. Browsers send one with every WebSocket request and every
+  /// POST, so these are refused without an origin; a plain GET of the page's own files has none.
   private func hasGoodOrigin(_ request: HTTPRequestHead, isSocket: Bool, hosts: [String]) -> Bool {
     let isRead = request.method == .GET || request.method == .HEAD
     if request.headers["origin"].isEmpty { return isRead && !isSocket }
@@ -46,7 +46,7 @@ struct ViewGuard: Sendable {
     return hosts.contains { origin == "http://\($0)" }
   }
 
-  /// The header's value when it is there exactly once.
+  /// The value of a header that occurs exactly once; nil otherwise.
   private func only(_ name: String, of headers: HTTPHeaders) -> String? {
     let values = headers[name]
     return values.count == 1 ? values[0] : nil

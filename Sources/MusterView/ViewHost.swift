@@ -1,15 +1,15 @@
 import Muster
 
-/// What the page's server asks of the node.
+/// The functions of a node that the page's server uses.
 public struct ViewHost: Sendable {
-  /// Everything that the page shows, as it is now.
+  /// Returns the current state that the page shows.
   public var snapshot: @Sendable () async -> ViewSnapshot
-  /// Does one command; answers what went wrong, if anything.
+  /// Carries out a command; returns an error message, or nil on success.
   public var perform: @Sendable (Command) async -> String?
-  /// The number of open pages has changed; called on the server's event loop.
+  /// Reports the new number of open pages; called on the server's event loop.
   public var pagesChanged: @Sendable (Int) -> Void
 
-  /// A host that answers from any thread.
+  /// Creates a host whose functions may be called from any thread.
   public init(
     snapshot: @escaping @Sendable () async -> ViewSnapshot,
     perform: @escaping @Sendable (Command) async -> String?,
@@ -21,19 +21,19 @@ public struct ViewHost: Sendable {
   }
 }
 
-/// Why the page cannot be served, and what to do about it.
+/// An error that prevents serving the page, with a remedy.
 public struct ViewError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The problem, in one sentence.
   public var message: String
-  /// What to do about it.
+  /// The remedy.
   public var hint: String
 
-  /// An error in words.
+  /// Creates an error from problem and remedy.
   public init(message: String, hint: String) {
     self.message = message
     self.hint = hint
   }
 
-  /// Both in one line.
+  /// The problem and the remedy in one line.
   public var description: String { "\(message): \(hint)" }
 }

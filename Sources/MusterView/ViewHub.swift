@@ -2,15 +2,15 @@ import Muster
 import NIOCore
 import NIOWebSocket
 
-/// The open pages and what they are shown; lives on one event loop.
+/// The set of open pages, which distributes snapshots and frames; confined to one event loop.
 final class ViewHub {
-  /// Pages open at once; each costs at most the socket's buffers.
+  /// The maximum number of open pages, each of which costs at most the socket's buffers.
   static let clients = 16
-  /// Ten snapshots a second look alive; more only cost.
+  /// The minimum interval between snapshots: ten per second look live, and more only add cost.
   private static let snapshotInterval = TimeAmount.milliseconds(100)
-  /// Also sent when nothing seems to have changed: figures grow old.
+  /// The interval of snapshots without a reported change, which keep the statistics current.
   private static let heartbeat = TimeAmount.seconds(1)
-  /// As often as a sender answers keyframe requests (design: at most one per 300 ms).
+  /// The minimum interval between keyframe requests; senders answer at most one per 300 ms.
   private static let keyframeInterval = TimeAmount.milliseconds(300)
 
   private let host: ViewHost
@@ -31,7 +31,7 @@ final class ViewHub {
     self.clientsChanged = clientsChanged
   }
 
-  /// Takes a page in, unless there are too many.
+  /// Adds a page; returns false if there are too many.
   func add(_ client: ViewClient) -> Bool {
     guard clients.count < Self.clients else { return false }
     clients.append(client)
@@ -57,7 +57,7 @@ final class ViewHub {
   }
 
   func closeAll() {
-    // Closing takes the client out of the list, so the list is not walked.
+    // Closing removes the client from the list, so the list must not be iterated.
     while let client = clients.last {
       remove(client)
       client.close(.goingAway)
@@ -69,7 +69,8 @@ final class ViewHub {
     guard !clients.isEmpty, !frame.data.isEmpty else { return }
     let message = frame.message
     var isKeyframeMissing = false
-    // Backwards by index: a client whose connection breaks in the middle of this takes itself out.
+    // The loop runs backwards by index, because a client whose connection fails in it removes
+    // itself.
     for index in clients.indices.reversed() where index < clients.count {
       let client = clients[index]
       if client.deliver(message, tile: frame.tile, isKeyframe: frame.isKeyframe) {
@@ -79,7 +80,7 @@ final class ViewHub {
     if isKeyframeMissing { requestKeyframes { $0 == frame.tile } }
   }
 
-  /// Sends a snapshot soon; many calls make one.
+  /// Schedules a snapshot; calls in quick succession share one.
   func changed() {
     guard !clients.isEmpty else { return }
     guard !isFetching else {
@@ -93,7 +94,7 @@ final class ViewHub {
     loop.scheduleTask(deadline: max(due, .now())) { hub.value.fetch() }
   }
 
-  /// Hands a page's command to the node.
+  /// Passes a page's command to the node.
   func perform(_ json: [UInt8], for client: ViewClient) {
     let command: Command
     do {
@@ -103,7 +104,7 @@ final class ViewHub {
       return client.answered(nil)
     }
     let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
-    // One after the other: a mute and an unmute must not change places.
+    // Commands run one after the other: a mute and an unmute must not be reordered.
     client.lastCommand = Task { [previous = client.lastCommand] in
       await previous?.value
       let error = await host.perform(command)
@@ -142,7 +143,7 @@ final class ViewHub {
     if isStale { changed() }
   }
 
-  /// Asks the node for keyframes of the tiles for which `isWanted` is true.
+  /// Requests keyframes of the tiles for which `isWanted` is true.
   private func requestKeyframes(where isWanted: (UInt8) -> Bool) {
     guard let newest else { return }
     if isWanted(0) { requestKeyframe(of: newest.own.id, in: newest.channel) }
@@ -166,7 +167,8 @@ final class ViewHub {
     Task { _ = await host.perform(.keyframe(member: member, stream: stream, channel: channel)) }
   }
 
-  /// Whether a keyframe may be asked of a member that is known and was not asked just now.
+  /// Whether a keyframe may be requested: the member is known, and the last request is not too
+  /// recent.
   private func mayAsk(_ member: String, _ stream: String?) -> Bool {
     guard let newest, isKnown(member, stream, in: newest) else { return false }
     let now = NIODeadline.now()

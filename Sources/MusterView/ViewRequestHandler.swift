@@ -1,15 +1,15 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers the plain HTTP requests: the page's files, or one sentence why not.
+/// Answers plain HTTP requests with the page's files, or with a one-sentence refusal.
 final class ViewRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
   static let name = "ViewRequestHandler"
-  /// Longer than any browser on the same machine needs; ends connections that never ask.
+  /// The time after which a connection is closed; browsers on the same machine need less.
   private static let patience = TimeAmount.seconds(10)
-  /// What a refused request may carry before the connection is cut.
+  /// The maximum size of a request's body before the connection is closed.
   private static let bodyBytes = 64 * 1024
 
   private let gate: ViewGuard
@@ -36,13 +36,14 @@ final class ViewRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
       received += bytes.readableBytes
       if received > Self.bodyBytes { context.close(promise: nil) }
     case .end:
-      // One request per connection: the page has five files.
+      // One request per connection is enough, since the page has only five files.
       if let request { answer(request, context: context) }
       request = nil
     }
   }
 
-  /// A refused upgrade comes by here as an error and is then answered as a request.
+  /// Closes the connection on malformed HTTP. A refused upgrade is also reported here, but is then
+  /// answered as a request.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     if error is HTTPParserError { context.close(promise: nil) }
   }

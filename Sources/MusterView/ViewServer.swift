@@ -7,18 +7,21 @@ import Synchronization
 
 /// Serves the call page on the loopback interface, to bearers of the token only.
 ///
-/// Snapshots and frames go out, commands come in; the node stays the only source of truth. All
-/// pages live on one event loop, which `offer` and `changed` reach from any thread.
+/// The server sends snapshots and frames and receives commands; all state is the node's. All pages
+/// are served on one event loop; `offer` and `changed` may be called from any thread.
 public final class ViewServer: Sendable {
-  /// What a page may send in one message.
+  /// The maximum size of a message from a page.
   static let inboundBytes = 64 * 1024
-  /// Connections at once, pages and requests together.
+  /// The maximum number of connections, pages and requests together.
   static let connections = 64
-  /// Frames on their way to the event loop; beyond, it has stalled and they are dropped.
+  /// The maximum number of frames queued for the event loop; if there are more, the loop has
+  /// stalled and further frames are dropped.
   static let framesInFlight = 512
-  /// Beyond the upper mark a page counts as slow. Sixteen keyframes of 20 kB fit below it.
+  /// The watermarks of outgoing data. A page beyond the upper one counts as slow; sixteen keyframes
+  /// of 20 kB fit below it.
   static let outboundBytes = (low: 128 * 1024, high: 512 * 1024)
-  /// The kernel would let its send buffer grow to megabytes: seconds of stale video.
+  /// The size of the kernel's send buffer, which would otherwise grow to megabytes and hold seconds
+  /// of stale video.
   static let socketBytes: ChannelOptions.Types.SocketOption.Value = 256 * 1024
 
   private struct Running: Sendable {
@@ -34,17 +37,17 @@ public final class ViewServer: Sendable {
   private let inFlight = Atomic<Int>(0)
   private let open = Atomic<Int>(0)
 
-  /// Serves at `port`, or at a random one when it is 0, for bearers of `token`.
+  /// Prepares a server at `port` (0 for any free port), for bearers of `token`.
   public init(host: ViewHost, port: Int, token: String) {
     self.host = host
     self.port = port
     gate = ViewGuard(token: token)
   }
 
-  /// Whether any page is open; without one nobody needs to offer anything.
+  /// Whether a page is open; otherwise, frames need not be offered.
   public var wantsFrames: Bool { pages.load(ordering: .relaxed) > 0 }
 
-  /// Starts serving and answers the page's address.
+  /// Starts serving; returns the URL of the page.
   public func start(group: any EventLoopGroup) async throws(ViewError) -> String {
     let loop = group.next()
     do {
@@ -58,7 +61,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Notifies the pages of the end and stops serving.
+  /// Stops serving; the open pages receive a close frame.
   public func stop() async {
     let ended = running.withLock { running in
       defer { running = nil }
@@ -69,7 +72,7 @@ public final class ViewServer: Sendable {
     try? await ended.channel.eventLoop.submit { ended.hub.value.closeAll() }.get()
   }
 
-  /// Hands a frame to the pages; never blocks, drops what they are too slow for.
+  /// Passes a frame to the pages without blocking; drops it for pages that are too slow.
   public func offer(_ frame: ViewFrame) {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
     guard inFlight.load(ordering: .relaxed) < Self.framesInFlight else { return }
@@ -80,7 +83,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Says that a new snapshot is worth sending.
+  /// Reports a change, so that a new snapshot is sent.
   public func changed() {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
     running.channel.eventLoop.execute { running.hub.value.changed() }
@@ -98,7 +101,7 @@ public final class ViewServer: Sendable {
     ServerBootstrap(group: loop)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      // A frame is one message: waiting for more to send with it costs 40 ms.
+      // A frame is one message; Nagle's algorithm would delay it by up to 40 ms.
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_sndbuf), value: Self.socketBytes)
       .childChannelOption(
@@ -149,7 +152,7 @@ public final class ViewServer: Sendable {
 }
 
 extension ViewError {
-  /// Says in plain words why a port could not be had.
+  /// Describes in plain words why a port is not available.
   init(binding error: any Error, port: Int) {
     let code = (error as? IOError)?.errnoCode
     switch code {

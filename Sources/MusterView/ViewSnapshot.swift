@@ -1,23 +1,23 @@
-/// Everything that the page shows besides video, as it is at one moment.
+/// The state that the page shows besides video, at one moment.
 public struct ViewSnapshot: Codable, Sendable, Equatable {
-  /// This node in the channel.
+  /// This node as a member of the channel.
   public var own: Own
   /// The channel's name.
   public var channel: String
-  /// Names of all channels this node is in.
+  /// The names of all channels that this node is in.
   public var channels: [String]
-  /// The active call, whether this node is in it or not.
+  /// The active call, whether or not this node participates.
   public var call: Call?
-  /// The others in the channel, in the order in which the page keeps them.
+  /// The other members of the channel, in display order.
   public var members: [Member]
-  /// The newest of what was written, in the order that all members see.
+  /// The newest messages, in the order that all members see.
   public var messages: [Message]
-  /// Warnings still standing; the page shows each once.
+  /// The newest warnings; the page shows each once.
   public var notices: [String]
-  /// The channels besides the first, which the page may show in its place.
+  /// The channels besides the first, which the page can switch to.
   public var others: [Room]
 
-  /// The state at one moment.
+  /// Creates a snapshot from its fields.
   public init(
     own: Own, channel: String, channels: [String], call: Call?, members: [Member],
     messages: [Message] = [], notices: [String], others: [Room] = []
@@ -32,7 +32,7 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
     self.others = others
   }
 
-  /// Every channel, the first one included.
+  /// All channels, including the first.
   var rooms: [Room] {
     [Room(channel: channel, own: own, call: call, members: members, messages: messages)] + others
   }
@@ -44,17 +44,17 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
 }
 
 extension ViewSnapshot {
-  /// One channel; a snapshot has the same fields for the first.
+  /// The state of one channel; a snapshot has the same fields for the first one.
   public struct Room: Codable, Sendable, Equatable {
     /// The channel's name.
     public var channel: String
-    /// This node in the channel.
+    /// This node as a member of the channel.
     public var own: Own
-    /// The active call, whether this node is in it or not.
+    /// The active call, whether or not this node participates.
     public var call: Call?
-    /// The others in the channel.
+    /// The other members of the channel.
     public var members: [Member]
-    /// The newest of what was written, in the order that all members see.
+    /// The newest messages, in the order that all members see.
     public var messages: [Message]
 
     private enum CodingKeys: String, CodingKey {
@@ -64,32 +64,32 @@ extension ViewSnapshot {
     }
   }
 
-  /// This node.
+  /// The state of this node.
   public struct Own: Codable, Sendable, Equatable {
     /// This node's id.
     public var id: String
-    /// The name that the member chose.
+    /// The display name of this node.
     public var name: String
-    /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
+    /// The role: `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
-    /// Whether the role allows to start a call.
+    /// Whether the role permits starting a call.
     public var mayStart: Bool
-    /// Whether it allows sending audio and video.
+    /// Whether the role permits sending audio and video.
     public var maySend: Bool
-    /// Whether it is in a call.
+    /// Whether this node is in a call.
     public var inCall: Bool
-    /// Whether no audio is to be expected.
+    /// Whether the microphone is muted.
     public var audioMuted: Bool
-    /// Whether no video is to be expected.
+    /// Whether the camera is muted.
     public var videoMuted: Bool
-    /// By the member's own voice detector; false outside a call.
+    /// Whether this node is speaking, by its voice detection; false outside a call.
     public var speaking: Bool
-    /// Whether there is a video source at all, muted or not.
+    /// Whether this node has a video source, muted or not.
     public var hasVideo: Bool
-    /// Whether there is an audio source at all, muted or not.
+    /// Whether this node has an audio source, muted or not.
     public var hasAudio: Bool
 
-    /// A value of these fields.
+    /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, mayStart: Bool, maySend: Bool, inCall: Bool,
       audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool, hasAudio: Bool
@@ -110,16 +110,16 @@ extension ViewSnapshot {
 
   /// The channel's active call.
   public struct Call: Codable, Sendable, Equatable {
-    /// 32 hex digits.
+    /// The id of the call, 32 hex digits.
     public var id: String
-    /// Id of the member that leads the call.
+    /// The id of the member that leads the call.
     public var initiator: String
-    /// Wall time in milliseconds since 1970.
+    /// The start of the call, in milliseconds since 1970.
     public var startedAt: Double
-    /// Ids of the participants, sorted.
+    /// The ids of the participants, sorted.
     public var participants: [String]
 
-    /// A value of these fields.
+    /// Creates a value from its fields.
     public init(id: String, initiator: String, startedAt: Double, participants: [String]) {
       self.id = id
       self.initiator = initiator
@@ -128,46 +128,46 @@ extension ViewSnapshot {
     }
   }
 
-  /// Another member of the channel and what its connection is like.
+  /// The state of another member of the channel and of the connection to it.
   public struct Member: Codable, Sendable, Equatable {
     /// The member's id, 16 hex digits.
     public var id: String
-    /// The name that the member chose.
+    /// The display name of the member.
     public var name: String
-    /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
+    /// The role: `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
-    /// Whether it is in a call.
+    /// Whether the member is in a call.
     public var inCall: Bool
     /// Whether no audio is to be expected.
     public var audioMuted: Bool
     /// Whether no video is to be expected.
     public var videoMuted: Bool
-    /// By the member's own voice detector; false outside a call.
+    /// Whether the member is speaking, by its own voice detection; false outside a call.
     public var speaking: Bool
-    /// The number of its frames; nil while it is not in the call.
+    /// The tile of the member's camera; nil while the member is not in the call.
     public var tile: UInt8?
-    /// Width of the received layer, in pixels; nil without one.
+    /// The width of the received layer in pixels; nil without one.
     public var width: Int?
-    /// Height of the received layer, in pixels; nil without one.
+    /// The height of the received layer in pixels; nil without one.
     public var height: Int?
-    /// Frames a second of the received layer.
+    /// The frame rate of the received layer in frames per second.
     public var fps: Double?
-    /// What it sends to this node, in kbit/s.
+    /// The bit rate from the member to this node in kbit/s.
     public var kbps: Double?
-    /// Smoothed round trip in ms; nil before the first answer.
+    /// The smoothed round trip in ms; nil before the first answer.
     public var rttMs: Double?
-    /// Percent of what this node sends, as the member reports it, smoothed.
+    /// The smoothed loss of packets that this node sends, as reported by the member, in percent.
     public var lossPercent: Double?
-    /// The layer it sends to this node, as text.
+    /// The layer that the member sends to this node, as text.
     public var layer: String?
-    /// Why that layer and no better one.
+    /// The reason for which the member sends this layer and not a better one.
     public var why: String?
-    /// The name of the member through whom it is reached; nil where it is reached directly.
+    /// The name of the relaying member; nil for a direct path.
     public var via: String?
-    /// Its video streams besides the camera, each with a tile of its own.
+    /// The member's video streams besides the camera, each with a separate tile.
     public var streams: [Stream]
 
-    /// A value of these fields.
+    /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
       speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
@@ -197,40 +197,40 @@ extension ViewSnapshot {
   }
   /// A video stream besides the camera.
   public struct Stream: Codable, Sendable, Equatable {
-    /// As the member calls it, such as `screen`.
+    /// The name of the stream, such as `screen`.
     public var stream: String
-    /// The number of its frames.
+    /// The tile of the stream.
     public var tile: UInt8
-    /// Width of the received layer, in pixels; nil without one.
+    /// The width of the received layer in pixels; nil without one.
     public var width: Int?
-    /// Height of the received layer, in pixels; nil without one.
+    /// The height of the received layer in pixels; nil without one.
     public var height: Int?
-    /// Frames a second of the received layer.
+    /// The frame rate of the received layer in frames per second.
     public var fps: Double?
-    /// What the member sends of it to this node, in kbit/s.
+    /// The bit rate of the stream from the member to this node in kbit/s.
     public var kbps: Double?
     /// The received layer, as text.
     public var layer: String?
   }
 
-  /// A message as the events of `muster join --json` have it, with the time in milliseconds.
+  /// A message as in the events of `muster join --json`, but with the time in milliseconds.
   public struct Message: Codable, Sendable, Equatable {
-    /// 16 hex digits; no two messages of a channel have the same.
+    /// The id of the message, 16 hex digits, unique within the channel.
     public var id: String
-    /// Id of the author.
+    /// The id of the author.
     public var from: String
-    /// What the author calls itself, or called itself when it was last here.
+    /// The current or last known name of the author.
     public var name: String
-    /// Id of the recipient; nil for a message to all members.
+    /// The id of the recipient; nil for a message to all members.
     public var to: String?
-    /// What the receiver calls itself.
+    /// The name of the recipient; nil for a message to all members.
     public var toName: String?
-    /// One line, free of control characters.
+    /// The text on one line, without control characters.
     public var text: String
-    /// Milliseconds since 1970 by the author's wall clock.
+    /// The time of sending in milliseconds since 1970, by the author's wall clock.
     public var sentAt: Double
 
-    /// A value of these fields.
+    /// Creates a value from its fields.
     public init(
       id: String, from: String, name: String, to: String? = nil, toName: String? = nil,
       text: String, sentAt: Double

@@ -1,7 +1,8 @@
 import MusterBase
 
 extension Writer {
-  /// Family 1 (4 or 6), address 4 or 16, port 2. The zone is left out: interface indices are local.
+  /// Writes an address: family 1 (4 or 6), address 4 or 16, port 2. The zone is omitted, since
+  /// interface indices are local.
   public mutating func address(_ address: Address) {
     switch address.host {
     case .v4(let ip):
@@ -17,7 +18,7 @@ extension Writer {
 }
 
 extension Reader {
-  /// Reads what `Writer.address` writes; throws `unsupported` for any other family.
+  /// Reads an address as written by `Writer.address`; throws `unsupported` for any other family.
   public mutating func address() throws(WireError) -> Address {
     let host: Address.Host
     switch try u8() {

@@ -6,23 +6,25 @@ import MusterBase
 /// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses,
 /// extensions.
 public struct Announcement: Equatable, Sendable {
-  /// The member that signs it.
+  /// The member that signs the announcement.
   public var author: NodeID
-  /// Random, drawn at every start of the author's process: orders nothing, tells runs apart.
+  /// A random number, drawn at every start of the author's process, which distinguishes runs but
+  /// does not order them.
   public var bootID: UInt64
-  /// Increases with every announcement of one boot; a receiver ignores lower ones.
+  /// A counter that increases with every announcement of one run; receivers ignore lower values.
   public var counter: UInt64
   /// The 16 bytes of the challenge that this announcement answers; nil if unsolicited.
   public var echo: [UInt8]?
-  /// Addresses of the author, best first; empty means the source address of the datagram.
+  /// The author's addresses, best first; empty means the source address of the datagram.
   public var addresses: [Address]
 
-  /// Bytes of a challenge's echo.
+  /// The length of a challenge's echo in bytes.
   public static let echoBytes = 16
-  /// Bytes of the Ed25519 signature that follows the encoding.
+  /// The length of the Ed25519 signature that follows the encoding, in bytes.
   public static let signatureBytes = 64
 
-  /// Unsigned. `echo` has `echoBytes` bytes; at most `Limits.addresses` addresses.
+  /// Describes an unsigned announcement. `echo` has `echoBytes` bytes; at most `Limits.addresses`
+  /// addresses.
   public init(
     author: NodeID, bootID: UInt64, counter: UInt64, echo: [UInt8]?, addresses: [Address]
   ) {
@@ -50,7 +52,8 @@ public struct Announcement: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input, trailing bytes, more than `Limits.addresses` and unknown families.
+  /// Decodes an announcement; throws for truncated input, trailing bytes, too many addresses
+  /// (`Limits.addresses`) and unknown address families.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     author = NodeID(try reader.bytes32())
@@ -62,7 +65,7 @@ public struct Announcement: Equatable, Sendable {
     guard count <= Limits.addresses else { throw .tooLong }
     addresses = []
     for _ in 0..<count { addresses.append(try reader.address()) }
-    // Extensions, type 1, length 2, value: this version defines none and skips all.
+    // Extensions have type 1, length 2 and value; this version defines none and skips all.
     while !reader.isAtEnd {
       _ = try reader.u8()
       _ = try reader.slice(Int(try reader.u16()))
@@ -72,11 +75,11 @@ public struct Announcement: Equatable, Sendable {
 
 /// A return routability check of an announcement's author: the plaintext of a challenge datagram.
 public struct Challenge: Equatable, Sendable {
-  /// The member that is challenged.
+  /// The member that must answer the challenge.
   public var target: NodeID
-  /// Boot id of the announcement that is challenged.
+  /// The boot id of the challenged announcement.
   public var bootID: UInt64
-  /// Counter of the announcement that is challenged.
+  /// The counter of the challenged announcement.
   public var counter: UInt64
   /// 16 bytes that the target returns in its next announcement.
   public var echo: [UInt8]
@@ -89,7 +92,7 @@ public struct Challenge: Equatable, Sendable {
     self.echo = echo
   }
 
-  /// Target 32, boot id 8, counter 8, echo 16.
+  /// Encodes the challenge: target 32, boot id 8, counter 8, echo 16.
   public func encoded() -> [UInt8] {
     precondition(echo.count == Announcement.echoBytes)
     var writer = Writer(capacity: 64)
@@ -100,7 +103,7 @@ public struct Challenge: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input and trailing bytes.
+  /// Decodes a challenge; throws for truncated input and trailing bytes.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     target = NodeID(try reader.bytes32())

@@ -1,4 +1,4 @@
-/// Base64 for URLs: RFC 4648 section 5, without padding.
+/// Base64 for URLs (RFC 4648 section 5), without padding.
 enum Base64URL {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -18,7 +18,8 @@ enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The inverse of `encode`; nil for anything else, so that every byte string has one text form.
+  /// The inverse of `encode`; nil for other text, so that every byte string has exactly one
+  /// encoding.
   static func decode(_ text: some StringProtocol) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (bits, count) = (UInt32(0), 0)
@@ -31,7 +32,7 @@ enum Base64URL {
         bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
       }
     }
-    // The bits left over do not fill a digit, and are zero (RFC 4648 section 3.5).
+    // The remaining bits do not fill a digit and must be zero (RFC 4648 section 3.5).
     guard count < 6, bits & (1 << UInt32(count) - 1) == 0 else { return nil }
     return bytes
   }
@@ -48,7 +49,7 @@ enum Base64URL {
   }
 }
 
-/// CRC-32 (ISO 3309), so that a truncated copy of an invite is reported as such, not as a wrong
+/// The CRC-32 checksum (ISO 3309), which distinguishes a truncated copy of an invite from a wrong
 /// key.
 enum CRC32 {
   static func checksum(_ bytes: [UInt8]) -> UInt32 {

@@ -15,13 +15,13 @@ public enum Control: Equatable, Sendable {
   case ping(UInt64)
   /// The answer to a `ping`.
   case pong(UInt64)
-  /// Digest of the sender's document; a receiver with a different one answers with `ranges`.
+  /// The digest of the sender's document; a receiver with a different one answers with `ranges`.
   case digest(DocumentDigest)
   /// Ranges of the sender's document in which the two documents may differ.
   case ranges([RangeSummary])
   /// Requests entries, by the first 8 bytes of their ids.
   case want([UInt64])
-  /// An indirect probe (SWIM): ping this node and report the result.
+  /// Requests an indirect probe (SWIM): the receiver pings the given node and reports the result.
   case probe(NodeID, token: UInt64)
   /// The result of an indirect probe.
   case probed(NodeID, token: UInt64, answered: Bool)
@@ -52,12 +52,12 @@ public enum Control: Equatable, Sendable {
   }
 
   static let criticalBit: UInt8 = 0x80
-  /// Entry ids in one message.
+  /// The maximum number of entry ids in one message.
   public static let idLimit = 64
-  /// Ranges in one message: as many fingerprints as fit into a datagram.
+  /// The maximum number of ranges in one message: as many fingerprints as fit into a datagram.
   public static let rangeLimit = 40
 
-  /// One payload with all of `messages`.
+  /// Encodes `messages` as one payload.
   public static func encode(_ messages: [Control]) -> [UInt8] {
     var writer = Writer(capacity: 256)
     writer.u8(PayloadKind.controlByte)
@@ -123,8 +123,8 @@ public enum Control: Equatable, Sendable {
     }
   }
 
-  /// The messages of a payload. Unknown messages are skipped; an unknown critical one throws
-  /// `unsupported`.
+  /// Decodes the messages of a payload. Unknown messages are skipped; an unknown critical one
+  /// throws `unsupported`.
   public static func decode(_ payload: [UInt8]) throws(WireError) -> [Control] {
     var reader = Reader(payload)
     guard try reader.u8() == PayloadKind.controlByte else { throw .invalidValue }
@@ -141,7 +141,7 @@ public enum Control: Equatable, Sendable {
     return messages
   }
 
-  /// Nil for a message that is to be ignored.
+  /// Decodes one message; nil for a message that must be ignored.
   private static func message(
     _ kind: Kind, _ value: ArraySlice<UInt8>
   ) throws(WireError) -> Control? {
@@ -186,15 +186,15 @@ public enum Control: Equatable, Sendable {
 public enum Refusal: UInt8, Sendable {
   /// A reason that this version does not know.
   case unknown = 0
-  /// The owner removed it.
+  /// The owner removed the node.
   case removed = 1
-  /// Its invite predates the current key epoch.
+  /// The node's invite predates the current key epoch.
   case inviteOutdated = 2
-  /// Its invite or role has expired.
+  /// The node's invite or role has expired.
   case expired = 3
-  /// It presented neither an invite nor a role.
+  /// The node presented neither an invite nor a role.
   case noGrant = 4
-  /// It equivocated: it signed two different entries under one sequence number.
+  /// The node equivocated: it signed two different entries under one sequence number.
   case equivocated = 5
 }
 
@@ -202,10 +202,10 @@ public enum Refusal: UInt8, Sendable {
 public struct Subscription: Equatable, Sendable {
   /// The stream of the node that receives this message.
   public var stream: StreamID
-  /// The largest resolution that is useful.
+  /// The largest resolution that is useful to the sender of this message.
   public var resolution: RequestedResolution
 
-  /// A subscription to a stream of the receiver of this message.
+  /// Describes a subscription to a stream of the node that receives this message.
   public init(_ stream: StreamID, _ resolution: RequestedResolution) {
     self.stream = stream
     self.resolution = resolution
@@ -216,7 +216,7 @@ public struct Subscription: Equatable, Sendable {
     resolution.write(to: &writer)
   }
 
-  /// Nil for a stream beyond those of this version, whose subscription is ignored.
+  /// Decodes a subscription; nil for a stream number that this version does not support.
   static func read(from reader: inout Reader) throws(WireError) -> Subscription? {
     let stream = StreamID(Int(try reader.u8()))
     let resolution = try RequestedResolution(reading: &reader)
@@ -226,20 +226,20 @@ public struct Subscription: Equatable, Sendable {
 
 /// The largest resolution of a stream that is useful to its receiver; 0x0 requests no video.
 public struct RequestedResolution: Equatable, Sendable {
-  /// Pixels; 0 requests no video.
+  /// The width in pixels; 0 requests no video.
   public var width: UInt16
-  /// Pixels; 0 requests no video.
+  /// The height in pixels; 0 requests no video.
   public var height: UInt16
 
-  /// The largest size in pixels; 0 for either side requests no video.
+  /// The largest useful size in pixels; 0 for either side requests no video.
   public init(width: UInt16, height: UInt16) {
     self.width = width
     self.height = height
   }
 
-  /// The largest layer, whatever its size.
+  /// Requests the largest layer, whatever its size.
   public static let best = RequestedResolution(width: .max, height: .max)
-  /// No layer at all.
+  /// Requests no layer.
   public static let none = RequestedResolution(width: 0, height: 0)
 
   /// Whether any video is requested.

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// The kind of a UDP datagram, its first byte.
+/// The kind of a UDP datagram, given by its first byte.
 public enum DatagramKind: UInt8, Sendable, CaseIterable {
   /// A sealed `Announcement`.
   case announcement = 0x01
@@ -10,18 +10,18 @@ public enum DatagramKind: UInt8, Sendable, CaseIterable {
   case handshakeInitiation = 0x10
   /// Message 2 of the Noise handshake.
   case handshakeResponse = 0x11
-  /// An answer under load: proves the initiator's address before any Diffie-Hellman (WireGuard
-  /// 5.3).
+  /// The answer of a node under load, which makes the initiator prove its address before any
+  /// Diffie-Hellman computation (WireGuard, section 5.3).
   case cookieReply = 0x12
   /// A transport packet of an established session.
   case data = 0x20
-  /// See `RendezvousHello`.
+  /// A request for a cookie: see `RendezvousHello`.
   case rendezvousHello = 0x30
-  /// See `RendezvousCookie`.
+  /// The answer to a hello: see `RendezvousCookie`.
   case rendezvousCookie = 0x31
-  /// See `RendezvousRegistration`.
+  /// A registered announcement: see `RendezvousRegistration`.
   case rendezvousRegistration = 0x32
-  /// See `RendezvousRecords`.
+  /// Records of other members: see `RendezvousRecords`.
   case rendezvousRecords = 0x33
 
   /// The kind of a datagram; nil if it is empty or of an unknown kind.
@@ -31,10 +31,10 @@ public enum DatagramKind: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// The kind of a link's decrypted payload, its first byte. RTP and RTCP start with their version
-/// bits, 0b10, and need no kind byte of their own (demultiplexed as in RFC 7983).
+/// The kind of a link's decrypted payload, given by its first byte. RTP and RTCP start with their
+/// version bits, 0b10, and have no separate kind byte (demultiplexed as in RFC 7983).
 public enum PayloadKind: Equatable, Sendable {
-  /// Carries nothing; keeps NAT bindings and the session alive.
+  /// An empty message that keeps NAT mappings and the session alive.
   case keepalive
   /// A sequence of `Control` messages.
   case control
@@ -47,13 +47,13 @@ public enum PayloadKind: Equatable, Sendable {
   /// A compound or reduced-size RTCP packet.
   case rtcp
 
-  /// First byte of a keepalive; an empty payload is one, too.
+  /// The first byte of a keepalive; an empty payload is a keepalive, too.
   public static let keepaliveByte: UInt8 = 0x00
-  /// First byte of a payload of control messages.
+  /// The first byte of a payload of control messages.
   public static let controlByte: UInt8 = 0x01
-  /// First byte of a path message.
+  /// The first byte of a path message.
   public static let pathByte: UInt8 = 0x02
-  /// First byte of a relay envelope.
+  /// The first byte of a relay envelope.
   public static let relayByte: UInt8 = 0x03
 
   /// The kind of a payload; nil if unknown.
@@ -69,23 +69,23 @@ public enum PayloadKind: Equatable, Sendable {
     case Self.relayByte: self = .relay
     case 0x80...0xBF:
       guard payload.count >= 2 else { return nil }
-      // RFC 5761 section 4: RTCP packet types 192 to 223.
+      // RTCP packet types are 192 to 223 (RFC 5761 section 4).
       self = (192...223).contains(payload[1]) ? .rtcp : .rtp
     default: return nil
     }
   }
 }
 
-/// Path validation and the end of a link (after RFC 9000 sections 8.2 and 10.2).
+/// A message for path validation or for the close of a link (after RFC 9000 sections 8.2 and 10.2).
 public enum PathMessage: Equatable, Sendable {
-  /// Asks for a `response` with the same token on the path it came by.
+  /// Requests a `response` with the same token on the path that the challenge arrived on.
   case challenge(UInt64)
-  /// Proves that the peer receives at the address that was challenged.
+  /// Proves that the peer receives datagrams at the challenged address.
   case response(UInt64)
   /// The peer closes the link.
   case close
 
-  /// Payload kind 1, message type 1, token 8 unless it closes.
+  /// Encodes the message: payload kind 1, message type 1, token 8 (absent from `close`).
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 10)
     writer.u8(PayloadKind.pathByte)
@@ -101,7 +101,8 @@ public enum PathMessage: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another payload kind, an unknown type, truncated input and trailing bytes.
+  /// Decodes a path message; throws for another payload kind, an unknown type, truncated input and
+  /// trailing bytes.
   public init(decoding payload: [UInt8]) throws(WireError) {
     var reader = Reader(payload)
     guard try reader.u8() == PayloadKind.pathByte else { throw .invalidValue }

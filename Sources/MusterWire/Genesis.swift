@@ -1,28 +1,29 @@
 import MusterBase
 
-/// The genesis of a created channel: its first statement. The owner's signature follows, and the
-/// channel's id is the hash of both, so nobody can alter it.
+/// The genesis of a created channel, which is its first statement. The owner's signature follows,
+/// and the channel's id is the hash of both, so that no node can alter the genesis.
 ///
 /// Layout: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their initiator, bit
 /// 1: only presenters send), name length 1 and UTF-8.
 public struct Genesis: Equatable, Sendable {
-  /// The founder, who keeps the role of owner for good.
+  /// The founder of the channel, whose owner role is permanent.
   public var owner: NodeID
-  /// 16 random bytes: one owner may create any number of channels of one name.
+  /// 16 random bytes, so that one owner may create any number of channels with one name.
   public var nonce: [UInt8]
-  /// Seconds since 1970 by the owner's wall clock; for display only.
+  /// The time of creation in seconds since 1970, by the owner's wall clock; for display only.
   public var createdAt: UInt64
-  /// Policies of the channel.
+  /// The policies of the channel.
   public var settings: ChannelSettings
-  /// The channel's name, as its members see it.
+  /// The channel's name, as shown to members.
   public var name: String
 
-  /// Bytes of `nonce`.
+  /// The length of `nonce` in bytes.
   public static let nonceBytes = 16
-  /// Bytes of the longest encoding, signature included.
+  /// The length of the longest encoding in bytes, signature included.
   public static let signedBytes = 32 + 16 + 8 + 1 + 1 + Limits.channelNameBytes + 64
 
-  /// Unsigned. `nonce` has `nonceBytes` bytes, `name` at most `Limits.channelNameBytes`.
+  /// Describes an unsigned genesis. `nonce` has `nonceBytes` bytes, `name` at most
+  /// `Limits.channelNameBytes`.
   public init(
     owner: NodeID, nonce: [UInt8], createdAt: UInt64, settings: ChannelSettings, name: String
   ) {
@@ -45,7 +46,8 @@ public struct Genesis: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input, trailing bytes, an overlong name and ill-formed UTF-8.
+  /// Decodes a genesis; throws for truncated input, trailing bytes, an overlong name and ill-formed
+  /// UTF-8.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     owner = NodeID(try reader.bytes32())
@@ -64,10 +66,10 @@ public struct ChannelSettings: Equatable, Sendable {
   /// Whether a call ends once its initiator has been unreachable for the grace time, instead of
   /// being handed over to another participant.
   public var callEndsWithInitiator: Bool
-  /// Whether attendees may receive only, like consumers.
+  /// Whether attendees may only receive, like consumers.
   public var onlyPresentersSend: Bool
 
-  /// The defaults: calls are handed over, and attendees may send.
+  /// By default calls are handed over, and attendees may send.
   public init(callEndsWithInitiator: Bool = false, onlyPresentersSend: Bool = false) {
     self.callEndsWithInitiator = callEndsWithInitiator
     self.onlyPresentersSend = onlyPresentersSend

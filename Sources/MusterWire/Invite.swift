@@ -1,21 +1,21 @@
 import MusterBase
 
-/// Why a text is not a usable invite.
+/// The reason for which a text is not a usable invite.
 public enum InviteFault: Error, Equatable, Sendable {
-  /// It does not begin with the scheme, or is too long.
+  /// The text does not begin with the scheme, or is too long.
   case notAnInvite
-  /// It is incomplete or altered: the CRC does not match.
+  /// The invite is incomplete or altered: the CRC does not match.
   case damaged
-  /// It has a version that this program does not know.
+  /// The invite has a version that this program does not know.
   case newerVersion
 }
 
-/// Everything needed to join a channel, as one URL that can be handed over by any means.
+/// An invite: all data needed to join a channel, as one URL that can be passed on by any means.
 ///
-/// `muster://NAME/#` and base64url of: version 1, flags 1 (bit 0: created), epoch 4, key 32; if
-/// created: genesis length 2 and bytes, one-time seed 32, grant length 2 and bytes; then name
-/// length 1 and UTF-8, count of peers 1 and each one's length 1 and text, the same of rendezvous;
-/// CRC-32 4.
+/// Layout: `muster://NAME/#` and base64url of: version 1, flags 1 (bit 0: created), epoch 4, key
+/// 32; if created: genesis length 2 and bytes, one-time seed 32, grant length 2 and bytes; then
+/// name length 1 and UTF-8, count of peers 1 and the length 1 and text of each, the same for
+/// rendezvous; CRC-32 4.
 public struct Invite: Equatable, Sendable {
   /// The channel's name.
   public var name: String
@@ -25,19 +25,19 @@ public struct Invite: Equatable, Sendable {
   public var epoch: UInt32
   /// The channel's secret, 32 bytes.
   public var key: [UInt8]
-  /// Ed25519 seed of the one-time key that the grant names. The holder of the invite signs with it
-  /// to pass the role on to a key of its own.
+  /// The Ed25519 seed of the one-time key that the grant names. The holder of the invite signs with
+  /// this key to transfer the role to the key of its own identity.
   public var oneTimeSeed: [UInt8]?
   /// The owner's signed entry with a bearer grant.
   public var grant: [UInt8]?
-  /// `HOST:PORT` of nodes that may be reachable.
+  /// The addresses (`HOST:PORT`) of nodes that may be reachable.
   public var peers: [String]
-  /// `HOST:PORT` of rendezvous.
+  /// The addresses (`HOST:PORT`) of rendezvous.
   public var rendezvous: [String]
 
-  /// The URL's scheme with its slashes.
+  /// The URL's scheme with the slashes.
   public static let scheme = "muster://"
-  /// Bytes of the longest text that is parsed at all.
+  /// The length of the longest text that is parsed, in bytes.
   public static let urlLimit = 8192
   private static let version: UInt8 = 1
   private static let hintBytes = 255
@@ -59,7 +59,7 @@ public struct Invite: Equatable, Sendable {
 
   // MARK: Writing
 
-  /// The invite as a URL; the key is in the fragment, which browsers do not send to servers (RFC
+  /// The invite as a URL. The key is in the fragment, which browsers do not send to servers (RFC
   /// 3986 section 3.5).
   public var url: String {
     "\(Self.scheme)\(Self.escaped(name))/#\(Base64URL.encode(encoded))"
@@ -91,7 +91,7 @@ public struct Invite: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Unreserved characters as they are, all others percent-encoded (RFC 3986 section 2).
+  /// Percent-encodes all characters except unreserved ones (RFC 3986 section 2).
   private static func escaped(_ name: String) -> String {
     var text = ""
     for byte in name.utf8 {
@@ -106,8 +106,8 @@ public struct Invite: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// Parses a URL, ignoring white space around it. The name in the path is for people; the one in
-  /// the fragment counts.
+  /// Parses a URL, ignoring surrounding white space. The name in the path is informative; the one
+  /// in the fragment is used.
   public init(url: String) throws(InviteFault) {
     guard url.utf8.count <= Self.urlLimit else { throw .notAnInvite }
     let text = url.split(whereSeparator: \.isWhitespace)

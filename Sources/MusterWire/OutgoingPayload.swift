@@ -2,16 +2,16 @@
 ///
 /// The link writes both into the datagram directly, where they are encrypted.
 public struct OutgoingPayload: Equatable, Sendable {
-  /// What precedes the shared bytes.
+  /// The part of a payload in front of the shared bytes.
   public enum Header: Equatable, Sendable {
-    /// The payload has no header of its own.
+    /// No header: the body is the whole payload.
     case none
     /// The header of an RTP packet, whose sequence number differs from link to link.
     case rtp(RTPHeader)
     /// The header of a relay envelope.
     case bytes([UInt8])
 
-    /// Bytes of the encoded header.
+    /// The length of the encoded header in bytes.
     public var count: Int {
       switch self {
       case .none: 0
@@ -21,24 +21,24 @@ public struct OutgoingPayload: Equatable, Sendable {
     }
   }
 
-  /// What precedes the body.
+  /// The part in front of the body.
   public let header: Header
   /// The bytes after the header.
   public let body: ArraySlice<UInt8>
 
-  /// A header in front of a body.
+  /// Puts a header in front of a body.
   public init(_ header: Header, _ body: ArraySlice<UInt8>) {
     self.header = header
     self.body = body
   }
 
-  /// A payload without a header of its own.
+  /// Describes a payload without a header.
   public init(_ bytes: [UInt8]) { self.init(.none, bytes[...]) }
 
-  /// Bytes of header and body.
+  /// The length of header and body in bytes.
   public var count: Int { header.count + body.count }
 
-  /// Writes header and body into the first `count` bytes of `buffer`, which must be that long.
+  /// Writes header and body into `buffer`, which must have at least `count` bytes.
   public func write(into buffer: UnsafeMutableRawBufferPointer) {
     switch header {
     case .none: break

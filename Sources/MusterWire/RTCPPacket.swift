@@ -1,15 +1,15 @@
 import MusterBase
 
-/// The RTCP packets in use (RFC 3550 section 6.4, RFC 4585 sections 6.2 and 6.3), in compounds of
-/// reduced size (RFC 5506).
+/// An RTCP packet of the types in use (RFC 3550 section 6.4, RFC 4585 sections 6.2 and 6.3), sent
+/// in reduced-size compounds (RFC 5506).
 public enum RTCPPacket: Equatable, Sendable {
-  /// Sender report.
+  /// A sender report (SR).
   case senderReport(SenderReport)
-  /// Receiver report.
+  /// A receiver report (RR).
   case receiverReport(ssrc: UInt32, reports: [ReportBlock])
-  /// Generic NACK: requests retransmission of these sequence numbers of `media`.
+  /// A generic NACK, which requests retransmission of these sequence numbers of `media`.
   case nack(sender: UInt32, media: UInt32, sequences: [UInt16])
-  /// Picture Loss Indication (PLI): requests a keyframe of `media`.
+  /// A picture loss indication (PLI), which requests a keyframe of `media`.
   case pictureLoss(sender: UInt32, media: UInt32)
 
   private enum PacketType {
@@ -19,10 +19,10 @@ public enum RTCPPacket: Equatable, Sendable {
     static let payloadFeedback: UInt8 = 206
   }
 
-  /// Report blocks in one packet: the count field has 5 bits.
+  /// The maximum number of report blocks in one packet, whose count field has 5 bits.
   public static let maximumReports = 31
 
-  /// The packets as one compound.
+  /// Encodes the packets as one compound.
   public static func encode(_ packets: [RTCPPacket]) -> [UInt8] {
     var writer = Writer(capacity: 128)
     for packet in packets { packet.write(to: &writer) }
@@ -68,7 +68,7 @@ public enum RTCPPacket: Equatable, Sendable {
     writer.u16(UInt16(words))
   }
 
-  /// RFC 4585 section 6.2.1: a packet id, and a bit mask of the 16 sequence numbers after it.
+  /// A packet id, and a bit mask of the 16 sequence numbers after it (RFC 4585 section 6.2.1).
   private static func nackPairs(_ sequences: [UInt16]) -> [(UInt16, UInt16)] {
     var pairs: [(UInt16, UInt16)] = []
     for sequence in sequences {
@@ -85,8 +85,8 @@ public enum RTCPPacket: Equatable, Sendable {
     return pairs
   }
 
-  /// The packets of a compound. Unknown types are skipped; truncated input and NACKs of more than
-  /// `Limits.nackEntries` throw.
+  /// Decodes the packets of a compound. Unknown types are skipped; truncated input and NACKs of
+  /// more than `Limits.nackEntries` sequence numbers throw.
   public static func decode(_ bytes: [UInt8]) throws(WireError) -> [RTCPPacket] {
     var reader = Reader(bytes)
     var packets: [RTCPPacket] = []
@@ -142,17 +142,17 @@ public enum RTCPPacket: Equatable, Sendable {
 
 /// A sender report (RFC 3550 section 6.4.1).
 public struct SenderReport: Equatable, Sendable {
-  /// The stream that the report is about.
+  /// The SSRC of the reported stream.
   public var ssrc: UInt32
-  /// When the report was made, on the sender's boot clock, in NTP format (seconds and 32 bits of
-  /// fraction). Not wall time: receivers only compare times of one sender with each other, and a
-  /// wall clock may jump.
+  /// The time of the report on the sender's boot clock, in NTP format (seconds and 32 bits of
+  /// fraction). It is not wall time: receivers only compare times of one sender with each other,
+  /// and a wall clock may jump.
   public var ntpTime: UInt64
   /// The same instant in units of the stream's RTP clock.
   public var rtpTime: UInt32
-  /// Packets sent so far, modulo 2^32.
+  /// The number of packets sent so far, modulo 2^32.
   public var packets: UInt32
-  /// Payload octets sent so far, modulo 2^32.
+  /// The number of payload octets sent so far, modulo 2^32.
   public var octets: UInt32
   /// Report blocks about streams received from the other node.
   public var reports: [ReportBlock]
@@ -173,23 +173,23 @@ public struct SenderReport: Equatable, Sendable {
 
 /// A reception report block (RFC 3550 section 6.4.1).
 public struct ReportBlock: Equatable, Sendable {
-  /// The stream that the block is about.
+  /// The SSRC of the reported stream.
   public var ssrc: UInt32
-  /// Share of packets lost since the previous report, in 1/256.
+  /// The share of packets lost since the previous report, in 1/256.
   public var fractionLost: UInt8
-  /// Packets lost since the start; on the wire 24 bits, two's complement, clamped.
+  /// The number of packets lost since the start; on the wire 24 bits, two's complement, clamped.
   public var cumulativeLost: Int32
-  /// Extended highest sequence number received: 16 bits of cycles, 16 bits of sequence number.
+  /// The extended highest sequence number received: 16 bits of cycles, 16 bits of sequence number.
   public var highestSequence: UInt32
-  /// Interarrival jitter in RTP timestamp units.
+  /// The interarrival jitter in RTP timestamp units.
   public var jitter: UInt32
   /// The middle 32 bits of the NTP time in the last sender report (LSR); 0 before the first.
   public var lastReport: UInt32
-  /// Time since that report arrived (DLSR), in 1/65536 s.
+  /// The time since the arrival of that report (DLSR), in 1/65536 s.
   public var delaySinceLastReport: UInt32
 
-  /// `fractionLost` in 1/256, `jitter` in timestamp units, the delay in 1/65536 s (RFC 3550 section
-  /// 6.4.1).
+  /// `fractionLost` is in 1/256, `jitter` in timestamp units, the delay in 1/65536 s (RFC 3550
+  /// section 6.4.1).
   public init(
     ssrc: UInt32, fractionLost: UInt8, cumulativeLost: Int32, highestSequence: UInt32,
     jitter: UInt32, lastReport: UInt32, delaySinceLastReport: UInt32

@@ -1,14 +1,15 @@
 import MusterBase
 
-/// The RTP payload types: static, one per stream and layer, so that a receiver can assign packets
-/// before any presence has arrived.
+/// The RTP payload types, which are static, one per stream and layer, so that a receiver can assign
+/// packets before any presence has arrived.
 public enum PayloadType {
-  /// Opus (RFC 7587).
+  /// The type of Opus (RFC 7587).
   public static let opus: UInt8 = 111
-  /// VP8 (RFC 7741), the smallest layer of the camera. The dynamic range of RFC 3551 begins here.
+  /// The type of VP8 (RFC 7741) in the smallest layer of the camera; the first of the dynamic range
+  /// (RFC 3551).
   public static let videoBase: UInt8 = 96
 
-  /// 96 to 107; `layer` must be below `Limits.spatialLayers`.
+  /// The type of a video layer, 96 to 107; `layer` must be below `Limits.spatialLayers`.
   public static func video(_ stream: StreamID, layer: Int) -> UInt8 {
     precondition((0..<Limits.spatialLayers).contains(layer))
     return videoBase + UInt8(stream.index * Limits.spatialLayers + layer)
@@ -21,16 +22,16 @@ public enum PayloadType {
   }
 }
 
-/// The SSRCs that one node uses towards another: the base for audio, the numbers after it for
+/// The SSRCs that one node uses towards another: the base for audio, the following numbers for
 /// video, modulo 2^32.
 public struct SSRCPlan: Equatable, Sendable {
-  /// The SSRC of the audio, and of RTCP feedback. Random for each link and each call.
+  /// The SSRC of audio and of RTCP feedback, random for each link and each call.
   public let base: UInt32
 
-  /// The SSRCs from `base` on, which should be random.
+  /// `base` should be random.
   public init(base: UInt32) { self.base = base }
 
-  /// `layer` must be below `Limits.spatialLayers`.
+  /// The SSRC of a video layer; `layer` must be below `Limits.spatialLayers`.
   public func video(_ stream: StreamID, layer: Int) -> UInt32 {
     precondition((0..<Limits.spatialLayers).contains(layer))
     return base &+ 1 &+ UInt32(stream.index * Limits.spatialLayers + layer)
@@ -52,17 +53,18 @@ private enum VideoIndex {
 
 /// An RTP header (RFC 3550 section 5.1) with the audio level extension.
 public struct RTPHeader: Equatable, Sendable {
-  /// Video: the last packet of a frame (RFC 7741 section 4.1).
+  /// The marker bit; for video, set in the last packet of a frame (RFC 7741 section 4.1).
   public var marker: Bool
-  /// See `PayloadType`.
+  /// The payload type: see `PayloadType`.
   public var payloadType: UInt8
-  /// Increases by one with every packet of an SSRC on a link.
+  /// The sequence number, which increases by one with every packet of an SSRC on a link.
   public var sequence: UInt16
-  /// In units of the stream's RTP clock: 90 kHz video, 48 kHz audio.
+  /// The timestamp in units of the stream's RTP clock: 90 kHz for video, 48 kHz for audio.
   public var timestamp: UInt32
   /// The synchronisation source: see `SSRCPlan`.
   public var ssrc: UInt32
-  /// Client-to-mixer audio level in -dBov (RFC 6464), in a one-byte header extension (RFC 8285).
+  /// The client-to-mixer audio level in -dBov (RFC 6464), in a one-byte header extension (RFC
+  /// 8285).
   public var audioLevel: UInt8?
 
   /// The identifier of the audio level extension.
@@ -81,10 +83,10 @@ public struct RTPHeader: Equatable, Sendable {
     self.audioLevel = audioLevel
   }
 
-  /// Bytes of the encoded header: 12, or 20 with an audio level.
+  /// The length of the encoded header in bytes: 12, or 20 with an audio level.
   public var encodedBytes: Int { audioLevel == nil ? 12 : 20 }
 
-  /// Writes the header into the first `encodedBytes` bytes of `buffer`, which must be that long.
+  /// Writes the header into `buffer`, which must have at least `encodedBytes` bytes.
   public func write(into buffer: UnsafeMutableRawBufferPointer) {
     buffer[0] = audioLevel == nil ? 0x80 : 0x90
     buffer[1] = (marker ? 0x80 : 0) | payloadType & 0x7F
@@ -110,23 +112,24 @@ public struct RTPHeader: Equatable, Sendable {
 
 /// A received RTP packet.
 public struct RTPPacket: Equatable, Sendable {
-  /// The header.
+  /// The header of the packet.
   public var header: RTPHeader
   /// The payload without padding.
   public var payload: ArraySlice<UInt8>
 
-  /// A packet without padding.
+  /// Describes a packet without padding.
   public init(header: RTPHeader, payload: ArraySlice<UInt8>) {
     self.header = header
     self.payload = payload
   }
 
-  /// Header and payload.
+  /// Encodes header and payload.
   public func encoded() -> [UInt8] {
     header.encoded + payload
   }
 
-  /// Throws for other RTP versions, truncated input and malformed extensions or padding.
+  /// Decodes a packet; throws for other RTP versions, truncated input and malformed extensions or
+  /// padding.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     let first = try reader.u8()
@@ -151,7 +154,8 @@ public struct RTPPacket: Equatable, Sendable {
     payload = try reader.slice(end)
   }
 
-  /// RFC 8285 section 4.2: 4 bits of id, 4 bits of length minus one; id 0 is padding, 15 ends.
+  /// Finds the audio level. An extension has 4 bits of id and 4 bits of length minus one; id 0 is
+  /// padding, and id 15 ends the block (RFC 8285 section 4.2).
   private static func audioLevel(in block: ArraySlice<UInt8>) throws(WireError) -> UInt8? {
     var reader = Reader(block)
     while !reader.isAtEnd {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Why input from the network was rejected.
+/// The reason for which input from the network was rejected.
 public enum WireError: Error, Equatable, Sendable {
   /// The input ends within a field.
   case truncated
@@ -19,43 +19,43 @@ public struct Reader: Sendable {
   private let bytes: ArraySlice<UInt8>
   private var position: Int
 
-  /// A reader of the whole array.
+  /// Creates a reader of the whole array.
   public init(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
-  /// A reader of the slice, without copying.
+  /// Creates a reader of the slice, without copying.
   public init(_ bytes: ArraySlice<UInt8>) {
     self.bytes = bytes
     position = bytes.startIndex
   }
 
-  /// Bytes not yet read.
+  /// The number of bytes not yet read.
   public var remaining: Int { bytes.endIndex - position }
-  /// Whether everything has been read.
+  /// Whether all bytes have been read.
   public var isAtEnd: Bool { remaining == 0 }
 
-  /// An unsigned integer of 1 byte; all reads throw `truncated` past the end.
+  /// Reads an unsigned integer of 1 byte; all reads throw `truncated` past the end.
   public mutating func u8() throws(WireError) -> UInt8 {
     guard remaining >= 1 else { throw .truncated }
     defer { position += 1 }
     return bytes[position]
   }
 
-  /// An unsigned integer of 2 bytes.
+  /// Reads an unsigned integer of 2 bytes.
   public mutating func u16() throws(WireError) -> UInt16 {
     UInt16(truncatingIfNeeded: try integer(2))
   }
 
-  /// An unsigned integer of 3 bytes.
+  /// Reads an unsigned integer of 3 bytes.
   public mutating func u24() throws(WireError) -> UInt32 {
     UInt32(truncatingIfNeeded: try integer(3))
   }
 
-  /// An unsigned integer of 4 bytes.
+  /// Reads an unsigned integer of 4 bytes.
   public mutating func u32() throws(WireError) -> UInt32 {
     UInt32(truncatingIfNeeded: try integer(4))
   }
 
-  /// An unsigned integer of 8 bytes.
+  /// Reads an unsigned integer of 8 bytes.
   public mutating func u64() throws(WireError) -> UInt64 { try integer(8) }
 
   private mutating func integer(_ width: Int) throws(WireError) -> UInt64 {
@@ -66,30 +66,30 @@ public struct Reader: Sendable {
     return value
   }
 
-  /// The next `count` bytes, without copying.
+  /// Reads the next `count` bytes, without copying.
   public mutating func slice(_ count: Int) throws(WireError) -> ArraySlice<UInt8> {
     guard count >= 0, remaining >= count else { throw .truncated }
     defer { position += count }
     return bytes[position..<position + count]
   }
 
-  /// The next `count` bytes.
+  /// Reads the next `count` bytes.
   public mutating func array(_ count: Int) throws(WireError) -> [UInt8] { Array(try slice(count)) }
 
-  /// The next 32 bytes.
+  /// Reads the next 32 bytes.
   public mutating func bytes32() throws(WireError) -> Bytes32 {
     guard let value = Bytes32(try slice(32)) else { throw .truncated }
     return value
   }
 
-  /// All bytes not yet read.
+  /// Reads all remaining bytes.
   public mutating func rest() -> ArraySlice<UInt8> {
     defer { position = bytes.endIndex }
     return bytes[position...]
   }
 
-  /// Length 1 and UTF-8 text; throws `tooLong` above `limit` bytes, `invalidValue` for ill-formed
-  /// UTF-8.
+  /// Reads a length byte and UTF-8 text; throws `tooLong` above `limit` bytes, `invalidValue` for
+  /// ill-formed UTF-8.
   public mutating func text(limit: Int) throws(WireError) -> String {
     let count = Int(try u8())
     guard count <= limit else { throw .tooLong }
@@ -99,7 +99,7 @@ public struct Reader: Sendable {
     return text
   }
 
-  /// Throws `trailingBytes` unless everything has been read.
+  /// Throws `trailingBytes` unless all bytes have been read.
   public func expectEnd() throws(WireError) {
     guard isAtEnd else { throw .trailingBytes }
   }
@@ -110,7 +110,7 @@ public struct Writer: Sendable {
   /// The bytes written so far.
   public var bytes: [UInt8]
 
-  /// An empty writer; `capacity` bytes are reserved.
+  /// Creates an empty writer with `capacity` bytes reserved.
   public init(capacity: Int = 64) {
     bytes = []
     bytes.reserveCapacity(capacity)
@@ -131,7 +131,7 @@ public struct Writer: Sendable {
     }
   }
 
-  /// Appends bytes as they are.
+  /// Appends bytes unchanged.
   public mutating func append(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
   /// Appends 32 bytes.
   public mutating func append(_ value: Bytes32) { bytes.append(contentsOf: value.bytes) }

@@ -1,21 +1,21 @@
 import MusterBase
 
-/// A node's first datagram to a rendezvous, which asks for a cookie. It is padded to at least the
-/// size of the answer, so that a rendezvous cannot amplify (RFC 9000 section 8.1 for the same
-/// reason).
+/// A node's first datagram to a rendezvous, which requests a cookie. It is padded to at least the
+/// size of the answer, so that a rendezvous cannot be used for amplification (as in RFC 9000
+/// section 8.1).
 ///
 /// Layout: kind 1, token 8, zeros up to 64 bytes.
 public struct RendezvousHello: Equatable, Sendable {
-  /// Chosen by the sender; the answer repeats it.
+  /// A number chosen by the sender and echoed in the answer.
   public var token: UInt64
 
-  /// Bytes of the datagram.
+  /// The length of the datagram in bytes.
   public static let bytes = 64
 
-  /// `token` should be random: an answer counts only if it repeats it.
+  /// `token` should be random: an answer is valid only if it echoes the token.
   public init(token: UInt64) { self.token = token }
 
-  /// The whole datagram, padding included.
+  /// Encodes the whole datagram, padding included.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: Self.bytes)
     writer.u8(DatagramKind.rendezvousHello.rawValue)
@@ -23,7 +23,7 @@ public struct RendezvousHello: Equatable, Sendable {
     return writer.bytes + [UInt8](repeating: 0, count: Self.bytes - writer.bytes.count)
   }
 
-  /// Throws for another kind or size; the padding is not checked.
+  /// Decodes a hello; throws for another kind or size. The padding is not checked.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     var reader = Reader(datagram)
     guard datagram.count == Self.bytes,
@@ -33,7 +33,8 @@ public struct RendezvousHello: Equatable, Sendable {
   }
 }
 
-/// The answer to a hello: a cookie that proves the sender's address, and the address seen.
+/// The answer to a hello: the node's address as the rendezvous sees it, and a cookie with which the
+/// node proves that address.
 ///
 /// Layout: kind 1, token 8, cookie 16, period 8, age 2, address seen.
 public struct RendezvousCookie: Equatable, Sendable {
@@ -41,17 +42,17 @@ public struct RendezvousCookie: Equatable, Sendable {
   public var token: UInt64
   /// 16 opaque bytes that the node returns in its registrations.
   public var cookie: [UInt8]
-  /// The current period by the rendezvous's clock; tags are derived from it.
+  /// The current period by the clock of the rendezvous, from which tags are derived.
   public var period: UInt64
-  /// Seconds since the period began.
+  /// The time since the period began, in seconds.
   public var age: UInt16
   /// The source address of the hello: the node's server-reflexive address (RFC 8445).
   public var seen: Address
 
-  /// Bytes of a cookie.
+  /// The length of a cookie in bytes.
   public static let cookieBytes = 16
 
-  /// `cookie` has `cookieBytes` bytes; `age` in seconds.
+  /// `cookie` has `cookieBytes` bytes; `age` is in seconds.
   public init(token: UInt64, cookie: [UInt8], period: UInt64, age: UInt16, seen: Address) {
     self.token = token
     self.cookie = cookie
@@ -60,7 +61,7 @@ public struct RendezvousCookie: Equatable, Sendable {
     self.seen = seen
   }
 
-  /// The whole datagram.
+  /// Encodes the whole datagram.
   public func encoded() -> [UInt8] {
     precondition(cookie.count == Self.cookieBytes)
     var writer = Writer(capacity: RendezvousHello.bytes)
@@ -73,7 +74,7 @@ public struct RendezvousCookie: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another kind, truncated input and trailing bytes.
+  /// Decodes a cookie; throws for another kind, truncated input and trailing bytes.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     var reader = Reader(datagram)
     guard try reader.u8() == DatagramKind.rendezvousCookie.rawValue else { throw .invalidValue }
@@ -86,12 +87,13 @@ public struct RendezvousCookie: Equatable, Sendable {
   }
 }
 
-/// Registers an announcement under a tag and asks for those of others; signed with the tag's key.
+/// Registers an announcement under a tag and requests those of other members; signed with the tag's
+/// key.
 ///
 /// Layout: kind 1, token 8, cookie 16, period 8, tag 32, slot 8, flags 1, announcement's length 2
 /// and bytes, signature 64.
 public struct RendezvousRegistration: Equatable, Sendable {
-  /// Chosen by the sender; the answer repeats it.
+  /// A number chosen by the sender and echoed in the answer.
   public var token: UInt64
   /// The cookie from the rendezvous, which proves the sender's address.
   public var cookie: [UInt8]
@@ -99,20 +101,21 @@ public struct RendezvousRegistration: Equatable, Sendable {
   public var period: UInt64
   /// The tag's public key, which all members of a channel derive for this period.
   public var tag: Bytes32
-  /// Tells the tag's records apart: random, drawn by each node for each run and channel.
+  /// A random number, drawn by each node for each run and channel, that distinguishes the tag's
+  /// records.
   public var slot: UInt64
   /// Whether the answer should carry the other members' records.
   public var wantsRecords: Bool
-  /// A sealed announcement, as it goes over the local network; empty withdraws the
+  /// The sealed announcement, in the same form as on the local network; empty to withdraw the
   /// record.
   public var announcement: [UInt8]
 
-  /// An announcement of eight IPv6 addresses has 377 bytes.
+  /// The maximum length of an announcement in bytes; one with eight IPv6 addresses has 377.
   public static let announcementLimit = 512
-  /// Bytes of the signature by the tag's key.
+  /// The length of the signature by the tag's key in bytes.
   public static let signatureBytes = 64
 
-  /// Unsigned. `announcement` has at most `announcementLimit` bytes.
+  /// Describes an unsigned registration. `announcement` has at most `announcementLimit` bytes.
   public init(
     token: UInt64, cookie: [UInt8], period: UInt64, tag: Bytes32, slot: UInt64,
     wantsRecords: Bool, announcement: [UInt8]
@@ -165,7 +168,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
 
 /// Records under a tag: the answer to a registration, or records that arrived later.
 ///
-/// Layout: kind 1, token 8, count 1, then for each record the address it came from and its
+/// Layout: kind 1, token 8, count 1, then for each record the source address, and the
 /// announcement's length 2 and bytes.
 public struct RendezvousRecords: Equatable, Sendable {
   /// The token of the receiver's registration.
@@ -175,12 +178,12 @@ public struct RendezvousRecords: Equatable, Sendable {
 
   /// One registered announcement.
   public struct Record: Equatable, Sendable {
-    /// Source address of the registration, as the rendezvous reports it: server-reflexive.
+    /// The source address of the registration, as the rendezvous saw it (server-reflexive).
     public var seen: Address
     /// The sealed announcement.
     public var announcement: [UInt8]
 
-    /// A sealed announcement and the source address of its registration.
+    /// Combines a sealed announcement with the source address of its registration.
     public init(seen: Address, announcement: [UInt8]) {
       self.seen = seen
       self.announcement = announcement
@@ -191,7 +194,7 @@ public struct RendezvousRecords: Equatable, Sendable {
 
   static let headerBytes = 10
 
-  /// At most 255 records; `datagrams` splits longer lists.
+  /// `records` has at most 255 elements; `datagrams` splits longer lists.
   public init(token: UInt64, records: [Record]) {
     self.token = token
     self.records = records
@@ -215,7 +218,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     return datagrams
   }
 
-  /// The whole datagram; at most 255 records, which the datagram limit keeps well below.
+  /// Encodes the whole datagram. There are at most 255 records; the datagram limit allows far
+  /// fewer.
   public func encoded() -> [UInt8] {
     precondition(records.count <= 255)
     var writer = Writer(capacity: Limits.datagramBytes)
@@ -230,7 +234,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for another kind, an oversized datagram, truncated input and trailing bytes.
+  /// Decodes records; throws for another kind, an oversized datagram, truncated input and trailing
+  /// bytes.
   public init(decoding datagram: [UInt8]) throws(WireError) {
     guard datagram.count <= Limits.datagramBytes else { throw .tooLong }
     var reader = Reader(datagram)

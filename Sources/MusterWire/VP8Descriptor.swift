@@ -1,25 +1,26 @@
 /// The VP8 payload descriptor (RFC 7741 section 4.2), sent with 15-bit PictureID, TL0PICIDX and
 /// KEYIDX.
 public struct VP8Descriptor: Equatable, Sendable {
-  /// N: no other frame refers to this one, so it can be dropped.
+  /// Whether no other frame refers to this one, so that it can be dropped (N).
   public var isNonReference: Bool
-  /// S = 1 with partition index 0: this packet starts a frame.
+  /// Whether this packet starts a frame (S = 1 with partition index 0).
   public var isFrameStart: Bool
-  /// PictureID, incremented with every frame, 15 bits; nil if absent.
+  /// The PictureID of 15 bits, which increases with every frame; nil if absent.
   public var pictureID: UInt16?
-  /// TL0PICIDX, incremented with every frame of the temporal base layer; nil if absent.
+  /// The TL0PICIDX, which increases with every frame of the temporal base layer; nil if absent.
   public var tl0PicIdx: UInt8?
-  /// TID: the temporal layer, 0 to 3.
+  /// The temporal layer, 0 to 3 (TID).
   public var temporalLayer: UInt8
-  /// Y: the frame depends on base-layer frames only, so a receiver may switch up here.
+  /// Whether the frame depends on base-layer frames only, so that a receiver may switch up here
+  /// (Y).
   public var isLayerSync: Bool
-  /// KEYIDX, incremented with every keyframe, 5 bits; nil if absent.
+  /// The KEYIDX of 5 bits, which increases with every keyframe; nil if absent.
   public var keyIndex: UInt8?
 
-  /// Bytes that `write` appends.
+  /// The number of bytes that `write` appends.
   public static let encodedBytes = 6
 
-  /// The fields of RFC 7741 section 4.2; `pictureID` has 15 bits, `keyIndex` 5.
+  /// Takes the fields of RFC 7741 section 4.2; `pictureID` has 15 bits, `keyIndex` 5.
   public init(
     isNonReference: Bool, isFrameStart: Bool, pictureID: UInt16?, tl0PicIdx: UInt8?,
     temporalLayer: UInt8, isLayerSync: Bool, keyIndex: UInt8?
@@ -71,15 +72,16 @@ public struct VP8Descriptor: Equatable, Sendable {
   }
 }
 
-/// Fields of a VP8 frame header (RFC 6386 section 9.1).
+/// Reads fields of a VP8 frame header (RFC 6386 section 9.1).
 public enum VP8FrameHeader {
-  /// Whether the frame is a keyframe: the lowest bit of its first byte is 0.
+  /// Whether the frame is a keyframe, which is indicated by a 0 in the lowest bit of the first
+  /// byte.
   public static func isKeyframe(_ frame: some Collection<UInt8>) -> Bool {
     guard let first = frame.first else { return false }
     return first & 1 == 0
   }
 
-  /// Width and height of a keyframe in pixels; nil for other frames and without the start code.
+  /// The width and height of a keyframe in pixels; nil for other frames and without the start code.
   public static func keyframeSize(_ frame: ArraySlice<UInt8>) -> (width: Int, height: Int)? {
     guard frame.count >= 10, isKeyframe(frame) else { return nil }
     let head = Array(frame.prefix(10))

@@ -4,16 +4,17 @@ import MusterBase
 public struct CallInfo: Equatable, Hashable, Sendable {
   /// 128 random bits, drawn by the member that started the call; kept across hand-overs.
   public var id: CallID
-  /// The member that started it, or took it over last.
+  /// The member that started the call, or the last one that took it over.
   public var initiator: NodeID
-  /// Milliseconds since 1970 by the first initiator's wall clock; for display only.
+  /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
+  /// display only.
   public var startedAt: UInt64
-  /// 1 from the start, one more with every hand-over.
+  /// The initiator's term: 1 at the start of the call, one more after every hand-over.
   public var term: UInt32
-  /// The Lamport counter of its first claim: of concurrent calls the smallest stays.
+  /// The Lamport counter of the call's first claim; of concurrent calls, the smallest one stays.
   public var order: UInt64
 
-  /// A call as its claims describe it; `term` counts from 1.
+  /// Describes a call; `term` counts from 1.
   public init(id: CallID, initiator: NodeID, startedAt: UInt64, term: UInt32, order: UInt64) {
     self.id = id
     self.initiator = initiator
@@ -22,7 +23,8 @@ public struct CallInfo: Equatable, Hashable, Sendable {
     self.order = order
   }
 
-  /// Of two calls of a channel the one that started earlier stays; ids settle ties.
+  /// Whether `a` stays when both calls are active in one channel: the one that started earlier
+  /// stays, and ids break ties.
   static func precedes(_ a: CallInfo, _ b: CallInfo) -> Bool {
     a.order != b.order ? a.order < b.order : a.id < b.id
   }
@@ -32,12 +34,12 @@ public struct CallInfo: Equatable, Hashable, Sendable {
 public struct ActiveCall: Equatable, Sendable {
   /// The call, its current initiator and term.
   public var info: CallInfo
-  /// In the order of their ids.
+  /// The participants, sorted by id.
   public var participants: [NodeID]
-  /// The same members by seniority, the longest present first: the order of succession.
+  /// The same members by seniority (longest present first), which is the order of succession.
   public var byPresence: [NodeID]
 
-  /// `participants` sorted by id, and the same members by seniority.
+  /// `participants` must be sorted by id; `byPresence` holds the same members by seniority.
   public init(info: CallInfo, participants: [NodeID], byPresence: [NodeID]) {
     self.info = info
     self.participants = participants

@@ -1,20 +1,20 @@
 import MusterBase
 import MusterWire
 
-/// Derives the one call of a channel from signed claims and ends and from the members present.
+/// Derives a channel's one active call from signed claims, signed ends and the members present.
 ///
-/// Nothing is accumulated: the same entries give the same call on every node, in whatever order
-/// they arrived. A claim or an end counts while its author has the right to it; so the call of an
-/// initiator whose role is taken away goes with it, unless another has taken the call over.
+/// The same input gives the same call on every node, in whatever order the entries arrived. A claim
+/// or an end counts as long as its author has the right to make it: a call ends when its initiator
+/// loses its role, unless another member has taken the call over.
 public enum CallLedger {
-  /// A claim that its author may make.
+  /// A claim whose author has the right to make it.
   private struct Claim {
     var entry: SignedEntry
     var body: CallClaim
 
     var author: NodeID { entry.entry.author }
 
-    /// The higher term wins; within one term, the earlier claim.
+    /// A higher term wins; within a term, the earlier claim wins.
     static func isStronger(_ a: Claim, than b: Claim) -> Bool {
       a.body.term != b.body.term ? a.body.term > b.body.term : a.entry < b.entry
     }
@@ -43,7 +43,7 @@ public enum CallLedger {
     return ActiveCall(info: best, participants: inside.sorted(), byPresence: inside)
   }
 
-  /// Whether everything that anyone claimed of the call is covered by an end: it never comes back.
+  /// Whether ends cover all valid claims to the call; such a call never becomes active again.
   public static func isOver(
     _ call: CallID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -52,7 +52,7 @@ public enum CallLedger {
     return !valid.isEmpty && live(valid, of: call, ends: ends).isEmpty
   }
 
-  /// The call by its strongest live claim; nil when it has none.
+  /// The call as its strongest live claim describes it; nil without a live claim.
   public static func info(
     of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -68,7 +68,7 @@ public enum CallLedger {
       order: first?.entry.entry.lamport ?? leader.body.order)
   }
 
-  /// The strongest live claim of the call, which names its initiator; nil when it has none.
+  /// The strongest live claim to the call, whose author is the initiator; nil without one.
   public static func leadingClaim(
     of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -76,8 +76,9 @@ public enum CallLedger {
     live(valid(claims, of: call, may: may), of: call, ends: ends).min(by: Claim.isStronger)?.entry
   }
 
-  /// What `own`, the initiator, publishes to end the call for all: the end of its term; when a
-  /// healed partition left others who claim the same term, first a term above theirs.
+  /// The entries with which `own`, the initiator, ends the call for all: the end of its term. If a
+  /// healed partition has left another claim to the same term, a claim to a higher term comes
+  /// first.
   public static func ending(
     _ call: CallInfo, by own: NodeID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -103,7 +104,7 @@ public enum CallLedger {
     }
   }
 
-  /// The valid claims of one call that no end covers.
+  /// The valid claims to one call that no end covers.
   private static func live(_ claims: [Claim], of call: CallID, ends: [SignedEntry]) -> [Claim] {
     var live = claims
     for entry in ends {

@@ -1,13 +1,13 @@
 import MusterBase
 
-/// The changes between two views of a channel's call.
+/// Derives events from the difference between two states of a channel's call.
 public enum CallView {
-  /// The events between two views.
+  /// The events that lead from one state of the call to another.
   ///
   /// - Parameters:
-  ///   - isOver: whether an initiator's end covers all claims of a call.
-  ///   - hasMerged: whether participants of `old` have gone over to an earlier call.
-  ///   - reason: why a participant of `old` is not in it any more.
+  ///   - isOver: whether an initiator's end covers all claims to a call.
+  ///   - hasMerged: whether participants of `old` have moved to an earlier call.
+  ///   - reason: the reason for which a participant of `old` is no longer in the call.
   public static func events(
     from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool, hasMerged: Bool,
     reason leaveReason: (NodeID) -> LeaveReason
@@ -37,7 +37,7 @@ public enum CallView {
     return CallEndReason.empty
   }
 
-  /// Leaves, then a new initiator, then joins: one event each with the call as it is after it.
+  /// Reports leaves, then a new initiator, then joins; each event has the call as it is afterwards.
   private static func changes(
     from old: ActiveCall, to new: ActiveCall, reason: (NodeID) -> LeaveReason
   ) -> [ChannelEvent] {

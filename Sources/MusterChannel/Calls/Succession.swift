@@ -6,33 +6,34 @@ public struct Succession: Sendable {
   public enum Verdict: Equatable, Sendable {
     /// No action.
     case none
-    /// This node is the successor: it is to publish a claim of this term.
+    /// This node is the successor and must publish a claim to this term.
     case takeOver(term: UInt32)
-    /// The call ends with its initiator: this node is to leave it.
+    /// The call ends with its initiator; this node must leave the call.
     case giveUp
   }
 
-  /// How long an initiator may be gone (crash, cable) before that has consequences.
+  /// The time for which an initiator may be absent (after a crash or a network failure) before a
+  /// successor takes the call over or the call ends.
   public static let grace = Duration.seconds(10)
-  /// How long the next in line waits for one before it to act.
+  /// The additional wait for each member ahead of this node in the order of succession.
   public static let turn = Duration.seconds(2)
 
   private struct Absence: Sendable {
     var call: CallID
     var term: UInt32
     var since: Instant
-    /// This node has done its part.
+    /// Whether this node has acted on this absence.
     var hasActed = false
   }
 
   private var absence: Absence?
-  /// When this node has to act, if nothing changes until then.
+  /// The time at which this node must act if nothing changes before.
   public private(set) var deadline: Instant?
 
-  /// Starts with no initiator known to be absent.
+  /// Creates a state in which no initiator is absent.
   public init() {}
 
-  /// Updates from the current call; each vanished initiator leads to one verdict.
+  /// Updates the state from the current call; each absence leads to at most one action.
   public mutating func update(
     _ call: ActiveCall?, own: NodeID, isInCall: Bool, endsWithInitiator: Bool,
     mayHandOver: (NodeID) -> Bool, at now: Instant
@@ -50,7 +51,7 @@ public struct Succession: Sendable {
     guard isInCall, let absence, !absence.hasActed else { return .none }
     var due = absence.since + Self.grace
     if !endsWithInitiator {
-      // The term is a 32-bit counter; no honest call comes near its end.
+      // The term is a 32-bit counter, which no honest call comes close to exhausting.
       guard call.info.term < .max,
         let index = call.byPresence.filter(mayHandOver).firstIndex(of: own)
       else { return .none }

@@ -2,23 +2,23 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The signed entries of one channel that are kept: a function of the set of entries received.
+/// The replicated document of one channel: the signed entries that retention keeps.
 ///
-/// The entries kept do not depend on the order or number of arrivals (`Retention`), so documents
-/// that have received the same entries are equal, and so are their digests: a state-based CRDT
-/// (Shapiro et al., 2011).
+/// The document is a state-based CRDT (Shapiro et al., 2011): neither the order nor the number of
+/// arrivals matters (`Retention`), so documents that have received the same entries are equal, and
+/// so are their digests.
 public struct Document: Sendable {
   /// The outcome of inserting one received entry.
   public enum Insertion: Equatable, Sendable {
-    /// Kept; those removed made room for it.
+    /// The entry is kept; the removed entries made room for it.
     case inserted(removed: [SignedEntry])
-    /// Already in the document.
+    /// The entry is already in the document.
     case known
-    /// Older than a kept entry, or beyond a bound.
+    /// The entry is older than a kept one, or beyond a bound.
     case superseded
-    /// It equivocates with another entry of its author, all of whose entries are removed.
+    /// The entry equivocates with another of its author, all of whose entries are removed.
     case quarantined(NodeID, removed: [SignedEntry])
-    /// Its author is quarantined.
+    /// The author is quarantined.
     case refused
   }
 
@@ -31,8 +31,8 @@ public struct Document: Sendable {
   let channel: ChannelID
   private let exempt: NodeID?
 
-  /// Ids of entries and of equivocations, in ascending order, and the entry of each; nil for an
-  /// equivocation.
+  /// The ids of entries and equivocations, in ascending order; `items` has the entry of each id, or
+  /// nil for an equivocation.
   private(set) var ids: [EntryID] = []
   private var items: [SignedEntry?] = []
   /// The sum of `ids`.
@@ -44,14 +44,14 @@ public struct Document: Sendable {
   /// Counts the items that came and went.
   private(set) var revision: UInt64 = 0
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
-  /// The amount by which one entry may raise the counter.
+  /// The maximum amount by which one entry may raise the Lamport clock.
   static let lamportStep: UInt64 = 1 << 32
 
   /// The Lamport clock: the highest counter seen, except for jumps beyond `lamportStep`.
   public private(set) var lamport: UInt64 = 0
 
-  /// `exempt`, the owner of a created channel, is never quarantined: everything it signed must
-  /// stand, since nobody else can replace it.
+  /// `exempt`, the owner of a created channel, is never quarantined: its entries must stay valid,
+  /// since no other member can sign replacements.
   public init(channel: ChannelID, exempt: NodeID? = nil) {
     self.init(channel: channel, exempt: exempt, policy: .standard)
   }
@@ -64,9 +64,10 @@ public struct Document: Sendable {
 
   /// The number of entries kept, where an equivocation (two proofs) counts as one.
   public var count: Int { ids.count }
-  /// Authors of equivocations, in the order of their ids; none of their entries are kept.
+  /// The authors of equivocations, sorted by id; none of their entries are kept.
   public var quarantined: [NodeID] { equivocations.keys }
-  /// Number and sum of all ids: equal on two nodes exactly when their documents are equal.
+  /// The number and the sum of all ids, which are equal on two nodes exactly when their documents
+  /// are equal.
   public var digest: DocumentDigest { DocumentDigest(count: UInt32(ids.count), sum: sum) }
 
   // MARK: Queries
@@ -89,10 +90,11 @@ public struct Document: Sendable {
     return position < ids.count && ids[position].prefix == prefix
   }
 
-  /// Whether it is kept, by its whole id: two that begin alike can be made with some effort.
+  /// Whether the document has the entry with this full id. A prefix does not suffice: ids with a
+  /// common prefix can be produced with some effort.
   func contains(_ id: EntryID) -> Bool { index(of: id) != nil }
 
-  /// The entry of an id, or the two proofs of an equivocation.
+  /// The entry at an index of `ids`, or the two proofs of an equivocation.
   func entries(at position: Int) -> [SignedEntry] {
     if let entry = items[position] { return [entry] }
     return equivocations.first { $0.value.id == ids[position] }?.value.entries ?? []
@@ -103,7 +105,7 @@ public struct Document: Sendable {
     retention.registers[kind]?[author]
   }
 
-  /// The highest Lamport counter among the kept entries of an author; 0 without any.
+  /// The highest Lamport counter among the kept entries of an author; 0 if there are none.
   public func newestLamport(of author: NodeID) -> UInt64 {
     (authors[author] ?? []).reduce(0) { max($0, $1.entry.lamport) }
   }
@@ -112,10 +114,10 @@ public struct Document: Sendable {
   /// document order.
   public func all(_ kind: EntryBody.Kind) -> [SignedEntry] { retention.all(kind) }
 
-  /// A counter of the changes of one kind, for readers that cache what they derive.
+  /// The number of changes to entries of one kind, for readers that cache derived state.
   public func version(of kind: EntryBody.Kind) -> UInt64 { versions[Int(kind.rawValue)] }
 
-  /// The id that stands in the document for a quarantined author.
+  /// The id that represents a quarantined author in the document.
   static func equivocationID(of author: NodeID) -> EntryID {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
   }
@@ -136,7 +138,7 @@ public struct Document: Sendable {
   }
 
   private mutating func keep(_ entry: SignedEntry) -> Insertion {
-    // One entry with an absurd counter must not exhaust it for all members.
+    // A single entry with an absurd counter must not exhaust the Lamport clock for all members.
     lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
     guard let removed = retention.insert(entry) else {
       passed.note(entry)
@@ -156,7 +158,7 @@ public struct Document: Sendable {
     return .inserted(removed: removed)
   }
 
-  /// Another entry with the same sequence number, kept or recently dropped.
+  /// Another entry with the same author and sequence number, kept or recently dropped.
   private func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     if let list = authors[entry.entry.author] {
       let position = list.partitionIndex { $0.entry.sequence >= entry.entry.sequence }
@@ -167,9 +169,9 @@ public struct Document: Sendable {
     return passed.contradicting(entry)
   }
 
-  /// Removes all entries of an author. Beyond `Limits.quarantinedAuthors` the authors with the
-  /// smallest equivocation ids are quarantined, the same ones on every node; nil for another one,
-  /// whose entries stay.
+  /// Quarantines an author and removes all its entries. Beyond `Limits.quarantinedAuthors`, only
+  /// the authors with the smallest equivocation ids are quarantined, the same ones on every node;
+  /// nil means that `author` is not among them and that its entries stay.
   private mutating func quarantine(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
     let id = Self.equivocationID(of: author)
     if equivocations.count >= Limits.quarantinedAuthors {
@@ -231,7 +233,7 @@ public struct Document: Sendable {
 }
 
 extension Document {
-  /// The violated invariants of this document; empty when all is well. For tests.
+  /// The violated invariants of this document (for tests); empty if all hold.
   package func checkInvariants() -> [String] {
     var faults = retention.checkInvariants()
     var expected = EntryID.zero
@@ -269,7 +271,7 @@ extension Document {
 }
 
 extension Array {
-  /// Binary search: the first index from which on `holds` is true.
+  /// The first index at which `holds` is true, by binary search; `holds` must remain true after it.
   func partitionIndex(where holds: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {

@@ -1,16 +1,16 @@
 import MusterBase
 import MusterWire
 
-/// The last entries that were received and not kept, to detect equivocation against them.
+/// A buffer of recently dropped entries, for the detection of equivocation.
 ///
-/// Without them a node that has a newer entry of an author would drop both conflicting entries as
-/// outdated, and never agree with the others about the author.
+/// Without this buffer, a node that has a newer entry of an author would drop both conflicting
+/// entries as outdated, and would never agree with other nodes about the author.
 struct PassedEntries: Sendable {
-  /// The two proofs of an equivocation are sent one after the other; so many entries may arrive in
-  /// between.
+  /// The capacity: the number of entries that may arrive between the two proofs of an equivocation,
+  /// which are sent one after the other.
   static let limit = 256
 
-  /// Author and sequence in short, for a quick search.
+  /// Combinations of author prefix and sequence number, for a fast search.
   private var marks: [UInt64] = []
   private var entries: [SignedEntry] = []
   private var oldest = 0
@@ -30,7 +30,7 @@ struct PassedEntries: Sendable {
     }
   }
 
-  /// Another entry under the same sequence of the same author.
+  /// A different entry with the same author and sequence number.
   func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     let mark = Self.mark(entry)
     for index in marks.indices where marks[index] == mark {

@@ -1,15 +1,16 @@
 import MusterBase
 import MusterWire
 
-/// Which entries a document keeps: a function of the set of entries alone.
+/// Decides which entries a document keeps, as a function of the set of entries alone.
 ///
-/// Of presences, neighbour reports and redemptions the newest of each author, and of the owner's
-/// grants the newest for each subject; of these the newest up to a limit. Of messages, call
-/// entries, grants of others and unknown kinds the newest of each author up to a limit, and of all
-/// those the newest up to a limit. Both rules commute with insertion: an entry that is dropped has
-/// enough newer ones before it, and further entries can only add to them.
+/// Of presences, neighbour reports and redemptions, the newest of each author is kept; of the
+/// owner's grants, the newest for each subject. Each of these kinds has a limit, beyond which the
+/// oldest entries are dropped. Of messages, call entries, grants by others and unknown kinds, the
+/// newest are kept, up to a limit per author and a limit in total. Both rules commute with
+/// insertion: a dropped entry has enough newer ones ahead of it, and further entries can only add
+/// to those.
 struct Retention: Sendable {
-  /// One newest entry for each key.
+  /// The newest entry for each key.
   struct Registers<Key: Comparable & Sendable>: Sendable {
     let limit: Int
     private var table = PeerTable<Key, SignedEntry>()
@@ -19,7 +20,7 @@ struct Retention: Sendable {
     subscript(key: Key) -> SignedEntry? { table[key] }
     var entries: [SignedEntry] { table.map(\.value) }
 
-    /// Inserts an entry; the entries dropped for it, or nil when it is not kept itself.
+    /// Inserts an entry; returns the entries dropped for it, or nil if the new entry is not kept.
     mutating func insert(
       _ entry: SignedEntry, under key: Key, _ policy: ChannelPolicy
     ) -> [SignedEntry]? {
@@ -42,11 +43,11 @@ struct Retention: Sendable {
     }
   }
 
-  /// The newest entries, with a bound for each author.
+  /// The newest entries, with a limit per author and a limit in total.
   struct Log: Sendable {
     let limit: Int
     let limitPerAuthor: Int
-    /// In the order.
+    /// The entries in document order.
     private(set) var entries: [SignedEntry] = []
     private var counts = PeerTable<NodeID, Int>()
 
@@ -98,7 +99,7 @@ struct Retention: Sendable {
     }
   }
 
-  /// Presences, neighbour reports and redemptions: one of each per author.
+  /// The newest presence, neighbour report and redemption of each author.
   struct PerAuthor: Sendable {
     var presence = Registers<NodeID>(limit: Limits.authors)
     var neighbourReport = Registers<NodeID>(limit: Limits.authors)
@@ -114,8 +115,8 @@ struct Retention: Sendable {
     }
   }
 
-  /// The channel's owner: its grants and key changes are bounded by themselves, so that nobody can
-  /// push them out. Nil in an open channel, where neither means anything.
+  /// The channel's owner. Its grants and key changes have separate limits, so that entries of other
+  /// authors cannot displace them. Nil in an open channel, which has neither.
   let owner: NodeID?
   private(set) var registers = PerAuthor()
   private var grants = Registers<NodeID>(limit: Limits.grants)
@@ -135,7 +136,7 @@ struct Retention: Sendable {
     self.policy = policy
   }
 
-  /// Inserts an entry; the entries dropped for it, or nil when it is not kept itself.
+  /// Inserts an entry; returns the entries dropped for it, or nil if the new entry is not kept.
   mutating func insert(_ entry: SignedEntry) -> [SignedEntry]? {
     let author = entry.entry.author
     switch entry.entry.body {
@@ -147,7 +148,7 @@ struct Retention: Sendable {
     case .grant(let grant):
       guard let owner else { return nil }
       guard author == owner else {
-        // Leaves the channel's owner Lamport counters above those of other owners.
+        // Reserves the upper half of the Lamport counters for grants by the channel's owner.
         guard entry.entry.lamport <= Entry.lamportLimit / 2 else { return nil }
         return grantsOfOthers.insert(entry)
       }
@@ -178,7 +179,7 @@ struct Retention: Sendable {
     }
   }
 
-  /// How many entries are kept.
+  /// The number of entries kept.
   var count: Int {
     registers.presence.entries.count + registers.neighbourReport.entries.count
       + registers.redemption.entries.count + grants.entries.count

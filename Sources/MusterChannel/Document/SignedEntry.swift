@@ -7,7 +7,7 @@ public typealias EntryID = Bytes32
 
 /// An entry with the verified signature of its author.
 ///
-/// Shared, not copied: documents, outboxes and logs all hold the same one.
+/// Copies share storage: documents, outboxes and logs all refer to the same bytes.
 public struct SignedEntry: Sendable {
   private final class Storage: Sendable {
     let entry: Entry
@@ -25,12 +25,12 @@ public struct SignedEntry: Sendable {
 
   /// The decoded entry, whose signature has been verified.
   public var entry: Entry { storage.entry }
-  /// As it travels: the entry and its signature.
+  /// The wire format: the encoded entry followed by its signature.
   public var bytes: [UInt8] { storage.bytes }
   /// BLAKE2b-256 of `bytes`, the signature included.
   public var id: EntryID { storage.id }
 
-  /// Why bytes are no valid signed entry.
+  /// The reason for which bytes are not a valid signed entry.
   public enum Fault: Error, Equatable, Sendable {
     case malformed
     case forged
@@ -62,7 +62,7 @@ public struct SignedEntry: Sendable {
     return SignedEntry(storage: Storage(entry: entry, bytes: bytes))
   }
 
-  /// The id that bytes have or would have as an entry.
+  /// The id of the entry with these bytes, which include the signature.
   public static func id(of bytes: [UInt8]) -> EntryID {
     guard let id = EntryID(Blake2b.hash(bytes)) else { preconditionFailure("32 bytes by argument") }
     return id

@@ -2,8 +2,8 @@ import MusterBase
 import MusterWire
 
 extension Gossip {
-  /// Processes entries, acknowledgements, digests, ranges and requests of a neighbour. Entries that
-  /// the rights do not admit wait for `reconsider`.
+  /// Processes entries, acknowledgements, digests, ranges and requests from a neighbour. Entries
+  /// that the rights do not admit yet wait for `reconsider`.
   public mutating func receive(
     _ message: Control, from peer: NodeID, at now: Instant,
     admits: (Entry) -> Bool = { _ in true }
@@ -48,7 +48,8 @@ extension Gossip {
     noteReceived(id.prefix, from: position, at: now, &out)
     guard admits(entry.entry) else {
       counters.notAdmitted &+= 1
-      // An invalid redemption is not verified again with every change of the rights.
+      // A redemption does not wait: an invalid one would be verified again at every change of
+      // rights.
       if entry.entry.body.kind != .redemption, !waiting.contains(where: { $0.entry.id == id }) {
         let one = Waiting(entry: entry, source: neighbours.keys[position])
         waiting = (waiting + [one]).suffix(Self.waitingLimit)
@@ -59,7 +60,7 @@ extension Gossip {
     take(entry, from: neighbours.keys[position], pushes: isRelayed, at: now, &out)
   }
 
-  /// Inserts waiting entries that the rights admit by now; the others go on waiting.
+  /// Inserts the waiting entries that the rights admit by now; the rest keep waiting.
   mutating func reconsider(at now: Instant, admits: (Entry) -> Bool) -> [Output] {
     var out: [Output] = []
     let before = waiting
@@ -109,8 +110,8 @@ extension Gossip {
     flush(position, at: now, &out)
   }
 
-  /// Rights before what they permit, and calls before the presences of their participants: the
-  /// receiver reports what it learns as it comes, and has no reason to report it wrong.
+  /// Sorts rights before the entries that they permit, and calls before the presences of their
+  /// participants: the receiver derives events in the order of arrival.
   private static func inOrder(_ entries: [SignedEntry]) -> [SignedEntry] {
     func isRight(_ entry: SignedEntry) -> Bool {
       switch entry.entry.body.kind {
@@ -128,7 +129,7 @@ extension Gossip {
       + entries.filter { !isRight($0) && !isCall($0) }
   }
 
-  /// Asks for entries that nobody was asked for just now.
+  /// Requests entries that have not been requested from any neighbour recently.
   private mutating func ask(
     _ ids: [UInt64], of position: Int, at now: Instant, _ out: inout [Output]
   ) {
@@ -165,13 +166,12 @@ extension Gossip {
     return may
   }
 
-  /// Sends ranges in as many messages as they need and the budget allows, each of at most
-  /// `rangeBytes`.
+  /// Sends ranges in messages of at most `rangeBytes`, as far as the budget allows.
   private mutating func send(
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
-    // Ranges that do not fit are left to the next comparison; which ones varies.
+    // Ranges beyond the budget wait for the next comparison; a random start varies which ones.
     let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0
@@ -193,6 +193,6 @@ extension Gossip {
   }
 
   private static let rangeBytes = 1000
-  /// Bytes of the answer budget that processing one message costs.
+  /// The part of the answer budget, in bytes, that processing one message costs.
   private static let comparisonCost = 100.0
 }

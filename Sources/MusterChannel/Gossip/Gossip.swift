@@ -1,38 +1,39 @@
 import MusterBase
 import MusterWire
 
-/// A channel's document, and how it spreads over this node's links.
+/// Replicates a channel's document over this node's links.
 ///
 /// New entries are pushed at once to every neighbour that does not get them from their author. Lost
 /// pushes are repaired by comparing documents with one random neighbour about every second (push
 /// and anti-entropy: Demers et al., PODC 1987), which works over any connected graph of links.
 public struct Gossip: Sendable {
-  /// Messages to send, and changes of the document, in the order in which they are to be applied.
+  /// The messages to send and the changes of the document, in the order in which the host must
+  /// apply them.
   public enum Output: Equatable, Sendable {
     /// Send a control message to a neighbour, over its link in this channel.
     case send(Control, to: NodeID)
-    /// An entry is new, and those removed made room for it.
+    /// A new entry is in the document; the removed entries made room for it.
     case inserted(SignedEntry, removed: [SignedEntry])
-    /// An author has signed two entries under one sequence number: none of its entries count.
+    /// An author has signed two entries under one sequence number; all its entries are removed.
     case quarantined(NodeID, removed: [SignedEntry])
   }
 
   struct Neighbour: Sendable {
     var outbox = Outbox()
-    /// Ids to acknowledge, at most `Control.idLimit`.
+    /// The ids to acknowledge, at most `Control.idLimit`.
     var received: [UInt64] = []
     var acknowledgeAt: Instant?
-    /// Entries that it may send: verifying a signature costs 34 µs.
+    /// The budget for entries from this neighbour; verifying a signature costs 34 µs.
     var entries = TokenBucket(capacity: 2000, perSecond: 1000)
-    /// Entries of it that are pushed on at once; the rest spreads by comparison, so that nobody
-    /// makes all others flood one another.
+    /// The budget for entries from this neighbour that are forwarded at once; others spread by
+    /// comparison. This limit keeps one member from making all members flood one another.
     var relayed = TokenBucket(capacity: 200, perSecond: 50)
-    /// Bytes of comparisons with it, which a link of the field carries in seconds; what does
-    /// not fit is compared another time.
+    /// The budget for comparisons with this neighbour, in bytes. Even a slow link carries this much
+    /// within seconds; ranges beyond it wait for a later comparison.
     var answers = TokenBucket(capacity: 24_000, perSecond: 6_000)
-    /// Entries that it may ask for.
+    /// The budget for entries that this neighbour requests.
     var requestBudget = TokenBucket(capacity: 1024, perSecond: 512)
-    /// The entries requested from it, with the times; at most `askedLimit`.
+    /// The entries requested from this neighbour, with the request times; at most `askedLimit`.
     var asked = PeerTable<UInt64, Instant>()
   }
 
@@ -42,24 +43,26 @@ public struct Gossip: Sendable {
     var source: NodeID
   }
 
-  /// Entries that a newcomer to a full channel receives before their authors' grants. Beyond this,
-  /// the oldest are dropped, and arrive again by comparison.
+  /// The maximum number of waiting entries: a newcomer to a full channel may receive this many
+  /// before their authors' grants. Beyond it the oldest are dropped, and arrive again by
+  /// comparison.
   static let waitingLimit = 256
 
-  /// The delay for which acknowledgements are batched.
+  /// The time for which acknowledgements are collected into one message.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
   static let comparisonJitter = 0.2
   /// The time for which an entry requested from one neighbour is not requested from another.
   static let askedElsewhereAfter = Duration.seconds(1)
-  /// How long the same neighbour is not asked again: one that lists entries and never sends them
-  /// must not keep this node from asking the others.
+  /// The time for which an entry is not requested again from the same neighbour. It exceeds
+  /// `askedElsewhereAfter`: a neighbour that lists entries but never sends them must not prevent
+  /// requests to other neighbours.
   static let askedAgainAfter = Duration.seconds(3)
   static let askedLimit = 512
 
-  /// The entries kept so far.
+  /// The channel's document as received so far.
   public internal(set) var document: Document
-  /// Totals since this process joined the channel.
+  /// The totals since this process joined the channel.
   public internal(set) var counters = GossipCounters()
   let channel: ChannelID
   let own: NodeID
@@ -69,7 +72,7 @@ public struct Gossip: Sendable {
   private var compareAt: Instant?
 
   /// `own` is this node; `exempt`, the owner of a created channel, is never quarantined. `seed`
-  /// only spreads the times of comparisons and the choice of neighbours.
+  /// only randomises comparison times and the choice of neighbours.
   public init(channel: ChannelID, own: NodeID, exempt: NodeID?, seed: UInt64) {
     self.init(channel: channel, own: own, exempt: exempt, seed: seed, policy: .standard)
   }
@@ -83,7 +86,7 @@ public struct Gossip: Sendable {
     random = PRNG(seed: seed)
   }
 
-  /// Takes in the entries of an earlier process, before there is any link.
+  /// Restores the entries that an earlier process stored; to be called before the first link.
   public mutating func restore(_ entries: [SignedEntry]) {
     for entry in entries { _ = document.insert(entry) }
   }
@@ -95,8 +98,8 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// A link to `peer` can be used: this node's redemption, the claim `first` of its call, and its
-  /// presence are sent at once, in this order; then the documents are compared.
+  /// Handles a usable link to `peer`: sends this node's redemption, the claim `first` of its call
+  /// and its presence, in this order, then compares the documents.
   public mutating func linkUp(
     _ peer: NodeID, first claim: SignedEntry? = nil, at now: Instant
   ) -> [Output] {
@@ -113,13 +116,13 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// The link is gone; entries in flight are left to a later comparison.
+  /// Handles the loss of a link; entries in flight are left to a later comparison.
   public mutating func linkDown(_ peer: NodeID) {
     neighbours[peer] = nil
     if neighbours.isEmpty { compareAt = nil }
   }
 
-  /// Retransmits, acknowledges and compares when due; harmless before `deadline`.
+  /// Retransmits, acknowledges and compares when due; has no effect before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     flushAll(at: now, &out)
@@ -134,8 +137,8 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// When `tick` is next due: a comparison, an acknowledgement or a retransmission; nil without
-  /// neighbours.
+  /// The time at which `tick` is next due, for a comparison, an acknowledgement or a
+  /// retransmission; nil without neighbours.
   public var deadline: Instant? {
     var next = neighbours.isEmpty ? nil : compareAt
     for position in 0..<neighbours.count {
@@ -157,7 +160,7 @@ public struct Gossip: Sendable {
     out.append(.send(.digest(document.digest), to: peer))
   }
 
-  /// Inserts an entry into the document and pushes it to the other neighbours.
+  /// Inserts an entry into the document and pushes it to all neighbours except `source`.
   mutating func take(
     _ entry: SignedEntry, from source: NodeID?, pushes: Bool = true, at now: Instant,
     _ out: inout [Output]
@@ -184,7 +187,7 @@ public struct Gossip: Sendable {
     for position in 0..<neighbours.count { neighbours[at: position].outbox.drop(where: isNeedless) }
   }
 
-  /// Queues entries of one author, a new one or the two proofs of its equivocation, for all
+  /// Queues entries of one author (a new one, or the two proofs of its equivocation) for all
   /// neighbours that may lack them.
   private mutating func push(_ entries: [SignedEntry], exceptTo source: NodeID?) {
     guard let author = entries.first?.entry.author else { return }
@@ -197,7 +200,8 @@ public struct Gossip: Sendable {
     }
   }
 
-  /// Prefixes of the nodes that an author pushes its entries to directly, if it is a neighbour.
+  /// The id prefixes of the nodes to which an author, if it is a neighbour, pushes entries
+  /// directly.
   private func reached(by author: NodeID) -> [UInt64] {
     guard author != own, neighbours.index(of: author) != nil,
       case .neighbourReport(let neighbourReport)? = document.newest(.neighbourReport, of: author)?
@@ -243,7 +247,7 @@ public struct Gossip: Sendable {
 }
 
 extension Gossip {
-  /// The violated invariants of this state but for its document; empty when all is well. For tests.
+  /// The violated invariants of this state (for tests); empty if all hold.
   func checkInvariants() -> [String] {
     var faults: [String] = []
     if waiting.count > Self.waitingLimit { faults.append("\(waiting.count) entries wait") }

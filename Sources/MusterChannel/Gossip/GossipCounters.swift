@@ -6,31 +6,31 @@ public struct GossipCounters: Equatable, Sendable {
   public var entriesSent: UInt64 = 0
   /// Entries that were new and kept, those of this node included.
   public var entriesTaken: UInt64 = 0
-  /// Received although known.
+  /// Entries received that were already known.
   public var entriesRepeated: UInt64 = 0
-  /// Older than a kept entry, or beyond a bound.
+  /// Entries received that were older than a kept one, or beyond a bound.
   public var entriesSuperseded: UInt64 = 0
   /// Comparisons begun by this node.
   public var digestsSent: UInt64 = 0
-  /// Digests received that equal the own one: nothing to reconcile.
+  /// Digests received that equal this node's: nothing to reconcile.
   public var digestsEqual: UInt64 = 0
-  /// Digests received that differ from the own one: the documents are compared by ranges.
+  /// Digests received that differ from this node's: the documents are compared by ranges.
   public var digestsDifferent: UInt64 = 0
   /// Range summaries sent while reconciling.
   public var rangesSent: UInt64 = 0
 
-  /// More than a neighbour has reason to send.
+  /// Entries, requests and comparisons that exceeded a neighbour's budget.
   public var overBudget: UInt64 = 0
   /// Entries that do not decode.
   public var malformed: UInt64 = 0
-  /// Not signed by the author that it names, or for another channel.
+  /// Entries whose signature is not that of the named author for this channel.
   public var forged: UInt64 = 0
-  /// By an author without any grant.
+  /// Entries by authors without a grant.
   public var notAdmitted: UInt64 = 0
-  /// By a quarantined author.
+  /// Entries by quarantined authors.
   public var ofQuarantined: UInt64 = 0
 
-  /// All zero.
+  /// Creates counters that are all zero.
   public init() {}
 }
 

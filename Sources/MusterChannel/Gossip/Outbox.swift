@@ -1,8 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// Entries on their way to one neighbour, retransmitted until acknowledged, with congestion
-/// control.
+/// A queue of entries for one neighbour, retransmitted until acknowledged, with congestion control.
 ///
 /// The window counts entries and follows TCP (RFC 5681): it grows with acknowledgements, and halves
 /// on loss and when the round trip time shows a growing queue. Gossip thus never fills a link of a
@@ -13,9 +12,10 @@ struct Outbox: Sendable {
   static let firstTimeout = Duration.milliseconds(200)
   static let shortestTimeout = Duration.milliseconds(60)
   static let longestTimeout = Duration.seconds(3)
-  /// Times an entry is sent; the comparison of documents finds what still does not arrive.
+  /// The maximum number of transmissions of an entry; comparisons of documents find the entries
+  /// that have still not arrived.
   static let attempts = 6
-  /// A round trip this much above the shortest means that a queue has built up.
+  /// The excess over the shortest round trip that indicates a growing queue.
   static let queueing = Duration.milliseconds(100)
 
   private struct Flight: Sendable {
@@ -26,17 +26,17 @@ struct Outbox: Sendable {
     var attempts = 1
   }
 
-  /// Everything but messages goes first.
+  /// Entries other than messages; they are sent before `bulk`.
   private var urgent: [SignedEntry] = []
   private var bulk: [SignedEntry] = []
   private var flights: [Flight] = []
-  /// Not acknowledged in time; sent again before all else as soon as the window has room.
+  /// Entries not acknowledged in time; retransmitted before all others when the window has room.
   private var lost: [Flight] = []
   private var window = firstWindow
   private var roundTrip: Duration?
   private var shortestRoundTrip: Duration?
   private var halvedAt: Instant?
-  /// Something did not fit; the documents are to be compared when the rest is through.
+  /// Whether an entry did not fit; the documents are compared once the outbox is empty.
   private(set) var hasOverflowed = false
 
   private var count: Int { flights.count + lost.count + urgent.count + bulk.count }
@@ -48,7 +48,7 @@ struct Outbox: Sendable {
       || urgent.contains { $0.id == id } || bulk.contains { $0.id == id }
   }
 
-  /// Queues an entry; false when there is no room.
+  /// Queues an entry; returns false if there is no room.
   @discardableResult
   mutating func add(_ entry: SignedEntry) -> Bool {
     guard count < Limits.outboxEntries else {
@@ -60,7 +60,7 @@ struct Outbox: Sendable {
     return true
   }
 
-  /// Removes entries that are obsolete, or that the neighbour has.
+  /// Removes entries that are obsolete or that the neighbour already has.
   mutating func drop(where isNeedless: (SignedEntry) -> Bool) {
     guard !isEmpty else { return }
     urgent.removeAll(where: isNeedless)
@@ -69,11 +69,11 @@ struct Outbox: Sendable {
     lost.removeAll { isNeedless($0.entry) }
   }
 
-  /// The neighbour has these.
+  /// Processes the neighbour's acknowledgement of entries.
   mutating func acknowledged(_ ids: [UInt64], at now: Instant) {
     for id in ids {
       guard let index = flights.firstIndex(where: { $0.entry.id.prefix == id }) else {
-        // Late, but not in vain.
+        // A late acknowledgement still prevents a retransmission.
         lost.removeAll { $0.entry.id.prefix == id }
         continue
       }
@@ -115,7 +115,8 @@ struct Outbox: Sendable {
     flights.removeAll { $0.dueAt <= now }
   }
 
-  /// Whether what had to be left out may be looked for now; asked once.
+  /// Whether entries did not fit and the outbox is empty again, so that the documents can be
+  /// compared; resets `hasOverflowed`.
   mutating func takeOverflow() -> Bool {
     guard hasOverflowed, isEmpty else { return false }
     hasOverflowed = false
@@ -138,7 +139,7 @@ struct Outbox: Sendable {
     if let shortestRoundTrip, sample > shortestRoundTrip + Self.queueing { halve(at: now) }
   }
 
-  /// At most once in a round trip: one full queue is one reason.
+  /// Halves the window, at most once per round trip: a single full queue delays many entries.
   private mutating func halve(at now: Instant) {
     if let halvedAt, now - halvedAt < roundTrip ?? Self.firstTimeout { return }
     halvedAt = now

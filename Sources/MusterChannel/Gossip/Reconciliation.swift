@@ -1,15 +1,15 @@
 import MusterBase
 import MusterWire
 
-/// Set reconciliation: finds the entries that one of two documents lacks, in a few messages.
+/// Set reconciliation: finds, in a few messages, the entries that either of two documents lacks.
 ///
-/// The ids of entries are hashes, so they spread evenly over a tree of 16 branches a level. Two
-/// nodes compare sums of ids, and go down where they differ until a branch is small enough to be
-/// listed.
+/// Entry ids are hashes, so they are spread evenly over a tree with 16 branches per level. Two
+/// nodes compare sums of ids and descend into branches that differ, until a branch is small enough
+/// to be listed.
 extension Document {
-  /// Bits from one level to the next.
+  /// The number of id bits per tree level.
   private static let branchBits: UInt8 = 4
-  /// Lists shorter than this cost little more than a fingerprint.
+  /// The number of ids up to which a list costs little more than a fingerprint.
   private static let shortList = 4
 
   /// The result of comparing a neighbour's ranges with this document.
@@ -18,11 +18,11 @@ extension Document {
     var lacking: [SignedEntry] = []
     /// Ids of entries that this document lacks.
     var wanted: [UInt64] = []
-    /// Ranges that the neighbour must compare in turn.
+    /// The ranges that the neighbour must compare in turn.
     var ranges: [RangeSummary] = []
   }
 
-  /// The first answer to a neighbour with another digest.
+  /// The ranges sent first to a neighbour whose digest differs.
   var rootRanges: [RangeSummary] {
     count <= RangeSummary.idLimit
       ? [list(depth: 0, prefix: 0)] : children(depth: 0, prefix: 0)
@@ -34,7 +34,8 @@ extension Document {
     for range in theirs where range.depth <= RangeSummary.depthLimit {
       let first = Self.masked(range.prefix, range.depth)
       let span = first...(first | Self.tail(range.depth))
-      // An honest neighbour's ranges never overlap; others' would cost the whole document each.
+      // An honest neighbour's ranges never overlap; overlapping ones could each cost a pass over
+      // the whole document.
       guard !seen.contains(where: { $0.overlaps(span) }) else { continue }
       seen.append(span)
       compare(range, &result)
@@ -82,8 +83,8 @@ extension Document {
     }
   }
 
-  /// All ids of a range; of a range with too many for one list, which nobody could make by chance,
-  /// the first.
+  /// All ids of a range, or the first `RangeSummary.idLimit` of a range with more, which does not
+  /// occur by chance.
   private func list(depth: UInt8, prefix: UInt64) -> RangeSummary {
     let indices = indices(depth: depth, prefix: prefix)
     let listed = indices.prefix(RangeSummary.idLimit).map { ids[$0].prefix }

@@ -1,7 +1,7 @@
 import MusterBase
 
 extension FailureDetector {
-  /// The violated invariants of this state; empty when all is well. For tests.
+  /// The violated invariants of this state (for tests); empty if all hold.
   package func checkInvariants() -> [String] {
     var faults: [String] = []
     if health < 0 || health > configuration.healthLimit { faults.append("a health of \(health)") }

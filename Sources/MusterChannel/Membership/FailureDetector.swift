@@ -1,41 +1,42 @@
 import MusterBase
 import MusterWire
 
-/// Detects neighbours that stopped answering: SWIM (Das, Gupta, Motivala, DSN 2002) with Lifeguard,
-/// over the links of one channel.
+/// Detects neighbours that have stopped answering: SWIM (Das, Gupta, Motivala, DSN 2002) with
+/// Lifeguard, over the links of one channel.
 ///
 /// Any authentic datagram is a sign of life, so only quiet links are probed. A neighbour that does
-/// not answer is probed through others as well, then suspected, and failed after the suspicion
-/// timeout. Neighbour reports of others shorten the timeout and trigger a probe at once. A process
-/// that was suspended or starved raises its own timeouts first (Lifeguard's local health).
+/// not answer is also probed through other neighbours, then suspected, and declared failed after
+/// the suspicion timeout. Reports by other neighbours shorten the timeout and trigger a probe at
+/// once. A process that was suspended or starved extends its own timeouts first (Lifeguard's local
+/// health).
 public struct FailureDetector: Sendable {
   /// Intervals and timeouts. Timeouts are multiplied by 1 + `health`.
   public struct Configuration: Sendable, Equatable {
-    /// One neighbour is probed this often, all of them in turn.
+    /// The interval between probes, which go to the neighbours in turn.
     public var probeInterval = Duration.milliseconds(300)
-    /// A neighbour is not probed within this time of its last sign of life, unless others doubt it.
+    /// The time after a neighbour's last sign of life during which it is not probed, unless other
+    /// neighbours suspect it.
     public var perPeerInterval = Duration.seconds(1)
-    /// How long an answer may take; longer where the round trip is.
+    /// The time allowed for an answer; more on links with a long round trip.
     public var probeTimeout = Duration.milliseconds(300)
-    /// Bounds the probe timeout that follows from a round trip, which the neighbour can influence.
+    /// The upper bound of a timeout derived from a round trip, which the neighbour can influence.
     public var patienceLimit = Duration.seconds(1)
-    /// The number of neighbours that are asked to probe.
+    /// The number of neighbours that are asked for an indirect probe.
     public var helpers = 3
-    /// From suspicion to failure when enough other neighbours confirm it (Lifeguard).
+    /// The time from suspicion to failure when enough other neighbours confirm it (Lifeguard).
     public var suspicionMinimum = Duration.milliseconds(2800)
-    /// From suspicion to failure without any confirmation.
+    /// The time from suspicion to failure without any confirmation.
     public var suspicionMaximum = Duration.seconds(4)
-    /// A tick this late means that this process did not run.
+    /// The lateness of a tick beyond which this process counts as having been suspended.
     public var lateness = Duration.milliseconds(400)
-    /// The largest value of `health`: S of Lifeguard's local health multiplier, whose default it
-    /// is.
+    /// The maximum of `health`: S of Lifeguard's local health multiplier, at its default.
     public var healthLimit = 8
 
-    /// The defaults.
+    /// Creates the default configuration.
     public init() {}
   }
 
-  /// Probes to send, and changes of what this node knows of its neighbours.
+  /// Probes to send, and changes in the state of neighbours.
   public enum Output: Equatable, Sendable {
     /// Probe a neighbour directly; any authentic datagram from it is an answer.
     case ping(NodeID)
@@ -43,9 +44,9 @@ public struct FailureDetector: Sendable {
     case ask(helper: NodeID, target: NodeID, token: UInt64)
     /// Report the outcome of an indirect probe of `target` to the node that asked for it.
     case answer(to: NodeID, target: NodeID, token: UInt64, answered: Bool)
-    /// The neighbour has not answered a probe in time and is under suspicion.
+    /// The neighbour has not answered a probe in time and is now under suspicion.
     case suspects(NodeID)
-    /// The neighbour is not under suspicion any more.
+    /// The neighbour is no longer under suspicion.
     case clears(NodeID)
     /// The suspicion timeout has passed: the neighbour counts as unreachable.
     case fails(NodeID)
@@ -53,18 +54,18 @@ public struct FailureDetector: Sendable {
 
   struct Peer: Sendable {
     var upSince: Instant
-    /// When the probe under way began.
+    /// The time at which the current probe began; nil without a probe.
     var probedAt: Instant?
     var nextPingAt: Instant?
     var hasAskedHelpers = false
-    /// How long an answer may take on this link.
+    /// The timeout of a probe on this link.
     var patience = Duration.zero
     var suspectedAt: Instant?
-    /// Neighbours that suspect it too, or stopped hearing it; each at most once.
+    /// Other neighbours that suspect this one or have stopped hearing it; each at most once.
     var confirmedBy: [NodeID] = []
-    /// Prefixes of the nodes that it reports hearing.
+    /// The id prefixes of the nodes that this neighbour reports hearing.
     var heard: [UInt64] = []
-    /// A helper has heard it: only this node's path to it is bad.
+    /// Whether a helper has heard this neighbour, so that only this node's path to it is bad.
     var isHeardByHelpers = false
   }
 
@@ -83,7 +84,7 @@ public struct FailureDetector: Sendable {
   let configuration: Configuration
   var peers = PeerTable<NodeID, Peer>()
   var indirectProbes: [IndirectProbe] = []
-  /// Lifeguard's local health: 0 is well; timeouts grow with it.
+  /// Lifeguard's local health: 0 is best, and timeouts grow with the value.
   public private(set) var health = 0
   var round: [NodeID] = []
   private var random: PRNG
@@ -93,22 +94,22 @@ public struct FailureDetector: Sendable {
   /// suspended.
   private var promised: Instant?
 
-  /// `seed` only shuffles the order of probes and the choice of helpers.
+  /// `seed` only randomises the order of probes and the choice of helpers.
   public init(seed: UInt64, configuration: Configuration = .init()) {
     self.configuration = configuration
     random = PRNG(seed: seed)
   }
 
-  /// Neighbours under suspicion, in the order of their ids.
+  /// Neighbours under suspicion, sorted by id.
   public var suspected: [NodeID] { peers.filter { $0.value.suspectedAt != nil }.map { $0.key } }
 
-  /// A link to a neighbour can be used: it is watched from now on.
+  /// Starts to watch a neighbour, whose link can now be used.
   public mutating func linkUp(_ peer: NodeID, at now: Instant) {
     peers[peer] = Peer(upSince: now)
     if nextProbeAt == nil { nextProbeAt = now + configuration.probeInterval }
   }
 
-  /// The link is gone, and the neighbour is watched no more.
+  /// Stops watching a neighbour, whose link is gone.
   public mutating func linkDown(_ peer: NodeID) {
     peers[peer] = nil
     indirectProbes.removeAll { $0.target == peer || $0.requester == peer }
@@ -137,7 +138,7 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// A neighbour asks this node to ping another.
+  /// Processes a neighbour's request to ping another one.
   public mutating func receiveProbe(
     _ target: NodeID, token: UInt64, from requester: NodeID, at now: Instant
   ) -> [Output] {
@@ -166,7 +167,7 @@ public struct FailureDetector: Sendable {
     return []
   }
 
-  /// A presence of another process of a neighbour has arrived: helpers may hear that process, so
+  /// Handles a presence from another process of a neighbour: helpers may hear that process, so
   /// their answers no longer extend the timeout, and the link is probed at once.
   public mutating func heardInAnotherRun(_ peer: NodeID, at now: Instant) {
     guard let position = peers.index(of: peer) else { return }
@@ -182,12 +183,13 @@ public struct FailureDetector: Sendable {
     promised = soonest(promised, now)
   }
 
-  // MARK: Time
+  // MARK: Timers
 
-  /// When `tick` is next due; nil without neighbours.
+  /// The time at which `tick` is next due; nil without neighbours.
   public var deadline: Instant? { promised ?? nextProbeAt }
 
-  /// Probes, suspects and fails. `lastHeard`: when anything authentic last came from a neighbour.
+  /// Sends due probes and advances suspicions. `lastHeard` is the time of a neighbour's last
+  /// authentic datagram.
   public mutating func tick(
     at now: Instant, lastHeard: (NodeID) -> Instant?, roundTrip: (NodeID) -> Duration?
   ) -> [Output] {
@@ -201,7 +203,8 @@ public struct FailureDetector: Sendable {
     return out
   }
 
-  /// This process was suspended: silence during that time does not count against neighbours.
+  /// Restarts all timeouts after this process was suspended: silence during that time does not
+  /// count against neighbours.
   private mutating func exempt(at now: Instant) {
     health = min(health + 1, configuration.healthLimit)
     for position in 0..<peers.count {
@@ -211,7 +214,7 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// Answers those that asked for pings.
+  /// Answers the neighbours that requested indirect probes.
   private mutating func report(
     at now: Instant, _ lastHeard: (NodeID) -> Instant?, _ out: inout [Output]
   ) {
@@ -244,9 +247,9 @@ public struct FailureDetector: Sendable {
       peers[at: position].nextPingAt = now + configuration.probeInterval
       out.append(.ping(id))
     }
-    // The neighbour itself reports what its round trip follows from: no more than so much of it.
+    // A neighbour can influence its measured round trip, so the effect is limited.
     let expected = min((roundTrip(id) ?? .zero) * 2, configuration.patienceLimit)
-    // In whole nanoseconds, as instants are: a deadline must not come before its time.
+    // Rounded to whole nanoseconds, as instants are; otherwise a deadline could be too early.
     let patience = Duration.nanoseconds(
       (max(configuration.probeTimeout, expected) * (health + 1)).wholeNanoseconds)
     peers[at: position].patience = patience
@@ -259,11 +262,11 @@ public struct FailureDetector: Sendable {
     }
     guard now - suspectedAt >= suspicionTimeout(position) else { return }
     out.append(.fails(id))
-    // The host takes the link down; until then the question is not asked again.
+    // Restarting the timeout keeps `fails` from being repeated before the host takes the link down.
     peers[at: position].suspectedAt = now
   }
 
-  /// The neighbour has answered: ends its probe and suspicion.
+  /// Ends the probe and the suspicion of a neighbour that has answered.
   private mutating func recompute(_ position: Int, _ out: inout [Output]) {
     let wasSuspected = peers[at: position].suspectedAt != nil
     peers[at: position].probedAt = nil
@@ -276,7 +279,7 @@ public struct FailureDetector: Sendable {
   }
 
   private func suspicionTimeout(_ position: Int) -> Duration {
-    // The member runs but its link is bad: the link gets more time, up to a bound.
+    // The member runs but the path is bad: its link gets more time, up to a bound.
     if peers[at: position].isHeardByHelpers { return configuration.suspicionMaximum * (health + 2) }
     return Suspicion.timeout(
       confirmations: peers[at: position].confirmedBy.count, expected: min(3, peers.count - 2),
@@ -298,7 +301,7 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// Probes the next neighbour in turn that has been quiet.
+  /// Probes the next quiet neighbour in turn.
   private mutating func probeNext(
     at now: Instant, _ lastHeard: (NodeID) -> Instant?, _ out: inout [Output]
   ) {
@@ -317,7 +320,8 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// A round of all neighbours in an order drawn anew each time (SWIM section 4.3).
+  /// The next neighbour of the current round; every round visits all of them in a new random order
+  /// (SWIM, section 4.3).
   private mutating func nextInTurn() -> NodeID? {
     if round.isEmpty {
       var left = peers.keys

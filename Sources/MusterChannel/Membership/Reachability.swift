@@ -1,12 +1,12 @@
 import MusterBase
 
-/// The members that can be reached over links that both ends report.
+/// Computes which members can be reached over links that both ends report.
 public enum Reachability {
-  /// Everyone that a path of links leads to from `own`, in ascending order, without `own`.
+  /// All nodes to which a path of links leads from `own`, in ascending order and without `own`.
   ///
-  /// This node's own links count by themselves. A link between two others counts when each says
-  /// that it hears the other: a node that can send but not receive is not there (memberlist issue
-  /// 45).
+  /// This node's own links count without a report. A link between two other nodes counts if each
+  /// reports hearing the other: a node that can send but not receive counts as absent (memberlist
+  /// issue 45).
   public static func reachable(
     from own: NodeID, links: [NodeID], neighbourReport: [(member: NodeID, heard: [UInt64])]
   ) -> [NodeID] {

@@ -1,12 +1,13 @@
 import MusterBase
 
-/// How long a suspicion lasts before it counts as certain: the shorter, the more others share it.
+/// Computes the timeout after which a suspicion counts as a failure; confirmations shorten it.
 ///
-/// Lifeguard's dynamic suspicion timeout (Dadgar, Phillips, Currey, arXiv 1707.00788, section
-/// IV.B): from the maximum to the minimum with the logarithm of the confirmations.
+/// This is Lifeguard's dynamic suspicion timeout (Dadgar, Phillips, Currey, arXiv 1707.00788,
+/// section IV.B), which falls from the maximum to the minimum with the logarithm of the
+/// confirmations.
 public enum Suspicion {
-  /// How long a suspicion lasts with so many confirmations, of which `expected` bring it down to
-  /// the minimum; none are to be had below 1.
+  /// The timeout for a number of confirmations, of which `expected` reduce it to the minimum. With
+  /// `expected` below 1, no confirmation is possible and the minimum applies.
   public static func timeout(
     confirmations: Int, expected: Int, minimum: Duration, maximum: Duration
   ) -> Duration {

@@ -1,15 +1,16 @@
 import MusterBase
 
-/// Which members of a channel are to have a link of their own.
+/// Decides which members of a channel link to each other directly.
 public enum Topology {
-  /// Up to so many members everyone is linked to everyone.
+  /// The number of members up to which every member links to every other (full mesh).
   public static let meshLimit = 24
-  /// Beyond, each is linked to so many on either side in a ring by id: the graph is connected,
-  /// stays so when any five neighbours vanish at once, and both ends of a link agree on it.
+  /// The number of links of a member to either side of a ring ordered by id, in channels beyond
+  /// `meshLimit`. The graph stays connected when any five neighbours vanish at once, and both ends
+  /// agree on every link.
   public static let reach = 3
 
-  /// Whether `a` and `b`, both among the sorted `members`, are to be linked. Participants of one
-  /// call always are: media goes from each to each.
+  /// Whether `a` and `b`, both among the sorted `members`, should be linked. Participants of one
+  /// call always are, since each sends media directly to every other.
   public static func wants(
     _ a: NodeID, _ b: NodeID, members: [NodeID], bothInCall: Bool
   ) -> Bool {

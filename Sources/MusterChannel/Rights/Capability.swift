@@ -1,6 +1,6 @@
 import MusterWire
 
-/// An action that a role permits or forbids; every receiver checks it.
+/// An action that requires a role; every receiver checks the role of the sender.
 public enum Capability: Sendable, CaseIterable {
   case receive
   case joinCall
@@ -11,7 +11,7 @@ public enum Capability: Sendable, CaseIterable {
   case share
   /// Take over a call whose initiator has vanished.
   case handOver
-  /// Give and take roles below the own one.
+  /// Grant and revoke roles below one's own.
   case grant
 
   /// The lowest role that permits the action, after the roles of Azure Communication Services'
@@ -30,7 +30,7 @@ public enum Capability: Sendable, CaseIterable {
     }
   }
 
-  /// Whether a member with `role` may do it in a channel with `settings`.
+  /// Whether `role` permits this action in a channel with `settings`.
   public func isAllowed(to role: Role, in settings: ChannelSettings) -> Bool {
     if settings.onlyPresentersSend, self == .sendAudio || self == .sendVideo {
       return role >= .presenter

@@ -2,7 +2,8 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Invites: a bearer grant signed by an owner, and the one-time key that it names.
+/// Signs and verifies redemptions of invites. An invite holds a bearer grant, signed by an owner,
+/// and the secret of the one-time key that the grant names.
 public enum Invites {
   /// The entry by which the holder of an invite's secret claims the role of the invite.
   public static func redemption(

@@ -1,12 +1,12 @@
 import MusterBase
 import MusterWire
 
-/// From the entries of a document to the standing of each key.
+/// The derivation of each key's standing from the entries of a document.
 extension Rights {
   /// The owner's key changes from the first on, without a gap.
   ///
-  /// A change takes effect with the grants that belong to it: until they arrive, the members that
-  /// it keeps would have no role.
+  /// A change takes effect once the grants that belong to it are known: without them, the members
+  /// that it keeps would have no role.
   static func chain(
     _ entries: [SignedEntry], of owner: NodeID, grants: [SignedEntry]
   ) -> [(change: EpochChange, entry: SignedEntry)] {
@@ -39,7 +39,7 @@ extension Rights {
     return chain
   }
 
-  /// Verifies new redemptions, and drops those that the document no longer has.
+  /// Verifies new redemptions, and drops those that are no longer in the document.
   mutating func checkRedemptions(_ entries: [SignedEntry]) {
     var table = PeerTable<NodeID, CheckedRedemption>()
     for entry in entries {
@@ -55,13 +55,13 @@ extension Rights {
     checked = table
   }
 
-  /// Groups all grants, invites and removals that count, or may count at some time, by subject.
+  /// Groups all grants, invites and removals that count now, or may count later, by subject.
   mutating func collectStandings(_ entries: [SignedEntry], owner: NodeID) {
     let grants = entries.compactMap(Standing.Word.init).filter { !$0.grant.isBearer }
     let invites = checked.compactMap { redeemer, redemption in
       redemption.word.map { (redeemer: redeemer, word: $0) }
     }
-    // Members that the channel's owner has made owners at any time.
+    // Members to whom the channel's owner has at any time granted the owner role.
     var owners: [NodeID] = []
     owners += grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
     owners += invites.filter { $0.word.author == owner && $0.word.grant.role == .owner }
@@ -86,7 +86,7 @@ extension Rights {
 }
 
 extension Standing.Word {
-  /// Nil for an entry that is no grant.
+  /// Reads the grant in an entry; nil for other entries.
   init?(_ entry: SignedEntry) {
     guard case .grant(let grant) = entry.entry.body else { return nil }
     self.init(entry: entry, grant: grant)
@@ -96,7 +96,7 @@ extension Standing.Word {
 }
 
 extension PeerTable {
-  /// The value under `key`, put there first when there is none.
+  /// The value under `key`, or `initial` if the key is absent.
   fileprivate subscript(
     key: Key, default initial: @autoclosure () -> Value
   ) -> Value {

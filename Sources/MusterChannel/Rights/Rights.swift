@@ -3,14 +3,15 @@ import MusterWire
 
 /// The roles of a channel's members, derived from its document.
 ///
-/// In an open channel everyone is a presenter. In a created one the owner of the genesis grants
-/// roles, directly or by invites; members whom it has made owners grant the roles below. Nothing
-/// else counts, so that the same document gives the same roles on every node. Of the direct grants
-/// for a member the newest holds, even when it has expired; an invite's role counts beside an older
-/// direct one. An invite is valid under the channel key that it came with: before each key change
-/// the owner grants the roles of invited members directly (`grantsBeforeKeyChange`). A Lamport
-/// counter could not separate redemptions before the change from later ones, since each author
-/// sets its own.
+/// In an open channel every member is a presenter. In a created one, the owner named in the genesis
+/// grants roles, directly or by invites, and members that it has made owners grant lower roles.
+/// Nothing else counts, so that the same document gives the same roles on every node.
+///
+/// Of the direct grants for a member, the newest holds, even after its expiry; a newer invite can
+/// raise the role but not lower it. An invite is valid for the channel key that it came with, so
+/// the owner grants the roles of invited members directly before each key change
+/// (`grantsBeforeKeyChange`). Lamport counters could not separate redemptions before the change
+/// from later ones, since each author sets its own.
 public struct Rights: Sendable {
   let channel: ChannelID
   private let owner: NodeID?
@@ -20,13 +21,14 @@ public struct Rights: Sendable {
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
   /// The grants, invites and removals of each key.
   var standings = PeerTable<NodeID, Standing>()
-  /// Redemptions of `Limits.authors` at most, so that no signature is checked twice.
+  /// A cache of verification results (at most `Limits.authors`), so that no redemption is verified
+  /// twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
   var quarantined: [NodeID] = []
   var versions: [UInt64] = []
   private let policy: ChannelPolicy
 
-  /// A channel with `genesis`, whose id is `channel`; without one it is open.
+  /// Derives the rights of a created channel with `genesis`, or of an open one without.
   public init(channel: ChannelID, genesis: SignedGenesis?) {
     self.init(channel: channel, genesis: genesis, policy: .standard)
   }
@@ -38,23 +40,24 @@ public struct Rights: Sendable {
     settings = genesis?.genesis.settings ?? ChannelSettings()
   }
 
-  /// Whether the channel has no owner: all who have its key are presenters.
+  /// Whether the channel has no owner, so that every holder of its key is a presenter.
   public var isOpen: Bool { owner == nil }
 
-  /// The owner's key changes: 1, 2 and so on; of two after the same one the first in the order.
+  /// The owner's key changes in order, from epoch 1. Of two changes with the same predecessor, the
+  /// first in document order counts.
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] {
     chain.map { ($0.change, $0.entry.id, $0.entry.bytes) }
   }
 
-  /// The epoch of the channel's key: 0 for the one that it was created with.
+  /// The epoch of the current channel key; 0 for the key at the channel's creation.
   public var currentEpoch: UInt32 { chain.last?.change.number ?? 0 }
 
-  /// The role of a member at a time in seconds since 1970; `none` for one that has no role.
+  /// The role of a member at a time in seconds since 1970; `none` for a node without a role.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     judgement(of: member, at: wallSeconds).role
   }
 
-  /// Whether a member may do something at a time, in seconds since 1970.
+  /// Whether a member has a capability at a time in seconds since 1970.
   public func may(
     _ capability: Capability, _ member: NodeID, at wallSeconds: UInt64
   ) -> Bool {
@@ -67,7 +70,8 @@ public struct Rights: Sendable {
     judgement(of: member, at: wallSeconds).refusal
   }
 
-  /// Everyone with a role, by id, and when it ends (0: never); in open channels nobody is named.
+  /// All members with a role, sorted by id, and the expiry of each role (0: never); empty in open
+  /// channels.
   public func members(
     at wallSeconds: UInt64
   ) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
@@ -79,16 +83,16 @@ public struct Rights: Sendable {
     }
   }
 
-  /// The highest Lamport counter of the grants about a member; 0 without any.
+  /// The highest Lamport counter of the grants about a member; 0 without grants.
   public func newestWord(about member: NodeID) -> UInt64 {
     guard let standing = standings[member] else { return 0 }
     let words = standing.direct + (standing.invite.map { [$0] } ?? [])
     return words.map(\.entry.entry.lamport).max() ?? 0
   }
 
-  /// Whether the document of a created channel admits an entry. Anyone can make keys, and entries
-  /// of keys without any grant must not displace those of members. A key that ever had a role stays
-  /// admitted, so that an admission is never revoked.
+  /// Whether the document of a created channel admits an entry. Anyone can generate keys, so
+  /// entries by keys without a grant must not displace those of members. A key that ever had a role
+  /// stays admitted: an admission is never revoked.
   func admits(_ entry: Entry) -> Bool {
     guard let owner, entry.author != owner else { return true }
     switch entry.body {
@@ -109,7 +113,7 @@ public struct Rights: Sendable {
       .contains { $0.author == owner && $0.grant.role == .owner }
   }
 
-  /// When the next role expires, in seconds since 1970; nil when none does.
+  /// The time at which the next role expires, in seconds since 1970; nil if none expires.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?
     for (_, standing) in standings {
@@ -122,7 +126,7 @@ public struct Rights: Sendable {
   }
 
   /// The direct grants that must precede a key change: the roles of invited members, whose invites
-  /// end with the key. Members that are `removed` get none.
+  /// end with the key. Members in `removed` get no grant.
   public func grantsBeforeKeyChange(
     removing removed: [NodeID], at wallSeconds: UInt64
   ) -> [Grant] {
@@ -155,7 +159,7 @@ public struct Rights: Sendable {
     collectStandings(grants, owner: owner)
   }
 
-  // MARK: Judging
+  // MARK: Judgements
 
   private func judgement(of member: NodeID, at wallSeconds: UInt64) -> Judgement {
     guard let owner else {
@@ -165,7 +169,7 @@ public struct Rights: Sendable {
     if quarantined.contains(member) { return .refused(.equivocated) }
     guard let standing = standings[member] else { return .refused(.noGrant) }
     let byOwner = standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
-    // Only the channel's owner can take the owner's role from another.
+    // Only the channel's owner can revoke another member's owner role.
     if byOwner.role == .owner { return byOwner }
     return standing.judgement(epoch: currentEpoch, at: wallSeconds) {
       $0 == owner || isOwner($0, at: wallSeconds)
@@ -180,7 +184,7 @@ public struct Rights: Sendable {
 }
 
 extension Rights {
-  /// The violated invariants of these rights; empty when all is well. For tests.
+  /// The violated invariants of these rights (for tests); empty if all hold.
   package func checkInvariants() -> [String] {
     var faults: [String] = []
     if chain.count > Limits.epochs { faults.append("\(chain.count) key changes") }

@@ -2,11 +2,11 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// A genesis followed by its owner's signature; the channel's id follows from both.
+/// A genesis followed by its owner's signature; the channel's id is derived from both.
 public struct SignedGenesis: Equatable, Sendable {
   /// The decoded founding record, whose signature has been verified.
   public let genesis: Genesis
-  /// The signature included.
+  /// The encoded genesis followed by the signature.
   public let bytes: [UInt8]
   /// The hash of `bytes`.
   public let channelID: ChannelID
@@ -27,7 +27,7 @@ public struct SignedGenesis: Equatable, Sendable {
     return SignedGenesis(genesis, bytes: bytes + identity.sign(message(bytes[...])))
   }
 
-  /// The genesis, once its owner's signature is found good; nil for anything else.
+  /// The genesis in `bytes` if its owner's signature is valid; nil otherwise.
   public static func verified(_ bytes: [UInt8]) -> SignedGenesis? {
     guard bytes.count > signatureBytes, bytes.count <= Genesis.signedBytes else { return nil }
     let encoding = bytes.dropLast(signatureBytes)

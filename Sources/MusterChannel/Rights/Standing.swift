@@ -9,11 +9,11 @@ struct Standing: Sendable {
     var grant: Grant
   }
 
-  /// Newest first; signed by anyone who is an owner or was made one at some time.
+  /// Direct grants, newest first, signed by any present or former owner.
   var direct: [Word] = []
-  /// The bearer grant that it has redeemed.
+  /// The bearer grant that the key has redeemed.
   var invite: Word?
-  /// The newest change of the key that shut it out.
+  /// The newest key change that removed this member.
   var removal: SignedEntry?
 
   /// The role at a time, counting only grants signed by `isGranter`.
@@ -26,7 +26,7 @@ struct Standing: Sendable {
       let judgement = Self.judgement(of: newest.grant, at: wallSeconds)
       guard let invite, newest.entry < invite.entry else { return judgement }
       let invited = self.judgement(ofInvite: invite.grant, epoch: epoch, at: wallSeconds)
-      // The invite is newer, but it never takes away what the member has by a direct grant.
+      // The invite is newer, but it must not lower the role that the direct grant gives.
       return judgement.role > invited.role ? judgement : invited
     }
     if let invite { return judgement(ofInvite: invite.grant, epoch: epoch, at: wallSeconds) }
@@ -38,7 +38,7 @@ struct Standing: Sendable {
     removal = change
   }
 
-  /// A grant from before the member was shut out is void.
+  /// Whether a grant is newer than the member's removal; older ones are void.
   private func isCurrent(_ word: Word) -> Bool {
     removal.map { $0 < word.entry } ?? true
   }
@@ -65,10 +65,10 @@ struct Standing: Sendable {
 /// The role of one key at one time, and the reason if it has none.
 struct Judgement: Sendable {
   var role: Role
-  /// When the role ends; 0 for never.
+  /// The time at which the role ends, in seconds since 1970; 0 for never.
   var expiresAt: UInt64 = 0
   var isByInvite = false
-  /// Nil for a member.
+  /// The reason for the refusal; nil for a member.
   var refusal: Refusal?
 
   static func refused(_ reason: Refusal) -> Judgement { Judgement(role: .none, refusal: reason) }

@@ -1,12 +1,12 @@
-/// The two rules of a channel that tests bend, to plant a bug or to act as a patched node. Every
-/// node that ships goes by `standard`.
+/// Two rules of a channel that tests override, to inject a fault or to simulate a modified node.
+/// Production code uses `standard`.
 package struct ChannelPolicy: Sendable, Equatable {
-  /// Policies of one name count as equal.
+  /// The name by which policies are compared.
   package let name: String
   /// Whether an author's new entry replaces the `known` one of the same kind.
   package let replaces: @Sendable (_ known: SignedEntry, _ new: SignedEntry) -> Bool
-  /// Whether something is done; `isAllowed` by the role of its author, which `isOwn`, this node, or
-  /// another member.
+  /// Whether an action is carried out. `isAllowed`: the author's role permits the action; `isOwn`:
+  /// the author is this node.
   package let permits: @Sendable (_ isAllowed: Bool, _ isOwn: Bool) -> Bool
 
   package init(

@@ -1,4 +1,4 @@
 extension ChannelState {
-  /// Counts of the document's entries by outcome since this node entered the channel.
+  /// Counters of gossip since this node entered the channel: entries, comparisons and misbehaviour.
   public var gossipCounters: GossipCounters { gossip.counters }
 }

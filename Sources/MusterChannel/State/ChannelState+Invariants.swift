@@ -68,7 +68,7 @@ extension ChannelState {
     return faults
   }
 
-  /// Every engine has the same neighbours.
+  /// Checks that failure detector, gossip and this state have the same neighbours.
   private func checkNeighbours() -> [String] {
     var faults: [String] = []
     if detector.peers.keys != neighbours.keys { faults.append("other neighbours are watched") }
@@ -76,7 +76,7 @@ extension ChannelState {
     return faults
   }
 
-  /// The roster is of those who can be reached, as their newest presences say.
+  /// Checks that the roster holds the reachable members as their newest presences describe them.
   private func checkRoster() -> [String] {
     let present = presentMembers()
     if roster.keys != present.map(\.id) {
@@ -85,7 +85,7 @@ extension ChannelState {
     return roster.map(\.value) == present ? [] : ["an outdated member in the roster"]
   }
 
-  /// The call is the one that the document and the roster make, of members who may be in one.
+  /// Checks that the call follows from document and roster, and that its participants may join it.
   private func checkCall() -> [String] {
     var faults: [String] = []
     let isHeldBack = call == nil && own.call == nil && catchesUpUntil != nil
@@ -100,7 +100,8 @@ extension ChannelState {
     return faults
   }
 
-  /// The document has this node's last presence, which is current or about to be replaced.
+  /// Checks that the document has this node's last presence, which is current or about to be
+  /// replaced.
   private func checkOwnEntries() -> [String] {
     var faults: [String] = []
     guard let ownEntry, !gossip.document.quarantined.contains(identity.id) else { return [] }

@@ -4,18 +4,18 @@ import MusterWire
 
 /// Links to neighbours, and the messages that arrive over them.
 extension ChannelState {
-  /// Changes of links within this time share one neighbour report.
+  /// The time within which changes of links share one neighbour report.
   static let reportDelay = Duration.milliseconds(50)
-  /// The minimum time between presences that differ in the speaking flag only: it changes often,
-  /// and each change costs an entry to every member.
+  /// The minimum time between presences that differ only in the speaking flag. The flag changes
+  /// often, and each change costs an entry to every member.
   static let speakingInterval = Duration.milliseconds(250)
 
-  /// Whether `peer` is a neighbour, or there is room for it as one more.
+  /// Whether `peer` is a neighbour, or there is room for another one.
   public func hasRoom(for peer: NodeID) -> Bool {
     neighbours.index(of: peer) != nil || neighbours.count < Limits.peersPerChannel
   }
 
-  /// A link to this run of `peer` can be used; nothing happens where there is no room for it.
+  /// Handles a usable link to the process `bootID` of `peer`; does nothing if there is no room.
   public mutating func linkUp(_ peer: NodeID, bootID: UInt64, at now: Instant) -> [Output] {
     guard peer != identity.id, hasRoom(for: peer) else { return [] }
     return commit(at: now) { state, out in
@@ -48,7 +48,7 @@ extension ChannelState {
     }
   }
 
-  /// The link to `peer` is gone; the member, perhaps not: others may still hear it.
+  /// Handles the loss of the link to `peer`, which may still be reachable through other members.
   public mutating func linkDown(
     _ peer: NodeID, reason: LeaveReason, at now: Instant
   ) -> [Output] {
@@ -69,7 +69,7 @@ extension ChannelState {
     reportDueAt = reportDueAt ?? now + Self.reportDelay
   }
 
-  /// Processes a control message of a neighbour; others are ignored.
+  /// Processes a control message from a neighbour; ignores other senders.
   public mutating func receive(
     _ message: Control, from peer: NodeID, at now: Instant
   ) -> [Output] {
@@ -93,8 +93,8 @@ extension ChannelState {
     }
   }
 
-  /// The run that a member's newest presence names, whether it can be reached in that run or not;
-  /// nil when it has left.
+  /// The boot id in a member's newest presence, whether that process is reachable or not; nil if
+  /// the member has left.
   public func announcedBootID(of member: NodeID) -> UInt64? {
     guard
       case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body,
@@ -104,15 +104,15 @@ extension ChannelState {
   }
 
   /// Whether a neighbour's newest presence is of the process at the other end of its link. If not,
-  /// reports of others may be about another process of that member.
+  /// other members' reports may be about another process of that neighbour.
   private func isInSameRun(_ peer: NodeID) -> Bool {
     guard case .presence(let presence)? = gossip.document.newest(.presence, of: peer)?.entry.body
     else { return false }
     return presence.bootID == neighbours[peer]?.bootID
   }
 
-  /// Takes in the redemption or grant by which a node that is no member claims its role; `Rights`
-  /// decides whether it is valid.
+  /// Processes the redemption or grant with which a node that is not a member yet claims its role;
+  /// `Rights` decides whether it is valid.
   public mutating func receiveCredential(
     _ bytes: [UInt8], from peer: NodeID, at now: Instant
   ) -> [Output] {
@@ -128,8 +128,8 @@ extension ChannelState {
     }
   }
 
-  /// Does what is due; harmless before `deadline`. `lastHeard` and `roundTrip` are those of the
-  /// link to a neighbour.
+  /// Performs all work that is due; has no effect before `deadline`. `lastHeard` and `roundTrip`
+  /// describe the link to a neighbour.
   public mutating func tick(
     at now: Instant, lastHeard: (NodeID) -> Instant?, roundTrip: (NodeID) -> Duration?
   ) -> [Output] {
@@ -149,7 +149,7 @@ extension ChannelState {
     return out
   }
 
-  /// Carries out what the failure detector asks for.
+  /// Carries out the outputs of the failure detector.
   private mutating func execute(
     _ outputs: [FailureDetector.Output], at now: Instant, _ out: inout [Output]
   ) {
@@ -167,8 +167,8 @@ extension ChannelState {
     }
   }
 
-  /// Carries out the outputs of the gossip, and marks what new entries change.
-  /// `isWritten`: the entries are on the disk already.
+  /// Carries out the outputs of the gossip, and marks the derived state that new entries affect.
+  /// `isWritten`: the entries are already on disk.
   mutating func apply(
     _ outputs: [Gossip.Output], isWritten: Bool = false, at now: Instant, _ out: inout [Output]
   ) {
@@ -191,7 +191,7 @@ extension ChannelState {
     if !lasting.isEmpty { out.append(.forget(lasting)) }
   }
 
-  /// Presences and neighbour reports end with the process that signed them.
+  /// Whether an entry is stored on disk; presences and neighbour reports end with their process.
   private static func isLasting(_ entry: SignedEntry) -> Bool {
     switch entry.entry.body.kind {
     case .presence, .neighbourReport: false
@@ -204,7 +204,8 @@ extension ChannelState {
     switch entry.entry.body {
     case .presence:
       changes.reachability = true
-      // Signed by an earlier process of this node, or before it last left this channel.
+      // The entry was signed by an earlier process of this node, or before it last left the
+      // channel.
       if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
       if neighbours.index(of: author) != nil, !isInSameRun(author) {
         detector.heardInAnotherRun(author, at: now)
@@ -223,7 +224,7 @@ extension ChannelState {
     }
   }
 
-  /// Reports messages; those whose authors have no right to write are withheld until they have.
+  /// Reports messages, but withholds those whose authors do not have the right to write yet.
   mutating func show(_ entries: [SignedEntry], _ out: inout [Output]) {
     for entry in entries {
       guard may(.sendText, entry.entry.author) else {

@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The entries that this node itself signs.
+/// The entries that this node signs.
 extension ChannelState {
   /// Enters the channel: signs the first presence of this process.
   public mutating func enter(at now: Instant) -> [Output] {
@@ -13,7 +13,7 @@ extension ChannelState {
     }
   }
 
-  /// Sets the flags about audio, video and relaying; those about the channel stay.
+  /// Sets the flags about audio, video and relaying; the `left` flag is not affected.
   public mutating func setFlags(_ flags: MemberFlags, at now: Instant) -> [Output] {
     let kept = own.flags.intersection(.left)
     return commit(at: now) { state, _ in
@@ -32,8 +32,8 @@ extension ChannelState {
     }
   }
 
-  /// Joins the active call, or starts one as its initiator; nothing happens without the right to.
-  /// `startedAt`: milliseconds since 1970, for display only.
+  /// Joins the active call, or starts one as its initiator; does nothing without the right to do
+  /// so. `startedAt` is in milliseconds since 1970, for display only.
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
@@ -50,12 +50,13 @@ extension ChannelState {
     }
   }
 
-  /// Leaves the call; when this node is its initiator, the call is over for all.
+  /// Leaves the call; if this node is its initiator, ends the call for all.
   public mutating func leaveCall(at now: Instant) -> [Output] {
     commit(at: now) { state, out in state.dropCall(at: now, &out) }
   }
 
-  /// Leaves the call and the channel; `isSettled` once every neighbour has acknowledged that.
+  /// Leaves the call and the channel; `isSettled` is true once every neighbour has acknowledged
+  /// this.
   public mutating func leave(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.dropCall(at: now, &out)
@@ -76,8 +77,8 @@ extension ChannelState {
 
   // MARK: Text
 
-  /// Writes to everyone, or to one member; the text must not be empty nor longer than
-  /// `Limits.textBytes`, which the caller checks.
+  /// Sends a text message to all members or to one. The caller checks that the text is neither
+  /// empty nor longer than `Limits.textBytes`.
   public mutating func say(_ text: String, to receiver: NodeID?, at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       guard let content = state.content(text, to: receiver) else { return }
@@ -96,7 +97,7 @@ extension ChannelState {
       bytes, from: identity, to: receiver, context: channel.key.bytes, entropy: &entropy)
   }
 
-  /// The text that an entry carries; nil when it is no message, or one for somebody else.
+  /// The text message in an entry; nil for other entries and for messages between other members.
   func text(of entry: SignedEntry) -> TextMessage? {
     guard case .message(let message) = entry.entry.body else { return nil }
     let author = entry.entry.author
@@ -115,8 +116,8 @@ extension ChannelState {
 
   // MARK: Rights
 
-  /// Gives a member a role until `expiresAt` (seconds since 1970; 0 for good), `none` takes it
-  /// away.
+  /// Grants a member a role until `expiresAt` (seconds since 1970; 0 for no expiry); `none` revokes
+  /// its role.
   public mutating func grant(
     _ role: Role, to member: NodeID, expiresAt: UInt64, at now: Instant
   ) -> [Output] {
@@ -125,13 +126,13 @@ extension ChannelState {
     return commit(at: now) { state, out in state.signAndCommit([.grant(grant)], as: .role, &out) }
   }
 
-  /// The owner's next key epoch, which those removed do not learn; it takes their roles, too. One
-  /// commit: a removal without its key change would leave the channel readable.
+  /// Starts the owner's next key epoch: the removed members lose their roles and do not learn the
+  /// key. This is one commit: a removal without its key change would leave the channel readable.
   public mutating func changeKey(
     to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
-    // Invites end with the key: without a grant their members would have no role.
+    // Invites end with the key: without a direct grant, invited members would lose their roles.
     let kept = rights.grantsBeforeKeyChange(removing: removed, at: wallSeconds)
     let change = EpochChange(
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
@@ -146,9 +147,9 @@ extension ChannelState {
     }
   }
 
-  /// A bearer grant for an invite, with the outputs that write and spread it. It is in the document
-  /// like any other, so that later grants get higher Lamport counters in every process of the
-  /// owner.
+  /// A bearer grant for an invite, with the outputs that write and broadcast it. The grant enters
+  /// the document like any other, so that later grants get higher Lamport counters in every process
+  /// of the owner.
   public mutating func bearerGrant(
     _ role: Role, for subject: NodeID, expiresAt: UInt64, at now: Instant
   ) -> (grant: SignedEntry, outputs: [Output]) {
@@ -160,7 +161,7 @@ extension ChannelState {
     return (grant, outputs)
   }
 
-  /// Signs and sends the redemption of the invite that this node came with.
+  /// Signs and broadcasts the redemption of the invite that this node joined with.
   public mutating func redeem(
     grant: [UInt8], secret: Identity, at now: Instant
   ) -> [Output] {
@@ -175,13 +176,13 @@ extension ChannelState {
 
   mutating func sign(_ body: EntryBody) -> SignedEntry {
     sequence &+= 1
-    // Own entries of an earlier process may lie further ahead than one entry may raise the counter
-    // (`Document.lamportStep`); new ones must still be newer than those.
+    // An earlier process may have used counters further ahead than one entry may raise the clock
+    // (`Document.lamportStep`); new entries must still be newer.
     var known = max(
       gossip.document.lamport, gossip.document.newestLamport(of: identity.id))
-    // Entries on their way to the disk are not in the document yet.
+    // Entries that wait for the disk are not in the document yet.
     known = max(known, signedLamport)
-    // A redeemed invite's grant may be in no document; a later grant must be newer than it.
+    // A redeemed invite's grant may be in no document; a later direct grant must still be newer.
     if case .grant(let grant) = body, !grant.isBearer {
       known = max(known, rights.newestWord(about: grant.subject))
     }
@@ -192,21 +193,21 @@ extension ChannelState {
       by: identity, in: channel)
   }
 
-  /// Signs an entry and sends it to everyone without waiting for the disk.
+  /// Signs an entry and broadcasts it without waiting for the disk.
   mutating func signAndBroadcast(_ body: EntryBody, at now: Instant, _ out: inout [Output]) {
     let entry = sign(body)
     apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
-  /// The state that this node reports about itself: it does not speak outside a call, nor without
-  /// the right to send audio, whatever its microphone hears.
+  /// The presence that this node publishes. The speaking flag is cleared outside a call and without
+  /// the right to send audio, whatever the microphone picks up.
   var ownPresence: Presence {
     var presence = own
     if own.call == nil || !mayItself(.sendAudio) { presence.flags.remove(.speaking) }
     return presence
   }
 
-  /// Signs and sends a new presence.
+  /// Signs and broadcasts a new presence.
   mutating func signPresence(at now: Instant, _ out: inout [Output]) {
     presenceDueAt = nil
     presenceSentAt = now
@@ -215,7 +216,7 @@ extension ChannelState {
     apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
 
-  /// Signs and sends a new neighbour report.
+  /// Signs and broadcasts a new neighbour report.
   mutating func publishReport(at now: Instant, _ out: inout [Output]) {
     reportDueAt = nil
     let neighbourReport = NeighbourReport(

@@ -2,8 +2,8 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The derivation of rights, roster and call from the document and the links, and this node's part
-/// in them.
+/// The derivation of rights, roster and call from the document and the links, and this node's
+/// actions that follow from them.
 extension ChannelState {
   /// Makes one change of any kind, then recomputes everything that depends on it.
   mutating func commit(
@@ -11,8 +11,8 @@ extension ChannelState {
   ) -> [Output] {
     wallNow = now
     var out: [Output] = []
-    // A role that has expired counts for nothing from that second on. Its consequences come first:
-    // otherwise the change would be based on a call that its initiator may no longer lead.
+    // An expired role has no effect from that second on. The expiry is applied first: otherwise the
+    // change could be based on a call that its initiator may no longer lead.
     if let expiryAt, expiryAt <= now {
       changes.rights = true
       recomputeAll(at: now, &out)
@@ -25,9 +25,9 @@ extension ChannelState {
     return out
   }
 
-  /// Recomputes until nothing changes any more. This ends: an entry that waited for rights is
-  /// admitted once, a call is left or taken over once, and an own presence is overtaken once by
-  /// each entry. `checkInvariants` reports a state that was not finished within the limit.
+  /// Recomputes until nothing changes any more. This terminates: a waiting entry is admitted once,
+  /// a call is left or taken over once, and each entry supersedes this node's presence at most
+  /// once. `checkInvariants` reports a recomputation that did not finish within the limit.
   private mutating func recomputeAll(at now: Instant, _ out: inout [Output]) {
     for _ in 0..<Self.roundLimit {
       if changes.isEmpty { return }
@@ -35,8 +35,8 @@ extension ChannelState {
     }
   }
 
-  /// Rounds that a hostile document may cost; honest ones take two at most (24 seeds of the
-  /// simulator).
+  /// The maximum number of rounds, which bounds the cost of a hostile document; honest ones need at
+  /// most four (10,000 seeds of the simulator).
   private static let roundLimit = 8
 
   private mutating func recompute(at now: Instant, _ out: inout [Output]) {
@@ -70,12 +70,12 @@ extension ChannelState {
     expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
   }
 
-  /// The boot time at which the wall clock reaches `seconds`, which it has not yet.
+  /// The boot time at which the wall clock reaches `seconds`, which must be in the future.
   private func boot(atWallSecond seconds: UInt64) -> Instant {
-    // A day at most, so that no wall clock, however wrong, leads beyond the end of time.
+    // At most a day ahead, so that no wall clock, however wrong, causes an overflow.
     let ahead = Duration.seconds(Int64(clamping: min(seconds - wallSeconds, 86_400)))
-    // Exact to the nanosecond: rights change at the full second, and until this deadline nothing
-    // reports it.
+    // Exact to the nanosecond: rights change at the full second, and nothing else triggers their
+    // evaluation.
     let passed =
       Duration.milliseconds(Int64(clamping: wallMilliseconds % 1000))
       + .nanoseconds(wallNow.nanoseconds % 1_000_000)
@@ -92,12 +92,11 @@ extension ChannelState {
     }
     for member in departed { announceLeave(to: member, reason(of: member), &out) }
     for member in present { welcome(member, &out) }
-    // A member that others still hear has not left with its link.
+    // A member that is still reachable has not left, although its link has ended.
     for id in linkEnds.keys where roster.index(of: id) != nil { linkEnds[id] = nil }
   }
 
-  /// Every member that can be reached, has a presence of the process that can be reached, and has a
-  /// role.
+  /// The reachable members that have a role and a presence of the process that can be reached.
   func presentMembers() -> [Member] {
     var neighbourReport: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
@@ -143,7 +142,7 @@ extension ChannelState {
     }
   }
 
-  /// A member's being gone: it leaves the call, then the channel.
+  /// Reports that a member has left: first the call, then the channel.
   private mutating func announceLeave(
     to member: Member, _ reason: LeaveReason, _ out: inout [Output]
   ) {
@@ -153,7 +152,7 @@ extension ChannelState {
   }
 
   private func reason(of member: Member) -> LeaveReason {
-    // A removed node loses the others because of its own removal: they did nothing.
+    // A node that was removed loses contact with all others; their leaves result from its removal.
     if refusal(of: member.id) != nil || isShutOut { return .removed }
     if let entry = gossip.document.newest(.presence, of: member.id),
       case .presence(let presence) = entry.entry.body, presence.flags.contains(.left)
@@ -166,7 +165,7 @@ extension ChannelState {
     return linkEnds[member.id] ?? .crashed
   }
 
-  /// Whether this node was a member, as far as it knows, and is none any more.
+  /// Whether this node, to its knowledge, has lost its membership.
   private var isShutOut: Bool {
     switch refusal(of: identity.id) {
     case .removed, .expired, .equivocated: true
@@ -225,9 +224,9 @@ extension ChannelState {
     out += events.map { .event($0) }
   }
 
-  /// Whether one of a call's participants is now in an earlier one: the two have merged. A claim
-  /// that is not known yet is of an earlier call, too: a later one is claimed by its first
-  /// participant, whose claim comes before its presence.
+  /// Whether one of a call's participants is now in an earlier call, into which this one has
+  /// merged. A call without a known claim counts as earlier: the first participant of a later call
+  /// claims it before a presence names it.
   private func hasMerged(_ old: CallInfo) -> Bool {
     roster.keys.contains { id in
       guard call?.participants.contains(id) ?? false,
@@ -240,8 +239,8 @@ extension ChannelState {
     }
   }
 
-  /// The claim in force for the call of this node. A new neighbour gets it before the presences
-  /// that name the call, so that its first event names the right initiator.
+  /// The claim in force for this node's call. A new neighbour receives it before the presences that
+  /// name the call, so that its first event names the right initiator.
   var leadingClaim: SignedEntry? {
     guard let call else { return nil }
     return CallLedger.leadingClaim(
@@ -280,7 +279,8 @@ extension ChannelState {
       presenceDueAt = nil
       return
     }
-    // Heard before the end of the call, it would look as if its initiator had only left it.
+    // If this presence arrived before the end of the call, the initiator would seem to have only
+    // left.
     guard !pending.contains(where: { $0.subject == .callEnd }) else {
       presenceDueAt = nil
       return

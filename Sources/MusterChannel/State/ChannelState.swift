@@ -2,12 +2,12 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// One channel as one member knows it: its document, roster, rights and call.
+/// The state of one channel on one member: document, roster, rights and call.
 ///
-/// Everything is derived from the document and from reachability: the same entries and links give
-/// the same roster and call on every node, in whatever order they arrived. Messages between
-/// neighbours are in `ChannelState+Links`, the entries of this node in `ChannelState+Own`, those
-/// that wait for the disk in `Commit`, and the derivation in `ChannelState+Recompute`.
+/// Roster, rights and call are derived from the document and from reachability: the same entries
+/// and links give the same result on every node, in whatever order they arrived. Messages between
+/// neighbours are handled in `ChannelState+Links`, this node's entries in `ChannelState+Own`,
+/// entries that wait for the disk in `Commit`, and the derivation in `ChannelState+Recompute`.
 public struct ChannelState: Sendable {
   /// Messages to send, events to report and entries to write, in order.
   public enum Output: Equatable, Sendable {
@@ -15,17 +15,17 @@ public struct ChannelState: Sendable {
     case send(Control, to: NodeID)
     /// Report an event to the host.
     case event(ChannelEvent)
-    /// Entries of this node that must be durable before anyone hears of them: once they are
-    /// written, or cannot be, the host calls `finish`, which brings what follows. `Commit.swift`
-    /// says which entries these are, and why.
+    /// Entries of this node that must be durable before they are sent. Once they are written, or
+    /// the write has failed, the host calls `finish`, which returns the outputs that follow.
+    /// `PendingCommit` lists these entries and the reasons.
     case commit([SignedEntry], then: CommitID)
-    /// An entry to write that others may hear of before.
+    /// An entry to write that may be sent before it is durable.
     case keep(SignedEntry)
-    /// A written message has been shown, or is not for this node: later processes do not show it.
+    /// A written message has been shown, or is for another member; later processes do not show it.
     case shown(EntryID)
     /// Entries that later processes do not need.
     case forget([EntryID])
-    /// The neighbour has not answered for too long: its link counts as down.
+    /// The neighbour has not answered before its suspicion timeout; its link counts as down.
     case fail(NodeID)
   }
 
@@ -35,23 +35,23 @@ public struct ChannelState: Sendable {
     public var identity: Identity
     /// The id that every entry is signed for.
     public var channel: ChannelID
-    /// Nil for an open channel.
+    /// The genesis of a created channel; nil for an open one.
     public var genesis: SignedGenesis?
     /// The display name of this node; sanitised before it is published.
     public var name: String
-    /// Random id of this process, named in its presences and neighbour reports.
+    /// A random id of this process, named in its presences and neighbour reports.
     public var bootID: UInt64
     /// A generator for secrets and sequence numbers, which must not repeat.
     public var entropy: Entropy
-    /// Seeds the jitter of gossip and probes, where only spread matters.
+    /// The seed for the jitter of gossip and probes, which need not be unpredictable.
     public var seed: UInt64
     /// Entries that an earlier process has written.
     public var entries: [SignedEntry] = []
-    /// Those messages among them that it had not shown before it ended.
+    /// The messages among `entries` that the earlier process had not shown.
     public var unshown: [EntryID] = []
     package var policy = ChannelPolicy.standard
 
-    /// A channel without entries of an earlier process.
+    /// Describes a channel without entries of an earlier process.
     public init(
       identity: Identity, channel: ChannelID, genesis: SignedGenesis?, name: String,
       bootID: UInt64, entropy: Entropy, seed: UInt64
@@ -66,9 +66,9 @@ public struct ChannelState: Sendable {
     }
   }
 
-  /// A neighbour: a node with a link of its own to this one.
+  /// A node that has a link to this one.
   struct Neighbour: Sendable {
-    /// The process at the other end; presences of other processes do not count for it.
+    /// The boot id of the process at the other end; presences of other processes do not apply.
     var bootID: UInt64
   }
 
@@ -77,12 +77,12 @@ public struct ChannelState: Sendable {
   /// The policies of the genesis; the defaults in an open channel.
   public let settings: ChannelSettings
   private let owner: NodeID?
-  /// The active call that counts in this channel; nil while there is none.
+  /// The active call of this channel; nil without one.
   public internal(set) var call: ActiveCall?
 
   let identity: Identity
   var entropy: Entropy
-  /// This node's state, and the entry that last published it.
+  /// This node's presence; `ownEntry` is the entry that last published it.
   var own: Presence
   var ownEntry: SignedEntry?
   var presenceDueAt: Instant?
@@ -90,7 +90,7 @@ public struct ChannelState: Sendable {
   var reportDueAt: Instant?
   /// This node's role at the last recomputation.
   var ownRole: Role
-  /// The neighbour report that this node published last.
+  /// The id of the neighbour report that this node published last.
   var ownReport: EntryID?
   var sequence: UInt64
   /// The Lamport counter of the entry that this process signed last.
@@ -101,19 +101,19 @@ public struct ChannelState: Sendable {
   var rights: Rights
   var succession = Succession()
   var messages = MessageLog()
-  /// Messages that an earlier process received and had no time to show.
+  /// Messages that an earlier process received but did not show.
   var unshown: [SignedEntry] = []
-  /// Messages whose authors have no right to write yet: their grants may still be on their way.
+  /// Messages whose authors have no right to write yet; the grants may still arrive.
   var withheld: [SignedEntry] = []
 
   var neighbours = PeerTable<NodeID, Neighbour>()
-  /// Why the links of neighbours ended that closed or replaced them: the reason of their leaving
-  /// the channel if the document has none. `Limits.peersPerChannel` at most.
+  /// The reasons for which neighbours closed or replaced their links; used as leave reasons if the
+  /// document has none. At most `Limits.peersPerChannel`.
   var linkEnds = PeerTable<NodeID, LeaveReason>()
-  /// Everyone here but this node.
+  /// The members present, without this node.
   var roster = PeerTable<NodeID, Member>()
-  /// Own entries on their way to the disk, in the order of their signing; `PendingCommit.limit` at
-  /// most.
+  /// Commits of this node that wait for the disk, in the order of their signing; at most
+  /// `PendingCommit.limit`.
   var pending: [PendingCommit] = []
   /// Inputs of the derivation that changed since the last recomputation.
   var changes = Changes()
@@ -121,9 +121,9 @@ public struct ChannelState: Sendable {
   var recomputations: UInt64 = 0
   /// Own entries that every neighbour must have before this node may close its links.
   var lastWords: [EntryID] = []
-  /// Milliseconds from boot time to wall time: for expiry and display only.
+  /// The offset of wall time from boot time in milliseconds, used only for expiry and display.
   var wallOffset: Int64 = 0
-  /// When the next role expires, or rights are to be evaluated again for another reason.
+  /// The time at which the next role expires, or rights must be evaluated for another reason.
   var expiryAt: Instant?
   private let policy: ChannelPolicy
 
@@ -131,8 +131,8 @@ public struct ChannelState: Sendable {
     var rights = true
     var reachability = true
     var call = true
-    /// A newer own presence of an earlier process has arrived: this process publishes its own
-    /// again.
+    /// Whether a newer presence of an earlier process of this node has arrived, so that this
+    /// process must publish its own again.
     var ownIsOvertaken = false
 
     var isEmpty: Bool { !rights && !reachability && !call && !ownIsOvertaken }
@@ -173,7 +173,7 @@ public struct ChannelState: Sendable {
 
   // MARK: Queries
 
-  /// Everyone who can be reached, without this node, in the order of their ids.
+  /// The reachable members without this node, sorted by id.
   public var members: [Member] { roster.map(\.value) }
 
   /// This node as its own presence describes it, with its role at the time of the last input.
@@ -183,7 +183,7 @@ public struct ChannelState: Sendable {
       settings: settings)
   }
 
-  /// A member that can be reached.
+  /// The reachable member with this id; nil if there is none.
   public func member(_ id: NodeID) -> Member? { roster[id] }
 
   /// Whether this node participates in a call.
@@ -198,12 +198,12 @@ public struct ChannelState: Sendable {
       && (lastWords + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isSettled($0) }
   }
 
-  /// The nodes at the other ends of this node's links, in the order of their ids.
+  /// The nodes at the other ends of this node's links, sorted by id.
   package var neighbourIDs: [NodeID] { neighbours.keys }
 
-  /// Neighbours that have not answered for a while.
+  /// Neighbours under suspicion, sorted by id.
   public var suspected: [NodeID] { detector.suspected }
-  /// Number and sum of the ids in the document, for comparison with neighbours.
+  /// The number and the sum of the ids in the document, for comparison with neighbours.
   public var digest: DocumentDigest { gossip.document.digest }
   /// The owner's key changes in order, from epoch 1, with entry ids and signed bytes.
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
@@ -224,8 +224,8 @@ public struct ChannelState: Sendable {
     return (grants.map(\.bytes), changes.map(\.bytes))
   }
 
-  /// The credentials that show others that this node is a member: its redemption of an invite, and
-  /// the newest grants of its role.
+  /// The credentials that prove this node's membership to other nodes: its redemption of an invite,
+  /// and the newest grants of its role.
   public var credentials: [[UInt8]] {
     let grants = gossip.document.all(.grant).filter { entry in
       guard case .grant(let grant) = entry.entry.body else { return false }
@@ -235,7 +235,7 @@ public struct ChannelState: Sendable {
     return ([redemption].compactMap { $0 } + grants.suffix(2)).map(\.bytes)
   }
 
-  /// Everyone with a role in a created channel, and until when (0: for good).
+  /// The members with a role in a created channel, and the expiry of each role (0: never).
   public var roles: [(member: NodeID, role: Role, expiresAt: UInt64)] {
     rights.members(at: wallSeconds)
   }
@@ -243,23 +243,24 @@ public struct ChannelState: Sendable {
   /// The role of a member at the time of the last input.
   public func role(of member: NodeID) -> Role { rights.role(of: member, at: wallSeconds) }
 
-  /// Whether the role of a member permits something at the time of the last input.
+  /// Whether the role of a member permits an action at the time of the last input.
   public func may(_ capability: Capability, _ member: NodeID) -> Bool {
     rights.may(capability, member, at: wallSeconds)
   }
 
-  /// Whether this node does something: whether its role permits it, unless a test says otherwise.
+  /// Whether this node carries out an action: its role must permit it, unless a test overrides
+  /// that.
   public func mayItself(_ capability: Capability) -> Bool {
     policy.permits(may(capability, identity.id), true)
   }
 
-  /// While a new neighbour's part of the document is on its way, an unknown call is not reported
-  /// yet, and none is to be started: members who have long been in it are then its participants
-  /// from the first event on. Nil at other times, and once this node is in a call itself.
+  /// The end of the wait for a new neighbour's part of the document; nil at other times. Until
+  /// then, a new call is not reported and none should be started, so that the first event of a call
+  /// names all its current participants.
   public internal(set) var catchesUpUntil: Instant?
 
-  /// How long that is: some round trips of a LAN. Longer ones are not waited for, since it delays
-  /// the joining of a call.
+  /// The duration of this wait: a few round trips of a LAN. A longer one would delay joining a
+  /// call.
   static let catchUpTime = Duration.milliseconds(50)
 
   var isCatchingUp: Bool { catchesUpUntil.map { wallNow < $0 } ?? false }
@@ -270,12 +271,12 @@ public struct ChannelState: Sendable {
     return rights.refusal(of: peer, at: wallSeconds)
   }
 
-  /// The messages of the document that this node may read, in the order.
+  /// The messages in the document that this node may read, in document order.
   public var history: [TextMessage] {
     gossip.document.all(.message).filter { may(.sendText, $0.entry.author) }.compactMap(text)
   }
 
-  /// Whether both are to have a link of their own (`Topology`).
+  /// Whether this node and `peer` should be linked (`Topology`).
   public func wantsLink(to peer: NodeID) -> Bool {
     guard roster.count >= Topology.meshLimit, let member = roster[peer] else { return true }
     let isShared = own.call != nil && own.call?.id == member.call
@@ -287,15 +288,15 @@ public struct ChannelState: Sendable {
 
   // MARK: Time
 
-  /// Sets how far wall time is ahead of boot time; the next input, which is due at once, applies
-  /// what that means for roles that expire.
+  /// Sets the offset of wall time from boot time. The next input, which is due at once, applies the
+  /// effect on roles that expire.
   public mutating func setWallClock(offsetMilliseconds: Int64, at now: Instant) {
     wallOffset = offsetMilliseconds
     wallNow = now
     expiryAt = now
   }
 
-  /// The boot time of the last input: what `wallSeconds` counts from.
+  /// The boot time of the last input, from which `wallSeconds` is computed.
   var wallNow = Instant.zero
 
   var wallSeconds: UInt64 { wallMilliseconds / 1000 }
@@ -304,7 +305,7 @@ public struct ChannelState: Sendable {
     UInt64(clamping: wallOffset &+ wallNow.nanoseconds / 1_000_000)
   }
 
-  /// When `tick` is next due, the soonest deadline of all parts; nil while nothing waits.
+  /// The time at which `tick` is next due, the earliest deadline of all parts; nil without one.
   public var deadline: Instant? {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))

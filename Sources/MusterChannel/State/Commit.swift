@@ -1,11 +1,11 @@
 import MusterBase
 import MusterWire
 
-/// Names one write of this node's own entries until the host reports what became of it.
+/// Identifies one write of this node's entries until the host reports the outcome.
 public struct CommitID: Equatable, Hashable, Sendable {
   /// The channel whose document the entries are for.
   public var channel: ChannelID
-  /// The sequence number of the first entry: no two processes of an author share one.
+  /// The sequence number of the first entry, which no two processes of an author share.
   public var number: UInt64
 
   /// `number` is the sequence number of the first entry.
@@ -15,13 +15,13 @@ public struct CommitID: Equatable, Hashable, Sendable {
   }
 }
 
-/// The subject of a commit, for the message that it failed.
+/// The subject of a commit, for the report of a failure.
 public enum CommitSubject: String, Equatable, Sendable {
   /// A text message of this node.
   case message
-  /// A role that this node granted or took away.
+  /// A role that this node granted or revoked.
   case role
-  /// A new key of the channel, with the removal that it is for.
+  /// A new channel key, with the removal that requires it.
   case key
   /// The bearer grant of an invite.
   case invite
@@ -29,28 +29,29 @@ public enum CommitSubject: String, Equatable, Sendable {
   case callEnd
 }
 
-/// Own entries that must be durable before they are sent.
+/// Entries of this node that must be durable before they are sent.
 ///
-/// Which entries wait for the disk follows from what a crash in between would break:
-/// - Grants, invites, removals and key changes: an owner that has forgotten its last one signs the
-///   next with a lower Lamport counter, and loses against itself; members would have a key that its
-///   owner lost.
+/// These entries wait for the disk, since a crash before the write would have these effects:
+/// - Grants, invites, removals and key changes: an owner that has forgotten its last entry signs
+///   the next one with a lower Lamport counter, so that the older one prevails; and members would
+///   have a key that the owner has lost.
 /// - Messages: the author's next message would sort before one that others have seen.
-/// - The end of a call: an initiator that has forgotten it would meet members who know only the
-///   claim, and carry the call on against its own word.
+/// - The end of a call: an initiator that has forgotten it would meet members that know only the
+///   claim, and would continue the call that it had ended.
 ///
-/// Everything else is written without waiting (`ChannelState.Output.keep`): entries of others,
-/// which their authors and neighbours have; this node's redemption, which it can repeat; claims,
-/// without which a call begins anew. Presences and neighbour reports are not written at all.
+/// All other entries are written without waiting (`ChannelState.Output.keep`): entries of other
+/// members, which their authors and neighbours have; this node's redemption, which it can repeat;
+/// claims, without which a call starts anew. Presences and neighbour reports are not written at
+/// all.
 ///
-/// The entries stay out of this node's own document meanwhile: what is in a document is sent again
-/// and compared with neighbours, so that holding back the first datagram would not be enough.
+/// Until they are durable, the entries also stay out of this node's document: gossip retransmits
+/// and compares everything in it, so holding back the first datagram would not be enough.
 struct PendingCommit: Sendable {
   let id: CommitID
   let subject: CommitSubject
   let entries: [SignedEntry]
 
-  /// Commits that wait for the disk at one time; a full list means a disk that has stopped.
+  /// The maximum number of pending commits; a full list means that the disk has stopped.
   static let limit = 64
 }
 
@@ -58,15 +59,15 @@ extension ChannelState {
   /// Whether too many writes are in flight to sign further entries.
   public var isWaitingForDisk: Bool { pending.count >= PendingCommit.limit }
 
-  /// Signs entries and asks for them to be written; `finish` brings them to everyone. The caller
-  /// checks `isWaitingForDisk`, except where nothing can be refused: there it is a failure.
+  /// Signs entries and requests their write; `finish` broadcasts them. Callers that can refuse an
+  /// action check `isWaitingForDisk` first; for others, a full list fails the commit.
   mutating func signAndCommit(
     _ bodies: [EntryBody], as subject: CommitSubject, _ out: inout [Output]
   ) {
     commit(bodies.map { sign($0) }, as: subject, &out)
   }
 
-  /// Asks for signed entries of this node to be written; see `signAndCommit`.
+  /// Requests the write of signed entries of this node; see `signAndCommit`.
   mutating func commit(
     _ entries: [SignedEntry], as subject: CommitSubject, _ out: inout [Output]
   ) {
@@ -80,8 +81,8 @@ extension ChannelState {
     out.append(.commit(entries, then: id))
   }
 
-  /// The host has written the entries of a commit, or could not (`isDurable` is false): then they
-  /// are dropped, and an event reports that. A commit that is not under way changes nothing.
+  /// Completes a commit: broadcasts the entries that the host has written or, if `isDurable` is
+  /// false, drops them and reports the failure. An unknown commit changes nothing.
   public mutating func finish(
     _ id: CommitID, isDurable: Bool, at now: Instant
   ) -> [Output] {
@@ -89,7 +90,7 @@ extension ChannelState {
     return commit(at: now) { state, out in
       guard let index = state.pending.firstIndex(where: { $0.id == id }) else { return }
       let done = state.pending.remove(at: index)
-      // Until now this node took its call for ended; without the end the call goes on.
+      // So far this node has treated its call as ended; without the end, the call continues.
       if done.subject == .callEnd { state.changes.call = true }
       guard isDurable else {
         out.append(.event(.commitFailed(done.subject)))
@@ -102,7 +103,7 @@ extension ChannelState {
     }
   }
 
-  /// Sends out an entry that is on the disk already.
+  /// Broadcasts an entry that is already on disk.
   private mutating func broadcastWritten(
     _ entry: SignedEntry, at now: Instant, _ out: inout [Output]
   ) {
@@ -110,19 +111,18 @@ extension ChannelState {
     let isKept = outputs.contains { output in
       if case .inserted(entry, _) = output { true } else { false }
     }
-    // The document has no room for it, or newer entries already: neither does the disk need it.
+    // The document has not kept the entry, so the disk does not need it either.
     if !isKept { out.append(.forget([entry.id])) }
     apply(outputs, isWritten: true, at: now, &out)
   }
 
-  /// The claims and ends that this node goes by: its own count for itself as soon as it has signed
-  /// them.
+  /// The claims and ends that apply to this node; its own ones apply as soon as they are signed.
   func callEntries(_ kind: EntryBody.Kind) -> [SignedEntry] {
     let own = pending.flatMap(\.entries).filter { $0.entry.body.kind == kind }
     return own.isEmpty ? gossip.document.all(kind) : gossip.document.all(kind) + own
   }
 
-  /// The messages that the next one of this node follows, those on their way to the disk included.
+  /// The predecessors of this node's next message, including messages that wait for the disk.
   var messageHeads: [UInt64] {
     var heads = messages.heads
     for entry in pending.flatMap(\.entries) {

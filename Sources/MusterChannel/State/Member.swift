@@ -1,21 +1,21 @@
 import MusterBase
 import MusterWire
 
-/// A member of a channel as the others see it, made safe to show.
+/// A member of a channel as its presence describes it, sanitised for display.
 public struct Member: Equatable, Sendable {
   /// The member's public key.
   public var id: NodeID
-  /// The display name, sanitised; the short id when nothing is left of it.
+  /// The display name, sanitised; the short id if sanitising leaves nothing.
   public var name: String
   /// The role in force; presenter for all members of an open channel.
   public var role: Role
-  /// With `inCall` exactly when it is in a call.
+  /// The member's flags; `inCall` is set exactly when `call` is.
   public var flags: MemberFlags
-  /// The call that its presence names; nil outside calls.
+  /// The call that the member's presence names; nil outside calls.
   public var call: CallID?
   /// The video streams on offer, in ascending order.
   public var streams: [StreamOffer]
-  /// Random id of the member's process: a new one means a restart.
+  /// The random id of the member's process; a new one means a restart.
   public var bootID: UInt64
 
   /// `name` must be sanitised; `streams` in ascending order.
@@ -32,11 +32,11 @@ public struct Member: Equatable, Sendable {
     self.bootID = bootID
   }
 
-  /// Whether its presence names a call.
+  /// Whether the member's presence names a call.
   public var isInCall: Bool { call != nil }
 
-  /// The state from a presence, without parts that contradict each other or the role: nobody speaks
-  /// outside a call, or without the right to send audio.
+  /// Derives a member from its presence, and clears flags that contradict the call or the role: a
+  /// member cannot speak outside a call or without the right to send audio.
   public init(_ presence: Presence, of id: NodeID, role: Role, settings: ChannelSettings) {
     var flags = presence.flags
     if presence.call == nil { flags.remove(.inCall) } else { flags.insert(.inCall) }
@@ -48,8 +48,8 @@ public struct Member: Equatable, Sendable {
       call: presence.call?.id, streams: presence.streams.map(Self.usable), bootID: presence.bootID)
   }
 
-  /// A stream under its own name, with all of its layers or, if one cannot be, none: the index of
-  /// a layer is also its number.
+  /// A stream under its standard name, and without layers if any of them is invalid: layers are
+  /// numbered by index, so a single one cannot be dropped.
   private static func usable(_ stream: StreamOffer) -> StreamOffer {
     var stream = stream
     if stream.id <= .screen { stream.name = stream.id.description }
@@ -60,10 +60,10 @@ public struct Member: Equatable, Sendable {
     return stream
   }
 
-  /// The stream of this number; nil when the member announces none.
+  /// The stream with this number; nil if the member does not offer it.
   public func stream(_ id: StreamID) -> StreamOffer? { streams.first { $0.id == id } }
 
-  /// Whether frames of the camera can be expected: it is there and not muted.
+  /// Whether camera frames can be expected: the member offers a camera, which is not muted.
   public var hasCamera: Bool { stream(.camera).map { !$0.isMuted && !$0.layers.isEmpty } ?? false }
 
   static func shownName(_ name: String, of id: NodeID) -> String {
@@ -72,39 +72,39 @@ public struct Member: Equatable, Sendable {
   }
 }
 
-/// Why a member is gone.
+/// The reason for which a member has left.
 public enum LeaveReason: String, Sendable {
-  /// It left in order.
+  /// The member left gracefully.
   case left
-  /// It stopped answering, and nobody who can be reached hears it.
+  /// The member stopped answering, and no reachable member hears it.
   case crashed
-  /// An owner took away its role, or that of this node, which parts it from everybody.
+  /// An owner revoked the member's role, or that of this node, which separates it from all members.
   case removed
-  /// It started again as another process.
+  /// The member restarted as another process.
   case replaced
 }
 
-/// Something that happened in a channel.
+/// An event in a channel.
 public enum ChannelEvent: Equatable, Sendable {
   /// A member became reachable, directly or through others.
   case memberJoined(Member)
   /// The name, role, flags, call or streams of a member changed.
   case memberUpdated(Member)
-  /// A member left or cannot be reached any more, with its last state.
+  /// A member has left or can no longer be reached; its last state is given.
   case memberLeft(Member, LeaveReason)
-  /// A call is on; those who are in it already are its participants and do not join again.
+  /// A call is active; its current participants are listed and cause no `callJoined`.
   case callStarted(ActiveCall)
-  /// The call after the member joined.
+  /// A member joined the call, which is given as it is afterwards.
   case callJoined(ActiveCall, NodeID)
-  /// The call after the participant left.
+  /// A participant left the call, which is given as it is afterwards.
   case callLeft(ActiveCall, NodeID, LeaveReason)
-  /// The same call under another initiator.
+  /// The same call continues under another initiator.
   case callHandedOver(ActiveCall)
-  /// Over, by one of `CallEndReason`.
+  /// A call is over, for one of the reasons in `CallEndReason`.
   case callEnded(CallInfo, reason: String)
-  /// A text message is shown; each once, in the one order of all members.
+  /// A text message to show; each is reported once, in causal order.
   case message(TextMessage)
-  /// Others refuse this node as a member.
+  /// Other members refuse this node as a member.
   case refused(Refusal)
   /// The owner has changed the channel's key.
   case keyChanged(epoch: UInt32)
@@ -114,12 +114,12 @@ public enum ChannelEvent: Equatable, Sendable {
   case ownRoleChanged(Role)
 }
 
-/// Why a call is over for this node.
+/// The reasons for which a call is over for this node.
 public enum CallEndReason {
-  /// Its initiator ended it; it never comes back.
+  /// The initiator ended the call, which never becomes active again.
   public static let ended = "ended"
-  /// No member that can be reached is in it any more.
+  /// No reachable member is in the call any more.
   public static let empty = "empty"
-  /// An earlier call became known, and its participants move over to that.
+  /// An earlier call became known, and the participants of this one move to it.
   public static let merged = "merged"
 }

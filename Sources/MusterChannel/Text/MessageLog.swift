@@ -6,14 +6,15 @@ import MusterWire
 /// Each message names its predecessors; messages of one burst are delivered in document order. The
 /// wait for a missing predecessor is bounded.
 public struct MessageLog: Sendable {
-  /// Messages of one burst are gathered for this long, and then shown in their order.
+  /// The time for which messages of one burst are collected before they are shown in document
+  /// order.
   public static let gathering = Duration.milliseconds(30)
-  /// How long a missing predecessor is waited for, counted from the newest arrival: while a long
-  /// history comes in, it may still be among what follows.
+  /// The maximum wait for a missing predecessor, counted from the newest arrival: while a long
+  /// history arrives, the predecessor may still be part of it.
   public static let patience = Duration.seconds(3)
-  /// The same, counted from the arrival of the message that waits, whatever else comes in.
+  /// The maximum wait counted from the arrival of the waiting message, whatever else arrives.
   public static let longestPatience = Duration.seconds(10)
-  /// Predecessors remembered that were missing when a message was shown without them.
+  /// The number of missing predecessors to remember after messages were shown without them.
   static let missingLimit = 256
 
   private struct Waiting: Sendable {
@@ -22,15 +23,15 @@ public struct MessageLog: Sendable {
     var arrived: Instant
   }
 
-  /// Not yet shown, in the order; at most `Limits.messages`.
+  /// Messages not shown yet, in document order; at most `Limits.messages`.
   private var waiting: [Waiting] = []
   private var shown = RecentIDs(capacity: Limits.messages)
   private var front = Front()
   private var lastArrival = Instant.zero
-  /// When something may next be shown.
+  /// The time at which the next message may be shown; nil if none waits.
   public private(set) var deadline: Instant?
 
-  /// An empty log.
+  /// Creates an empty log.
   public init() {}
 
   /// Restores the messages that an earlier process has delivered.
@@ -77,9 +78,9 @@ public struct MessageLog: Sendable {
     return ready
   }
 
-  /// The newest messages that no other follows, for the next own message: those shown, and those
-  /// that only wait for the rest of their burst. A message with an invented predecessor thus delays
-  /// only itself.
+  /// The newest messages without a successor, which the next message of this node follows: shown
+  /// ones, and those that only wait for the rest of their burst. A message with an invented
+  /// predecessor thus delays only itself.
   public var heads: [UInt64] {
     var front = front
     var coming = RecentIDs(capacity: Limits.messages)
@@ -112,7 +113,7 @@ public struct MessageLog: Sendable {
     return low
   }
 
-  /// The violated invariants of this log; empty when all is well. For tests.
+  /// The violated invariants of this log (for tests); empty if all hold.
   package func checkInvariants() -> [String] {
     var faults: [String] = []
     if waiting.count > Limits.messages { faults.append("\(waiting.count) messages wait") }
@@ -129,9 +130,9 @@ public struct MessageLog: Sendable {
 
   /// The messages without a known successor.
   private struct Front: Sendable {
-    /// In the order; at most `Message.predecessorLimit`.
+    /// The messages in document order; at most `Message.predecessorLimit`.
     var heads: [SignedEntry] = []
-    /// Followed before they came.
+    /// The ids of messages that were named as predecessors before their arrival.
     var missing = RecentIDs(capacity: missingLimit)
 
     mutating func add(_ entry: SignedEntry, after: [UInt64]) {

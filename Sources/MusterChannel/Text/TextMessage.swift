@@ -2,17 +2,17 @@ import MusterBase
 
 /// A text message as it is shown: to all members, or between this node and one other.
 public struct TextMessage: Equatable, Sendable {
-  /// The id of its entry in the document.
+  /// The id of the message's entry in the document.
   public var id: EntryID
   /// The author, which may have left since.
   public var from: NodeID
   /// The recipient; nil for a message to all members.
   public var to: NodeID?
-  /// One line, safe to show.
+  /// The sanitised text, on one line.
   public var text: String
-  /// Milliseconds since 1970 by the author's wall clock; for display only.
+  /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.
   public var sentAt: UInt64
-  /// The Lamport counter of its entry, by which messages are ordered; ties go by author.
+  /// The Lamport counter of the message's entry, which orders messages; the author breaks ties.
   public var lamport: UInt64
 
   /// `text` is sanitised and put on one line, `Limits.textBytes` at most.
@@ -27,7 +27,7 @@ public struct TextMessage: Equatable, Sendable {
     self.lamport = lamport
   }
 
-  /// On one line, so that no text can look like that of another member on the next.
+  /// The text on one line, so that it cannot imitate another member's message on a next line.
   private static func shown(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars {

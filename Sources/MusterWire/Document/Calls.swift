@@ -1,21 +1,22 @@
 import MusterBase
 
-/// Claims the role of initiator of a call, as a lease with terms: term 1 starts a call; each later
-/// term is a hand-over from an initiator who became unreachable.
+/// A claim to the role of initiator of a call, as a lease with terms: term 1 starts a call; each
+/// later term is a hand-over from an initiator that became unreachable.
 ///
 /// Layout: call id 16, term 4, started at 8, order 8.
 public struct CallClaim: Equatable, Sendable {
   /// The call.
   public var call: CallID
-  /// The term, from 1.
+  /// The term, counted from 1.
   public var term: UInt32
-  /// Milliseconds since 1970 on the first initiator's wall clock; for display only.
+  /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
+  /// display only.
   public var startedAt: UInt64
-  /// Lamport counter of the call's first claim: of concurrent calls the one with the smallest
-  /// stays. Claims of term 1 carry it in their entry and 0 here.
+  /// The Lamport counter of the call's first claim; of concurrent calls, the one with the smallest
+  /// counter stays. A claim for term 1 has the counter in its entry, and 0 here.
   public var order: UInt64
 
-  /// `order` is 0 in a claim of term 1, whose entry carries the counter.
+  /// `order` is 0 in a claim for term 1, whose entry carries the counter.
   public init(call: CallID, term: UInt32, startedAt: UInt64, order: UInt64) {
     self.call = call
     self.term = term
@@ -39,16 +40,17 @@ public struct CallClaim: Equatable, Sendable {
   }
 }
 
-/// Ends a call: covers the author's own claim of this term, and all claims of earlier terms.
+/// The end of a call, which covers the author's own claim for this term and all claims for earlier
+/// terms.
 ///
 /// Layout: call id 16, term 4.
 public struct CallEnd: Equatable, Sendable {
   /// The call.
   public var call: CallID
-  /// The term up to which the end counts.
+  /// The term up to which claims are covered.
   public var term: UInt32
 
-  /// Ends the claims of `call` up to `term`.
+  /// Ends the claims to `call` up to `term`.
   public init(call: CallID, term: UInt32) {
     self.call = call
     self.term = term

@@ -4,24 +4,24 @@ import MusterBase
 ///
 /// Layout: author 32, sequence 8, Lamport counter 8, kind 1, body. A signature of 64 bytes follows.
 public struct Entry: Equatable, Sendable {
-  /// The member that signs it.
+  /// The member that signs the entry.
   public var author: NodeID
-  /// Unique among the entries of one author. The upper half is random, drawn at every start of the
-  /// process: a node that lost its state cannot reuse a number by accident, which would be
-  /// equivocation.
+  /// The number that identifies the entry among those of its author. The upper half is random,
+  /// drawn at every start of the process, so that a node that lost its state does not reuse a
+  /// number by accident, which would be equivocation.
   public var sequence: UInt64
-  /// One more than the highest counter that the author had seen (Lamport, CACM 21(7), 1978): an
-  /// effect sorts after its cause.
+  /// One more than the highest counter that the author had seen (Lamport, CACM 21(7), 1978), so
+  /// that an effect sorts after its cause.
   public var lamport: UInt64
-  /// The statement.
+  /// The content of the entry.
   public var body: EntryBody
 
-  /// Bytes of the Ed25519 signature.
+  /// The length of the Ed25519 signature in bytes.
   public static let signatureBytes = 64
-  /// Higher counters are rejected, so that nobody can exhaust the counter for all.
+  /// The highest counter accepted, so that no member can exhaust the counter for all members.
   public static let lamportLimit: UInt64 = 1 << 62
 
-  /// An unsigned statement; `lamport` at most `lamportLimit`.
+  /// Describes an unsigned entry; `lamport` is at most `lamportLimit`.
   public init(author: NodeID, sequence: UInt64, lamport: UInt64, body: EntryBody) {
     self.author = author
     self.sequence = sequence
@@ -39,7 +39,8 @@ public struct Entry: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Throws for truncated input, a counter above the limit and a malformed body of a known kind.
+  /// Decodes an entry; throws for truncated input, a counter above the limit and a malformed body
+  /// of a known kind.
   public init(decoding bytes: some Collection<UInt8>) throws(WireError) {
     var reader = Reader(Array(bytes))
     author = NodeID(try reader.bytes32())
@@ -66,9 +67,9 @@ public enum EntryBody: Equatable, Sendable {
   case grant(Grant)
   /// The use of an invite.
   case redemption(Redemption)
-  /// A new channel key, and who is removed with it.
+  /// A new channel key and the members removed with it.
   case epoch(EpochChange)
-  /// A kind that this version does not know, with its bytes.
+  /// The encoded body of a kind that this version does not know.
   case unknown(kind: UInt8, [UInt8])
 
   /// The first byte of an encoded body.
@@ -118,8 +119,8 @@ public enum EntryBody: Equatable, Sendable {
     }
   }
 
-  /// Later versions may append fields to a body: this version skips them, the signature covers
-  /// them.
+  /// Decodes a body. Later versions may append fields, which this version skips but the signature
+  /// covers.
   init(reading reader: inout Reader) throws(WireError) {
     let byte = try reader.u8()
     guard let kind = Kind(rawValue: byte) else {

@@ -2,25 +2,25 @@ import MusterBase
 
 /// A text message to the channel or to one member.
 ///
-/// Layout: sent at 8, count of predecessors 1 and the first 8 bytes of each one's entry id,
-/// receiver flag 1 (1: receiver 32), content length 2 and content.
+/// Layout: sent at 8, count of predecessors 1 and the first 8 bytes of their entry ids, receiver
+/// flag 1 (1: receiver 32), content length 2 and content.
 public struct Message: Equatable, Sendable {
-  /// Milliseconds since 1970 on the author's wall clock; for display only.
+  /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.
   public var sentAt: UInt64
   /// The latest messages that the author had seen (the heads of its causal history), by the first 8
   /// bytes of their entry ids; this message is shown after them.
   public var after: [UInt64]
   /// The recipient; nil for all members.
   public var to: NodeID?
-  /// UTF-8 text; for a single recipient, sealed by `DirectSeal`.
+  /// The UTF-8 text; for a single recipient, sealed by `DirectSeal`.
   public var content: [UInt8]
 
-  /// Predecessors in one message.
+  /// The maximum number of predecessors in one message.
   public static let predecessorLimit = 4
-  /// Bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
+  /// The bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
   public static let sealBytes = 24 + 16
 
-  /// At most `predecessorLimit` predecessors; `content` must be sealed when `to` is set.
+  /// `after` has at most `predecessorLimit` ids; `content` must be sealed if `to` is set.
   public init(sentAt: UInt64, after: [UInt64], to: NodeID?, content: [UInt8]) {
     self.sentAt = sentAt
     self.after = after

@@ -1,13 +1,13 @@
 import MusterBase
 
-/// A member's state. Of several presences of one author the latest counts.
+/// A member's state. Of several presences of one author, the latest counts.
 ///
 /// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; count
 /// of streams 1 and each `StreamOffer` in ascending order of its number.
 public struct Presence: Equatable, Sendable {
-  /// Random, drawn at every start of the author's process.
+  /// A random number, drawn at every start of the author's process.
   public var bootID: UInt64
-  /// Mute states, roles in the mesh and the like.
+  /// The Boolean parts of the state, such as mute states.
   public var flags: MemberFlags
   /// The member's display name; untrusted.
   public var name: String
@@ -16,8 +16,8 @@ public struct Presence: Equatable, Sendable {
   /// The video streams that the member offers, in ascending order.
   public var streams: [StreamOffer]
 
-  /// `name` has at most `Limits.nameBytes` bytes; at most `Limits.videoStreams` streams, in rising
-  /// order.
+  /// `name` has at most `Limits.nameBytes` bytes; `streams` has at most `Limits.videoStreams`
+  /// elements, in ascending order.
   public init(
     bootID: UInt64, flags: MemberFlags, name: String, call: Participation?,
     streams: [StreamOffer]
@@ -72,10 +72,11 @@ public struct Presence: Equatable, Sendable {
 public struct Participation: Equatable, Hashable, Sendable {
   /// The call.
   public var id: CallID
-  /// The member's Lamport counter when it joined: the longest-present participant has the smallest.
+  /// The member's Lamport counter when it joined; the participant that joined first has the
+  /// smallest.
   public var joined: UInt64
 
-  /// A participation since the Lamport counter `joined`.
+  /// Describes a participation since the Lamport counter `joined`.
   public init(id: CallID, joined: UInt64) {
     self.id = id
     self.joined = joined
@@ -84,49 +85,50 @@ public struct Participation: Equatable, Hashable, Sendable {
 
 /// The Boolean parts of a member's state.
 public struct MemberFlags: OptionSet, Sendable, Hashable {
-  /// The bits, as on the wire.
+  /// The bits of the wire format.
   public let rawValue: UInt16
 
-  /// The bits as on the wire; encoding a presence drops the unknown ones.
+  /// Takes the bits of the wire format; encoding a presence drops unknown ones.
   public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-  /// Never sent: it follows from the call in the presence.
+  /// The member is in a call; never sent, since the presence names the call.
   public static let inCall = MemberFlags(rawValue: 1 << 0)
   /// The microphone is muted.
   public static let audioMuted = MemberFlags(rawValue: 1 << 1)
   /// The camera is muted.
   public static let videoMuted = MemberFlags(rawValue: 1 << 2)
-  /// The member speaks (audio level above a threshold, with hysteresis).
+  /// The member is speaking (audio level above a threshold, with hysteresis).
   public static let speaking = MemberFlags(rawValue: 1 << 3)
   /// The member offers `StreamID.screen`.
   public static let sharing = MemberFlags(rawValue: 1 << 4)
-  /// The member leaves the channel: its last presence.
+  /// The member leaves the channel; this is its last presence.
   public static let left = MemberFlags(rawValue: 1 << 5)
   /// The member has an audio source.
   public static let audio = MemberFlags(rawValue: 1 << 7)
-  /// The member does not relay for others.
+  /// The member does not relay for other members.
   public static let declinesRelaying = MemberFlags(rawValue: 1 << 8)
-  /// The member relays so much already that other relays should be preferred.
+  /// The member relays so much already that other relays are preferable.
   public static let relaysMuch = MemberFlags(rawValue: 1 << 9)
 }
 
-/// The neighbours of a member (a link-state advertisement). Of several reports of one author the
+/// The neighbours of a member (a link-state advertisement). Of several reports of one author, the
 /// latest counts.
 ///
-/// Layout: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and those of
-/// the suspected neighbours.
+/// Layout: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and the same
+/// for each suspected neighbour.
 public struct NeighbourReport: Equatable, Sendable {
-  /// The author's boot, as in its presence.
+  /// The author's boot id, as in its presence.
   public var bootID: UInt64
-  /// `Bytes32.prefix` of the neighbours' keys in ascending order, suspected ones included.
+  /// The id prefixes (`Bytes32.prefix`) of all neighbours, including suspected ones, in ascending
+  /// order.
   public var heard: [UInt64]
-  /// Those among them that have not answered for a while.
+  /// The id prefixes of the neighbours under suspicion.
   public var suspected: [UInt64]
 
-  /// Suspected neighbours in one report, so that the largest report fits into an entry.
+  /// The maximum number of suspected neighbours, so that the largest report fits into an entry.
   public static let suspectedLimit = 32
 
-  /// Both lists in ascending order; at most `Limits.peersPerChannel` neighbours.
+  /// Both lists must be in ascending order, with at most `Limits.peersPerChannel` neighbours.
   public init(bootID: UInt64, heard: [UInt64], suspected: [UInt64]) {
     self.bootID = bootID
     self.heard = heard

@@ -1,15 +1,16 @@
 import MusterBase
 
-/// A digest of a document: two nodes whose digests are equal hold the same entries.
+/// A digest of a document: two nodes with equal digests hold the same entries.
 ///
 /// Layout: count 4, sum 32.
 public struct DocumentDigest: Equatable, Sendable {
   /// The number of entries.
   public var count: UInt32
-  /// The sum of all entry ids, as 256-bit integers modulo 2^256: it updates in constant time.
+  /// The sum of all entry ids as 256-bit integers modulo 2^256, which can be updated in constant
+  /// time.
   public var sum: Bytes32
 
-  /// `sum` is taken modulo 2^256 over the ids of `count` entries.
+  /// `sum` is the sum of the ids of `count` entries, modulo 2^256.
   public init(count: UInt32, sum: Bytes32) {
     self.count = count
     self.sum = sum
@@ -26,42 +27,43 @@ public struct DocumentDigest: Equatable, Sendable {
   }
 }
 
-/// The entries whose ids share a prefix, as a fingerprint or as a list (range-based set
-/// reconciliation).
+/// A summary of the entries whose ids share a prefix: a fingerprint or a list of ids (range-based
+/// set reconciliation).
 ///
 /// Layout: depth 1, prefix 8; content 1: 0 and fingerprint 16, or 1, count 1 and the first 8 bytes
 /// of each id.
 public struct RangeSummary: Equatable, Sendable {
-  /// Leading bits of `prefix` that count, 0 to 60.
+  /// The number of leading bits of `prefix` that define the range, 0 to 60.
   public var depth: UInt8
   /// The shared prefix, left-aligned; bits beyond `depth` are 0.
   public var prefix: UInt64
-  /// The entries in the range.
+  /// The fingerprint or the ids of the entries in the range.
   public var content: Content
 
-  /// How the entries are described.
+  /// The form in which the entries of a range are described.
   public enum Content: Equatable, Sendable {
-    /// The sum of the ids modulo 2^256, its last 16 bytes: for many entries.
+    /// The last 16 bytes of the sum of the ids modulo 2^256, for ranges with many entries.
     case fingerprint([UInt8])
-    /// `Bytes32.prefix` of every id, in ascending order: for at most `idLimit`.
+    /// The prefix (`Bytes32.prefix`) of every id, in ascending order, for at most `idLimit`
+    /// entries.
     case ids([UInt64])
   }
 
-  /// Bytes of a fingerprint.
+  /// The length of a fingerprint in bytes.
   public static let fingerprintBytes = 16
-  /// Entries in a list.
+  /// The maximum number of ids in a list.
   public static let idLimit = 32
-  /// The longest prefix, in bits.
+  /// The length of the longest prefix in bits.
   public static let depthLimit: UInt8 = 60
 
-  /// `depth` at most `depthLimit` bits; the bits of `prefix` beyond it must be 0.
+  /// `depth` is at most `depthLimit` bits; the bits of `prefix` beyond it must be 0.
   public init(depth: UInt8, prefix: UInt64, content: Content) {
     self.depth = depth
     self.prefix = prefix
     self.content = content
   }
 
-  /// Bytes of the encoded summary.
+  /// The size of the encoded summary in bytes.
   public var size: Int {
     switch content {
     case .fingerprint: 10 + Self.fingerprintBytes

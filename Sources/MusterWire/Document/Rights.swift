@@ -1,16 +1,16 @@
 import MusterBase
 
-/// A member's role in a channel; each role includes the rights of those before it.
+/// A member's role in a channel; each role includes the rights of the roles below.
 public enum Role: UInt8, Sendable, CaseIterable, Comparable {
   /// No membership.
   case none = 0
-  /// Receives, joins calls and writes messages.
+  /// A member that receives, joins calls and writes messages.
   case consumer = 1
-  /// Also sends audio and video, unless the channel reserves that to presenters.
+  /// A member that also sends audio and video, unless only presenters may.
   case attendee = 2
-  /// Also starts calls, shares a screen and takes over a call.
+  /// A member that also starts calls, shares a screen and takes over calls.
   case presenter = 3
-  /// Also grants roles and changes the channel key.
+  /// A member that also grants roles and changes the channel key.
   case owner = 4
 
   public static func < (a: Role, b: Role) -> Bool { a.rawValue < b.rawValue }
@@ -26,32 +26,32 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// The role of that name; nil for any other text.
+  /// The role with this name; nil for other text.
   public init?(name: String) {
     guard let role = Role.allCases.first(where: { $0.name == name }) else { return nil }
     self = role
   }
 }
 
-/// An owner's grant of a role to a key. Of several grants for one key the latest counts.
+/// An owner's grant of a role to a key. Of several grants for one key, the latest counts.
 ///
 /// Layout: subject 32, role 1, expires at 8, epoch 4, bearer 1.
 public struct Grant: Equatable, Sendable {
-  /// A member's key, or the one-time key of an invite.
+  /// The key of a member, or the one-time key of an invite.
   public var subject: NodeID
-  /// The role; `none` revokes.
+  /// The role granted; `none` revokes.
   public var role: Role
-  /// Seconds since 1970 on the wall clock of the node that checks; 0 for no expiry.
+  /// The expiry in seconds since 1970 by the wall clock of the verifying node; 0 for no expiry.
   public var expiresAt: UInt64
-  /// For bearer grants: the key epoch in which the invite may be used.
+  /// The key epoch in which the invite may be used; only for bearer grants.
   public var epoch: UInt32
-  /// Whether the holder of the subject's secret key may pass the role on to a key of its own.
+  /// Whether the holder of the subject's secret key may transfer the role to another key.
   public var isBearer: Bool
 
-  /// Bytes of the encoded body.
+  /// The length of the encoded body in bytes.
   public static let bytes = 32 + 1 + 8 + 4 + 1
 
-  /// `expiresAt` in seconds since 1970, 0 for no expiry; `epoch` counts for bearer grants only.
+  /// `expiresAt` is in seconds since 1970, 0 for no expiry; `epoch` applies to bearer grants only.
   public init(subject: NodeID, role: Role, expiresAt: UInt64, epoch: UInt32, isBearer: Bool) {
     self.subject = subject
     self.role = role
@@ -78,17 +78,17 @@ public struct Grant: Equatable, Sendable {
   }
 }
 
-/// Proves possession of an invite: a bearer grant, and a signature by its one-time key over the
-/// author's key. Of several redemptions of one author the latest counts.
+/// A proof of possession of an invite: a bearer grant, and a signature by its one-time key over the
+/// author's key. Of several redemptions of one author, the latest counts.
 ///
 /// Layout: grant entry length 2 and bytes (with the owner's signature), signature 64.
 public struct Redemption: Equatable, Sendable {
   /// The owner's signed entry with a bearer `Grant`.
   public var grant: [UInt8]
-  /// By the grant's subject, over a label, the channel and the redeemer's key; 64 bytes.
+  /// The 64-byte signature by the grant's subject over a label, the channel and the redeemer's key.
   public var signature: [UInt8]
 
-  /// Bytes of the longest grant entry.
+  /// The length of the longest grant entry in bytes.
   public static let grantEntryLimit = 256
 
   /// `grant` has at most `grantEntryLimit` bytes, `signature` 64.
@@ -116,26 +116,27 @@ public struct Redemption: Equatable, Sendable {
 /// chain.
 ///
 /// Layout: number 4, key id 32, previous 32, count 1 and the removed members' keys, count 1 and the
-/// first 8 bytes of the keys of the members who are granted their roles again.
+/// first 8 bytes of the key of each member in `kept`.
 public struct EpochChange: Equatable, Sendable {
-  /// The epoch, from 1; the key that the channel was created with is of epoch 0.
+  /// The number of the epoch, from 1; the key at the channel's creation belongs to epoch 0.
   public var number: UInt32
-  /// The id derived from the new key: it identifies the key without revealing it.
+  /// The id of the new key, which identifies the key without revealing it.
   public var keyID: KeyID
-  /// Entry id of the previous change; zero for the first.
+  /// The entry id of the previous change; zero for the first.
   public var previous: Bytes32
   /// The members that are removed.
   public var removed: [NodeID]
-  /// Members who joined by invite and stay. The change takes effect once the owner's new grants for
-  /// them have arrived, so that nobody is refused in between.
+  /// The id prefixes of members that joined by invite and stay. The change takes effect once the
+  /// owner's new grants for these members have arrived, so that no member is refused in between.
   public var kept: [UInt64]
 
-  /// Members that one change can remove.
+  /// The maximum number of members that one change can remove.
   public static let removedLimit = 4
-  /// Members listed as kept; more do not fit into one entry, and their grants follow on their own.
+  /// The maximum number of members listed as kept; more do not fit into one entry, so the change
+  /// does not wait for their grants.
   public static let keptLimit = 96
 
-  /// At most `removedLimit` members removed and `keptLimit` kept, as `Bytes32.prefix`.
+  /// `removed` has at most `removedLimit` members, `kept` at most `keptLimit` id prefixes.
   public init(
     number: UInt32, keyID: KeyID, previous: Bytes32, removed: [NodeID], kept: [UInt64] = []
   ) {

@@ -5,18 +5,18 @@ import MusterBase
 /// Layout: number 1, name length 1 and UTF-8, flags 1, count of layers 1 and width 2, height 2,
 /// frames per second 1 of each, smallest first.
 public struct StreamOffer: Equatable, Hashable, Sendable {
-  /// The stream.
+  /// The number of the stream.
   public var id: StreamID
-  /// `camera`, `screen`, or lower-case letters, digits and hyphens.
+  /// The name: `camera`, `screen`, or lower-case letters, digits and hyphens.
   public var name: String
-  /// Whether nothing of it is sent at present.
+  /// Whether the member sends nothing of this stream at present.
   public var isMuted: Bool
-  /// Whether its frames are the test pattern, which carries frame number and capture time.
+  /// Whether the frames are the test pattern, which carries frame number and capture time.
   public var isPattern: Bool
   /// The simulcast layers, smallest first; at most `Limits.spatialLayers`.
   public var layers: [VideoLayer]
 
-  /// A nil `name` is the stream's default name. Others must be valid (`isValid(name:)`).
+  /// A nil `name` means the default name of the stream; others must be valid (`isValid(name:)`).
   public init(
     _ id: StreamID, name: String? = nil, isMuted: Bool = false, isPattern: Bool = false,
     layers: [VideoLayer]
@@ -31,7 +31,8 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   private static let muted: UInt8 = 1 << 0
   private static let pattern: UInt8 = 1 << 1
 
-  /// Whether a stream can have this name, which file names, commands and the page use unescaped.
+  /// Whether a stream can have this name, which is used unescaped in file names, commands and the
+  /// page.
   public static func isValid(name: String) -> Bool {
     (1...Limits.streamNameBytes).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -75,19 +76,19 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   }
 }
 
-/// A simulcast layer that is offered.
+/// A simulcast layer on offer.
 public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible {
-  /// The size of its frames.
+  /// The size of the layer's frames.
   public var size: VideoSize
-  /// The frame rate, rounded.
+  /// The frame rate in frames per second, rounded.
   public var framesPerSecond: Int
 
-  /// `size` in pixels, the rate in frames per second.
+  /// `size` is in pixels, the rate in frames per second.
   public init(size: VideoSize, framesPerSecond: Int) {
     self.size = size
     self.framesPerSecond = framesPerSecond
   }
 
-  /// `640x360@30`.
+  /// The size and the frame rate, such as `640x360@30`.
   public var description: String { "\(size)@\(framesPerSecond)" }
 }

@@ -7,9 +7,6 @@ TRAITS ?=
 SECONDS ?= 60
 
 SWIFT_FLAGS = -c release --explicit-target-dependency-import-check error
-# Engines and host are modules of their own: without this, what one calls of another is neither
-# inlined nor specialised. A flag of our builds, not of the package, which others depend on.
-SWIFT_FLAGS += -Xswiftc -cross-module-optimization
 BUILD = .build
 PACKAGES = build
 ifeq ($(TRAITS),DHT)

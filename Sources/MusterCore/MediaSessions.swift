@@ -165,7 +165,7 @@ struct MediaSessions: ~Copyable, Sendable {
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))
     }
     for index in 0..<sessions.count {
-      guard let due = sessions[at: index].deadline, due <= now else { continue }
+      guard let due = sessions.read(at: index, { $0.deadline }), due <= now else { continue }
       let link = sessions.keys[index]
       let subscriptions = dueSubscriptions(over: link, at: now)
       if !subscriptions.isEmpty { out.append(.control(subscriptions, over: link)) }

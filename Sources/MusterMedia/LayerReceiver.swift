@@ -104,8 +104,9 @@ public struct LayerReceiver: Sendable {
 
   /// The past or future time from which a keyframe is needed; nil if none is needed.
   public func keyframeNeeded(roundTrip: Duration) -> Instant? {
-    let patience = max(Self.minimumKeyframePatience, roundTrip * 3)
-    guard assembler.isWaitingForKeyframe else { return nacks.oldestNoticedAt.map { $0 + patience } }
+    guard assembler.isWaitingForKeyframe else {
+      return nacks.oldestNoticedAt.map { $0 + max(Self.minimumKeyframePatience, roundTrip * 3) }
+    }
     guard let waitingSince else { return nil }
     if let keyframeBegunAt, assembler.holdsKeyframeStart {
       return keyframeBegunAt + max(Self.minimumKeyframeArrival, roundTrip * 3)

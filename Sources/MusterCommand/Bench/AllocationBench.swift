@@ -45,7 +45,7 @@ struct AllocationBench {
     return [
       Budget(subject: "a packet sealed and opened", measured: packet, allowed: 2),
       Budget(subject: "a picture of 4 packets, both ends", measured: frame, allowed: 20),
-      Budget(subject: "a packet of sound, both ends", measured: audio, allowed: 14),
+      Budget(subject: "a packet of sound, both ends", measured: audio, allowed: 8),
     ]
   }
 }

@@ -26,9 +26,9 @@ extension MusterNode {
     return Administration.Reply()
   }
 
-  /// Waits while the node would refuse a change because too many others are being written, so that
-  /// commands that arrive faster than the disk writes are slowed down. A disk that makes no progress
-  /// for 5 s is reported as the command's error.
+  /// Waits while the node would refuse a change because too many others are being written: commands
+  /// that arrive faster than the disk writes are slowed down. A disk that makes no progress for 5 s
+  /// is reported as the command's error.
   private func waitForDisk() async {
     let end = now + .seconds(5)
     while node.isWaitingForDisk, now < end, !isStopping {

@@ -17,6 +17,8 @@ extension MusterNode {
     public var call: ActiveCall?
     /// Whether this node is in the call.
     public var isInCall: Bool
+    /// How far this node is into the call.
+    public var callState: CallState
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool
     /// The channel's policies, fixed when it was created; the defaults in an open channel.
@@ -31,7 +33,8 @@ extension MusterNode {
       }
       return ChannelView(
         name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
-        isInCall: node.isInCall(channel), isCreated: node.genesis(of: channel) != nil,
+        isInCall: node.isInCall(channel), callState: node.callState(in: channel),
+        isCreated: node.genesis(of: channel) != nil,
         settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())
     }
   }

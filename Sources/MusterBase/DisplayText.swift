@@ -18,8 +18,8 @@ public enum DisplayText {
     return result
   }
 
-  /// Printable ASCII without a space at its ends, as most names and messages are: they are sanitised
-  /// again whenever a roster or a history is read.
+  /// Whether a text is printable ASCII without a space at its ends. Most names and messages are,
+  /// and they are sanitised again whenever a roster or a history is read.
   private static func isPlain(_ text: String) -> Bool {
     let bytes = text.utf8
     return bytes.first != 0x20 && bytes.last != 0x20

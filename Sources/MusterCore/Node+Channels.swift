@@ -255,6 +255,11 @@ extension Node {
     throw .notAllowed(capability, state.role(of: identity.id))
   }
 
+  /// How far this node is into a channel's call; `disconnected` for a channel that it is not in.
+  public func callState(in channel: ChannelID) -> CallState {
+    channels.index(of: channel).map { channels[at: $0].callState } ?? .disconnected
+  }
+
   /// Whether so many changes of a channel are being written that another one would be refused.
   public var isWaitingForDisk: Bool {
     (0..<channels.count).contains { channels[at: $0].state.isWaitingForDisk }

@@ -4,8 +4,8 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// What the channels of a node were derived from when they were last found sound.
-package struct SoundChannels: Sendable {
+/// The inputs from which the channels of a node were derived when they were last found consistent.
+package struct ConsistentChannels: Sendable {
   fileprivate var bases = PeerTable<ChannelID, ChannelState.Basis>()
 
   /// No channel has been checked.
@@ -16,13 +16,14 @@ extension Node {
   /// Descriptions of the violated invariants of the node; empty if there are none. For tests and
   /// for the simulator, which checks after every step: this walks over every table.
   package func checkInvariants() -> [String] {
-    var sound = SoundChannels()
-    return checkInvariants(&sound)
+    var consistent = ConsistentChannels()
+    return checkInvariants(&consistent)
   }
 
   /// The same for the simulator, which asks after every step: it walks over every table, but
-  /// compares only those channels with their derivation that have changed since they were `sound`.
-  package func checkInvariants(_ sound: inout SoundChannels) -> [String] {
+  /// compares only those channels with their derivation that have changed since they were found
+  /// consistent.
+  package func checkInvariants(_ consistent: inout ConsistentChannels) -> [String] {
     var found = links.checkInvariants()
     found += keyring.checkInvariants()
     found += associations.checkInvariants { links.route(of: $0) != nil }
@@ -40,7 +41,7 @@ extension Node {
     for position in 0..<channels.count {
       let id = channels.keys[position]
       let linked = peers.keys.lazy.filter { $0.channel == id }.map(\.peer)
-      found += channels[at: position].checkInvariants(linked: linked, since: &sound.bases[id])
+      found += channels[at: position].checkInvariants(linked: linked, since: &consistent.bases[id])
     }
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }

@@ -24,7 +24,7 @@ public struct Node: ~Copyable, Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
-    /// The largest resolution that this node requests, for each stream of a member.
+    /// The default maximum resolution that this node requests for each video stream of a member.
     public var requested = RequestedResolution.best
     /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
     public var muted: MemberFlags = []

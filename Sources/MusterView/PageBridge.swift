@@ -116,7 +116,7 @@ actor PageBridge {
       id: node.id.short, name: channel?.own.name ?? "", role: role.name,
       mayStart: Capability.startCall.isAllowed(to: role, in: settings),
       maySend: Capability.sendAudio.isAllowed(to: role, in: settings),
-      inCall: channel?.isInCall ?? false,
+      inCall: channel?.isInCall ?? false, reconnecting: channel?.callState == .reconnecting,
       audioMuted: flags.contains(.audioMuted), videoMuted: flags.contains(.videoMuted),
       speaking: flags.contains(.speaking), hasVideo: sources.video, hasAudio: sources.audio)
   }

@@ -78,6 +78,8 @@ extension ViewSnapshot {
     public var maySend: Bool
     /// Whether this node is in a call.
     public var inCall: Bool
+    /// Whether this node is in a call of which it reaches no other participant at the moment.
+    public var reconnecting: Bool
     /// Whether the microphone is muted.
     public var audioMuted: Bool
     /// Whether the camera is muted.
@@ -92,7 +94,8 @@ extension ViewSnapshot {
     /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, mayStart: Bool, maySend: Bool, inCall: Bool,
-      audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool, hasAudio: Bool
+      reconnecting: Bool, audioMuted: Bool, videoMuted: Bool, speaking: Bool, hasVideo: Bool,
+      hasAudio: Bool
     ) {
       self.id = id
       self.name = name
@@ -100,6 +103,7 @@ extension ViewSnapshot {
       self.mayStart = mayStart
       self.maySend = maySend
       self.inCall = inCall
+      self.reconnecting = reconnecting
       self.audioMuted = audioMuted
       self.videoMuted = videoMuted
       self.speaking = speaking

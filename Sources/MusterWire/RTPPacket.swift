@@ -154,8 +154,9 @@ public struct RTPPacket: Equatable, Sendable {
     payload = try reader.slice(end)
   }
 
-  /// Finds the audio level. An extension has 4 bits of id and 4 bits of length minus one; id 0 is
-  /// padding, and id 15 ends the block (RFC 8285 section 4.2).
+  /// Finds the audio level in the block of header extensions. Each element starts with a 4-bit ID
+  /// and a 4-bit data length minus one; ID 0 is padding, and ID 15 ends the block (RFC 8285 section
+  /// 4.2).
   private static func audioLevel(in block: ArraySlice<UInt8>) throws(WireError) -> UInt8? {
     var reader = Reader(block)
     while !reader.isAtEnd {

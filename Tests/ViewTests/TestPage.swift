@@ -56,7 +56,8 @@ struct TestPage: Sendable {
   static let snapshot = ViewSnapshot(
     own: .init(
       id: "00000000000000aa", name: "me", role: "owner", mayStart: true, maySend: true,
-      inCall: true, audioMuted: false, videoMuted: false, speaking: false, hasVideo: true,
+      inCall: true, reconnecting: false, audioMuted: false, videoMuted: false, speaking: false,
+      hasVideo: true,
       hasAudio: true),
     channel: "lab", channels: ["lab"],
     call: .init(

@@ -30,6 +30,7 @@ function show(next) {
   showGrid(next);
   showChat(next);
   showClock();
+  showLink();
   if (before) showChanges(before, next);
   for (const text of next.notices) if (!before?.notices.includes(text)) toast(text);
 }
@@ -244,8 +245,7 @@ function setLink(state, wasStopped = false) {
   link = state;
   if (state === 'up') downSince = 0;
   else downSince ||= Date.now();
-  $('link').className = `link ${state}`;
-  setText($('link'), state === 'up' ? 'Connected' : 'Disconnected');
+  showLink();
   if (state === 'up') $('gone').hidden = true;
   else if (state === 'down') showGone(wasStopped);
   entering = false;
@@ -253,6 +253,13 @@ function setLink(state, wasStopped = false) {
     showControls(snapshot.self);
     showLobby(snapshot);
   }
+}
+
+/// Shows the connection to the node or, while there is one, that of the node to its call.
+function showLink() {
+  const isCutOff = link === 'up' && snapshot?.self.reconnecting;
+  $('link').className = `link ${isCutOff ? 'waiting' : link}`;
+  setText($('link'), isCutOff ? 'Reconnecting' : link === 'up' ? 'Connected' : 'Disconnected');
 }
 
 function showGone(wasStopped) {

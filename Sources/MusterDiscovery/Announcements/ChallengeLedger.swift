@@ -43,8 +43,8 @@ struct ChallengeLedger: Sendable {
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 
-  /// Whether an unproven announcement from `source` is challenged; the verdict `ask` also records
-  /// it.
+  /// Decides whether to challenge an unproven announcement from `source`; if the verdict is `ask`,
+  /// also records the challenge.
   mutating func judge(
     _ author: SessionLinkID, bootID: UInt64, counter: UInt64, from source: Address, at now: Instant
   ) -> Verdict {

@@ -35,7 +35,8 @@ extension LinkEngine {
     }
   }
 
-  /// A new authentic payload, with its session and route.
+  /// An authenticated payload that is not a replay, with its session, its packet number and whether
+  /// it arrived over a route other than the link's.
   private struct Arrival {
     let payload: [UInt8]
     let slot: Link.Slot

@@ -141,10 +141,10 @@ struct SimulatedNode {
 /// A process of a host; a reference type, because a `Node` cannot be copied.
 final class Process {
   var node: Node
-  private var sound = SoundChannels()
+  private var consistent = ConsistentChannels()
 
   init(_ node: consuming Node) { self.node = node }
 
   /// Describes the violated invariants of the node's state; empty if there are none.
-  func checkInvariants() -> [String] { node.checkInvariants(&sound) }
+  func checkInvariants() -> [String] { node.checkInvariants(&consistent) }
 }

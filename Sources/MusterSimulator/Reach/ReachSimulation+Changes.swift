@@ -4,7 +4,7 @@ import MusterDiscovery
 
 /// Changes of the network, and starts and crashes of processes.
 extension ReachSimulation {
-  /// Makes one random change of the kinds in this run.
+  /// Attempts one random change of a kind that this run includes.
   mutating func change() {
     let kind = prng.one(of: scenario.changes)
     let isDone =

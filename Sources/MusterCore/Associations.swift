@@ -215,6 +215,7 @@ struct Associations: ~Copyable, Sendable {
   ) {
     let channel = peers.keys[index].channel
     let former = SessionLinkID(key: peers[at: index].key, peer: session.peer)
+    if peers[at: index].key != session.key { peers[at: index].admittedSince = now }
     peers[at: index].key = session.key
     peers[at: index].nextKeyAt = nil
     set(session, .current, channel)

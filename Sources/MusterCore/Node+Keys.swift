@@ -150,7 +150,7 @@ extension Node {
       let reason = entry.state.refusal(of: link.peer)
     else { return }
     let mayBecomeOne = reason == .noGrant || reason == .inviteOutdated
-    if mayBecomeOne, now - peer.upSince < Self.grantPatience { return }
+    if mayBecomeOne, now - peer.admittedSince < Self.grantPatience { return }
     let (grants, changes) = entry.state.keyChanges(newest: 1)
     for bytes in grants + changes { send([.entry(bytes)], over: link, at: now, &out) }
     send([.refused(reason)], over: link, at: now, &out)

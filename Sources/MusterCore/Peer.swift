@@ -7,6 +7,9 @@ struct Peer: HasDeadline, Sendable {
   var key: KeyID
   let bootID: UInt64
   let upSince: Instant
+  /// The time from which the peer can show what makes it a member: under a former key it gets and
+  /// sends only what changes the key.
+  var admittedSince: Instant
   /// The boot id that the peer's presence announced when the link came up; it may be outdated.
   var announcedBootID: UInt64?
   /// The time at which the channel's key is next offered; nil once the peer is known to have it.
@@ -22,6 +25,7 @@ struct Peer: HasDeadline, Sendable {
     self.key = key
     self.bootID = bootID
     self.upSince = upSince
+    admittedSince = upSince
     nextCheckAt = upSince + Self.checkInterval
   }
 

@@ -24,6 +24,10 @@ endif
 MUSTER = $(BUILD)/release/muster
 # Simulations keep every core busy for minutes, so they run apart from the tests of real processes.
 SWIFT_TEST = swift test $(SWIFT_FLAGS) --skip-build --disable-xctest --disable-testable-imports
+# All parts run, also after one that failed.
+TESTS = '$(SWIFT_TEST) --skip SimulationTests' '$(SWIFT_TEST) --filter SimulationTests' \
+  Tests/LabTests/run Tests/InteropTests/run Tests/PageTests/run Tests/DeviceTests/run \
+  'Tests/Fuzz/run 5'
 # The installed command carries the Swift runtime, so that it runs where no Swift is.
 STATIC = $(BUILD)-static/release/muster
 SOURCES = Package.swift $(shell find Sources -type f)
@@ -48,13 +52,10 @@ demo: build ## Run a call of three nodes on this machine
 test: ## Build and run every test, a brief fuzz run included
 	@.ci/setup test
 	swift build $(SWIFT_FLAGS) --build-tests
-	$(SWIFT_TEST) --skip SimulationTests
-	$(SWIFT_TEST) --filter SimulationTests
-	Tests/LabTests/run
-	Tests/InteropTests/run
-	Tests/PageTests/run
-	Tests/DeviceTests/run
-	Tests/Fuzz/run 5
+	@failed=; for part in $(TESTS); do \
+	  echo "$$part"; $$part || failed="$$failed, $$part"; \
+	done; \
+	[ -z "$$failed" ] || { echo "failed: $${failed#, }" >&2; exit 1; }
 
 test-dht: ## Build the command with OpenDHT, and run the checks that need it
 	@.ci/setup test-dht

@@ -4,7 +4,7 @@ import MusterDevices
 import MusterDiscovery
 import MusterNetwork
 
-/// Leaving announces in a DHT, and looking there for those of others.
+/// Leaving announcements in a DHT, and looking there for those of others.
 extension MusterNode {
   /// What a node has of a DHT, where one is configured.
   struct DHTState {

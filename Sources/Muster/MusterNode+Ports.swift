@@ -2,7 +2,7 @@ import MusterBase
 import MusterCore
 import MusterNetwork
 
-/// The way in through the gateway: asked for by nodes that look for others beyond their network,
+/// Port mapping at the gateway: requested by nodes that look for others beyond their network,
 /// and by no others: a node that stays on its LAN asks for no mapping.
 extension MusterNode {
   private var looksBeyond: Bool {

@@ -12,7 +12,7 @@ public protocol HasDeadline {
 @frozen
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   @usableFromInline var table = PeerTable<Key, Value>()
-  /// Of each value, in the order of the table, what it said last.
+  /// The deadline of each value when it was last asked, in the order of the table.
   @usableFromInline var deadlines: [Instant?] = []
   @usableFromInline var isStale: [Bool] = []
   @usableFromInline var hasStale = false
@@ -101,7 +101,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     (soonestFresh, hasStale) = (next, false)
   }
 
-  /// Whether every value that is not marked still says what it said last.
+  /// Whether every value that is not marked still has the deadline that it last had.
   public var isConsistent: Bool {
     guard deadlines.count == table.count, isStale.count == table.count else { return false }
     for index in 0..<table.count where !isStale[index] {

@@ -12,7 +12,7 @@ struct RendezvousCommand: AsyncParsableCommand {
     discussion: """
       Start it on any machine that others can reach, and give them its address: muster join lab \
       --rendezvous HOST:PORT, or muster invite lab --rendezvous HOST:PORT. It keeps sealed \
-      announces for a minute, in memory only. It learns no names and no keys, and no call needs it \
+      announcements for a minute, in memory only. It learns no names and no keys, and no call needs it \
       once its members have met. A member with a good address can be one as well: muster join \
       --offer-rendezvous.
       """)

@@ -2,9 +2,9 @@ import MusterBase
 import MusterChannel
 import MusterDiscovery
 
-/// For hosts that have somewhere to leave announces for others to find, as in a DHT.
+/// For hosts that have somewhere to leave announcements for others to find, as in a DHT.
 extension Node {
-  /// Where others' announces are looked for on `day`, counted from 1970.
+  /// Where others' announcements are looked for on `day`, counted from 1970.
   public func dhtKeys(day: UInt64) -> [DHTKey] { discovery.dhtKeys(day: day) }
 
   /// The records to store now, under the tags of `day`; the host asks every second.

@@ -32,7 +32,7 @@ public struct Node: ~Copyable, Sendable {
     public var pingInterval = Duration.seconds(1)
     /// Between the pings to a member that is not in the same call.
     public var idlePingInterval = Duration.seconds(15)
-    /// Whether this node keeps announces for others who look for each other.
+    /// Whether this node keeps announcements for others who look for each other.
     public var offersRendezvous = false
     /// Whether this node passes on what members send who cannot reach each other.
     public var relays = true
@@ -107,7 +107,7 @@ public struct Node: ~Copyable, Sendable {
   var relaying = Relaying()
   /// Tokens of the pings that the host asked for and that are not answered, one for each link.
   var pendingPings = PeerTable<LinkID, UInt64>()
-  /// While this node keeps announces for others.
+  /// While this node keeps announcements for others.
   var server: RendezvousServer?
   var entropy: Entropy
   var media: MediaSessions

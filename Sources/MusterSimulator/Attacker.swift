@@ -1,6 +1,6 @@
 import MusterBase
 
-/// A stranger on the network: hears everything, knows no key, and sends what it likes from
+/// An outsider on the network: hears everything, knows no key, and sends what it likes from
 /// addresses of its own or under those of members.
 struct Attacker: Sendable {
   struct Recording: Sendable {

@@ -29,10 +29,10 @@ struct Settling: Sendable {
 /// Periodic checks: bounds and events at any time, agreement once the faults are over.
 extension Simulation {
   /// Links, rosters, calls and documents must have come together this long after the last fault:
-  /// an announce every 6 s at the latest, then a handshake and the document.
+  /// an announcement every 6 s at the latest, then a handshake and the document.
   static let settleLimit = Duration.seconds(12)
   /// The same in created channels: after a refusal a node is not connected to for 20 s
-  /// (`Node.denial`), even if it has a role by then.
+  /// (`Node.refusalTime`), even if it has a role by then.
   static let settleLimitWithRoles = Duration.seconds(30)
   /// A hand-over, or a role that ends, may come later, and must then be everywhere within this.
   static let disputeLimit = Duration.seconds(2)
@@ -42,7 +42,7 @@ extension Simulation {
   static let settledTime = Duration.milliseconds(800)
   static let messageLimit = Duration.seconds(5)
   static let frameLimit = Duration.seconds(20)
-  /// Two periods of 20 s in which refused nodes are not connected to (`Node.denial`).
+  /// Two periods of 20 s in which refused nodes are not connected to (`Node.refusalTime`).
   static let refusalLimit = Duration.seconds(40)
 
   mutating func check() {
@@ -74,7 +74,7 @@ extension Simulation {
     }
     let isComplete =
       isDone("messages", lostMessage, within: Self.messageLimit, since: max(spokeAt, healedAt))
-      && isDone("pictures", missingFrame, within: Self.frameLimit, since: healedAt)
+      && isDone("video", missingFrame, within: Self.frameLimit, since: healedAt)
       && isDone("refusal", missingRefusal, within: Self.refusalLimit, since: healedAt)
     settling.completeAt = isComplete ? settling.completeAt ?? now : nil
     if let completeAt = settling.completeAt, now - completeAt >= Self.settledTime { finish() }
@@ -83,7 +83,7 @@ extension Simulation {
   private mutating func isDone(
     _ checker: String, _ missing: String?, within limit: Duration, since start: Instant
   ) -> Bool {
-    if checker == "pictures" {
+    if checker == "video" {
       settling.framesAt = missing == nil ? settling.framesAt ?? now : nil
     }
     if let missing, now - start >= limit { violated(checker, missing) }
@@ -192,7 +192,7 @@ extension Simulation {
     let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
     for index in nodes.indices where !settling.group.contains(index) && isSurelyNonMember(index) {
       let isNear = informed.contains { paths.has(index, $0) && canUnderstand(index, $0) }
-      if isNear, nodes[index].refusals.isEmpty { return "\(nodes[index].label) was not told why" }
+      if isNear, nodes[index].refusals.isEmpty { return "\(nodes[index].label) did not learn why" }
     }
     return nil
   }

@@ -1,6 +1,6 @@
 'use strict';
 // The pieces of the page: small helpers and one card per person. All text from others is set
-// through textContent; pictures never pass through here (worker.js draws them).
+// through textContent; frames never pass through here (worker.js draws them).
 
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get('t') ?? '';
@@ -92,7 +92,7 @@ class Card {
     if (!this.isOwn) this.showQuality(member);
   }
 
-  /// Gives the tile's pictures a canvas, or takes it away.
+  /// Gives the tile's frames a canvas, or takes it away.
   bind(tile) {
     if (this.tile === tile) return;
     this.release();
@@ -161,6 +161,6 @@ function factsOf(member) {
   if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
   if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
   if (why) parts.push(why);
-  if (via) parts.push(`by way of ${via}`);
+  if (via) parts.push(`relayed by ${via}`);
   return parts.join(' · ');
 }

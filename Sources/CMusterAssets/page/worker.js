@@ -1,5 +1,5 @@
 'use strict';
-// Owns the WebSocket, every decoder and every canvas, so that pictures are drawn in the decoder's
+// Owns the WebSocket, every decoder and every canvas, so that frames are drawn in the decoder's
 // own callback and nothing the page does delays them.
 
 const HEADER_BYTES = 24;
@@ -8,10 +8,10 @@ const KIND_VIDEO = 1;
 const ASK_EVERY = 500;
 /// Chunks waiting in one decoder beyond which the tile starts over at the next key frame.
 const DECODE_QUEUE = 30;
-/// A picture that comes so many ms later than the tile's fastest is decoded but not drawn, so that
-/// a busy machine shows fewer pictures rather than old ones.
+/// A frame that comes so many ms later than the tile's fastest is decoded but not drawn, so that
+/// a busy machine shows fewer frames rather than old ones.
 const LATE = 250;
-/// Even then one picture in so many ms.
+/// Even then one frame in so many ms.
 const DRAW_AT_LEAST = 200;
 /// The fastest is forgotten after one to two of these (ms): clocks get corrected.
 const MEMORY = 5000;
@@ -158,7 +158,7 @@ class Tile {
     }
   }
 
-  /// Keeps the newest picture until the page hands over a canvas.
+  /// Keeps the newest frame until the page hands over a canvas.
   hold(frame) {
     if (this.held) this.held.close();
     this.held = frame;

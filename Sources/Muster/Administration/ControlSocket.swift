@@ -116,7 +116,7 @@ public final class ControlSocket: Sendable {
 }
 
 /// A short path to the socket, whatever the directory's: a socket's address holds 107 bytes only,
-/// so it goes by way of the directory's descriptor.
+/// so it goes through the directory's descriptor.
 private struct SocketPath {
   let path: String
   private let descriptor: Int32

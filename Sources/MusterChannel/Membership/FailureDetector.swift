@@ -51,7 +51,7 @@ public struct FailureDetector: Sendable {
     case fails(NodeID)
   }
 
-  struct Peer: Sendable {
+  struct ProbeState: Sendable {
     var upSince: Instant
     /// When the probe under way began.
     var probedAt: Instant?
@@ -81,7 +81,7 @@ public struct FailureDetector: Sendable {
   static let indirectProbesPerPeer = 8
 
   let configuration: Configuration
-  var peers = PeerTable<NodeID, Peer>()
+  var peers = PeerTable<NodeID, ProbeState>()
   var indirectProbes: [IndirectProbe] = []
   /// Lifeguard's local health: 0 is well; timeouts grow with it.
   public private(set) var health = 0
@@ -104,7 +104,7 @@ public struct FailureDetector: Sendable {
 
   /// A link to a neighbour can be used: it is watched from now on.
   public mutating func linkUp(_ peer: NodeID, at now: Instant) {
-    peers[peer] = Peer(upSince: now)
+    peers[peer] = ProbeState(upSince: now)
     if nextProbeAt == nil { nextProbeAt = now + configuration.probeInterval }
   }
 

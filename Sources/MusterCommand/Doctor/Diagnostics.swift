@@ -30,7 +30,7 @@ enum Diagnostics {
     return findings
   }
 
-  /// Two nodes without a call, one per interface check: do they hear each other's announces?
+  /// Two nodes without a call, one per interface check: do they hear each other's announcements?
   static func multicast(_ interfaces: [NetworkInterface]) async -> [Finding] {
     let names = interfaces.map(\.name).reduce(into: [String]()) { names, name in
       if !names.contains(name) { names.append(name) }
@@ -41,7 +41,7 @@ enum Diagnostics {
       findings.append(
         Finding(
           subject: "multicast on \(name)", verdict: heard ? .good : .note,
-          fact: heard ? "announces are heard" : "announces are not heard",
+          fact: heard ? "announcements are heard" : "announcements are not heard",
           advice: heard
             ? "" : "allow UDP port 47474 in the firewall, or give addresses with --peer HOST:PORT"))
     }
@@ -102,7 +102,7 @@ enum Diagnostics {
     }
   }
 
-  /// What other ways of finding each other need; nothing is asked of anyone.
+  /// What other means of discovery need; nothing is asked of anyone.
   static func services() -> [Finding] {
     let missing = [
       (path: "/run/avahi-daemon/socket", name: "avahi-daemon"),

@@ -67,7 +67,7 @@ struct DoctorCommand: AsyncParsableCommand {
     if findings.contains(where: { $0.verdict == .bad }) { throw ExitCode(1) }
   }
 
-  /// The inside of the running node, by way of its control socket.
+  /// The inside of the running node, over its control socket.
   private func showNode() async throws(MusterError) {
     let reply = try await Administration.perform(.init(.diagnose), data: data)
     guard let report = reply.node else {

@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import MusterCrypto
 
-/// Finds out whether announces are heard on an interface, by two nodes that look for each other
+/// Finds out whether announcements are heard on an interface, by two nodes that look for each other
 /// there.
 enum MulticastProbe {
   /// A sound network needs some milliseconds.

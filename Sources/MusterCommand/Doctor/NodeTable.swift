@@ -11,7 +11,8 @@ enum NodeTable {
     guard !links.isEmpty else { return ["links     none"] }
     let title =
       Style.padded("link to", to: 18) + Style.padded("channel", to: 16)
-      + Style.padded("phase", to: 12) + Style.padded("path", to: 34) + Style.padded("ms", to: 10) + "% lost"
+      + Style.padded("phase", to: 12) + Style.padded("path", to: 34) + Style.padded("ms", to: 10)
+      + "% lost"
     return [Style.bold(title)]
       + links.map { link in
         let path = link.via.map { "relayed by \($0)" } ?? link.address ?? "-"

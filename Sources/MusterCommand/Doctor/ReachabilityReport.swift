@@ -4,9 +4,9 @@ import MusterChannel
 import MusterDiscovery
 import MusterNetwork
 
-/// The way to others beyond the local network, as rendezvous tell of it.
+/// Whether others beyond the local network can be reached, by what rendezvous report.
 struct ReachabilityReport: Sendable {
-  /// How the way is with one address family.
+  /// The same with one address family.
   struct Family: Sendable {
     var isIPv6: Bool
     /// Of the rendezvous that have addresses of this family.
@@ -14,7 +14,7 @@ struct ReachabilityReport: Sendable {
     /// Nil where none of them answered.
     var mapping: NATMapping?
 
-    /// Whether several hosts were asked and not a sound came back, not even a refusal.
+    /// Whether several hosts were asked and nothing came back, not even a refusal.
     var isBlocked: Bool {
       let hosts = reports.compactMap(\.address?.hostText).reduce(into: [String]()) {
         if !$0.contains($1) { $0.append($1) }

@@ -162,7 +162,7 @@ extension Discovery {
   }
 
   private func registration(
-    _ channel: Channel, _ cookie: RendezvousCookie, period: UInt64, wantsRecords: Bool,
+    _ channel: ChannelEntry, _ cookie: RendezvousCookie, period: UInt64, wantsRecords: Bool,
     announcement: [UInt8]
   ) -> [UInt8] {
     let tag = channel.key.rendezvousTag(period: period)
@@ -174,7 +174,7 @@ extension Discovery {
   }
 
   /// Withdraws this node's records of a channel where a cookie is at hand.
-  mutating func deregister(_ channel: Channel, at now: Instant) -> [Output] {
+  mutating func deregister(_ channel: ChannelEntry, at now: Instant) -> [Output] {
     rendezvous.deregistrations(at: now).map { cookie, address in
       .send(
         registration(

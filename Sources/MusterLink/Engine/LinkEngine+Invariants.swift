@@ -11,7 +11,7 @@ extension LinkEngine {
     }
     for (id, link) in links {
       for index in link.indices where indices[index] != id {
-        found.append("no way from index \(index) to its link with \(id.peer)")
+        found.append("no entry from index \(index) to its link with \(id.peer)")
       }
       if openKeys.index(of: id.key) == nil {
         found.append("link with \(id.peer) under a closed key")

@@ -51,6 +51,6 @@ public struct BoundsChecker: Sendable {
 
   /// The fault of the delay that a frame is shown after; nil when it has none.
   public func shown(after delay: Duration) -> String? {
-    delay < .zero || delay > .seconds(1) ? "a picture delayed by \(delay.inMilliseconds) ms" : nil
+    delay < .zero || delay > .seconds(1) ? "a frame delayed by \(delay.inMilliseconds) ms" : nil
   }
 }

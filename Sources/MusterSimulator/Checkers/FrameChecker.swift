@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Pictures are decodable in order: every frame that is shown refers only to frames shown before
+/// Frames are decodable in order: every frame that is shown refers only to frames shown before
 /// it, none is shown twice or before an older one.
 public struct FrameChecker: Sendable {
   /// What a decoder fed with the frames of one stream of one member holds.

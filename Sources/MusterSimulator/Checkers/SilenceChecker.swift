@@ -1,18 +1,18 @@
 import MusterBase
 import MusterWire
 
-/// Silence to strangers: whatever they send or send again, nodes answer member addresses only.
+/// Silence to outsiders: whatever they send or send again, nodes answer member addresses only.
 ///
 /// With two exceptions. An announce that a node has not heard before may come from a new address of
 /// its author: it is asked to prove that, once, in fewer bytes than it took. And a challenge that a
-/// stranger caught, and that never reached its target otherwise, is answered, once.
+/// outsider caught, and that never reached its target otherwise, is answered, once.
 public struct SilenceChecker: Sendable {
   private let members: [Address]
   private var announcements = 0
   private var announcementBytes = 0
   private var challenges = 0
   private var challengeBytes = 0
-  /// Challenges that strangers have sent on, each once.
+  /// Challenges that outsiders have sent on, each once.
   private var caught: [[UInt8]] = []
   private var answers = 0
 
@@ -45,6 +45,6 @@ public struct SilenceChecker: Sendable {
     challenges += 1
     challengeBytes += datagram.count
     return challenges > announcements || challengeBytes > announcementBytes
-      ? "\(challenges) challenges for \(announcements) announces of strangers" : nil
+      ? "\(challenges) challenges for \(announcements) announcements of outsiders" : nil
   }
 }

@@ -7,8 +7,8 @@ import MusterWire
 /// The gossip of one channel by itself, among so many nodes that whole ones would be too dear: how
 /// long news takes to be everywhere, and what it costs.
 ///
-/// Documents begin equal, with every node's presence and hearing in them. Then one node after the
-/// other changes its presence. Datagrams take as long as their way says, and some may be lost.
+/// Documents begin equal, with every node's presence and neighbour report in them. Then one node after the
+/// other changes its presence. Datagrams take as long as their path says, and some may be lost.
 public struct GossipSimulation: Sendable {
   private struct Arrival: Sendable {
     let message: Control

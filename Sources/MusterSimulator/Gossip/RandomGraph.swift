@@ -3,7 +3,7 @@ import MusterBase
 /// A connected graph in which everybody has about the same number of neighbours.
 ///
 /// Circles through all, each in an order of chance: two neighbours from each, and with one circle
-/// alone it is connected. Graphs like this have short ways between any two (Bollobás and Chung,
+/// alone it is connected. Graphs like this have short paths between any two (Bollobás and Chung,
 /// 1988).
 struct RandomGraph: Sendable {
   /// By node, in rising order.

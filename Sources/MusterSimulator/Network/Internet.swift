@@ -24,7 +24,7 @@ public struct Internet: Sendable {
     public var delivered: UInt64 = 0
     /// Dropped by the conditions of a path.
     public var lost: UInt64 = 0
-    /// Stopped between two homes that have no way to each other.
+    /// Stopped between two homes that have no path to each other.
     public var cut: UInt64 = 0
     /// Stopped by a router.
     public var filtered: UInt64 = 0
@@ -64,7 +64,7 @@ public struct Internet: Sendable {
   public private(set) var counters = Counters()
   private var homes: [Home] = []
   private var hosts: [Host] = []
-  /// Row by row the ways from one home to all; those from a home to itself are its segment.
+  /// Row by row the paths from one home to all; those from a home to itself are its segment.
   private var paths: [Path] = []
   private var cuts: [Bool] = []
   private var inFlight = EventQueue<Flight>()

@@ -120,8 +120,8 @@ public struct Network: Sendable {
     for address in addresses { groups[hosts[address] ?? 0] = island.contains(address) ? 1 : 0 }
   }
 
-  /// Ends partitions and blocked directions; what the paths do to datagrams stays, and so do ways
-  /// that there are not.
+  /// Ends partitions and blocked directions; what the paths do to datagrams stays, and so do missing
+  /// paths.
   public mutating func heal() {
     for index in groups.indices { groups[index] = 0 }
     for index in paths.indices { paths[index].isBlocked = false }

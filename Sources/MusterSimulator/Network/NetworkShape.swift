@@ -35,7 +35,7 @@ struct PathMap: Sendable {
 
   func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
 
-  /// Those of `positions` that `start`, one of them, reaches over ways that `isUsable`, without
+  /// Those of `positions` that `start`, one of them, reaches over paths that pass `isUsable`, without
   /// leaving them; in rising order.
   func reached(
     from start: Int, within indices: [Int], isUsable: (Int, Int) -> Bool

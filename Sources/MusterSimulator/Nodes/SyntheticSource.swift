@@ -2,7 +2,7 @@ import MusterBase
 import MusterWire
 
 /// A node's camera, screen, encoders and microphone: frames with the references of a real encoder
-/// and tokens instead of pictures.
+/// and tokens instead of images.
 public struct SyntheticSource: Sendable {
   /// Frame rate of every layer of both streams, in hertz.
   public static let framesPerSecond = SyntheticStream.framesPerSecond
@@ -44,7 +44,7 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].requestKeyframe(layer)
   }
 
-  /// One picture, encoded in every layer that is wanted.
+  /// One frame, encoded in every layer that is wanted.
   public mutating func frames(
     of stream: StreamID = .camera, capturedAt: Instant, _ prng: inout PRNG
   ) -> [EncodedFrame] {

@@ -10,7 +10,7 @@ struct ReachScenario: Sendable {
   let kinds: [NATKind]
   /// The homes of rendezvous that are no members.
   let rendezvousHomes: [Int]
-  /// The member that keeps announces for others, too; it stays where it is.
+  /// The member that keeps announcements for others, too; it stays where it is.
   let offering: Int?
   /// Where members begin.
   let indices: [Int]

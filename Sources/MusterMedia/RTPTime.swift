@@ -9,9 +9,10 @@ public enum RTPTime {
 
   /// The instant on a stream's RTP clock, modulo 2^32.
   ///
-  /// RFC 3550 section 5.1 recommends a random offset against known-plaintext attacks. The link's
-  /// AEAD is not vulnerable to them, and one base for all layers lets a receiver order their
-  /// frames.
+  /// The instant is that of the sender's media clock, whose offset from boot time is the same for
+  /// all of its streams. RFC 3550 section 5.1 recommends an offset for each, against
+  /// known-plaintext attacks; the link's AEAD is not vulnerable to them, and one base for all layers
+  /// lets a receiver order their frames.
   public static func timestamp(of instant: Instant, clockRate: Int) -> UInt32 {
     let (seconds, rest) = split(instant)
     let rate = Int64(clockRate)

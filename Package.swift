@@ -166,8 +166,8 @@ let package = Package(
     tests(
       "MusterCoreTests",
       [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterChannel", "MusterCore",
-        "MusterSimulator",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterChannel", "MusterMedia",
+        "MusterCore", "MusterSimulator",
       ]),
     tests("MusterPipelineTests", ["MusterBase", "MusterPipeline"]),
     .testTarget(

@@ -82,8 +82,8 @@ extension Capability {
     switch self {
     case .receive: "listen"
     case .joinCall: "join the call"
-    case .sendAudio: "send sound"
-    case .sendVideo: "send pictures"
+    case .sendAudio: "send audio"
+    case .sendVideo: "send video"
     case .sendText: "write messages"
     case .startCall: "start a call"
     case .share: "share the screen"

@@ -19,19 +19,20 @@ extension MusterNode {
     case .joinChannel(let join): try await joinChannel(join)
     case .leaveChannel: try await leaveChannel(try channel(of: command))
     case .administer(let request): return try await administer(request)
-    default:
-      await waitForDisk()
+    case .say:
+      await waitForDisk(in: try channel(of: command))
       try apply(command)
+    default: try apply(command)
     }
     return Administration.Reply()
   }
 
-  /// Waits while the node would refuse a change because too many others are being written: commands
-  /// that arrive faster than the disk writes are slowed down. A disk that makes no progress for 5 s
-  /// is reported as the command's error.
-  private func waitForDisk() async {
+  /// Waits while the node would refuse a message because too many changes are being written: a
+  /// script that sends faster than the disk writes is slowed down, not refused. After 5 s the
+  /// refusal becomes the command's error.
+  private func waitForDisk(in channel: ChannelID) async {
     let end = now + .seconds(5)
-    while node.isWaitingForDisk, now < end, !isStopping {
+    while node.isWaitingForDisk(in: channel), now < end, !isStopping {
       await withCheckedContinuation { (written: CheckedContinuation<Void, Never>) in
         loop.scheduleTask(in: .milliseconds(2)) { written.resume() }
       }

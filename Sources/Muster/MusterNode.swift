@@ -168,7 +168,7 @@ public actor MusterNode {
       emit(
         .warning(
           MusterError(
-            "cannot hear announces on UDP port \(Sockets.Discovery.port)",
+            "cannot hear announcements on UDP port \(Sockets.Discovery.port)",
             hint: "others may still find this node; give addresses with --peer")))
     }
     startMedia()

@@ -95,7 +95,8 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     guard hasStale else { return soonestFresh }
     var next: Instant?
     for index in 0..<table.count {
-      next = soonest(next, isStale[index] ? table[at: index].deadline : deadlines[index])
+      let due = isStale[index] ? table.read(at: index) { $0.deadline } : deadlines[index]
+      next = soonest(next, due)
     }
     return next
   }

@@ -25,7 +25,7 @@ public struct PeerTable<Key: Comparable, Value> {
 
   /// The index of `key`; nil if absent. O(log n).
   @inlinable public func index(of key: Key) -> Int? {
-    let position = insertionPoint(key)
+    let position = insertionIndex(of: key)
     return position < sortedKeys.count && sortedKeys[position] == key ? position : nil
   }
 
@@ -34,7 +34,7 @@ public struct PeerTable<Key: Comparable, Value> {
   @inlinable public subscript(key: Key) -> Value? {
     get { index(of: key).map { values[$0] } }
     set {
-      let position = insertionPoint(key)
+      let position = insertionIndex(of: key)
       let present = position < sortedKeys.count && sortedKeys[position] == key
       switch (present, newValue) {
       case (true, let value?): values[position] = value
@@ -77,15 +77,7 @@ public struct PeerTable<Key: Comparable, Value> {
   }
 
   /// The index of the first key that is not below `key`; `count` if there is none.
-  @inlinable func insertionPoint(_ key: Key) -> Int {
-    var low = 0
-    var high = sortedKeys.count
-    while low < high {
-      let middle = (low + high) / 2
-      if sortedKeys[middle] < key { low = middle + 1 } else { high = middle }
-    }
-    return low
-  }
+  @inlinable func insertionIndex(of key: Key) -> Int { firstIndex { !($0 < key) } }
 
   /// The index of the first key that fulfils a condition, or `count` if there is none. All later
   /// keys must fulfil the condition, too.

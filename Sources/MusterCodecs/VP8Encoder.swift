@@ -45,7 +45,7 @@ public final class VP8Encoder {
   /// Throws for sizes beyond VP8's 14 bits and if libvpx cannot start.
   public init(size: VideoSize, framesPerSecond: Int, kilobitsPerSecond: Int) throws(CodecError) {
     guard size.width > 0, size.height > 0, size.width < 1 << 14, size.height < 1 << 14 else {
-      throw CodecError("VP8 cannot encode pictures of \(size)")
+      throw CodecError("VP8 cannot encode frames of \(size)")
     }
     self.size = size
     self.framesPerSecond = min(max(framesPerSecond, 1), 120)
@@ -76,7 +76,7 @@ public final class VP8Encoder {
     _ frame: I420Frame, at capturedAt: Instant, forceKeyframe: Bool = false
   ) throws(CodecError) -> EncodedVP8? {
     guard frame.size == size else {
-      throw CodecError("a picture of \(frame.size) came to an encoder for \(size)")
+      throw CodecError("a frame of \(frame.size) came to an encoder for \(size)")
     }
     if forceKeyframe { owesKeyframe = true }
     let wantsKeyframe = owesKeyframe

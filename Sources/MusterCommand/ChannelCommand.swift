@@ -10,7 +10,7 @@ struct ChannelCommand: AsyncParsableCommand {
     abstract: "Create channels and say who may do what in them.",
     discussion: """
       Whoever creates a channel owns it, and gives the others roles: presenters may start calls, \
-      attendees join, speak and show pictures, consumers only listen and write. Others come in by \
+      attendees join and send video and audio, consumers only listen and write. Others come in by \
       muster invite. What is changed here reaches the others as soon as this node, or another that \
       knows of it, is in the channel with them.
       """,

@@ -49,7 +49,7 @@ final class DemoBoard: Sendable {
     var rows = [
       Style.bold(
         Style.padded("receiver", to: 10) + Style.padded("sender", to: 10)
-          + Style.padded("picture", to: 14) + Style.padded("kbit/s", to: 8)
+          + Style.padded("video", to: 14) + Style.padded("kbit/s", to: 8)
           + Style.padded("frames", to: 8) + Style.padded("freezes", to: 9)
           + Style.padded("delay p50/p95", to: 16) + "round trip")
     ]
@@ -92,7 +92,7 @@ final class DemoBoard: Sendable {
       let firsts = report.firstFrames.values.map { "\(Int(($0 * 1000).rounded())) ms" }
       print(
         "\(node.part.name) saw \(report.firstFrames.count) of \(expected) others"
-          + (firsts.isEmpty ? "" : ", first pictures after \(firsts.joined(separator: " and "))"))
+          + (firsts.isEmpty ? "" : ", first frames after \(firsts.joined(separator: " and "))"))
     }
     print(everyone ? "Everyone saw everyone." : "Not everyone saw everyone: try muster doctor.")
     return everyone

@@ -69,9 +69,9 @@ struct InviteCommand: AsyncParsableCommand {
   private func meaning(of url: String, until expiresAt: UInt64) -> String {
     let channel = Words.shown(channel)
     guard let invite = try? Invite(url: url), invite.genesis != nil else {
-      return "\(channel) is open: whoever has this can join and send, for ever."
+      return "\(channel) is open: whoever has this can join and send, at any time."
     }
-    let end = expiresAt == Expiry.never ? "for ever" : "until \(Expiry.text(expiresAt))"
+    let end = expiresAt == Expiry.never ? "at any time" : "until \(Expiry.text(expiresAt))"
     return "Whoever has this can join \(channel) as \(role), \(end)."
   }
 

@@ -67,7 +67,8 @@ package struct JoinCommand: AsyncParsableCommand {
   var speaker: String?
 
   @Option(
-    name: .customLong("video-bitrate"), help: "The most the largest picture may take, in kbit/s.")
+    name: .customLong("video-bitrate"), help: "The most that the largest layer may take, in kbit/s."
+  )
   var videoBitrate: Int?
 
   @Option(help: "HOST:PORT of a node to look for; may be repeated.")
@@ -107,7 +108,8 @@ package struct JoinCommand: AsyncParsableCommand {
   @Option(help: "An interface to announce on; may be repeated (default: all).")
   var interface: [String] = []
 
-  @Option(name: .customLong("max-video"), help: "The largest picture to ask of others, as WxH.")
+  @Option(
+    name: .customLong("max-video"), help: "The largest resolution to request of others, as WxH.")
   var maxVideo: String?
 
   @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")

@@ -12,9 +12,9 @@ struct RendezvousCommand: AsyncParsableCommand {
     discussion: """
       Start it on any machine that others can reach, and give them its address: muster join lab \
       --rendezvous HOST:PORT, or muster invite lab --rendezvous HOST:PORT. It keeps sealed \
-      announces for a minute, in memory only. It learns no names and no keys, and no call needs it \
-      once its members have met. A member with a good address can be one as well: muster join \
-      --offer-rendezvous.
+      announcements for a minute, in memory only. It learns no names and no keys, and no call \
+      needs it once its members have met. A member with a good address can be one as well: muster \
+      join --offer-rendezvous.
       """)
 
   @Option(help: "HOST:PORT to listen on (default: every address, port 47475).")

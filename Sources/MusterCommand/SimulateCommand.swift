@@ -32,7 +32,7 @@ struct SimulateCommand: ParsableCommand {
   @Option(help: "swarm, none, or a list such as loss,partition,crash.")
   var faults = "swarm"
 
-  @Option(help: "Percent of datagrams lost on every way while there are faults.")
+  @Option(help: "Percent of datagrams lost on every path while there are faults.")
   var loss: Double?
 
   @Option(help: "Who hears whom: full, chain, star, ring or random (default: the seed says).")
@@ -41,7 +41,7 @@ struct SimulateCommand: ParsableCommand {
   @Option(help: "open or created (default: the seed says).")
   var channel: String?
 
-  @Flag(inversion: .prefixedNo, help: "Pictures and sound, or none (default: the seed says).")
+  @Flag(inversion: .prefixedNo, help: "Video and audio, or none (default: the seed says).")
   var media: Bool?
 
   @Flag(help: "The result as a JSON object on the last line.")

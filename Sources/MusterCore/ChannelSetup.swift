@@ -9,7 +9,7 @@ public struct ChannelSetup: Sendable {
   public var name: String
   /// The keys of the channel's epochs in ascending order; the last one is in force. Never empty.
   public var keys: [EpochKey]
-  /// The signed genesis; nil for an open channel, in which everyone who has the key may join and
+  /// The signed genesis; nil for an open channel, in which the key alone is enough to join and
   /// send.
   public var genesis: SignedGenesis?
   /// Signed entries that an earlier process wrote to the store.

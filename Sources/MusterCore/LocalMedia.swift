@@ -10,7 +10,21 @@ struct LocalMedia: Sendable {
   private var speaking = SpeakingDetector()
   var audioTimestamps = AudioTimestamps()
 
-  init(prng: inout PRNG) { streams = EncodedStreams(seed: prng.next()) }
+  /// From boot time to the media clock, so that timestamps and sender reports do not show how long
+  /// this machine has been running. One for all streams, which receivers compare.
+  private let clockOffset: Duration
+
+  /// 36 years: with it, seconds of boot time fit into the 32 bits that an NTP timestamp has.
+  private static let clockRange = 1 << 60
+
+  init(prng: inout PRNG) {
+    var draws = PRNG(seed: prng.next())
+    streams = EncodedStreams(seed: draws.next())
+    clockOffset = .nanoseconds(draws.below(Self.clockRange))
+  }
+
+  /// What the media clock, by which everything that leaves is stamped, shows at this boot time.
+  func mediaTime(_ instant: Instant) -> Instant { instant + clockOffset }
 
   var sendsAudio: Bool { flags.contains(.audio) }
 

@@ -49,6 +49,8 @@ extension MediaSessions {
   private mutating func receive(
     _ blocks: [ReportBlock], fromSessionAt index: Int, at now: Instant
   ) {
+    // The blocks repeat the NTP times of this node's sender reports.
+    let now = local.mediaTime(now)
     for block in blocks {
       // Each sender ignores blocks of other SSRCs.
       sessions[at: index].call?.outgoingAudio.receive(block, at: now)
@@ -88,6 +90,7 @@ extension MediaSessions {
 
   private func sendReports(toSessionAt index: Int, at now: Instant, _ out: inout [Output]) {
     guard let call = sessions[at: index].call else { return }
+    let now = local.mediaTime(now)
     var reports: [RTCPPacket] = []
     if local.sendsAudio, call.outgoingRights.audio {
       let timestamp = local.audioTimestamps.timestamp(at: now)

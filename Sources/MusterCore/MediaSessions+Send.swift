@@ -8,7 +8,9 @@ extension MediaSessions {
   mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID, at now: Instant
   ) -> [Output] {
-    guard let packets = local.streams.packetize(frame, of: stream) else { return [] }
+    var stamped = frame
+    stamped.capturedAt = local.mediaTime(frame.capturedAt)
+    guard let packets = local.streams.packetize(stamped, of: stream) else { return [] }
     var out: [Output] = []
     out.reserveCapacity(packets.payloads.count * sessions.count)
     if frame.isKeyframe {
@@ -56,7 +58,7 @@ extension MediaSessions {
   /// Sends one Opus packet of this node's microphone to every participant that may receive it.
   mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     guard local.sendsAudio else { return [] }
-    let timestamp = local.audioTimestamps.next(capturedAt: audio.capturedAt)
+    let timestamp = local.audioTimestamps.next(capturedAt: local.mediaTime(audio.capturedAt))
     var out: [Output] = []
     out.reserveCapacity(sessions.count)
     for index in 0..<sessions.count {

@@ -261,13 +261,13 @@ extension Node {
   }
 
   /// Whether so many changes of a channel are being written that another one would be refused.
-  public var isWaitingForDisk: Bool {
-    (0..<channels.count).contains { channels[at: $0].state.isWaitingForDisk }
+  public func isWaitingForDisk(in channel: ChannelID) -> Bool {
+    channels.index(of: channel).map { channels[at: $0].state.isWaitingForDisk } ?? false
   }
 
   /// Throws if a command would wait for a disk that has stopped responding.
   private func checkDisk(_ channel: ChannelID) throws(CommandRefusal) {
-    if channels[channel]?.state.isWaitingForDisk ?? false { throw .busy }
+    if isWaitingForDisk(in: channel) { throw .busy }
   }
 
   /// Changes one channel and carries out the resulting outputs.

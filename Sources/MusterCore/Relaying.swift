@@ -85,9 +85,7 @@ struct Relaying: ~Copyable, Sendable {
   func isUnreachable(_ link: LinkID) -> Bool { unreachable.index(of: link) != nil }
 
   var deadline: Instant? {
-    var next: Instant?
-    for index in 0..<nextAt.count { next = soonest(next, nextAt.read(at: index) { $0 }) }
-    return next
+    nextAt.reduce(nil) { soonest($0, $1.value) }
   }
 
   /// Whether a search is scheduled in a channel.

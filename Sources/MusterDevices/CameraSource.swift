@@ -37,7 +37,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     else {
       v4l2_close(descriptor)
       throw DeviceError(
-        what: "\(path) offers no picture format that can be used",
+        what: "\(path) offers no pixel format that can be used",
         hint: "see 'muster devices', or use --video test")
     }
     camera = muster_camera()
@@ -79,7 +79,7 @@ final class CameraSource: VideoSource, @unchecked Sendable {
       failures += 1
     }
     throw DeviceError(
-      what: "\(path) delivers no pictures", hint: "unplug it and plug it in again")
+      what: "\(path) delivers no frames", hint: "unplug it and plug it in again")
   }
 
   func cancel() { cancellation.cancel() }

@@ -23,7 +23,7 @@ final class FileAudioSource: AudioSource, @unchecked Sendable {
       }
     }
     guard try fill() else {
-      throw DeviceError(what: "\(path) holds no sound", hint: "name another file")
+      throw DeviceError(what: "\(path) holds no audio", hint: "name another file")
     }
   }
 
@@ -31,7 +31,7 @@ final class FileAudioSource: AudioSource, @unchecked Sendable {
     if cancellation.isCancelled { return nil }
     guard try fill() else {
       if cancellation.isCancelled { return nil }
-      throw DeviceError(what: "\(path) holds no sound any longer", hint: "name another file")
+      throw DeviceError(what: "\(path) holds no audio any longer", hint: "name another file")
     }
     let pcm = Array(ready.prefix(AudioFormat.samplesPerFrame))
     ready.removeFirst(pcm.count)

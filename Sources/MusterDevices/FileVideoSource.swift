@@ -103,7 +103,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     }
     if cancellation.isCancelled { return nil }
     throw DeviceError(
-      what: "\(path) holds no complete picture", hint: "the file is empty or damaged; make it again"
+      what: "\(path) holds no complete frame", hint: "the file is empty or damaged; make it again"
     )
   }
 

@@ -77,7 +77,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
       }
     }
     throw DeviceError(
-      what: "the microphone '\(device.name)' gives no sound",
+      what: "the microphone '\(device.name)' gives no audio",
       hint: "see 'muster devices', or use --audio tone")
   }
 

@@ -99,7 +99,7 @@ final class SpeakerSink: AudioSink, @unchecked Sendable {
       waits += 1
       guard waits < Self.patience else {
         throw DeviceError(
-          what: "the speaker '\(device.name)' takes no sound",
+          what: "the speaker '\(device.name)' takes no audio",
           hint: "see 'muster devices', or use --speaker none")
       }
       let waited = snd_pcm_wait(device.pcm, Self.waitMilliseconds)

@@ -90,7 +90,7 @@ public enum VideoSources {
       size.shortSide >= 48, size.pixels <= maximumPixels
     else {
       throw DeviceError(
-        what: "test:\(argument) is not a test picture",
+        what: "test:\(argument) is not a test pattern",
         hint: "write it like test:640x360@30, from 48 pixels a side and up to 120 a second",
         isMisuse: true)
     }

@@ -50,7 +50,7 @@ public final class WAVReader {
       }
     }
     guard let format, format.count >= 16, let audioBytes else {
-      throw Self.unusable(stream, "no sound in it")
+      throw Self.unusable(stream, "no audio in it")
     }
     channels = Self.littleEndian(format[2..<4])
     samplesPerSecond = Self.littleEndian(format[4..<8])

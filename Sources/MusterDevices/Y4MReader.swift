@@ -64,7 +64,7 @@ public final class Y4MReader {
     let header = try Header(line, path: stream.path)
     guard header.size == size else {
       throw DeviceError(
-        what: "\(stream.path): pictures changed from \(size) to \(header.size)",
+        what: "\(stream.path): frames changed from \(size) to \(header.size)",
         hint: "write one size, or start again")
     }
   }
@@ -83,7 +83,7 @@ public final class Y4MReader {
     }
     guard line.starts(with: "FRAME".utf8) else {
       throw DeviceError(
-        what: "\(stream.path): a picture does not begin with FRAME",
+        what: "\(stream.path): a frame does not begin with FRAME",
         hint: "the file is damaged; make it again")
     }
     return true
@@ -105,7 +105,7 @@ public final class Y4MReader {
         size.pixels <= VideoSources.maximumPixels
       else {
         throw DeviceError(
-          what: "\(path): pictures of \(size)", hint: "use up to 4096x2304, such as 1280x720")
+          what: "\(path): frames of \(size)", hint: "use up to 4096x2304, such as 1280x720")
       }
     }
 

@@ -9,8 +9,8 @@ package struct ReceivedDatagram: Sendable {
   package let source: Address
 }
 
-/// Passes on the datagrams of each read on the event loop, up to 16 per system call, so that their
-/// outputs can be sent together.
+/// Passes on all datagrams of a turn of the event loop together, so that their outputs can be sent
+/// together. One `recvmmsg` returns up to 16 datagrams, and a turn can make several.
 package final class DatagramHandler: ChannelInboundHandler {
   package typealias InboundIn = AddressedEnvelope<ByteBuffer>
 

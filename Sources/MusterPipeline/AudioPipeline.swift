@@ -65,7 +65,7 @@ package final class AudioPipeline: Sendable {
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))
     } catch {
-      failed(MusterError("cannot encode sound (\(error))", hint: "try another --audio"))
+      failed(MusterError("cannot encode audio (\(error))", hint: "try another --audio"))
     }
   }
 

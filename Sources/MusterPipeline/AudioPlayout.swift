@@ -110,7 +110,7 @@ package final class AudioPlayout: Sendable {
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))
     } catch {
-      failed(MusterError("cannot play sound (\(error))", hint: "try another --speaker"))
+      failed(MusterError("cannot play audio (\(error))", hint: "try another --speaker"))
     }
   }
 

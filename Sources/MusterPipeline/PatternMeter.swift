@@ -19,7 +19,8 @@ package final class PatternMeter: Sendable {
 
   /// The maximum number of frames queued for the decoder: two seconds of one member.
   private static let inputCapacity = 64
-  /// The number of samples kept per stream: ten seconds at 30 frames per second.
+  /// The number of samples kept per stream: ten seconds or more, since only frames of the base
+  /// layer are measured, and there are at most 30 of them in a second.
   private static let samples = 300
 
   private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {

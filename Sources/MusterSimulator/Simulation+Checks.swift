@@ -76,7 +76,7 @@ extension Simulation {
     }
     let isComplete =
       isDone("messages", lostMessage, within: Self.messageLimit, since: max(spokeAt, healedAt))
-      && isDone("pictures", missingFrame, within: Self.frameLimit, since: healedAt)
+      && isDone("video", missingFrame, within: Self.frameLimit, since: healedAt)
       && isDone("refusal", missingRefusal, within: Self.refusalLimit, since: healedAt)
     settling.completeAt = isComplete ? settling.completeAt ?? now : nil
     if let completeAt = settling.completeAt, now - completeAt >= Self.settledTime { finish() }
@@ -85,7 +85,7 @@ extension Simulation {
   private mutating func isDone(
     _ checker: String, _ missing: String?, within limit: Duration, since start: Instant
   ) -> Bool {
-    if checker == "pictures" {
+    if checker == "video" {
       settling.framesAt = missing == nil ? settling.framesAt ?? now : nil
     }
     if let missing, now - start >= limit { violated(checker, missing) }
@@ -196,7 +196,7 @@ extension Simulation {
     let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
     for index in nodes.indices where !settling.group.contains(index) && isSurelyNonMember(index) {
       let isNear = informed.contains { paths.has(index, $0) && canUnderstand(index, $0) }
-      if isNear, nodes[index].refusals.isEmpty { return "\(nodes[index].label) was not told why" }
+      if isNear, nodes[index].refusals.isEmpty { return "\(nodes[index].label) did not learn why" }
     }
     return nil
   }

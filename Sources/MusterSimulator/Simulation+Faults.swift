@@ -176,7 +176,7 @@ extension Simulation {
     isHealed = true
     isCut = false
     blockedDirections = 0
-    note("--", "calm")
+    note("--", "healed")
     trace.healed(at: now)
     network.heal()
     for sender in nodes.indices {

@@ -12,10 +12,10 @@ extension Simulation {
   ) {
     totals.frames += 1
     guard let sender = owners[link.peer] else {
-      violated("frames", "\(nodes[index].label) shows a picture of a stranger")
+      violated("frames", "\(nodes[index].label) shows a frame of an outsider")
       return
     }
-    checkRole(stream.capability, of: link.peer, at: index, "shows a picture of")
+    checkRole(stream.capability, of: link.peer, at: index, "shows a frame of")
     shownAt[shownIndex(stream, of: sender, at: index)] = now
     let fault = frameChecker.shown(
       frame.data, of: stream, layer: frame.layer, from: sender, at: index)
@@ -26,10 +26,10 @@ extension Simulation {
   mutating func play(_ audio: ReceivedAudio, of link: LinkID, at index: Int) {
     totals.audioPackets += 1
     guard let sender = owners[link.peer] else {
-      violated("delivery", "\(nodes[index].label) plays a stranger")
+      violated("delivery", "\(nodes[index].label) plays an outsider")
       return
     }
-    checkRole(.sendAudio, of: link.peer, at: index, "plays sound of")
+    checkRole(.sendAudio, of: link.peer, at: index, "plays audio of")
     if let fault = delivery.played(audio.payload, from: sender, at: index) {
       violated("delivery", fault)
     }

@@ -112,7 +112,7 @@ extension Simulation {
     if audio {
       nodes[index].isAudioMuted.toggle()
       let isMuted = nodes[index].isAudioMuted
-      note(nodes[index].label, isMuted ? "mutes sound" : "unmutes sound")
+      note(nodes[index].label, isMuted ? "mutes audio" : "unmutes audio")
       input(index) { $0.setMuted(audio: isMuted, at: $1) }
     } else {
       nodes[index].isVideoMuted.toggle()

@@ -1,4 +1,5 @@
-"""`muster doctor` on connectivity: the kind of NAT, the rendezvous, and the advice."""
+"""`muster doctor` on connectivity: the kind of NAT, the rendezvous, and the advice; `muster ping`, and
+`muster doctor --node` on the links of a running node."""
 
 import json
 import os
@@ -155,6 +156,45 @@ def the_doctor_asks_the_rendezvous_remembered_beside_a_running_node(t):
     _expect_kind(t, answer, "random", "port-per-destination", True, [home.outside])
     t.expect(_verdicts(answer, "data directory") == ["note"], f"the node has ended: {answer}")
     t.expect(node.is_running, "the node did not survive the doctor")
+
+
+@check()
+def ping_and_the_doctor_show_the_path_to_a_member(t):
+    quiet = {"video": "none", "audio": "none", "call": False}
+    data = os.path.join(t.folder, "asked")
+    anna = t.node("anna", data=data, **quiet)
+    anna.ready()
+    berta = t.node("berta", **quiet)
+    anna.wait("member.joined", member=berta.id)
+    answer = _ask(t, "ping", "berta", "--count", "2", "--data", data)
+    t.expect((answer["member"], answer["name"]) == (berta.id, "berta"), f"another: {answer}")
+    t.require(len(answer["paths"]) == 1, f"one link has {len(answer['paths'])} paths: {answer}")
+    path = answer["paths"][0]
+    t.expect(path["channel"] == t.channel and path["via"] is None and path["address"],
+             f"not a direct path: {path}")
+    t.expect((path["sent"], path["received"], path["lossPercent"]) == (2, 2, 0), f"lost: {path}")
+    t.expect(0 < path["minMs"] <= path["avgMs"] <= path["maxMs"] < 1000, f"round trips: {path}")
+
+    report = _ask(t, "doctor", "--node", "--data", data)
+    t.expect(report["id"] == anna.id and report["uptime"] > 0, f"another node: {report}")
+    t.require(len(report["links"]) == 1, f"not one link: {report['links']}")
+    link = report["links"][0]
+    t.expect((link["channel"], link["member"]) == (t.channel, berta.id), f"another link: {link}")
+    t.expect((link["phase"], link["via"]) == ("active", None), f"not in use: {link}")
+    t.expect(link["address"] == path["address"], f"{link['address']}, not {path['address']}")
+    t.expect(report["counters"].get("wake.channel", 0) > 0, f"never woken: {report['counters']}")
+    t.expect("store" in {queue["name"] for queue in report["queues"]}, f"queues: {report['queues']}")
+    t.figure("round trip", path["avgMs"], "ms")
+
+
+def _ask(t, *arguments):
+    """Runs a command of `muster` that asks a running node; returns its JSON output."""
+    done = subprocess.run(
+        [t.muster, *arguments, "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=30, env=clean_environment(t.folder))
+    t.require(done.returncode == 0 and done.stdout.startswith("{"),
+              f"{arguments}: {done.returncode}: {done.stdout[:300]} {done.stderr[:300]}")
+    return json.loads(done.stdout)
 
 
 def _meeting_places(t, internet, count):

@@ -2,6 +2,7 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 import MusterLink
+import MusterMedia
 import MusterSimulator
 import MusterWire
 
@@ -24,6 +25,8 @@ struct CoreWorld {
     /// The same by stream, and the layers that were encoded.
     var shownStreams: [StreamID: Int] = [:]
     var encoded: [StreamID: [Int]] = [:]
+    /// From when audio and frames arrived to their capture by the sender's clock.
+    var captureOffsets: [Duration] = []
 
     init(node: consuming Node, address: Address, source: SyntheticSource) {
       self.node = node
@@ -220,7 +223,10 @@ struct CoreWorld {
         hosts[index].encoded[stream] = layers
       case .encodeKeyframe(let stream, let layer):
         hosts[index].source.requestKeyframe(layer, of: stream)
-      case .show(_, let link, let stream, _):
+      case .play(let audio, _):
+        hosts[index].captureOffsets += audio.capturedAt.map { [$0 - now] } ?? []
+      case .show(let frame, let link, let stream, _):
+        hosts[index].captureOffsets += frame.capturedAt.map { [$0 - now] } ?? []
         hosts[index].shown[link] = (hosts[index].shown[link] ?? 0) + 1
         hosts[index].shownStreams[stream, default: 0] += 1
       default: break

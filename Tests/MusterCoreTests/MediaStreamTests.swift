@@ -114,3 +114,17 @@ private let middle = VideoSize(width: 320, height: 180)
   #expect(own?.flags.isSuperset(of: [.audioMuted, .videoMuted]) == true)
   #expect(own?.stream(.camera)?.isMuted == true)
 }
+
+/// Members can compare times of one sender, and learn from none how long its machine has run.
+@Test func theMediaClockIsOneForAllStreamsAndNotBootTime() throws {
+  let hosts = Sharing().world.hosts
+  let offsets = try hosts.map { host in
+    let earliest = try #require(host.captureOffsets.min())
+    let latest = try #require(host.captureOffsets.max())
+    #expect(host.captureOffsets.count > 100)
+    #expect(latest - earliest < .milliseconds(100), "\(earliest) to \(latest)")
+    return earliest
+  }
+  #expect(offsets.allSatisfy { $0 > .seconds(86_400) }, "\(offsets)")
+  #expect(abs((offsets[0] - offsets[1]).inMilliseconds) > 86_400_000, "\(offsets)")
+}

@@ -109,7 +109,7 @@ import Testing
     #expect(message(scratch.write("a.txt", [1, 2, 3, 4, 5])).contains("neither Y4M nor IVF"))
     #expect(message(scratch.write("b.y4m", [])).contains("neither Y4M nor IVF"))
     for bad in ["test:", "test:0x0", "test:640x360@0", "test:640x360@9999", "test:9x9"] {
-      #expect(message(bad).contains("is not a test picture"), "\(bad)")
+      #expect(message(bad).contains("is not a test pattern"), "\(bad)")
     }
     let header = TestFiles.y4m(count: 0)
     let empty = scratch.write("empty.y4m", header)

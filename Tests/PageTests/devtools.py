@@ -117,7 +117,7 @@ class Browser:
 
     def _attach(self, size):
         port_file = os.path.join(self.profile, "DevToolsActivePort")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not (os.path.exists(port_file) and open(port_file).read().count("\n") >= 1):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError("chromium did not start: is it installed?")
@@ -141,7 +141,7 @@ class Browser:
             message["sessionId"] = self.session
         self.socket.send(json.dumps(message))
         while True:
-            answer = json.loads(self.socket.receive(timeout=30)[1])
+            answer = json.loads(self.socket.receive(timeout=60)[1])
             if answer.get("id") == self.number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks a running call page in headless Chromium.
 
-    page_test.py URL [--tiles N] [--fps F] [--seconds S] [--pattern] [--do join,mute,...]
-                 [--slow-client] [--guard] [--size WxH] [--screenshot FILE]
+    page_test.py URL [--tiles N] [--rate] [--fps F] [--seconds S] [--pattern]
+                 [--do join,mute,...] [--slow-client] [--guard] [--size WxH] [--screenshot FILE]
 
-URL is the one that `muster join` prints. The result is one JSON object on standard output, every
-check with its figures; the exit code is 0 when all of them hold. The caller verifies the effects of
-the actions on other nodes, by their events. Only the standard library is needed.
+URL is the one that `muster join` prints. The result is one JSON object on standard output with the
+figures of every check; the names of those that failed come first. The exit code is 0 if all hold,
+and 3 if all hold but for rates that the machine was too busy to show. The caller verifies the
+effects of the actions on other nodes, by their events. Only the standard library is needed.
 """
 
 import argparse
@@ -99,8 +100,11 @@ ACTIONS = {
 }
 
 
-# The exit code when all holds, but for what a machine without idle time cannot show.
+# The exit code if all checks hold but for those that a machine without idle time cannot show.
 SKIPPED = 3
+
+# Seconds until the page reaches a state. Generous, since a slow machine is no fault of the page.
+PATIENCE = 60
 
 
 class Checks:
@@ -114,8 +118,10 @@ class Checks:
             self.results[name]["skipped"] = "the machine has no idle time"
 
     @property
-    def hold(self):
-        return all(result["ok"] or "skipped" in result for result in self.results.values())
+    def failed(self):
+        return [
+            name for name, result in self.results.items()
+            if not result["ok"] and "skipped" not in result]
 
     @property
     def skipped(self):
@@ -137,8 +143,8 @@ def check_tiles(browser, options, checks):
     start = time.monotonic()
     try:
         browser.wait(
-            f"document.querySelectorAll('#grid .tile.live').length >= {options.tiles}",
-            f"{options.tiles} live tiles", options.timeout)
+            f"document.querySelectorAll('#grid .tile.live').length === {options.tiles}",
+            f"{options.tiles} live tiles", PATIENCE)
     except TimeoutError as error:
         checks.add("tiles", False, reason=str(error), statistics=statistics(browser))
         return
@@ -175,8 +181,8 @@ def check_rate(browser, options, checks, name="rate"):
     good = len(remote) >= options.tiles and all(
         f["drawnPerSecond"] >= 0.9 * options.fps and f["resets"] == 0 for f in remote.values())
     busy, total = cpu_time()[0] - busy, cpu_time()[1] - total
-    # What a machine without any idle time draws says nothing about the page.
-    checks.is_saturated = busy > 0.97 * total
+    # The rate on a machine with hardly any idle time says nothing about the page.
+    checks.is_saturated = busy > 0.95 * total
     checks.add(name, good, tiles=tiles, busy=round(busy / max(total, 1), 3))
     if options.pattern:
         check_pattern(first, last, options, checks, name)
@@ -209,9 +215,10 @@ def do_actions(browser, options, checks):
         start = time.monotonic()
         try:
             browser.wait(
-                f"!document.querySelector('{selector}').disabled", f"{selector} to be usable")
+                f"!document.querySelector('{selector}').disabled", f"{selector} to be usable",
+                PATIENCE)
             browser.click(selector)
-            browser.wait(expected, f"the page to show '{action}'")
+            browser.wait(expected, f"the page to show '{action}'", PATIENCE)
             checks.add(f"do-{action}", True, after=round(time.monotonic() - start, 3))
         except (TimeoutError, RuntimeError) as error:
             checks.add(f"do-{action}", False, reason=str(error))
@@ -290,9 +297,9 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("url")
     parser.add_argument("--tiles", type=int, default=1, help="other participants with a picture")
+    parser.add_argument("--rate", action="store_true", help="the tiles draw every frame")
     parser.add_argument("--fps", type=float, default=30)
     parser.add_argument("--seconds", type=float, default=5, help="how long rates are measured")
-    parser.add_argument("--timeout", type=float, default=15, help="until all tiles are live")
     parser.add_argument("--pattern", action="store_true", help="sources are the test pattern")
     parser.add_argument("--enter", action="store_true", help="join or start the call first")
     parser.add_argument("--do", default="", help=", ".join(ACTIONS) + "; in order, at the end")
@@ -309,12 +316,14 @@ def main():
         check_guard(options.url, checks)
     with Browser(tuple(int(side) for side in options.size.split("x"))) as browser:
         browser.open(options.url)
-        browser.wait("document.querySelector('#link')?.className === 'link up'", "the node")
-        browser.wait("document.body.dataset.view !== 'loading'", "the first snapshot")
+        browser.wait(
+            "document.querySelector('#link')?.className === 'link up'", "the node", PATIENCE)
+        browser.wait("document.body.dataset.view !== 'loading'", "the first snapshot", PATIENCE)
         if options.enter and browser.run("document.body.dataset.view") == "lobby":
             browser.click("#enter")
         if options.tiles:
             check_tiles(browser, options, checks)
+        if options.rate:
             check_rate(browser, options, checks)
         if options.slow_client:
             slow = open_slow_client(options.url)
@@ -325,8 +334,8 @@ def main():
         do_actions(browser, options, checks)
         problems = browser.problems()
         checks.add("console", not problems, problems=problems)
-    print(json.dumps({"ok": checks.hold, "checks": checks.results}, indent=1))
-    if not checks.hold:
+    print(json.dumps({"failed": checks.failed, "checks": checks.results}, indent=1))
+    if checks.failed:
         return 1
     return SKIPPED if checks.skipped else 0
 

@@ -45,6 +45,61 @@ struct NodeTests {
     await first.stop()
   }
 
+  /// As `muster ping` and `muster doctor --node` ask: over the control socket.
+  @Test(.timeLimit(.minutes(1)))
+  func aPingIsAnsweredAndTheReportHasTheLink() async throws {
+    let fixture = StoreFixture()
+    var entropy = Entropy.system
+    let key = try #require(ChannelKey(secret: entropy.bytes(32)))
+    var settings = configuration("first", key: key)
+    (settings.call, settings.video, settings.audio) = (false, nil, nil)
+    var others = settings
+    others.name = "second"
+    (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
+    let first = try await MusterNode.start(settings)
+    let second = try await MusterNode.start(others)
+    for await event in first.events() {
+      guard case .memberJoined(_, let member) = event.event else { continue }
+      #expect(member.id == second.id)
+      break
+    }
+
+    var request = Administration.Request(.ping)
+    request.member = "second"
+    let reply = try #require(try await Administration.perform(request, data: fixture.path).ping)
+    #expect(reply.member == second.id.short && reply.name == "second")
+    let path = try #require(reply.paths.first)
+    #expect(reply.paths.count == 1 && path.channel == "test" && path.via == nil)
+    #expect(path.address != nil && path.rttMs.map { $0 > 0 } ?? false, "\(path)")
+
+    let asked = try await Administration.perform(.init(.diagnose), data: fixture.path)
+    let report = try #require(asked.node)
+    #expect(report.id == first.id.short && report.uptime > 0)
+    let link = try #require(report.links.first)
+    #expect(report.links.count == 1 && link.channel == "test" && link.member == second.id.short)
+    #expect(link.phase == "active" && link.address == path.address && link.via == nil)
+    #expect(report.queues.contains { $0.name == "store" })
+    #expect(report.counters["wake.channel"] > 0, "\(report.counters)")
+    await second.stop()
+    await first.stop()
+  }
+
+  /// More than fit the list of changes being written, so that later ones have to wait.
+  @Test(.timeLimit(.minutes(1)))
+  func messagesFasterThanTheDiskAreSlowedDownAndNotRefused() async throws {
+    let fixture = StoreFixture()
+    var settings = configuration("writer", key: .fromName("many messages"))
+    (settings.call, settings.video, settings.audio) = (false, nil, nil)
+    (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
+    let node = try await MusterNode.start(settings)
+    for number in 0..<300 {
+      try await node.perform(.say("\(number)"))
+      // A mute needs no disk and is never held up by one.
+      if number == 100 { try await node.perform(.mute(.audio)) }
+    }
+    await node.stop()
+  }
+
   @Test func aDHTNeedsABuildWithOne() async throws {
     var configuration = configuration("first", key: .fromName("no DHT"))
     // No address at all, so that a build with a DHT refuses it, too.

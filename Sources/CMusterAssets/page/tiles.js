@@ -162,6 +162,6 @@ function factsOf(member) {
   if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
   if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
   if (why) parts.push(why);
-  if (via) parts.push(`by way of ${via}`);
+  if (via) parts.push(`relayed by ${via}`);
   return parts.join(' · ');
 }

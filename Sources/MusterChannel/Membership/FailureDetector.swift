@@ -52,7 +52,7 @@ public struct FailureDetector: Sendable {
     case fails(NodeID)
   }
 
-  struct Peer: Sendable {
+  struct ProbeState: Sendable {
     var upSince: Instant
     /// The time at which the current probe began; nil without a probe.
     var probedAt: Instant?
@@ -61,9 +61,9 @@ public struct FailureDetector: Sendable {
     /// The timeout of a probe on this link.
     var patience = Duration.zero
     var suspectedAt: Instant?
-    /// Other neighbours that suspect this one or have stopped hearing it; each at most once.
+    /// Other neighbours that suspect this one or no longer hear it; each at most once.
     var confirmedBy: [NodeID] = []
-    /// The id prefixes of the nodes that this neighbour reports hearing.
+    /// The id prefixes of the nodes that this neighbour hears, by its own report.
     var heard: [UInt64] = []
     /// Whether a helper has heard this neighbour, so that only this node's path to it is bad.
     var isHeardByHelpers = false
@@ -82,7 +82,7 @@ public struct FailureDetector: Sendable {
   static let indirectProbesPerPeer = 8
 
   let configuration: Configuration
-  var peers = PeerTable<NodeID, Peer>()
+  var peers = PeerTable<NodeID, ProbeState>()
   var indirectProbes: [IndirectProbe] = []
   /// Lifeguard's local health: 0 is best, and timeouts grow with the value.
   public private(set) var health = 0
@@ -105,7 +105,7 @@ public struct FailureDetector: Sendable {
 
   /// Starts to watch a neighbour, whose link can now be used.
   public mutating func linkUp(_ peer: NodeID, at now: Instant) {
-    peers[peer] = Peer(upSince: now)
+    peers[peer] = ProbeState(upSince: now)
     if nextProbeAt == nil { nextProbeAt = now + configuration.probeInterval }
   }
 

@@ -5,8 +5,8 @@ public enum Reachability {
   /// All nodes to which a path of links leads from `own`, in ascending order and without `own`.
   ///
   /// This node's own links count without a report. A link between two other nodes counts if each
-  /// reports hearing the other: a node that can send but not receive counts as absent (memberlist
-  /// issue 45).
+  /// reports that it hears the other: a node that can send but not receive counts as absent
+  /// (memberlist issue 45).
   public static func reachable(
     from own: NodeID, links: [NodeID], neighbourReport: [(member: NodeID, heard: [UInt64])]
   ) -> [NodeID] {

@@ -44,8 +44,8 @@ struct AllocationBench {
     let audio = perRound(1000) { nodes.sendAudio(opus) }
     return [
       Budget(subject: "a packet sealed and opened", measured: packet, allowed: 2),
-      Budget(subject: "a picture of 4 packets, both ends", measured: frame, allowed: 20),
-      Budget(subject: "a packet of sound, both ends", measured: audio, allowed: 8),
+      Budget(subject: "a frame of 4 packets, both ends", measured: frame, allowed: 20),
+      Budget(subject: "a packet of audio, both ends", measured: audio, allowed: 8),
     ]
   }
 }

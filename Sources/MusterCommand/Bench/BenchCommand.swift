@@ -49,13 +49,13 @@ struct BenchCommand: AsyncParsableCommand {
     }
     if !quick {
       let call = try await CallBench(seconds: seconds, video: video, audio: audio).run()
-      print("A 1:1 call of 640x360 at 30 pictures a second, 1000 kbit/s, both sides")
+      print("A 1:1 call of 640x360 at 30 frames a second, 1000 kbit/s, both sides")
       print("  bare libraries    \(Figures.text(call.bareCores, 3)) cores")
       print("  two nodes         \(Figures.text(call.nodeCores, 3)) cores")
       print("  ratio             \(Figures.text(call.ratio, 2))")
       print(
         "  memory            \(Figures.text(call.megabytesPerNode, 1)) MB for both in one process")
-      print("  pictures shown    \(call.framesShown) of \(call.framesExpected)")
+      print("  frames shown      \(call.framesShown) of \(call.framesExpected)")
     }
     if exceeded { throw ExitCode(1) }
   }

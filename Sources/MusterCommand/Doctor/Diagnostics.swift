@@ -42,7 +42,7 @@ enum Diagnostics {
       findings.append(
         Finding(
           subject: "multicast on \(name)", verdict: heard ? .good : .note,
-          fact: heard ? "announces are heard" : "announces are not heard",
+          fact: heard ? "announcements are heard" : "announcements are not heard",
           advice: heard
             ? "" : "allow UDP port 47474 in the firewall, or give addresses with --peer HOST:PORT"))
     }

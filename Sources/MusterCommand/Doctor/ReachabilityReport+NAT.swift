@@ -23,7 +23,7 @@ extension ReachabilityReport.Family {
     if mapping.outside.count > 1, !mapping.isLocal {
       findings.append(
         Finding(
-          subject: "ways out (\(name))", verdict: .note,
+          subject: "uplinks (\(name))", verdict: .note,
           fact: "several: links may break when the network changes between them",
           advice: "where that happens, leave it one of them"))
     }

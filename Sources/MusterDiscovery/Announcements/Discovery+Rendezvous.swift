@@ -163,7 +163,7 @@ extension Discovery {
   }
 
   private func registration(
-    _ channel: Channel, _ cookie: RendezvousCookie, period: UInt64, wantsRecords: Bool,
+    _ channel: ChannelEntry, _ cookie: RendezvousCookie, period: UInt64, wantsRecords: Bool,
     announcement: [UInt8]
   ) -> [UInt8] {
     let tag = channel.key.rendezvousTag(period: period)
@@ -175,7 +175,7 @@ extension Discovery {
   }
 
   /// Withdraws this node's records of a channel from each rendezvous for which a cookie is valid.
-  mutating func deregister(_ channel: Channel, at now: Instant) -> [Output] {
+  mutating func deregister(_ channel: ChannelEntry, at now: Instant) -> [Output] {
     rendezvous.deregistrations(at: now).map { cookie, address in
       .send(
         registration(

@@ -20,7 +20,7 @@ public struct Discovery: Sendable {
     case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
   }
 
-  struct Channel: Sendable {
+  struct ChannelEntry: Sendable {
     let key: ChannelKey
     let id: KeyID
     /// A value that distinguishes this run's records at rendezvous, and detects forged answers.
@@ -41,7 +41,7 @@ public struct Discovery: Sendable {
   let identity: Identity
   let bootID: UInt64
   var entropy: Entropy
-  var channels: [Channel] = []
+  var channels: [ChannelEntry] = []
   var challenges = ChallengeLedger()
   var rendezvous = RendezvousClient()
   var candidateProber = CandidateProber()
@@ -81,7 +81,7 @@ public struct Discovery: Sendable {
       return []
     }
     channels.append(
-      Channel(
+      ChannelEntry(
         key: key, id: id, slot: entropy.u64(), echoSecret: EchoSecret(entropy: &entropy),
         schedule: BroadcastSchedule(startingAt: now),
         isPassive: isPassive))

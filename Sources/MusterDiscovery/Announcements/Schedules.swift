@@ -46,7 +46,7 @@ struct ConfiguredPeers: Sendable {
   /// The time within which due peers share one announcement, and thus one counter.
   static let coalescing = Duration.milliseconds(50)
 
-  private struct Peer: Sendable {
+  private struct ConfiguredPeer: Sendable {
     let address: Address
     var isLinked: Bool
     var step: Int
@@ -61,18 +61,18 @@ struct ConfiguredPeers: Sendable {
     }
   }
 
-  private var peers: [Peer] = []
+  private var peers: [ConfiguredPeer] = []
 
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
   /// Replaces the list; known addresses keep their schedule, and new ones are due at once.
   mutating func set(_ addresses: [Address], linked: [Address], at now: Instant) {
-    var next: [Peer] = []
+    var next: [ConfiguredPeer] = []
     for address in addresses where next.count < Limits.configuredPeers {
       guard address.isUnicast, !next.contains(where: { $0.address == address }) else { continue }
       let known = peers.first { $0.address == address }
-      next.append(known ?? Peer(address, isLinked: linked.contains(address), dueAt: now))
+      next.append(known ?? ConfiguredPeer(address, isLinked: linked.contains(address), dueAt: now))
     }
     peers = next
   }
@@ -112,7 +112,7 @@ struct ConfiguredPeers: Sendable {
     return due
   }
 
-  private static func interval(of peer: Peer) -> Duration {
+  private static func interval(of peer: ConfiguredPeer) -> Duration {
     peer.isLinked && peer.step >= Backoff.settledStep
       ? linkedInterval : Backoff.interval(step: peer.step)
   }

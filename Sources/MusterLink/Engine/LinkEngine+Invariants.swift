@@ -11,7 +11,7 @@ extension LinkEngine {
       links[at: position].forEachIndex { index in
         used += 1
         guard indices[index] != id else { return }
-        found.append("no way from index \(index) to its link with \(id.peer)")
+        found.append("no entry from index \(index) to its link with \(id.peer)")
       }
       found += faults(ofLinkAt: position)
     }

@@ -52,6 +52,6 @@ public struct BoundsChecker: Sendable {
 
   /// The fault when a frame is shown with a delay outside 0 to 1 s; nil for none.
   public func shown(after delay: Duration) -> String? {
-    delay < .zero || delay > .seconds(1) ? "a picture delayed by \(delay.inMilliseconds) ms" : nil
+    delay < .zero || delay > .seconds(1) ? "a frame delayed by \(delay.inMilliseconds) ms" : nil
   }
 }

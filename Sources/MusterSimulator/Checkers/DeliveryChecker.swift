@@ -21,12 +21,12 @@ public struct DeliveryChecker: Sendable {
   /// The fault in an audio packet that `receiver` received over its link to `sender`; nil for none.
   public mutating func played(_ packet: [UInt8], from sender: Int, at receiver: Int) -> String? {
     guard let token = AudioToken(packet) else {
-      return "sound that nobody made, \(packet.count) bytes"
+      return "audio that nobody made, \(packet.count) bytes"
     }
-    guard Int(token.sender) == sender else { return "sound of \(token.sender) from \(sender)" }
+    guard Int(token.sender) == sender else { return "audio of \(token.sender) from \(sender)" }
     let key = Key(receiver: UInt8(receiver), sender: token.sender, run: token.run)
     if seen.index(of: key) == nil { seen[key] = NumberSet() }
     let isNew = seen.update(key) { $0.insert(UInt64(token.serial)) } ?? false
-    return isNew ? nil : "sound \(token.serial) of \(sender) twice at \(receiver)"
+    return isNew ? nil : "audio \(token.serial) of \(sender) twice at \(receiver)"
   }
 }

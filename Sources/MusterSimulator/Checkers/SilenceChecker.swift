@@ -46,6 +46,6 @@ public struct SilenceChecker: Sendable {
     challenges += 1
     challengeBytes += datagram.count
     return challenges > announcements || challengeBytes > announcementBytes
-      ? "\(challenges) challenges for \(announcements) announces of strangers" : nil
+      ? "\(challenges) challenges for \(announcements) announcements of outsiders" : nil
   }
 }

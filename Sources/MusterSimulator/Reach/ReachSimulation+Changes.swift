@@ -33,7 +33,7 @@ extension ReachSimulation {
     }
     isHealed = true
     setConditions()
-    note("--", "calm")
+    note("--", "healed")
   }
 
   // MARK: Homes
@@ -92,7 +92,7 @@ extension ReachSimulation {
   }
 
   mutating func mend(_ one: Int, _ other: Int) {
-    note("--", "homes \(one) and \(other) have a way again")
+    note("--", "homes \(one) and \(other) have a path again")
     network.setCut(false, between: one, and: other)
     cuts.removeAll { $0 == [min(one, other), max(one, other)] }
   }

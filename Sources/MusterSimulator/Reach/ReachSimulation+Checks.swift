@@ -90,16 +90,16 @@ extension ReachSimulation {
       for statistics in nodes[one].process?.node.statistics() ?? [] {
         let a = nodes[one].label
         guard let other = owners[statistics.link.peer] else {
-          return "\(a) is linked to a stranger"
+          return "\(a) is linked to an outsider"
         }
         let b = nodes[other].label
         guard checker.mayBeLinked(one, other) else { return "\(a) believes in a link to \(b)" }
         guard let relay = statistics.via else {
           if checker.hasPath(one, other) { continue }
-          return "\(a) believes in a way of its own to \(b)"
+          return "\(a) believes in a direct path to \(b)"
         }
         guard let index = owners[relay], checker.mayRelay(index, between: one, and: other)
-        else { return "\(a) believes in a way to \(b) through \(label(relay))" }
+        else { return "\(a) believes in a path to \(b) through \(label(relay))" }
       }
     }
     return nil

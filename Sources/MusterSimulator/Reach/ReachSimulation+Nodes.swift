@@ -212,7 +212,7 @@ extension ReachSimulation {
   private mutating func play(_ audio: ReceivedAudio, of link: LinkID, at index: Int) {
     audioPackets += 1
     guard let sender = owners[link.peer] else {
-      violated("delivery", "\(nodes[index].label) plays a stranger")
+      violated("delivery", "\(nodes[index].label) plays an outsider")
       return
     }
     heardAt[index * nodes.count + sender] = now

@@ -60,7 +60,7 @@ enum ChannelTable {
   }
 
   private static func line(_ member: Member) -> String {
-    let seen = member.lastSeen.map { Clocks.date(seconds: Int64(clamping: $0)) } ?? "never"
+    let seen = member.lastSeen.map { Clocks.date(seconds: Int64(clamping: $0)) } ?? "-"
     return Style.padded(member.member, to: 18) + Style.padded(member.name ?? "?", to: 20)
       + Style.padded(member.role, to: 11)
       + Style.padded(member.verified ? "yes" : "no", to: 10)

@@ -16,7 +16,8 @@ struct Channel: HasDeadline, Sendable {
   var muted: MemberFlags
   /// The next key while its commit is being written; afterwards it is in force.
   var pendingKey: (commit: CommitID, key: EpochKey)?
-  /// The reasons for which peers refused this node as a member; each is reported once.
+  /// The reasons for which peers refused this node as a member; each is reported once, until its
+  /// role changes.
   var refusals: [Refusal] = []
 
   /// This node's flags in its presence in this channel, including mute states.

@@ -72,7 +72,7 @@ extension Node {
         send([message], over: LinkID(channel: channel, peer: peer), at: now, &out)
       case .event(let event):
         if case .message = event {} else { changed = true }
-        if case .ownRoleChanged = event { associations.forgetRefusalsByPeers(in: channel) }
+        if case .ownRoleChanged = event { forgetRefusals(in: channel) }
         out.append(.event(.channel(event), in: channel))
       case .commit(let entries, let commit):
         out.append(.commit(changes(entries, for: commit), then: commit))

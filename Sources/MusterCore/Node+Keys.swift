@@ -124,6 +124,8 @@ extension Node {
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
     for bytes in grants + changes { send([.entry(bytes)], over: session, at: now, &out) }
     send([.refused(isOutdated ? .inviteOutdated : reason)], over: session, at: now, &out)
+    let link = LinkID(channel: owner.channel, peer: session.peer)
+    associations.refuse(link, .init(until: now + Self.refusalTime, isByPeer: false))
   }
 
   /// Handles a credential by which the peer of a restricted session under the key in force proves
@@ -172,6 +174,13 @@ extension Node {
       let refusal = entry.state.refusal(of: peer)
     else { return false }
     return refusal != .noGrant && refusal != .inviteOutdated
+  }
+
+  /// Forgets what peers have refused after a change of this node's role, since they may now decide
+  /// differently.
+  mutating func forgetRefusals(in channel: ChannelID) {
+    associations.forgetRefusalsByPeers(in: channel)
+    _ = channels.update(channel) { $0.refusals = [] }
   }
 
   /// Handles a peer's refusal of this node as a member.

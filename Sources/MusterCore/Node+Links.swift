@@ -144,7 +144,6 @@ extension Node {
     _ = peers.update(link) { $0.announcedBootID = announced }
     media.linkUp(link, at: now)
     discovery.setLinked(linkedPeers)
-    _ = channels.update(link.channel) { $0.refusals = [] }
     out.append(.event(.linkUp(link.peer, route.address, via: route.relay), in: link.channel))
     pathChanged(of: link, to: route, at: now, &out)
     out += change(link.channel, at: now) { $0.linkUp(link.peer, bootID: bootID, at: now) }

@@ -159,6 +159,35 @@ struct ChannelStateCallTests {
     #expect(world.nodes.allSatisfy { $0.state.call?.info.id == callID(2) && $0.state.isInCall })
   }
 
+  /// The removal also ends the call that the removed node initiated, and the owner's is left.
+  @Test func aRemovedInitiatorMergesIntoNoOtherCall() {
+    var world = club(2, .presenter, endsWithInitiator: false)
+    world.startOrJoin(1, proposing: 1)
+    world.run(for: .seconds(1))
+    world.crash(0)
+    world.forgetEvents()
+    let (owner, member) = (world.nodes[0].identity, world.ids[1])
+    let presence = Presence(
+      bootID: 1, flags: [], name: "node", call: Participation(id: callID(2), joined: 1),
+      streams: [])
+    let removal = Grant(subject: member, role: .none, expiresAt: 0, epoch: 0, isBearer: false)
+    let bodies: [EntryBody] = [
+      .claim(CallClaim(call: callID(2), term: 1, startedAt: 2000, order: 0)),
+      .presence(presence), .grant(removal),
+    ]
+    for (index, body) in bodies.enumerated() {
+      #expect(world.nodes[1].state.call?.info.id == callID(1))
+      let place = UInt64(index)
+      let entry = SignedEntry.sign(
+        Entry(author: owner.id, sequence: 1 << 20 + place, lamport: 1 << 20 + place, body: body),
+        by: owner, in: world.channel)
+      world.act(1) { $0.receive(.entry(entry.bytes), from: owner.id, at: $1) }
+    }
+    #expect(!world.nodes[1].state.isInCall)
+    #expect(world.nodes[1].events.callJoins.isEmpty)
+    #expect(world.nodes[1].state.checkInvariants() == [])
+  }
+
   @Test func aNodeWithoutARoleIsNoMember() {
     var world = ChannelStateWorld(2, settings: ChannelSettings())
     let outsider = world.ids[1]

@@ -176,15 +176,11 @@ extension ChannelState {
   // MARK: Call
 
   private mutating func recomputeCall(at now: Instant, _ out: inout [Output]) {
-    if let mine = own.call, isOver(mine.id) { own.call = nil }
+    if let mine = own.call, isOver(mine.id) || !mayItself(.joinCall) { own.call = nil }
     var active = activeCall
-    if let mine = own.call {
-      if let active, active.info.id != mine.id {
-        // Seniority carries over from the call that merges into this one.
-        own.call = Participation(id: active.info.id, joined: mine.joined)
-      } else if active == nil || !mayItself(.joinCall) {
-        own.call = nil
-      }
+    if let mine = own.call, active?.info.id != mine.id {
+      // Seniority carries over from the call that merges into this one.
+      own.call = active.map { Participation(id: $0.info.id, joined: mine.joined) }
       active = activeCall
     }
     view(active, gone: nil, &out)

@@ -32,7 +32,7 @@ def every_vector_for_programs_is_reproduced(t):
 
 
 @check()
-def what_was_built_is_read_back(t):
+def built_messages_are_parsed_again(t):
     """Every block that has a decoder goes through it and comes out as it went in."""
     blocks = vectors.blocks()
     for name, value in blocks.items():

@@ -84,7 +84,7 @@ def _is_tame(text):
 
 
 @check()
-def what_cannot_be_is_one_clear_line(t):
+def a_bad_command_line_is_one_clear_error(t):
     commands, held = _bad_commands(t)
     for one in held:
         t.later(one.close)

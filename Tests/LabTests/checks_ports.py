@@ -24,7 +24,7 @@ def a_port_mapped_by_upnp_links_homes_that_cannot_punch(t):
 
 
 @check(needs="namespaces")
-def who_stays_on_the_lan_or_says_so_opens_no_door(t):
+def a_node_that_stays_on_the_lan_opens_no_port(t):
     internet, public = _internet(t)
     home = internet.home("random", hosts=2)
     gateway = _gateway(t, home)

@@ -131,7 +131,7 @@ def a_removed_member_is_out_and_stays_out(t):
 
 
 @check()
-def what_is_wrong_with_an_invite_is_said(t):
+def the_fault_of_an_invite_is_reported(t):
     created(t)
     url = invite(t, "attendee")
     for bad in ("nonsense", url[:-7], url.replace("muster://", "http://")):
@@ -194,7 +194,7 @@ def a_patched_node_gets_nowhere(t):
 
 
 @check(timed=True)
-def what_was_acknowledged_survives_every_kill(t):
+def acknowledged_messages_survive_every_kill(t):
     kills = 200 if t.is_long else 12
     generator = random.Random(11)
     said, acknowledged = 0, set()

@@ -175,7 +175,7 @@ struct CallsLedgerTests {
     #expect(!books.isOver(7))
   }
 
-  @Test mutating func whatARoleForbidsHasNoEffect() {
+  @Test mutating func entriesBeyondARoleHaveNoEffect() {
     books.listeners = [c.id]
     books.add(c.claim(9, lamport: 1))
     books.join(c, 9)

@@ -15,7 +15,7 @@ struct DocumentEntryTests {
     } catch { return error }
   }
 
-  @Test func whatWasSignedIsVerified() throws {
+  @Test func aSignedEntryIsVerified() throws {
     let copy = try SignedEntry.verified(entry.bytes, in: testKey.channelID)
     #expect(copy == entry && copy.entry == entry.entry && copy.bytes == entry.bytes)
     #expect(copy.id == SignedEntry.id(of: entry.bytes))

@@ -49,7 +49,7 @@ struct DocumentTests {
   }
 
   /// Claims and ends share one limit: readers of the ends have to look again.
-  @Test func whatMakesRoomIsAChangeOfItsOwnKind() {
+  @Test func anEvictionChangesTheVersionOfItsKind() {
     var document = Document(channel: testKey.channelID)
     let end = Entries.signed(1, sequence: 0, lamport: 1, Entries.end(1))
     _ = document.insert(end)

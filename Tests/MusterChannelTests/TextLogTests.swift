@@ -81,7 +81,7 @@ struct TextLogTests {
     #expect(log.deadline == nil)
   }
 
-  @Test mutating func whatAnEarlierProcessHasShownIsNotShownAgain() {
+  @Test mutating func messagesOfAnEarlierProcessAreNotShownAgain() {
     let first = a.say("first", lamport: 1)
     let second = a.say("second", after: [first.id.prefix], lamport: 2)
     let claim = a.claim(7, lamport: 3)

@@ -9,7 +9,7 @@ import Testing
   }
 
   @Test(arguments: ["48x48", "320x180", "284x160", "640x360", "1280x720", "175x143", "90x1000"])
-  func whatIsDrawnCanBeRead(text: String) throws {
+  func aDrawnNumberIsReadAgain(text: String) throws {
     let size = try #require(VideoSize(text))
     let frame = I420Frame(size: size)
     for number: UInt32 in [0, 1, 2, 255, 65_535, 1_000_000, .max] {

@@ -29,7 +29,7 @@ struct JoinCommandTests {
   }
 
   @Test(arguments: ["80x", "99999", "8080.5", "0x50"], [true, false])
-  func whatIsNoPortIsNeverAChannel(text: String, isJoined: Bool) throws {
+  func aBadPortIsNeverAChannel(text: String, isJoined: Bool) throws {
     let option = isJoined ? ["--view=\(text)"] : ["--view", text]
     let command = try parse(["lab"] + option)
     let error = try #require(problem { _ = try command.checkedPort() })
@@ -64,7 +64,7 @@ struct JoinCommandTests {
     (["lab", "--passphrase", "x", "--key-file", "y"], "exclude"), (["a\nb"], "no channel name"),
     (["lab", "--name", ""], "empty"),
   ])
-  func whatExcludesEachOtherIsSaid(arguments: [String], word: String) throws {
+  func optionsThatExcludeEachOtherAreNamed(arguments: [String], word: String) throws {
     let command = try parse(arguments)
     let error = try #require(problem { _ = try command.nodeConfiguration() })
     #expect(error.message.contains(word) && error.kind == .usage && !error.hint.isEmpty)
@@ -79,7 +79,7 @@ struct JoinCommandTests {
   }
 
   @Test(arguments: [["--bogus"], ["lab", "--for", "soon"]])
-  func whatCannotBeParsedIsRefused(arguments: [String]) {
+  func otherArgumentsAreRefused(arguments: [String]) {
     #expect(throws: (any Error).self) { try parse(arguments) }
   }
 

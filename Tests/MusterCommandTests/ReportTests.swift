@@ -24,7 +24,7 @@ struct ExpiryTests {
     "", "0s", "soon", "7", "-1h", "2026-02-30", "2026-13-01", "2026-12-31T18:00", "1970-01-02",
     "999999999d",
   ])
-  func whatIsNoTimeIsAUsageError(text: String) {
+  func aBadTimeIsAUsageError(text: String) {
     do {
       _ = try Expiry.parse(text, now: now)
       Issue.record("\(text) is a time")

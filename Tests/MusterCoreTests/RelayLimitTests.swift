@@ -79,7 +79,7 @@ struct RelayLimitTests {
     #expect(rate > Laden.total * 0.8, "\(Int(rate)) bytes/s")
   }
 
-  @Test func whoPassesOnMuchIsSeenAsBefore() {
+  @Test func aBusyRelayIsSeenAsBefore() {
     var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
     let before = laden.frames(at: 0, of: 1)
     laden.run(for: .seconds(10))

@@ -64,7 +64,7 @@ struct RelayViewTests {
     }
   }
 
-  @Test func whatIsPassedOnShowsNeitherNamesNorKeysNorMedia() throws {
+  @Test func relayedBytesShowNeitherNamesNorKeysNorMedia() throws {
     let passing = try Passing()
     var plaintext = PlaintextChecker()
     for position in passing.world.hosts { plaintext.add(position.node.id) }

@@ -60,7 +60,7 @@ private func seal(
     DirectSeal.open(sealed, own: bert, other: anna.id, from: anna.id, context: []) == nil)
 }
 
-@Test func whatWasAlteredOrCutIsNotOpened() throws {
+@Test func alteredOrTruncatedBytesAreNotOpened() throws {
   let (anna, bert) = (try identity(0), try identity(0x20))
   let sealed = try seal([1, 2, 3], from: anna, to: bert.id)
   func open(_ bytes: [UInt8]) -> [UInt8]? {

@@ -53,7 +53,7 @@ struct VirtualRoomTests {
   private let silence = [Int16](repeating: 0, count: 960)
   private let burst = (0..<960).map { Int16(20_000 * sin(Double($0) * 0.13)) }
 
-  @Test func whatIsPlayedIsHeardSoon() throws {
+  @Test func playedAudioIsHeardSoon() throws {
     let microphone = try AudioSources.open("mic:room_microphone")
     let speaker = try AudioSinks.open("room_speaker")
     var playedAt: Instant?

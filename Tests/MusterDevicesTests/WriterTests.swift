@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotBeWrittenIsSaid() {
+  @Test func aFailedWriteIsReported() {
     #expect(throws: DeviceError.self) { try WAVWriter(path: scratch.path + "/none/x.wav") }
     #expect(throws: DeviceError.self) { try WAVWriter(path: scratch.path) }
     #expect(throws: DeviceError.self) {

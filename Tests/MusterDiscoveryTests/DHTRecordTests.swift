@@ -103,7 +103,7 @@ struct DHTScheduleTests {
     #expect((10...13).contains(count))
   }
 
-  @Test func whatWasNotTakenIsLeftAgainSoon() {
+  @Test func aRejectedRecordIsStoredAgainSoon() {
     var discovery = poster(1)
     _ = discovery.takeDHTRecords(day: day, at: .zero)
     discovery.dhtRecordFailed(testKey.keyID, at: seconds(1))
@@ -220,7 +220,7 @@ struct DHTRecordFoundTests {
     #expect(b.counters.learned == 0)
   }
 
-  @Test func whatIsNoAnnounceIsIgnored() {
+  @Test func otherBytesAreIgnored() {
     var b = poster(2)
     var author = Author(1)
     let good = author.announcement(addresses: [testAddress(1)])
@@ -252,7 +252,7 @@ struct DHTRecordFoundTests {
       candidateProbes(b.found(left.announcement, in: channel, at: seconds(1))) == [testAddress(1)])
   }
 
-  @Test func whatIsRememberedOfAuthorsIsBounded() {
+  @Test func theTableOfAuthorsIsBounded() {
     var b = poster(2)
     var now = Instant.zero
     for number in 10..<400 {

@@ -203,7 +203,7 @@ struct DiscoverySilenceTests {
     #expect(a.counters.ownAnnouncement == 1)
   }
 
-  @Test func whatIsSealedButMalformedIsCounted() {
+  @Test func malformedSealedRecordsAreCounted() {
     var b = testDiscovery(2)
     _ = b.open(testKey, at: .zero)
     var (entropy, prng) = (Entropy.seeded(5), PRNG(seed: 5))

@@ -184,7 +184,7 @@ private let cases = [
 ]
 
 struct NATMappingTests {
-  @Test(arguments: cases) private func whatWasSeenTellsTheKind(_ one: Case) throws {
+  @Test(arguments: cases) private func theObservedAddressesTellTheKind(_ one: Case) throws {
     let mapping = try #require(one.mapping)
     #expect(mapping.kind == one.kind)
     #expect(mapping.isCertain == one.isCertain)

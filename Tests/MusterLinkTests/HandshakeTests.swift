@@ -24,7 +24,7 @@ import Testing
   #expect(world.sent(1, .handshakeResponse).count == 1)
 }
 
-@Test func whatIsSaidArrivesOnce() {
+@Test func aPayloadArrivesOnce() {
   let world = LinkWorld.linked()
   #expect(world.say("one", from: 0, to: 1))
   #expect(world.say("two", from: 1, to: 0))

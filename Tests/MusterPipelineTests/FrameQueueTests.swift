@@ -52,7 +52,7 @@ struct FrameQueueTests {
     #expect(numbers(queue) == [1, 3, 4, 5])
   }
 
-  @Test func whatRefersToADroppedFrameGoesWithIt() {
+  @Test func framesThatReferToADroppedOneAreDropped() {
     let queue = queue()
     queue.add(.keyframe(1))
     queue.add(.frame(2, 1))
@@ -156,7 +156,7 @@ struct FrameQueueTests {
   }
 
   /// Whatever is dropped, each dequeued frame follows all frames that it refers to.
-  @Test func whatComesOutIsAlwaysDecodable() {
+  @Test func theOutputIsAlwaysDecodable() {
     var prng = PRNG(seed: 11)
     for _ in 0..<200 {
       let queue = queue(encoded: 2 + prng.below(12))

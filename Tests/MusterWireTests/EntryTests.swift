@@ -85,7 +85,7 @@ private let rounds = 3_000
   }
 }
 
-@Test func whatIsNoInviteIsSaidToBeNone() {
+@Test func otherTextsAreNoInvites() {
   var samples = Samples(seed: 36)
   let url = samples.invite().url
   for text in ["", "lab", "http://lab/#AA", "muster:/lab", url + " " + url] {

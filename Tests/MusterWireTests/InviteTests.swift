@@ -140,7 +140,7 @@ func anInviteWithARightSumAndAWrongFieldIsDamaged(fields: [UInt8]) {
   #expect(throws: InviteFault.damaged) { try Invite(url: Foreign.url(of: bytes)) }
 }
 
-@Test func whatIsTooLongIsNoInvite() {
+@Test func aTooLongTextIsNoInvite() {
   let long = "muster://lab/#" + String(repeating: "A", count: Invite.urlLimit)
   #expect(throws: InviteFault.notAnInvite) { try Invite(url: long) }
 }

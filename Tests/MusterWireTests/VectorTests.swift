@@ -164,7 +164,7 @@ private func goBytes(_ text: String) throws -> [UInt8] {
   return bytes
 }
 
-@Test func whatOnceCrashedAnotherDecoderIsHarmless() throws {
+@Test func crashersOfAnotherDecoderAreHarmless() throws {
   for name in try Vectors.names(in: "pion-rtcp-fuzz", ending: "") where name != "LICENSE" {
     let bytes = try goBytes(Vectors.text("pion-rtcp-fuzz/\(name)"))
     #expect(bytes.count > 4 && bytes[1] >= 0xC8)

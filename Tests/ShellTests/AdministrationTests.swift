@@ -57,7 +57,7 @@ struct AdministrationTests {
   }
 
   @Test(arguments: ["", "two\nlines", "\u{1B}[31mred", String(repeating: "n", count: 65)])
-  func whatIsNoNameIsRefused(name: String) async throws {
+  func aBadNameIsRefused(name: String) async throws {
     #expect(try await refusal(.create, name).kind == .usage)
     #expect(try await perform(.list, nil).channels.isEmpty)
   }
@@ -170,7 +170,7 @@ struct AdministrationTests {
     #expect(verified?.map(\.member) == [anna.short])
   }
 
-  @Test func whoWasNeverSeenCannotBeConfirmed() async throws {
+  @Test func aMemberThatWasNeverSeenCannotBeConfirmed() async throws {
     try await perform(.create)
     let anna = try member(1)
     let error = try await refusal(.verify) {

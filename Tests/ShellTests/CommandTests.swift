@@ -43,7 +43,7 @@ struct CommandTests {
     return request
   }
 
-  @Test(arguments: all) func whatIsWrittenIsReadBack(command: Command) throws {
+  @Test(arguments: all) func encodedCommandsAreDecoded(command: Command) throws {
     #expect(try Command(json: Array(command.json.utf8)) == command)
   }
 
@@ -88,7 +88,7 @@ struct CommandTests {
     #"{"do":"mute","media":"smell"}"#, #"{"do":"watch","width":1e99}"#, "\u{0}",
     #"{"do":"watch","width":"wide"}"#,
   ])
-  func whatIsNoCommandIsRefusedWithAHint(text: String) {
+  func otherLinesAreRefusedWithAHint(text: String) {
     #expect(throws: MusterError.self) { try Command(json: Array(text.utf8)) }
   }
 

@@ -58,7 +58,7 @@ struct ControlSocketTests {
     #expect(stat(fixture.path + "/control.sock", &status) != 0)
   }
 
-  @Test(.timeLimit(.minutes(1))) func whatWasAnsweredIsOnTheDisk() async throws {
+  @Test(.timeLimit(.minutes(1))) func anAnsweredChangeIsOnTheDisk() async throws {
     let fixture = StoreFixture()
     let node = try await start(fixture)
     try await perform(.create, "lab", in: fixture)
@@ -100,7 +100,7 @@ struct ControlSocketTests {
     await node.stop()
   }
 
-  @Test(.timeLimit(.minutes(1))) func whoHoldsTheDirectoryWithoutListeningIsAClearError()
+  @Test(.timeLimit(.minutes(1))) func aDirectoryInUseWithoutASocketIsAClearError()
     async throws
   {
     let fixture = StoreFixture()

@@ -19,12 +19,12 @@ func namesAndAddressesAreEndpoints(text: String) {
   "a>b:1", "a\nb:1", "\u{1B}[2J:1", "*:1", "~root:1", "#a:1", "!a:1", "\u{E4}:1", "-rf:1", "[-a]:1",
   "[$(reboot)]:1", "[a;b]:1", "[::1:1", "::1]:1", "::1:1", "a%b:1", "[[::1]]:1",
 ])
-func whatAShellOrATerminalWouldReadIsNoEndpoint(text: String) {
+func charactersOfShellsAndTerminalsAreNoEndpoint(text: String) {
   #expect(read(text) == nil)
 }
 
 @Test(arguments: ["", ":", "a", "a:", ":1", "[]:1", "a:65536", "a:-1", "a:1;id"])
-func whatHasNoHostOrPortIsNoEndpoint(text: String) {
+func anEndpointHasAHostAndAPort(text: String) {
   #expect(read(text) == nil)
 }
 

@@ -34,12 +34,12 @@ struct EventRecordTests {
       + #""link.sessionsMade":1}}"#,
   ]
 
-  @Test(arguments: lines) func whatIsReadIsWrittenAgainByteForByte(line: String) throws {
+  @Test(arguments: lines) func aDecodedEventIsEncodedToTheSameBytes(line: String) throws {
     let record = try #require(EventRecord(json: Array(line.utf8)))
     #expect(record.json.text == line)
   }
 
-  @Test func whatIsNoEventIsNone() {
+  @Test func otherLinesAreNoEvents() {
     for text in ["", "{}", #"{"event":"dance","t":1}"#, #"{"event":"layer","t":1}"#, "[]"] {
       #expect(EventRecord(json: Array(text.utf8)) == nil)
     }

@@ -41,7 +41,7 @@ func otherAddressesAreOutside(host: String) throws {
 }
 
 @Test(arguments: ["http://192.168.1.1/", "http://192.168.1.1:5000/rootDesc.xml"])
-func whatIsAtTheGatewayIsFollowed(url: String) throws {
+func aLocationAtTheGatewayIsFollowed(url: String) throws {
   #expect(UPnP.isAt(try #require(Address("192.168.1.1:0")), url))
 }
 
@@ -50,7 +50,7 @@ func whatIsAtTheGatewayIsFollowed(url: String) throws {
   "http://192.168.1.1@192.0.2.1/", "https://192.168.1.1/", "http://192.168.1.1", "http://router/",
   "/rootDesc.xml", "",
 ])
-func whatIsElsewhereIsNotFollowed(url: String) throws {
+func aLocationElsewhereIsNotFollowed(url: String) throws {
   #expect(!UPnP.isAt(try #require(Address("192.168.1.1:0")), url))
 }
 

@@ -98,7 +98,7 @@ struct StoreDiskTests {
   }
 
   @Test(arguments: ["this is a text, not a database", "SQLite format 3\0"])
-  func whatIsNoDatabaseIsRefusedAndKept(text: String) throws {
+  func aFileOfAnotherKindIsRefusedAndKept(text: String) throws {
     let fixture = StoreFixture()
     let bytes = Array((text + String(repeating: "x", count: 5000)).utf8)
     try fixture.write(bytes, to: fixture.database)
@@ -118,7 +118,7 @@ struct StoreDiskTests {
     return try Array(Data(contentsOf: tests.appending(path: "Vectors/store/\(name)")))
   }
 
-  @Test func whatANewerVersionWroteIsRefusedAndNotTouched() throws {
+  @Test func aNewerVersionsDatabaseIsRefusedAndNotTouched() throws {
     let fixture = StoreFixture()
     let bytes = try vector("newer.sqlite")
     try fixture.write(bytes, to: fixture.database)
@@ -132,7 +132,7 @@ struct StoreDiskTests {
   }
 
   @Test(arguments: ["version-1.sqlite"])
-  func whatFormerVersionsWroteIsReadStill(name: String) throws {
+  func formerVersionsDatabasesAreStillRead(name: String) throws {
     let fixture = StoreFixture()
     try fixture.write(try vector(name), to: fixture.database)
     let store = try fixture.store()

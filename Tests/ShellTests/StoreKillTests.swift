@@ -17,7 +17,7 @@ struct StoreKillTests {
   private static let window = 4
 
   @Test(.timeLimit(.minutes(10)))
-  func whatWasAcknowledgedSurvivesEveryKill() async throws {
+  func acknowledgedChangesSurviveEveryKill() async throws {
     let fixture = StoreFixture()
     let path = fixture.path
     let acknowledged = path + ".acknowledged"

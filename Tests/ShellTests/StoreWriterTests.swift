@@ -23,7 +23,7 @@ private func keep(_ number: Int) -> Store.Change {
 struct StoreWriterTests {
   private let fixture = StoreFixture()
 
-  @Test func whatIsAcknowledgedIsThereAlready() async throws {
+  @Test func anAcknowledgedChangeIsThereAlready() async throws {
     let store = try fixture.store()
     let writer = StoreWriter(store)
     let error = await withCheckedContinuation { continuation in

@@ -26,7 +26,7 @@ private func leave(
 /// A router of each kind, by what RFC 4787 asks of one.
 struct NATTests {
   @Test(arguments: routers)
-  func whatLeavesBearsTheAddressOutside(kind: NATKind) throws {
+  func outgoingDatagramsHaveTheOutsideAddress(kind: NATKind) throws {
     var nat = nat(kind)
     let seen = try leave(&nat, from: anna, to: first, at: .zero)
     #expect(seen.host == outside)
@@ -85,7 +85,7 @@ struct NATTests {
   }
 
   @Test(arguments: routers)
-  func whatNobodyAnswersIsForgottenSoon(kind: NATKind) throws {
+  func anUnansweredMappingExpiresSoon(kind: NATKind) throws {
     var nat = nat(kind)
     let seen = try leave(&nat, from: anna, to: first, at: .zero)
     #expect(nat.enter(from: first, to: seen, at: at(30)) == nil)
@@ -95,7 +95,7 @@ struct NATTests {
   }
 
   @Test(arguments: routers)
-  func whatWasAnsweredLastsFourTimesAsLong(kind: NATKind) throws {
+  func anAnsweredMappingLastsFourTimesAsLong(kind: NATKind) throws {
     var nat = nat(kind)
     let seen = try leave(&nat, from: anna, to: first, at: .zero)
     #expect(nat.enter(from: first, to: seen, at: at(1)) == anna)

@@ -75,7 +75,7 @@ struct PageTests {
     }
   }
 
-  @Test func whatCannotBeDoneIsAnswered() async throws {
+  @Test func aCommandThatFailsIsAnswered() async throws {
     try await TestPage.run { page in
       let client = try await page.open()
       try await client.send(TestPage.impossible.json)

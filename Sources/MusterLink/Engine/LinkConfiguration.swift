@@ -57,6 +57,8 @@ extension LinkEngine {
     public var longestRoundTrip: Duration = .seconds(1)
     /// The minimum interval between two comparisons of paths to one peer.
     public var comparisonInterval: Duration = .seconds(5)
+    /// The minimum interval between two comparisons with the same address if it answered the first.
+    public var repeatedComparisonInterval: Duration = .seconds(30)
 
     /// Creates the protocol's default configuration.
     public init() {}

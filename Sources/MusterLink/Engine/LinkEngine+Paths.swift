@@ -175,7 +175,7 @@ extension LinkEngine {
   ) -> [Output] {
     let link = links[at: position]
     guard let new = route.address, let old = link.route.address, new != old,
-      link.comparison.map({ now - $0.startedAt >= configuration.comparisonInterval }) ?? true
+      link.comparison.map({ now >= $0.end(for: new, configuration) }) ?? true
     else { return [] }
     let comparison = PathComparison(
       address: new, newToken: entropy.u64(), oldToken: entropy.u64(), startedAt: now)

@@ -33,6 +33,15 @@ struct PathComparison: Equatable, Sendable {
     return true
   }
 
+  /// The time from which a comparison with `other` may begin. One that would only repeat a complete
+  /// comparison waits longer: most members have an IPv4 and an IPv6 address, whose announcements
+  /// arrive every few seconds.
+  func end(for other: Address, _ configuration: LinkEngine.Configuration) -> Instant {
+    let isRepeated = other == address && newRoundTrip != nil && old != nil
+    return startedAt
+      + (isRepeated ? configuration.repeatedComparisonInterval : configuration.comparisonInterval)
+  }
+
   /// Whether the new path is better: clearly faster, or of nearer scope and not slower. Under these
   /// two rules no two paths are each better than the other, so links do not oscillate.
   func isWon(against current: Address) -> Bool {

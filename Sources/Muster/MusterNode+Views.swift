@@ -17,7 +17,7 @@ extension MusterNode {
     public var call: ActiveCall?
     /// Whether this node is in the call.
     public var isInCall: Bool
-    /// How far this node is into the call.
+    /// The state of this node's entry into the call.
     public var callState: CallState
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool

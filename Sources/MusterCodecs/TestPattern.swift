@@ -5,16 +5,16 @@ import MusterBase
 /// The top quarter is a grid of 16 by 6 blocks, dark for 0 and bright for 1, in reading order, most
 /// significant bit first:
 ///
-/// | bits | what |
+/// | bits | content |
 /// | --- | --- |
-/// | 32 | frame number, as Gray code, so that counting changes one block |
+/// | 32 | frame number as a Gray code: consecutive numbers differ in one block |
 /// | 48 | capture time in units of 100 us of the capturing machine's boot clock |
-/// | 16 | CRC-16/CCITT (polynomial 0x1021, start 0xFFFF) of the 10 bytes before |
+/// | 16 | CRC-16/CCITT (polynomial 0x1021, initial value 0xFFFF) of the preceding 10 bytes |
 ///
 /// Block (column, row) starts at x = `column * width / 16` and y = `row * height / 24`. Positions
-/// are relative to the frame size, so every simulcast layer can be read, and the two levels remain
-/// distinct in VP8 at 150 kbit/s. Below the grid, a ball and a bar move over a gradient; the square
-/// at the lower left is white during a flash.
+/// are relative to the frame size, so every simulcast layer can be read. The dark and bright levels
+/// remain distinguishable in VP8 at 150 kbit/s. Below the grid, a ball and a bar move over a
+/// gradient; the square at the lower left is white during a flash.
 public enum TestPattern {
   static let columns = 16
   static let rows = 6

@@ -6,7 +6,7 @@ import MusterLink
 ///
 /// An association outlives its sessions: when the channel's key changes, the same two nodes make a
 /// session link under the new key, and the former one drains. Every session link has one role, and
-/// the phase of an association follows from the roles of its sessions, so that the two cannot
+/// the phase of an association follows from the roles of its sessions, so the two cannot
 /// disagree.
 struct Associations: ~Copyable, Sendable {
   /// The outputs for an input, in order.
@@ -49,8 +49,10 @@ struct Associations: ~Copyable, Sendable {
     var credentials = TokenBucket(capacity: 16, perSecond: 2)
   }
 
-  /// A refusal between this node and a peer, which prevents connections until it expires.
+  /// A refusal between this node and a run of a peer, which prevents connections until it expires.
   struct Refusal: Equatable, Sendable {
+    /// The run of the peer. Another one has to be heard or answered anew.
+    var bootID: UInt64
     var until: Instant
     /// Whether the peer refused this node, rather than this node the peer.
     var isByPeer: Bool

@@ -10,11 +10,12 @@ struct LocalMedia: Sendable {
   private var speaking = SpeakingDetector()
   var audioTimestamps = AudioTimestamps()
 
-  /// From boot time to the media clock, so that timestamps and sender reports do not show how long
-  /// this machine has been running. One for all streams, which receivers compare.
+  /// The offset of the media clock from boot time, so that timestamps and sender reports do not
+  /// show how long this machine has been running. All streams share it, for lip sync.
   private let clockOffset: Duration
 
-  /// 36 years: with it, seconds of boot time fit into the 32 bits that an NTP timestamp has.
+  /// The range of the offset: 36 years in nanoseconds. Boot time plus offset, in seconds, fits into
+  /// the 32 bits of an NTP timestamp (RFC 3550 section 4).
   private static let clockRange = 1 << 60
 
   init(prng: inout PRNG) {
@@ -23,7 +24,7 @@ struct LocalMedia: Sendable {
     clockOffset = .nanoseconds(draws.below(Self.clockRange))
   }
 
-  /// What the media clock, by which everything that leaves is stamped, shows at this boot time.
+  /// Converts boot time to media time, in which all outgoing timestamps are expressed.
   func mediaTime(_ instant: Instant) -> Instant { instant + clockOffset }
 
   var sendsAudio: Bool { flags.contains(.audio) }

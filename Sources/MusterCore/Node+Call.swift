@@ -65,6 +65,7 @@ extension Node {
   ) {
     guard !outputs.isEmpty else { return }
     var changed = false
+    var membershipEnded = false
     var failed: [NodeID] = []
     for output in outputs {
       switch output {
@@ -72,7 +73,11 @@ extension Node {
         send([message], over: LinkID(channel: channel, peer: peer), at: now, &out)
       case .event(let event):
         if case .message = event {} else { changed = true }
-        if case .ownRoleChanged = event { forgetRefusals(in: channel) }
+        switch event {
+        case .ownRoleChanged: forgetRefusals(in: channel)
+        case .memberLeft(_, .removed), .keyChanged: membershipEnded = true
+        default: break
+        }
         out.append(.event(.channel(event), in: channel))
       case .commit(let entries, let commit):
         out.append(.commit(changes(entries, for: commit), then: commit))
@@ -84,6 +89,12 @@ extension Node {
       }
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
+    // At once, so that a removed neighbour does not receive what is sent next.
+    if membershipEnded {
+      for link in peers.keys where link.channel == channel {
+        dismissNonMember(link, at: now, &out)
+      }
+    }
     guard changed else { return }
     // A participant may have joined, or announced a new run.
     if isInCall(channel) { relaying.searchSoon(in: channel, at: now) }

@@ -116,6 +116,10 @@ extension Node {
 
   /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
+  /// All entries of a channel's document but those of quarantined authors, by kind.
+  package func entries(of channel: ChannelID) -> [SignedEntry] {
+    channels[channel]?.state.entries ?? []
+  }
   /// The digest of the document; equal digests mean equal documents.
   public func digest(of channel: ChannelID) -> DocumentDigest? { channels[channel]?.state.digest }
 
@@ -255,7 +259,7 @@ extension Node {
     throw .notAllowed(capability, state.role(of: identity.id))
   }
 
-  /// How far this node is into a channel's call; `disconnected` for a channel that it is not in.
+  /// The state of this node's entry into a channel's call; `disconnected` without the channel.
   public func callState(in channel: ChannelID) -> CallState {
     channels.index(of: channel).map { channels[at: $0].callState } ?? .disconnected
   }

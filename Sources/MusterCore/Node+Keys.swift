@@ -109,8 +109,8 @@ extension Node {
 
   /// Sends the peer of a restricted session the new key, or the reason for the refusal.
   mutating func serve(_ session: SessionLinkID, at now: Instant, _ out: inout [Output]) {
-    guard associations.isRestricted(session), let owner = keyring.owner(of: session.key),
-      let entry = channels[owner.channel]
+    guard let restriction = associations.restriction(of: session),
+      let owner = keyring.owner(of: session.key), let entry = channels[owner.channel]
     else { return }
     associations.served(session, at: now)
     guard let reason = entry.state.refusal(of: session.peer) else {
@@ -124,8 +124,7 @@ extension Node {
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
     for bytes in grants + changes { send([.entry(bytes)], over: session, at: now, &out) }
     send([.refused(isOutdated ? .inviteOutdated : reason)], over: session, at: now, &out)
-    let link = LinkID(channel: owner.channel, peer: session.peer)
-    associations.refuse(link, .init(until: now + Self.refusalTime, isByPeer: false))
+    refuse(LinkID(channel: owner.channel, peer: session.peer), bootID: restriction.bootID, at: now)
   }
 
   /// Handles a credential by which the peer of a restricted session under the key in force proves
@@ -156,14 +155,22 @@ extension Node {
     let (grants, changes) = entry.state.keyChanges(newest: 1)
     for bytes in grants + changes { send([.entry(bytes)], over: link, at: now, &out) }
     send([.refused(reason)], over: link, at: now, &out)
-    associations.refuse(link, .init(until: now + Self.refusalTime, isByPeer: false))
+    refuse(link, bootID: peer.bootID, at: now)
     out.append(.event(.peerRefused(link.peer, reason), in: link.channel))
     close(link, at: now, &out)
   }
 
-  /// Whether a node was recently refused and still would be, or has refused this node.
-  func isRefused(_ link: LinkID, at now: Instant) -> Bool {
-    guard let refusal = associations.refusal(of: link, at: now) else { return false }
+  private mutating func refuse(
+    _ link: LinkID, bootID: UInt64, isByPeer: Bool = false, at now: Instant
+  ) {
+    associations.refuse(
+      link, .init(bootID: bootID, until: now + Self.refusalTime, isByPeer: isByPeer))
+  }
+
+  /// Whether this run of a node was recently refused and still would be, or has refused this node.
+  func isRefused(_ link: LinkID, bootID: UInt64, at now: Instant) -> Bool {
+    guard let refusal = associations.refusal(of: link, at: now), refusal.bootID == bootID
+    else { return false }
     return refusal.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
   }
 
@@ -188,7 +195,7 @@ extension Node {
     _ reason: Refusal, over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
     guard channels[link.channel]?.genesis != nil else { return }
-    associations.refuse(link, .init(until: now + Self.refusalTime, isByPeer: true))
+    if let bootID = peers[link]?.bootID { refuse(link, bootID: bootID, isByPeer: true, at: now) }
     // The peer may lack the entries that make this node a member.
     if let state = channels[link.channel]?.state, state.refusal(of: id) == nil {
       for bytes in state.credentials { send([.entry(bytes)], over: link, at: now, &out) }

@@ -17,15 +17,15 @@ extension Node {
       case .send(let datagram, let address): out.append(.send(datagram, to: address))
       case .found(let peer, let bootID, let key, let address):
         let session = SessionLinkID(key: key, peer: peer)
-        guard mayConnect(session, at: now) else { continue }
+        guard mayConnect(session, bootID: bootID, at: now) else { continue }
         connect(session, bootID: bootID, over: .direct(address), at: now, &out)
       }
     }
   }
 
-  private func mayConnect(_ session: SessionLinkID, at now: Instant) -> Bool {
+  private func mayConnect(_ session: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard peers.count < Limits.links, let link = keyring.link(of: session),
-      !isRefused(link, at: now), let state = channels[link.channel]?.state
+      !isRefused(link, bootID: bootID, at: now), let state = channels[link.channel]?.state
     else { return false }
     // A peer with a link under the key in force needs none under a former key.
     guard peers.index(of: link) == nil else { return keyring.isCurrent(session.key) }

@@ -73,7 +73,7 @@ extension Node {
   ) -> RelayView.Member {
     RelayView.Member(
       id: link.peer, bootID: bootID, hasRestarted: hasRestarted,
-      isRefused: isRefused(link, at: now),
+      isRefused: isRefused(link, bootID: bootID, at: now),
       lastDirectAddress: links.paths.lastDirectRoute(to: link.peer))
   }
 

@@ -3,11 +3,11 @@ import MusterBase
 /// Estimates the delay that a jitter buffer needs for the packets of one sender.
 ///
 /// The algorithm follows NetEq (`relative_arrival_delay_tracker.cc`, `underrun_optimizer.cc`): a
-/// packet's delay is relative to the fastest one within two seconds, so that clock drift cancels.
+/// packet's delay is relative to the fastest one within two seconds, so clock drift cancels out.
 /// The largest delay of every 500 ms enters a histogram with exponential forgetting, whose 95th
 /// percentile is the estimate.
 public struct ArrivalDelay: Equatable, Sendable {
-  /// The number of packets in the window that determines the fastest one: 2 s.
+  /// The packets in the sliding window whose fastest one is the reference: 2 s of 20 ms packets.
   static let window = 100
   static let interval = Duration.milliseconds(500)
   static let forget = 0.983
@@ -72,7 +72,7 @@ public struct ArrivalDelay: Equatable, Sendable {
   private mutating func record(_ delay: Int64) {
     let bucket = delay / (Int64(Self.bucketMilliseconds) * 1_000_000)
     intervals = min(intervals + 1, 1_000_000)
-    // At first all intervals are averaged, so that those of the first seconds have full weight.
+    // At first all intervals are averaged equally, so early ones are not underweighted.
     let keep = min(Self.forget, 1 - 1 / Double(intervals))
     for index in histogram.indices { histogram[index] *= keep }
     histogram[Int(min(max(bucket, 0), Int64(Self.buckets - 1)))] += 1 - keep

@@ -14,7 +14,7 @@ public struct AudioStatistics: Equatable, Sendable {
   public var late: UInt64 = 0
   /// Packets dropped unplayed to reduce the delay, or because the sender restarted.
   public var discarded: UInt64 = 0
-  /// Frames skipped to reduce the delay.
+  /// Frames removed to reduce the delay: two frames are cross-faded into the time of one.
   public var shortened: UInt64 = 0
   /// Frames inserted to increase the delay.
   public var lengthened: UInt64 = 0

@@ -9,15 +9,15 @@ public struct LayerReceiver: Sendable {
   /// The distance behind the highest sequence number at which two consecutive packets mean that the
   /// sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
-  /// The longest wait before a gap may be skipped; normally it lasts until a first retransmission
-  /// would have arrived.
+  /// The maximum time to wait at a gap before skipping it. The wait is usually shorter: until the
+  /// first retransmission should have arrived.
   static let maximumPatience = Duration.milliseconds(100)
   /// The minimum age of a gap that requires a keyframe, which keeps the freeze below half a second:
   /// the keyframe takes a round trip and up to 300 ms more.
   static let minimumKeyframePatience = Duration.milliseconds(250)
   /// The time granted to a keyframe that has partly arrived (libwebrtc `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
-  /// The silence after which a sender counts as stopped, and is sent no further requests.
+  /// The silence after which a sender counts as stopped and receives no further requests.
   static let silence = Duration.seconds(1)
 
   /// The SSRC of the layer.
@@ -54,7 +54,7 @@ public struct LayerReceiver: Sendable {
   /// SSRC with every packet does not cause more requests.
   public mutating func succeed(_ other: LayerReceiver) { requester = other.requester }
 
-  /// The classification of an arriving packet.
+  /// The outcome of inserting a packet; `late` includes duplicates.
   public enum Arrival: Equatable, Sendable { case new, recovered, late, unusable }
 
   /// Inserts a packet; `nextFrame` delivers the frames that it completes.

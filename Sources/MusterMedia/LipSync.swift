@@ -21,7 +21,7 @@ public struct LipSync: Equatable, Sendable {
   private var target: Duration?
   private var steppedAt: Instant?
 
-  /// Creates the initial state, without delay.
+  /// Creates the initial state, with a delay of zero.
   public init() {}
 
   /// Updates and returns the delay, from the latency of audio at playout and that of video before

@@ -81,7 +81,7 @@ public struct OutgoingStream: Sendable {
     return Selection(change: LayerChange(from: reported, to: nil, why: reason))
   }
 
-  /// Switches to `layer`, of which a keyframe is about to be sent, if it is the target. Nil if
+  /// Switches to `layer` if it is the target; called just before its keyframe is sent. Nil if
   /// nothing changes.
   public mutating func switchLayer(to layer: Int) -> LayerChange? {
     guard layer == target else { return nil }

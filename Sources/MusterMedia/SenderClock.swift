@@ -5,7 +5,7 @@ import MusterWire
 public struct SenderClock: Equatable, Sendable {
   private var reference: (rtpTime: UInt32, instant: Instant)?
 
-  /// Creates a clock that is unknown until the first report.
+  /// Creates a clock without a reference, which the first sender report sets.
   public init() {}
 
   /// Whether a sender report has arrived.

@@ -109,7 +109,7 @@ extension Simulation {
         let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes))
       else { continue }
       bounds.entries += 1
-      learn(entry, id, at: index, takenInAt: now)
+      learn(entry, id, at: index, takenInAt: now, writers: writers(at: index))
     }
     for commit in writes.commits {
       record(node.finish(commit.id, isDurable: true, at: now), of: &node, at: index)

@@ -31,6 +31,27 @@ extension Simulation {
       })
   }
 
+  /// The entries that only one of two connected nodes has, as the end of a sentence; empty if there
+  /// are none.
+  func documentDifference(among views: [AgreementChecker.View]) -> String {
+    for group in AgreementChecker.groups(views) {
+      let nodes = group.compactMap { present($0.own.id) }.map { self.nodes[$0] }
+      guard let first = nodes.first else { continue }
+      for other in nodes.dropFirst() {
+        let documents = [first, other].map { $0.process?.node.entries(of: channel.id) ?? [] }
+        for (node, pair) in [
+          (first, documents), (other, documents.reversed()),
+        ] {
+          guard let entry = pair[0].first(where: { !pair[1].contains($0) }),
+            let kind = entry.entry.body.kind
+          else { continue }
+          return "; only \(node.label) has a \(kind) of \(label(entry.entry.author))"
+        }
+      }
+    }
+    return ""
+  }
+
   /// The indices of nodes that must agree about everything. In a created channel only nodes
   /// connected to the owner must agree, because all other nodes may lack the newest grants.
   func agreeing(_ views: [AgreementChecker.View]) -> [Int] {

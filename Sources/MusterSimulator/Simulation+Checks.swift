@@ -33,7 +33,7 @@ extension Simulation {
   /// announcements are at most 6 s apart, and a handshake and the document exchange follow.
   static let settleLimit = Duration.seconds(12)
   /// The same limit in created channels, where nodes do not connect to a refused node for 20 s
-  /// (`Node.denial`), even if it receives a role in that time.
+  /// (`Node.refusalTime`), even if it receives a role in that time.
   static let settleLimitWithRoles = Duration.seconds(30)
   /// The time limit for a later handover, or the end of a role, to reach all nodes.
   static let disputeLimit = Duration.seconds(2)
@@ -44,7 +44,7 @@ extension Simulation {
   static let messageLimit = Duration.seconds(5)
   static let frameLimit = Duration.seconds(20)
   /// The time limit for refusals: two periods of 20 s without connections to refused nodes
-  /// (`Node.denial`).
+  /// (`Node.refusalTime`).
   static let refusalLimit = Duration.seconds(40)
 
   mutating func check() {
@@ -64,7 +64,7 @@ extension Simulation {
       let isLate = now - healedAt >= limit
       let isLasting = settling.disputedSince.map { now - $0 >= Self.disputeLimit } ?? false
       if isLate && isLasting || now - healedAt >= Self.restlessLimit {
-        violated("agreement", dispute)
+        violated("agreement", dispute + documentDifference(among: views))
       }
       return
     }

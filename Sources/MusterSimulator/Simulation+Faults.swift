@@ -104,8 +104,8 @@ extension Simulation {
     }
   }
 
-  /// Reports to the checkers what only the memory of a process held, so that its successor lacks
-  /// it.
+  /// Reports to the checkers what is lost with the memory of a process: entries not yet written,
+  /// and messages that were shown without a record of it.
   private mutating func forgetMemory(of index: Int, _ crash: Disk.Crash) {
     for id in crash.lost { messages.lost(id, at: nodes[index].reader) }
     for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
@@ -160,7 +160,7 @@ extension Simulation {
 
   mutating func rejoin(_ index: Int, run: Int) {
     guard nodes[index].run == run, nodes[index].process != nil else { return }
-    // The node rejoins with the state on its disk, so that all writes must be finished first.
+    // The node rejoins with the state on its disk, so all pending writes must finish first.
     guard nodes[index].disk.isIdle else {
       return schedule(.rejoin(index, run: run), in: .milliseconds(20))
     }

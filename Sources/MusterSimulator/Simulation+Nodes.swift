@@ -98,9 +98,13 @@ extension Simulation {
     for change in writes.changes + writes.commits.flatMap(\.changes) {
       checkWrite(change, by: index)
     }
+    var writes = writes
+    writes.writers = writers(at: index)
     submit(writes, of: index)
     if writes.changes.isEmpty {
-      for message in writes.messages { observe(message, at: index, shownAt: now) }
+      for message in writes.messages {
+        observe(message, at: index, shownAt: now, writers: writes.writers)
+      }
     }
     guard options.bug == .sendsBeforeWritten else { return }
     for commit in writes.commits {
@@ -130,22 +134,34 @@ extension Simulation {
   }
 
   /// Reports a finished job to the checkers. A node applies a change at the time of the request
-  /// unless it waits for the write, so that its timers count from then; it applies its own commits
+  /// unless it waits for the write, so its timers count from then; it applies its own commits
   /// only after they are written.
   mutating func written(_ job: Disk.Job, at index: Int) {
     let takenInAt = job.commit == nil ? job.askedAt : now
+    let writers = job.commit == nil ? job.writers : writers(at: index)
     for case .entry(let bytes, let id) in job.changes {
       guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { continue }
       if !job.fails {
-        learn(entry, id, at: index, takenInAt: takenInAt)
+        learn(entry, id, at: index, takenInAt: takenInAt, writers: writers)
       } else if case .message = entry.body, nodes[index].drafts[id] == nil {
         // The process keeps the message in memory until it ends, although the write failed.
-        noteCopy(of: id, by: entry.author, at: index, takenInAt: takenInAt)
+        let isProven = writers?.contains(entry.author) ?? true
+        messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: takenInAt)
       }
       nodes[index].drafts[id] = nil
     }
     guard job.run == nodes[index].run, nodes[index].process != nil else { return }
-    for message in job.messages { observe(message, at: index, shownAt: job.askedAt) }
+    for message in job.messages {
+      observe(message, at: index, shownAt: job.askedAt, writers: writers)
+    }
+  }
+
+  /// The authors that a running node knows to be allowed to write; nil without a process.
+  func writers(at index: Int) -> [NodeID]? {
+    guard let process = nodes[index].process else { return nil }
+    return (messages.authors + [nodes[index].identity.id]).filter {
+      process.node.may(.sendText, $0, in: channel.id)
+    }
   }
 
   func isReportedDurable(_ job: Disk.Job) -> Bool {
@@ -158,22 +174,17 @@ extension Simulation {
     return !job.fails && !(options.bug == .endsReportedFailed && hasEnd)
   }
 
-  private mutating func noteCopy(
-    of id: EntryID, by author: NodeID, at index: Int, takenInAt: Instant
-  ) {
-    let isProven = nodes[index].process?.node.may(.sendText, author, in: channel.id) ?? true
-    messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: takenInAt)
-  }
-
   /// Reports to the checkers an entry that is on a host's disk from now on, and in its node's
-  /// memory since `takenInAt`.
-  mutating func learn(_ entry: Entry, _ id: EntryID, at index: Int, takenInAt: Instant) {
+  /// memory since `takenInAt`, when the node knew that `writers` may write; nil stands for all.
+  mutating func learn(
+    _ entry: Entry, _ id: EntryID, at index: Int, takenInAt: Instant, writers: [NodeID]?
+  ) {
     let author = entry.author
+    let isUnproven = !(writers?.contains(author) ?? true)
     let isOwn = author == nodes[index].identity.id
     if isOwn { commits.wrote(id) }
     if let draft = nodes[index].drafts[id] {
-      let isProven = nodes[index].process?.node.may(.sendText, author, in: channel.id) ?? true
-      messages.sent(draft, at: nodes[index].reader, isUnproven: !isProven, takenInAt)
+      messages.sent(draft, at: nodes[index].reader, isUnproven: isUnproven, takenInAt)
     }
     switch entry.body {
     case .claim(let claim):
@@ -182,7 +193,8 @@ extension Simulation {
     case .end(let end):
       calls.learnt(
         end: CallChecker.Word(call: end.call, term: end.term, author: author), at: index)
-    case .message: noteCopy(of: id, by: author, at: index, takenInAt: takenInAt)
+    case .message:
+      messages.kept(id, at: nodes[index].reader, isUnproven: isUnproven, at: takenInAt)
     case .redemption: if isOwn { nodes[index].disk.holdsRedemption = true }
     case .grant(let grant):
       guard isOwn, !grant.isBearer, isOwner(index) else { break }

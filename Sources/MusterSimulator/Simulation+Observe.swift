@@ -29,12 +29,13 @@ extension Simulation {
   }
 
   /// Checks a message that a node shows to its user; `shownAt` is the time at which the node
-  /// emitted it.
-  mutating func observe(_ message: TextMessage, at index: Int, shownAt: Instant) {
-    let (process, id) = (nodes[index].process, channel.id)
+  /// emitted it, and `writers` are the authors that it then knew to be allowed to write.
+  mutating func observe(
+    _ message: TextMessage, at index: Int, shownAt: Instant, writers: [NodeID]?
+  ) {
     let fault = messages.shown(
       message, at: nodes[index].reader, own: nodes[index].identity.id, at: shownAt,
-      mayWrite: { process?.node.may(.sendText, $0, in: id) ?? true })
+      mayWrite: { writers?.contains($0) ?? true })
     if let fault { violated("messages", "\(nodes[index].label): \(fault)") }
     if message.from != nodes[index].identity.id {
       checkRole(.sendText, of: message.from, at: index, "shows text of")

@@ -78,7 +78,7 @@ extension ViewSnapshot {
     public var maySend: Bool
     /// Whether this node is in a call.
     public var inCall: Bool
-    /// Whether this node is in a call of which it reaches no other participant at the moment.
+    /// Whether this node is in a call but currently reaches no other participant.
     public var reconnecting: Bool
     /// Whether the microphone is muted.
     public var audioMuted: Bool

@@ -67,7 +67,7 @@ public struct RTPHeader: Equatable, Sendable {
   /// 8285).
   public var audioLevel: UInt8?
 
-  /// The identifier of the audio level extension.
+  /// The RFC 8285 ID of the audio level extension (RFC 6464).
   public static let audioLevelExtensionID: UInt8 = 1
 
   /// Without `audioLevel` the header has no extension.

@@ -101,8 +101,8 @@ public struct RendezvousRegistration: Equatable, Sendable {
   public var period: UInt64
   /// The tag's public key, which all members of a channel derive for this period.
   public var tag: Bytes32
-  /// A random number, drawn by each node for each run and channel, that distinguishes the tag's
-  /// records.
+  /// A random number that distinguishes this node's record from the others under the tag; drawn
+  /// anew for each run and channel.
   public var slot: UInt64
   /// Whether the answer should carry the other members' records.
   public var wantsRecords: Bool

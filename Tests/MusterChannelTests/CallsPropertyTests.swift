@@ -237,7 +237,7 @@ struct CallsPropertyTests {
     #expect(world.upNodes.allSatisfy { $0.view == nil && $0.own == nil })
   }
 
-  @Test func whereCallsEndWithTheirInitiatorTheRestIsFreeAfterTheGrace() {
+  @Test func participantsOfACallThatEndsWithItsInitiatorAreFreeAfterTheGrace() {
     var world = worldInCall(endsWithInitiator: true)
     world.crash(0)
     world.run(for: .seconds(9))

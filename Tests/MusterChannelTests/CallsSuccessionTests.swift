@@ -104,7 +104,7 @@ struct CallsSuccessionTests {
     }
   }
 
-  @Test func whereCallsEndWithTheirInitiatorEveryoneLeaves() {
+  @Test func everyoneLeavesACallThatEndsWithItsInitiator() {
     for node in [b, c] {
       var watch = Watch(node)
       watch.endsWithInitiator = true

@@ -177,9 +177,9 @@ struct ChannelStateCallTests {
     ]
     for (index, body) in bodies.enumerated() {
       #expect(world.nodes[1].state.call?.info.id == callID(1))
-      let place = UInt64(index)
+      let number = 1 << 20 + UInt64(index)
       let entry = SignedEntry.sign(
-        Entry(author: owner.id, sequence: 1 << 20 + place, lamport: 1 << 20 + place, body: body),
+        Entry(author: owner.id, sequence: number, lamport: number, body: body),
         by: owner, in: world.channel)
       world.act(1) { $0.receive(.entry(entry.bytes), from: owner.id, at: $1) }
     }

@@ -21,6 +21,29 @@ struct ChannelStateCommitTests {
     events.compactMap { if case .commitFailed(let subject) = $0 { subject } else { nil } }
   }
 
+  /// Documents must be equal, and no other node accepts a message without its author's role.
+  @Test func aStoredMessageWaitsWhileItsAuthorsGrantIsLost() {
+    var world = ChannelStateWorld(3, settings: ChannelSettings())
+    let author = world.ids[1]
+    for member in world.ids.dropFirst() {
+      world.act(0) { $0.grant(.presenter, to: member, expiresAt: 0, at: $1) }
+    }
+    for index in 1..<3 { world.connect(index, to: Array(0..<index)) }
+    world.run(for: .seconds(2))
+    world.say(1, "hello")
+    world.run(for: .seconds(1))
+    #expect(world.nodes[2].events.texts == ["hello"])
+    world.disconnect(2, from: [0, 1], .crashed)
+    world.comeBack(2, bootID: 2, to: [], .crashed, remembers: true) { entry in
+      if case .grant(let grant) = entry.entry.body { grant.subject == author } else { false }
+    }
+    #expect(!world.nodes[2].state.entries.contains { $0.entry.author == author })
+    world.connect(2, to: [0])
+    world.run(for: .seconds(2))
+    #expect(world.nodes[2].state.entries.contains { $0.entry.body.kind == .message })
+    #expect(world.nodes[2].state.checkInvariants() == [] && world.agree)
+  }
+
   @Test func nobodyHearsOfAMessageBeforeItIsWritten() {
     var world = ChannelStateWorld.mesh(2)
     let before = world.nodes[0].state.digest

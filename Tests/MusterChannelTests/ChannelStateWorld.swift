@@ -118,11 +118,11 @@ struct ChannelStateWorld {
   /// It stops without a word; the others find out.
   mutating func crash(_ index: Int) { nodes[index].isUp = false }
 
-  /// A new process, which has read what the one before wrote or nothing, or the same one in the
-  /// channel once more.
+  /// A new process, which has read what the one before wrote except for what `loses` chooses, or
+  /// nothing; or the same process in the channel once more.
   mutating func comeBack(
     _ index: Int, bootID: UInt64, to others: [Int], _ reason: LeaveReason,
-    remembers: Bool = false
+    remembers: Bool = false, loses: (SignedEntry) -> Bool = { _ in false }
   ) {
     hold()
     let id = nodes[index].id
@@ -134,7 +134,7 @@ struct ChannelStateWorld {
     nodes[index].events = []
     nodes[index].state = state(
       of: nodes[index].identity, life: nodes[index].lives, bootID: bootID,
-      entries: remembers ? nodes[index].written : [])
+      entries: remembers ? nodes[index].written.filter { !loses($0) } : [])
     act(index) { $0.enter(at: $1) }
     connect(index, to: others)
     release()

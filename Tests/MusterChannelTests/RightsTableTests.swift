@@ -33,7 +33,7 @@ struct RightsTableTests {
     }
   }
 
-  @Test func whereOnlyPresentersSendAttendeesListen() {
+  @Test func attendeesOnlyListenIfOnlyPresentersSend() {
     let settings = ChannelSettings(onlyPresentersSend: true)
     for line in table {
       for role in Role.allCases {

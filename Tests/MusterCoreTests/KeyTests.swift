@@ -82,6 +82,12 @@ private struct KeyWorld {
     }
   }
 
+  func messages(of index: Int) -> [String] {
+    world.hosts[index].events.compactMap {
+      if case .channel(.message(let message)) = $0 { message.text } else { nil }
+    }
+  }
+
   func linksLost(by index: Int) -> [NodeID] {
     world.hosts[index].events.compactMap {
       if case .linkDown(let peer, _) = $0 { peer } else { nil }
@@ -107,7 +113,11 @@ struct KeyTests {
   @Test func aRemovedMemberIsRefusedAndHearsWhy() throws {
     var keys = try KeyWorld(3, joining: [0, 1, 2])
     try keys.revoke(2)
+    #expect(keys.phase(at: 0, of: 2) == .refused)
+    let channel = keys.channel
+    keys.world.call(0) { (try? $0.say("among ourselves", to: nil, in: channel, at: $1)) ?? [] }
     keys.world.run(for: .seconds(3))
+    #expect(keys.messages(of: 1) == ["among ourselves"] && keys.messages(of: 2) == [])
     #expect([0, 1].map { keys.phase(at: $0, of: 2) } == [.refused, .refused])
     #expect(keys.refusals(of: 2) == [.removed])
     #expect(keys.world.hosts[2].node.members(of: keys.channel).isEmpty)

@@ -111,7 +111,7 @@ struct DHTScheduleTests {
     #expect(discovery.takeDHTRecords(day: day, at: seconds(6)).count == 1)
   }
 
-  @Test func whereTheDHTSeesThisNodeIsNewsOnce() throws {
+  @Test func anAddressSeenByTheDHTIsReportedOnce() throws {
     var discovery = poster(1)
     _ = discovery.takeDHTRecords(day: day, at: .zero)
     let nowhere = Address(host: .v4(0), port: 1)

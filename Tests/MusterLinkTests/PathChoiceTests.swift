@@ -58,88 +58,84 @@ struct PathLivenessTests {
 /// Two ways to a peer, of which the better one is taken.
 struct PathComparisonTests {
   private static let near = Route.direct(Address(host: .v4(0xC0A8_0105), port: 1000))
+  private static let far = Route.direct(Address(host: .v4(0xC633_6407), port: 1000))
 
-  /// A link whose peer may also be reached at another address, one way to which takes `delay`;
-  /// where the link leads after that was found.
-  private func address(
-    after delay: Duration, at other: Route, from first: Route
-  ) -> Route? {
+  /// A link over `first` to a peer that can also be reached at `other`.
+  private func linked(over first: Route, or other: Route) -> LinkWorld {
     let world = LinkWorld(2)
     world.delay = .zero
     world.nodes[1].route = first
     world.nodes[1].reachableAt = [first, other]
     world.connect(0, to: 1)
     world.run(for: .milliseconds(200))
-    let link = world.link(to: 1)
+    return world
+  }
+
+  /// Lets node 0 find its peer at `other`, and delivers the responses to its challenges after these
+  /// round trips. Returns the routes that it challenged.
+  private func findPeer(
+    at other: Route, _ roundTrips: [(route: Route, time: Duration)], in world: LinkWorld
+  ) -> [Route] {
     let found = world.nodes[0].engine.connect(
-      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, over: other,
+      to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: world.link(to: 1).key, over: other,
       now: world.now)
     var challenges: [(to: Route, datagram: [UInt8])] = []
     for case .send(let datagram, let to) in found { challenges.append((to, datagram)) }
-    #expect(challenges.map(\.to) == [first, other])
     let begun = world.now
-    // 20 ms to the first address and back, by hand.
-    let waits = [(first, Duration.milliseconds(20)), (other, delay)].sorted { $0.1 < $1.1 }
-    for (address, wait) in waits {
-      guard let challenge = challenges.first(where: { $0.to == address }) else { return nil }
-      let answers = world.nodes[1].engine.receive(
+    for (route, time) in roundTrips.sorted(by: { $0.time < $1.time }) {
+      guard let challenge = challenges.first(where: { $0.to == route }) else { continue }
+      let responses = world.nodes[1].engine.receive(
         challenge.datagram, from: world.nodes[0].route, at: begun)
-      for case .send(let datagram, _) in answers {
-        world.perform(
-          0, world.nodes[0].engine.receive(datagram, from: address, at: begun + wait))
+      for case .send(let datagram, _) in responses {
+        world.perform(0, world.nodes[0].engine.receive(datagram, from: route, at: begun + time))
       }
     }
-    return world.nodes[0].engine.route(of: link)
+    return challenges.map(\.to)
+  }
+
+  /// The route of a link over `first`, with a round trip of 20 ms, after a comparison with `other`.
+  private func route(after delay: Duration, at other: Route, from first: Route) -> Route? {
+    let world = linked(over: first, or: other)
+    let challenged = findPeer(at: other, [(first, .milliseconds(20)), (other, delay)], in: world)
+    #expect(challenged == [first, other])
+    return world.nodes[0].engine.route(of: world.link(to: 1))
   }
 
   @Test(arguments: [
     (2, true), (10, true), (12, false), (20, false), (23, false), (40, false),
   ])
   func theFasterOfTwoPublicAddressesWins(milliseconds: Int, wins: Bool) {
-    let (first, other) = (
-      Route.direct(Address(host: .v4(0xC633_6407), port: 1000)),
-      Route.direct(Address(host: .v4(0xC633_6408), port: 1000))
-    )
-    let result = address(after: .milliseconds(Int64(milliseconds)), at: other, from: first)
-    #expect(result == (wins ? other : first))
+    let other = Route.direct(Address(host: .v4(0xC633_6408), port: 1000))
+    let result = route(after: .milliseconds(Int64(milliseconds)), at: other, from: Self.far)
+    #expect(result == (wins ? other : Self.far))
   }
 
   @Test(arguments: [(2, true), (20, true), (22, true), (24, false), (60, false)])
   func aNearerAddressWinsUnlessItIsSlower(milliseconds: Int, wins: Bool) {
-    let first = Route.direct(Address(host: .v4(0xC633_6407), port: 1000))
-    let result = address(after: .milliseconds(Int64(milliseconds)), at: Self.near, from: first)
-    #expect(result == (wins ? Self.near : first))
+    let result = route(after: .milliseconds(Int64(milliseconds)), at: Self.near, from: Self.far)
+    #expect(result == (wins ? Self.near : Self.far))
   }
 
   @Test func aFartherAddressDoesNotWinByBeingThere() {
-    let other = Route.direct(Address(host: .v4(0xC633_6407), port: 1000))
-    #expect(address(after: .milliseconds(18), at: other, from: Self.near) == Self.near)
+    #expect(route(after: .milliseconds(18), at: Self.far, from: Self.near) == Self.near)
   }
 
-  /// The number of challenges that node 0 sends in 40 s while discovery keeps finding the peer at
-  /// another address, too.
-  private func challenges(whereTheOtherAddressAnswers answers: Bool) -> UInt64 {
-    let world = LinkWorld.linked()
-    let link = world.link(to: 1)
-    if answers { world.nodes[1].reachableAt.append(Self.near) }
-    let sent = world.nodes[0].engine.counters.challengesSent
-    for _ in 0..<160 {
+  /// The times after which node 0 challenges both addresses, in the 60 s after a first comparison,
+  /// while discovery finds the other one every second.
+  private func comparisons(_ roundTrips: [(route: Route, time: Duration)]) -> [Int] {
+    let world = linked(over: Self.near, or: Self.far)
+    #expect(findPeer(at: Self.far, roundTrips, in: world).count == 2)
+    return (1...60).filter { _ in
       world.say("I am here", from: 1, to: 0)
-      world.run(for: .milliseconds(250))
-      world.perform(
-        0,
-        world.nodes[0].engine.connect(
-          to: world.nodes[1].id, bootID: world.nodes[1].bootID, in: link.key, over: Self.near,
-          now: world.now))
+      world.run(for: .seconds(1))
+      return !findPeer(at: Self.far, roundTrips, in: world).isEmpty
     }
-    return world.nodes[0].engine.counters.challengesSent - sent
   }
 
   @Test func comparisonsAreRare() {
-    // Two challenges every 5 s.
-    #expect((14...18).contains(challenges(whereTheOtherAddressAnswers: false)))
-    // Two every 30 s. The link stays at the address where it is or moves once.
-    #expect((2...6).contains(challenges(whereTheOtherAddressAnswers: true)))
+    let unanswered = [(route: Self.near, time: Duration.milliseconds(20))]
+    #expect(comparisons(unanswered) == Array(stride(from: 5, through: 60, by: 5)))
+    #expect(comparisons(unanswered + [(Self.far, .milliseconds(20))]) == [30, 60])
   }
 }
 

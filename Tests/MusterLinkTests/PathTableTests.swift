@@ -82,7 +82,7 @@ struct PathTableTests {
         == LinkWorld.route(0).address)
   }
 
-  @Test func whereAPeerWasReachedOutlivesItsLink() {
+  @Test func theAddressOfAPeerOutlivesItsLink() {
     let world = LinkWorld.linked()
     world.perform(
       0, world.nodes[0].engine.close(world.link(to: 1), reason: .local, at: world.now))

@@ -86,9 +86,16 @@ public struct Gossip: Sendable {
     random = PRNG(seed: seed)
   }
 
-  /// Restores the entries that an earlier process stored; to be called before the first link.
+  /// Restores entries that an earlier process stored; to be called before the first link.
   public mutating func restore(_ entries: [SignedEntry]) {
     for entry in entries { _ = document.insert(entry) }
+  }
+
+  /// Restores entries that the rights do not admit, because the grants for their authors are lost.
+  /// They wait for `reconsider` as if they had just arrived: other nodes do not admit them either.
+  mutating func restoreWaiting(_ entries: [SignedEntry]) {
+    let kept = entries.filter { $0.entry.body.kind != .redemption }
+    waiting = kept.suffix(Self.waitingLimit).map { Waiting(entry: $0, source: own) }
   }
 
   /// Inserts an entry of this node and pushes it to all neighbours.

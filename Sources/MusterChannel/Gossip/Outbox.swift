@@ -115,7 +115,7 @@ struct Outbox: Sendable {
     flights.removeAll { $0.dueAt <= now }
   }
 
-  /// Whether entries did not fit and the outbox is empty again, so that the documents can be
+  /// Whether entries did not fit and the outbox is empty again, so the documents can be
   /// compared; resets `hasOverflowed`.
   mutating func takeOverflow() -> Bool {
     guard hasOverflowed, isEmpty else { return false }

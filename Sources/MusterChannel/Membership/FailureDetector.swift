@@ -65,7 +65,7 @@ public struct FailureDetector: Sendable {
     var confirmedBy: [NodeID] = []
     /// The id prefixes of the nodes that this neighbour hears, by its own report.
     var heard: [UInt64] = []
-    /// Whether a helper has heard this neighbour, so that only this node's path to it is bad.
+    /// Whether a helper has heard this neighbour: then only this node's path to it is bad.
     var isHeardByHelpers = false
   }
 

@@ -40,7 +40,7 @@ public struct Rights: Sendable {
     settings = genesis?.genesis.settings ?? ChannelSettings()
   }
 
-  /// Whether the channel has no owner, so that every holder of its key is a presenter.
+  /// Whether the channel has no owner; every holder of its key is then a presenter.
   public var isOpen: Bool { owner == nil }
 
   /// The owner's key changes in order, from epoch 1. Of two changes with the same predecessor, the

@@ -131,7 +131,7 @@ public struct ChannelState: Sendable {
     var rights = true
     var reachability = true
     var call = true
-    /// Whether a newer presence of an earlier process of this node has arrived, so that this
+    /// Whether a newer presence of an earlier process of this node has arrived, so this
     /// process must publish its own again.
     var ownIsOvertaken = false
 
@@ -158,7 +158,7 @@ public struct ChannelState: Sendable {
     own = Presence(
       bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
       call: nil, streams: [])
-    gossip.restore(setup.entries)
+    restore(setup.entries)
     let known = setup.entries.filter { $0.entry.body.kind == .message }
     let waiting = setup.unshown.sorted()
     let isUnshown = known.map { entry in
@@ -167,8 +167,21 @@ public struct ChannelState: Sendable {
     }
     unshown = zip(known, isUnshown).filter(\.1).map(\.0)
     messages.restore(zip(known, isUnshown).filter { !$0.1 }.map(\.0))
-    rights.update(from: gossip.document)
     ownRole = rights.role(of: setup.identity.id, at: 0)
+  }
+
+  /// Restores entries in the order in which they admit each other: first those of the channel's
+  /// owner, then those of members and further owners.
+  private mutating func restore(_ entries: [SignedEntry]) {
+    var remaining = entries
+    while true {
+      rights.update(from: gossip.document)
+      let isAdmitted = remaining.map { rights.admits($0.entry) }
+      guard isAdmitted.contains(true) else { break }
+      gossip.restore(zip(remaining, isAdmitted).filter(\.1).map(\.0))
+      remaining = zip(remaining, isAdmitted).filter { !$0.1 }.map(\.0)
+    }
+    gossip.restoreWaiting(remaining)
   }
 
   // MARK: Queries
@@ -200,6 +213,10 @@ public struct ChannelState: Sendable {
 
   /// The nodes at the other ends of this node's links, sorted by id.
   package var neighbourIDs: [NodeID] { neighbours.keys }
+  /// All entries of the document but those of quarantined authors, by kind.
+  package var entries: [SignedEntry] {
+    EntryBody.Kind.allCases.flatMap { gossip.document.all($0) }
+  }
 
   /// Neighbours under suspicion, sorted by id.
   public var suspected: [NodeID] { detector.suspected }

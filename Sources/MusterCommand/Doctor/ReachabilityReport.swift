@@ -26,7 +26,7 @@ struct ReachabilityReport: Sendable {
   }
 
   private let reports: [RendezvousProbe.Report]
-  /// Whether the user named a rendezvous server, so that a missing answer is a failure.
+  /// Whether the user named a rendezvous server; a missing answer is then a failure.
   private let isAskedFor: Bool
   private let families: [Family]
   private let gateway: [Finding]

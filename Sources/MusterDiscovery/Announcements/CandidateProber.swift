@@ -58,7 +58,8 @@ struct CandidateProber: Sendable {
     for peer in entries.keys where peer.key == key { entries[peer] = nil }
   }
 
-  /// The addresses to probe now, by channel; one announcement serves all of them.
+  /// Takes the addresses to probe now, grouped by channel key; all addresses of a group are sent
+  /// the same announcement. Removes expired candidates and reschedules the others.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(KeyID, [Address])] {
     for peer in entries.keys {
       if let entry = entries[peer], now - entry.learnedAt >= Self.lifetime {

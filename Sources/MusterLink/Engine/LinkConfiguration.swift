@@ -114,7 +114,7 @@ public struct LinkCounters: Sendable, Equatable {
 
   /// Initiations sent.
   public var initiationsSent: UInt64 = 0
-  /// Responses sent.
+  /// Handshake responses sent.
   public var responsesSent: UInt64 = 0
   /// Cookie replies sent.
   public var cookiesSent: UInt64 = 0

@@ -15,7 +15,7 @@ extension LinkEngine {
       }
       found += faults(ofLinkAt: position)
     }
-    // Each index of a link leads to it, so that any further one leads to a link without it.
+    // Each index of a link leads to it, so any further one leads to a link without it.
     if used != indices.count {
       found.append("\(indices.count) indices, of which links use \(used)")
     }

@@ -6,7 +6,7 @@ import Synchronization
 package struct PortQuestion: Sendable {
   /// The time at which to give up.
   package var deadline: Instant
-  /// Whether the node is stopping, so that a new mapping would not be deleted.
+  /// Whether the node is stopping; a new mapping would not be deleted any more.
   package var isCancelled: @Sendable () -> Bool
 
   /// Whether the deadline has passed or the node is stopping; checked before every request.
@@ -114,7 +114,7 @@ package final class PortMemory: Sendable {
   /// The current mapping, renewed with the same external port so that no second port is opened.
   package var made: PortMapping? { known.withLock { $0.made } }
 
-  /// Stores a new mapping; false if the mapper was closed meanwhile, so that it must be deleted.
+  /// Stores a new mapping; false if the mapper was closed meanwhile and it must be deleted.
   package func keep(_ mapping: PortMapping) -> Bool {
     known.withLock { known in
       guard !known.isClosed else { return false }

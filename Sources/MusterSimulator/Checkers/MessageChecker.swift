@@ -4,7 +4,7 @@ import MusterChannel
 /// Checks that messages are not lost, duplicated or altered, reach only their addressees, and are
 /// never shown before a message that they follow.
 public struct MessageChecker: Sendable {
-  /// A host between two losses of its disk: every lost disk begins a new reader.
+  /// A host with one particular disk: after the loss of its disk, a host counts as a new reader.
   public struct Reader: Equatable, Sendable {
     /// Index of the host, from 0.
     public var index: Int
@@ -47,8 +47,8 @@ public struct MessageChecker: Sendable {
     var reader: Reader
     var arrivedAt: Instant
     var shownAt: Instant?
-    /// Whether the reader knew no right of the author to write when the message arrived or when a
-    /// successor was shown: the message may then be shown after its successor.
+    /// Whether the reader did not know that the author may write, either when the message arrived
+    /// or when a successor was shown: the message may then be shown after its successor.
     var isUnproven: Bool
   }
 
@@ -64,12 +64,15 @@ public struct MessageChecker: Sendable {
     var shownThenLost: [Reader] = []
   }
 
-  /// The minimum time that a message may wait for a missing predecessor.
+  /// The minimum time that a message must wait for a missing predecessor before it is shown without
+  /// it (`MessageLog.patience`).
   static let patience = Duration.seconds(3)
 
   private var messages: [Sent] = []
   private var numbers = PeerTable<EntryID, Int>()
   private var delays: [Duration] = []
+  /// The authors of the messages sent so far, in the order of their first messages.
+  public private(set) var authors: [NodeID] = []
 
   /// A checker before the first message.
   public init() {}
@@ -93,8 +96,8 @@ public struct MessageChecker: Sendable {
 
   // MARK: Sending and showing
 
-  /// Records that a node sends a message, which is on its disk at the same moment. `isUnproven` is
-  /// set if the node does not know of its own right to write.
+  /// Records that a node has sent a message, which is on its disk at the same moment. `isUnproven`
+  /// is set if the node does not know that it may write.
   public mutating func sent(
     _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {
@@ -102,6 +105,7 @@ public struct MessageChecker: Sendable {
     numbers[word.id] = number
     let before = numbers.filter { word.after.contains($0.key.prefix) }.map(\.value)
     messages.append(Sent(word: word, author: author, at: now, before: before))
+    if !authors.contains(word.from) { authors.append(word.from) }
     kept(word.id, at: author, isUnproven: isUnproven, at: now)
   }
 

@@ -1,6 +1,6 @@
 /// A set of small numbers, stored as a bitmap.
 struct NumberSet: Sendable {
-  /// The upper bound of the set: no correct run reaches it, so that a larger number is itself a
+  /// The upper bound of the set: no correct run reaches it, so a larger number is itself a
   /// fault.
   static let limit: UInt64 = 1 << 22
 

@@ -137,7 +137,7 @@ public struct NAT: Sendable {
   private mutating func newPort(for inside: Address) -> UInt16 {
     func isFree(_ port: UInt16) -> Bool { !mappings.contains { $0.port == port } }
     if kind == .preserving, isFree(inside.port) { return inside.port }
-    // There are far more ports than mappings, so that a free one is found quickly.
+    // There are far more ports than mappings, so a free one is found quickly.
     while true {
       let port = Self.firstPort + UInt16(prng.below(Int(UInt16.max - Self.firstPort)))
       if isFree(port) { return port }

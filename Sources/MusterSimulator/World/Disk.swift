@@ -1,6 +1,7 @@
 import MusterBase
 import MusterChannel
 import MusterCore
+import MusterCrypto
 
 /// The disk of a host: the state of its channel that survives the process.
 ///
@@ -15,6 +16,8 @@ struct Disk: Sendable {
     var commit: CommitID?
     /// The messages to show to users once the changes are written.
     var messages: [TextMessage] = []
+    /// The value of `NodeWrites.writers` at the request.
+    var writers: [NodeID]?
     /// The process that requested the write.
     var run: Int
     /// The time at which the process requested the write.
@@ -132,6 +135,9 @@ struct NodeWrites: Sendable {
   /// The messages to show once `changes` are written.
   var messages: [TextMessage] = []
   var commits: [(changes: [Node.Change], id: CommitID)] = []
+  /// The authors that may write messages as far as the node knows; nil if nothing depends on it.
+  /// A slow disk can finish a write after the node has learned of other rights.
+  var writers: [NodeID]?
 
   /// Collects an output that requests a write; false for other outputs.
   @discardableResult

@@ -119,7 +119,9 @@ extension World {
     let run = nodes[index].run
     if !writes.changes.isEmpty {
       nodes[index].disk.submit(
-        Disk.Job(changes: writes.changes, messages: writes.messages, run: run), at: now)
+        Disk.Job(
+          changes: writes.changes, messages: writes.messages, writers: writes.writers, run: run),
+        at: now)
     }
     for (changes, commit) in writes.commits {
       nodes[index].disk.submit(

@@ -9,7 +9,7 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   public var id: StreamID
   /// The name: `camera`, `screen`, or lower-case letters, digits and hyphens.
   public var name: String
-  /// Whether the member sends nothing of this stream at present.
+  /// Whether the member is currently not sending this stream.
   public var isMuted: Bool
   /// Whether the frames are the test pattern, which carries frame number and capture time.
   public var isPattern: Bool

@@ -158,6 +158,7 @@ public struct ChannelState: Sendable {
     own = Presence(
       bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
       call: nil, streams: [])
+    ownRole = .none
     restore(setup.entries)
     let known = setup.entries.filter { $0.entry.body.kind == .message }
     let waiting = setup.unshown.sorted()

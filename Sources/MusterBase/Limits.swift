@@ -24,7 +24,7 @@ public enum Limits {
   public static let channelNameBytes = 64
   /// The maximum number of addresses given with `--peer`.
   public static let configuredPeers = 64
-  /// The maximum number of rendezvous at which one node registers.
+  /// The maximum number of rendezvous servers at which one node registers.
   public static let rendezvous = 8
   /// The maximum number of DNS-SD services of other nodes that one node resolves.
   public static let services = 16

@@ -77,7 +77,7 @@ public struct PeerTable<Key: Comparable, Value> {
     return body(&values[index])
   }
 
-  /// The index of the first key that is not below `key`; `count` if all keys are.
+  /// The index of the first key that is not below `key`; `count` if there is no such key.
   @inlinable func insertionIndex(of key: Key) -> Int { firstIndex { !($0 < key) } }
 
   /// The index of the first key that fulfils a condition; `count` if no key does. All later keys

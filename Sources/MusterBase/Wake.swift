@@ -12,7 +12,7 @@ public struct Wake: Hashable, Comparable, Sendable {
     case association
     /// The search for relays, or for a direct path.
     case relaying
-    /// The work of this node as a rendezvous.
+    /// The work of this node as a rendezvous server.
     case rendezvous
     /// Deferred keyframes, RTCP reports, subscriptions and retransmission requests.
     case media

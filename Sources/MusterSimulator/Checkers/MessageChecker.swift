@@ -170,8 +170,8 @@ public struct MessageChecker: Sendable {
     return nil
   }
 
-  /// The number of a message that was shown before its predecessor `number`; nil if there is none or
-  /// that order is permitted.
+  /// The number of a message that was shown before its predecessor `number`; nil if there is none
+  /// or if that order is permitted.
   private func overtaker(of number: Int, at reader: Reader) -> Int? {
     guard let position = index(of: reader, number) else { return nil }
     let copy = messages[number].copies[position]

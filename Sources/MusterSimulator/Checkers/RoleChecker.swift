@@ -78,7 +78,7 @@ public struct RoleChecker: Sendable {
     removed.append(member)
   }
 
-  /// Voids the direct grants to these members that precede a key change of this order.
+  /// Voids the direct grants to these members that precede the key change at `order`.
   public mutating func shutOut(_ members: [NodeID], order: Order) {
     for member in members { removals[member] = max(removals[member] ?? order, order) }
   }

@@ -31,8 +31,8 @@ extension Simulation {
       })
   }
 
-  /// A clause for the end of a fault, naming an entry that only one of two connected nodes has; empty
-  /// if there is no such entry.
+  /// A clause for the end of a fault, naming an entry that only one of two connected nodes has;
+  /// empty if there is no such entry.
   func documentDifference(among views: [AgreementChecker.View]) -> String {
     for group in AgreementChecker.groups(views) {
       let nodes = group.compactMap { present($0.own.id) }.map { self.nodes[$0] }

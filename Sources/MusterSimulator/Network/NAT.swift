@@ -96,8 +96,8 @@ public struct NAT: Sendable {
     return Address(host: outside, port: mappings[index].port)
   }
 
-  /// The internal destination address of a datagram that arrives from outside; nil when the datagram
-  /// is dropped.
+  /// The internal destination address of a datagram that arrives from outside; nil when the
+  /// datagram is dropped.
   public mutating func enter(
     from remote: Address, to address: Address, at now: Instant
   ) -> Address? {

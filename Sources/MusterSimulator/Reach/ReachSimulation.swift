@@ -62,8 +62,8 @@ public struct ReachSimulation: World {
   var delivery = DeliveryChecker()
   /// The time at which audio last arrived, by receiver and sender.
   var heardAt: [Instant?]
-  /// The start of the current stable period, and of the current period with a fault; at least one of
-  /// the two is nil.
+  /// The start of the current period without a fault, or of the current period with a fault or
+  /// disagreement; at least one of the two is nil.
   var settledAt: Instant?
   var disputedSince: Instant?
   var changeCounts: [Int]

@@ -68,8 +68,8 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether this address denotes a single host that datagrams can be sent to; false for multicast,
-  /// broadcast, the unspecified address and port 0.
+  /// Whether datagrams can be sent to this address as that of a single host; false for multicast,
+  /// 0.0.0.0/8, 240.0.0.0/4 (which includes broadcast), :: and port 0.
   public var isUnicast: Bool {
     guard port != 0 else { return false }
     switch host {
@@ -200,7 +200,7 @@ extension Address {
     return .v6(high: word(all[0..<4]), low: word(all[4..<8]), zone: zone)
   }
 
-  /// Splits at `::`. The second part is nil without a `::`; the result is nil if there are two.
+  /// Splits at `::`. The second part is nil without a `::`; the result is nil if `::` occurs twice.
   private static func splitDoubleColon(_ text: some StringProtocol) -> (Substring, Substring?)? {
     let all = Array(text)
     let positions = all.indices.dropLast().filter { all[$0] == ":" && all[$0 + 1] == ":" }

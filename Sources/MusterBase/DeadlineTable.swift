@@ -1,14 +1,13 @@
 /// A value with work that is due at a certain time.
 public protocol HasDeadline {
-  /// The time at which the value next has work; nil without any.
+  /// The time at which the value's next work is due; nil without pending work.
   var deadline: Instant? { get }
 }
 
-/// A table that knows the earliest deadline of its values without evaluating all of them after each
-/// change.
+/// A table that caches the deadlines of its values and re-evaluates only those of changed values.
 ///
 /// Every access that may change a value marks the value; `refresh` evaluates the deadlines of
-/// marked values. Without calls of `refresh` the results are the same, only slower.
+/// marked values. Without calls of `refresh`, `deadline` has the same result but takes longer.
 @frozen
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   @usableFromInline var table = PeerTable<Key, Value>()
@@ -61,7 +60,8 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     }
   }
 
-  /// Modifies the value under `key` in place; returns nil without calling `body` if there is none.
+  /// Modifies the value under `key` in place; does not call `body` and returns nil if `key` is
+  /// absent.
   @inlinable public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result)
     -> Result?
   {
@@ -90,7 +90,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
 
   // MARK: Deadlines
 
-  /// The earliest deadline of all values; nil without one.
+  /// The earliest deadline of all values; nil if no value has a deadline.
   @inlinable public var deadline: Instant? {
     guard hasStale else { return soonestFresh }
     var next: Instant?

@@ -18,8 +18,9 @@ public enum DisplayText {
     return result
   }
 
-  /// Whether a text is printable ASCII without a space at its ends. Most names and messages are,
-  /// and they are sanitised again whenever a roster or a history is read.
+  /// Whether a text is printable ASCII without a space at its ends and needs no change. This fast
+  /// path covers most names and messages, which are sanitised at every reading of a roster or a
+  /// history.
   private static func isPlain(_ text: String) -> Bool {
     let bytes = text.utf8
     return bytes.first != 0x20 && bytes.last != 0x20
@@ -37,8 +38,8 @@ public enum DisplayText {
   }
 
   /// A name reduced to characters that are safe in any file name: ASCII letters, digits, dash and
-  /// underscore. Others become underscores; the result has at most `limit` characters and is never
-  /// empty.
+  /// underscore. Other characters become underscores; the result has at most `limit` characters
+  /// and is never empty.
   public static func fileName(_ text: String, limit: Int = 40) -> String {
     let safe = text.unicodeScalars.prefix(limit).map { scalar -> Character in
       switch scalar {

@@ -1,6 +1,6 @@
 /// A value of 32 opaque bytes held inline, ordered as byte strings.
 public struct Bytes32: Hashable, Comparable, Sendable {
-  // The words are big-endian, so that comparing words compares the bytes in order.
+  // The words are big-endian, so comparing the words compares the bytes in order.
   private var w0, w1, w2, w3: UInt64
 
   /// Takes exactly 32 bytes; nil for any other count.
@@ -145,8 +145,7 @@ public struct SessionLinkID: Hashable, Comparable, Sendable {
   }
 }
 
-/// Identifies the association with one peer in one channel, whichever of the channel's keys it
-/// uses.
+/// Identifies the association with one peer in one channel, regardless of the channel key in use.
 public struct LinkID: Hashable, Comparable, Sendable {
   /// The id of the channel.
   public let channel: ChannelID
@@ -183,7 +182,7 @@ public struct CallID: Hashable, Comparable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Hexadecimal encoding of bytes.
+/// Hexadecimal encoding and decoding of bytes.
 public enum Hex {
   private static let digits = Array("0123456789abcdef".utf8)
 

@@ -3,11 +3,11 @@ public enum Limits {
   /// The maximum size of a UDP payload in bytes: 1,280 (the IPv6 minimum MTU, RFC 8200 section 5)
   /// minus 48 for the IPv6 and UDP headers and 32 spare.
   public static let datagramBytes = 1200
-  /// The maximum size of VP8 or Opus data in one RTP packet in bytes, with room left for headers,
-  /// AEAD tag and a relay envelope.
+  /// The maximum size in bytes of the VP8 or Opus data in one RTP packet; the rest of the datagram
+  /// is for headers, AEAD tag and a relay envelope.
   public static let rtpPayloadBytes = 1100
 
-  /// The maximum number of channels that one node is in.
+  /// The maximum number of channels that one node may be in.
   public static let channels = 32
   /// The maximum number of keys under which a node accepts datagrams: current and former keys of
   /// all channels.
@@ -24,7 +24,7 @@ public enum Limits {
   public static let channelNameBytes = 64
   /// The maximum number of addresses given with `--peer`.
   public static let configuredPeers = 64
-  /// The maximum number of rendezvous at which one node registers.
+  /// The maximum number of rendezvous servers at which one node registers.
   public static let rendezvous = 8
   /// The maximum number of DNS-SD services of other nodes that one node resolves.
   public static let services = 16
@@ -36,16 +36,16 @@ public enum Limits {
 
   /// The maximum number of video streams that one member offers: camera, screen and two more.
   public static let videoStreams = 4
-  /// The maximum length of a stream's name in bytes, which are ASCII characters.
+  /// The maximum length of a stream's name in bytes; the name is ASCII text.
   public static let streamNameBytes = 16
   /// The maximum number of spatial layers of one video stream.
   public static let spatialLayers = 3
   /// The maximum size of one encoded frame in bytes; sender and receiver drop larger frames.
   public static let frameBytes = 1 << 20
-  /// The maximum number of incomplete frames of one sender in assembly.
+  /// The maximum number of frames of one layer that await assembly: 2 s at 30 frames per second.
   public static let framesInAssembly = 64
-  /// The maximum number of packets of one sender that wait for a missing one: 2 s of a 2.5 Mbit/s
-  /// layer.
+  /// The maximum number of packets of one layer that wait for a missing packet: about 3.6 s at
+  /// 2.5 Mbit/s.
   public static let packetsInAssembly = 1024
   /// The maximum number of sent packets kept for retransmission, per link and layer.
   public static let retransmissionPackets = 1024

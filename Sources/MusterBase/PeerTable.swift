@@ -4,9 +4,9 @@
 /// A `Dictionary` hashes with a random seed, so its order differs from run to run, which would make
 /// simulations unrepeatable. A look-up is a binary search; tables hold at most a few hundred rows.
 ///
-/// The methods are inlinable, because engines of other modules use them for every datagram:
-/// unspecialised, a look-up pays for generic metadata, and an in-place accessor for a coroutine
-/// frame on the heap.
+/// The methods are inlinable, because engines of other modules use them for every datagram: without
+/// specialisation, a look-up goes through generic metadata, and an in-place accessor allocates a
+/// coroutine frame on the heap.
 @frozen
 public struct PeerTable<Key: Comparable, Value> {
   @usableFromInline var sortedKeys: [Key] = []
@@ -68,7 +68,8 @@ public struct PeerTable<Key: Comparable, Value> {
     body(values[index])
   }
 
-  /// Modifies the value under `key` in place; returns nil without calling `body` if there is none.
+  /// Modifies the value under `key` in place; does not call `body` and returns nil if `key` is
+  /// absent.
   @inlinable public mutating func update<Result>(_ key: Key, _ body: (inout Value) -> Result)
     -> Result?
   {
@@ -76,11 +77,11 @@ public struct PeerTable<Key: Comparable, Value> {
     return body(&values[index])
   }
 
-  /// The index of the first key that is not below `key`; `count` if there is none.
+  /// The index of the first key that is not below `key`; `count` if there is no such key.
   @inlinable func insertionIndex(of key: Key) -> Int { firstIndex { !($0 < key) } }
 
-  /// The index of the first key that fulfils a condition, or `count` if there is none. All later
-  /// keys must fulfil the condition, too.
+  /// The index of the first key that fulfils a condition; `count` if no key does. All later keys
+  /// must fulfil the condition, too.
   @inlinable public func firstIndex(where isReached: (Key) -> Bool) -> Int {
     var low = 0
     var high = sortedKeys.count

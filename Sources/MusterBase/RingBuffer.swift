@@ -28,7 +28,7 @@ public struct RingBuffer<Element> {
   @inlinable public subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < count)
-      return storage[(head + index) % storage.count]!  // within count, so it is there
+      return storage[(head + index) % storage.count]!  // present, because `index` is below `count`
     }
     set {
       precondition(index >= 0 && index < count)
@@ -36,7 +36,7 @@ public struct RingBuffer<Element> {
     }
   }
 
-  /// Appends an element; if the queue is full, drops and returns the oldest one.
+  /// Appends an element; if the queue is full, drops and returns the oldest element.
   @discardableResult
   @inlinable public mutating func append(_ element: Element) -> Element? {
     let dropped = isFull ? popFirst() : nil

@@ -36,8 +36,8 @@ public enum Route: Hashable, Comparable, Sendable {
     }
   }
 
-  /// Whether the route can lead to `peer`: any direct route can, but a relayed one names its far
-  /// end.
+  /// Whether the route can lead to `peer`: a direct route can lead to any peer, a relayed route
+  /// only to its far end.
   public func mayLead(to peer: NodeID) -> Bool {
     if case .relayed(let end, _, _) = self { end == peer } else { true }
   }

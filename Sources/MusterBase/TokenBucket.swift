@@ -13,7 +13,7 @@ public struct TokenBucket: Sendable {
     tokens = capacity
   }
 
-  /// The fill level, from 0 to 1, without taking anything.
+  /// The fraction of `capacity` that is available, from 0 to 1; takes no tokens.
   public func fill(at now: Instant) -> Double {
     let since = updatedAt.map { max(now - $0, .zero) } ?? .zero
     return min(capacity, tokens + since.inSeconds * perSecond) / capacity

@@ -8,17 +8,17 @@ public struct Wake: Hashable, Comparable, Sendable {
     case link
     /// A ping that measures a path.
     case path
-    /// The end of a draining session, or the repetition of a key offer.
+    /// The end of a draining session, or the next key offer over a restricted session.
     case association
     /// The search for relays, or for a direct path.
     case relaying
-    /// The work of this node as a rendezvous.
+    /// The work of this node as a rendezvous server.
     case rendezvous
     /// Deferred keyframes, RTCP reports, subscriptions and retransmission requests.
     case media
     /// Gossip, failure detection and the call of a channel.
     case channel
-    /// The repetition of a key offer, or the check of a peer's role.
+    /// The repetition of a key offer, or the check of a peer's membership.
     case peer
 
     public static func < (a: Reason, b: Reason) -> Bool { a.rawValue < b.rawValue }
@@ -34,7 +34,7 @@ public struct Wake: Hashable, Comparable, Sendable {
     self.reason = reason
   }
 
-  /// Combines a deadline and its reason; nil without a deadline.
+  /// Combines a deadline with its reason; nil without a deadline.
   public init?(_ at: Instant?, _ reason: Reason) {
     guard let at else { return nil }
     self.init(at: at, reason: reason)

@@ -17,10 +17,10 @@ struct Attacker: Sendable {
 
   init(addresses: [Address]) { self.addresses = addresses }
 
-  /// Records a datagram after its delivery, because only then can it be replayed.
+  /// Records a datagram after its delivery; an earlier copy would not be a replay.
   mutating func hear(_ recording: Recording) { recordings.append(recording) }
 
-  /// The attacker's next datagram; nil without addresses to send between.
+  /// The attacker's next datagram; nil without targets or without an address of the attacker.
   func attack(_ targets: [Address], _ prng: inout PRNG) -> Recording? {
     guard !targets.isEmpty, !addresses.isEmpty else { return nil }
     let target = targets[prng.below(targets.count)]

@@ -8,7 +8,7 @@ import MusterWire
 /// The channel that the nodes of a run join.
 struct ChannelPlan: Sendable {
   let name: String
-  /// Nil for an open channel.
+  /// The channel's genesis; nil for an open channel.
   let genesis: SignedGenesis?
   /// The channel's first key.
   let key: EpochKey
@@ -32,7 +32,7 @@ struct ChannelPlan: Sendable {
   }
 }
 
-/// Wall time of the simulated world.
+/// The wall time of the simulated world.
 enum WallTime {
   /// The start of a run in seconds since 1970.
   static let base: UInt64 = 1_760_000_000
@@ -42,8 +42,8 @@ enum WallTime {
   }
 }
 
-/// The owner's work before any node runs: granting some roles directly and creating invites for all
-/// other nodes.
+/// The owner's preparations before any node runs: an invite for every other node, and direct grants
+/// for some.
 extension Simulation {
   mutating func found() {
     guard channel.genesis != nil else { return }
@@ -78,7 +78,8 @@ extension Simulation {
     }
   }
 
-  /// A new invite by an owner's node; `clock` is a time of that node's boot clock.
+  /// A new invite by an owner's node; nil if the node refuses. `clock` is a time of that node's
+  /// boot clock.
   static func invite(
     to role: Role, expiresAt: UInt64, from node: inout Node, in channel: ChannelID,
     at clock: Instant
@@ -97,7 +98,8 @@ extension Simulation {
     return (invite, outputs)
   }
 
-  /// Applies the writes that a node without a network requests and reports them as finished.
+  /// Applies the writes requested by a node without a network, and reports its commits to the node
+  /// as durable.
   private mutating func record(
     _ outputs: [Node.Output], of node: inout Node, at index: Int
   ) {

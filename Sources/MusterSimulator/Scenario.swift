@@ -24,19 +24,19 @@ struct Scenario: Sendable {
   /// nodes without a direct grant join with invites.
   let roles: [Role]
   let isGranted: [Bool]
-  /// The index of a second owner, which keeps that role.
+  /// The index of a second owner, which keeps that role; nil for none.
   let coOwner: Int?
-  /// The index of a patched node that ignores its own role.
+  /// The index of a patched node that ignores its own role; nil for none.
   let lawless: Int?
   /// The index of the node whose initial role expires during the fault phase; nil for none.
   let expiring: Int?
-  /// The number of removals by the owner.
+  /// The number of members that the owner removes.
   let removals: Int
 
   static let fewestNodes = 3
   static let mostNodes = 17
   static let shortRun = 26
-  /// Long enough for the handover of a call during the fault phase.
+  /// The length of a long run in seconds, sufficient for a handover during the fault phase.
   static let longRun = 50
 
   init(_ options: SimulationOptions, clocksAreRight: Bool, _ prng: inout PRNG) {

@@ -17,9 +17,9 @@ extension Simulation {
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)
   }
 
-  /// The first disagreement within a connected group. The check skips single nodes that need not be
-  /// members, and groups that include a removed member but not the owner, because the nodes there
-  /// cannot know of the removal.
+  /// The first disagreement within a connected group; nil for none. The check skips single nodes
+  /// that need not be members, and groups that include a non-member but not the owner, because the
+  /// nodes of such a group may not know of a removal.
   func disagreement(among views: [AgreementChecker.View]) -> String? {
     let judged = AgreementChecker.groups(views).filter { group in
       let positions = group.compactMap { present($0.own.id) }
@@ -31,8 +31,8 @@ extension Simulation {
       })
   }
 
-  /// The entries that only one of two connected nodes has, as the end of a sentence; empty if there
-  /// are none.
+  /// A clause for the end of a fault, naming an entry that only one of two connected nodes has;
+  /// empty if there is no such entry.
   func documentDifference(among views: [AgreementChecker.View]) -> String {
     for group in AgreementChecker.groups(views) {
       let nodes = group.compactMap { present($0.own.id) }.map { self.nodes[$0] }

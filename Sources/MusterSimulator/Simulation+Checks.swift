@@ -8,8 +8,8 @@ import MusterWire
 struct Settling: Sendable {
   /// The time at which a process last started or ended, or a node last entered or left the channel.
   private(set) var changedAt = Instant.zero
-  /// The start of the current agreement or disagreement between nodes; at least one of the two is
-  /// nil.
+  /// The times at which the current agreement or disagreement between nodes began; at least one of
+  /// the two is nil.
   private(set) var settledAt: Instant?
   private(set) var disputedSince: Instant?
   /// The indices of the nodes that must agree about everything.
@@ -37,7 +37,8 @@ extension Simulation {
   static let settleLimitWithRoles = Duration.seconds(30)
   /// The time limit for a later handover, or the end of a role, to reach all nodes.
   static let disputeLimit = Duration.seconds(2)
-  /// The time limit for convergence if the channel still changes, counted from the last fault.
+  /// The time limit for convergence even if each disagreement is shorter than `disputeLimit`,
+  /// counted like `settleLimit`.
   static let restlessLimit = Duration.seconds(60)
   /// The time that agreement must last before the closing messages, and again before the end.
   static let settledTime = Duration.milliseconds(800)
@@ -143,7 +144,8 @@ extension Simulation {
     }
   }
 
-  /// A message that one node of the group lacks and another holds.
+  /// The fault when a node of the group lacks a message that another node of the group holds; nil
+  /// for none.
   private var lostMessage: String? {
     let readers = settling.group.map { nodes[$0].reader }
     let required = messages.held(by: readers) { nodes[$1.index].disk.holds($0) }
@@ -164,7 +166,8 @@ extension Simulation {
     return nil
   }
 
-  /// A participant that has shown no frame of another participant for 1.5 s.
+  /// The fault when a participant has shown no frame of another participant's stream for 1.5 s; nil
+  /// for none.
   private var missingFrame: String? {
     guard scenario.hasMedia else { return nil }
     let inCall = settling.group.filter { nodes[$0].process?.node.isInCall(channel.id) ?? false }
@@ -181,7 +184,7 @@ extension Simulation {
     return nil
   }
 
-  /// Whether a node sends a stream and its role certainly permits it.
+  /// Whether a node sends a stream that its role certainly permits.
   private func mustBeSeen(_ stream: StreamID, of sender: Int) -> Bool {
     if stream == .camera, nodes[sender].isVideoMuted { return false }
     let id = nodes[sender].identity.id
@@ -190,8 +193,8 @@ extension Simulation {
       && !roles.isAmbiguous(id)
   }
 
-  /// A node without a role that has received no refusal although a neighbour in the group must have
-  /// sent one.
+  /// The fault when a node without a role has received no refusal although a neighbour in the group
+  /// must have sent one; nil for none.
   private var missingRefusal: String? {
     let informed = expectedGroups.flatMap { $0 }.filter(settling.group.contains)
     for index in nodes.indices where !settling.group.contains(index) && isSurelyNonMember(index) {

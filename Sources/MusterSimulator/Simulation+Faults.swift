@@ -104,14 +104,14 @@ extension Simulation {
     }
   }
 
-  /// Reports to the checkers what is lost with the memory of a process: entries not yet written,
-  /// and messages that were shown without a record of it.
+  /// Reports to the message checker the losses of a crash: entries that were not yet written, and
+  /// messages whose display was not yet recorded on the disk.
   private mutating func forgetMemory(of index: Int, _ crash: Disk.Crash) {
     for id in crash.lost { messages.lost(id, at: nodes[index].reader) }
     for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
   }
 
-  /// Starts a new process, and first ends the current one if it still runs.
+  /// Starts a new process; a process that still runs ends first.
   mutating func restart(_ index: Int, _ loss: Loss) {
     if nodes[index].process != nil { stop(index) }
     if loss != .nothing { wipe(index) }

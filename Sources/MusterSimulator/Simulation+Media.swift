@@ -45,7 +45,7 @@ extension Simulation {
   }
 
   mutating func mediaEnded(_ link: LinkID, _ stream: StreamID?, at index: Int) {
-    // A stream of a lost identity does not belong to the host's present identity.
+    // The end of a stream under a lost identity does not concern the host's current identity.
     guard let sender = present(link.peer) else { return }
     frameChecker.ended(stream, from: sender, at: index)
     for ended in stream.map({ [$0] }) ?? StreamID.all {

@@ -14,8 +14,8 @@ extension Simulation {
     totals.bytes += UInt64(arrived.datagram.count)
     guard nodes[receiver].process != nil else { return }
     input(receiver) { $0.receive(arrived.datagram, from: arrived.from, at: $1) }
-    // Only a datagram that its receiver could accept, being in the channel with the current key,
-    // can later be a replay.
+    // The attacker records a datagram only if the receiver was in the channel with the current key
+    // and could accept the datagram; otherwise a second copy would not be a replay.
     guard plan.isOn(.attack), sender != nil, nodes[receiver].isInChannel,
       nodes[receiver].process?.node.epoch(of: channel.id) ?? 0 >= roles.epoch
     else { return }
@@ -28,7 +28,8 @@ extension Simulation {
     perform(nodes[index].call(at: now, body), of: index)
   }
 
-  /// Gives a node a command; if the node refuses it, notes that in the timeline and returns nil.
+  /// Gives a command to a node. If the node refuses, notes the refusal in the timeline and returns
+  /// nil.
   mutating func command(
     _ index: Int,
     _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
@@ -112,8 +113,8 @@ extension Simulation {
     }
   }
 
-  /// Checks that a node writes only persistent entries, and those of other authors only after their
-  /// authors have written them.
+  /// Checks that a node writes only persistent entries, and that entries which must be durable were
+  /// written by their authors first.
   private mutating func checkWrite(_ change: Node.Change, by index: Int) {
     if case .key(let key) = change { plaintext.add(key: key.key) }
     guard case .entry(let bytes, let id) = change else { return }
@@ -133,9 +134,8 @@ extension Simulation {
     }
   }
 
-  /// Reports a finished job to the checkers. A node applies a change at the time of the request
-  /// unless it waits for the write, so its timers count from then; it applies its own commits
-  /// only after they are written.
+  /// Reports a finished job to the checkers. A node applies a commit after the write, but all other
+  /// changes at the time of the request, from which its timers therefore count.
   mutating func written(_ job: Disk.Job, at index: Int) {
     let takenInAt = job.commit == nil ? job.askedAt : now
     let writers = job.commit == nil ? job.writers : writers(at: index)
@@ -144,7 +144,7 @@ extension Simulation {
       if !job.fails {
         learn(entry, id, at: index, takenInAt: takenInAt, writers: writers)
       } else if case .message = entry.body, nodes[index].drafts[id] == nil {
-        // The process keeps the message in memory until it ends, although the write failed.
+        // Although the write failed, the message stays in the memory of the process.
         let isProven = writers?.contains(entry.author) ?? true
         messages.kept(id, at: nodes[index].reader, isUnproven: !isProven, at: takenInAt)
       }
@@ -174,8 +174,9 @@ extension Simulation {
     return !job.fails && !(options.bug == .endsReportedFailed && hasEnd)
   }
 
-  /// Reports to the checkers an entry that is on a host's disk from now on, and in its node's
-  /// memory since `takenInAt`, when the node knew that `writers` may write; nil stands for all.
+  /// Reports to the checkers an entry that is now on a host's disk. The node has had the entry in
+  /// memory since `takenInAt`; `writers` are the authors that the node knew at that time to be
+  /// allowed to write, nil for all authors.
   mutating func learn(
     _ entry: Entry, _ id: EntryID, at index: Int, takenInAt: Instant, writers: [NodeID]?
   ) {

@@ -51,7 +51,7 @@ extension Simulation {
       call.term == 1 ? .startCall : .handOver, of: call.initiator, at: index, "sees a call of")
   }
 
-  /// Checks that an action that takes effect at a node is within the role of its author.
+  /// Checks that a member's role permits an action of the member that takes effect at another node.
   mutating func checkRole(
     _ capability: Capability, of member: NodeID, at index: Int, _ what: String
   ) {

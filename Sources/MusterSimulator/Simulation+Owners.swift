@@ -37,7 +37,7 @@ extension Simulation {
     perform(outputs ?? [], of: index)
   }
 
-  /// Gives a random node another invite, which it redeems the next time it enters the channel.
+  /// Gives a random node another invite, to be redeemed when the node next enters the channel.
   private mutating func handOutInvite(by index: Int) {
     let subject = prng.below(nodes.count)
     let role = prng.one(of: [Role.consumer, .attendee, .presenter])

@@ -139,7 +139,7 @@ extension Simulation {
     input(index) { $0.leaveCall(in: id, at: $1) }
   }
 
-  /// Records that an initiator that is about to leave its call ends it for all participants.
+  /// Marks the end of a call in the trace if the node that is about to leave is the initiator.
   mutating func noteEndOfCall(_ index: Int) {
     guard let process = nodes[index].process, process.node.isInCall(channel.id),
       let call = process.node.call(in: channel.id)?.info, call.initiator == process.node.id,
@@ -148,7 +148,7 @@ extension Simulation {
     trace.mark(.endsCall, at: index, now)
   }
 
-  /// Sends a message, usually short, sometimes of the maximum length.
+  /// Sends a message, usually short, sometimes close to the maximum length.
   mutating func say(_ index: Int, to receiver: NodeID?) {
     let id = channel.id
     var text = "\(Marker.text) says \(messages.count)"
@@ -186,7 +186,7 @@ extension Simulation {
     input(index) { $0.watch(requested, stream: stream, of: nil, in: id, at: $1) }
   }
 
-  /// Resets a decoder, as happens when a browser reloads the page.
+  /// Requests a keyframe, as a node does when a browser reloads the page and loses its decoder.
   private mutating func loseDecoder(_ index: Int) {
     let links = nodes[index].process?.node.statistics().map(\.link) ?? []
     guard !links.isEmpty else { return }

@@ -87,7 +87,8 @@ public struct Simulation: World {
     var failedCommits: UInt64 = 0
   }
 
-  /// Draws scenario and fault plan from the seed and schedules them; nothing has run yet.
+  /// Draws the scenario and the fault plan from the seed and schedules their events; no node runs
+  /// yet.
   public init(_ options: SimulationOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)
@@ -121,7 +122,7 @@ public struct Simulation: World {
     schedule()
   }
 
-  /// Runs the whole simulation.
+  /// Creates a simulation and runs it until its end or the first violation.
   public static func run(_ options: SimulationOptions) -> SimulationResult {
     var simulation = Simulation(options)
     return simulation.run()

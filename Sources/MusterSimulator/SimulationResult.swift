@@ -11,7 +11,7 @@ public struct SimulationOptions: Equatable, Sendable {
   /// The number of nodes; nil: 3 to 17, drawn from the seed.
   public var nodes: Int?
   /// The length of the run in seconds: faults occur in the first half, and nodes must converge in
-  /// the second. A run ends early once all nodes have agreed for a while. Nil: drawn from the seed.
+  /// the second. A run ends early after lasting agreement of all nodes. Nil: drawn from the seed.
   public var seconds: Int?
   /// The kinds of faults injected in the first half.
   public var faults: FaultChoice
@@ -26,8 +26,8 @@ public struct SimulationOptions: Equatable, Sendable {
   public var media: Bool?
   /// Whether the timeline's lines are kept in addition to their digest.
   public var keepsTimeline: Bool
-  /// Whether the state of every node is checked after each step; by default in every fourth seed,
-  /// which costs less than a quarter of the time that checking all seeds would take.
+  /// Whether the state of every node is checked after each step; by default only in every fourth
+  /// seed, because a run with these checks takes about twice as long.
   public var checksInvariants: Bool
   /// Whether the result contains a drawing of the run.
   public var draws = false
@@ -59,7 +59,7 @@ public struct Violation: Equatable, Sendable, CustomStringConvertible {
   public var checker: String
   /// A description of the fault in one line, with the names of the nodes.
   public var what: String
-  /// Simulated time since the start of the run.
+  /// The simulated time of the fault, since the start of the run.
   public var at: Instant
 
   /// `at` is the simulated time at which `checker` found the fault.
@@ -77,7 +77,7 @@ public struct Violation: Equatable, Sendable, CustomStringConvertible {
 public struct SimulationResult: Equatable, Sendable {
   /// The seed of the options.
   public var seed: UInt64
-  /// Number of nodes simulated.
+  /// The number of simulated nodes.
   public var nodes: Int
   /// The kinds of faults that this run injected.
   public var faults: [Fault]
@@ -89,33 +89,33 @@ public struct SimulationResult: Equatable, Sendable {
   public var hasMedia: Bool
   /// The length of the run in simulated time.
   public var duration: Duration
-  /// The time from the end of the faults until all nodes were linked and agreed; nil if they never
-  /// did.
+  /// The time from the end of the faults until all nodes were linked and agreed; nil if that never
+  /// happened.
   public var settledAfter: Duration?
   /// The time from the end of the faults until every participant showed frames of all other
-  /// participants; nil without media or if they never did.
+  /// participants; nil without media or if that never happened.
   public var framesAfter: Duration?
-  /// Text messages and their delays.
+  /// The counts and delays of text messages.
   public var messages: MessageTotals
-  /// Calls, counted by their entries on disks.
+  /// The counts of calls, from their entries on disks.
   public var calls: CallTotals
-  /// Key changes by owners.
+  /// The number of key changes by the owner.
   public var epochs: UInt64
-  /// Roles that owners granted to members directly, not by invite.
+  /// The number of roles that owners granted directly, not by invite.
   public var grants: UInt64
-  /// Refusals that nodes reported.
+  /// The number of refusals that nodes received and reported.
   public var refusals: UInt64
-  /// Commits that failed because their entries could not be written.
+  /// The number of commits that failed because their entries could not be written.
   public var failedCommits: UInt64
   /// Datagram counts for the whole run.
   public var network: Network.Counters
-  /// UDP payload bytes that arrived, summed over all hosts.
+  /// The UDP payload bytes that arrived, summed over all hosts.
   public var bytes: UInt64
-  /// Video frames shown, summed over all receivers.
+  /// The number of video frames shown, summed over all receivers and streams.
   public var frames: UInt64
-  /// Audio packets played, summed over all receivers.
+  /// The number of audio packets played, summed over all receivers.
   public var audioPackets: UInt64
-  /// Links established, counted at both ends and again at each reconnection.
+  /// The number of links established, counted at both ends and again at each reconnection.
   public var linksMade: UInt64
   /// The violation that ended the run; nil for a run without violations.
   public var violation: Violation?
@@ -129,23 +129,23 @@ public struct SimulationResult: Equatable, Sendable {
 
 /// The text messages of a whole run.
 public struct MessageTotals: Equatable, Sendable {
-  /// Messages sent, each counted once.
+  /// The number of messages sent.
   public var sent: UInt64 = 0
   /// The number of times that a node other than the author showed a message.
   public var shown: UInt64 = 0
-  /// Median of the time from sending until another node showed the message.
+  /// The median time between a message's sending and its display at another node.
   public var medianDelay: Duration = .zero
-  /// 99th percentile of the same time.
+  /// The 99th percentile of the time between sending and display.
   public var p99Delay: Duration = .zero
 }
 
 /// The calls of a whole run, each counted once for all nodes.
 public struct CallTotals: Equatable, Sendable {
-  /// Calls for which a claim of term 1 exists.
+  /// The number of calls for which a claim of term 1 exists.
   public var started: UInt64 = 0
-  /// Calls ended by their initiators.
+  /// The number of calls ended by their initiators.
   public var ended: UInt64 = 0
-  /// Handovers to another initiator, counted by distinct claims of later terms.
+  /// The number of handovers to another initiator, counted by distinct claims of later terms.
   public var handedOver: UInt64 = 0
 
   /// All counts are zero unless given.

@@ -2,8 +2,8 @@ import MusterBase
 import MusterChannel
 import MusterWire
 
-/// Checks that nodes with links to each other agree about the roster with its roles, the call, and
-/// all entries of the channel's document.
+/// Checks that nodes with links to each other agree about the roster with its roles, the call, the
+/// key epoch, and all entries of the channel's document.
 public enum AgreementChecker {
   /// One node's view of its channel.
   public struct View: Equatable, Sendable {
@@ -19,8 +19,8 @@ public enum AgreementChecker {
     public var digest: DocumentDigest?
     /// The epoch of the node's key.
     public var epoch: UInt32
-    /// Whether the node is patched: all other nodes must agree about it, but its own view is not
-    /// checked.
+    /// Whether the node is patched: its own view is not checked, but all other nodes must agree
+    /// about its presence and role.
     public var isLawless: Bool
 
     /// Views are compared within one channel at one moment.
@@ -42,8 +42,8 @@ public enum AgreementChecker {
     }
   }
 
-  /// The views in connected groups. Two nodes are connected if each has a link to the other and
-  /// considers it a member.
+  /// The views, split into connected groups. Two nodes are connected if each has a link to the
+  /// other and considers the other a member.
   public static func groups(_ views: [View]) -> [[View]] {
     var left = views
     var groups: [[View]] = []

@@ -1,16 +1,17 @@
 import MusterBase
 
-/// Checks that datagrams have at most `Limits.datagramBytes`, and that the number of nodes bounds
-/// the traffic and the state that a node keeps about other nodes.
+/// Checks that datagrams are at most `Limits.datagramBytes` long, that the number of nodes bounds
+/// the traffic and the state that a node keeps about other nodes, and that frames are shown within
+/// 1 s.
 public struct BoundsChecker: Sendable {
-  /// The number of identities so far; no node can know more peers than these minus itself.
+  /// The number of identities so far; a node can know at most `identities` - 1 peers.
   public var identities = 0
-  /// The number of persistent entries signed so far; each author also has a presence and a
-  /// neighbour report.
+  /// The number of persistent entries signed so far, without the presences and neighbour reports,
+  /// of which each identity has at most one.
   public var entries = 0
 
-  /// The limits of datagrams per second for each ordered pair of nodes, with and without media: ten
-  /// times the usual rate, and far below the rate of entries that circulate endlessly.
+  /// The limits of datagrams per second and ordered pair of nodes, with and without media: ten
+  /// times the usual rate, but far below the rate of entries that circulate endlessly.
   static let datagramsWithMedia = 400
   static let datagramsWithoutMedia = 150
   private var sentBefore: UInt64 = 0
@@ -18,7 +19,8 @@ public struct BoundsChecker: Sendable {
   /// A checker before the first identity, entry or datagram.
   public init() {}
 
-  /// The fault in the traffic of the last second; `sent` counts all datagrams of the run.
+  /// The fault in the traffic of the last second, nil for none; `sent` counts all datagrams of the
+  /// run.
   public mutating func secondPassed(sent: UInt64, nodes: Int, hasMedia: Bool) -> String? {
     defer { sentBefore = sent }
     let limit = hasMedia ? Self.datagramsWithMedia : Self.datagramsWithoutMedia

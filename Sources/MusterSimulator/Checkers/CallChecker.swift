@@ -4,7 +4,7 @@ import MusterWire
 
 /// Checks that an ended call never becomes active again at a node that knows of its end.
 ///
-/// An end covers its author's claim of its term and all claims of earlier terms. A claim of a
+/// An end covers its author's claim of the same term and all claims of earlier terms. A claim of a
 /// higher term, by a successor on the other side of a partition, stays valid, as does another
 /// author's claim of the same term.
 public struct CallChecker: Sendable {
@@ -12,7 +12,7 @@ public struct CallChecker: Sendable {
   public struct Word: Equatable, Sendable {
     /// The claimed or ended call.
     public var call: CallID
-    /// The term of the claim, from 1; an end covers it and all terms below.
+    /// The claimed or ended term, from 1.
     public var term: UInt32
     /// The author of the entry: the initiator of that term.
     public var author: NodeID
@@ -39,7 +39,7 @@ public struct CallChecker: Sendable {
   /// `nodes` is the number of hosts; methods take their indices, 0 to `nodes` - 1.
   public init(nodes: Int) { memories = Array(repeating: Memory(), count: nodes) }
 
-  /// The totals over all nodes so far.
+  /// The call counts so far; a call that several hosts have stored counts once.
   public var totals: CallTotals {
     CallTotals(
       started: UInt64(started.count), ended: UInt64(ended.count), handedOver: UInt64(terms.count))

@@ -1,7 +1,7 @@
 import MusterBase
 
 /// Checks that frames are decodable in order: every frame shown refers only to frames shown before
-/// it, and no frame is shown twice or after a newer one.
+/// it, and no frame is shown twice or after a newer frame.
 public struct FrameChecker: Sendable {
   /// The reference frames of the decoder for one stream of one member.
   private struct Decoder: Sendable {

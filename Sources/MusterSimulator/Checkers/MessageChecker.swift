@@ -6,7 +6,7 @@ import MusterChannel
 public struct MessageChecker: Sendable {
   /// A host with one particular disk: after the loss of its disk, a host counts as a new reader.
   public struct Reader: Equatable, Sendable {
-    /// Index of the host, from 0.
+    /// The index of the host, from 0.
     public var index: Int
     /// The number of disks that the host has lost so far.
     public var memory: Int
@@ -20,11 +20,11 @@ public struct MessageChecker: Sendable {
 
   /// A message as its author sent it.
   public struct Word: Equatable, Sendable {
-    /// The text as typed, compared as a whole.
+    /// The text as typed; a shown text must be equal.
     public var text: String
     /// The entry that carries the message.
     public var id: EntryID
-    /// The author.
+    /// The author of the entry.
     public var from: NodeID
     /// The only addressee; nil for the whole channel.
     public var to: NodeID?
@@ -47,8 +47,9 @@ public struct MessageChecker: Sendable {
     var reader: Reader
     var arrivedAt: Instant
     var shownAt: Instant?
-    /// Whether the reader did not know that the author may write, either when the message arrived
-    /// or when a successor was shown: the message may then be shown after its successor.
+    /// Whether the message may be shown after its successors: the reader did not know that the
+    /// author may write, when the message arrived or when a successor was shown, or already showed
+    /// the message before a crash.
     var isUnproven: Bool
   }
 
@@ -56,16 +57,16 @@ public struct MessageChecker: Sendable {
     let word: Word
     let author: Reader
     let at: Instant
-    /// The direct predecessors, by number. Indirect predecessors were shown before these, except
-    /// messages that a former process accepted but had no time to show.
+    /// The numbers of the direct predecessors. Indirect predecessors were shown before the direct
+    /// ones, except messages that a former process accepted but had no time to show.
     let before: [Int]
     var copies: [Copy] = []
     /// The readers that showed the message and then lost it in a crash.
     var shownThenLost: [Reader] = []
   }
 
-  /// The minimum time that a message must wait for a missing predecessor before it is shown without
-  /// it (`MessageLog.patience`).
+  /// The minimum time that a message must wait for a missing predecessor before the message may be
+  /// shown (`MessageLog.patience`).
   static let patience = Duration.seconds(3)
 
   private var messages: [Sent] = []
@@ -77,13 +78,13 @@ public struct MessageChecker: Sendable {
   /// A checker before the first message.
   public init() {}
 
-  /// Messages sent so far; their numbers are 0 to `count` - 1.
+  /// The number of messages sent so far; messages are numbered from 0 to `count` - 1.
   public var count: Int { messages.count }
 
   /// The number of the message that an entry carries; nil for entries of other kinds.
   public func number(of id: EntryID) -> Int? { numbers[id] }
 
-  /// The message counts and delays so far, without the display at the author's own node.
+  /// The message counts and delays so far, without displays at the author's host.
   public var totals: MessageTotals {
     let sorted = delays.sorted()
     func part(_ fraction: Double) -> Duration {
@@ -96,8 +97,8 @@ public struct MessageChecker: Sendable {
 
   // MARK: Sending and showing
 
-  /// Records that a node has sent a message, which is on its disk at the same moment. `isUnproven`
-  /// is set if the node does not know that it may write.
+  /// Records that a node has sent a message and written it to its disk. `isUnproven` is set if the
+  /// node does not know its own right to write.
   public mutating func sent(
     _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {
@@ -130,16 +131,16 @@ public struct MessageChecker: Sendable {
     messages[number].copies.removeAll { $0.reader == reader }
   }
 
-  /// Records that a reader's disk has the message, but no note that it was shown: the message may
-  /// be shown again, even after its successors.
+  /// Records that a reader's disk has the message, but no record of its display: the message may be
+  /// shown again, even after its successors.
   public mutating func forgotten(_ id: EntryID, at reader: Reader) {
     guard let number = numbers[id], let copy = index(of: reader, number) else { return }
     messages[number].copies[copy].shownAt = nil
     messages[number].copies[copy].isUnproven = true
   }
 
-  /// The fault in a message that the node `own` shows, nil for none; `mayWrite` returns the rights
-  /// that the node knows.
+  /// The fault in a message that the node `own` shows, nil for none; `mayWrite` returns whether the
+  /// node knows that a member may write.
   public mutating func shown(
     _ message: TextMessage, at reader: Reader, own: NodeID, at now: Instant,
     mayWrite: (NodeID) -> Bool = { _ in true }
@@ -169,7 +170,8 @@ public struct MessageChecker: Sendable {
     return nil
   }
 
-  /// A message that was shown before `number` and should have been shown after it.
+  /// The number of a message that was shown before its predecessor `number`; nil if there is none
+  /// or if that order is permitted.
   private func overtaker(of number: Int, at reader: Reader) -> Int? {
     guard let position = index(of: reader, number) else { return nil }
     let copy = messages[number].copies[position]

@@ -3,8 +3,8 @@ import MusterWire
 
 /// Checks that nodes use no nonce twice: each counter occurs once per session on the wire.
 ///
-/// The receiver's index identifies a session: 32 random bits, so a collision within one run
-/// has a probability of one in millions.
+/// A session is identified by the receiver's index of 32 random bits; the probability of a
+/// collision within one run is one in millions.
 public struct NonceChecker: Sendable {
   private var sessions = PeerTable<UInt32, NumberSet>()
 

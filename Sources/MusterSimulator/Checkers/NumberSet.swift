@@ -1,7 +1,7 @@
 /// A set of small numbers, stored as a bitmap.
 struct NumberSet: Sendable {
-  /// The upper bound of the set: no correct run reaches it, so a larger number is itself a
-  /// fault.
+  /// The exclusive upper bound of the numbers. No correct run reaches this bound, so a number at or
+  /// above it is itself a fault.
   static let limit: UInt64 = 1 << 22
 
   private var words: [UInt64] = []
@@ -13,7 +13,8 @@ struct NumberSet: Sendable {
     return word < words.count && words[word] & UInt64(1) << (number & 63) != 0
   }
 
-  /// Inserts a number; false if the set already contains it or if it exceeds the limit.
+  /// Inserts a number; returns false if the set contains the number already or the number is not
+  /// below `limit`.
   mutating func insert(_ number: UInt64) -> Bool {
     guard number < Self.limit else { return false }
     let word = Int(number >> 6)

@@ -9,8 +9,7 @@ public struct PlaintextChecker: Sendable {
 
   /// The first eight bytes of each identity and key.
   private var secrets: [UInt64] = []
-  /// A filter with one bit for the low six bits of each secret, so that most windows need no
-  /// search.
+  /// A bitmap of the low six bits of the secrets, so that most windows need no search.
   private var filter: UInt64 = 0
 
   /// Detects only the marker until identities and keys are added.

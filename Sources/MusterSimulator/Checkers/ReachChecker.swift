@@ -1,7 +1,7 @@
 import MusterBase
 
-/// Expected reachability of every pair of members, derived from their homes and NAT types alone,
-/// never from the state of nodes.
+/// The expected reachability of every pair of members, derived from the network and the rendezvous
+/// servers alone, never from the state of nodes.
 public struct ReachChecker: Equatable, Sendable {
   /// The topology that determines reachability.
   public struct Layout: Equatable, Sendable {
@@ -28,8 +28,8 @@ public struct ReachChecker: Equatable, Sendable {
   /// The layout is fixed; every change of the network needs a new checker.
   public init(_ layout: Layout) { self.layout = layout }
 
-  /// Whether simultaneous hole punching between two NAT types succeeds: both need
-  /// endpoint-independent mapping (RFC 4787), or one of them endpoint-independent filtering.
+  /// Whether simultaneous hole punching between two NAT types succeeds: unless one blocks UDP, both
+  /// need endpoint-independent mapping (RFC 4787), or one needs endpoint-independent filtering.
   public static func canPunch(_ one: NATKind, _ other: NATKind) -> Bool {
     switch (one, other) {
     case (.blocked, _), (_, .blocked): false
@@ -68,8 +68,8 @@ public struct ReachChecker: Equatable, Sendable {
     isDirect(one, other) || one != other && !relays(one, other).isEmpty
   }
 
-  /// Whether two members may be linked over any path, discoverable or not, since their candidates
-  /// may date from before the last change.
+  /// Whether two members may be linked over any path, direct or relayed. The path need not be
+  /// discoverable, since candidates may date from before the last change.
   public func mayBeLinked(_ one: Int, _ other: Int) -> Bool {
     hasPath(one, other)
       || layout.members.indices.contains { mayRelay($0, between: one, and: other) }

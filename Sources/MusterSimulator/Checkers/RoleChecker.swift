@@ -9,7 +9,7 @@ import MusterWire
 public struct RoleChecker: Sendable {
   /// The order of grants: by Lamport clock, then by the id of the owner.
   public struct Order: Comparable, Sendable {
-    /// Lamport clock of the entry; higher clocks take precedence.
+    /// The Lamport clock of the entry; higher clocks take precedence.
     public var lamport: UInt64
     /// The owner that signed the entry; breaks ties between equal clocks.
     public var author: NodeID
@@ -39,7 +39,7 @@ public struct RoleChecker: Sendable {
   private var words = PeerTable<NodeID, [Word]>()
   /// The latest key change that excluded each member.
   private var removals = PeerTable<NodeID, Order>()
-  /// Members with several invites: the document decides which one counts.
+  /// The members with several invites: the document determines which invite counts.
   private var ambiguous: [NodeID] = []
   /// The number of key changes by the owner so far.
   public private(set) var epoch: UInt32 = 0
@@ -78,7 +78,7 @@ public struct RoleChecker: Sendable {
     removed.append(member)
   }
 
-  /// Voids the grants of these members that precede this key change.
+  /// Voids the direct grants to these members that precede the key change at `order`.
   public mutating func shutOut(_ members: [NodeID], order: Order) {
     for member in members { removals[member] = max(removals[member] ?? order, order) }
   }

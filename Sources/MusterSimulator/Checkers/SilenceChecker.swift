@@ -5,8 +5,8 @@ import MusterWire
 ///
 /// There are two exceptions. An announcement that a node has not received before may come from a
 /// new address of its author: the node may verify the address with one challenge, which must not
-/// exceed the announcement in size. A captured challenge that never reached its target otherwise is
-/// answered once.
+/// exceed the announcement in size. A forwarded challenge whose original never reached its target
+/// is answered once.
 public struct SilenceChecker: Sendable {
   private let members: [Address]
   private var announcements = 0

@@ -10,8 +10,8 @@ struct RunDrawing {
   private static let lane = 46.0
   private static let plot = 1160.0
   private static let legendHeight = 96.0
-  /// The colours of calls in order of appearance, distinct for colour-blind readers (Okabe and
-  /// Ito).
+  /// The colours of calls in order of appearance. The first six are distinct for colour-blind
+  /// readers (Okabe and Ito).
   private static let colours = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#6b4c9a",
   ]

@@ -46,14 +46,14 @@ struct RunTrace: Sendable {
   }
 
   private static let rows = 4
-  /// The maximum number of marks and of spans, so that the drawing of a long run fits on a screen.
+  /// The maximum number of marks and of spans, which bounds the size of a long run's drawing.
   static let markLimit = 20_000
 
   let isOn: Bool
   private(set) var spans: [Span] = []
   private(set) var marks: [Mark] = []
   private(set) var cuts: [Cut] = []
-  /// The index of the open span of each row of each lane.
+  /// The index in `spans` of the open span of each row of each lane; nil for none.
   private var open: [Int?]
 
   init(isOn: Bool, nodes: Int) {

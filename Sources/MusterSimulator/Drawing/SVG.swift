@@ -1,8 +1,8 @@
 /// An SVG document under construction; text is escaped.
 public struct SVG: Sendable {
-  /// Width in user units, one CSS pixel each; x grows to the right from 0.
+  /// The width in user units, one CSS pixel each; x grows to the right from 0.
   public let width: Int
-  /// Height in user units; y grows downwards from 0.
+  /// The height in user units; y grows downwards from 0.
   public let height: Int
   private var body = ""
 
@@ -12,7 +12,7 @@ public struct SVG: Sendable {
     self.height = height
   }
 
-  /// Adds a rectangle with a tooltip.
+  /// Adds a rectangle; a non-empty `title` becomes its tooltip.
   public mutating func rectangle(
     _ x: Double, _ y: Double, width: Double, height: Double, fill: String, opacity: Double = 1,
     title: String = ""
@@ -23,7 +23,7 @@ public struct SVG: Sendable {
     element(shape, "rect", opacity: opacity, title: title)
   }
 
-  /// Adds a disc with a tooltip.
+  /// Adds a disc; a non-empty `title` becomes its tooltip.
   public mutating func disc(
     _ x: Double, _ y: Double, radius: Double, fill: String, title: String = ""
   ) {
@@ -91,7 +91,8 @@ public struct SVG: Sendable {
       case ">": result += "&gt;"
       case "\"": result += "&quot;"
       case "'": result += "&#39;"
-      // XML 1.0 allows no other control characters, escaped or not (section 2.2).
+      // XML 1.0 (section 2.2) forbids these control characters, except carriage return, even if
+      // escaped.
       case _ where scalar.value < 0x20 && scalar != "\t" && scalar != "\n": result += " "
       case _ where (0x7F..<0xA0).contains(scalar.value) || scalar.value & 0xFFFE == 0xFFFE:
         result += " "

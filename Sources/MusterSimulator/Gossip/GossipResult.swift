@@ -5,11 +5,11 @@ public struct GossipOptions: Equatable, Sendable {
   /// Upper bound on `nodes`, enforced by the `simulate` command.
   public static let nodeLimit = 2000
 
-  /// Number of nodes; fewer than 2 count as 2.
+  /// The number of nodes; fewer than 2 count as 2.
   public var nodes: Int
-  /// Number of neighbours of each node.
+  /// The number of neighbours of each node.
   public var degree: Int
-  /// The seed, which determines graph, delays, losses and authors: equal options give equal
+  /// The seed, which determines the graph, delays, losses and authors: equal options give equal
   /// results.
   public var seed: UInt64
   /// The fraction of datagrams lost.
@@ -29,29 +29,30 @@ public struct GossipOptions: Equatable, Sendable {
   }
 }
 
-/// The reach, speed and cost of updates.
+/// The result of a gossip simulation: the reach, speed and cost of updates.
 public struct GossipResult: Equatable, Sendable {
-  /// Number of nodes simulated.
+  /// The number of simulated nodes.
   public var nodes: Int
-  /// Neighbours of each node as requested; a few nodes have fewer.
+  /// The number of neighbours requested for each node; a few nodes have fewer.
   public var degree: Int
-  /// Number of undirected links in the graph.
+  /// The number of undirected links in the graph.
   public var links: Int
-  /// Number of updates measured.
+  /// The number of updates measured.
   public var updates = 0
   /// Whether every update reached every node.
   public var reachedAll = true
   /// The median latency from an update to its arrival, over all nodes and updates.
   public var median: Duration = .zero
-  /// 99th percentile of the same latency.
+  /// The 99th percentile of that latency.
   public var p99: Duration = .zero
   /// The longest time that an update took to reach the last node.
   public var longest: Duration = .zero
-  /// Bytes per update that one node sends on average, with IP and UDP headers, less idle traffic.
+  /// The average number of bytes that one node sends per update, including IP, UDP and link headers
+  /// but not idle traffic.
   public var bytesPerUpdate = 0.0
-  /// Datagrams that one node sends during an update on average, idle traffic included.
+  /// The average number of datagrams that one node sends per update, including idle traffic.
   public var datagramsPerUpdate = 0.0
-  /// Bytes per second that one node sends while nothing changes.
+  /// The average number of bytes per second that one node sends while nothing changes.
   public var idleBytesPerSecond: Double
 
   private var delays: [Duration] = []

@@ -4,8 +4,9 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A simulation of the gossip of one channel, which runs no complete nodes and can therefore have
-/// many. It measures the time and the traffic that an update needs to reach all nodes.
+/// A simulation of the gossip of one channel, which measures the time and the traffic that an
+/// update needs to reach all nodes. It runs only the gossip engine of each node and can therefore
+/// simulate thousands of nodes.
 ///
 /// Documents start equal, with the presence and neighbour report of every node. Then one node after
 /// another changes its presence. Each path has a fixed delay, and some datagrams may be lost.
@@ -24,15 +25,15 @@ public struct GossipSimulation: Sendable {
   private struct Host: Sendable {
     let identity: Identity
     var gossip: Gossip
-    /// The time of the node's earliest wake-up in the queue.
+    /// The time of the node's earliest wake-up in the queue; nil if none is queued.
     var wakeAt: Instant?
-    /// The delay of the path to each neighbour, in the order of the graph.
+    /// The delay of the path to each neighbour, in the order of `RandomGraph.neighbours`.
     let delays: [Duration]
     var presence: Presence
     var sequence: UInt64 = 2
   }
 
-  /// The update that currently spreads.
+  /// The update that is currently spreading.
   private struct News: Sendable {
     let id: EntryID
     let at: Instant
@@ -40,14 +41,14 @@ public struct GossipSimulation: Sendable {
     var missing: Int
   }
 
-  /// The IPv4 and UDP headers, and the header and authentication tag of a link, in bytes.
+  /// The size of the IPv4 and UDP headers and of a link's header and authentication tag, in bytes.
   static let overheadBytes = 28 + 13 + 16
   static let shortestDelay = Duration.milliseconds(5)
   static let longestDelay = Duration.milliseconds(50)
   /// The time in which all links come up and their ends compare documents.
   static let warmUp = Duration.seconds(5)
   static let idleTime = Duration.seconds(10)
-  /// The time for which the cost of an update is measured.
+  /// The minimum time over which the cost of an update is measured.
   static let window = Duration.seconds(3)
   static let patience = Duration.seconds(30)
 
@@ -97,7 +98,7 @@ public struct GossipSimulation: Sendable {
     }
   }
 
-  /// Runs the whole simulation.
+  /// Creates a simulation and runs it to its end.
   public static func run(_ options: GossipOptions) -> GossipResult {
     var simulation = GossipSimulation(options)
     return simulation.run()

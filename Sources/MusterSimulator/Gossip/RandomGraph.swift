@@ -2,8 +2,9 @@ import MusterBase
 
 /// A connected random graph in which all nodes have about the same number of neighbours.
 ///
-/// It is the union of random Hamiltonian cycles: each gives every node two neighbours, and a single
-/// one already connects the graph. Such graphs have a small diameter (Bollobás and Chung, 1988).
+/// The graph is the union of random Hamiltonian cycles, each of which gives every node two
+/// neighbours, and of a random matching if the degree is odd. A single cycle already connects the
+/// graph. Such graphs have a small diameter (Bollobás and Chung, 1988). Small graphs are complete.
 struct RandomGraph: Sendable {
   /// The neighbours of each node, in ascending order.
   let neighbours: [[Int]]

@@ -10,9 +10,9 @@ public struct Internet: Sendable {
   public struct Delivery: Equatable, Sendable {
     /// The UDP payload.
     public var datagram: [UInt8]
-    /// Source address, translated by the sender's router unless both share a home.
+    /// The source address, translated by the sender's router unless both hosts share a home.
     public var from: Address
-    /// Index of the receiving host, as returned by `addHost`.
+    /// The index of the receiving host, as returned by `addHost`.
     public var host: Int
   }
 
@@ -107,7 +107,7 @@ public struct Internet: Sendable {
   public func home(of host: Int) -> Int? { hosts[host].home }
   /// The NAT type of a home's router.
   public func kind(of home: Int) -> NATKind { homes[home].nat.kind }
-  /// Number of homes; their indices start at 0.
+  /// The number of homes; their indices start at 0.
   public var homeCount: Int { homes.count }
 
   // MARK: Datagrams
@@ -166,7 +166,7 @@ public struct Internet: Sendable {
     }
   }
 
-  /// The time at which the next datagram arrives.
+  /// The time at which the next datagram arrives; nil if no datagram is in flight.
   public var deadline: Instant? { inFlight.deadline }
 
   /// The datagrams due by now, in order of arrival.
@@ -199,10 +199,10 @@ public struct Internet: Sendable {
     homes[home].nat.become(kind)
   }
 
-  /// A home's router forgets all mappings.
+  /// Makes a home's router forget all mappings.
   public mutating func rebind(_ home: Int) { homes[home].nat.rebind() }
 
-  /// A home's router gets another external address.
+  /// Gives a home's router another external address, which also voids all mappings.
   public mutating func renumber(_ home: Int) {
     homes[home].renumbered += 1
     homes[home].nat.renumber(.v4(homes[home].network + 1 + homes[home].renumbered % 250))

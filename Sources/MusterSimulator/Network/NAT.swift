@@ -21,11 +21,11 @@ public enum NATKind: String, CaseIterable, Sendable {
 /// A router that translates addresses: a state machine without I/O.
 ///
 /// Lifetimes are those of Linux (`nf_conntrack_proto_udp.c`). The router does not hairpin (RFC 4787
-/// section 6): a datagram from inside to its own external address is dropped.
+/// section 6): a datagram from inside to the router's external address is dropped.
 public struct NAT: Sendable {
-  /// Lifetime of a flow that has seen no reply.
+  /// The lifetime of a flow that has seen no reply.
   public static let unreplied = Duration.seconds(30)
-  /// Lifetime of a flow that has seen a reply.
+  /// The lifetime of a flow that has seen a reply.
   public static let assured = Duration.seconds(120)
   private static let firstPort: UInt16 = 1024
 
@@ -74,7 +74,8 @@ public struct NAT: Sendable {
     mappings.filter { $0.flows.contains { $0.until > now } }.count
   }
 
-  /// The external source address of a datagram from `inside` to `remote`; nil when it is dropped.
+  /// The external source address of a datagram from `inside` to `remote`; nil when the datagram is
+  /// dropped.
   public mutating func leave(
     from inside: Address, to remote: Address, at now: Instant
   ) -> Address? {
@@ -95,7 +96,8 @@ public struct NAT: Sendable {
     return Address(host: outside, port: mappings[index].port)
   }
 
-  /// The inside address that an arriving datagram is translated to; nil when it is dropped.
+  /// The internal destination address of a datagram that arrives from outside; nil when the
+  /// datagram is dropped.
   public mutating func enter(
     from remote: Address, to address: Address, at now: Instant
   ) -> Address? {
@@ -117,7 +119,7 @@ public struct NAT: Sendable {
   /// port.
   public mutating func rebind() { mappings = [] }
 
-  /// Changes the external address, as a provider may, which voids every mapping.
+  /// Changes the external address, as a provider may, and voids every mapping.
   public mutating func renumber(_ host: Address.Host) {
     outside = host
     rebind()

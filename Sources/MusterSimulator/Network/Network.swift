@@ -51,7 +51,7 @@ public struct Network: Sendable {
   private var inFlight = EventQueue<Delivery>()
   private var prng: PRNG
 
-  /// A network without faults between hosts at these addresses.
+  /// A network between hosts at these addresses, with the same conditions on every path.
   public init(hosts addresses: [Address], conditions: PathConditions = .init(), seed: UInt64) {
     self.addresses = addresses
     for (index, address) in addresses.enumerated() { hosts[address] = index }
@@ -84,7 +84,7 @@ public struct Network: Sendable {
     }
   }
 
-  /// The time at which the next datagram arrives.
+  /// The time at which the next datagram arrives; nil if no datagram is in flight.
   public var deadline: Instant? { inFlight.deadline }
 
   /// The datagrams due by now, in order of arrival.
@@ -167,7 +167,7 @@ public struct Network: Sendable {
     inFlight.schedule(delivery, at: arrival)
   }
 
-  /// A copy of a datagram with some bits flipped, or truncated.
+  /// A copy of a datagram that is truncated or has up to three flipped bits.
   static func corrupted(_ datagram: [UInt8], _ prng: inout PRNG) -> [UInt8] {
     guard !datagram.isEmpty else { return datagram }
     if prng.chance(0.3) { return Array(datagram.prefix(prng.below(datagram.count))) }

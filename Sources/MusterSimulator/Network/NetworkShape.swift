@@ -35,8 +35,8 @@ struct PathMap: Sendable {
 
   func has(_ a: Int, _ b: Int) -> Bool { cells[a * count + b] && a != b }
 
-  /// The hosts among `indices` that `start` reaches over paths that `isUsable` and through these
-  /// hosts only; in ascending order.
+  /// The hosts among `indices` that `start` reaches over paths for which `isUsable` returns true,
+  /// directly or through other hosts among `indices`; in ascending order, including `start`.
   func reached(
     from start: Int, within indices: [Int], isUsable: (Int, Int) -> Bool
   ) -> [Int] {

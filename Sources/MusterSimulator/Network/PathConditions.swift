@@ -4,8 +4,8 @@ import MusterBase
 public struct PathConditions: Equatable, Sendable {
   /// The fixed delay of every datagram.
   public var delay = Duration.microseconds(300)
-  /// The upper bound of the additional random delay, uniformly distributed from 0; the order is
-  /// kept.
+  /// The upper bound of the additional random delay, uniformly distributed from 0. Jitter does not
+  /// reorder datagrams.
   public var jitter = Duration.zero
   /// The probability of loss, independent for each datagram.
   public var loss = 0.0
@@ -17,13 +17,13 @@ public struct PathConditions: Equatable, Sendable {
   public var duplication = 0.0
   /// The upper bound of the second copy's extra delay, uniformly distributed from 0.
   public var duplicateDelay = Duration.milliseconds(50)
-  /// The fraction of datagrams delayed by `reorderingDelay`, so that later ones overtake them.
+  /// The fraction of datagrams delayed by `reorderingDelay`, so that later datagrams can overtake.
   public var reordering = 0.0
   /// The extra delay of a reordered datagram.
   public var reorderingDelay = Duration.milliseconds(20)
-  /// The fraction of datagrams that arrive with some bits flipped, or truncated.
+  /// The fraction of datagrams that arrive truncated or with flipped bits.
   public var corruption = 0.0
-  /// The rate of the bottleneck; nil for none.
+  /// The rate of the bottleneck, which counts IP and UDP headers; nil for no bottleneck.
   public var kilobitsPerSecond: Int?
   /// The longest queueing delay at the bottleneck; datagrams that would wait longer are dropped.
   public var queueLimit = Duration.milliseconds(200)
@@ -34,7 +34,7 @@ public struct PathConditions: Equatable, Sendable {
 
 /// The state of a path in one direction between two hosts.
 struct Path: Sendable {
-  /// The size of the IPv4 and UDP headers, which also pass the bottleneck.
+  /// The size of the IPv4 and UDP headers in bytes; headers also pass the bottleneck.
   static let headerBytes = 28
 
   var conditions: PathConditions {
@@ -57,7 +57,7 @@ struct Path: Sendable {
     guard let leaves = departure(of: bytes, at: now) else { return nil }
     var arrival = leaves + conditions.delay
     if conditions.jitter > .zero { arrival = arrival + conditions.jitter.scaled(by: prng.unit()) }
-    // A reordered datagram does not update `lastArrival`, so that later ones can overtake it.
+    // A reordered datagram does not update `lastArrival`, so later datagrams can overtake it.
     if prng.happens(conditions.reordering) { return arrival + conditions.reorderingDelay }
     lastArrival = max(arrival, lastArrival)
     return lastArrival
@@ -85,7 +85,7 @@ extension PRNG {
     probability > 0 && chance(probability)
   }
 
-  /// A uniformly distributed random duration.
+  /// Draws a uniformly distributed duration from `low` to `high`.
   mutating func duration(_ low: Duration, _ high: Duration) -> Duration {
     low + (high - low).scaled(by: unit())
   }

@@ -3,13 +3,14 @@ import MusterWire
 
 /// The marker in synthetic media and names, which must not appear on the network in plaintext.
 public enum Marker {
-  /// At most eight ASCII letters, the window that `PlaintextChecker` searches.
+  /// The marker as text: at most eight ASCII letters, because `PlaintextChecker` compares windows
+  /// of eight bytes.
   public static let text = "quagga"
   static let bytes = Array(text.utf8)
   static let padding = Array("quagga-".utf8)
 
   /// Pads the token to `count` bytes with the marker, so that every sufficiently long part contains
-  /// it.
+  /// the marker.
   static func pad(_ writer: inout Writer, to count: Int, phase: UInt32) {
     var index = Int(phase % UInt32(padding.count))
     for _ in 0..<max(count - writer.bytes.count, 0) {
@@ -21,21 +22,21 @@ public enum Marker {
 
 /// The content of a synthetic frame: its sender, its number and the frames that it refers to.
 public struct FrameToken: Equatable, Sendable {
-  /// Index of the sending node.
+  /// The index of the sending node.
   public var sender: UInt8
   /// The number of the sender's process: a restart begins a new run.
   public var run: UInt8
   /// The number of the stream, as in `StreamID.number`.
   public var stream: UInt8
-  /// Spatial layer, 0 for the smallest.
+  /// The spatial layer, 0 for the smallest.
   public var layer: UInt8
-  /// Temporal layer, 0 to 2; frames of layer 2 are never referred to.
+  /// The temporal layer, 0 to 2; no frame refers to a frame of layer 2.
   public var temporalLayer: UInt8
   /// The serial number of the frame within its layer, from 1.
   public var serial: UInt32
   /// The serial number of the base frame that the frame refers to; 0 for a keyframe.
   public var base: UInt32
-  /// The serial number of the temporal layer 1 frame that the frame also refers to; 0 for none.
+  /// The serial number of the frame of temporal layer 1 that the frame also refers to; 0 for none.
   public var golden: UInt32
 
   /// Serial numbers start at 1, so that 0 in `base` and `golden` means no reference.
@@ -56,7 +57,8 @@ public struct FrameToken: Equatable, Sendable {
   /// Whether the frame can be decoded without any other frame.
   public var isKeyframe: Bool { base == 0 }
 
-  /// A frame with a VP8 frame's first bytes (RFC 6386 9.1), the token, and padding.
+  /// The encoded frame: the first bytes of a VP8 frame (RFC 6386 section 9.1), the token, and
+  /// padding.
   public func frame(size: VideoSize, bytes count: Int) -> [UInt8] {
     var writer = Writer(capacity: count)
     if isKeyframe {
@@ -105,10 +107,10 @@ public struct FrameToken: Equatable, Sendable {
 
 /// The content of a synthetic audio packet.
 public struct AudioToken: Equatable, Sendable {
-  /// The packet size, as for Opus at 32 kbit/s with 20 ms per packet.
+  /// The packet size in bytes, as for Opus at 32 kbit/s with 20 ms per packet.
   public static let packetBytes = 80
 
-  /// Index of the sending node.
+  /// The index of the sending node.
   public var sender: UInt8
   /// The process of that node, as in `FrameToken.run`.
   public var run: UInt8

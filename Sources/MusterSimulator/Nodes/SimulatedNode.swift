@@ -23,14 +23,14 @@ struct SimulatedNode {
 
   var identity: Identity
   var disk: Disk
-  /// The number of times that the disk was lost.
+  /// The number of disks that the host has lost so far.
   var memory = 0
-  /// The key that the node first joined with.
+  /// The key that the node first joined with, or the later key of an invite.
   var firstKey: EpochKey
   /// The node's latest invite, and whether the node uses it to obtain its role.
   var invite: HeldInvite?
   var usesInvite = false
-  /// The number of the current or last process, from 1.
+  /// The number of the current or last process, from 1; 0 before the first.
   var run = 0
   /// The current process; nil while no process runs.
   var process: Process?
@@ -86,7 +86,8 @@ struct SimulatedNode {
   /// The simulation's time as this host's boot clock shows it.
   func local(_ now: Instant) -> Instant { now + clockOffset }
 
-  /// The state that the node enters a channel with.
+  /// The state with which the node enters the channel: its keys, the entries on its disk, and its
+  /// invite unless already redeemed.
   func setup(of channel: ChannelPlan) -> ChannelSetup {
     let later = disk.keys.filter { $0.number > firstKey.number }
     var setup = ChannelSetup(
@@ -129,7 +130,7 @@ struct SimulatedNode {
     return call(at: now) { $0.tick(at: $1) }
   }
 
-  /// Ends the process and returns the effects on its disk.
+  /// Ends the process and returns the effects on the host's disk.
   mutating func stop() -> Disk.Crash {
     process = nil
     wakeAt = nil

@@ -4,7 +4,7 @@ import MusterWire
 /// A synthetic camera, screen and microphone with encoders. Frames have the references of a real
 /// encoder, and tokens as content.
 public struct SyntheticSource: Sendable {
-  /// Frame rate of every layer of both streams, in hertz.
+  /// The frame rate of every layer of every stream, in hertz.
   public static let framesPerSecond = SyntheticStream.framesPerSecond
 
   private let sender: UInt8
@@ -29,7 +29,7 @@ public struct SyntheticSource: Sendable {
     streams.filter { !$0.layers.isEmpty }.map { StreamOffer($0.id, layers: $0.layers) }
   }
 
-  /// Offers the smallest `count` layers of the ladder.
+  /// Offers the smallest `count` layers of `SyntheticStream.ladder`.
   public mutating func setLayers(_ count: Int, of stream: StreamID = .camera) {
     streams[stream.index].setLayers(count)
   }
@@ -51,7 +51,7 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].frames(capturedAt: capturedAt, &prng)
   }
 
-  /// One audio packet.
+  /// The next audio packet; `level` is in -dBov (RFC 6464).
   public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
     audioSerial += 1
     let token = AudioToken(sender: sender, run: run, serial: audioSerial)
@@ -72,8 +72,8 @@ struct SyntheticStream: Sendable {
   private struct Encoder: Sendable {
     var serial: UInt32 = 0
     var position = 0
-    /// The serial numbers of the last base-layer frame and of the last layer 1 frame since then; 0
-    /// for none.
+    /// The serial numbers of the last base-layer frame and of the last layer 1 frame since then;
+    /// 0 for none.
     var base: UInt32 = 0
     var golden: UInt32 = 0
     var needsKeyframe = true

@@ -14,8 +14,8 @@ public struct ReachOptions: Equatable, Sendable {
   public var loss: Double?
   /// Whether the timeline's lines are kept in addition to their digest.
   public var keepsTimeline: Bool
-  /// Whether the state of every node is checked after each step; by default in every fourth seed,
-  /// which costs less than a quarter of the time that checking all seeds would take.
+  /// Whether the state of every node is checked after each step; by default only in every fourth
+  /// seed, because a run with these checks takes about twice as long.
   public var checksInvariants: Bool
   /// A planted bug, for tests of the checker.
   package var flaw: ReachFlaw?
@@ -34,9 +34,9 @@ public struct ReachOptions: Equatable, Sendable {
 
 /// A bug planted into simulated hosts; the nodes on them are unchanged.
 package enum ReachFlaw: String, CaseIterable, Sendable {
-  /// Announcements never leave a home, so that no candidate is probed.
+  /// Unicast announcements are lost, so no candidate is probed.
   case candidateProbesAreLost
-  /// The records that rendezvous servers send are lost.
+  /// The records that dedicated rendezvous servers send are lost.
   case recordsAreLost
   /// Datagrams that a node relays never leave its host.
   case forwardsAreLost
@@ -64,9 +64,9 @@ public enum ReachChange: String, CaseIterable, Sendable {
 public struct ReachResult: Equatable, Sendable {
   /// The seed of the options.
   public var seed: UInt64
-  /// Number of members simulated.
+  /// The number of simulated members.
   public var nodes: Int
-  /// Number of homes, those of rendezvous servers included.
+  /// The number of homes, including those of dedicated rendezvous servers.
   public var homes: Int
   /// The number of changes of each kind, in the order of `ReachChange.allCases`.
   public var changes: [Int]
@@ -75,17 +75,17 @@ public struct ReachResult: Equatable, Sendable {
   /// The time from the last change until all pairs that can reach each other were linked and all
   /// nodes agreed; nil if that never happened.
   public var settledAfter: Duration?
-  /// Pairs of members at the end of the run with a direct link.
+  /// The number of pairs of running members with a direct link at the end of the run.
   public var direct: Int
-  /// Pairs of members whose link is relayed by another member.
+  /// The number of pairs whose link is relayed by another member.
   public var relayed: Int
-  /// Pairs of members without a link.
+  /// The number of pairs without a link.
   public var apart: Int
   /// Datagram counts for the whole run.
   public var network: Internet.Counters
-  /// Links established, counted at both ends and again at each reconnection.
+  /// The number of links established, counted at both ends and again at each reconnection.
   public var linksMade: UInt64
-  /// Audio packets received, summed over all members.
+  /// The number of audio packets received, summed over all members.
   public var audioPackets: UInt64
   /// The violation that ended the run; nil for a run without violations.
   public var violation: Violation?

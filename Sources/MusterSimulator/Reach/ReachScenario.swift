@@ -6,8 +6,8 @@ struct ReachScenario: Sendable {
   static let mostNodes = 9
 
   let count: Int
-  /// The NAT types of the members' homes, followed by one home for each dedicated rendezvous
-  /// server.
+  /// The NAT types of all homes: first the members' homes, then those of the dedicated rendezvous
+  /// servers.
   let kinds: [NATKind]
   /// The homes of the dedicated rendezvous servers.
   let rendezvousHomes: [Int]
@@ -17,7 +17,8 @@ struct ReachScenario: Sendable {
   let indices: [Int]
   /// The kinds of changes in this run.
   let changes: [ReachChange]
-  /// The times of the changes; convergence is measured from the last one.
+  /// The times of the changes since the start of the run; convergence is measured from the last
+  /// change.
   let changeTimes: [Duration]
   /// Whether the run ends only after a long stable period, to detect links that break later.
   let isLong: Bool

@@ -20,8 +20,8 @@ extension ReachSimulation {
     if isDone, let index = ReachChange.allCases.firstIndex(of: kind) { changeCounts[index] += 1 }
   }
 
-  /// Makes the last change. Some absent members return, and at least one rendezvous server runs
-  /// from then on.
+  /// Makes the last change. Some absent members return, and from now on at least one dedicated
+  /// rendezvous server runs.
   mutating func heal() {
     change()
     for index in nodes.indices where nodes[index].process == nil {

@@ -11,11 +11,11 @@ extension ReachSimulation {
   /// The time without audio after which a link counts as broken; a working link carries a packet
   /// every 250 ms.
   static let silence = Duration.seconds(2)
-  /// The stable period that ends a run, longer than a node takes to detect a dead link; some runs
-  /// use `longRest`.
+  /// The length of the stable period that ends a run; long runs use `longRest` to detect links that
+  /// break later.
   static let rest = Duration.seconds(2)
   static let longRest = Duration.seconds(40)
-  /// The longest permitted disagreement, because the effects of a new link take time to spread.
+  /// The longest permitted disagreement: the effects of a new link take time to spread.
   static let disputeLimit = Duration.seconds(2)
 
   mutating func check() {
@@ -49,7 +49,7 @@ extension ReachSimulation {
     if let fault { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
 
-  /// The current layout of the network.
+  /// The current layout of the network and the running processes, as input of the checker.
   private var layout: ReachChecker.Layout {
     var servers = rendezvous.filter { $0.server != nil }.map(\.home)
     if let offering = scenario.offering, nodes[offering].process != nil,
@@ -65,7 +65,8 @@ extension ReachSimulation {
 
   // MARK: Links
 
-  /// A pair that must be linked but is not.
+  /// The fault when a member lacks a link that it must have, or receives no audio over such a link;
+  /// nil for none.
   private func gap(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for other in nodes.indices where checker.mustBeLinked(one, other) {
@@ -84,7 +85,7 @@ extension ReachSimulation {
     return nil
   }
 
-  /// A member that reports a link, or a path of a link, that cannot exist.
+  /// The fault when a member reports a link, or a path of a link, that cannot exist; nil for none.
   private func surplus(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
       for statistics in nodes[one].process?.node.statistics() ?? [] {

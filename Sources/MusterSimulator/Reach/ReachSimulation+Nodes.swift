@@ -48,7 +48,7 @@ extension ReachSimulation {
     }
   }
 
-  /// The outputs that a host with a planted bug still performs.
+  /// The outputs that a host performs: all, or with `forwardsAreLost` all except relayed datagrams.
   private func spoilt(
     _ outputs: [Node.Output], after arrived: Internet.Delivery
   ) -> [Node.Output] {

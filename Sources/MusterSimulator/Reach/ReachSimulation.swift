@@ -4,8 +4,8 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A simulation of the members of one call in homes behind NAT routers, with rendezvous servers
-/// between them. It uses the same `Node` as the shell, while the network changes.
+/// A simulation of the members of one call in homes behind NAT routers, with rendezvous servers and
+/// a changing network. It uses the same `Node` as the shell.
 ///
 /// Every member sends an audio packet every 250 ms, and a link counts only while packets arrive: a
 /// node may take seconds to detect that a link is dead.
@@ -62,8 +62,8 @@ public struct ReachSimulation: World {
   var delivery = DeliveryChecker()
   /// The time at which audio last arrived, by receiver and sender.
   var heardAt: [Instant?]
-  /// The time since which no fault has been found, or since which nodes disagree; at least one of
-  /// the two is nil.
+  /// The start of the current period without a fault, or of the current period with a fault or
+  /// disagreement; at least one of the two is nil.
   var settledAt: Instant?
   var disputedSince: Instant?
   var changeCounts: [Int]
@@ -76,7 +76,7 @@ public struct ReachSimulation: World {
     rendezvous.reduce(nil) { soonest($0, $1.server?.deadline) }
   }
 
-  /// Draws the scenario from the seed and schedules its changes; nothing has run yet.
+  /// Draws the scenario from the seed and schedules its changes; no node runs yet.
   public init(_ options: ReachOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)
@@ -95,7 +95,7 @@ public struct ReachSimulation: World {
     schedule()
   }
 
-  /// Runs the whole simulation.
+  /// Creates a simulation and runs it until its end or the first violation.
   public static func run(_ options: ReachOptions) -> ReachResult {
     var simulation = ReachSimulation(options)
     return simulation.run()

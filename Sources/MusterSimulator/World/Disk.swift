@@ -12,13 +12,13 @@ struct Disk: Sendable {
   /// Changes that are written atomically.
   struct Job: Sendable {
     var changes: [Node.Change]
-    /// The commit that the node continues with afterwards; nil when it does not wait.
+    /// The commit whose outcome the node awaits; nil for changes that the node does not wait for.
     var commit: CommitID?
     /// The messages to show to users once the changes are written.
     var messages: [TextMessage] = []
     /// The value of `NodeWrites.writers` at the request.
     var writers: [NodeID]?
-    /// The process that requested the write.
+    /// The number of the process that requested the write (`SimulatedNode.run`).
     var run: Int
     /// The time at which the process requested the write.
     fileprivate(set) var askedAt = Instant.zero
@@ -42,7 +42,7 @@ struct Disk: Sendable {
   private(set) var keys: [EpochKey] = []
   /// Entries that a process keeps in memory although their writes failed.
   private(set) var unwritten: [EntryID] = []
-  /// Messages that users have seen although the disk has no note of it, because the writes failed.
+  /// Messages that users have seen without a record on the disk, because the write failed.
   private var shownUnwritten: [EntryID] = []
   /// The signed entries by id; bounded by the size of a document, since nodes delete entries that
   /// they no longer need.
@@ -55,7 +55,7 @@ struct Disk: Sendable {
 
   /// The entries in the order of their ids.
   var signedEntries: [[UInt8]] { entries.map(\.value) }
-  /// Messages that no process has shown yet.
+  /// The entries that are not recorded as shown; of these, `ChannelSetup` uses only the messages.
   var unshown: [EntryID] { entries.keys.filter { !shown.contains($0) } }
   func holds(_ id: EntryID) -> Bool { entries.index(of: id) != nil }
   var isIdle: Bool { jobs.isEmpty }
@@ -73,7 +73,7 @@ struct Disk: Sendable {
     jobs.append(job)
   }
 
-  /// Removes the next write due by now, and applies it unless it fails.
+  /// Removes the next write due by now and applies it unless it fails; nil if no write is due.
   mutating func finish(at now: Instant) -> Job? {
     guard let job = jobs.first, job.dueAt <= now else { return nil }
     jobs.removeFirst()
@@ -90,7 +90,7 @@ struct Disk: Sendable {
   struct Crash: Sendable {
     /// Pending writes that were still applied.
     var written: [Job]
-    /// Entries that only the process had in memory.
+    /// Entries that were only in the memory of the process.
     var lost: [EntryID]
     /// Messages that the next process will show again.
     var shownAgain: [EntryID]
@@ -135,11 +135,11 @@ struct NodeWrites: Sendable {
   /// The messages to show once `changes` are written.
   var messages: [TextMessage] = []
   var commits: [(changes: [Node.Change], id: CommitID)] = []
-  /// The authors that may write messages as far as the node knows; nil if nothing depends on it.
-  /// A slow disk can finish a write after the node has learned of other rights.
+  /// The authors that the node knew at the request to be allowed to write messages; nil for all
+  /// authors. The rights may change before a slow disk finishes the write.
   var writers: [NodeID]?
 
-  /// Collects an output that requests a write; false for other outputs.
+  /// Collects an output that requests a write; returns false for other outputs.
   @discardableResult
   mutating func take(_ output: Node.Output) -> Bool {
     switch output {

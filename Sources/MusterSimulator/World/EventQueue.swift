@@ -2,8 +2,8 @@ import MusterBase
 
 /// A queue of values ordered by time; values of equal time leave in the order of their insertion.
 ///
-/// A binary heap over (time, sequence number): the sequence number makes the order total, so that
-/// every run of one seed is the same.
+/// The queue is a binary heap over (time, sequence number). The sequence number makes the order
+/// total, so every run of one seed is the same.
 public struct EventQueue<Value> {
   fileprivate struct Entry {
     let at: Instant
@@ -24,7 +24,7 @@ public struct EventQueue<Value> {
   /// The number of values in the queue.
   public var count: Int { heap.count }
 
-  /// The time at which the first value is due.
+  /// The time at which the first value is due; nil if the queue is empty.
   public var deadline: Instant? { heap.first?.at }
 
   /// Adds a value that is due at `time`.

@@ -13,12 +13,12 @@ protocol VirtualNetwork: Sendable {
 extension Network: VirtualNetwork {}
 extension Internet: VirtualNetwork {}
 
-/// The common part of both simulations: nodes, their disks, a network and planned events on one
-/// virtual clock.
+/// The common part of `Simulation` and `ReachSimulation`: nodes, their disks, a network and planned
+/// events on one virtual clock.
 ///
 /// In each step datagrams arrive, disks finish writes, planned events happen, nodes whose deadlines
 /// have passed are ticked, and the checkers examine the result. Events of equal time happen in the
-/// order in which they were planned, and nodes act in the order of their indices, so that the seed
+/// order in which they were planned, and nodes act in the order of their indices, so the seed
 /// determines everything.
 protocol World {
   associatedtype Event
@@ -41,20 +41,20 @@ protocol World {
   mutating func perform(_ outputs: [Node.Output], of index: Int)
   /// Handles a finished disk job, which has been applied unless it failed.
   mutating func written(_ job: Disk.Job, at index: Int)
-  /// The outcome of a disk job as reported to the node that requested it.
+  /// Whether a finished disk job is reported as durable to the node that requested the write.
   func isReportedDurable(_ job: Disk.Job) -> Bool
   /// Performs the work that is due at `otherDeadline`.
   mutating func tickOthers()
 }
 
-/// A check of one node after each step in which it acted.
+/// A check of one node after each step in which the node acted.
 struct StepChecker: Sendable {
   /// The name of the checker in violations.
   let name: String
   let fault: @Sendable (_ node: SimulatedNode) -> String?
 
-  /// Checks that a node makes progress: one that repeatedly requests a tick at the same time would
-  /// spin.
+  /// Checks that a node makes progress: a node that repeatedly requests a tick at the same time
+  /// would spin.
   static let progress = StepChecker(name: "progress") { simulated in
     simulated.ticksInPlace > ticksInPlace ? "asks to be called without end" : nil
   }
@@ -114,7 +114,7 @@ extension World {
   }
 
   /// Submits the writes of a node to its host's disk, first the changes that the node does not wait
-  /// for. As in a real process, messages are shown to users after they are written.
+  /// for. As in a real process, users see messages only after the write.
   mutating func submit(_ writes: NodeWrites, of index: Int) {
     let run = nodes[index].run
     if !writes.changes.isEmpty {

@@ -10,7 +10,7 @@ public enum AEAD {
   /// The variant of the construction.
   public enum Algorithm: Sendable {
     /// ChaCha20-Poly1305 (RFC 8439) with a 12-byte nonce, which must be a counter because random
-    /// ones would collide.
+    /// nonces would collide.
     case chaChaPoly
     /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha) with a 24-byte nonce, long enough to be random.
     case xChaChaPoly

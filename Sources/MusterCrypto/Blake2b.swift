@@ -4,7 +4,7 @@ import CSodium
 public enum Blake2b {
   /// The length of a block in bytes, to which HMAC pads its key.
   static let blockBytes = 128
-  /// The length of the longest output in bytes, which Noise uses.
+  /// The maximum output length in bytes; Noise uses this length (HASHLEN).
   public static let hashBytes = 64
 
   /// The unkeyed hash of `count` bytes, 16 to 64.

@@ -3,8 +3,8 @@ import MusterBase
 
 /// The 32-byte secret of a channel, and the keys derived from it.
 ///
-/// Each derived key is the BLAKE2b hash of a separate label, keyed by the secret, so that
-/// disclosing one key reveals nothing about the others.
+/// Each derived key is the BLAKE2b hash of a separate label, keyed by the secret, so disclosing one
+/// derived key reveals nothing about the others.
 public struct ChannelKey: Sendable {
   /// The id, derived from the secret, that identifies the key on the wire.
   public let keyID: KeyID
@@ -14,8 +14,8 @@ public struct ChannelKey: Sendable {
   private let secret: SecretBytes
   private let announcementKey: SecretBytes
 
-  /// The id of the open channel with this key, which equals the key's id, since an open channel has
-  /// one key only. A created channel's id is derived from its genesis.
+  /// The id of the open channel with this key. It equals the key's id, since an open channel has
+  /// only one key; the id of a created channel is derived from its genesis.
   public var channelID: ChannelID { ChannelID(keyID.key) }
 
   /// Creates a key from 32 random bytes; nil for any other length.
@@ -99,8 +99,8 @@ extension ChannelKey {
   /// The number of bytes that sealing adds: nonce and tag.
   public static let announcementOverhead = 24 + AEAD.tagBytes
 
-  /// Seals an announcement: random nonce 24, ciphertext, tag 16. `kind` is authenticated but not
-  /// included.
+  /// Seals an announcement into a random nonce (24 bytes), the ciphertext and the tag (16 bytes).
+  /// `kind` is authenticated but not included.
   public func sealAnnouncement(
     _ plaintext: [UInt8], kind: UInt8, entropy: inout Entropy
   ) -> [UInt8] {

@@ -1,6 +1,7 @@
 import MusterBase
 
-/// End-to-end encryption of a text between two members, which other members store and forward.
+/// End-to-end encryption of a text between two members; other members store and forward only the
+/// ciphertext.
 ///
 /// The key is derived from both identities (static X25519), so both members can decrypt both
 /// directions at any later time; there is no forward secrecy. The cipher is XChaCha20-Poly1305 with
@@ -9,8 +10,8 @@ public enum DirectSeal {
   /// The number of bytes that sealing adds: nonce and tag.
   public static let overhead = 24 + AEAD.tagBytes
 
-  /// Seals a text: nonce 24, ciphertext, tag 16; nil if the receiver's key is not a usable curve
-  /// point.
+  /// Seals a text into nonce (24 bytes), ciphertext and tag (16 bytes); nil if the receiver's key
+  /// is not a usable curve point.
   public static func seal(
     _ text: [UInt8], from author: Identity, to receiver: NodeID, context: [UInt8],
     entropy: inout Entropy

@@ -4,11 +4,11 @@ import MusterBase
 /// A node's identity: an Ed25519 key pair, and the X25519 pair that libsodium converts it to, so
 /// that one key authenticates signatures and handshakes.
 public struct Identity: Sendable {
-  /// The public key, as other nodes know it.
+  /// The Ed25519 public key, which identifies the node.
   public let id: NodeID
   /// The static key pair of this node's Noise handshakes.
   public let linkKeys: X25519.KeyPair
-  /// The secret key in libsodium's format: seed 32, public key 32.
+  /// The secret key in libsodium's format: 32 bytes of seed, 32 bytes of public key.
   private let secret: SecretBytes
 
   /// Generates an identity, for a node's first start.
@@ -70,7 +70,7 @@ extension Identity: CustomStringConvertible {
   public var description: String { "identity of \(id)" }
 }
 
-/// Verifies signatures.
+/// Verifies Ed25519 signatures (RFC 8032).
 public enum Signatures {
   /// Whether `author` signed exactly these bytes. Non-canonical keys and signatures are rejected
   /// (RFC 8032 section 5.1.7 and libsodium's stricter checks), so that signatures are not

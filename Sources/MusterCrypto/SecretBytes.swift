@@ -9,7 +9,8 @@ enum Sodium {
   }()
 }
 
-/// A buffer of secret bytes, wiped with the last reference and never shown in a description.
+/// A buffer of secret bytes, wiped on release of the last reference and never shown in a
+/// description.
 ///
 /// The bytes never change after initialisation, so values that share an instance can be copied.
 public final class SecretBytes: @unchecked Sendable {

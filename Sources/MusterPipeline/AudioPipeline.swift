@@ -69,7 +69,8 @@ package final class AudioPipeline: Sendable {
     }
   }
 
-  /// Waits, with a device closed, until audio is to be sent; nil when stopped.
+  /// Returns the open source once audio is to be sent, nil when stopped; a device stays closed
+  /// during the wait.
   private func sourceWhenWanted() throws(DeviceError) -> (any AudioSource)? {
     if AudioSources.isDevice(specification) {
       controls.withLock { if !$0.isWanted { $0.source = nil } }

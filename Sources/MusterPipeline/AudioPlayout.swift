@@ -14,7 +14,7 @@ package final class AudioPlayout: Sendable {
     case ended(LinkID)
   }
 
-  /// The playout state of one member, reported a few times a second.
+  /// The playout state of one member, reported every 200 ms (`framesPerReport`).
   package struct Report: Sendable {
     package var link: LinkID
     /// The RTP timestamp, at 48 kHz, of the audio that leaves the loudspeaker at `playedAt`.

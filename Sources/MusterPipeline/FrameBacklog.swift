@@ -1,7 +1,7 @@
 import MusterBase
 import MusterDevices
 
-/// Limits the frames queued from the encoders to the event loop by dropping frames.
+/// Limits the number of frames queued between the encoders and the event loop by dropping frames.
 package final class FrameBacklog: Sendable {
   /// The frame count from which only reference frames are queued: half a second of three layers at
   /// 30 frames per second.

@@ -41,11 +41,11 @@ package struct QueueLevel: Equatable, Sendable {
 /// A bounded queue between threads that never blocks the producer and delivers only decodable
 /// frames.
 ///
-/// A full queue drops encoded frames of the highest temporal layer first, the oldest of those
-/// before newer ones, together with the frames that refer to them. If only base layers are left,
-/// the stream with the oldest frame is dropped up to its next keyframe; `add` reports that, so that
-/// the producer can request a keyframe. Consecutive control elements of one key are merged, so that
-/// their number is bounded by that of media elements and keys. The queue keeps the order of
+/// A full queue drops encoded frames of the highest temporal layer first and, within that layer,
+/// the oldest first, together with the frames that refer to them. If only base layers are left, the
+/// stream with the oldest frame is dropped up to its next keyframe; `add` reports this stream, so
+/// that the producer can request a keyframe. Consecutive control elements of one key are merged, so
+/// that their number is bounded by that of media elements and keys. The queue keeps the order of
 /// elements.
 package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Sendable {
   package typealias Media = QueuedMedia<Key>
@@ -64,7 +64,7 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     var media: Media
   }
 
-  /// A stream and layer with dropped frames after its last queued one.
+  /// A stream and spatial layer in which new frames may refer to dropped frames.
   private struct Gap {
     var key: Key
     /// Frames of this temporal layer and above refer to dropped frames; at 0, all but keyframes do.

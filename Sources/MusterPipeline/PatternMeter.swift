@@ -20,7 +20,7 @@ package final class PatternMeter: Sendable {
   /// The maximum number of frames queued for the decoder: two seconds of one member.
   private static let inputCapacity = 64
   /// The number of samples kept per stream: ten seconds or more, since only frames of the base
-  /// layer are measured, and there are at most 30 of them in a second.
+  /// layer are measured, at most 30 per second.
   private static let samples = 300
 
   private let inputs = FrameQueue<Input, MemberStream>(encoded: inputCapacity, independent: 1) {
@@ -42,8 +42,8 @@ package final class PatternMeter: Sendable {
   /// The fill level of the queue of frames for the decoder.
   package var queueLevel: QueueLevel { inputs.level }
 
-  /// Queues a frame of the base layer; others are ignored, because base-layer frames decode without
-  /// them and are enough samples.
+  /// Queues a frame of the base layer; frames of higher layers are ignored, because base-layer
+  /// frames decode without them and give enough samples.
   package func add(_ frame: ReceivedFrame, from stream: MemberStream) {
     if frame.temporalLayer == 0 { inputs.add(.frame(frame, stream)) }
   }

@@ -53,7 +53,7 @@ package final class Recorder: Sendable {
     }
   }
 
-  /// Sets the member name used in file names; has no effect on files that are already open.
+  /// Sets the member name used in file names; has no effect while files of the member are open.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
   /// Queues a frame; `name` is the announced stream name, which becomes part of the file name.
@@ -162,7 +162,8 @@ private struct Track {
   /// The time at which `origin` was set, by this node's boot clock.
   private var beganAt: Instant?
 
-  /// The maximum number of elements held until the first sender report: two seconds of audio.
+  /// The maximum number of frames held per stream until the first sender report: two seconds of
+  /// audio.
   private static let waitingLimit = 100
   /// The maximum number of samples by which a file may be ahead of real time (5 s), so that jumping
   /// timestamps cannot fill the disk with silence.

@@ -28,7 +28,7 @@ package final class VideoPipeline: Sendable {
   private let deliver: @Sendable (EncodedFrame) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// The age from which a frame is discarded, because it was captured before it was requested.
+  /// The age from which a frame is discarded, because it was captured before a layer was selected.
   private static let staleness = Duration.milliseconds(250)
 
   /// Opens the source to determine its size and frame rate; a camera is closed again until needed.
@@ -113,7 +113,7 @@ package final class VideoPipeline: Sendable {
     if isUnused { encoders = [VP8Encoder?](repeating: nil, count: layers.count) }
   }
 
-  /// Waits until a layer is selected; nil when stopped.
+  /// Returns the open source once a layer is selected; nil when stopped.
   private func sourceWhenWanted() throws(DeviceError) -> (any VideoSource)? {
     guard controls.wait({ $0.isStopped || !$0.wanted.isEmpty ? !$0.isStopped : nil }) else {
       return nil

@@ -18,7 +18,7 @@ public final class DataDirectory: Sendable {
 
   deinit { close(lock) }
 
-  /// `$XDG_DATA_HOME/muster`, else `~/.local/share/muster`; nil without either variable.
+  /// `$XDG_DATA_HOME/muster`, else `~/.local/share/muster`; nil if neither variable is set.
   public static var defaultPath: String? {
     if let base = environment("XDG_DATA_HOME"), base.hasPrefix("/") { return base + "/muster" }
     return environment("HOME").map { $0 + "/.local/share/muster" }
@@ -119,7 +119,7 @@ public final class DataDirectory: Sendable {
   }
 
   /// Writes to a temporary file, syncs it and renames it: a crash leaves either the old or the new
-  /// file.
+  /// file. Returns the reason for a failure, otherwise nil.
   private static func writeDurably(_ bytes: UnsafeRawBufferPointer, to file: String) -> String? {
     let temporary = file + ".new"
     let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
@@ -135,7 +135,8 @@ public final class DataDirectory: Sendable {
     return syncFolder(of: file)
   }
 
-  /// The rename is durable only once the directory has been synced.
+  /// Syncs the directory of a renamed file, since the rename is not durable before. Returns the
+  /// reason for a failure, otherwise nil.
   private static func syncFolder(of file: String) -> String? {
     let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
     let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -22,9 +22,10 @@ public final class Store: Sendable {
     case shown(EntryID, channel: ChannelID)
     /// Stores the channel key of an epoch.
     case key(EpochKey, channel: ChannelID)
-    /// Stores a name and its key, seen in a channel.
+    /// Stores a member's name with the key seen under that name.
     case identity(KnownIdentity, channel: ChannelID)
-    /// Stores the rendezvous at which members of a channel met, as `HOST:PORT`, best first.
+    /// Replaces the list of rendezvous at which members of a channel met, as `HOST:PORT`, best
+    /// first.
     case rendezvous([String], channel: ChannelID)
   }
 
@@ -138,13 +139,14 @@ public final class Store: Sendable {
     }
   }
 
-  /// The channel with this name; a channel with stored keys takes precedence over an open one.
+  /// The newest channel with this name, where channels with stored keys take precedence over open
+  /// ones; nil if unknown.
   public func channel(named name: String) throws(MusterError) -> StoredChannel? {
     let named = try channels().filter { $0.name == name }
     return named.last { !$0.keys.isEmpty } ?? named.last
   }
 
-  /// Inserts or updates a channel and adds its keys; stored keys are kept.
+  /// Inserts or updates a channel and adds its keys; stored keys of other epochs are kept.
   public func save(_ channel: StoredChannel) throws(MusterError) {
     try write { database in
       try database.execute(
@@ -217,7 +219,7 @@ public final class Store: Sendable {
     setup.unshown = try unshown(in: setup.id)
   }
 
-  /// The stored entries that have not been shown; only messages ever are shown.
+  /// The ids of the stored entries that are not marked as shown; only messages are ever marked.
   public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
     try read { database in
       try Data.fetchAll(
@@ -287,8 +289,7 @@ public final class Store: Sendable {
       ])
     let count = try Int.fetchOne(
       database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
-    // Pruned at twice the limit, because it takes milliseconds and need not happen at every
-    // insertion.
+    // Pruning takes milliseconds, so it starts only at twice the limit.
     guard let count, count > 2 * TrustBook.limit else { return }
     try database.execute(
       sql: """

@@ -2,7 +2,7 @@ import Dispatch
 import MusterBase
 import MusterDevices
 
-/// Writes to a store on a queue of its own, so that the event loop never waits for the disk.
+/// Writes to a store on a separate dispatch queue, so that the event loop never waits for the disk.
 ///
 /// Waiting changes are combined into one transaction, because every transaction costs an `fsync`.
 /// `write` never waits for the disk; outputs that require durable changes belong in the completion.
@@ -54,8 +54,8 @@ public final class StoreWriter: Sendable {
   /// Writes `changes` in the order of the calls; never blocks.
   ///
   /// `completion` is called once: with nil when the changes are durable or with the error of the
-  /// write, on the writer's queue and in the order of the calls. If the changes are shed, it is
-  /// called at once on the caller's thread.
+  /// write, on the writer's queue and in the order of the calls. If the changes are shed, `write`
+  /// calls it on the caller's thread before returning.
   public func write(
     _ changes: [Store.Change], completion: @escaping @Sendable (MusterError?) -> Void = { _ in }
   ) {

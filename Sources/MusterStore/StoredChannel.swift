@@ -7,9 +7,9 @@ import MusterCrypto
 public struct StoredChannel: Sendable {
   /// The invite with which this node joined.
   public struct Ticket: Sendable {
-    /// The owner's signed grant.
+    /// The encoded bearer grant, signed by an owner.
     public var grant: [UInt8]
-    /// Ed25519 seed of the one-time key.
+    /// The Ed25519 seed of the one-time key, 32 bytes.
     public var seed: [UInt8]
 
     /// A record with these values.
@@ -26,16 +26,16 @@ public struct StoredChannel: Sendable {
   public var name: String
   /// The signed founding record; nil for an open channel.
   public var genesis: [UInt8]?
-  /// Keys in order of their epochs; empty for an open channel, whose key is derived from its name
-  /// or a passphrase.
+  /// The channel keys in order of their epochs; empty for an open channel, whose key is derived
+  /// from its name or a passphrase.
   public var keys: [EpochKey] = []
   /// The time at which this node first stored the channel, in seconds since 1970.
   public var createdAt: UInt64
   /// The invite with which this node joined; nil for a channel created or opened by name.
   public var ticket: Ticket?
-  /// `HOST:PORT` of nodes that may be reachable.
+  /// The addresses (`HOST:PORT`) of nodes that may be reachable.
   public var peers: [String] = []
-  /// `HOST:PORT` of rendezvous, best first.
+  /// The addresses (`HOST:PORT`) of rendezvous, best first.
   public var rendezvous: [String] = []
 
   /// A record with these values.
@@ -71,7 +71,7 @@ public struct KnownIdentity: Equatable, Sendable {
   public var firstSeen: UInt64
   /// The time at which the key was last seen with the name, in seconds since 1970.
   public var lastSeen: UInt64
-  /// Whether the verification codes were compared.
+  /// Whether the user has confirmed the key by comparing verification codes.
   public var isVerified: Bool
 
   /// A record with these values.

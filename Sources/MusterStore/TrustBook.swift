@@ -4,7 +4,7 @@ import MusterBase
 public struct TrustBook: Sendable {
   /// The result of comparing a member with the known identities.
   public enum Verdict: Equatable, Sendable {
-    /// Name and key are both new.
+    /// The name is new; the key may be known under another name.
     case new
     /// The name has the key that is known for it.
     case known
@@ -18,8 +18,8 @@ public struct TrustBook: Sendable {
   /// The known identities, least recently seen first.
   public private(set) var identities: [KnownIdentity]
 
-  /// Keeps the most recently seen identities, up to half of `limit` each of verified and unverified
-  /// ones.
+  /// Keeps the most recently seen identities, up to half of `limit` each for verified and for
+  /// unverified ones.
   public init(_ identities: [KnownIdentity]) {
     let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
     let verified = sorted.filter(\.isVerified).suffix(Self.limit / 2)
@@ -52,7 +52,7 @@ public struct TrustBook: Sendable {
     identities.last { $0.key == key && $0.name == name }
   }
 
-  /// The keys that match an id prefix, a full key or a name.
+  /// The keys with this short id, full hexadecimal key or name.
   public func keys(matching text: String) -> [NodeID] {
     var keys: [NodeID] = []
     for identity in identities

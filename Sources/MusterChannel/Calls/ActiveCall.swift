@@ -11,7 +11,8 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   public var startedAt: UInt64
   /// The initiator's term: 1 at the start of the call, one more after every hand-over.
   public var term: UInt32
-  /// The Lamport counter of the call's first claim; of concurrent calls, the smallest one stays.
+  /// The Lamport counter of the call's first claim; of concurrent calls, the one with the smallest
+  /// counter stays.
   public var order: UInt64
 
   /// Describes a call; `term` counts from 1.
@@ -23,7 +24,7 @@ public struct CallInfo: Equatable, Hashable, Sendable {
     self.order = order
   }
 
-  /// Whether `a` stays when both calls are active in one channel: the one that started earlier
+  /// Whether `a` stays when both calls are active in one channel: the call with the smaller `order`
   /// stays, and ids break ties.
   static func precedes(_ a: CallInfo, _ b: CallInfo) -> Bool {
     a.order != b.order ? a.order < b.order : a.id < b.id
@@ -32,7 +33,7 @@ public struct CallInfo: Equatable, Hashable, Sendable {
 
 /// A call with at least one participant.
 public struct ActiveCall: Equatable, Sendable {
-  /// The call, its current initiator and term.
+  /// The call's id, current initiator and term.
   public var info: CallInfo
   /// The participants, sorted by id.
   public var participants: [NodeID]

@@ -20,7 +20,8 @@ public enum CallLedger {
     }
   }
 
-  /// The earliest call that is not over and has a present participant; nil if there is none.
+  /// The earliest call with a live claim and a present participant that may join; nil if there is
+  /// no such call.
   public static func active(
     claims: [SignedEntry], ends: [SignedEntry],
     present: [(member: NodeID, participation: Participation)],
@@ -43,7 +44,7 @@ public enum CallLedger {
     return ActiveCall(info: best, participants: inside.sorted(), byPresence: inside)
   }
 
-  /// Whether ends cover all valid claims to the call; such a call never becomes active again.
+  /// Whether ends cover all valid claims to the call; false without a valid claim.
   public static func isOver(
     _ call: CallID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -68,7 +69,7 @@ public enum CallLedger {
       order: first?.entry.entry.lamport ?? leader.body.order)
   }
 
-  /// The strongest live claim to the call, whose author is the initiator; nil without one.
+  /// The strongest live claim to the call; its author is the initiator. Nil without a live claim.
   public static func leadingClaim(
     of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool
@@ -77,8 +78,8 @@ public enum CallLedger {
   }
 
   /// The entries with which `own`, the initiator, ends the call for all: the end of its term. If a
-  /// healed partition has left another claim to the same term, a claim to a higher term comes
-  /// first.
+  /// healed partition has left another member's claim to the same or a higher term, a claim to the
+  /// next term comes first, because that end alone would not cover the other claim.
   public static func ending(
     _ call: CallInfo, by own: NodeID, claims: [SignedEntry], ends: [SignedEntry],
     may: (Capability, NodeID) -> Bool

@@ -37,7 +37,8 @@ public enum CallView {
     return CallEndReason.empty
   }
 
-  /// Reports leaves, then a new initiator, then joins; each event has the call as it is afterwards.
+  /// Reports leaves, then a new initiator, then joins; each event carries the call after that
+  /// change.
   private static func changes(
     from old: ActiveCall, to new: ActiveCall, reason: (NodeID) -> LeaveReason
   ) -> [ChannelEvent] {

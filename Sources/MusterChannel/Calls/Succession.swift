@@ -27,7 +27,7 @@ public struct Succession: Sendable {
   }
 
   private var absence: Absence?
-  /// The time at which this node must act if nothing changes before.
+  /// The time at which this node must act if the call does not change; nil if no action is pending.
   public private(set) var deadline: Instant?
 
   /// Creates a state in which no initiator is absent.

@@ -14,11 +14,12 @@ public struct Document: Sendable {
     case inserted(removed: [SignedEntry])
     /// The entry is already in the document.
     case known
-    /// The entry is older than a kept one, or beyond a bound.
+    /// Retention does not keep the entry: a newer entry replaces it, or a limit is reached.
     case superseded
-    /// The entry equivocates with another of its author, all of whose entries are removed.
+    /// Another entry has the same author and sequence number; all entries of the author are
+    /// removed.
     case quarantined(NodeID, removed: [SignedEntry])
-    /// The author is quarantined.
+    /// The author was already quarantined.
     case refused
   }
 
@@ -35,13 +36,13 @@ public struct Document: Sendable {
   /// nil for an equivocation.
   private(set) var ids: [EntryID] = []
   private var items: [SignedEntry?] = []
-  /// The sum of `ids`.
+  /// The sum of `ids` modulo 2^256.
   private var sum = EntryID.zero
   private var authors = PeerTable<NodeID, [SignedEntry]>()
   private var equivocations = PeerTable<NodeID, Witness>()
   private var retention: Retention
   private var passed = PassedEntries()
-  /// Counts the items that came and went.
+  /// The number of insertions and removals so far.
   private(set) var revision: UInt64 = 0
   private var versions = [UInt64](repeating: 0, count: EntryBody.Kind.allCases.count + 2)
   /// The maximum amount by which one entry may raise the Lamport clock.
@@ -171,7 +172,7 @@ public struct Document: Sendable {
 
   /// Quarantines an author and removes all its entries. Beyond `Limits.quarantinedAuthors`, only
   /// the authors with the smallest equivocation ids are quarantined, the same ones on every node;
-  /// nil means that `author` is not among them and that its entries stay.
+  /// nil means that `author` is not one of these and keeps its entries.
   private mutating func quarantine(_ author: NodeID, _ witnesses: [SignedEntry]) -> Insertion? {
     let id = Self.equivocationID(of: author)
     if equivocations.count >= Limits.quarantinedAuthors {

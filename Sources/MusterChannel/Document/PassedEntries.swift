@@ -10,7 +10,7 @@ struct PassedEntries: Sendable {
   /// which are sent one after the other.
   static let limit = 256
 
-  /// Combinations of author prefix and sequence number, for a fast search.
+  /// The XOR of author prefix and sequence number for each of `entries`, for a fast search.
   private var marks: [UInt64] = []
   private var entries: [SignedEntry] = []
   private var oldest = 0

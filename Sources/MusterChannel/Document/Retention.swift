@@ -7,8 +7,8 @@ import MusterWire
 /// owner's grants, the newest for each subject. Each of these kinds has a limit, beyond which the
 /// oldest entries are dropped. Of messages, call entries, grants by others and unknown kinds, the
 /// newest are kept, up to a limit per author and a limit in total. Both rules commute with
-/// insertion: a dropped entry has enough newer ones ahead of it, and further entries can only add
-/// to those.
+/// insertion: a dropped entry has enough newer ones ahead of it, and further entries can only
+/// increase their number.
 struct Retention: Sendable {
   /// The newest entry for each key.
   struct Registers<Key: Comparable & Sendable>: Sendable {
@@ -115,8 +115,9 @@ struct Retention: Sendable {
     }
   }
 
-  /// The channel's owner. Its grants and key changes have separate limits, so that entries of other
-  /// authors cannot displace them. Nil in an open channel, which has neither.
+  /// The channel's owner. The owner's grants and key changes have separate limits, so that other
+  /// authors' entries cannot displace them. Nil in an open channel, which has neither grants nor
+  /// key changes.
   let owner: NodeID?
   private(set) var registers = PerAuthor()
   private var grants = Registers<NodeID>(limit: Limits.grants)

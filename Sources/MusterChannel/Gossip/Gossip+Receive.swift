@@ -60,7 +60,7 @@ extension Gossip {
     take(entry, from: neighbours.keys[position], pushes: isRelayed, at: now, &out)
   }
 
-  /// Inserts the waiting entries that the rights admit by now; the rest keep waiting.
+  /// Inserts the waiting entries that the rights now admit.
   mutating func reconsider(at now: Instant, admits: (Entry) -> Bool) -> [Output] {
     var out: [Output] = []
     let before = waiting
@@ -110,8 +110,9 @@ extension Gossip {
     flush(position, at: now, &out)
   }
 
-  /// Sorts rights before the entries that they permit, and calls before the presences of their
-  /// participants: the receiver derives events in the order of arrival.
+  /// Sorts grants, redemptions and key changes before the entries that they permit, and claims and
+  /// ends before the presences of participants: the receiver derives events in the order of
+  /// arrival.
   private static func inOrder(_ entries: [SignedEntry]) -> [SignedEntry] {
     func isRight(_ entry: SignedEntry) -> Bool {
       switch entry.entry.body.kind {
@@ -159,7 +160,7 @@ extension Gossip {
     neighbours[at: position].asked = recent
   }
 
-  /// Whether the budget of a neighbour allows another comparison with it.
+  /// Charges one comparison to a neighbour's budget; returns false if the budget is exhausted.
   private mutating func maySpend(on position: Int, at now: Instant) -> Bool {
     let may = neighbours[at: position].answers.take(Self.comparisonCost, at: now)
     if !may { counters.overBudget &+= 1 }
@@ -171,7 +172,7 @@ extension Gossip {
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
-    // Ranges beyond the budget wait for the next comparison; a random start varies which ones.
+    // Ranges beyond the budget wait for a later comparison; the random start varies these ranges.
     let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0

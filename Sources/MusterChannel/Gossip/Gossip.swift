@@ -4,8 +4,9 @@ import MusterWire
 /// Replicates a channel's document over this node's links.
 ///
 /// New entries are pushed at once to every neighbour that does not get them from their author. Lost
-/// pushes are repaired by comparing documents with one random neighbour about every second (push
-/// and anti-entropy: Demers et al., PODC 1987), which works over any connected graph of links.
+/// pushes are repaired by comparing documents with one random neighbour about every second. This
+/// combination of push and anti-entropy (Demers et al., PODC 1987) works over any connected graph
+/// of links.
 public struct Gossip: Sendable {
   /// The messages to send and the changes of the document, in the order in which the host must
   /// apply them.
@@ -44,8 +45,8 @@ public struct Gossip: Sendable {
   }
 
   /// The maximum number of waiting entries: a newcomer to a full channel may receive this many
-  /// before their authors' grants. Beyond it the oldest are dropped, and arrive again by
-  /// comparison.
+  /// before their authors' grants. Beyond this number, the oldest entries are dropped and arrive
+  /// again by comparison.
   static let waitingLimit = 256
 
   /// The time for which acknowledgements are collected into one message.
@@ -105,8 +106,8 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// Handles a usable link to `peer`: sends this node's redemption, the claim `first` of its call
-  /// and its presence, in this order, then compares the documents.
+  /// Handles a usable link to `peer`: sends this node's redemption, the active call's `claim` and
+  /// this node's presence, in this order, then compares the documents.
   public mutating func linkUp(
     _ peer: NodeID, first claim: SignedEntry? = nil, at now: Instant
   ) -> [Output] {
@@ -155,7 +156,8 @@ public struct Gossip: Sendable {
     return next
   }
 
-  /// Whether every neighbour has acknowledged an entry.
+  /// Whether no outbox holds the entry: every neighbour has acknowledged it, or it was dropped as
+  /// obsolete or after `Outbox.attempts` transmissions.
   public func isSettled(_ id: EntryID) -> Bool {
     !(0..<neighbours.count).contains { neighbours[at: $0].outbox.contains(id) }
   }

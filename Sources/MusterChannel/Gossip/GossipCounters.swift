@@ -8,7 +8,7 @@ public struct GossipCounters: Equatable, Sendable {
   public var entriesTaken: UInt64 = 0
   /// Entries received that were already known.
   public var entriesRepeated: UInt64 = 0
-  /// Entries received that were older than a kept one, or beyond a bound.
+  /// Entries received that retention did not keep: older than a kept entry, or beyond a limit.
   public var entriesSuperseded: UInt64 = 0
   /// Comparisons begun by this node.
   public var digestsSent: UInt64 = 0
@@ -25,7 +25,7 @@ public struct GossipCounters: Equatable, Sendable {
   public var malformed: UInt64 = 0
   /// Entries whose signature is not that of the named author for this channel.
   public var forged: UInt64 = 0
-  /// Entries by authors without a grant.
+  /// Entries that `Rights` does not admit, such as those by authors without a grant.
   public var notAdmitted: UInt64 = 0
   /// Entries by quarantined authors.
   public var ofQuarantined: UInt64 = 0

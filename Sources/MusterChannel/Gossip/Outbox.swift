@@ -69,7 +69,7 @@ struct Outbox: Sendable {
     lost.removeAll { isNeedless($0.entry) }
   }
 
-  /// Processes the neighbour's acknowledgement of entries.
+  /// Removes acknowledged entries, given by id prefix, and grows the window.
   mutating func acknowledged(_ ids: [UInt64], at now: Instant) {
     for id in ids {
       guard let index = flights.firstIndex(where: { $0.entry.id.prefix == id }) else {
@@ -85,7 +85,7 @@ struct Outbox: Sendable {
     }
   }
 
-  /// Entries to send now: lost ones first, then new ones, as far as the window allows.
+  /// The entries to send now: lost entries first, then new ones, as far as the window allows.
   mutating func due(at now: Instant) -> [SignedEntry] {
     collectLost(at: now)
     var due: [SignedEntry] = []

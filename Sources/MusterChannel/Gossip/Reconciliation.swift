@@ -83,8 +83,8 @@ extension Document {
     }
   }
 
-  /// All ids of a range, or the first `RangeSummary.idLimit` of a range with more, which does not
-  /// occur by chance.
+  /// The ids of a range, at most `RangeSummary.idLimit`; the ranges listed here do not exceed this
+  /// limit by chance.
   private func list(depth: UInt8, prefix: UInt64) -> RangeSummary {
     let indices = indices(depth: depth, prefix: prefix)
     let listed = indices.prefix(RangeSummary.idLimit).map { ids[$0].prefix }

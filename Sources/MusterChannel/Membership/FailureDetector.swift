@@ -17,11 +17,11 @@ public struct FailureDetector: Sendable {
     /// The time after a neighbour's last sign of life during which it is not probed, unless other
     /// neighbours suspect it.
     public var perPeerInterval = Duration.seconds(1)
-    /// The time allowed for an answer; more on links with a long round trip.
+    /// The minimum time allowed for an answer; twice the round trip if that is longer.
     public var probeTimeout = Duration.milliseconds(300)
     /// The upper bound of a timeout derived from a round trip, which the neighbour can influence.
     public var patienceLimit = Duration.seconds(1)
-    /// The number of neighbours that are asked for an indirect probe.
+    /// The maximum number of neighbours asked to probe a silent neighbour (k of SWIM).
     public var helpers = 3
     /// The time from suspicion to failure when enough other neighbours confirm it (Lifeguard).
     public var suspicionMinimum = Duration.milliseconds(2800)
@@ -61,15 +61,15 @@ public struct FailureDetector: Sendable {
     /// The timeout of a probe on this link.
     var patience = Duration.zero
     var suspectedAt: Instant?
-    /// Other neighbours that suspect this one or no longer hear it; each at most once.
+    /// The other neighbours that suspect this neighbour or no longer hear it, without duplicates.
     var confirmedBy: [NodeID] = []
     /// The id prefixes of the nodes that this neighbour hears, by its own report.
     var heard: [UInt64] = []
-    /// Whether a helper has heard this neighbour: then only this node's path to it is bad.
+    /// Whether a helper has heard this neighbour, so only this node's path to the neighbour is bad.
     var isHeardByHelpers = false
   }
 
-  /// An indirect probe that this node carries out for another.
+  /// An indirect probe that this node carries out for another node.
   struct IndirectProbe: Sendable {
     var requester: NodeID
     var target: NodeID
@@ -138,7 +138,7 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// Processes a neighbour's request to ping another one.
+  /// Processes a neighbour's request to ping another neighbour.
   public mutating func receiveProbe(
     _ target: NodeID, token: UInt64, from requester: NodeID, at now: Instant
   ) -> [Output] {
@@ -156,7 +156,7 @@ public struct FailureDetector: Sendable {
     return [.ping(target)]
   }
 
-  /// Processes a helper's answer to an indirect probe.
+  /// Processes a helper's answer to an indirect probe; a negative answer has no effect.
   public mutating func receiveProbed(
     _ target: NodeID, token: UInt64, answered: Bool, from helper: NodeID, at now: Instant
   ) -> [Output] {
@@ -247,7 +247,7 @@ public struct FailureDetector: Sendable {
       peers[at: position].nextPingAt = now + configuration.probeInterval
       out.append(.ping(id))
     }
-    // A neighbour can influence its measured round trip, so the effect is limited.
+    // A neighbour can influence its measured round trip, so the timeout derived from it is limited.
     let expected = min((roundTrip(id) ?? .zero) * 2, configuration.patienceLimit)
     // Rounded to whole nanoseconds, as instants are; otherwise a deadline could be too early.
     let patience = Duration.nanoseconds(
@@ -279,7 +279,7 @@ public struct FailureDetector: Sendable {
   }
 
   private func suspicionTimeout(_ position: Int) -> Duration {
-    // The member runs but the path is bad: its link gets more time, up to a bound.
+    // The neighbour runs but the path is bad: its link gets more time, up to a bound.
     if peers[at: position].isHeardByHelpers { return configuration.suspicionMaximum * (health + 2) }
     return Suspicion.timeout(
       confirmations: peers[at: position].confirmedBy.count, expected: min(3, peers.count - 2),
@@ -320,8 +320,8 @@ public struct FailureDetector: Sendable {
     }
   }
 
-  /// The next neighbour of the current round; every round visits all of them in a new random order
-  /// (SWIM, section 4.3).
+  /// The next neighbour of the current round; every round visits each neighbour once, in a new
+  /// random order (SWIM, section 4.3).
   private mutating func nextInTurn() -> NodeID? {
     if round.isEmpty {
       var left = peers.keys

@@ -6,8 +6,8 @@ import MusterBase
 /// section IV.B), which falls from the maximum to the minimum with the logarithm of the
 /// confirmations.
 public enum Suspicion {
-  /// The timeout for a number of confirmations, of which `expected` reduce it to the minimum. With
-  /// `expected` below 1, no confirmation is possible and the minimum applies.
+  /// The timeout for this number of confirmations; `expected` of them reduce it to the minimum.
+  /// With `expected` below 1, no confirmation is possible and the minimum applies.
   public static func timeout(
     confirmations: Int, expected: Int, minimum: Duration, maximum: Duration
   ) -> Duration {

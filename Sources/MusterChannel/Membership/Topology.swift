@@ -5,12 +5,12 @@ public enum Topology {
   /// The number of members up to which every member links to every other (full mesh).
   public static let meshLimit = 24
   /// The number of links of a member to either side of a ring ordered by id, in channels beyond
-  /// `meshLimit`. The graph stays connected when any five neighbours vanish at once, and both ends
+  /// `meshLimit`. The graph stays connected when any five members vanish at once, and both ends
   /// agree on every link.
   public static let reach = 3
 
   /// Whether `a` and `b`, both among the sorted `members`, should be linked. Participants of one
-  /// call always are, since each sends media directly to every other.
+  /// call are always linked, since each sends media directly to every other.
   public static func wants(
     _ a: NodeID, _ b: NodeID, members: [NodeID], bothInCall: Bool
   ) -> Bool {

@@ -11,7 +11,7 @@ public enum Capability: Sendable, CaseIterable {
   case share
   /// Take over a call whose initiator has vanished.
   case handOver
-  /// Grant and revoke roles below one's own.
+  /// Grant and revoke roles; only the channel's owner can grant or revoke the owner role.
   case grant
 
   /// The lowest role that permits the action, after the roles of Azure Communication Services'

@@ -39,7 +39,7 @@ extension Rights {
     return chain
   }
 
-  /// Verifies new redemptions, and drops those that are no longer in the document.
+  /// Verifies new redemptions, and drops the results of those no longer in the document.
   mutating func checkRedemptions(_ entries: [SignedEntry]) {
     var table = PeerTable<NodeID, CheckedRedemption>()
     for entry in entries {
@@ -61,7 +61,8 @@ extension Rights {
     let invites = checked.compactMap { redeemer, redemption in
       redemption.word.map { (redeemer: redeemer, word: $0) }
     }
-    // Members to whom the channel's owner has at any time granted the owner role.
+    // Members to whom the channel's owner has granted the owner role, even if the grant has
+    // expired.
     var owners: [NodeID] = []
     owners += grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
     owners += invites.filter { $0.word.author == owner && $0.word.grant.role == .owner }

@@ -5,13 +5,13 @@ import MusterWire
 ///
 /// In an open channel every member is a presenter. In a created one, the owner named in the genesis
 /// grants roles, directly or by invites, and members that it has made owners grant lower roles.
-/// Nothing else counts, so that the same document gives the same roles on every node.
+/// Nothing else counts, so the same document gives the same roles on every node.
 ///
 /// Of the direct grants for a member, the newest holds, even after its expiry; a newer invite can
 /// raise the role but not lower it. An invite is valid for the channel key that it came with, so
 /// the owner grants the roles of invited members directly before each key change
 /// (`grantsBeforeKeyChange`). Lamport counters could not separate redemptions before the change
-/// from later ones, since each author sets its own.
+/// from later ones, since each author chooses the counters of its entries.
 public struct Rights: Sendable {
   let channel: ChannelID
   private let owner: NodeID?
@@ -28,7 +28,8 @@ public struct Rights: Sendable {
   var versions: [UInt64] = []
   private let policy: ChannelPolicy
 
-  /// Derives the rights of a created channel with `genesis`, or of an open one without.
+  /// Describes a created channel, or an open one if `genesis` is nil. The rights of a created
+  /// channel are derived by `update`.
   public init(channel: ChannelID, genesis: SignedGenesis?) {
     self.init(channel: channel, genesis: genesis, policy: .standard)
   }
@@ -65,7 +66,7 @@ public struct Rights: Sendable {
       capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings), false)
   }
 
-  /// The reason for which `member` is not a member; nil when it is one.
+  /// The reason for which `member` is not a member; nil for a member.
   public func refusal(of member: NodeID, at wallSeconds: UInt64) -> Refusal? {
     judgement(of: member, at: wallSeconds).refusal
   }
@@ -83,7 +84,7 @@ public struct Rights: Sendable {
     }
   }
 
-  /// The highest Lamport counter of the grants about a member; 0 without grants.
+  /// The highest Lamport counter of a member's grants, invites included; 0 without grants.
   public func newestWord(about member: NodeID) -> UInt64 {
     guard let standing = standings[member] else { return 0 }
     let words = standing.direct + (standing.invite.map { [$0] } ?? [])
@@ -106,14 +107,15 @@ public struct Rights: Sendable {
     }
   }
 
-  /// Whether the channel's owner has at any time made `member` an owner too.
+  /// Whether the document has a grant of the owner role to `member` by the channel's owner, even if
+  /// the grant has expired.
   private func wasOwner(_ member: NodeID) -> Bool {
     guard let standing = standings[member] else { return false }
     return (standing.direct + [standing.invite].compactMap { $0 })
       .contains { $0.author == owner && $0.grant.role == .owner }
   }
 
-  /// The time at which the next role expires, in seconds since 1970; nil if none expires.
+  /// The time at which the next role expires, in seconds since 1970; nil if no role expires.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?
     for (_, standing) in standings {
@@ -176,7 +178,7 @@ public struct Rights: Sendable {
     }
   }
 
-  /// Whether the channel's owner has made `member` an owner too.
+  /// Whether `member` has the owner role at this time, by a grant of the channel's owner.
   private func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
     guard !quarantined.contains(member), let standing = standings[member] else { return false }
     return standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner

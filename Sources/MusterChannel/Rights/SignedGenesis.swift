@@ -4,11 +4,11 @@ import MusterWire
 
 /// A genesis followed by its owner's signature; the channel's id is derived from both.
 public struct SignedGenesis: Equatable, Sendable {
-  /// The decoded founding record, whose signature has been verified.
+  /// The decoded genesis, whose signature has been verified.
   public let genesis: Genesis
   /// The encoded genesis followed by the signature.
   public let bytes: [UInt8]
-  /// The hash of `bytes`.
+  /// The BLAKE2b-256 hash of a domain label and `bytes`.
   public let channelID: ChannelID
 
   private static let signatureBytes = 64

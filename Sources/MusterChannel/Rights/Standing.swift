@@ -9,7 +9,8 @@ struct Standing: Sendable {
     var grant: Grant
   }
 
-  /// Direct grants, newest first, signed by any present or former owner.
+  /// Direct grants, newest first, signed by the channel's owner or by members that it has made
+  /// owners, even if their role has expired.
   var direct: [Word] = []
   /// The bearer grant that the key has redeemed.
   var invite: Word?
@@ -38,7 +39,7 @@ struct Standing: Sendable {
     removal = change
   }
 
-  /// Whether a grant is newer than the member's removal; older ones are void.
+  /// Whether a grant is newer than the member's removal; older grants are void.
   private func isCurrent(_ word: Word) -> Bool {
     removal.map { $0 < word.entry } ?? true
   }
@@ -62,7 +63,7 @@ struct Standing: Sendable {
   }
 }
 
-/// The role of one key at one time, and the reason if it has none.
+/// The role of one key at one time, with the reason for a refusal.
 struct Judgement: Sendable {
   var role: Role
   /// The time at which the role ends, in seconds since 1970; 0 for never.

@@ -3,12 +3,12 @@ import MusterCrypto
 import MusterWire
 
 extension ChannelState {
-  /// What a derived state follows from: as long as it is the same, the state need not be compared
-  /// with its derivation again, which costs as much as the derivation itself.
+  /// The inputs of the derived state. While they are unchanged, the state need not be compared with
+  /// its derivation again, which costs as much as the derivation itself.
   package struct Basis: Equatable, Sendable {
     fileprivate let document: UInt64
     fileprivate let recomputations: UInt64
-    /// Roles expire at full seconds.
+    /// The wall time in whole seconds since 1970: roles expire at full seconds.
     fileprivate let seconds: UInt64
     fileprivate let neighbours: [UInt64]
     fileprivate let own: Presence
@@ -27,14 +27,14 @@ extension ChannelState {
       isDerived: expiryAt.map { $0 > wallNow } ?? true)
   }
 
-  /// The violated invariants of this state and its parts; empty when all is well. For
-  /// tests.
+  /// The violated invariants of this state and its parts (for tests); empty if all hold.
   package func checkInvariants() -> [String] {
     var basis: Basis?
     return checkInvariants(since: &basis)
   }
 
-  /// The same, without what follows from `last`, the basis of the check before.
+  /// The same, but checks the derived state only if its inputs differ from `last`, those of the
+  /// previous check.
   package func checkInvariants(since last: inout Basis?) -> [String] {
     var faults = gossip.checkInvariants()
     faults += detector.checkInvariants()
@@ -52,8 +52,8 @@ extension ChannelState {
 
   private func checkDerived() -> [String] {
     let faults = gossip.document.checkInvariants() + rights.checkInvariants()
-    // Before the first input nothing has been worked out, and neither is what a step of the wall
-    // clock means before the next one.
+    // The derived state is not valid before the first input, nor between a step of the wall clock
+    // and the next input.
     guard ownEntry != nil, expiryAt.map({ $0 > wallNow }) ?? true else { return faults }
     return faults + checkRoster() + checkCall() + checkOwnEntries()
   }
@@ -68,7 +68,7 @@ extension ChannelState {
     return faults
   }
 
-  /// Checks that failure detector, gossip and this state have the same neighbours.
+  /// Checks that the failure detector, the gossip and this state have the same neighbours.
   private func checkNeighbours() -> [String] {
     var faults: [String] = []
     if detector.peers.keys != neighbours.keys { faults.append("other neighbours are watched") }
@@ -85,7 +85,8 @@ extension ChannelState {
     return roster.map(\.value) == present ? [] : ["an outdated member in the roster"]
   }
 
-  /// Checks that the call follows from document and roster, and that its participants may join it.
+  /// Checks that the call follows from the document and the roster, and that all its participants
+  /// have the right to join a call.
   private func checkCall() -> [String] {
     var faults: [String] = []
     let isHeldBack = call == nil && own.call == nil && catchesUpUntil != nil

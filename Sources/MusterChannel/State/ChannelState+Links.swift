@@ -191,7 +191,8 @@ extension ChannelState {
     if !lasting.isEmpty { out.append(.forget(lasting)) }
   }
 
-  /// Whether an entry is stored on disk; presences and neighbour reports end with their process.
+  /// Whether an entry is stored on disk; presences and neighbour reports are valid only while their
+  /// process runs.
   private static func isLasting(_ entry: SignedEntry) -> Bool {
     switch entry.entry.body.kind {
     case .presence, .neighbourReport: false
@@ -204,7 +205,7 @@ extension ChannelState {
     switch entry.entry.body {
     case .presence:
       changes.reachability = true
-      // The entry was signed by an earlier process of this node, or before it last left the
+      // The entry was signed by an earlier process of this node, or before this node last left the
       // channel.
       if author == identity.id, entry != ownEntry { changes.ownIsOvertaken = true }
       if neighbours.index(of: author) != nil, !isInSameRun(author) {

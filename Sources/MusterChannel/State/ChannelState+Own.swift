@@ -25,7 +25,8 @@ extension ChannelState {
     .audioMuted, .videoMuted, .speaking, .sharing, .audio, .declinesRelaying, .relaysMuch,
   ]
 
-  /// Sets the video streams that this node offers, in ascending order and with valid names.
+  /// Sets the video streams that this node offers, at most `Limits.videoStreams`. They must be in
+  /// ascending order and have valid names.
   public mutating func setStreams(_ streams: [StreamOffer], at now: Instant) -> [Output] {
     commit(at: now) { state, _ in
       state.own.streams = Array(streams.prefix(Limits.videoStreams))
@@ -55,8 +56,8 @@ extension ChannelState {
     commit(at: now) { state, out in state.dropCall(at: now, &out) }
   }
 
-  /// Leaves the call and the channel; `isSettled` is true once every neighbour has acknowledged
-  /// this.
+  /// Leaves the call and the channel; `isSettled` is true once every neighbour has acknowledged the
+  /// entries of both steps.
   public mutating func leave(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.dropCall(at: now, &out)
@@ -97,7 +98,8 @@ extension ChannelState {
       bytes, from: identity, to: receiver, context: channel.key.bytes, entropy: &entropy)
   }
 
-  /// The text message in an entry; nil for other entries and for messages between other members.
+  /// The text message in an entry; nil for other entries, for messages between other members, and
+  /// for content that does not decrypt or is not UTF-8.
   func text(of entry: SignedEntry) -> TextMessage? {
     guard case .message(let message) = entry.entry.body else { return nil }
     let author = entry.entry.author
@@ -182,7 +184,8 @@ extension ChannelState {
       gossip.document.lamport, gossip.document.newestLamport(of: identity.id))
     // Entries that wait for the disk are not in the document yet.
     known = max(known, signedLamport)
-    // A redeemed invite's grant may be in no document; a later direct grant must still be newer.
+    // The grant of a redeemed invite may be missing from the document; a later direct grant must
+    // still be newer.
     if case .grant(let grant) = body, !grant.isBearer {
       known = max(known, rights.newestWord(about: grant.subject))
     }

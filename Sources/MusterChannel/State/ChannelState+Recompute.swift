@@ -11,8 +11,8 @@ extension ChannelState {
   ) -> [Output] {
     wallNow = now
     var out: [Output] = []
-    // An expired role has no effect from that second on. The expiry is applied first: otherwise the
-    // change could be based on a call that its initiator may no longer lead.
+    // A role has no effect from the second at which it expires. The expiry is applied first:
+    // otherwise the change could be based on a call that its initiator may no longer lead.
     if let expiryAt, expiryAt <= now {
       changes.rights = true
       recomputeAll(at: now, &out)
@@ -35,8 +35,8 @@ extension ChannelState {
     }
   }
 
-  /// The maximum number of rounds, which bounds the cost of a hostile document; honest ones need at
-  /// most four (10,000 seeds of the simulator).
+  /// The maximum number of rounds, which bounds the cost of a hostile document; honest documents
+  /// have needed at most four (10,000 seeds of the simulator).
   private static let roundLimit = 8
 
   private mutating func recompute(at now: Instant, _ out: inout [Output]) {
@@ -96,7 +96,7 @@ extension ChannelState {
     for id in linkEnds.keys where roster.index(of: id) != nil { linkEnds[id] = nil }
   }
 
-  /// The reachable members that have a role and a presence of the process that can be reached.
+  /// The reachable members that have a role and a presence of the reachable process, sorted by id.
   func presentMembers() -> [Member] {
     var neighbourReport: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
@@ -152,7 +152,8 @@ extension ChannelState {
   }
 
   private func reason(of member: Member) -> LeaveReason {
-    // A node that was removed loses contact with all others; their leaves result from its removal.
+    // After its own removal, this node loses contact with all members; their departures result from
+    // that removal.
     if refusal(of: member.id) != nil || isShutOut { return .removed }
     if let entry = gossip.document.newest(.presence, of: member.id),
       case .presence(let presence) = entry.entry.body, presence.flags.contains(.left)
@@ -220,9 +221,9 @@ extension ChannelState {
     out += events.map { .event($0) }
   }
 
-  /// Whether one of a call's participants is now in an earlier call, into which this one has
-  /// merged. A call without a known claim counts as earlier: the first participant of a later call
-  /// claims it before a presence names it.
+  /// Whether a participant of `old` is now in an earlier call, into which `old` has merged. A call
+  /// without a known claim counts as earlier: the first participant of a later call publishes its
+  /// claim before a presence names that call.
   private func hasMerged(_ old: CallInfo) -> Bool {
     roster.keys.contains { id in
       guard call?.participants.contains(id) ?? false,
@@ -235,8 +236,9 @@ extension ChannelState {
     }
   }
 
-  /// The claim in force for this node's call. A new neighbour receives it before the presences that
-  /// name the call, so that its first event names the right initiator.
+  /// The claim of the active call's initiator; nil without a call. A new neighbour receives this
+  /// claim before the presences that name the call, so that its first call event names the right
+  /// initiator.
   var leadingClaim: SignedEntry? {
     guard let call else { return nil }
     return CallLedger.leadingClaim(
@@ -275,8 +277,8 @@ extension ChannelState {
       presenceDueAt = nil
       return
     }
-    // If this presence arrived before the end of the call, the initiator would seem to have only
-    // left.
+    // If the new presence arrived before the end of the call, the initiator would seem to have left
+    // a call that continues.
     guard !pending.contains(where: { $0.subject == .callEnd }) else {
       presenceDueAt = nil
       return

@@ -25,7 +25,7 @@ public struct ChannelState: Sendable {
     case shown(EntryID)
     /// Entries that later processes do not need.
     case forget([EntryID])
-    /// The neighbour has not answered before its suspicion timeout; its link counts as down.
+    /// The neighbour has not answered within the suspicion timeout; its link counts as down.
     case fail(NodeID)
   }
 
@@ -33,7 +33,7 @@ public struct ChannelState: Sendable {
   public struct Setup: Sendable {
     /// The key pair that signs the entries of this node.
     public var identity: Identity
-    /// The id that every entry is signed for.
+    /// The channel's id, which the signature of every entry covers.
     public var channel: ChannelID
     /// The genesis of a created channel; nil for an open one.
     public var genesis: SignedGenesis?
@@ -66,13 +66,13 @@ public struct ChannelState: Sendable {
     }
   }
 
-  /// A node that has a link to this one.
+  /// A node with a link to this node.
   struct Neighbour: Sendable {
     /// The boot id of the process at the other end; presences of other processes do not apply.
     var bootID: UInt64
   }
 
-  /// The id that every entry is signed for.
+  /// The channel's id, which the signature of every entry covers.
   public let channel: ChannelID
   /// The policies of the genesis; the defaults in an open channel.
   public let settings: ChannelSettings
@@ -117,13 +117,14 @@ public struct ChannelState: Sendable {
   var pending: [PendingCommit] = []
   /// Inputs of the derivation that changed since the last recomputation.
   var changes = Changes()
-  /// Counts the recomputations.
+  /// The number of recomputations so far, for `checkInvariants`.
   var recomputations: UInt64 = 0
   /// Own entries that every neighbour must have before this node may close its links.
   var lastWords: [EntryID] = []
   /// The offset of wall time from boot time in milliseconds, used only for expiry and display.
   var wallOffset: Int64 = 0
-  /// The time at which the next role expires, or rights must be evaluated for another reason.
+  /// The boot time of the next evaluation of rights: the next expiry of a role, at most a day
+  /// ahead, or the setting of the wall clock.
   var expiryAt: Instant?
   private let policy: ChannelPolicy
 
@@ -171,8 +172,8 @@ public struct ChannelState: Sendable {
     ownRole = rights.role(of: setup.identity.id, at: 0)
   }
 
-  /// Restores entries in the order in which they admit each other: first those of the channel's
-  /// owner, then those of members and further owners.
+  /// Restores entries in rounds, because grants admit the entries of further authors: first those
+  /// of the channel's owner, then those of members and further owners.
   private mutating func restore(_ entries: [SignedEntry]) {
     var remaining = entries
     while true {
@@ -206,7 +207,8 @@ public struct ChannelState: Sendable {
   /// Whether this node has left the channel.
   public var hasLeft: Bool { own.flags.contains(.left) }
 
-  /// Whether every neighbour has acknowledged this node's newest entries.
+  /// Whether this node's newest entries are written and no longer wait for acknowledgements by
+  /// neighbours.
   public var isSettled: Bool {
     pending.isEmpty
       && (lastWords + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isSettled($0) }
@@ -214,7 +216,7 @@ public struct ChannelState: Sendable {
 
   /// The nodes at the other ends of this node's links, sorted by id.
   package var neighbourIDs: [NodeID] { neighbours.keys }
-  /// All entries of the document but those of quarantined authors, by kind.
+  /// The entries of known kinds in the document, grouped by kind; quarantined authors have none.
   package var entries: [SignedEntry] {
     EntryBody.Kind.allCases.flatMap { gossip.document.all($0) }
   }
@@ -243,7 +245,7 @@ public struct ChannelState: Sendable {
   }
 
   /// The credentials that prove this node's membership to other nodes: its redemption of an invite,
-  /// and the newest grants of its role.
+  /// and its two newest direct grants.
   public var credentials: [[UInt8]] {
     let grants = gossip.document.all(.grant).filter { entry in
       guard case .grant(let grant) = entry.entry.body else { return false }
@@ -266,8 +268,8 @@ public struct ChannelState: Sendable {
     rights.may(capability, member, at: wallSeconds)
   }
 
-  /// Whether this node carries out an action: its role must permit it, unless a test overrides
-  /// that.
+  /// Whether this node carries out an action: its role must permit the action, unless a test
+  /// overrides `ChannelPolicy`.
   public func mayItself(_ capability: Capability) -> Bool {
     policy.permits(may(capability, identity.id), true)
   }
@@ -277,13 +279,13 @@ public struct ChannelState: Sendable {
   /// names all its current participants.
   public internal(set) var catchesUpUntil: Instant?
 
-  /// The duration of this wait: a few round trips of a LAN. A longer one would delay joining a
+  /// The duration of this wait: a few round trips of a LAN. A longer wait would delay joining a
   /// call.
   static let catchUpTime = Duration.milliseconds(50)
 
   var isCatchingUp: Bool { catchesUpUntil.map { wallNow < $0 } ?? false }
 
-  /// The reason for which `peer` is not a member; nil when it is one.
+  /// The reason for which `peer` is not a member; nil for a member.
   public func refusal(of peer: NodeID) -> Refusal? {
     if gossip.document.quarantined.contains(peer) { return .equivocated }
     return rights.refusal(of: peer, at: wallSeconds)
@@ -323,7 +325,8 @@ public struct ChannelState: Sendable {
     UInt64(clamping: wallOffset &+ wallNow.nanoseconds / 1_000_000)
   }
 
-  /// The time at which `tick` is next due, the earliest deadline of all parts; nil without one.
+  /// The time at which `tick` is next due, the earliest deadline of all parts; nil if no part has a
+  /// deadline.
   public var deadline: Instant? {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))

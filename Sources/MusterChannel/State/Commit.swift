@@ -33,9 +33,9 @@ public enum CommitSubject: String, Equatable, Sendable {
 ///
 /// These entries wait for the disk, since a crash before the write would have these effects:
 /// - Grants, invites, removals and key changes: an owner that has forgotten its last entry signs
-///   the next one with a lower Lamport counter, so that the older one prevails; and members would
+///   the next one with a lower Lamport counter, so the forgotten entry prevails; and members would
 ///   have a key that the owner has lost.
-/// - Messages: the author's next message would sort before one that others have seen.
+/// - Messages: the author's next message would sort before a message that other members have seen.
 /// - The end of a call: an initiator that has forgotten it would meet members that know only the
 ///   claim, and would continue the call that it had ended.
 ///
@@ -45,7 +45,7 @@ public enum CommitSubject: String, Equatable, Sendable {
 /// all.
 ///
 /// Until they are durable, the entries also stay out of this node's document: gossip retransmits
-/// and compares everything in it, so holding back the first datagram would not be enough.
+/// and compares everything in the document, so holding back the first datagram would not be enough.
 struct PendingCommit: Sendable {
   let id: CommitID
   let subject: CommitSubject
@@ -60,7 +60,7 @@ extension ChannelState {
   public var isWaitingForDisk: Bool { pending.count >= PendingCommit.limit }
 
   /// Signs entries and requests their write; `finish` broadcasts them. Callers that can refuse an
-  /// action check `isWaitingForDisk` first; for others, a full list fails the commit.
+  /// action check `isWaitingForDisk` first; for other callers, a full list fails the commit.
   mutating func signAndCommit(
     _ bodies: [EntryBody], as subject: CommitSubject, _ out: inout [Output]
   ) {
@@ -90,7 +90,8 @@ extension ChannelState {
     return commit(at: now) { state, out in
       guard let index = state.pending.firstIndex(where: { $0.id == id }) else { return }
       let done = state.pending.remove(at: index)
-      // So far this node has treated its call as ended; without the end, the call continues.
+      // This node has treated its call as ended since it signed the end; after a failed write, the
+      // call continues.
       if done.subject == .callEnd { state.changes.call = true }
       guard isDurable else {
         out.append(.event(.commitFailed(done.subject)))
@@ -116,7 +117,8 @@ extension ChannelState {
     apply(outputs, isWritten: true, at: now, &out)
   }
 
-  /// The claims and ends that apply to this node; its own ones apply as soon as they are signed.
+  /// The claims or ends that apply on this node: those in the document, and signed ones that wait
+  /// for the disk.
   func callEntries(_ kind: EntryBody.Kind) -> [SignedEntry] {
     let own = pending.flatMap(\.entries).filter { $0.entry.body.kind == kind }
     return own.isEmpty ? gossip.document.all(kind) : gossip.document.all(kind) + own

@@ -48,8 +48,8 @@ public struct Member: Equatable, Sendable {
       call: presence.call?.id, streams: presence.streams.map(Self.usable), bootID: presence.bootID)
   }
 
-  /// A stream under its standard name, and without layers if any of them is invalid: layers are
-  /// numbered by index, so a single one cannot be dropped.
+  /// A stream under its standard name, and without layers if any layer is invalid: layers are
+  /// numbered by index, so a single layer cannot be dropped.
   private static func usable(_ stream: StreamOffer) -> StreamOffer {
     var stream = stream
     if stream.id <= .screen { stream.name = stream.id.description }
@@ -86,7 +86,7 @@ public enum LeaveReason: String, Sendable {
 
 /// An event in a channel.
 public enum ChannelEvent: Equatable, Sendable {
-  /// A member became reachable, directly or through others.
+  /// A member became reachable, directly or through other members.
   case memberJoined(Member)
   /// The name, role, flags, call or streams of a member changed.
   case memberUpdated(Member)
@@ -94,21 +94,21 @@ public enum ChannelEvent: Equatable, Sendable {
   case memberLeft(Member, LeaveReason)
   /// A call is active; its current participants are listed and cause no `callJoined`.
   case callStarted(ActiveCall)
-  /// A member joined the call, which is given as it is afterwards.
+  /// A member joined the call; the given call includes it.
   case callJoined(ActiveCall, NodeID)
-  /// A participant left the call, which is given as it is afterwards.
+  /// A participant left the call; the given call no longer includes it.
   case callLeft(ActiveCall, NodeID, LeaveReason)
   /// The same call continues under another initiator.
   case callHandedOver(ActiveCall)
   /// A call is over, for one of the reasons in `CallEndReason`.
   case callEnded(CallInfo, reason: String)
-  /// A text message to show; each is reported once, in causal order.
+  /// A text message to show; each message is reported once, in causal order.
   case message(TextMessage)
   /// Other members refuse this node as a member.
   case refused(Refusal)
   /// The owner has changed the channel's key.
   case keyChanged(epoch: UInt32)
-  /// Entries of this node could not be written; they were not sent to anyone.
+  /// Entries of this node could not be written; they were not sent.
   case commitFailed(CommitSubject)
   /// The role of this node has changed.
   case ownRoleChanged(Role)
@@ -116,7 +116,7 @@ public enum ChannelEvent: Equatable, Sendable {
 
 /// The reasons for which a call is over for this node.
 public enum CallEndReason {
-  /// The initiator ended the call, which never becomes active again.
+  /// The initiator ended the call for all participants.
   public static let ended = "ended"
   /// No reachable member is in the call any more.
   public static let empty = "empty"

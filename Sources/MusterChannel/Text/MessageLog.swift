@@ -14,7 +14,7 @@ public struct MessageLog: Sendable {
   public static let patience = Duration.seconds(3)
   /// The maximum wait counted from the arrival of the waiting message, whatever else arrives.
   public static let longestPatience = Duration.seconds(10)
-  /// The number of missing predecessors to remember after messages were shown without them.
+  /// The maximum number of ids in `Front.missing`.
   static let missingLimit = 256
 
   private struct Waiting: Sendable {
@@ -43,7 +43,7 @@ public struct MessageLog: Sendable {
     }
   }
 
-  /// Takes in a new message; returns the messages that can now be delivered, in order.
+  /// Inserts a new message; returns the messages that can now be delivered, in order.
   public mutating func insert(_ entry: SignedEntry, at now: Instant) -> [SignedEntry] {
     guard case .message(let message) = entry.entry.body, !shown.contains(entry.id.prefix) else {
       return []
@@ -64,7 +64,7 @@ public struct MessageLog: Sendable {
     var ready: [SignedEntry] = []
     var kept: [Waiting] = []
     for (index, item) in waiting.enumerated() {
-      // Messages ordered before a gathered one are delivered with it, however late they came.
+      // A message ordered before a gathered one is delivered with it, even if it has just arrived.
       if index <= gathered, isFree(item) || patienceEnd(item) <= now {
         ready.append(show(item))
       } else {
@@ -78,9 +78,9 @@ public struct MessageLog: Sendable {
     return ready
   }
 
-  /// The newest messages without a successor, which the next message of this node follows: shown
-  /// ones, and those that only wait for the rest of their burst. A message with an invented
-  /// predecessor thus delays only itself.
+  /// The id prefixes of the newest messages without a successor, which become the predecessors of
+  /// this node's next message: shown messages, and those that wait only for the rest of their
+  /// burst. A message with an invented predecessor thus delays only itself.
   public var heads: [UInt64] {
     var front = front
     var coming = RecentIDs(capacity: Limits.messages)

@@ -1,4 +1,4 @@
-/// A bounded set of the ids inserted last.
+/// A set of at most `capacity` ids, which evicts the id inserted first.
 struct RecentIDs: Sendable {
   let capacity: Int
   private var sorted: [UInt64] = []

@@ -27,7 +27,7 @@ public struct TextMessage: Equatable, Sendable {
     self.lamport = lamport
   }
 
-  /// The text on one line, so that it cannot imitate another member's message on a next line.
+  /// The text on one line, so that it cannot imitate another member's message on another line.
   private static func shown(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars {

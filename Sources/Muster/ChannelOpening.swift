@@ -8,7 +8,8 @@ import MusterWire
 
 /// Resolves a configured channel into a setup that a node can join.
 enum ChannelOpening {
-  /// The setup, with addresses of peers and rendezvous at which its members may be found.
+  /// The setup of a channel, with `HOST:PORT` of peers and rendezvous through which its members may
+  /// be found.
   struct Result {
     var setup: ChannelSetup
     var peers: [String] = []
@@ -78,8 +79,8 @@ enum ChannelOpening {
     Array((new + known.filter { !new.contains($0) }).prefix(Limits.inviteHints))
   }
 
-  /// Whether the invite's bearer grant is for exactly this epoch and signed by the owner in the
-  /// genesis.
+  /// Whether the invite's bearer grant is for the epoch of the invite and signed by the owner in
+  /// the genesis.
   private static func isVouchedFor(_ invite: Invite, _ channel: ChannelID) -> Bool {
     guard let bytes = invite.grant, let entry = try? SignedEntry.verified(bytes, in: channel),
       case .grant(let grant) = entry.entry.body, grant.isBearer, grant.epoch == invite.epoch,

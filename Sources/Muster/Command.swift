@@ -21,8 +21,8 @@ public enum Command: Equatable, Sendable {
   case watch(Watch)
   /// Requests a keyframe from a member, for a viewer whose decoder has lost its state.
   case keyframe(member: String, stream: String? = nil, channel: String? = nil)
-  /// Sends a text message of at most `Limits.textBytes` to all members, or only to the member `to`,
-  /// which may be unreachable.
+  /// Sends a text message of at most `Limits.textBytes` bytes to all members, or only to the member
+  /// `to`, which may be unreachable.
   case say(String, to: String? = nil, channel: String? = nil)
   /// Joins another channel.
   case joinChannel(JoinChannel)
@@ -44,7 +44,7 @@ public enum Command: Equatable, Sendable {
     public var stream: String?
     /// The largest size requested, in pixels; nil for no video.
     public var size: VideoSize?
-    /// The channel; nil for the only one that the node is in.
+    /// The channel's name; nil for the only channel that the node is in.
     public var channel: String?
 
     /// Requests video no larger than `size`.
@@ -92,7 +92,7 @@ public enum Command: Equatable, Sendable {
     case keyframe
   }
 
-  /// The origin of a command, which determines the permitted requests.
+  /// The origin of a command, which determines the permitted commands.
   public enum Source: Sendable {
     /// The process that runs the node: its standard input, its terminal, its code.
     case host
@@ -119,7 +119,7 @@ public enum Command: Equatable, Sendable {
     }
   }
 
-  /// The channel named in the command.
+  /// The channel's name in the command; nil for `quit` and if no channel is named.
   public var channel: String? {
     switch self {
     case .startCall(let channel), .joinCall(let channel), .leaveCall(let channel),
@@ -133,7 +133,8 @@ public enum Command: Equatable, Sendable {
     }
   }
 
-  /// The command with `channel` filled in, unless it already names a channel.
+  /// The command with `channel` filled in if it names no channel; `joinChannel`, `quit` and
+  /// `administer` are unchanged.
   public func defaulting(to channel: String?) -> Command {
     guard self.channel == nil else { return self }
     switch self {

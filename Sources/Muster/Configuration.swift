@@ -14,7 +14,7 @@ public struct Configuration: Sendable {
     /// The source of the channel's key.
     public var source: Source
 
-    /// A channel by its name, and its secret or invite.
+    /// A channel to join whose key comes from `source`.
     public init(name: String, source: Source) {
       self.name = name
       self.source = source
@@ -34,7 +34,7 @@ public struct Configuration: Sendable {
   public var name = "member"
   /// The channels to join at the start; at most `Limits.channels`.
   public var channels: [Channel] = []
-  /// Whether to start or join the call of every channel at once.
+  /// Whether to start or join the call of every channel immediately after the start.
   public var call = false
   /// The video source: `camera[:PATH]`, `test[:WxH@FPS]` or a file; nil for none.
   public var video: String?
@@ -61,8 +61,8 @@ public struct Configuration: Sendable {
   /// Whether to request a port mapping from the gateway, if this node looks for members beyond its
   /// LAN.
   public var mapsPorts = true
-  /// `HOST:PORT` of bootstrap nodes of the OpenDHT network that this node joins to find members; an
-  /// error in a build without the trait DHT.
+  /// `HOST:PORT` of bootstrap nodes of the OpenDHT network that this node joins to find members;
+  /// must be empty in a build without the trait DHT.
   public var dht: [String] = []
   /// Whether to relay, within a budget, between participants of a call that cannot reach each
   /// other.
@@ -85,7 +85,7 @@ public struct Configuration: Sendable {
   /// The logger for decisions, such as a path change with its reason; discards all messages by
   /// default.
   public var logger = Logger(label: "muster.node") { _ in SwiftLogNoOpLogHandler() }
-  /// The rules of channels that this node applies; tests start nodes with altered rules.
+  /// The channel rules that this node applies; tests start nodes with altered rules.
   package var policy = ChannelPolicy.standard
 
   /// The defaults: no channels, no devices, all interfaces.

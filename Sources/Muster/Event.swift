@@ -17,7 +17,8 @@ public struct TimedEvent: Sendable {
   }
 }
 
-/// An event of a node. `channel` is the channel's name; events without it concern the whole node.
+/// An event of a node. `channel` is the channel's name; events without a channel concern the whole
+/// node.
 public enum Event: Sendable {
   case memberJoined(channel: String, Member)
   case memberUpdated(channel: String, Member)
@@ -34,13 +35,13 @@ public enum Event: Sendable {
   case linkDown(channel: String, NodeID, reason: String)
   /// `stream` is the name that the member announces; `after` is the time since the link came up.
   case firstFrame(channel: String, NodeID, stream: String, after: Duration, size: VideoSize)
-  /// `stream` is this node's own for a sent layer, the member's for a received one.
+  /// `stream` names this node's stream for a sent layer, the member's for a received layer.
   case layer(
     channel: String, NodeID, stream: String, LayerDirection, from: VideoLayer?, to: VideoLayer?,
     why: String)
   case statistics(Statistics)
   case warning(MusterError)
-  /// `command` is the text of the command that failed.
+  /// `command` is the text of the command that failed; nil if no command caused the error.
   case error(MusterError, command: String?)
 }
 
@@ -52,7 +53,7 @@ public struct Statistics: Sendable {
   public var residentMegabytes: Double
   /// UDP payload sent over the last second, in kbit/s.
   public var uplinkKilobitsPerSecond: Double
-  /// One entry for each link, in the order of ids.
+  /// One entry for each link, in the order of channel and member ids.
   public var peers: [Peer]
   /// Pairs of members that cannot reach each other and that this node relays for.
   public var relayed: [Relayed]
@@ -113,13 +114,13 @@ public struct Statistics: Sendable {
     public var kilobitsPerSecond: Double
     /// Frames sent, or received completely, since both nodes joined the call.
     public var frames: UInt64
-    /// Frames that were skipped; 0 when sending.
+    /// Frames that were not delivered, by gaps in the VP8 PictureID; 0 when sending.
     public var framesLost: UInt64
     /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: UInt64
     /// The total duration of the freezes.
     public var frozen: Duration
-    /// The audio packets missing at playout after repair, in percent.
+    /// The share of audio packets that were missing at playout after repair, in percent.
     public var audioLostPercent: Double
     /// The reason for the current layer.
     public var why: String

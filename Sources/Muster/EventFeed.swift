@@ -16,7 +16,8 @@ final class EventFeed: Sendable {
 
   private let state = Mutex(State())
 
-  /// Subscribes to all later events, preceded by the `early` ones if no consumer has begun to read.
+  /// Subscribes to all later events, preceded by the `early` events if no consumer has begun to
+  /// read.
   func subscribe(capacity: Int) -> AsyncStream<TimedEvent> {
     let (id, buffer) = state.withLock { state in
       let buffer = EventBuffer(capacity: capacity)
@@ -29,8 +30,7 @@ final class EventFeed: Sendable {
       }
       return (state.nextID, buffer)
     }
-    // Only the stream holds the subscription, so that the buffer is removed when the stream is
-    // released.
+    // Only the stream holds the subscription, so the buffer is removed when the stream is released.
     let subscription = Subscription { [weak self] in self?.remove(id) }
     return AsyncStream { [weak self] in
       self?.forgetEarly()

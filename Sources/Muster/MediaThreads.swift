@@ -5,7 +5,7 @@ import MusterPipeline
 
 /// The capture, encoding, playout and recording threads of a node, started and stopped together.
 final class MediaThreads: Sendable {
-  /// This node's video streams, in ascending order.
+  /// This node's video streams, in ascending order of their ids.
   let videos: [VideoPipeline]
   let audio: AudioPipeline?
   let playout: AudioPlayout?
@@ -25,7 +25,8 @@ final class MediaThreads: Sendable {
     var failed: @Sendable (MusterError) -> Void = { _ in }
   }
 
-  /// Opens all sources and sinks; throws the error of the first that cannot be opened.
+  /// Opens all sources and sinks; throws the error of the first device or file that cannot be
+  /// opened.
   static func open(_ configuration: Configuration) throws(MusterError) -> MediaThreads {
     do {
       return try MediaThreads(configuration)

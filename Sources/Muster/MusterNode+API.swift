@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCore
 import MusterWire
 
-/// The typed API: each method carries out one `Command`.
+/// The typed API: methods that carry out one `Command` each, and queries of the node's state.
 ///
 /// Every method identifies a channel by the name under which it was joined. A method that throws a
 /// `MusterError` has changed nothing. Effects are reported as events. Cancelling a task that waits
@@ -35,7 +35,7 @@ extension MusterNode {
 
   // MARK: Members
 
-  /// The reachable members, without this node.
+  /// The reachable members, without this node; empty for an unknown channel.
   public func members(in channel: String) -> [Member] {
     guard let channel = try? self.channel(named: channel) else { return [] }
     return node.members(of: channel)
@@ -43,8 +43,8 @@ extension MusterNode {
 
   // MARK: Text
 
-  /// Sends a text message of at most `Limits.textBytes` bytes to all members of the channel, or to
-  /// one.
+  /// Sends a text message of at most `Limits.textBytes` bytes to all members of the channel, or
+  /// only to `receiver`.
   public func say(
     _ text: String, to receiver: NodeID? = nil, in channel: String
   ) throws(MusterError) {
@@ -69,7 +69,7 @@ extension MusterNode {
   }
 
   /// Requests video no larger than `size`, in pixels, from one member or from all; a nil `size`
-  /// requests none. A nil `stream` stands for all video streams.
+  /// requests no video. A nil `stream` stands for all video streams.
   public func watch(
     _ size: VideoSize?, stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {

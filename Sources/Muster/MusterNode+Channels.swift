@@ -35,7 +35,7 @@ extension MusterNode {
     add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
 
-  /// Leaves a channel and announces that to its members.
+  /// Leaves a channel and announces the leave to its members.
   public func leave(channelNamed name: String) async throws(MusterError) {
     try await leaveChannel(try channel(named: name))
   }

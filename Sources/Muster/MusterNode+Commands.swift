@@ -95,7 +95,7 @@ extension MusterNode {
   private func setMuted(
     _ media: Command.Media, _ isMuted: Bool, in name: String?
   ) throws(MusterError) {
-    // No channel stands for all channels; muting is separate for each channel.
+    // A nil name stands for all channels; each channel has a separate mute state.
     var channel: ChannelID?
     if let name { channel = try self.channel(named: name) }
     perform(node.setMuted(media, isMuted, in: channel, at: now))

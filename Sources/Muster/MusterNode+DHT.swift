@@ -15,7 +15,7 @@ extension MusterNode {
     var listening: [DHTKey] = []
     var isAskingWhereSeen = false
 
-    /// Joins the DHT through these bootstrap nodes, as `HOST:PORT`; nil if the list is empty.
+    /// Opens the DHT with these bootstrap nodes, as `HOST:PORT`; nil if the list is empty.
     init?(_ nodes: [String]) throws(MusterError) {
       guard !nodes.isEmpty else { return nil }
       table = try DHT.open()

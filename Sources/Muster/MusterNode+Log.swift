@@ -12,7 +12,8 @@ struct LinkPath: Equatable {
 
 /// The log of the node's decisions, each with its reason, enabled by `--log-level`.
 extension MusterNode {
-  /// Logs the decision that an event reports; user actions such as messages are not logged.
+  /// Logs the decision that an event reports; events without a decision, such as messages, are not
+  /// logged.
   func log(_ event: Event) {
     switch event {
     case .linkUp(let channel, let member, let address, let via):

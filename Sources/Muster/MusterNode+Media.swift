@@ -6,13 +6,13 @@ import MusterPipeline
 import MusterWire
 import NIOCore
 
-/// An encoded frame for the call page, in VP8 as received.
+/// A VP8 frame for the call page, in the encoding of its sender.
 public struct ViewedFrame: Sendable {
   /// The channel of the frame's call; nil for this node's own preview.
   public var channel: String?
   /// The member that sent the frame; nil for this node's own preview.
   public var member: NodeID?
-  /// The member's video stream.
+  /// The member's video stream; `camera` for the preview.
   public var stream: StreamID
   /// Whether the frame can be decoded by itself.
   public var isKeyframe: Bool
@@ -152,7 +152,8 @@ extension MusterNode {
     }
   }
 
-  /// Ends recording and measurement of a member's stream, or of all its media if `stream` is nil.
+  /// Ends recording and measurement of a member's stream, or of all the member's media if `stream`
+  /// is nil.
   func endMedia(of link: LinkID, _ stream: StreamID?) {
     if let stream {
       media.recorder?.end(link, stream)

@@ -34,8 +34,8 @@ extension MusterNode {
     return id
   }
 
-  /// The addressee of a message: a reachable member, or an unreachable one known by a role or a
-  /// message.
+  /// The addressee of a message: any full key, a reachable member, or an unreachable member known
+  /// by a role, a message or a stored name.
   func correspondent(
     _ text: String, in channel: ChannelID
   ) throws(MusterError) -> NodeID {

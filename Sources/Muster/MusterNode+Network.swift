@@ -41,8 +41,9 @@ extension MusterNode {
     }
   }
 
-  /// The addresses that this node can receive at, stable ones first; loopback only if there is no
-  /// other. A socket bound to one host address receives at no other.
+  /// The addresses at which this node can receive, temporary addresses (RFC 8981) last; loopback
+  /// and link-local addresses only if there are no others. A socket bound to one host address
+  /// receives only at that address.
   var ownAddresses: [Address] {
     let bound = sockets.bound
     let own = interfaces.filter { interface in

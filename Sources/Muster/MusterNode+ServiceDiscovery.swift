@@ -10,13 +10,12 @@ struct PeerAddresses {
   var services: [Address] = []
   var discovery: ServiceDiscovery?
 
-  /// All addresses, with the user's first, so that addresses from unknown hosts do not displace
-  /// those.
+  /// All addresses, `named` first, so that unknown hosts cannot displace the user's addresses.
   var all: [Address] { named + services }
 }
 
-/// DNS-SD: announcements are also sent to the addresses found. Announcements are sealed, so a
-/// forged address reveals nothing.
+/// Service discovery by DNS-SD (RFC 6763), which finds further addresses to send announcements to.
+/// Announcements are sealed, so a forged address reveals nothing.
 extension MusterNode {
   /// The timeout for withdrawing the service, so that a hung daemon does not delay the leave; the
   /// daemon withdraws the service anyway when the process ends.
@@ -48,7 +47,7 @@ extension MusterNode {
     perform(node.setPeers(peerAddresses.all, at: now))
   }
 
-  /// Withdraws the service.
+  /// Withdraws this node's service and stops browsing.
   func stopDiscoveringServices() async {
     guard let discovery = peerAddresses.discovery else { return }
     peerAddresses.discovery = nil

@@ -12,7 +12,7 @@ struct Meters {
   var cpuNanoseconds: Int64 = 0
   var bytesSent: UInt64 = 0
   var media: PeerTable<MemberStream, (sent: UInt64, received: UInt64)> = PeerTable()
-  /// Bytes relayed for pairs of members.
+  /// The payload bytes relayed for each pair of members since relaying for the pair began.
   var relayed: [RelayedPair] = []
   /// The display time of the last frame that was delayed for lip sync.
   var shownUntil: [MemberStream: Instant] = [:]

@@ -17,7 +17,7 @@ extension MusterNode {
     public var call: ActiveCall?
     /// Whether this node is in the call.
     public var isInCall: Bool
-    /// The state of this node's entry into the call.
+    /// The state of this node's connection to the call.
     public var callState: CallState
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool
@@ -39,7 +39,7 @@ extension MusterNode {
     }
   }
 
-  /// The public event for an event of the engines; nil if there is none.
+  /// The public event for an event of the engines; nil for events that the host does not receive.
   func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
     guard let name = node.name(of: channel) else { return nil }
     switch event {

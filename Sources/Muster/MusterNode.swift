@@ -33,7 +33,7 @@ public actor MusterNode {
   let store: Store?
   let writer: StoreWriter?
   var control: ControlSocket?
-  /// Limits the warnings of a failing disk, which fails at every write: 3 at once, then 1 per 10 s.
+  /// Limits the warnings about a failing disk (one per write): 3 at once, then 1 per 10 s.
   var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
   /// The names and keys known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
@@ -63,7 +63,7 @@ public actor MusterNode {
   /// The DHT state; nil if no DHT is configured.
   var dht: DHTState?
   nonisolated let dhtInbox = DHTInbox()
-  /// The stored rendezvous.
+  /// The rendezvous last written to the store, as `HOST:PORT`.
   var rememberedRendezvous: [String] = []
   /// The time since which no rendezvous has answered.
   var rendezvousAskedAt: Instant?
@@ -72,14 +72,14 @@ public actor MusterNode {
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
-  /// Channels whose call this node joins as soon as another member starts one.
+  /// The channels in which this node joins the call as soon as another member starts it.
   var awaitedCalls: [ChannelID] = []
   /// The last reported record of this node in each channel.
   var ownRecords: [ChannelID: MemberRecord] = [:]
   /// The pings that are waiting for answers.
   var pongListeners: [PongListener] = []
   var isStopping = false
-  /// Scratch storage, empty between reads.
+  /// Reused storage for the outputs of `received`; empty between reads.
   private var receivedOutputs: [Node.Output] = []
 
   /// The event loop as the actor's executor.
@@ -149,7 +149,7 @@ public actor MusterNode {
     let shell = MusterNode(
       configuration, node: node, sockets: sockets, media: media, loop: loop,
       opened: opened, channelNames: channels.map(\.setup.name))
-    // On the event loop, because a datagram may have arrived already.
+    // Set on the event loop, because a datagram may have arrived already.
     try? await loop.submit { reference.node = shell }.get()
     await shell.begin(
       channels, peers: PeerResolver(endpoints: peers),
@@ -307,7 +307,7 @@ public actor MusterNode {
     for task in repeated { task.cancel() }
     let channels = node.channelIDs
     for channel in channels { perform(node.leave(channel, at: now)) }
-    // Concurrent, because stopping may take at most one second in total.
+    // Run concurrently with the leave, because each of these calls may take up to a second.
     async let portClosed: Void = closePort()
     async let serviceWithdrawn: Void = stopDiscoveringServices()
     await sendLeave(to: channels)

@@ -43,7 +43,7 @@ enum ChannelKeys {
     return channels
   }
 
-  /// Warnings about the channels that a node has joined.
+  /// Warnings about the joined channels whose key is derived from the name alone.
   static func notices(
     _ channels: [Configuration.Channel], on node: MusterNode
   ) async -> [MusterError] {
@@ -146,7 +146,8 @@ enum ChannelKeys {
     return firstLine(of: descriptor)
   }
 
-  /// The first line, read byte by byte so that the rest of standard input remains for commands.
+  /// The first word of the first line, read byte by byte so that the rest of standard input remains
+  /// for commands.
   private static func firstLine(of descriptor: Int32) -> String {
     var line: [UInt8] = []
     var byte: UInt8 = 0

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A child process.
+/// A child process: a node of the demo, or the desktop's browser.
 struct ChildProcess {
   let id: pid_t
 
-  /// Starts a program found on the path; nil when the start fails. Standard output is redirected to
-  /// `output`, or discarded without it; standard error is inherited.
+  /// Starts a program found in `PATH`; nil when the start fails. Standard output is redirected to
+  /// `output`, or discarded if `output` is nil; standard error is inherited.
   static func start(_ program: String, _ arguments: [String], output: Int32?) -> ChildProcess? {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
@@ -37,7 +37,8 @@ struct ChildProcess {
     waitpid(id, &status, 0)
   }
 
-  /// The exit code of an ended process; nil while the process runs.
+  /// The exit code of an ended process, or 128 plus the number of the signal that ended the
+  /// process; nil while the process runs, and after the code has been returned once.
   func exitCode() -> Int32? {
     var status: Int32 = 0
     guard waitpid(id, &status, WNOHANG) == id else { return nil }

@@ -5,7 +5,7 @@ import Synchronization
 /// The demo's display of the latency and quality between each pair of nodes.
 final class DemoBoard: Sendable {
   private let nodes: [DemoNode]
-  /// On a terminal the board is redrawn in place; otherwise each update is printed below the last.
+  /// Whether the board is redrawn in place, as on a terminal; otherwise it is printed every 3 s.
   private let drawsInPlace: Bool
 
   init(nodes: [DemoNode], drawsInPlace: Bool) {
@@ -13,7 +13,7 @@ final class DemoBoard: Sendable {
     self.drawsInPlace = drawsInPlace
   }
 
-  /// Displays the call until the user interrupts it or `seconds` have passed.
+  /// Displays the call until the user interrupts the demo or `seconds` have passed.
   func watch(for seconds: Double) async throws {
     print("Three nodes on this machine, one call. Nothing leaves the loopback interface.\n")
     var hasShownPage = false
@@ -81,7 +81,7 @@ final class DemoBoard: Sendable {
     return "\(scaled / 100).\(scaled % 100 < 10 ? "0" : "")\(scaled % 100)"
   }
 
-  /// Prints a summary of the call; true if every node showed video of all other nodes.
+  /// Prints a summary of the call; returns true if every node received video of all other nodes.
   func conclude() -> Bool {
     let seen = nodes.map { $0.report.firstFrames.count }
     let expected = nodes.count - 1

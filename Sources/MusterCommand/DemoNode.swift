@@ -61,7 +61,7 @@ final class DemoNode: Sendable {
 
   func stop() { process.stop(within: 2) }
 
-  /// The exit code of a node that ended on its own; nil while the node runs.
+  /// The exit code of a node that ended without `stop()`; nil while the node runs.
   func exitCode() -> Int32? { process.exitCode() }
 
   private func read(_ descriptor: Int32) {

@@ -55,8 +55,8 @@ struct InviteCommand: AsyncParsableCommand {
     if isTerminal { print(Style.dim(meaning(of: url, until: expiresAt))) }
   }
 
-  /// The role of the invite. It cannot be owner, because anyone who obtains the link could then
-  /// take over the channel.
+  /// The role of the invite. Owner is refused, because anyone who obtains the link could then take
+  /// over the channel.
   private func checkedRole() throws(MusterError) -> Role {
     let role = try Words.role(role)
     guard role != .owner else {

@@ -58,7 +58,7 @@ struct JSONLines: Sendable {
       }
       if count < 0 {
         if errno == EINTR || errno == EAGAIN { continue }
-        return stop()  // nobody reads any more
+        return stop()  // the reader has closed its end
       }
       offset += count
     }

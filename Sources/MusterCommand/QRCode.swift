@@ -9,8 +9,8 @@ enum QRCode {
   /// The code drawn with half-block characters, two rows of modules per line; nil if the text is
   /// too long.
   ///
-  /// Both colours are set by number from the 256-colour palette, because themes redefine the first
-  /// sixteen colours, and so that the code looks the same on dark and light terminals.
+  /// Both colours are set by number from the 256-colour palette, so that the code looks the same on
+  /// dark and light terminals; themes redefine only the first sixteen colours.
   static func lines(_ text: String) -> [String]? {
     guard let modules = Modules(text) else { return nil }
     let side = modules.width + 2 * quietZone

@@ -4,8 +4,8 @@ import Muster
 
 /// The command line of Muster, for the executable `muster` and for tests.
 public enum CommandLineTool {
-  /// Runs the command in the process's arguments and ends the process: exit code 2 for a usage
-  /// error, 1 for failure.
+  /// Runs the command in the process's arguments; exits with code 2 after a usage error and with
+  /// code 1 after a failure.
   public static func main() async { await RootCommand.main() }
 
   /// The arguments with `--view=8080` split in two: for an option with an optional value,
@@ -40,7 +40,7 @@ struct RootCommand: AsyncParsableCommand {
 
   static func main() async {
     _ = ProcessClock.startedAt
-    signal(SIGPIPE, SIG_IGN)  // a reader that goes away is an error of write, not the end
+    signal(SIGPIPE, SIG_IGN)  // write(2) then reports a closed pipe as EPIPE
     do {
       let arguments = CommandLineTool.separated(Array(CommandLine.arguments.dropFirst()))
       var command = try parseAsRoot(arguments)

@@ -172,7 +172,7 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Gossip
 
-  /// Simulates the given number of nodes, or a table of sizes without one.
+  /// Simulates the given number of nodes, or five sizes from 10 to 1,000 if no number is given.
   private func runGossip() throws {
     let limit = GossipOptions.nodeLimit
     if let nodes, !(2...limit).contains(nodes) {

@@ -5,7 +5,7 @@ import MusterWire
 
 /// The terminal's display of the roster, a log of events, and the input line.
 struct TerminalScreen {
-  /// The id of this node, which every line names "you".
+  /// The id of this node, shown as "you" in the log.
   private let own: NodeID
   private var log: [String] = []
   /// The latest warnings, displayed above the log.
@@ -147,7 +147,7 @@ struct TerminalScreen {
       member.isSilent
       ? "muted" : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
     let name = Style.padded(member.name, to: 20)
-    // Presenter is the default role, and the only one in an open channel.
+    // Only roles other than presenter are shown; an open channel has no other role.
     let role = member.role == .presenter ? "" : member.role.name
     let rank = channel.isCreated ? Style.padded(role, to: 10) : ""
     let isInitiator = member.isInCall && channel.call?.info.initiator == member.id

@@ -157,8 +157,8 @@ final class ByteStream {
   private func refill() throws(DeviceError) -> Outcome {
     while true {
       if isFIFO {
-        // Without a writer so far, `poll` waits for one; it reports a hang-up only after a writer
-        // has closed.
+        // Before the first writer opens the FIFO, `poll` waits; it reports a hang-up only after a
+        // writer has closed the FIFO.
         if cancellation.isCancelled { return .cancelled }
         guard cancellation.waitReadable(descriptor, timeout: patience ?? .seconds(3600)) else {
           if cancellation.isCancelled { return .cancelled }

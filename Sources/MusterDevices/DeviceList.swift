@@ -44,8 +44,8 @@ public enum DeviceList {
     }
   }
 
-  /// ALSA's list without the entries for conversion plugins, and for sound servers, which may not
-  /// be installed. `default` uses the server if one is installed.
+  /// ALSA's list without the entries for conversion plugins and for sound servers, which may not be
+  /// installed. `default` uses an installed sound server.
   public static func soundDevices() -> [SoundDevice] {
     muster_silence_alsa()
     var hints: UnsafeMutablePointer<UnsafeMutableRawPointer?>?

@@ -69,7 +69,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
 
   func cancel() { cancellation.cancel() }
 
-  /// The next frame, continuing with the first at the end of the file; nil if cancelled.
+  /// The next frame, continuing with the first frame after the end of the file; nil if cancelled.
   private func read() throws(DeviceError) -> I420Frame? {
     try looped { () throws(DeviceError) -> I420Frame? in
       switch reader {
@@ -83,7 +83,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
     try looped { () throws(DeviceError) -> Bool? in
       switch reader {
       case .y4m(let reader): try reader.skip() ? true : nil
-      // Decoded, because later frames refer to the skipped one.
+      // The skipped frame is decoded, because later frames refer to this frame.
       case .ivf(let reader): try reader.next() == nil ? nil : true
       }
     } ?? false
@@ -127,7 +127,7 @@ final class FileVideoSource: VideoSource, @unchecked Sendable {
   }
 }
 
-/// The decoded frames of an IVF file, all of one size.
+/// The decoded frames of an IVF file, all scaled to the size of the first keyframe.
 final class IVFFrames {
   let size: VideoSize
   private(set) var rateNumerator = 30

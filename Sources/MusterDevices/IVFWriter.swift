@@ -28,8 +28,8 @@ public final class IVFWriter: Sendable {
     try file.append(Self.header(size: size, frames: 0))
   }
 
-  /// Appends a frame; a timestamp that does not increase is replaced by the previous one plus 1.
-  /// Throws when the disk is full.
+  /// Appends a frame; a timestamp that does not increase is replaced by the previous timestamp plus
+  /// 1. Throws when the disk is full.
   public func append(_ frame: [UInt8], timestamp: UInt64) throws(DeviceError) {
     let result = state.withLock { state -> Result<Void, DeviceError> in
       var time = timestamp

@@ -104,7 +104,7 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
 struct CaptureClock {
   private var expected: Instant?
 
-  /// The error above which a discontinuity is assumed, such as an overrun or a suspend.
+  /// The deviation above which a discontinuity is assumed, such as an overrun or a suspend.
   static let tolerance = Duration.milliseconds(40)
 
   mutating func frame(at now: Instant, age: Duration) -> Instant {

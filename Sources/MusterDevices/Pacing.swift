@@ -67,8 +67,8 @@ struct AudioSchedule {
 /// A throttle for audio devices without a clock (ALSA's `null` and `file`), which would otherwise
 /// accept or deliver a minute of audio in a millisecond.
 ///
-/// Real devices are not affected, because the throttle allows a 10 % higher rate and 200 ms of
-/// lead.
+/// Real devices are not affected, because the throttle allows an 11 % higher rate (a frame of 20 ms
+/// every 18 ms) and 200 ms of lead.
 struct RunawayGuard {
   private var earliest = Instant.zero
 

@@ -19,7 +19,7 @@ final class SpeakerSink: AudioSink, @unchecked Sendable {
   /// ALSA.
   private let lastDelay = Atomic<Int64>(0)
 
-  /// The minimum fill level: one frame being played, and one to cover the next wake-up.
+  /// The minimum fill level: one frame of 20 ms in playback, and one frame until the next wake-up.
   static let leastTarget = Duration.milliseconds(40)
   private static let step = Duration.milliseconds(10)
   private static let waitMilliseconds: Int32 = 100

@@ -65,7 +65,7 @@ public enum VideoSources {
   }
 
   /// Whether a specification names a camera, which is open only while needed: other programs may
-  /// use the device, and its light is on while open.
+  /// use the device, and the camera's light is on while the device is open.
   public static func isDevice(_ specification: String) -> Bool {
     split(specification).kind == "camera"
   }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The wall-clock time, for display and tie-breaking only: correctness must not depend on this
-/// clock.
+/// The wall-clock time, for display, expiry times, DHT days and tie-breaking only. Timers use the
+/// boot clock, because this clock can jump.
 public enum WallClock {
   /// Milliseconds since 1970, UTC.
   public static var milliseconds: UInt64 {

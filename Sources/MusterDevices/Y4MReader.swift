@@ -126,7 +126,7 @@ public final class Y4MReader {
       }
     }
 
-    /// Parses the frame rate; a missing or implausible one leaves the default of 30.
+    /// Parses the frame rate; a missing or implausible rate leaves the default of 30.
     private mutating func readRate(_ value: Substring) {
       let parts = value.split(separator: ":")
       guard parts.count == 2, let above = Int(parts[0]), let below = Int(parts[1]),

@@ -20,7 +20,7 @@ public final class CallPage: Sendable {
     self.following = following
   }
 
-  /// Serves a page for `node` on 127.0.0.1 at `port`, or at a free port if it is 0.
+  /// Serves a page for `node` on 127.0.0.1 at `port`, or at a free port if `port` is 0.
   ///
   /// Throws if the port is not available.
   public static func start(

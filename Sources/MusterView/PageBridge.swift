@@ -57,7 +57,8 @@ actor PageBridge {
 
   // MARK: Snapshots
 
-  /// A snapshot of all channels of the node; the first one fills the fields of the snapshot itself.
+  /// A snapshot of all channels of the node; the first channel fills the fields of the snapshot
+  /// itself.
   func snapshot() async -> ViewSnapshot {
     let channels = await node.channelViews()
     let sources = await node.sources()

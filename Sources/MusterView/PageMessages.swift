@@ -8,10 +8,11 @@ struct PageMessages {
   /// The last known names of members, for messages of members that have left.
   private var names = PeerTable<NodeID, String>()
 
-  /// The maximum number of messages on the page, each of at most `Limits.textBytes`.
+  /// The maximum number of messages per channel, each of at most `Limits.textBytes` bytes.
   private static let shown = 50
 
-  /// Starts to collect the messages of a channel; returns false if it was started before.
+  /// Starts to collect the messages of a channel; returns false if they are already being
+  /// collected.
   mutating func begin(_ channel: String) -> Bool {
     guard newest[channel] == nil else { return false }
     newest[channel] = []
@@ -38,7 +39,7 @@ struct PageMessages {
     }
   }
 
-  /// Inserts a message in the channel's order, in which events do not always arrive.
+  /// Inserts a message in the channel's order, because events may arrive in another order.
   private mutating func insert(_ message: TextMessage, _ channel: String) {
     guard var messages = newest[channel], !messages.contains(where: { $0.id == message.id }) else {
       return

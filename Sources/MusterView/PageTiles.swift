@@ -48,7 +48,7 @@ final class PageTiles: Sendable {
     return UInt8(state.owners.count)
   }
 
-  /// The frame in the page's format; nil if there is no tile for it.
+  /// The frame in the page's format; nil if no tile number is free.
   func frame(_ viewed: ViewedFrame) -> ViewFrame? {
     state.withLock { state in
       var tile: UInt8 = 0

@@ -9,7 +9,7 @@ final class ViewClient: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
 
-  /// The time after which a connection that reads nothing is closed: the page has been suspended,
+  /// The time after which a client that reads nothing is disconnected: the page has been suspended,
   /// or the client is not a page.
   static let patience = TimeAmount.seconds(30)
   /// The maximum number of unanswered commands; a person sends one at a time.
@@ -17,12 +17,13 @@ final class ViewClient: ChannelInboundHandler {
 
   /// Whether the first snapshot, which triggers a request for keyframes, has not been sent yet.
   var isNew = true
-  /// The last command, which the next one waits for.
+  /// The task of the last command, which the next command awaits.
   var lastCommand: Task<Void, Never>?
 
   private let hub: ViewHub
   private var context: ChannelHandlerContext?
-  /// Whether the page lacks a keyframe of a tile, or has missed a frame since the last one.
+  /// For each tile, whether the page lacks a keyframe or has missed a frame since the last
+  /// keyframe.
   private var isBehind = [Bool](repeating: true, count: 256)
   private var hasMissedSnapshot = false
   private var pendingCommands = 0
@@ -42,7 +43,7 @@ final class ViewClient: ChannelInboundHandler {
     return isBehind[Int(tile)]
   }
 
-  /// Sends the newest snapshot, or notes that one is due.
+  /// Sends a snapshot, or notes that a page that reads too slowly has missed a snapshot.
   func show(_ snapshot: ByteBuffer) {
     guard let context else { return }
     hasMissedSnapshot = !context.channel.isWritable

@@ -2,7 +2,8 @@ import NIOCore
 
 /// One encoded VP8 frame for the pages.
 public struct ViewFrame: Sendable {
-  /// The tile of the frame: 0 is this node's preview, others are as in the snapshot's members.
+  /// The tile of the frame: 0 is this node's preview, other numbers are those in the snapshot's
+  /// members and streams.
   public var tile: UInt8
   /// Whether the frame can be decoded without an earlier one.
   public var isKeyframe: Bool
@@ -10,10 +11,11 @@ public struct ViewFrame: Sendable {
   public var temporalLayer: UInt8
   /// The number of the frame within its tile; a gap makes a page wait for the next keyframe.
   public var sequence: UInt32
-  /// The wall time in ms since 1970, from which a page on the same machine computes the age of the
-  /// frame.
+  /// The wall time of sending in ms since 1970, from which a page on the same machine computes the
+  /// age of the frame.
   public var sentAtMilliseconds: Double
-  /// The presentation time, unique within the tile.
+  /// The presentation time on the boot clock, increased where necessary to be unique within the
+  /// tile.
   public var timestampMicroseconds: Double
   /// The VP8 data of one frame.
   public var data: [UInt8]

@@ -37,8 +37,9 @@ struct ViewGuard: Sendable {
     return .asset(asset)
   }
 
-  /// Whether the origin is acceptable. Browsers send one with every WebSocket request and every
-  /// POST, so these are refused without an origin; a plain GET of the page's own files has none.
+  /// Whether the origin is acceptable. Browsers send an origin with every WebSocket request and
+  /// every POST, so these are refused without an origin; a plain GET of the page's own files has
+  /// none.
   private func hasGoodOrigin(_ request: HTTPRequestHead, isSocket: Bool, hosts: [String]) -> Bool {
     let isRead = request.method == .GET || request.method == .HEAD
     if request.headers["origin"].isEmpty { return isRead && !isSocket }

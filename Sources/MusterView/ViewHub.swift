@@ -31,7 +31,7 @@ final class ViewHub {
     self.clientsChanged = clientsChanged
   }
 
-  /// Adds a page; returns false if there are too many.
+  /// Adds a page; returns false if the maximum number of pages is open.
   func add(_ client: ViewClient) -> Bool {
     guard clients.count < Self.clients else { return false }
     clients.append(client)
@@ -69,7 +69,7 @@ final class ViewHub {
     guard !clients.isEmpty, !frame.data.isEmpty else { return }
     let message = frame.message
     var isKeyframeMissing = false
-    // The loop runs backwards by index, because a client whose connection fails in it removes
+    // The loop runs backwards by index, because a client whose connection fails meanwhile removes
     // itself.
     for index in clients.indices.reversed() where index < clients.count {
       let client = clients[index]
@@ -194,7 +194,7 @@ final class ViewHub {
   }
 }
 
-/// A text message to the page.
+/// A WebSocket text message to the page: a snapshot, or the error of a command.
 struct ViewMessage: Encodable {
   var type: String
   var snapshot: ViewSnapshot?

@@ -9,7 +9,7 @@ final class ViewRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   static let name = "ViewRequestHandler"
   /// The time after which a connection is closed; browsers on the same machine need less.
   private static let patience = TimeAmount.seconds(10)
-  /// The maximum size of a request's body before the connection is closed.
+  /// The maximum size of a request's body in bytes; a longer body closes the connection.
   private static let bodyBytes = 64 * 1024
 
   private let gate: ViewGuard
@@ -36,7 +36,7 @@ final class ViewRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
       received += bytes.readableBytes
       if received > Self.bodyBytes { context.close(promise: nil) }
     case .end:
-      // One request per connection is enough, since the page has only five files.
+      // One request per connection is enough, since the page has only six files.
       if let request { answer(request, context: context) }
       request = nil
     }

@@ -5,23 +5,23 @@ import NIOPosix
 import NIOWebSocket
 import Synchronization
 
-/// Serves the call page on the loopback interface, to bearers of the token only.
+/// A server for the call page on the loopback interface, open only to bearers of the token.
 ///
 /// The server sends snapshots and frames and receives commands; all state is the node's. All pages
 /// are served on one event loop; `offer` and `changed` may be called from any thread.
 public final class ViewServer: Sendable {
-  /// The maximum size of a message from a page.
+  /// The maximum size of a message from a page, in bytes.
   static let inboundBytes = 64 * 1024
   /// The maximum number of connections, pages and requests together.
   static let connections = 64
   /// The maximum number of frames queued for the event loop; if there are more, the loop has
   /// stalled and further frames are dropped.
   static let framesInFlight = 512
-  /// The watermarks of outgoing data. A page beyond the upper one counts as slow; sixteen keyframes
-  /// of 20 kB fit below it.
+  /// The watermarks of outgoing data in bytes. A page beyond the upper watermark counts as slow;
+  /// sixteen keyframes of 20 kB fit below that limit.
   static let outboundBytes = (low: 128 * 1024, high: 512 * 1024)
-  /// The size of the kernel's send buffer, which would otherwise grow to megabytes and hold seconds
-  /// of stale video.
+  /// The size of the kernel's send buffer in bytes; without this limit the buffer would grow to
+  /// megabytes and hold seconds of stale video.
   static let socketBytes: ChannelOptions.Types.SocketOption.Value = 256 * 1024
 
   private struct Running: Sendable {
@@ -83,7 +83,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Reports a change, so that a new snapshot is sent.
+  /// Reports a change of the node's state, so that a new snapshot is sent.
   public func changed() {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
     running.channel.eventLoop.execute { running.hub.value.changed() }

@@ -1,20 +1,20 @@
 /// The state that the page shows besides video, at one moment.
 public struct ViewSnapshot: Codable, Sendable, Equatable {
-  /// This node as a member of the channel.
+  /// This node as a member of the first channel.
   public var own: Own
-  /// The channel's name.
+  /// The name of the first channel, which fills these fields; empty if the node is in no channel.
   public var channel: String
   /// The names of all channels that this node is in.
   public var channels: [String]
   /// The active call, whether or not this node participates.
   public var call: Call?
-  /// The other members of the channel, in display order.
+  /// The other members of the channel, in the order of their ids.
   public var members: [Member]
   /// The newest messages, in the order that all members see.
   public var messages: [Message]
-  /// The newest warnings; the page shows each once.
+  /// The newest warnings and errors; the page shows each of them once.
   public var notices: [String]
-  /// The channels besides the first, which the page can switch to.
+  /// The other channels, to which the page can switch.
   public var others: [Room]
 
   /// Creates a snapshot from its fields.
@@ -44,7 +44,7 @@ public struct ViewSnapshot: Codable, Sendable, Equatable {
 }
 
 extension ViewSnapshot {
-  /// The state of one channel; a snapshot has the same fields for the first one.
+  /// The state of one channel; a snapshot has the same fields for the first channel.
   public struct Room: Codable, Sendable, Equatable {
     /// The channel's name.
     public var channel: String
@@ -66,7 +66,7 @@ extension ViewSnapshot {
 
   /// The state of this node.
   public struct Own: Codable, Sendable, Equatable {
-    /// This node's id.
+    /// This node's id, 16 hex digits.
     public var id: String
     /// The display name of this node.
     public var name: String
@@ -142,13 +142,14 @@ extension ViewSnapshot {
     public var role: String
     /// Whether the member is in a call.
     public var inCall: Bool
-    /// Whether no audio is to be expected.
+    /// Whether the microphone is muted or missing.
     public var audioMuted: Bool
-    /// Whether no video is to be expected.
+    /// Whether the camera is muted or missing.
     public var videoMuted: Bool
     /// Whether the member is speaking, by its own voice detection; false outside a call.
     public var speaking: Bool
-    /// The tile of the member's camera; nil while the member is not in the call.
+    /// The tile of the member's camera; nil while the member is not in the call, and if no tile
+    /// number is free.
     public var tile: UInt8?
     /// The width of the received layer in pixels; nil without one.
     public var width: Int?
@@ -162,9 +163,9 @@ extension ViewSnapshot {
     public var rttMs: Double?
     /// The smoothed loss of packets that this node sends, as reported by the member, in percent.
     public var lossPercent: Double?
-    /// The layer that the member sends to this node, as text.
+    /// The layer that the member sends to this node, as `WxH@FPS`; nil for no layer.
     public var layer: String?
-    /// The reason for which the member sends this layer and not a better one.
+    /// The reason why the member sends this layer and no better layer; nil outside a call.
     public var why: String?
     /// The name of the relaying member; nil for a direct path.
     public var via: String?
@@ -213,7 +214,7 @@ extension ViewSnapshot {
     public var fps: Double?
     /// The bit rate of the stream from the member to this node in kbit/s.
     public var kbps: Double?
-    /// The received layer, as text.
+    /// The received layer, as `WxH@FPS`; nil for no layer.
     public var layer: String?
   }
 

@@ -20,11 +20,11 @@ public enum Administration {
       public var needsNode: Bool { self == .ping || self == .diagnose }
     }
 
-    /// The action requested.
+    /// The action requested, which determines the fields that are used.
     public var verb: Verb
-    /// A channel's name.
+    /// The channel's name; nil for requests that concern all channels.
     public var channel: String?
-    /// An id, a full key, or a name.
+    /// The member by id (16 hex digits), full key (64) or name.
     public var member: String?
     /// The role to grant; nil for the default, attendee.
     public var role: Role?
@@ -49,7 +49,7 @@ public enum Administration {
     public var invite: String?
     /// The digits to compare, for `verify`.
     public var code: String?
-    /// The requested channels, or the one that was created.
+    /// The requested channels, or the channel that was created.
     public var channels: [ChannelSummary] = []
     /// The round-trip times, for `ping`.
     public var ping: PingReply?
@@ -70,14 +70,14 @@ public enum Administration {
 
   /// A channel as recorded in the store.
   public struct ChannelSummary: Codable, Equatable, Sendable {
-    /// Whether a channel was `created`, with an owner and roles, or is `open` to all with its key.
+    /// The kind of a channel: `created` has an owner and roles, `open` admits all with its key.
     public enum Kind: String, Codable, Sendable { case created, open }
 
     /// The channel's local name.
     public var name: String
     /// 64 hex digits.
     public var id: String
-    /// Whether the channel has an owner and roles.
+    /// `created` for a channel with an owner and roles, otherwise `open`.
     public var kind: Kind
     /// The owner's full key; nil for open channels.
     public var owner: String?
@@ -110,11 +110,12 @@ public enum Administration {
     public var role: String
     /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
-    /// Whether the verification codes were compared.
+    /// Whether the user has confirmed that the verification codes are equal.
     public var verified: Bool
     /// Whether the member is reachable now; always false while no node runs.
     public var here: Bool
-    /// The time of last contact in seconds since 1970; nil for a member that was never seen.
+    /// The time at which the member was last seen to join, in seconds since 1970; nil for a member
+    /// that was never seen.
     public var lastSeen: UInt64?
   }
 
@@ -151,8 +152,8 @@ public enum Administration {
     throw ControlSocket.noAnswer(in: path)
   }
 
-  /// Three seconds in total: a command holds the lock for milliseconds, a stopping node for at most
-  /// a second.
+  /// The maximum number of attempts, 3 s in total: another command holds the lock for milliseconds,
+  /// a stopping node for at most a second.
   private static let attempts = 150
   private static let pause = Duration.milliseconds(20)
 }

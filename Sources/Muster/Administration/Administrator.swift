@@ -10,9 +10,9 @@ import MusterWire
 /// Carries out requests on a node, with or without sockets, and its store.
 struct Administrator {
   let store: Store
-  /// The last display name used with this data directory, if no node runs on it.
+  /// The display name last used with this data directory; nil if a node runs on it.
   var ownName: String?
-  /// The outputs of the node.
+  /// The outputs of the node's methods, to be carried out by the caller.
   var outputs: [Node.Output] = []
 
   init(_ store: Store, ownName: String? = nil) {

@@ -51,8 +51,8 @@ public final class ControlSocket: Sendable {
     }
   }
 
-  /// Binds the socket with its mode set from the start. Not done by swift-nio, which would unlink
-  /// the path on close: by then the descriptor number in the path may refer to another directory.
+  /// Binds the socket with its mode set from the start. swift-nio must not bind it, because it
+  /// would unlink the path on close, when the descriptor in the path may be another directory's.
   private static func bind(in directory: String) throws -> Int32 {
     let address = try SocketPath(directory)
     defer { address.close() }

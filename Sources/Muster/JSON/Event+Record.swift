@@ -80,10 +80,10 @@ extension MemberRecord {
 }
 
 extension Member {
-  /// Whether the member sends no audio: muted, or without a microphone.
+  /// Whether the member sends no audio, because it is muted or has no audio source.
   public var isSilent: Bool { flags.contains(.audioMuted) || !flags.contains(.audio) }
 
-  /// Whether the member sends no camera video: muted, or without a camera.
+  /// Whether the member sends no camera video, because it is muted or has no camera stream.
   public var isInvisible: Bool { flags.contains(.videoMuted) || !hasCamera }
 }
 

@@ -3,14 +3,14 @@ import MusterBase
 extension JSONValue {
   /// The encoding of an optional that is nil.
   public enum Nulls: Sendable {
-    /// Encoded as `null`: events and replies never omit a field.
+    /// Encoded as `null`, so the records in events and replies always have all their fields.
     case written
     case omitted
   }
 
-  /// The JSON form of an `Encodable` value. Fields keep the order in which they are encoded, in
-  /// synthesised conformances that of the coding keys. A value whose encoding throws becomes
-  /// `null`.
+  /// The JSON form of an `Encodable` value. Fields keep the order in which they are encoded, which
+  /// is the order of the coding keys in synthesised conformances. If encoding throws, the fields
+  /// encoded before remain.
   public init(encoding value: some Encodable, nulls: Nulls = .written) {
     let slot = Slot(nulls)
     try? value.encode(to: ValueEncoder(slot: slot))

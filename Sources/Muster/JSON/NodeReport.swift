@@ -7,7 +7,7 @@ public struct PingReply: Codable, Equatable, Sendable {
   /// The results, one for each link to the member.
   public var paths: [Path]
 
-  /// The path of one link.
+  /// The path of one link and the round-trip time over this path.
   public struct Path: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
@@ -28,7 +28,7 @@ public struct NodeReport: Codable, Equatable, Sendable {
   public var uptime: Double
   /// The non-zero counters since the start.
   public var counters: CounterRecord
-  /// One entry for each peer that the node has or attempts a link with, in the order of ids.
+  /// One entry for each established or attempted link, in the order of channel and member ids.
   public var links: [Link]
   /// The queues between the event loop, threads and consumers.
   public var queues: [Queue]

@@ -38,7 +38,7 @@ public struct MemberRecord: Codable, Equatable, Sendable {
 public struct CallRecord: Codable, Equatable, Sendable {
   /// 32 hex digits.
   public var call: String
-  /// The id of the member that leads the call.
+  /// The id of the member that leads the call, 16 hex digits.
   public var initiator: String
   /// The id of the member that joined or left; null in the other records.
   public var member: String?
@@ -76,9 +76,9 @@ public struct FirstFrameRecord: Codable, Equatable, Sendable {
   public var stream: String
   /// Seconds since the link to the member came up.
   public var after: Double
-  /// In pixels.
+  /// The frame's width in pixels.
   public var width: Int
-  /// In pixels.
+  /// The frame's height in pixels.
   public var height: Int
 }
 
@@ -90,9 +90,9 @@ public struct LayerRecord: Codable, Equatable, Sendable {
   public var stream: String
   /// `in` or `out`.
   public var direction: String
-  /// `WxH@FPS` or `off`.
+  /// The previous layer, `WxH@FPS` or `off`.
   public var from: String
-  /// `WxH@FPS` or `off`.
+  /// The new layer, `WxH@FPS` or `off`.
   public var to: String
   /// The reason for the new layer.
   public var why: String
@@ -100,7 +100,7 @@ public struct LayerRecord: Codable, Equatable, Sendable {
 
 /// `message`: a text message.
 public struct MessageRecord: Codable, Equatable, Sendable {
-  /// 16 hex digits.
+  /// The first 16 hex digits of the message's id.
   public var id: String
   /// The id of the author, which may have left.
   public var from: String
@@ -118,7 +118,7 @@ public struct NoticeRecord: Codable, Equatable, Sendable {
   public var message: String
   /// Advice; may be empty.
   public var hint: String
-  /// The command that failed, if the error was caused by one.
+  /// The command that failed; null if no command caused the error.
   public var command: String?
 }
 
@@ -126,7 +126,7 @@ public struct NoticeRecord: Codable, Equatable, Sendable {
 public struct StatisticsRecord: Codable, Equatable, Sendable {
   /// The statistics of the whole process.
   public var node: Node
-  /// One entry for each link, in the order of ids.
+  /// One entry for each link, in the order of channel and member ids.
   public var peers: [Peer]
   /// The non-zero counters of the engines and queues since the start.
   public var counters: CounterRecord
@@ -137,7 +137,7 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var cpu: Double
     /// Resident memory in 10^6 bytes.
     public var rssMB: Double
-    /// UDP payload sent, in kbit/s.
+    /// UDP payload sent over the last second, in kbit/s.
     public var uplinkKbps: Double
     /// The pairs of members that this node relays for.
     public var relays: [Relay]
@@ -147,9 +147,9 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
   public struct Relay: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
-    /// The two ids.
+    /// The ids of the two members.
     public var members: [String]
-    /// kbit/s in both directions together.
+    /// The sum of both directions in kbit/s.
     public var kbps: Double
   }
 
@@ -215,15 +215,15 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var kbps: Double
     /// Frames sent, or received completely.
     public var frames: Int
-    /// Frames that were skipped; 0 when sending.
+    /// Frames that were not delivered, by gaps in the VP8 PictureID; 0 when sending.
     public var framesLost: Int
     /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: Int
     /// The total duration of the freezes in ms.
     public var frozenMs: Double
-    /// The audio packets missing at playout after repair, in percent.
+    /// The share of audio packets that were missing at playout after repair, in percent.
     public var audioLostPercent: Double
-    /// The reason for the new layer.
+    /// The reason for the current layer.
     public var why: String
   }
 

@@ -7,10 +7,9 @@ import MusterCrypto
 import MusterDiscovery
 import MusterWire
 
-/// A benchmark of heap allocations on the hot paths against their budgets.
+/// A benchmark of heap allocations per operation on the hot paths, compared with budgets.
 ///
-/// A small library, built by `make bench` and preloaded, counts the calls of the C library's
-/// malloc.
+/// A small library, built and preloaded by `make bench`, counts the calls of malloc.
 struct AllocationBench {
   struct Budget {
     var subject: String
@@ -22,7 +21,7 @@ struct AllocationBench {
 
   private typealias Counter = @convention(c) () -> UInt64
 
-  /// Measures all budgets; nil when the counting library is not loaded.
+  /// Measures the allocations per operation; nil when the counting library is not loaded.
   static func run() throws -> [Budget]? {
     guard let symbol = dlsym(nil, "muster_malloc_count") else { return nil }
     let count = unsafeBitCast(symbol, to: Counter.self)

@@ -61,7 +61,7 @@ struct BenchCommand: AsyncParsableCommand {
   }
 }
 
-/// Measurement and formatting of numbers.
+/// The CPU time of this process, and the formatting of numbers.
 enum Figures {
   static func text(_ value: Double, _ decimals: Int) -> String {
     guard value.isFinite else { return "-" }

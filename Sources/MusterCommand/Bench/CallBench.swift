@@ -98,7 +98,7 @@ private final class Screen: Sendable {
 
 /// The test video and audio of the measurement.
 enum Footage {
-  /// The number of frames, five seconds in all, which are repeated in a loop.
+  /// The number of frames in the loop: five seconds at 30 frames per second.
   private static let frameCount = 150
 
   /// Writes the test pattern as Y4M, so that the node and the baseline encode the same frames.

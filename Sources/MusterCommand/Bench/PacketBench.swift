@@ -12,7 +12,7 @@ struct PacketBench {
   var ratio: Double { linkMicroseconds / bareMicroseconds }
 
   private static let rounds = 100_000
-  /// The payload size of a datagram of 1,200 bytes, less a 13-byte header and a 16-byte tag.
+  /// The payload size in a datagram of 1,200 bytes with a 13-byte header and a 16-byte tag.
   private static let payloadBytes = Limits.datagramBytes - 29
 
   /// An RTP packet that fills a datagram.

@@ -7,8 +7,8 @@ import MusterStore
 
 /// The checks of `muster doctor`, which return findings.
 enum Diagnostics {
-  /// The smallest MTU that carries datagrams of 1,200 bytes with IPv6 and UDP headers without
-  /// fragmentation.
+  /// The minimum MTU of IPv6 (RFC 8200 section 5), which carries datagrams of 1,200 bytes with IPv6
+  /// and UDP headers without fragmentation.
   private static let smallestMTU = 1280
 
   static func interfaces(_ interfaces: [NetworkInterface]) -> [Finding] {
@@ -103,7 +103,7 @@ enum Diagnostics {
     }
   }
 
-  /// Checks the requirements of the other discovery methods without sending anything.
+  /// Checks the requirements of DNS-SD and the DHT without sending anything.
   static func services() -> [Finding] {
     let missing = [
       (path: "/run/avahi-daemon/socket", name: "avahi-daemon"),

@@ -56,7 +56,7 @@ extension ReachabilityReport.Family {
     }
   }
 
-  /// Whether hole punching can succeed, and the remedies otherwise.
+  /// The prospects of hole punching with other hosts, and the remedies where it fails.
   private func punching(_ mapping: NATMapping) -> Finding {
     func finding(_ verdict: Finding.Verdict, _ fact: String, _ advice: String = "") -> Finding {
       Finding(subject: "punching (\(name))", verdict: verdict, fact: fact, advice: advice)

@@ -2,7 +2,7 @@ import Glibc
 
 /// A mutex with a condition variable: state shared between threads, which can wait for its changes.
 ///
-/// For media and worker threads only; the state of the node is confined to its event loop.
+/// The state of the node needs no monitor, because only its event loop accesses that state.
 package final class Monitor<State>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

@@ -8,7 +8,7 @@ public struct EncodedVP8: Equatable, Sendable {
   public let data: [UInt8]
   /// Whether the frame decodes without any earlier frame.
   public let isKeyframe: Bool
-  /// Temporal layer 0, 1 or 2; the lower layers decode without the higher ones.
+  /// Temporal layer 0, 1 or 2; each layer decodes without the higher layers.
   public let temporalLayer: Int
   /// Whether later frames may predict from this one.
   public let isReference: Bool
@@ -24,9 +24,9 @@ public struct EncodedVP8: Equatable, Sendable {
 public final class VP8Encoder {
   /// The size of all frames.
   public let size: VideoSize
-  /// The nominal frame rate.
+  /// The nominal frame rate, clamped to 1...120.
   public let framesPerSecond: Int
-  /// The current target bitrate.
+  /// The current target bitrate in kbit/s, within `bitrates`.
   public private(set) var kilobitsPerSecond: Int
 
   private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
@@ -34,8 +34,8 @@ public final class VP8Encoder {
   private var configuration: vpx_codec_enc_cfg_t
   private var pattern = TemporalPattern()
   private var clock: FrameClock
-  /// Whether the next frame must be a keyframe: initially, and from a request until one is
-  /// produced.
+  /// Whether the next frame must be a keyframe: true initially, and from a request until a keyframe
+  /// is produced.
   private var owesKeyframe = true
 
   /// The range of target bitrates in kbit/s; values outside are clamped.

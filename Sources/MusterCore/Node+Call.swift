@@ -7,7 +7,7 @@ import MusterMedia
 import MusterWire
 
 extension Node {
-  /// Starts the channel's call, or joins it if there is one.
+  /// Joins the channel's call, or starts a call if there is none.
   public mutating func startCall(
     in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -17,7 +17,8 @@ extension Node {
     return out
   }
 
-  /// Requests to enter the call as soon as there is one, or as soon as there is known to be none.
+  /// Schedules this node's entry into a call: it joins an active call at once, and starts a call
+  /// after the grace period if none is known by then.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
@@ -89,7 +90,7 @@ extension Node {
       }
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
-    // At once, so that a removed neighbour does not receive what is sent next.
+    // The links close at once, so that a removed neighbour receives no further messages.
     if membershipEnded {
       for link in peers.keys where link.channel == channel {
         dismissNonMember(link, at: now, &out)
@@ -218,8 +219,8 @@ extension Node {
     return out
   }
 
-  /// Sets the sources of this node: its video streams, and whether it has audio. Other streams are
-  /// withdrawn, as are those without layers; names must be valid.
+  /// Sets the sources of this node: its video streams, and whether it has audio. All other streams
+  /// are withdrawn, and so are streams without layers. The names of the streams must be valid.
   public mutating func setSources(
     _ streams: [StreamOffer], hasAudio: Bool, at now: Instant
   ) -> [Output] {

@@ -29,7 +29,8 @@ public struct FrameAssembler: Sendable {
   /// The largest plausible gap in PictureID; a larger one means that the sender's counter
   /// restarted.
   static let plausibleSkip = 1000
-  /// The number of packets over which TL0PICIDX is compared: with 8 bits, it may wrap over more.
+  /// The maximum gap in packets over which TL0PICIDX values are compared; with 8 bits, TL0PICIDX
+  /// may wrap in a longer gap.
   static let plausibleJump: Int64 = 512
 
   /// The sequence number below which packets are ignored.

@@ -9,8 +9,8 @@ public struct LipSync: Equatable, Sendable {
   static let deadBand = Duration.milliseconds(30)
   static let maximumStep = Duration.milliseconds(80)
   static let stepInterval = Duration.milliseconds(250)
-  /// The maximum delay; a larger one would result from inconsistent clocks, and be worse than the
-  /// skew.
+  /// The maximum delay; a larger value would result from inconsistent clocks and would be worse
+  /// than the skew.
   static let maximumDelay = Duration.milliseconds(500)
   /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4

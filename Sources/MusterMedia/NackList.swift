@@ -8,7 +8,8 @@ public struct NackList: Equatable, Sendable {
   /// than reordered.
   static let reorderedPackets: Int64 = 2
   static let reorderedTime = Duration.milliseconds(5)
-  /// The minimum interval between requests, from libwebrtc; the regular one is 1.2 round trips.
+  /// The minimum interval between requests, from libwebrtc; the regular interval is 1.2 round
+  /// trips.
   static let minimumInterval = Duration.milliseconds(20)
 
   private struct Entry: Equatable, Sendable {
@@ -51,7 +52,7 @@ public struct NackList: Equatable, Sendable {
     return true
   }
 
-  /// Removes a packet that arrived; true if a NACK had been sent for it.
+  /// Removes a packet that has arrived; true if the packet had been requested by a NACK.
   public mutating func received(_ sequence: Int64) -> Bool {
     guard let index = entries.firstIndex(where: { $0.sequence >= sequence }),
       entries[index].sequence == sequence
@@ -59,7 +60,7 @@ public struct NackList: Equatable, Sendable {
     return entries.remove(at: index).tries > 0
   }
 
-  /// Removes packets that are no longer needed.
+  /// Removes the packets below `sequence`, which are no longer needed.
   public mutating func drop(below sequence: Int64) {
     let count = entries.firstIndex { $0.sequence >= sequence } ?? entries.count
     if count > 0 { entries.removeFirst(count) }

@@ -41,7 +41,7 @@ public final class VP8Encoder {
   /// The range of target bitrates in kbit/s; values outside are clamped.
   public static let bitrates = 10...20_000
 
-  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual one.
+  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual rate.
   /// Throws for sizes beyond VP8's 14 bits and if libvpx cannot start.
   public init(size: VideoSize, framesPerSecond: Int, kilobitsPerSecond: Int) throws(CodecError) {
     guard size.width > 0, size.height > 0, size.width < 1 << 14, size.height < 1 << 14 else {
@@ -236,8 +236,8 @@ extension VP8Encoder {
 /// The presentation times for the rate control, which derives the bits per frame from their
 /// intervals.
 ///
-/// libvpx treats every interval that differs by more than 10 % from the previous one as a new frame
-/// rate. Camera capture times jitter by more, so intervals are smoothed.
+/// libvpx treats every interval that differs by more than 10 % from the previous interval as a new
+/// frame rate. Camera capture times jitter by more, so intervals are smoothed.
 struct FrameClock {
   static let ticksPerSecond: Int32 = 90_000
 

@@ -2,12 +2,12 @@ import MusterBase
 import MusterLink
 
 /// The associations of this node with its peers, one for each channel and peer, and the session
-/// links that carry them.
+/// links that carry the associations.
 ///
 /// An association outlives its sessions: when the channel's key changes, the same two nodes make a
-/// session link under the new key, and the former one drains. Every session link has one role, and
-/// the phase of an association follows from the roles of its sessions, so the two cannot
-/// disagree.
+/// session link under the new key, and the former session link drains. Every session link has one
+/// role. The phase of an association is derived from the roles of its sessions, so phase and roles
+/// cannot disagree.
 struct Associations: ~Copyable, Sendable {
   /// The actions that follow from an input, in order.
   enum Output: Equatable, Sendable {
@@ -84,7 +84,7 @@ struct Associations: ~Copyable, Sendable {
   private var connecting = PeerTable<LinkID, Instant>()
   /// The time at which `tick` next has work.
   private(set) var deadline: Instant?
-  /// Whether any session is suspended; if so, any datagram may come from its peer.
+  /// Whether any session is suspended; if so, every received datagram may revive a session.
   private(set) var hasSuspended = false
 
   // MARK: Queries
@@ -205,7 +205,7 @@ struct Associations: ~Copyable, Sendable {
     peers[link] = Peer(key: session.key, bootID: bootID, upSince: now)
   }
 
-  /// Removes an association from those in use.
+  /// Takes an association out of use.
   mutating func end(_ link: LinkID) {
     if let session = session(of: link), sessions[session]?.role == .current { forget(session) }
     peers[link] = nil

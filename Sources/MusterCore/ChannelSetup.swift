@@ -7,7 +7,7 @@ import MusterWire
 public struct ChannelSetup: Sendable {
   /// The local name of the channel.
   public var name: String
-  /// The keys of the channel's epochs in ascending order; the last one is in force. Never empty.
+  /// The keys of the channel's epochs in ascending order; the last key is in force. Never empty.
   public var keys: [EpochKey]
   /// The signed genesis; nil for an open channel, in which the key alone is enough to join and
   /// send.
@@ -25,8 +25,8 @@ public struct ChannelSetup: Sendable {
       name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
   }
 
-  /// Creates the setup of a created channel, or of an open one if `genesis` is nil; `keys` must not
-  /// be empty.
+  /// Creates the setup of a created channel, or of an open channel if `genesis` is nil; `keys` must
+  /// not be empty.
   public init(
     name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
   ) {
@@ -70,7 +70,7 @@ public struct Ticket: Sendable {
   }
 }
 
-/// The reason why a command was refused; nothing was changed.
+/// The reason why a command was refused; a refused command changes nothing.
 public enum CommandRefusal: Error, Equatable, Sendable {
   /// This node is not in the channel.
   case unknownChannel

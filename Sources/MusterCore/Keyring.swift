@@ -21,7 +21,7 @@ struct Keyring: ~Copyable, Sendable {
   }
 
   private var owners = PeerTable<KeyID, Owner>()
-  /// The keys in ascending order of epochs: at most `Limits.formerKeys` former ones, then the one
+  /// The keys in ascending order of epochs: at most `Limits.formerKeys` former keys, then the key
   /// in force.
   private var keys = PeerTable<ChannelID, [EpochKey]>()
 

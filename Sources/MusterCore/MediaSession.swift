@@ -35,7 +35,7 @@ struct MediaRights: Equatable, Sendable {
   }
 }
 
-/// Media between this node and one other participant of a call.
+/// The media between this node and one other participant of a call.
 struct CallMedia: Sendable {
   // Sent media.
   var outgoing: OutgoingStreams

@@ -17,8 +17,8 @@ extension Node {
     return out
   }
 
-  /// Schedules this node's entry into a call: it joins an active call at once, and starts a call
-  /// after the grace period if none is known by then.
+  /// Schedules this node's entry into a call: an active call is joined at once; if no call is known
+  /// after the grace period, this node starts a call.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
@@ -30,7 +30,7 @@ extension Node {
     enterCallIfDue(channel, at: now, &out)
   }
 
-  /// Leaves the call; the initiator's leaving ends it for all.
+  /// Leaves the call; if this node is the initiator, the call ends for all participants.
   public mutating func leaveCall(in channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
@@ -45,8 +45,8 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        // Only the session of this channel counts: traffic of another channel is no sign of life in
-        // this one.
+        // Only the session of this channel counts: a peer that is active in another channel may
+        // have left this channel.
         let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
         heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
@@ -59,7 +59,8 @@ extension Node {
     if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
-  /// Carries out the outputs of a channel, then updates what depends on its state.
+  /// Carries out the outputs of a channel, then updates the call and the media if the channel's
+  /// state has changed.
   mutating func perform(
     _ outputs: [ChannelState.Output], in channel: ChannelID, at now: Instant,
     _ out: inout [Output]
@@ -103,7 +104,7 @@ extension Node {
     updateMedia(in: channel, at: now, &out)
   }
 
-  /// Joins the channel's call, or proposes one after the grace period.
+  /// Joins the channel's call, or proposes a call after the grace period.
   private mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -181,7 +182,7 @@ extension Node {
     let hearsOthers = others.contains { other in
       peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
     }
-    // If all other participants have left the channel, this node is connected, alone in the call.
+    // A node that is alone in the call, because all others have left, counts as connected.
     let isCutOff = !others.isEmpty && !hearsOthers && entry.callState != .connecting
     setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
   }

@@ -116,7 +116,7 @@ extension Node {
 
   /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
-  /// All entries of a channel's document but those of quarantined authors, by kind.
+  /// All entries of a channel's document except the entries of quarantined authors, by kind.
   package func entries(of channel: ChannelID) -> [SignedEntry] {
     channels[channel]?.state.entries ?? []
   }
@@ -130,7 +130,7 @@ extension Node {
 
   // MARK: Commands
 
-  /// Sends a text message to everyone, or to one member.
+  /// Sends a text message to one member, or to all members if `receiver` is nil.
   public mutating func say(
     _ text: String, to receiver: NodeID?, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {

@@ -16,7 +16,7 @@ import MusterWire
 extension Node {
   /// The time that a new member has to redeem its invite.
   static let grantPatience = Duration.seconds(3)
-  /// The time after a refusal for which neither of the two nodes connects to the other.
+  /// The time after a refusal during which neither of the two nodes connects to the other.
   static let refusalTime = Duration.seconds(20)
 
   // MARK: Opening and closing
@@ -76,7 +76,7 @@ extension Node {
   private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {
     let epochs = entry.state.epochs
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
-    // Intermediate keys are included: members that lack the newest one still use them.
+    // Intermediate keys are included, because members without the newest key still use them.
     let keys: [Control] = keyring.keys(of: entry.state.channel).compactMap { key in
       guard key.number > number,
         let change = epochs.first(where: { $0.change.number == key.number })
@@ -86,7 +86,7 @@ extension Node {
     return (grants + changes).map { .entry($0) } + keys
   }
 
-  /// Handles a new key from a neighbour, which is accepted if an entry of the owner names it.
+  /// Handles a key from a neighbour; the key is accepted if an entry of the owner names its id.
   mutating func receiveKey(
     _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {

@@ -175,9 +175,9 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// Suspends a neighbour that has stopped answering: it counts as gone, for the call and in this
-  /// node's neighbour reports. If it only moved or slept, its first datagram restores the
-  /// association without a handshake.
+  /// Suspends a neighbour that has stopped answering: the neighbour counts as gone, for the call
+  /// and in this node's neighbour reports. If it only moved or slept, its first datagram restores
+  /// the association without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     let route = associations.session(of: link).flatMap { links.route(of: $0) }
     perform(associations.suspend(link, route: route, at: now), at: now, &out)

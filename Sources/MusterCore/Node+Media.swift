@@ -72,7 +72,7 @@ extension Node {
     perform(media.selectLayers(at: now), at: now, &out)
   }
 
-  /// The media that this node's role and mute state in a channel let it send.
+  /// The media that this node may send in a channel, by its role and its mute state.
   private func rights(ofItselfIn entry: Channel) -> MediaRights {
     var rights = Self.rights { entry.state.mayItself($0) }
     if entry.muted.contains(.audioMuted) { rights.audio = false }
@@ -80,7 +80,7 @@ extension Node {
     return rights
   }
 
-  /// The media that a member's role lets it send.
+  /// The media that a member may send, by its role.
   private func rights(of member: NodeID, in entry: Channel) -> MediaRights {
     Self.rights { entry.state.may($0, member) }
   }

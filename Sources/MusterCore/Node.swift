@@ -37,7 +37,8 @@ public struct Node: ~Copyable, Sendable {
     public var offersRendezvous = false
     /// Whether this node relays between members that cannot reach each other directly.
     public var relays = true
-    /// The time for which a start of a call waits for members that may already be in one.
+    /// The time after joining a channel before this node starts a call, since the members may
+    /// already be in a call.
     public var startGrace = Duration.milliseconds(300)
     /// The interval between the RTCP sender and receiver reports of a link.
     public var reportInterval = Duration.seconds(1)
@@ -56,7 +57,8 @@ public struct Node: ~Copyable, Sendable {
     case broadcast([UInt8])
     /// Report an event of a channel to the host.
     case event(NodeEvent, in: ChannelID)
-    /// Encode exactly these layers of a stream, smallest first; stop if there are none.
+    /// Encode exactly these layers of a stream, smallest first; stop encoding if the array is
+    /// empty.
     case encode(StreamID, layers: [Int])
     /// Make the next frame of a layer a keyframe.
     case encodeKeyframe(StreamID, layer: Int)
@@ -67,7 +69,7 @@ public struct Node: ~Copyable, Sendable {
     /// The member has withdrawn a stream. If `stream` is nil, the member or this node has left the
     /// call.
     case mediaEnded(LinkID, stream: StreamID?)
-    /// Write this change for later processes; it may reach peers before it is written.
+    /// Write this change for later processes; the change may reach peers before it is written.
     case write(Change, in: ChannelID)
     /// Write all of these changes or none, then call `finish`, which returns the datagrams for the
     /// peers. `finish` seals these datagrams, so that packet numbers, times and paths are current.

@@ -91,7 +91,7 @@ public struct StreamStatistics: Equatable, Sendable {
   /// Media received from the member; nil while the member has not offered the stream.
   public var received: MediaStatistics?
 
-  /// Creates statistics; a direction is nil if the stream has not been offered in it.
+  /// Creates statistics; a direction in which the stream has not been offered is nil.
   public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
     self.stream = stream
     self.sent = sent
@@ -99,7 +99,7 @@ public struct StreamStatistics: Equatable, Sendable {
   }
 }
 
-/// Totals of one direction of one stream since media with the member began; the totals of the
+/// The totals of one direction of one stream since media with the member began; the totals of the
 /// camera include the audio.
 public struct MediaStatistics: Equatable, Sendable {
   /// The simulcast layer in use; nil while no video is sent or received.

@@ -88,7 +88,7 @@ package struct RelayBudget: Sendable {
     return true
   }
 
-  /// Divides the budget by max-min fairness: small demands are met in full, and larger ones get
+  /// Divides the budget by max-min fairness: small demands are met in full, and larger demands get
   /// equal shares (Bertsekas and Gallager, Data Networks, 6.5.2).
   private mutating func divide(at now: Instant) {
     let seconds = max((now - countedAt).inSeconds, 0.001)
@@ -116,8 +116,8 @@ package struct RelayBudget: Sendable {
     if let quietest { pairs[quietest.key] = nil }
   }
 
-  /// Whether other relays should be preferred: true once more than half of the burst is used, until
-  /// less than a tenth is (hysteresis).
+  /// Whether other relays should be preferred: true once more than half of the burst is used, and
+  /// false again once no more than a tenth is used (hysteresis).
   package mutating func isLoadHigh(at now: Instant) -> Bool {
     let fill = total.fill(at: now)
     reportedHighLoad = reportedHighLoad ? fill < 0.9 : fill < 0.5

@@ -14,7 +14,8 @@ struct RelayView {
     let hasRestarted: Bool
     /// Whether a refusal prevents links with the member.
     let isRefused: Bool
-    /// The last address at which the member was reached directly, in this run or an earlier one.
+    /// The last address at which the member was reached directly, in this run or an earlier run;
+    /// nil if there is none.
     let lastDirectAddress: Address?
   }
 

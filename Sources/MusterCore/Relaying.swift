@@ -57,18 +57,19 @@ struct Relaying: ~Copyable, Sendable {
   static let directPatience = Duration.milliseconds(750)
   /// The additional patience of the end with the larger id.
   private static let secondPatience = Duration.milliseconds(150)
-  /// The time that a relay is given in addition to two round trips, before the next one is tried.
+  /// The time that a relay is given in addition to two round trips, before the next relay is tried.
   private static let relayPatience = Duration.milliseconds(250)
-  /// The upper bound of the round trips in `relayPatience`, since a relay may exaggerate its own.
+  /// The upper bound of the round trip that this time limit uses, since a relay may exaggerate its
+  /// round trip.
   private static let longestRelayRoundTrip = Duration.milliseconds(500)
   /// The assumed round trip of a path that has not been measured yet.
   private static let unmeasured = Duration.milliseconds(100)
-  /// The pause after all relays have been tried without success, before they are tried again.
+  /// The pause after all relays have been tried without success, before the relays are tried again.
   private static let relayRest = Duration.seconds(1)
   private static let firstTryInterval = Duration.milliseconds(500)
   private static let longestTryInterval = Duration.seconds(4)
-  /// The minimum lifetime of a direct path that counts as stable; after a shorter one, the interval
-  /// between attempts doubles.
+  /// The minimum lifetime of a direct path that counts as stable; after a shorter lifetime, the
+  /// interval between attempts doubles.
   private static let steadyAfter = Duration.seconds(10)
   private static let unsteadyTryInterval = Duration.seconds(30)
 

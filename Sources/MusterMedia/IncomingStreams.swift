@@ -61,7 +61,7 @@ public struct IncomingStream: Sendable {
   public struct Showing: Equatable, Sendable {
     /// Whether the frame is the stream's first.
     public var isFirst: Bool
-    /// The change of layer, if any.
+    /// The change of layer; nil if the layer stays the same.
     public var change: LayerChange?
     /// The delay of the frame for lip sync.
     public var delay: Duration

@@ -24,9 +24,9 @@ public struct LipSync: Equatable, Sendable {
   /// Creates the initial state, with a delay of zero.
   public init() {}
 
-  /// Updates and returns the delay, from the latency of audio at playout and that of video before
-  /// this delay. Both latencies use the same two clocks, whose offset cancels; a nil `audioDelay`
-  /// means that there is no audio.
+  /// Updates and returns the delay, from the latency of audio at playout and the latency of video
+  /// before the delay. Both latencies are differences between the same two clocks, so the clocks'
+  /// offset cancels out. A nil `audioDelay` means that there is no audio.
   public mutating func videoDelay(
     audioDelay: Duration?, videoDelay: Duration, at now: Instant
   ) -> Duration {

@@ -38,8 +38,8 @@ public struct NackList: Equatable, Sendable {
     max(roundTrip * 6 / 5, minimumInterval)
   }
 
-  /// Adds skipped sequence numbers, all above those added before. If there are too many to repair,
-  /// clears the list and returns false; a keyframe is then required.
+  /// Adds skipped sequence numbers, which must be above all numbers added before. If the list would
+  /// exceed `Limits.nackEntries`, clears it and returns false; a keyframe is then required.
   public mutating func notice(_ missing: Range<Int64>, at now: Instant) -> Bool {
     guard missing.count <= Limits.nackEntries - entries.count else {
       entries.removeAll()

@@ -43,8 +43,8 @@ public struct OutgoingStream: Sendable {
 
   /// The result of selecting a layer.
   public struct Selection: Equatable, Sendable {
-    /// The layer whose next keyframe must be requested, since the stream changes to the layer
-    /// there; nil if the target stays the same.
+    /// The new target layer, of which a keyframe must be requested; nil if the target stays the
+    /// same or no video is to be sent.
     public var keyframe: Int?
     /// The end of the current layer if video stops.
     public var change: LayerChange?

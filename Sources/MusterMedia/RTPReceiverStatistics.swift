@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// Loss and jitter of one received stream (RFC 3550 appendices A.1, A.3 and A.8).
+/// The loss and jitter of one received stream (RFC 3550 appendices A.1, A.3 and A.8).
 public struct RTPReceiverStatistics: Equatable, Sendable {
   /// MAX_DROPOUT of appendix A.1: a larger jump is a restart if the next packet confirms it.
   static let maximumDropout: Int64 = 3000
@@ -43,7 +43,8 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     lastReport = (RTPTime.compact(report.ntpTime), now)
   }
 
-  /// The number of packets expected minus those received; negative if duplicates outnumber losses.
+  /// The number of packets expected minus the number received (RFC 3550 appendix A.3); negative if
+  /// duplicates outnumber losses.
   public var cumulativeLost: Int64 { expected - counted }
 
   /// The interarrival jitter (RFC 3550 section 6.4.1).

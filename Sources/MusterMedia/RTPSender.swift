@@ -74,8 +74,8 @@ public struct RTPSender: Sendable {
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     let roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
     let oldest = max(Self.minimumHistory, roundTrip * 3)
-    // Three quarters of a round trip, because both ends estimate it: if this end's estimate were
-    // the longer one, a refused retransmission would cost the receiver another whole round trip.
+    // Three quarters of a round trip, because both ends estimate the round trip: if this end's
+    // estimate were longer, a refused retransmission would cost the receiver a whole round trip.
     let pause = max(Self.minimumRepeat, roundTrip * 3 / 4)
     var result: [(header: RTPHeader, payload: ArraySlice<UInt8>)] = []
     for sequence in sequences.prefix(Limits.nackEntries) {

@@ -7,14 +7,14 @@ public struct PacketizedFrame: Equatable, Sendable {
   public var layer: Int
   /// The temporal layer; 0 is the base.
   public var temporalLayer: Int
-  /// Whether the frame decodes without any earlier one.
+  /// Whether the frame decodes without any earlier frame.
   public var isKeyframe: Bool
   /// The capture time on the sender's media clock.
   public var capturedAt: Instant
   /// The RTP timestamp: `capturedAt` on the 90 kHz clock.
   public var timestamp: UInt32
-  /// The RTP payloads, each of a payload descriptor and VP8 data; the RTP header of the last one
-  /// has the marker bit.
+  /// The RTP payloads, each of a payload descriptor and VP8 data. The RTP header of the last
+  /// payload has the marker bit.
   public var payloads: [ArraySlice<UInt8>]
 
   /// Creates a frame; `timestamp` must be `capturedAt` on the 90 kHz clock, and `payloads` must

@@ -9,7 +9,7 @@ public struct ReceivedFrame: Equatable, Sendable {
   public var temporalLayer: Int
   /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
-  /// Whether the frame decodes without any earlier one.
+  /// Whether the frame decodes without any earlier frame.
   public var isKeyframe: Bool
   /// The RTP timestamp, at 90 kHz.
   public var timestamp: UInt32
@@ -58,7 +58,7 @@ public struct VideoReceiver: Sendable {
   /// The silence of the active layer after which a keyframe of another layer is requested. Before,
   /// the packets of that layer may be late packets from before the last change of layer.
   static let takeover = Duration.milliseconds(100)
-  /// The silence after which an SSRC can be replaced by another one for the same layer.
+  /// The silence after which another SSRC can replace an SSRC of the same layer.
   static let replacement = Duration.milliseconds(500)
   /// The number of sender reports kept for SSRCs without packets so far.
   static let pendingReports = 4
@@ -76,7 +76,7 @@ public struct VideoReceiver: Sendable {
   /// Creates a receiver, which ignores packets of streams other than `stream`.
   public init(stream: StreamID = .camera) { self.stream = stream }
 
-  /// Handles a packet of any layer.
+  /// Handles a packet of any layer; packets of other streams are counted as ignored.
   public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Output] {
     guard let (stream, layer) = PayloadType.video(of: packet.header.payloadType),
       stream == self.stream, let index = layerIndex(for: packet, layer: layer, at: now)
@@ -135,8 +135,8 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
-  /// Excludes the interval from the last frame to the next one from freezes, because no frames are
-  /// expected.
+  /// Excludes the interval between the last frame and the next frame from freezes, because no
+  /// frames are expected.
   public mutating func pause() { lastFrame = nil }
 
   /// The time at which `tick` next has work.

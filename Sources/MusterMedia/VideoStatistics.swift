@@ -28,9 +28,9 @@ public struct VideoStatistics: Equatable, Sendable {
   public var packetsRequested: UInt64 = 0
   /// Keyframes requested by PLI.
   public var keyframesRequested: UInt64 = 0
-  /// The size of the latest frame; nil before the first one.
+  /// The size of the latest frame; nil before the first frame.
   public var size: VideoSize?
-  /// The simulcast layer of the latest frame; nil before the first one.
+  /// The simulcast layer of the latest frame, 0 for the smallest; nil before the first frame.
   public var layer: Int?
 
   /// Creates counters that are all zero, with unknown size and layer.

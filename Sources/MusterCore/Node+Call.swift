@@ -187,7 +187,7 @@ extension Node {
     setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
   }
 
-  // MARK: State of this node
+  // MARK: Mute state and sources
 
   /// Mutes or unmutes the microphone, in one channel or in all.
   public mutating func setMuted(

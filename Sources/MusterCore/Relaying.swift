@@ -59,7 +59,7 @@ struct Relaying: ~Copyable, Sendable {
   private static let secondPatience = Duration.milliseconds(150)
   /// The time that a relay is given in addition to two round trips, before the next relay is tried.
   private static let relayPatience = Duration.milliseconds(250)
-  /// The upper bound of the round trip that this time limit uses, since a relay may exaggerate its
+  /// The upper bound of the round trip used with `relayPatience`, since a relay may exaggerate its
   /// round trip.
   private static let longestRelayRoundTrip = Duration.milliseconds(500)
   /// The assumed round trip of a path that has not been measured yet.

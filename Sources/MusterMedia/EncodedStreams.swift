@@ -68,7 +68,7 @@ public struct EncodedStreams: Sendable {
     } ?? false
   }
 
-  // MARK: Keyframes, coalesced over all receivers of a layer
+  // MARK: Coalesced keyframe requests
 
   /// Requests a keyframe; true if the encoder should produce it now. Otherwise, `dueKeyframes`
   /// grants the request later.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The audio level of a packet (RFC 6464).
+/// The computation of the audio level of a packet (RFC 6464).
 public enum AudioLevel {
   /// Digital silence, the lowest level that RFC 6464 can express.
   public static let silence: UInt8 = 127

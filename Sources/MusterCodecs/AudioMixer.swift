@@ -1,7 +1,7 @@
 /// A mixer for any number of decoded audio streams, with a soft limiter.
 public struct AudioMixer: Sendable {
-  /// The magnitude up to which sums pass unchanged (-2.5 dBFS). Above the knee the gain falls
-  /// smoothly towards full scale, because hard clipping is audible as distortion.
+  /// The magnitude up to which sums pass unchanged (-2.5 dBFS). Larger sums are compressed smoothly
+  /// towards full scale, because hard clipping is audible as distortion.
   public static let knee: Int32 = 24_576
 
   /// Creates a mixer, which keeps no state between calls.

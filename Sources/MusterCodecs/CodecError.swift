@@ -5,6 +5,6 @@ public struct CodecError: Error, Equatable, Sendable, CustomStringConvertible {
 
   public init(_ what: String) { self.what = what }
 
-  /// Equal to `what`.
+  /// The same text as `what`.
   public var description: String { what }
 }

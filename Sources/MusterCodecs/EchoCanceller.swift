@@ -19,8 +19,8 @@ public final class EchoCanceller {
     }
   }
 
-  /// The longest echo delay that is cancelled, including device buffers. 200 ms take 132 us of CPU
-  /// time per frame.
+  /// The longest echo delay that is cancelled, including device buffers. A tail of 200 ms takes 132
+  /// us of CPU time per frame.
   public static let tail = Duration.milliseconds(200)
 
   private let echo: OpaquePointer
@@ -72,7 +72,7 @@ public final class EchoCanceller {
     }
   }
 
-  /// Discards the adapted echo path, as needed after a change of device.
+  /// Discards the adapted echo path; required after a change of device.
   public func reset() { speex_echo_state_reset(echo) }
 
   private func set(_ request: Int32, _ value: Int32) {

@@ -11,8 +11,8 @@ public final class FramePool: Sendable {
   public let capacity: Int
   private let free = Mutex<[FrameStorage]>([])
 
-  /// Creates an empty pool. The default capacity covers one frame at the source, two queued and one
-  /// being encoded.
+  /// Creates an empty pool. The default capacity covers one frame at the source, two queued frames
+  /// and one frame that is being encoded.
   public init(size: VideoSize, capacity: Int = 4) {
     self.size = size
     self.capacity = capacity

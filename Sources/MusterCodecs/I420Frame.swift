@@ -22,7 +22,8 @@ public final class I420Frame: @unchecked Sendable {
   private let storage: FrameStorage
   private let pool: FramePool?
 
-  /// The maximum width and height in pixels; VP8 has 14 bits for each (RFC 6386 section 9.1).
+  /// The maximum width and height in pixels. VP8 allows at most 16,383, the maximum of the 14-bit
+  /// fields in a keyframe header (RFC 6386 section 9.1).
   public static let maximumSide = 16384
 
   /// A frame with undefined content; both sides must be in `1...maximumSide`.
@@ -95,7 +96,7 @@ public final class I420Frame: @unchecked Sendable {
   }
 }
 
-/// Strides and plane offsets within one allocation.
+/// The strides and plane offsets within the allocation of one frame, in bytes.
 struct FrameLayout {
   static let alignment = 64
   let strideY: Int

@@ -7,9 +7,9 @@ import MusterBase
 public enum LayerLadder {
   /// The bitrates of one layer in kbit/s.
   public struct Bitrate: Equatable, Sendable {
-    /// The target of the largest layer; a higher bitrate gives no visible gain.
+    /// The target bitrate of the largest layer; a higher bitrate gives no visible gain.
     public let max: Int
-    /// The target of a layer below the largest.
+    /// The target bitrate of a layer below the largest.
     public let target: Int
     /// The bitrate below which the layer is not sent.
     public let min: Int
@@ -24,7 +24,8 @@ public enum LayerLadder {
   /// The minimum short side of a scaled layer in pixels; the source itself may be smaller.
   public static let smallestShortSide = 160
 
-  /// The sizes of the layers, smallest first: a quarter and half of the source, and the source.
+  /// The sizes of the layers, smallest first: a quarter and half of the source's width and height,
+  /// unless below `smallestShortSide`, and the full size.
   public static func sizes(for source: VideoSize) -> [VideoSize] {
     var result = [source]
     var divisor = 2

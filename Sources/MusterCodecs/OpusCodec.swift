@@ -17,14 +17,15 @@ public enum AudioFormat {
 /// Not thread-safe: use it from one thread at a time.
 public final class OpusEncoder {
   private let state: OpaquePointer
-  /// The size in bytes of a 20 ms packet at 510 kbit/s, the highest bitrate of Opus.
+  /// The maximum size in bytes of a packet with one frame: the TOC byte and 1275 bytes (RFC 6716
+  /// sections 3.1 and 3.4).
   private static let packetBytes = 1276
 
   /// `kilobitsPerSecond` is clamped to 6...510; throws if libopus cannot allocate its state.
   public init(kilobitsPerSecond: Int = 32, expectedLossPercent: Int = 10) throws(CodecError) {
     var error: Int32 = 0
-    // Not OPUS_APPLICATION_VOIP: its high-pass filter and emphasis change the signal (measured on
-    // speech at equal bitrate: correlation with the original 0.85 with VOIP, 0.97 with AUDIO).
+    // The high-pass filter and emphasis of OPUS_APPLICATION_VOIP would change the signal (measured
+    // on speech at equal bitrate: correlation with the original 0.85 with VOIP, 0.97 with AUDIO).
     guard
       let state = opus_encoder_create(
         Int32(AudioFormat.samplesPerSecond), 1, OPUS_APPLICATION_AUDIO, &error)
@@ -59,8 +60,8 @@ public final class OpusEncoder {
     return packet
   }
 
-  /// Sets the expected packet loss: more loss moves bits from the frame to the FEC copy of the
-  /// previous one.
+  /// Sets the expected packet loss: more loss moves bits from a frame to the FEC copy of the
+  /// previous frame.
   public func setExpectedLoss(percent: Int) {
     // libwebrtc's upper bound: above 20 % the FEC copy costs more quality than it saves.
     set(OPUS_SET_PACKET_LOSS_PERC_REQUEST, min(max(percent, 0), 20))
@@ -113,7 +114,7 @@ public final class OpusDecoder {
   }
 
   private func samples(of packet: [UInt8]?, redundancy: Bool) throws(CodecError) -> [Int16] {
-    // A packet may contain up to 120 ms; the buffer of one frame makes libopus reject longer ones.
+    // A packet may contain up to 120 ms; the 20 ms buffer makes libopus reject longer packets.
     let wanted = AudioFormat.samplesPerFrame
     var result: Int32 = 0
     let pcm = [Int16](unsafeUninitializedCapacity: wanted) { buffer, count in

@@ -51,7 +51,7 @@ struct PlanePointers {
 public enum PixelConversion {
   /// Converts one frame of `frame.size`; returns false if `bytes` is too short or not decodable.
   ///
-  /// `stride` is the stride of the first plane in bytes; 0 stands for the smallest.
+  /// `stride` is the stride of the first plane in bytes; 0 stands for `format.minimumStride`.
   public static func convert(
     _ bytes: UnsafeRawBufferPointer, format: PixelFormat, stride: Int = 0, into frame: I420Frame
   ) -> Bool {
@@ -69,7 +69,8 @@ public enum PixelConversion {
     }
   }
 
-  /// Scales to the size of `target` with a box filter, which averages pixels when downscaling.
+  /// Scales to the size of `target` with a box filter, which averages pixels when downscaling;
+  /// returns false if libyuv fails.
   @discardableResult
   public static func scale(_ frame: I420Frame, into target: I420Frame) -> Bool {
     I420Scale(

@@ -33,8 +33,8 @@ public final class Resampler {
 
   deinit { speex_resampler_destroy(state) }
 
-  /// Resamples a chunk; the outputs of successive calls form one stream, delayed by the filter's
-  /// length.
+  /// Resamples a chunk of any length; the outputs of successive calls form one stream, which lags
+  /// behind the input by half the filter's length.
   public func process(_ pcm: [Int16]) -> [Int16] {
     guard !pcm.isEmpty else { return [] }
     let estimate = pcm.count * outputRate / inputRate + 64

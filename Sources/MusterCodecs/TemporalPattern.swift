@@ -9,7 +9,7 @@
 ///
 /// No enhancement frame is referenced across a base frame, so a receiver can switch to any layer
 /// after the next base frame. Enhancement frames do not update the entropy contexts either;
-/// otherwise dropping one would change how later frames decode.
+/// otherwise, later frames would decode differently after an enhancement frame was dropped.
 struct TemporalPattern {
   struct Step: Equatable {
     let layer: Int
@@ -30,7 +30,7 @@ struct TemporalPattern {
   /// 50/70/100 and 39.6 dB with 60/80/100. With the latter, however, dropping the highest layer
   /// would save a slow receiver only a fifth of the bitrate.
   static let cumulativePercent = [50, 70, 100]
-  /// The frame interval at which layers 0 to n together contain a frame, by n.
+  /// The interval between the frames of layers 0 to n taken together, in frames, by n.
   static let decimators = [4, 2, 1]
   static let layers = [0, 2, 1, 2]
 

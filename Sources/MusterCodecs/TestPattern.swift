@@ -60,8 +60,8 @@ public enum TestPattern {
     guard checksum(bytes[0..<10]) == check else { return nil }
     let gray = bytes[0..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     let units = bytes[4..<10].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    // 48 bits of 100 us exceed the range of `Instant`; only a forged pattern can contain such a
-    // time.
+    // 48 bits in units of 100 us exceed the range of `Instant`; only a forged pattern can contain
+    // such a time.
     guard units <= Int64.max / timeUnit else { return nil }
     return (ungrayed(gray), Instant(nanoseconds: units * timeUnit))
   }
@@ -99,7 +99,8 @@ public enum TestPattern {
     )
   }
 
-  /// The mean luma of the inner part of a block, away from the compression artefacts at its edges.
+  /// The mean luma of the inner part of a block, without its edges with their compression
+  /// artefacts.
   private static func average(_ frame: I420Frame, column: Int, row: Int) -> Int {
     let (across, down) = edges(frame, column: column, row: row)
     let insetX = across.count / 4

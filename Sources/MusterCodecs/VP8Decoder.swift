@@ -33,7 +33,7 @@ public final class VP8Decoder {
   ///
   /// Throws for a malformed or oversized frame; decoding then resumes only with a keyframe.
   public func decode(_ data: [UInt8]) throws(CodecError) -> I420Frame? {
-    // libvpx treats empty input as a lost frame and would repeat the previous one.
+    // libvpx treats empty input as a lost frame and would repeat the previous frame.
     guard !data.isEmpty, data.count <= Limits.frameBytes else {
       throw CodecError("a VP8 frame of \(data.count) bytes")
     }
@@ -54,8 +54,8 @@ public final class VP8Decoder {
     return copy(image.pointee)
   }
 
-  /// The size in a keyframe's header (RFC 6386 section 9.1); nil for other frames and malformed
-  /// ones.
+  /// The size in a keyframe's header (RFC 6386 section 9.1); nil for other frames and for a
+  /// malformed header.
   public static func keyframeSize(_ data: some RandomAccessCollection<UInt8>) -> VideoSize? {
     guard data.count >= 10 else { return nil }
     let header = Array(data.prefix(10))

@@ -8,7 +8,7 @@ public struct EncodedVP8: Equatable, Sendable {
   public let data: [UInt8]
   /// Whether the frame decodes without any earlier frame.
   public let isKeyframe: Bool
-  /// Temporal layer 0, 1 or 2; the lower layers decode without the higher ones.
+  /// Temporal layer 0, 1 or 2; each layer decodes without the higher layers.
   public let temporalLayer: Int
   /// Whether later frames may predict from this one.
   public let isReference: Bool
@@ -24,9 +24,9 @@ public struct EncodedVP8: Equatable, Sendable {
 public final class VP8Encoder {
   /// The size of all frames.
   public let size: VideoSize
-  /// The nominal frame rate.
+  /// The nominal frame rate, clamped to 1...120.
   public let framesPerSecond: Int
-  /// The current target bitrate.
+  /// The current target bitrate in kbit/s, within `bitrates`.
   public private(set) var kilobitsPerSecond: Int
 
   private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
@@ -34,14 +34,14 @@ public final class VP8Encoder {
   private var configuration: vpx_codec_enc_cfg_t
   private var pattern = TemporalPattern()
   private var clock: FrameClock
-  /// Whether the next frame must be a keyframe: initially, and from a request until one is
-  /// produced.
+  /// Whether the next frame must be a keyframe: true initially, and from a request until a keyframe
+  /// is produced.
   private var owesKeyframe = true
 
   /// The range of target bitrates in kbit/s; values outside are clamped.
   public static let bitrates = 10...20_000
 
-  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual one.
+  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual rate.
   /// Throws for sizes beyond VP8's 14 bits and if libvpx cannot start.
   public init(size: VideoSize, framesPerSecond: Int, kilobitsPerSecond: Int) throws(CodecError) {
     guard size.width > 0, size.height > 0, size.width < 1 << 14, size.height < 1 << 14 else {
@@ -236,8 +236,8 @@ extension VP8Encoder {
 /// The presentation times for the rate control, which derives the bits per frame from their
 /// intervals.
 ///
-/// libvpx treats every interval that differs by more than 10 % from the previous one as a new frame
-/// rate. Camera capture times jitter by more, so intervals are smoothed.
+/// libvpx treats every interval that differs by more than 10 % from the previous interval as a new
+/// frame rate. Camera capture times jitter by more, so intervals are smoothed.
 struct FrameClock {
   static let ticksPerSecond: Int32 = 90_000
 

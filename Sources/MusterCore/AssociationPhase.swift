@@ -13,7 +13,7 @@ public enum AssociationPhase: String, Equatable, Sendable {
   /// The peer no longer answers; its session is kept in case the peer only moved or slept.
   case suspended
   /// The peer uses a former key or is not a member: it receives the key in force if it is entitled
-  /// to that key, otherwise the reason, and no other data of the channel.
+  /// to that key, otherwise the reason for the refusal, and no other data of the channel.
   case restricted
   /// One node has refused the other: no link is attempted until the refusal expires.
   case refused

@@ -11,7 +11,7 @@ extension Associations {
 
   // MARK: Time
 
-  /// Closes drained session links and repeats key offers; harmless before `deadline`.
+  /// Closes drained and expired session links and repeats key offers; harmless before `deadline`.
   mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     for (session, entry) in sessions {

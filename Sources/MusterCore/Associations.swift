@@ -2,14 +2,14 @@ import MusterBase
 import MusterLink
 
 /// The associations of this node with its peers, one for each channel and peer, and the session
-/// links that carry them.
+/// links that carry the associations.
 ///
 /// An association outlives its sessions: when the channel's key changes, the same two nodes make a
-/// session link under the new key, and the former one drains. Every session link has one role, and
-/// the phase of an association follows from the roles of its sessions, so the two cannot
-/// disagree.
+/// session link under the new key, and the former session link drains. Every session link has one
+/// role. The phase of an association is derived from the roles of its sessions, so phase and roles
+/// cannot disagree.
 struct Associations: ~Copyable, Sendable {
-  /// The outputs for an input, in order.
+  /// The actions that follow from an input, in order.
   enum Output: Equatable, Sendable {
     /// The association is usable; the host then calls `begin`.
     case up(SessionLinkID, LinkID, bootID: UInt64, over: Route)
@@ -51,7 +51,7 @@ struct Associations: ~Copyable, Sendable {
 
   /// A refusal between this node and a run of a peer, which prevents connections until it expires.
   struct Refusal: Equatable, Sendable {
-    /// The run of the peer. Another one has to be heard or answered anew.
+    /// The run of the peer; the refusal does not apply to a later run.
     var bootID: UInt64
     var until: Instant
     /// Whether the peer refused this node, rather than this node the peer.
@@ -84,7 +84,7 @@ struct Associations: ~Copyable, Sendable {
   private var connecting = PeerTable<LinkID, Instant>()
   /// The time at which `tick` next has work.
   private(set) var deadline: Instant?
-  /// Whether any session is suspended; if so, any datagram may come from its peer.
+  /// Whether any session is suspended; if so, every received datagram may revive a session.
   private(set) var hasSuspended = false
 
   // MARK: Queries
@@ -205,7 +205,7 @@ struct Associations: ~Copyable, Sendable {
     peers[link] = Peer(key: session.key, bootID: bootID, upSince: now)
   }
 
-  /// Removes an association from those in use.
+  /// Takes an association out of use.
   mutating func end(_ link: LinkID) {
     if let session = session(of: link), sessions[session]?.role == .current { forget(session) }
     peers[link] = nil
@@ -228,7 +228,7 @@ struct Associations: ~Copyable, Sendable {
     _ session: SessionLinkID, of link: LinkID, bootID: UInt64, at now: Instant
   ) -> [Output] {
     if let peer = peers[link] {
-      // Only one of two session links is used, and the other one would outlive it.
+      // The association already uses another session link; this one would otherwise stay up unused.
       if peer.key != session.key {
         set(session, .draining(until: now + Self.drainTime), link.channel)
       }
@@ -253,8 +253,9 @@ struct Associations: ~Copyable, Sendable {
     }
   }
 
-  /// Suspends an association whose peer the failure detector has given up: it is down for the call
-  /// and in this node's neighbour reports. Its session stays as long as the link engine keeps it.
+  /// Suspends an association whose peer the failure detector considers failed: the association is
+  /// down for the call and in this node's neighbour reports. Its session stays as long as the link
+  /// engine keeps it.
   mutating func suspend(_ link: LinkID, route: Route?, at now: Instant) -> [Output] {
     guard let peer = peers[link], let session = session(of: link) else { return [] }
     let role = route.map {
@@ -270,8 +271,8 @@ struct Associations: ~Copyable, Sendable {
     set(session, nil, channel)
   }
 
-  /// Suspended sessions whose peers have sent something since; the host then establishes them
-  /// again.
+  /// The suspended sessions whose peers have sent a datagram since the suspension; the host
+  /// establishes these sessions again.
   func revivable(
     lastHeard: (SessionLinkID) -> Instant?
   ) -> [(session: SessionLinkID, bootID: UInt64)] {
@@ -300,8 +301,8 @@ struct Associations: ~Copyable, Sendable {
     refusals[link] = refusal
   }
 
-  /// Forgets the refusals by peers after a change of this node's rights, since peers may now decide
-  /// differently.
+  /// Forgets the refusals by peers after a change of this node's role, since peers may now accept
+  /// this node.
   mutating func forgetRefusalsByPeers(in channel: ChannelID) {
     for link in refusals.keys
     where link.channel == channel && refusals[link]?.isByPeer ?? false { refusals[link] = nil }

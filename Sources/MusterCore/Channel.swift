@@ -8,16 +8,16 @@ struct Channel: HasDeadline, Sendable {
   let genesis: SignedGenesis?
   var state: ChannelState
   let openedAt: Instant
-  /// The time at which this node joins the active call, or starts one if it has not learned of any;
-  /// nil otherwise.
+  /// The time at which this node joins the active call, or starts a call if none is known; nil if
+  /// this node is in the call or not about to enter a call.
   var startsCallAt: Instant?
   var callState = CallState.disconnected
   /// The mute state in this channel: `audioMuted`, `videoMuted`.
   var muted: MemberFlags
-  /// The next key while its commit is being written; afterwards it is in force.
+  /// The next key while its commit is being written; nil otherwise.
   var pendingKey: (commit: CommitID, key: EpochKey)?
-  /// The reasons for which peers refused this node as a member; each is reported once, until its
-  /// role changes.
+  /// The reasons for which peers refused this node as a member, cleared when its role changes; each
+  /// reason is reported only when it is added.
   var refusals: [Refusal] = []
 
   /// This node's flags in its presence in this channel, including mute states.

@@ -3,18 +3,18 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// A channel to join, with everything that a node must know about it beforehand.
+/// A channel to join: its name, keys, genesis and stored entries, and an invite to redeem.
 public struct ChannelSetup: Sendable {
   /// The local name of the channel.
   public var name: String
-  /// The keys of the channel's epochs in ascending order; the last one is in force. Never empty.
+  /// The keys of the channel's epochs in ascending order; the last key is in force. Never empty.
   public var keys: [EpochKey]
   /// The signed genesis; nil for an open channel, in which the key alone is enough to join and
   /// send.
   public var genesis: SignedGenesis?
   /// Signed entries that an earlier process wrote to the store.
   public var entries: [[UInt8]]
-  /// The ids of those entries that are messages not yet shown.
+  /// The ids of the messages in `entries` that have not been shown.
   public var unshown: [EntryID] = []
   /// An invite that this node has not yet redeemed.
   public var ticket: Ticket?
@@ -25,8 +25,8 @@ public struct ChannelSetup: Sendable {
       name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
   }
 
-  /// Creates the setup of a created channel, or of an open one if `genesis` is nil; `keys` must not
-  /// be empty.
+  /// Creates the setup of a created channel, or of an open channel if `genesis` is nil; `keys` must
+  /// not be empty.
   public init(
     name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
   ) {
@@ -56,7 +56,7 @@ public struct EpochKey: Equatable, Sendable {
   }
 }
 
-/// The rights that an invite grants.
+/// The part of an invite that a node redeems for a role in a created channel.
 public struct Ticket: Sendable {
   /// The owner's signed entry with a bearer grant.
   public var grant: [UInt8]
@@ -70,11 +70,11 @@ public struct Ticket: Sendable {
   }
 }
 
-/// The reason why a command was refused; nothing was changed.
+/// The reason why a command was refused; a refused command changes nothing.
 public enum CommandRefusal: Error, Equatable, Sendable {
   /// This node is not in the channel.
   case unknownChannel
-  /// No member of the channel has this id.
+  /// The id is not a valid public key, so no member can have it.
   case unknownMember
   /// Roles, invites with roles and removal need a channel that was created by an owner.
   case openChannel
@@ -82,13 +82,13 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case notAllowed(Capability, Role)
   /// The channel does not recognise this node as a member.
   case notMember(Refusal)
-  /// The owner's own role cannot be taken away.
+  /// The role of the owner in the genesis cannot be changed.
   case ownerStays
   /// The text is longer than `Limits.textBytes`.
   case tooLong
   /// The text is empty.
   case empty
-  /// The number of key changes has reached its limit.
+  /// The number of key changes has reached `Limits.epochs`.
   case tooManyEpochs
   /// Earlier changes by this node are still being written.
   case busy

@@ -1,16 +1,16 @@
 import MusterBase
 import MusterCrypto
 
-/// The keys of this node's channels: for each channel the one in force, and former ones that
-/// returning members may still use to make links.
+/// The keys of this node's channels: for each channel the key in force, and former keys under which
+/// returning members may still establish links.
 struct Keyring: ~Copyable, Sendable {
-  /// The actions of the node's engines for a key.
+  /// An action for discovery and the link engine.
   enum Output: Equatable, Sendable {
-    /// Accept links under the key; announce this node under it unless it is a former one.
+    /// Accept links under the key; announce this node under the key unless `isFormer`.
     case open(EpochKey, isFormer: Bool)
-    /// The key is no longer in force: stop announcing under it.
+    /// The key is no longer in force: stop announcing this node under the key.
     case setFormer(KeyID)
-    /// End every link under the key and forget it.
+    /// End every link under the key, and forget the key.
     case close(KeyID)
   }
 
@@ -21,7 +21,7 @@ struct Keyring: ~Copyable, Sendable {
   }
 
   private var owners = PeerTable<KeyID, Owner>()
-  /// The keys in ascending order of epochs: at most `Limits.formerKeys` former ones, then the one
+  /// The keys in ascending order of epochs: at most `Limits.formerKeys` former keys, then the key
   /// in force.
   private var keys = PeerTable<ChannelID, [EpochKey]>()
 
@@ -40,7 +40,7 @@ struct Keyring: ~Copyable, Sendable {
   /// The keys of a channel in ascending order of epochs; empty if the node is not in the channel.
   func keys(of channel: ChannelID) -> [EpochKey] { keys[channel] ?? [] }
 
-  /// Whether a key is the one in force of its channel.
+  /// Whether a key is in force in its channel; false for an unknown key.
   func isCurrent(_ key: KeyID) -> Bool {
     guard let owner = owners[key] else { return false }
     return current(of: owner.channel)?.number == owner.number
@@ -62,8 +62,8 @@ struct Keyring: ~Copyable, Sendable {
     return closed.map { close($0) }
   }
 
-  /// Puts a newer key in force, or adds a former one that this node had missed, since peers may
-  /// still use it. The oldest keys beyond `Limits.formerKeys` are closed.
+  /// Puts a newer key in force, or adds a former key that this node had missed, since peers may
+  /// still use that key. The oldest keys beyond `Limits.formerKeys` are closed.
   mutating func install(_ key: EpochKey, in channel: ChannelID) -> [Output] {
     guard var all = keys[channel], let current = all.last,
       !all.contains(where: { $0.number == key.number })

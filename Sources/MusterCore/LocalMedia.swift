@@ -10,8 +10,8 @@ struct LocalMedia: Sendable {
   private var speaking = SpeakingDetector()
   var audioTimestamps = AudioTimestamps()
 
-  /// The offset of the media clock from boot time, so that timestamps and sender reports do not
-  /// show how long this machine has been running. All streams share it, for lip sync.
+  /// The random offset of the media clock from boot time, which hides this machine's uptime from
+  /// receivers of timestamps and sender reports. All streams share the offset, for lip sync.
   private let clockOffset: Duration
 
   /// The range of the offset: 36 years in nanoseconds. Boot time plus offset, in seconds, fits into
@@ -39,7 +39,8 @@ struct LocalMedia: Sendable {
     set(.sharing, to: !streams.layers(of: .screen).isEmpty)
   }
 
-  /// Updates the speaking detector with this node's own audio level; true if its result changed.
+  /// Updates the speaking detector with this node's own audio level in -dBov; true if the flag
+  /// `speaking` changed.
   mutating func detectSpeech(level: UInt8, at now: Instant) -> Bool {
     let speaks = speaking.update(level: level, at: now) && sendsAudio
     guard speaks != flags.contains(.speaking) else { return false }

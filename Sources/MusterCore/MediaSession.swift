@@ -35,7 +35,7 @@ struct MediaRights: Equatable, Sendable {
   }
 }
 
-/// Media between this node and one other participant of a call.
+/// The media between this node and one other participant of a call.
 struct CallMedia: Sendable {
   // Sent media.
   var outgoing: OutgoingStreams
@@ -56,7 +56,8 @@ struct CallMedia: Sendable {
   var wanted: [RequestedResolution]
   /// The time at which the subscriptions are next repeated.
   var nextRequestAt: Instant
-  /// The delay from capture to playout of the audio, by the peer's clock; nil while unknown.
+  /// The playout time of the audio on this node's clock minus its capture time on the peer's media
+  /// clock; nil while unknown. The offset of the clocks cancels out in `LipSync`.
   var audioDelay: Duration?
   /// The numbers of Opus packets received and of their payload bytes.
   var audioPacketsReceived: UInt64 = 0
@@ -126,7 +127,8 @@ struct CallMedia: Sendable {
   }
 }
 
-/// The peer's audio as it arrives; the playout has a jitter buffer of its own.
+/// The reception statistics and the sender clock of the peer's audio; the jitter buffer belongs to
+/// the playout.
 struct IncomingAudio: Sendable {
   let ssrc: UInt32
   var statistics = RTPReceiverStatistics(clockRate: RTPTime.audioClockRate)

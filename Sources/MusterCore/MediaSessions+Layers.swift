@@ -11,7 +11,8 @@ extension MediaSessions {
     let stream = subscription.stream.index
     let changed =
       sessions.update(link) { session in
-        // Subscriptions are repeated with each ping, so one beyond the rate limit is only delayed.
+        // Subscriptions are repeated with each ping, so a change beyond the rate limit is only
+        // delayed.
         guard session.requested[stream] != subscription.resolution,
           session.subscriptionBudgets[stream].take(at: now)
         else { return false }
@@ -21,8 +22,8 @@ extension MediaSessions {
     return changed ? selectLayers(at: now) : []
   }
 
-  /// Selects the layer of every stream for every receiver, and tells the host which layers to
-  /// encode.
+  /// Selects the layer of every stream for every receiver. If the set of selected layers changes,
+  /// the outputs request the new set from the host's encoders.
   mutating func selectLayers(at now: Instant) -> [Output] {
     var out: [Output] = []
     for stream in local.streams.ids {

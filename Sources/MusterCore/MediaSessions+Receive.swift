@@ -76,7 +76,7 @@ extension MediaSessions {
     out.append(.host(.show(frame, from: link, stream: stream, delay: showing.delay)))
   }
 
-  /// Applies a sender's rights, this node's requests and the announced streams to the receivers.
+  /// Applies the peer's rights and announced streams and this node's requests to the receivers.
   mutating func expectStreams(ofSessionAt index: Int, at now: Instant) -> [Output] {
     guard var call = sessions[at: index].call else { return [] }
     let link = sessions.keys[index]
@@ -103,7 +103,7 @@ extension MediaSessions {
     return perform(outputs, of: stream, ofSessionAt: index, at: now)
   }
 
-  /// Notes that audio with this RTP timestamp is played at `playedAt`, for lip sync of the video.
+  /// Records that audio with this RTP timestamp is played at `playedAt`, for lip sync.
   mutating func noteAudioPlayout(of link: LinkID, timestamp: UInt32, playedAt: Instant) {
     guard let index = sessions.index(of: link),
       let capturedAt = sessions[at: index].call?.incomingAudio?.clock.captureTime(

@@ -2,7 +2,7 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// RTCP in both directions, and statistics.
+/// The RTCP packets in both directions, and the statistics of the media.
 extension MediaSessions {
   static func rtcp(_ packets: [RTCPPacket], over link: LinkID) -> Output {
     .send(OutgoingPayload(RTCPPacket.encode(packets)), over: link)
@@ -49,7 +49,8 @@ extension MediaSessions {
   private mutating func receive(
     _ blocks: [ReportBlock], fromSessionAt index: Int, at now: Instant
   ) {
-    // The blocks repeat the NTP times of this node's sender reports.
+    // LSR in the blocks echoes the NTP times of this node's sender reports, which are in media
+    // time.
     let now = local.mediaTime(now)
     for block in blocks {
       // Each sender ignores blocks of other SSRCs.
@@ -73,7 +74,7 @@ extension MediaSessions {
     return packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
   }
 
-  /// Sends the reports and repeated requests that are due for one peer.
+  /// Sends the RTCP reports, NACKs and PLIs that are due for one peer.
   mutating func tick(sessionAt index: Int, at now: Instant, _ out: inout [Output]) {
     for (stream, output) in sessions[at: index].call?.incoming.tick(at: now) ?? [] {
       out += perform([output], of: stream, ofSessionAt: index, at: now)
@@ -117,7 +118,7 @@ extension MediaSessions {
 
   // MARK: Statistics
 
-  /// Totals of the media of a link, and the loss of the sent media; nil without media.
+  /// The totals of the media of a link, and the loss of the sent media; nil without media.
   func statistics(of link: LinkID) -> LinkStatistics? {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call else {
       return nil
@@ -164,7 +165,7 @@ extension MediaSessions {
     /// The camera stream, including the audio.
     var camera: StreamStatistics
     var others: [StreamStatistics]
-    /// The loss of this node's media, as the peer reports it.
+    /// The loss of the media that this node sends, in percent, from the peer's report blocks.
     var lossPercent: Double
   }
 }

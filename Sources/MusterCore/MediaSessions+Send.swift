@@ -4,7 +4,7 @@ import MusterWire
 
 /// The sending of this node's media to every receiver.
 extension MediaSessions {
-  /// Sends one encoded frame of one layer: packetised once, for all receivers of that layer.
+  /// Sends one encoded frame to all receivers of its layer; the frame is packetised only once.
   mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID, at now: Instant
   ) -> [Output] {

@@ -64,7 +64,7 @@ struct MediaSessions: ~Copyable, Sendable {
     return [.control(call.subscriptions, over: link)]
   }
 
-  /// Ends media with a member; does nothing if there is none.
+  /// Ends media with a member; does nothing if no media is exchanged.
   mutating func end(_ link: LinkID, at now: Instant) -> [Output] {
     guard let index = sessions.index(of: link), var call = sessions[at: index].call else {
       return []
@@ -97,8 +97,7 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// Updates the media that both roles, the mute state of this node and the announcement of the
-  /// peer allow between two nodes.
+  /// Applies the media rights in both directions and the peer's announced streams to a session.
   mutating func update(
     _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
     at now: Instant
@@ -142,8 +141,8 @@ struct MediaSessions: ~Copyable, Sendable {
     return out
   }
 
-  /// Returns the subscriptions to repeat now; they are repeated as often as pings, so that a lost
-  /// one is only delayed.
+  /// Returns the subscriptions to repeat now. The interval is that of the pings, so a lost
+  /// subscription takes effect with a delay of at most one interval.
   mutating func dueSubscriptions(over link: LinkID, at now: Instant) -> [Control] {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call,
       call.nextRequestAt <= now
@@ -159,7 +158,7 @@ struct MediaSessions: ~Copyable, Sendable {
   /// Updates the deadlines of the sessions that changed.
   mutating func refreshDeadlines() { sessions.refresh() }
 
-  /// Returns the keyframe requests, subscriptions and reports that are due.
+  /// Returns the keyframe requests, subscriptions, NACKs and RTCP reports that are due.
   mutating func tick(at now: Instant) -> [Output] {
     var out = local.streams.dueKeyframes(at: now).map { due in
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))

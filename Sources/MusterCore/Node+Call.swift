@@ -7,7 +7,7 @@ import MusterMedia
 import MusterWire
 
 extension Node {
-  /// Starts the channel's call, or joins it if there is one.
+  /// Joins the channel's call, or starts a call if there is none.
   public mutating func startCall(
     in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -17,7 +17,8 @@ extension Node {
     return out
   }
 
-  /// Requests to enter the call as soon as there is one, or as soon as there is known to be none.
+  /// Schedules this node's entry into a call: an active call is joined at once; if no call is known
+  /// after the grace period, this node starts a call.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
@@ -29,7 +30,7 @@ extension Node {
     enterCallIfDue(channel, at: now, &out)
   }
 
-  /// Leaves the call; the initiator's leaving ends it for all.
+  /// Leaves the call; if this node is the initiator, the call ends for all participants.
   public mutating func leaveCall(in channel: ChannelID, at now: Instant) -> [Output] {
     var out: [Output] = []
     endMedia(in: channel, at: now, &out)
@@ -44,8 +45,8 @@ extension Node {
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
       for (link, peer) in peers where link.channel == channel {
-        // Only the session of this channel counts: traffic of another channel is no sign of life in
-        // this one.
+        // Only the session of this channel counts: a peer that is active in another channel may
+        // have left this channel.
         let lastHeard = associations.session(of: link).flatMap { links.lastHeard($0) }
         heard[link.peer] = (lastHeard ?? peer.upSince, roundTrip(of: link))
       }
@@ -58,7 +59,8 @@ extension Node {
     if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
-  /// Carries out the outputs of a channel, then updates what depends on its state.
+  /// Carries out the outputs of a channel, then updates the call and the media if the channel's
+  /// state has changed.
   mutating func perform(
     _ outputs: [ChannelState.Output], in channel: ChannelID, at now: Instant,
     _ out: inout [Output]
@@ -89,7 +91,7 @@ extension Node {
       }
     }
     for peer in failed { fail(LinkID(channel: channel, peer: peer), at: now, &out) }
-    // At once, so that a removed neighbour does not receive what is sent next.
+    // The links close at once, so that a removed neighbour receives no further messages.
     if membershipEnded {
       for link in peers.keys where link.channel == channel {
         dismissNonMember(link, at: now, &out)
@@ -102,7 +104,7 @@ extension Node {
     updateMedia(in: channel, at: now, &out)
   }
 
-  /// Joins the channel's call, or proposes one after the grace period.
+  /// Joins the channel's call, or proposes a call after the grace period.
   private mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -180,12 +182,12 @@ extension Node {
     let hearsOthers = others.contains { other in
       peers[LinkID(channel: channel, peer: other)] != nil && !suspected.contains(other)
     }
-    // If all other participants have left the channel, this node is connected, alone in the call.
+    // A node that is alone in the call, because all others have left, counts as connected.
     let isCutOff = !others.isEmpty && !hearsOthers && entry.callState != .connecting
     setCallState(isCutOff ? .reconnecting : .connected, in: channel, &out)
   }
 
-  // MARK: State of this node
+  // MARK: Mute state and sources
 
   /// Mutes or unmutes the microphone, in one channel or in all.
   public mutating func setMuted(
@@ -218,8 +220,8 @@ extension Node {
     return out
   }
 
-  /// Sets the sources of this node: its video streams, and whether it has audio. Other streams are
-  /// withdrawn, as are those without layers; names must be valid.
+  /// Sets the sources of this node: its video streams, and whether it has audio. All other streams
+  /// are withdrawn, and so are streams without layers. The names of the streams must be valid.
   public mutating func setSources(
     _ streams: [StreamOffer], hasAudio: Bool, at now: Instant
   ) -> [Output] {

@@ -9,7 +9,7 @@ extension Node {
   // MARK: Joining and leaving
 
   /// Joins a channel; `wantsCall` also joins or starts its call as soon as possible. Does nothing
-  /// if the node is already in the channel.
+  /// if the node is already in the channel or in `Limits.channels` channels.
   public mutating func join(
     _ setup: ChannelSetup, call wantsCall: Bool, at now: Instant
   ) -> [Output] {
@@ -74,7 +74,7 @@ extension Node {
     return out
   }
 
-  /// Whether every neighbour has acknowledged this node's newest entries.
+  /// Whether every neighbour has acknowledged this node's newest entries; true without the channel.
   public func isSettled(_ channel: ChannelID) -> Bool {
     channels[channel]?.state.isSettled ?? true
   }
@@ -89,7 +89,7 @@ extension Node {
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
   /// All reachable members except this node, in the order of their ids.
   public func members(of channel: ChannelID) -> [Member] { channels[channel]?.state.members ?? [] }
-  /// One reachable member; nil for a node that cannot be reached or is not a member.
+  /// The member with this id; nil if it is not reachable or not a member.
   public func member(_ id: NodeID, of channel: ChannelID) -> Member? {
     channels[channel]?.state.member(id)
   }
@@ -102,7 +102,7 @@ extension Node {
     // The access is by index, because reading a channel by its key would copy all of its state.
     channels.index(of: channel).map { channels[at: $0].state.isInCall } ?? false
   }
-  /// The messages that this node may read, in the order that is the same for all members.
+  /// The messages that this node may read, in an order that is the same for all members.
   public func history(of channel: ChannelID) -> [TextMessage] {
     channels[channel]?.state.history ?? []
   }
@@ -116,7 +116,7 @@ extension Node {
 
   /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
-  /// All entries of a channel's document but those of quarantined authors, by kind.
+  /// All entries of a channel's document except the entries of quarantined authors, by kind.
   package func entries(of channel: ChannelID) -> [SignedEntry] {
     channels[channel]?.state.entries ?? []
   }
@@ -130,7 +130,7 @@ extension Node {
 
   // MARK: Commands
 
-  /// Sends a text message to everyone, or to one member.
+  /// Sends a text message to one member, or to all members if `receiver` is nil.
   public mutating func say(
     _ text: String, to receiver: NodeID?, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -188,17 +188,17 @@ extension Node {
     return out
   }
 
-  /// The changes in a commit: entries, and the new key if the commit changes it.
+  /// The changes in a commit: the new key if the commit changes the key, then the entries.
   func changes(_ entries: [SignedEntry], for commit: CommitID) -> [Change] {
     let pending = channels[commit.channel]?.pendingKey
     let key = pending.flatMap { $0.commit == commit ? [Change.key($0.key)] : nil } ?? []
     return key + entries.map { .entry($0.bytes, id: $0.id) }
   }
 
-  /// Reports that the host has written a commit, or could not (`isDurable` is false). The outputs
-  /// send it to the peers, or an event reports that none of it took effect. A commit of a channel
-  /// that was left meanwhile has no outputs: its entries are in the document when the channel is
-  /// joined again.
+  /// Reports that the host has written a commit, or has failed to (`isDurable` is false). The
+  /// outputs send the commit's entries to the peers, or report that the commit had no effect. A
+  /// commit of a channel that was left in the meantime has no outputs; its entries are in the
+  /// document when this node joins the channel again.
   public mutating func finish(
     _ commit: CommitID, isDurable: Bool, at now: Instant
   ) -> [Output] {
@@ -213,7 +213,8 @@ extension Node {
     return out
   }
 
-  /// Creates an invite to the channel; in an open channel it contains the key.
+  /// Creates an invite, which contains the key in force. In a created channel, the invite also
+  /// contains a bearer grant of `role`, which the outputs publish.
   public mutating func makeInvite(
     role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
     at now: Instant
@@ -264,12 +265,12 @@ extension Node {
     channels.index(of: channel).map { channels[at: $0].callState } ?? .disconnected
   }
 
-  /// Whether so many changes of a channel are being written that another one would be refused.
+  /// Whether a further command would be refused because too many changes are still being written.
   public func isWaitingForDisk(in channel: ChannelID) -> Bool {
     channels.index(of: channel).map { channels[at: $0].state.isWaitingForDisk } ?? false
   }
 
-  /// Throws if a command would wait for a disk that has stopped responding.
+  /// Throws `busy` if too many changes are being written, as when the disk has stopped responding.
   private func checkDisk(_ channel: ChannelID) throws(CommandRefusal) {
     if isWaitingForDisk(in: channel) { throw .busy }
   }

@@ -2,12 +2,12 @@ import MusterBase
 import MusterChannel
 import MusterDiscovery
 
-/// Announcements through a DHT, which the host provides.
+/// The exchange of announcements through a DHT, which the host accesses.
 extension Node {
-  /// The DHT keys of other members' announcements on `day`, counted from 1970.
+  /// The DHT keys to look up: those of `day`, in days since 1970, and of the adjacent days.
   public func dhtKeys(day: UInt64) -> [DHTKey] { discovery.dhtKeys(day: day) }
 
-  /// Takes the records to store now, under the tags of `day`; the host calls this every second.
+  /// Takes the records that the host must store now under the tags of `day`.
   public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
     discovery.takeDHTRecords(day: day, at: now)
   }
@@ -17,7 +17,7 @@ extension Node {
     discovery.dhtRecordFailed(key, at: now)
   }
 
-  /// Sets this node's addresses as the DHT's nodes report them.
+  /// Sets the addresses at which the DHT's nodes see this node.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     discovery.setSeenAddresses(addresses)
   }

@@ -4,11 +4,11 @@ import MusterDiscovery
 import MusterLink
 import MusterMedia
 
-/// The counters of a node's engines since it started, for diagnostics.
+/// The counters of a node's engines, for diagnostics.
 public struct NodeDiagnostics: Equatable, Sendable {
-  /// Datagrams, handshakes and paths of all links.
+  /// The counters of datagrams, handshakes and paths of all links.
   public var link: LinkCounters
-  /// Announcements and challenges of all channels, accepted and rejected.
+  /// The counters of accepted and rejected announcements and challenges in all channels.
   public var discovery: DiscoveryCounters
   /// The counters of the rendezvous server; nil if the node is not a rendezvous.
   public var rendezvous: RendezvousCounters?
@@ -16,7 +16,7 @@ public struct NodeDiagnostics: Equatable, Sendable {
   public var gossip: [GossipCounters]
   /// The statistics of each video stream that is being received.
   public var video: [VideoStatistics]
-  /// Retransmissions of video to all members of the current calls.
+  /// The number of video packets retransmitted to the participants of the current calls.
   public var videoPacketsRepeated: UInt64
 }
 

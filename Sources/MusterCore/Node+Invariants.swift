@@ -4,25 +4,25 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// The inputs from which the channels of a node were derived when they were last found consistent.
+/// The inputs from which the state of each channel was derived when the state was last found
+/// consistent with them.
 package struct ConsistentChannels: Sendable {
   fileprivate var bases = PeerTable<ChannelID, ChannelState.Basis>()
 
-  /// No channel has been checked.
+  /// Creates a record of a node whose channels have not been checked.
   package init() {}
 }
 
 extension Node {
-  /// Descriptions of the violated invariants of the node; empty if there are none. For tests and
-  /// for the simulator, which checks after every step: this walks over every table.
+  /// Descriptions of the violated invariants of the node; empty if there are none. For tests, since
+  /// the check walks over every table and derives the state of every channel again.
   package func checkInvariants() -> [String] {
     var consistent = ConsistentChannels()
     return checkInvariants(&consistent)
   }
 
-  /// The same for the simulator, which asks after every step: it walks over every table, but
-  /// compares only those channels with their derivation that have changed since they were found
-  /// consistent.
+  /// Performs the same check for the simulator, which calls this method after every step: only the
+  /// channels that have changed since they were found consistent are derived again.
   package func checkInvariants(_ consistent: inout ConsistentChannels) -> [String] {
     var found = links.checkInvariants()
     found += keyring.checkInvariants()
@@ -49,7 +49,7 @@ extension Node {
     return found + deadlineFaults()
   }
 
-  /// The node must wake for each of its parts.
+  /// Descriptions of the parts that are due before the node's own deadline.
   private func deadlineFaults() -> [String] {
     var found: [String] = []
     let own = deadline
@@ -73,7 +73,8 @@ extension Node {
     return found
   }
 
-  /// A search must be scheduled in the call's channel if the relay of a link is gone.
+  /// The fault of a link whose relay is gone while no search is scheduled in the call's channel;
+  /// nil if there is none.
   private func relayFault(of link: LinkID) -> String? {
     guard case .relayed(_, let relay, let channel)? = path(of: link)?.route,
       channels[channel]?.state.isInCall ?? false
@@ -86,7 +87,7 @@ extension Node {
 }
 
 extension Channel {
-  /// What its engine finds in itself, and where the node contradicts it.
+  /// The violated invariants of the channel's state, and its contradictions with the node's state.
   fileprivate func checkInvariants(
     linked: some Sequence<NodeID>, since basis: inout ChannelState.Basis?
   ) -> [String] {

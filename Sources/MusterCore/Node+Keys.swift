@@ -5,18 +5,18 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// Keys of channels: the one in force, and former ones that returning members may still use to make
-/// links.
+/// The keys of channels: the key in force, and former keys under which returning members may still
+/// establish links.
 ///
 /// Each link is made under one key. After a key change, existing links stay up until the two nodes
-/// have one under the new key: their sessions have their own secrets, which cannot be derived from
-/// the channel's key. A link that is established under a former key later is restricted: its peer
-/// gets the new key if it is entitled to that key, otherwise the reason, and no other data of the
-/// channel.
+/// have a link under the new key: sessions have their own secrets, which cannot be derived from the
+/// channel's key. A link that is established under a former key later is restricted: its peer gets
+/// the new key if it is entitled to that key, otherwise the reason for the refusal, and no other
+/// data of the channel.
 extension Node {
-  /// The time in which a new member must redeem its invite.
+  /// The time that a new member has to redeem its invite.
   static let grantPatience = Duration.seconds(3)
-  /// The time for which a refused node is not connected to again.
+  /// The time after a refusal during which neither of the two nodes connects to the other.
   static let refusalTime = Duration.seconds(20)
 
   // MARK: Opening and closing
@@ -36,7 +36,7 @@ extension Node {
     }
   }
 
-  /// Puts a new key in force, or adds a former one.
+  /// Puts a new key in force and establishes links under it, or adds a former key.
   mutating func install(
     _ key: EpochKey, in channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
@@ -53,7 +53,8 @@ extension Node {
 
   // MARK: Offering the key in force
 
-  /// Offers the key in force to a neighbour whose link is under a former key, unless it is refused.
+  /// Offers the key in force to a neighbour whose link is under a former key, unless the neighbour
+  /// is refused.
   mutating func offerKey(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link), let entry = channels[link.channel] else { return }
     guard !keyring.isCurrent(peers[at: index].key) else {
@@ -68,14 +69,14 @@ extension Node {
     }
   }
 
-  /// The newest key changes, and those keys after epoch `number` that this node has. Their number
-  /// is limited to that of former keys, because a member that has missed more knows none of them. A
-  /// removed member lacks the key of its removal, but sends the change so that the peer does not
-  /// take it for a member.
+  /// The newest key changes, and this node's keys after epoch `number`. At most `Limits.formerKeys
+  /// + 1` changes are sent, because a member that has missed more changes has no key under which
+  /// this node accepts links. If this node has been removed, it lacks the key of its removal but
+  /// sends that change, which informs the peer of the removal.
   private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {
     let epochs = entry.state.epochs
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
-    // Intermediate keys are included: members that lack the newest one still use them.
+    // Intermediate keys are included, because members without the newest key still use them.
     let keys: [Control] = keyring.keys(of: entry.state.channel).compactMap { key in
       guard key.number > number,
         let change = epochs.first(where: { $0.change.number == key.number })
@@ -85,7 +86,7 @@ extension Node {
     return (grants + changes).map { .entry($0) } + keys
   }
 
-  /// Handles a new key from a neighbour, which is accepted if an entry of the owner names it.
+  /// Handles a key from a neighbour; the key is accepted if an entry of the owner names its id.
   mutating func receiveKey(
     _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -107,7 +108,7 @@ extension Node {
 
   // MARK: Restricted sessions
 
-  /// Sends the peer of a restricted session the new key, or the reason for the refusal.
+  /// Sends the newer keys to the peer of a restricted session, or the reason for the refusal.
   mutating func serve(_ session: SessionLinkID, at now: Instant, _ out: inout [Output]) {
     guard let restriction = associations.restriction(of: session),
       let owner = keyring.owner(of: session.key), let entry = channels[owner.channel]
@@ -145,7 +146,7 @@ extension Node {
     established(session, over: route, bootID: restriction.bootID, at: now, &out)
   }
 
-  /// Sends a neighbour that is not a member the reason, and closes the link.
+  /// Sends the reason for the refusal to a neighbour that is not a member, and closes the link.
   mutating func dismissNonMember(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
       let reason = entry.state.refusal(of: link.peer)
@@ -167,15 +168,16 @@ extension Node {
       link, .init(bootID: bootID, until: now + Self.refusalTime, isByPeer: isByPeer))
   }
 
-  /// Whether this run of a node was recently refused and still would be, or has refused this node.
+  /// Whether this run of a peer was recently refused and is still not a member, or has recently
+  /// refused this node.
   func isRefused(_ link: LinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard let refusal = associations.refusal(of: link, at: now), refusal.bootID == bootID
     else { return false }
     return refusal.isByPeer || channels[link.channel]?.state.refusal(of: link.peer) != nil
   }
 
-  /// Whether a new link is restricted because its peer is known not to be a member. A peer that may
-  /// not have had the time to redeem its invite does not count.
+  /// Whether a new link is restricted because its peer is known not to be a member; false for a
+  /// peer that may still redeem its invite.
   func isNonMember(_ peer: NodeID, in channel: ChannelID) -> Bool {
     guard let entry = channels[channel], entry.genesis != nil,
       let refusal = entry.state.refusal(of: peer)
@@ -183,8 +185,8 @@ extension Node {
     return refusal != .noGrant && refusal != .inviteOutdated
   }
 
-  /// Forgets what peers have refused after a change of this node's role, since they may now decide
-  /// differently.
+  /// Forgets the refusals by peers after a change of this node's role, since peers may now accept
+  /// this node.
   mutating func forgetRefusals(in channel: ChannelID) {
     associations.forgetRefusalsByPeers(in: channel)
     _ = channels.update(channel) { $0.refusals = [] }

@@ -6,8 +6,8 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Links: the outputs of discovery, the link engine and the associations, and the datagrams of
-/// peers.
+/// The handling of datagrams from peers, and of the outputs of discovery, the link engine and the
+/// associations.
 extension Node {
   /// Carries out the outputs of discovery.
   mutating func perform(_ outputs: [Discovery.Output], at now: Instant, _ out: inout [Output]) {
@@ -27,7 +27,7 @@ extension Node {
     guard peers.count < Limits.links, let link = keyring.link(of: session),
       !isRefused(link, bootID: bootID, at: now), let state = channels[link.channel]?.state
     else { return false }
-    // A peer with a link under the key in force needs none under a former key.
+    // A linked peer needs a further link only under the key in force.
     guard peers.index(of: link) == nil else { return keyring.isCurrent(session.key) }
     return state.hasRoom(for: link.peer) && state.wantsLink(to: link.peer)
   }
@@ -95,7 +95,8 @@ extension Node {
   mutating func receiveLinkDatagram(
     _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
   ) {
-    // Reuses the array of the last datagram; one inside a relay's envelope gets a new array.
+    // Reuses the array of the last datagram. A datagram in an envelope is handled while the array
+    // is in use, and gets a new array.
     var outputs: [LinkEngine.Output] = []
     swap(&outputs, &linkOutputs)
     links.receive(datagram, from: route, at: now, into: &outputs)
@@ -109,7 +110,7 @@ extension Node {
     }
   }
 
-  /// The links with a working direct path, which discovery need not look for.
+  /// The peers with a working direct path, for which discovery need not search.
   var linkedPeers: [(peer: SessionLinkID, address: Address)] {
     peers.keys.compactMap { link in
       guard !relaying.isUnreachable(link), let session = associations.session(of: link),
@@ -174,9 +175,9 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// Suspends a neighbour that has stopped answering: it counts as gone, for the call and in this
-  /// node's neighbour reports. If it only moved or slept, its first datagram restores the
-  /// association without a handshake.
+  /// Suspends a neighbour that has stopped answering: the neighbour counts as gone, for the call
+  /// and in this node's neighbour reports. If it only moved or slept, its first datagram restores
+  /// the association without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     let route = associations.session(of: link).flatMap { links.route(of: $0) }
     perform(associations.suspend(link, route: route, at: now), at: now, &out)

@@ -5,7 +5,7 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Media: `MediaSessions` owns the state, and the node routes its inputs and outputs.
+/// The inputs and outputs of `MediaSessions`, which owns the media state.
 extension Node {
   /// Carries out the outputs of the media sessions.
   mutating func perform(
@@ -31,7 +31,7 @@ extension Node {
 
   // MARK: Encoder output
 
-  /// Sends one encoded frame of one layer of a stream, to all receivers of that layer.
+  /// Sends one encoded frame of a stream to all receivers of the frame's layer.
   public mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID = .camera, at now: Instant
   ) -> [Output] {
@@ -72,7 +72,7 @@ extension Node {
     perform(media.selectLayers(at: now), at: now, &out)
   }
 
-  /// The media that this node's role and mute state in a channel let it send.
+  /// The media that this node may send in a channel, by its role and its mute state.
   private func rights(ofItselfIn entry: Channel) -> MediaRights {
     var rights = Self.rights { entry.state.mayItself($0) }
     if entry.muted.contains(.audioMuted) { rights.audio = false }
@@ -80,7 +80,7 @@ extension Node {
     return rights
   }
 
-  /// The media that a member's role lets it send.
+  /// The media that a member may send, by its role.
   private func rights(of member: NodeID, in entry: Channel) -> MediaRights {
     Self.rights { entry.state.may($0, member) }
   }
@@ -120,7 +120,7 @@ extension Node {
     performed(media.requestKeyframe(of: stream, from: link, at: now), at: now)
   }
 
-  /// Notes that audio with this RTP timestamp is played at `playedAt`, for lip sync of the video.
+  /// Records that audio with this RTP timestamp is played at `playedAt`, for lip sync.
   public mutating func noteAudioPlayout(
     of link: LinkID, timestamp: UInt32, playedAt: Instant
   ) {

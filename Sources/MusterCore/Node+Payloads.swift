@@ -6,7 +6,7 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Payloads of peers: received ones are dispatched by type, and outgoing ones are sealed.
+/// The dispatch of received payloads by type, and the sealing of outgoing payloads.
 extension Node {
   /// Handles a decrypted, non-replayed payload of a session link, which arrived over `route`.
   mutating func receivePayload(
@@ -28,8 +28,8 @@ extension Node {
     }
   }
 
-  /// Only the last subscription to each stream and the first few pings in a payload count, to limit
-  /// the work that one datagram can cause.
+  /// Handles the control messages of one payload: only the last subscription to each stream and the
+  /// first `pingsAtOnce` pings, to limit the work that one datagram can cause.
   private mutating func receive(
     _ messages: [Control], over link: LinkID, _ route: Route, at now: Instant,
     _ out: inout [Output]
@@ -55,7 +55,7 @@ extension Node {
 
   private static let pingsAtOnce = 4
 
-  /// A restricted session gets responses that keep its link up, and no data of the channel.
+  /// Handles pings and credentials over a restricted session, and ignores all other messages.
   private mutating func receive(
     _ payload: [UInt8], restrictedTo session: SessionLinkID, at now: Instant,
     _ out: inout [Output]
@@ -90,7 +90,7 @@ extension Node {
     }
   }
 
-  /// Seals control messages for one peer; they are dropped if the link has no session.
+  /// Seals control messages for one peer; drops the messages if the link has no session.
   mutating func send(
     _ messages: [Control], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -121,7 +121,7 @@ extension Node {
 
   // MARK: Time
 
-  /// Offers the key and checks the peer's membership when these are due.
+  /// Performs the due key offer and the due membership check of a peer.
   mutating func tick(peer link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let index = peers.index(of: link) else { return }
     if let due = peers[at: index].nextKeyAt, due <= now { offerKey(over: link, at: now, &out) }

@@ -1,12 +1,10 @@
 import MusterBase
 import MusterWire
 
-/// Pings on request of the host, in addition to those that measure the paths.
+/// The pings that the host requests, in addition to the pings that measure the paths.
 extension Node {
-  /// Sends a ping over the link to a member; a reply is reported as `NodeEvent.pong`.
-  ///
-  /// Nothing is sent without a link. Each link has at most one pending ping: a second one replaces
-  /// it.
+  /// Sends a ping over the link to a member, if there is a link; the reply is reported as
+  /// `NodeEvent.pong`. Each link has at most one pending ping, which a second call replaces.
   public mutating func ping(
     _ member: NodeID, in channel: ChannelID, at now: Instant
   ) -> [Output] {
@@ -20,8 +18,8 @@ extension Node {
     return out
   }
 
-  /// Reports the reply to a ping of `ping(_:in:at:)`, and the path over which it arrived; the token
-  /// is the time at which the ping was sent.
+  /// Reports the reply to a ping of `ping(_:in:at:)`, which arrived over `route`; the token is the
+  /// send time of the ping in nanoseconds.
   mutating func reportPong(
     _ token: UInt64, over link: LinkID, _ route: Route, at now: Instant, _ out: inout [Output]
   ) {

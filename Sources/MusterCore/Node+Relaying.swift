@@ -4,13 +4,13 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// Relayed paths: the inputs and outputs of the search for relays, and the forwarding for peers.
+/// The inputs and outputs of the search for relays, and the forwarding of datagrams for peers.
 ///
 /// A datagram that arrived over a relayed path is not relayed again, which limits paths to two
 /// hops.
 extension Node {
-  /// An upper bound of the time to detect the loss of a path and to find another one: media from
-  /// this period is resent.
+  /// The period whose media is resent after a path change: an upper bound of the time to detect the
+  /// loss of a path and to find another path.
   private static let repeatedTime = Duration.milliseconds(400)
 
   // MARK: The search for relays
@@ -54,7 +54,7 @@ extension Node {
         liveness: links.paths[path]?.liveness,
         lastDirectAddress: links.paths.lastDirectRoute(to: link.peer),
         flags: state.member(link.peer)?.flags ?? [])
-      // A neighbour that announces a run other than the one of its link is not in the roster.
+      // A neighbour that announces a boot id other than that of its link is not in the roster.
       guard let announced = state.announcedBootID(of: link.peer), announced != peer.bootID,
         announced != peer.announcedBootID
       else { continue }
@@ -113,7 +113,7 @@ extension Node {
     }
   }
 
-  /// Passes this node's addresses, as neighbours see them, to discovery.
+  /// Passes the addresses at which neighbours see this node to discovery.
   mutating func seenChanged() {
     discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
   }
@@ -185,13 +185,13 @@ extension Node {
     peers.keys.first { $0.channel == channel && $0.peer.key.prefix == prefix }
   }
 
-  /// Announces when the load from relaying becomes high, and when it no longer is.
+  /// Updates the announced flag `relaysMuch` if the load from relaying became high or normal.
   mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
     let isLoadHigh = relaying.budget.isLoadHigh(at: now)
     guard isLoadHigh != media.local.flags.contains(.relaysMuch) else { return }
     out += change(at: now) { $0.set(.relaysMuch, to: isLoadHigh) }
   }
 
-  /// The pairs of members whose packets this node relays.
+  /// The pairs of members whose packets this node has relayed within the last 3 s.
   public func relayedPairs(at now: Instant) -> [RelayedPair] { relaying.budget.carried(at: now) }
 }

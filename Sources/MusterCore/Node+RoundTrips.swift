@@ -3,7 +3,8 @@ import MusterLink
 import MusterMedia
 import MusterWire
 
-/// Round-trip measurement: each path in use is pinged over one of the associations that use it.
+/// The measurement of round trips: each path is pinged over one of the associations that use the
+/// path.
 extension Node {
   /// Pings the paths whose measurement is due.
   mutating func pingDuePaths(at now: Instant, _ out: inout [Output]) {
@@ -34,7 +35,8 @@ extension Node {
     if let path = path(of: link) { links.paths.schedulePing(path, at: now) }
   }
 
-  /// Pings a path that a link begins to use, unless it was measured before.
+  /// Schedules a ping of the path that a link begins to use, unless the path has been measured and
+  /// has a scheduled ping.
   mutating func pingIfUnmeasured(_ link: LinkID, at now: Instant) {
     guard let path = path(of: link), let state = links.paths[path],
       state.roundTrip == nil || state.nextPingAt == nil
@@ -42,7 +44,8 @@ extension Node {
     links.paths.schedulePing(path, at: now)
   }
 
-  /// Measures the round trip; the token of a pong is the time of its ping.
+  /// Measures the round trip of a path; the token of a pong is the send time of its ping in
+  /// nanoseconds.
   mutating func receivePong(_ token: UInt64, _ path: PathID, at now: Instant) {
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
     links.paths.receivePong(path, sentAt: sentAt, at: now)

@@ -37,7 +37,8 @@ public struct Node: ~Copyable, Sendable {
     public var offersRendezvous = false
     /// Whether this node relays between members that cannot reach each other directly.
     public var relays = true
-    /// The time for which a start of a call waits for members that may already be in one.
+    /// The time after joining a channel before this node starts a call, since the members may
+    /// already be in a call.
     public var startGrace = Duration.milliseconds(300)
     /// The interval between the RTCP sender and receiver reports of a link.
     public var reportInterval = Duration.seconds(1)
@@ -56,7 +57,8 @@ public struct Node: ~Copyable, Sendable {
     case broadcast([UInt8])
     /// Report an event of a channel to the host.
     case event(NodeEvent, in: ChannelID)
-    /// Encode exactly these layers of a stream, smallest first; stop if there are none.
+    /// Encode exactly these layers of a stream, smallest first; stop encoding if the array is
+    /// empty.
     case encode(StreamID, layers: [Int])
     /// Make the next frame of a layer a keyframe.
     case encodeKeyframe(StreamID, layer: Int)
@@ -67,10 +69,10 @@ public struct Node: ~Copyable, Sendable {
     /// The member has withdrawn a stream. If `stream` is nil, the member or this node has left the
     /// call.
     case mediaEnded(LinkID, stream: StreamID?)
-    /// Write this for later processes; it may reach peers before it is written.
+    /// Write this change for later processes; the change may reach peers before it is written.
     case write(Change, in: ChannelID)
     /// Write all of these changes or none, then call `finish`, which returns the datagrams for the
-    /// peers. They are sealed only then, so that packet numbers, times and paths are current.
+    /// peers. `finish` seals these datagrams, so that packet numbers, times and paths are current.
     /// `ChannelState` documents which changes wait for the disk, and why.
     case commit([Change], then: CommitID)
   }
@@ -81,7 +83,7 @@ public struct Node: ~Copyable, Sendable {
     case entry([UInt8], id: EntryID)
     /// Delete entries that are no longer needed.
     case forget([EntryID])
-    /// A written message has been shown: later processes need not show it again.
+    /// A stored message has been shown, so later processes need not show the message again.
     case shown(EntryID)
     /// A key of the channel.
     case key(EpochKey)
@@ -97,7 +99,7 @@ public struct Node: ~Copyable, Sendable {
   var discovery: Discovery {
     didSet { isDiscoveryStale = true }
   }
-  /// The deadline of `discovery`, cached until it changes.
+  /// The deadline of `discovery`, cached until `discovery` changes.
   private var discoveryDeadline: Instant?
   private var isDiscoveryStale = true
   var links: LinkEngine
@@ -117,8 +119,8 @@ public struct Node: ~Copyable, Sendable {
   /// The offset from boot time to wall time, in milliseconds.
   var wallOffset: Int64 = 0
 
-  /// Creates a node; `entropy` generates keys, and `seed` jitter and sequence numbers, which need
-  /// not be secret.
+  /// Creates a node. Keys are drawn from `entropy`; jitter and sequence numbers, which need not be
+  /// secret, are derived from `seed`.
   public init(
     identity: Identity, entropy: Entropy, seed: UInt64, configuration: Configuration = .init()
   ) {
@@ -147,8 +149,8 @@ public struct Node: ~Copyable, Sendable {
     _modify { yield &associations.peers }
   }
 
-  /// The time at which the host must call `tick`, and the part that is due. Each part caches its
-  /// deadline, which makes this cheap after every datagram.
+  /// The time at which the host must call `tick`, and the part that is due. The parts cache their
+  /// deadlines, so hosts can read this property after every datagram.
   public var wake: Wake? {
     var next = Wake(isDiscoveryStale ? discovery.deadline : discoveryDeadline, .discovery)
     next = soonest(next, Wake(links.deadline, .link))
@@ -190,7 +192,8 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// Starts discovery at once after the process was stopped or the machine slept.
+  /// Restarts discovery if `deadline` was missed because the process was stopped or the machine
+  /// slept.
   private mutating func noticeSleep(at now: Instant, _ out: inout [Output]) {
     guard let deadline, now - deadline > Self.sleepNoticed else { return }
     perform(discovery.restart(at: now), at: now, &out)
@@ -207,7 +210,8 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// Handles a datagram for hosts that read several at once and collect the outputs in one array.
+  /// Handles a datagram, for hosts that read several datagrams at once and collect the outputs in
+  /// one array.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, at now: Instant, into out: inout [Output]
   ) {
@@ -236,7 +240,7 @@ public struct Node: ~Copyable, Sendable {
   }
 
   /// Reports a change of this machine's routes: linked peers are pinged at once from the new source
-  /// address, and discovery announces this node again.
+  /// address, and the rendezvous are queried, which reports the new address to them.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
     for link in peers.keys { sendPing(over: link, at: now, &out) }
@@ -251,7 +255,7 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// The rendezvous that have answered.
+  /// The addresses of the rendezvous that have answered a request of this node.
   public var answeringRendezvous: [Address] { discovery.answeringRendezvous }
 
   /// Handles a request to this node as a rendezvous.

@@ -10,17 +10,17 @@ public enum NodeEvent: Equatable, Sendable {
   case channel(ChannelEvent)
   /// The link with a member was established, at an address or through another member.
   case linkUp(NodeID, Address?, via: NodeID?)
-  /// The link with a member closed, for this reason.
+  /// The link with a member closed.
   case linkDown(NodeID, LinkCloseReason)
   /// This node tried to enter the call but is not allowed to.
   case callRefused(CommandRefusal)
   /// The state of this node's own participation in the call.
   case callState(CallState)
-  /// The first frame of a member's stream was received; `after` counts from when its link came up.
+  /// The first frame of a member's stream was received, `after` this time since the link came up.
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
-  /// The layer of a stream that goes to a member or comes from it has changed.
+  /// The layer of a stream to or from a member has changed.
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
-  /// This node closed its link with a peer that is not a member, for this reason.
+  /// This node closed its link with a peer, which is not a member for this reason.
   case peerRefused(NodeID, Refusal)
   /// A member has replied to a ping of the host, over this path.
   case pong(NodeID, roundTrip: Duration, over: Route)
@@ -47,7 +47,7 @@ public struct ReceivedAudio: Equatable, Sendable {
   public var level: UInt8?
   /// One Opus packet (RFC 7587).
   public var payload: [UInt8]
-  /// The capture time by the sender's clock; nil before its first sender report.
+  /// The capture time on the sender's media clock; nil before its first sender report.
   public var capturedAt: Instant?
 
   /// Creates a packet; `timestamp` counts samples at 48 kHz.
@@ -72,17 +72,17 @@ public struct PeerStatistics: Equatable, Sendable {
   public var via: NodeID?
   /// The smoothed round trip of the path in use; nil before the first measurement.
   public var roundTrip: Duration?
-  /// The loss of this node's media, as the member reports it.
+  /// The loss of the media that this node sends, in percent, from the member's RTCP reports.
   public var lossPercent: Double
   /// Sent media of the camera and the audio; nil while there is no media with the member.
   public var sent: MediaStatistics?
   /// Received media of the camera and the audio; nil while there is no media with the member.
   public var received: MediaStatistics?
-  /// Statistics of further video streams, in ascending order.
+  /// The statistics of the video streams other than the camera, in ascending order of their ids.
   public var streams: [StreamStatistics] = []
 }
 
-/// Both directions of one video stream between this node and a member.
+/// The statistics of one video stream between this node and a member, in both directions.
 public struct StreamStatistics: Equatable, Sendable {
   /// The video stream.
   public var stream: StreamID
@@ -91,7 +91,7 @@ public struct StreamStatistics: Equatable, Sendable {
   /// Media received from the member; nil while the member has not offered the stream.
   public var received: MediaStatistics?
 
-  /// Creates statistics; a direction is nil if the stream has not been offered in it.
+  /// Creates statistics; a direction in which the stream has not been offered is nil.
   public init(stream: StreamID, sent: MediaStatistics?, received: MediaStatistics?) {
     self.stream = stream
     self.sent = sent
@@ -99,16 +99,16 @@ public struct StreamStatistics: Equatable, Sendable {
   }
 }
 
-/// Totals of one direction of one stream since media with the member began; the totals of the
+/// The totals of one direction of one stream since media with the member began; the totals of the
 /// camera include the audio.
 public struct MediaStatistics: Equatable, Sendable {
-  /// The simulcast layer in use; nil while no video flows.
+  /// The simulcast layer in use; nil while no video is sent or received.
   public var layer: VideoLayer?
   /// The number of RTP payload bytes.
   public var bytes: UInt64 = 0
   /// The number of video frames sent, or received complete.
   public var frames: UInt64 = 0
-  /// The number of frames that were not delivered, by gaps in the PictureID; received media only.
+  /// The number of frames not delivered, from gaps in the PictureID; received media only.
   public var framesLost: UInt64 = 0
   /// The number of intervals of more than 200 ms between frames; received media only.
   public var freezes: UInt64 = 0

@@ -7,8 +7,8 @@ struct Peer: HasDeadline, Sendable {
   var key: KeyID
   let bootID: UInt64
   let upSince: Instant
-  /// The time from which the peer can show what makes it a member: under a former key it gets and
-  /// sends only what changes the key.
+  /// The time since which the link has been under its current key. A peer under a former key could
+  /// not yet send its grant, so `Node.grantPatience` counts from here.
   var admittedSince: Instant
   /// The boot id that the peer's presence announced when the link came up; it may be outdated.
   var announcedBootID: UInt64?

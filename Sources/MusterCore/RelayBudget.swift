@@ -20,13 +20,13 @@ package struct RelayBudget: Sendable {
   }
 
   private struct Carried: Sendable {
-    /// The bytes that a pair may send now; limited at first, until the demand of all pairs is
-    /// known.
+    /// The number of bytes that the pair may send now; initially low, since the demand of all pairs
+    /// is not yet known.
     var credit = RelayBudget.firstCredit
     var refilledAt: Instant
     var askedAt: Instant
-    /// The bytes that the pair offered since the last division, and its smoothed demand in bytes
-    /// per second.
+    /// The number of bytes that the pair offered since the last division, and the pair's smoothed
+    /// demand in bytes per second.
     var asked = 0.0
     var demand = 0.0
     var bytes: UInt64 = 0
@@ -36,12 +36,12 @@ package struct RelayBudget: Sendable {
   /// 4 Mbit/s, enough for two pairs that exchange video in both directions at the middle layer.
   private static let bytesPerSecond = 500_000.0
   private static let burst = 250_000.0
-  /// No pair gets more than half of the budget, so that there is room for a new one.
+  /// The maximum fraction for one pair, which leaves room for a new pair.
   private static let largestShare = 0.5
   /// The fraction of the budget that is divided; the rest absorbs the arrival of new pairs.
   private static let shared = 0.98
-  /// The smallest burst of a pair is four datagrams of 1200 bytes, one frame's worth, so that with
-  /// any number of pairs a frame gets through occasionally.
+  /// The minimum burst of a pair in bytes: one frame of four datagrams of 1200 bytes, so that a
+  /// frame is relayed from time to time with any number of pairs.
   private static let smallestBurst = 4.0 * 1200
   private static let pairLimit = 256
   private static let firstCredit = 25_000.0
@@ -56,7 +56,8 @@ package struct RelayBudget: Sendable {
 
   package init() {}
 
-  /// Whether this number of bytes from `a` to `b` may be relayed.
+  /// Charges this number of bytes from `a` to `b` to the budget; false if the budget does not allow
+  /// the bytes to be relayed.
   package mutating func take(
     _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
   ) -> Bool {
@@ -87,7 +88,7 @@ package struct RelayBudget: Sendable {
     return true
   }
 
-  /// Divides the budget by max-min fairness: small demands are met in full, and larger ones get
+  /// Divides the budget by max-min fairness: small demands are met in full, and larger demands get
   /// equal shares (Bertsekas and Gallager, Data Networks, 6.5.2).
   private mutating func divide(at now: Instant) {
     let seconds = max((now - countedAt).inSeconds, 0.001)
@@ -115,15 +116,15 @@ package struct RelayBudget: Sendable {
     if let quietest { pairs[quietest.key] = nil }
   }
 
-  /// Whether other relays should be preferred: true once more than half of the burst is used, until
-  /// less than a tenth is (hysteresis).
+  /// Whether other relays should be preferred: true once more than half of the burst is used, and
+  /// false again once no more than a tenth is used (hysteresis).
   package mutating func isLoadHigh(at now: Instant) -> Bool {
     let fill = total.fill(at: now)
     reportedHighLoad = reportedHighLoad ? fill < 0.9 : fill < 0.5
     return reportedHighLoad
   }
 
-  /// The pairs for which packets were relayed within the last seconds.
+  /// The pairs for which packets were relayed within the last 3 s.
   package func carried(at now: Instant) -> [RelayedPair] {
     pairs.compactMap { pair, carried in
       guard carried.bytes > 0, now - carried.lastAt < Self.recent else { return nil }

@@ -14,7 +14,8 @@ struct RelayView {
     let hasRestarted: Bool
     /// Whether a refusal prevents links with the member.
     let isRefused: Bool
-    /// The last address at which the member was reached directly, in this run or an earlier one.
+    /// The last address at which the member was reached directly, in this run or an earlier run;
+    /// nil if there is none.
     let lastDirectAddress: Address?
   }
 
@@ -35,8 +36,8 @@ struct RelayView {
   var members: [Member] = []
   var links = PeerTable<NodeID, Link>()
 
-  /// The neighbours of both nodes that relay: those with a live path first, then those with little
-  /// load, then those with the shortest round trip.
+  /// The relaying neighbours of both nodes: live paths before lost paths, then low load before high
+  /// load, then ascending round trips.
   func relays(to member: Member, unmeasured: Duration, at now: Instant) -> [NodeID] {
     var usable: [(id: NodeID, rank: Int, roundTrip: Duration)] = []
     for neighbour in neighbours(member.id) {

@@ -5,7 +5,7 @@ import MusterWire
 /// The search for relayed paths to unreachable members of a call and for a return to direct paths,
 /// and the budget for relaying on behalf of peers.
 ///
-/// The end that finds the peer unreachable challenges it over a relayed route, and the other end's
+/// The end that finds its peer unreachable challenges the peer over a relayed route, and the peer's
 /// path follows. The end with the smaller id begins, so that both ends do not choose different
 /// relays at the same time. A member that restarted is first tried at its last direct address.
 struct Relaying: ~Copyable, Sendable {
@@ -34,7 +34,7 @@ struct Relaying: ~Copyable, Sendable {
 
   /// The state of the search for one link while it is up.
   private struct Search: Sendable {
-    /// The time of the last ping because the peer had become quiet.
+    /// The time of the last ping that was sent because the peer had become quiet.
     var askedAt = Instant.zero
     /// The time since which the path has been direct; nil for a relayed path.
     var directSince: Instant?
@@ -51,24 +51,25 @@ struct Relaying: ~Copyable, Sendable {
     let since: Instant
   }
 
-  /// The longest interval between checks for unreachable peers, as a member may join the call.
+  /// The maximum interval between two searches in a call, which members may join at any time.
   private static let searchInterval = Duration.milliseconds(250)
   /// The time allowed for a first direct path before relays are tried.
   static let directPatience = Duration.milliseconds(750)
   /// The additional patience of the end with the larger id.
   private static let secondPatience = Duration.milliseconds(150)
-  /// The time that a relay is given in addition to two round trips, before the next one is tried.
+  /// The time that a relay is given in addition to two round trips, before the next relay is tried.
   private static let relayPatience = Duration.milliseconds(250)
-  /// The limit of a relay's round trip in that timeout, since a relay may exaggerate it.
+  /// The upper bound of the round trip used with `relayPatience`, since a relay may exaggerate its
+  /// round trip.
   private static let longestRelayRoundTrip = Duration.milliseconds(500)
   /// The assumed round trip of a path that has not been measured yet.
   private static let unmeasured = Duration.milliseconds(100)
-  /// The pause after all relays have been tried without success, before they are tried again.
+  /// The pause after all relays have been tried without success, before the relays are tried again.
   private static let relayRest = Duration.seconds(1)
   private static let firstTryInterval = Duration.milliseconds(500)
   private static let longestTryInterval = Duration.seconds(4)
-  /// The minimum lifetime of a direct path that counts as stable; after a shorter one, the interval
-  /// between attempts doubles.
+  /// The minimum lifetime of a direct path that counts as stable; after a shorter lifetime, the
+  /// interval between attempts doubles.
   private static let steadyAfter = Duration.seconds(10)
   private static let unsteadyTryInterval = Duration.seconds(30)
 
@@ -81,7 +82,7 @@ struct Relaying: ~Copyable, Sendable {
 
   // MARK: Queries
 
-  /// Whether no path to a member of a call works.
+  /// Whether a member of this node's call has no working path.
   func isUnreachable(_ link: LinkID) -> Bool { unreachable.index(of: link) != nil }
 
   var deadline: Instant? {
@@ -91,7 +92,7 @@ struct Relaying: ~Copyable, Sendable {
   /// Whether a search is scheduled in a channel.
   func isSearching(_ channel: ChannelID) -> Bool { nextAt.index(of: channel) != nil }
 
-  /// Whether a search is due in a channel, as the first one always is.
+  /// Whether a search is due in a channel; the first search always is.
   func isDue(_ channel: ChannelID, at now: Instant) -> Bool {
     nextAt[channel].map { $0 <= now } ?? true
   }
@@ -164,7 +165,7 @@ struct Relaying: ~Copyable, Sendable {
     return out
   }
 
-  /// Takes the steps that are due for one member, and returns the time of the next one.
+  /// Takes the steps that are due for one member, and returns the time of the next step.
   private mutating func search(
     _ member: RelayView.Member, _ view: RelayView, at now: Instant, _ out: inout [Output]
   ) -> Instant {
@@ -175,7 +176,7 @@ struct Relaying: ~Copyable, Sendable {
         reached(link, &out)
         return now + Self.searchInterval
       }
-      // After a restart, the attempt at the last direct address has already used this time.
+      // After a restart, `directPatience` has already passed during the direct attempt.
       let start = restarts[link] == nil ? now + Self.directPatience : now
       return findRelay(to: member, over: link, from: start, view, at: now, &out)
     }
@@ -195,7 +196,7 @@ struct Relaying: ~Copyable, Sendable {
   }
 
   /// Tries a new run of a peer at its last direct address at once, from both ends; relays are tried
-  /// only when that has failed. Nil if there is no new run, or its time has expired.
+  /// only after `directPatience`. Nil if there is no new run or this time has passed.
   private mutating func tryRestarted(
     _ member: RelayView.Member, over link: LinkID, _ view: RelayView, at now: Instant,
     _ out: inout [Output]

@@ -3,11 +3,12 @@ import MusterBase
 /// Estimates the delay that a jitter buffer needs for the packets of one sender.
 ///
 /// The algorithm follows NetEq (`relative_arrival_delay_tracker.cc`, `underrun_optimizer.cc`): a
-/// packet's delay is relative to the fastest one within two seconds, so clock drift cancels out.
-/// The largest delay of every 500 ms enters a histogram with exponential forgetting, whose 95th
-/// percentile is the estimate.
+/// packet's delay is relative to the fastest packet of the last two seconds, so clock drift cancels
+/// out. The largest delay of every 500 ms enters a histogram with exponential forgetting. The 95th
+/// percentile of the histogram is the estimate.
 public struct ArrivalDelay: Equatable, Sendable {
-  /// The packets in the sliding window whose fastest one is the reference: 2 s of 20 ms packets.
+  /// The number of packets in the sliding window, 2 s of 20 ms packets. The fastest packet in the
+  /// window is the reference.
   static let window = 100
   static let interval = Duration.milliseconds(500)
   static let forget = 0.983
@@ -16,7 +17,7 @@ public struct ArrivalDelay: Equatable, Sendable {
   /// than concealment does.
   static let bucketMilliseconds = 5
   static let buckets = 80
-  /// The number of intervals before the estimate is used.
+  /// The number of intervals before the first estimate.
   static let warmUp = 2
 
   /// The smallest transit time in the window: arrival minus media time, in nanoseconds. The two

@@ -33,13 +33,13 @@ extension AudioJitterBuffer {
     delay = waited
   }
 
-  /// The time from when the fastest path would have delivered the packet, clamped to ±10 s.
+  /// The time since the packet would have arrived with the fastest transit time, clamped to ±10 s.
   private func waitingTime(of packet: Packet, at now: Instant) -> Int64 {
     let waited = now.nanoseconds &- packet.mediaTime &- arrival.fastest
     return min(max(waited, -10_000_000_000), 10_000_000_000)
   }
 
-  /// Skips gaps that concealment has already covered, and those too long to conceal.
+  /// Skips the missing frames that concealment has already covered, and gaps too long to conceal.
   private mutating func skipWhatIsOver() {
     guard let first = packets.first, let expected = nextSequence else { return }
     let hole = first.sequence - expected
@@ -50,8 +50,8 @@ extension AudioJitterBuffer {
     statistics.lost &+= UInt64(skipped)
   }
 
-  /// Conceals a frame while the buffer is empty. As the packet may be lost or merely late, the
-  /// sequence does not advance.
+  /// Conceals a frame while the next packet cannot be played yet. The sequence does not advance,
+  /// because the missing packet may merely be late.
   private mutating func starve() -> Playout {
     starved += 1
     if starved > Self.starvedFrames {
@@ -79,7 +79,7 @@ extension AudioJitterBuffer {
   }
 
   private mutating func measure(_ waited: Int64) {
-    // After a gap the delay is replaced by a new measurement, not averaged.
+    // After a gap, a new measurement replaces the smoothed delay.
     delay = starved > 0 ? waited : delay + (waited - delay) / 16
     starved = 0
     concealedInARow = 0

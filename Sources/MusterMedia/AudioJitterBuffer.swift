@@ -2,9 +2,10 @@ import MusterBase
 
 /// An adaptive jitter buffer for the Opus packets of one sender.
 ///
-/// The buffer controls the delay in time, not in packets: the time from when the fastest path would
-/// have delivered a packet until its playout. This covers network jitter, clock drift (which shifts
-/// the fastest path as well) and pauses of the source (whose timestamps pause as well).
+/// The buffer controls the delay in time, not in packets: from the time at which a packet would
+/// have arrived with the fastest transit time until its playout. This definition covers network
+/// jitter, clock drift (which shifts the fastest transit time as well) and pauses of the source
+/// (whose timestamps pause as well).
 public struct AudioJitterBuffer: Sendable {
   /// The playout action for one frame.
   public enum Playout: Equatable, Sendable {
@@ -26,8 +27,8 @@ public struct AudioJitterBuffer: Sendable {
   /// would be audible.
   static let minimumDelay = Duration.milliseconds(30)
   static let maximumDelay = Duration.milliseconds(400)
-  /// The thresholds for a correction. The delay is corrected by whole frames, so it must be off by
-  /// about half of one. Too short is worse than too long, because the next late packet is missed.
+  /// The thresholds for a correction by one frame: a frame too much delay, or half a frame too
+  /// little. The latter is worse, because the next late packet is missed.
   static let excess = Duration.milliseconds(20)
   static let shortage = Duration.milliseconds(10)
   /// The thresholds above which a correction no longer waits for a quiet frame.
@@ -47,10 +48,10 @@ public struct AudioJitterBuffer: Sendable {
   /// The number of frames without packets, 1 s, after which the next packet starts a new stream
   /// (NetEq `decision_logic.cc`).
   static let starvedFrames = 50
-  /// The distance of 1 s in packets: a larger step back means that the sender restarted, and a gap
-  /// of this length is skipped.
+  /// The number of packets in 1 s: a larger step back means that the sender restarted, and a larger
+  /// gap is skipped.
   static let restartDistance: Int64 = 50
-  /// The largest deviation of timestamps from the clock; a larger one indicates a new sender clock.
+  /// The deviation of timestamps from the clock above which the sender's clock counts as new.
   static let clockJump = Duration.milliseconds(100)
 
   struct Packet: Sendable {
@@ -72,8 +73,8 @@ public struct AudioJitterBuffer: Sendable {
   var arrival = ArrivalDelay()
   var isPlaying = false
   var nextSequence: Int64?
-  /// The number of frames concealed while the buffer was empty; their packets may prove lost or
-  /// late.
+  /// The number of frames concealed since the last playable packet; the packets of these frames may
+  /// be lost or late.
   var starved = 0
   var concealedInARow = 0
   var framesSinceCorrection = 0
@@ -86,7 +87,7 @@ public struct AudioJitterBuffer: Sendable {
   /// Creates an empty buffer that plays silence.
   public init() {}
 
-  /// The delay to aim for, in addition to that of the fastest path.
+  /// The delay to aim for, in addition to the fastest transit time.
   public var targetDelay: Duration {
     guard let percentile = arrival.percentile else { return Self.startDelay }
     return min(max(percentile + Self.frame, Self.minimumDelay), Self.maximumDelay)

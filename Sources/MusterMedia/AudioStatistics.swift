@@ -4,11 +4,11 @@ import MusterBase
 public struct AudioStatistics: Equatable, Sendable {
   /// Packets received, duplicates included.
   public var received: UInt64 = 0
-  /// Packets missing at their playout time.
+  /// Packets missing at their playout time, including packets recovered by FEC.
   public var lost: UInt64 = 0
   /// Frames concealed by the decoder.
   public var concealed: UInt64 = 0
-  /// Lost packets recovered from the in-band FEC of the next one.
+  /// Lost packets recovered from the in-band FEC of the next packet.
   public var recovered: UInt64 = 0
   /// Packets that arrived after their playout time, or twice.
   public var late: UInt64 = 0

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// RTP timestamps of outgoing audio: 960 per packet, independent of any clock.
+/// The RTP timestamps of outgoing audio, which advance by 960 samples per packet.
 ///
 /// A capture device's sample clock drifts against the boot clock, and capture times jitter.
 /// Receivers need timestamps that count samples (RFC 3550 section 5.1), so this type tracks the
@@ -12,7 +12,8 @@ public struct AudioTimestamps: Equatable, Sendable {
   private static let pause: Int32 = 1920
 
   private var last: UInt32?
-  /// The boot clock minus the sample clock, in samples, smoothed over about 16 packets.
+  /// The clock of the capture times minus the sample clock, in samples, smoothed over about 16
+  /// packets.
   private var offset = 0.0
 
   /// Creates timestamps for a stream without packets so far.

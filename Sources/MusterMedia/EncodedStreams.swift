@@ -4,7 +4,7 @@ import MusterWire
 /// The video streams that this node offers: each is captured once, encoded once per layer and
 /// packetised once, for all links.
 public struct EncodedStreams: Sendable {
-  /// One stream; its counters continue when it is withdrawn and offered again.
+  /// One stream, whose counters continue if it is withdrawn and offered again.
   private struct Stream: Sendable {
     var offer: StreamOffer?
     var packetizers: [VideoPacketizer] = []
@@ -17,7 +17,7 @@ public struct EncodedStreams: Sendable {
   private var streams = PeerTable<StreamID, Stream>()
   private var prng: PRNG
 
-  /// Creates an empty set; `seed` determines the initial counters of the packetizers.
+  /// Creates an empty set; `seed` determines the initial PictureID, TL0PICIDX and KEYIDX values.
   public init(seed: UInt64) { prng = PRNG(seed: seed) }
 
   /// The streams on offer, in ascending order.
@@ -68,9 +68,10 @@ public struct EncodedStreams: Sendable {
     } ?? false
   }
 
-  // MARK: Keyframes, coalesced over all receivers of a layer
+  // MARK: Coalesced keyframe requests
 
-  /// True if the encoder should produce a keyframe now; otherwise `dueKeyframes` grants it later.
+  /// Requests a keyframe; true if the encoder should produce it now. Otherwise, `dueKeyframes`
+  /// grants the request later.
   public mutating func requestKeyframe(
     of stream: StreamID, layer: Int, at now: Instant
   ) -> Bool {

@@ -5,7 +5,7 @@ import MusterWire
 public struct AssembledFrame: Equatable, Sendable {
   /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
-  /// Whether the frame decodes without any earlier one.
+  /// Whether the frame decodes without any earlier frame.
   public var isKeyframe: Bool
   /// The temporal layer; 0 is the base.
   public var temporalLayer: Int
@@ -13,7 +13,7 @@ public struct AssembledFrame: Equatable, Sendable {
   public var timestamp: UInt32
   /// The size of a keyframe; nil for other frames.
   public var keyframeSize: VideoSize?
-  /// The number of frames missing directly before this one, according to PictureID.
+  /// The number of frames missing directly before this frame, from the gap in the PictureID.
   public var skippedFrames: Int
 }
 
@@ -26,10 +26,11 @@ public struct AssembledFrame: Equatable, Sendable {
 /// base-layer frames refer to base-layer frames only; and at an enhancement frame that depends on
 /// the delivered base-layer frame only (the Y bit).
 public struct FrameAssembler: Sendable {
-  /// The largest plausible gap in PictureID; a larger one means that the sender's counter
-  /// restarted.
+  /// The largest plausible gap in PictureID, in frames; a larger gap means that the sender's
+  /// counter restarted.
   static let plausibleSkip = 1000
-  /// The number of packets over which TL0PICIDX is compared: with 8 bits, it may wrap over more.
+  /// The maximum gap in packets over which TL0PICIDX values are compared; with 8 bits, TL0PICIDX
+  /// may wrap in a longer gap.
   static let plausibleJump: Int64 = 512
 
   /// The sequence number below which packets are ignored.

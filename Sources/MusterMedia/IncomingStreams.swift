@@ -5,7 +5,7 @@ import MusterWire
 public struct IncomingStream: Sendable {
   /// Assembles the stream's frames.
   public fileprivate(set) var receiver: VideoReceiver
-  /// The layer of the newest frame; nil before the first frame, and while none are expected.
+  /// The layer of the newest frame; nil before the first frame and while no frames are expected.
   public private(set) var layer: VideoLayer?
   /// The reason for the current layer.
   public private(set) var why = LayerReason.started
@@ -14,7 +14,7 @@ public struct IncomingStream: Sendable {
   private var hasShown = false
   /// The stream as announced by the sender.
   private var offer: StreamOffer?
-  /// The reason why no frames are expected; nil while they are.
+  /// The reason why no frames are expected; nil while frames are expected.
   private var off: LayerReason?
   private var requested = RequestedResolution.best
   /// The reason for the next change of layer.
@@ -22,7 +22,7 @@ public struct IncomingStream: Sendable {
 
   init(_ id: StreamID) { receiver = VideoReceiver(stream: id) }
 
-  /// Whether the sender has withdrawn the stream.
+  /// Whether `newest`, the sender's newest announcement, no longer contains the stream.
   func isWithdrawn(by newest: StreamOffer?) -> Bool { offer != nil && newest == nil }
 
   /// Sets the conditions for expecting frames: the sender's announcement, this node's subscription,
@@ -59,9 +59,9 @@ public struct IncomingStream: Sendable {
 
   /// The changes that result from showing a frame.
   public struct Showing: Equatable, Sendable {
-    /// Whether it is the first frame of the stream.
+    /// Whether the frame is the stream's first.
     public var isFirst: Bool
-    /// The change of layer, if any.
+    /// The change of layer; nil if the layer stays the same.
     public var change: LayerChange?
     /// The delay of the frame for lip sync.
     public var delay: Duration
@@ -81,8 +81,8 @@ public struct IncomingStream: Sendable {
     return Showing(isFirst: !hasShown, change: layerChange(to: frame.size), delay: delay)
   }
 
-  /// Returns the change if a frame is of another layer than the current one. Frames still in flight
-  /// while none are expected cause no change.
+  /// Returns the change if a frame is of another layer than the current layer. Frames still in
+  /// flight while no frames are expected cause no change.
   private mutating func layerChange(to size: VideoSize) -> LayerChange? {
     guard off == nil, size != layer?.size else { return nil }
     let rate = offer?.layers.first { $0.size == size }?.framesPerSecond ?? 0
@@ -104,7 +104,8 @@ public struct IncomingStreams: Sendable {
   /// The streams, each created at its first packet or announcement; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
-  /// Sender reports on streams without packets so far: at most the last two of each.
+  /// The newest sender reports with SSRCs of which no packet has arrived, for streams that begin
+  /// later.
   private var reports = RingBuffer<SenderReport>(capacity: 2 * Limits.videoStreams)
 
   /// Creates an empty set of streams.
@@ -113,7 +114,7 @@ public struct IncomingStreams: Sendable {
   /// The streams that have begun, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
-  /// The stream, if it has begun.
+  /// The stream; nil if it has not begun.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
   /// The packet and frame statistics of each stream, in the order of `ids`.
@@ -147,7 +148,7 @@ public struct IncomingStreams: Sendable {
     reports.append(report)
   }
 
-  /// Sets the path's round trip for all streams, which paces NACKs and PLIs.
+  /// Sets the path's round trip, which paces the NACKs and PLIs of all streams.
   public mutating func setRoundTrip(_ roundTrip: Duration) {
     self.roundTrip = roundTrip
     for index in 0..<streams.count { streams[at: index].receiver.setRoundTrip(roundTrip) }
@@ -181,7 +182,7 @@ public struct IncomingStreams: Sendable {
     streams.update(id) { $0.end(.ended) } ?? nil
   }
 
-  /// Requests a keyframe of a stream because one of the sinks needs it.
+  /// Requests a keyframe of a stream because a sink cannot decode without one.
   public mutating func requestKeyframe(
     of id: StreamID, at now: Instant
   ) -> [VideoReceiver.Output] {

@@ -11,7 +11,8 @@ public struct KeyframeLimiter: Equatable, Sendable {
   /// Creates a limiter without a keyframe so far, which grants the first request at once.
   public init() {}
 
-  /// True if the next frame should be a keyframe; otherwise `tick` grants the request later.
+  /// Requests a keyframe; true if the next frame should be one. Otherwise, `tick` grants the
+  /// request later, unless a keyframe has already satisfied it.
   ///
   /// A request that was in flight when the last keyframe was sent is satisfied by that keyframe:
   /// half of `roundTrip` passes until the request arrives, the other half until the keyframe does.
@@ -32,7 +33,7 @@ public struct KeyframeLimiter: Equatable, Sendable {
     isPending = false
   }
 
-  /// True if a deferred request is due.
+  /// Grants a deferred request if it is due; true if the next frame should be a keyframe.
   public mutating func tick(at now: Instant) -> Bool {
     guard let deadline, now >= deadline else { return false }
     keyframeMade(at: now)

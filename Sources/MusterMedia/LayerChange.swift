@@ -12,12 +12,12 @@ public enum LayerReason: String, Equatable, Sendable {
   case unmuted = "video unmuted"
   /// The sender's role forbids sending, or has just been changed to allow it.
   case role = "role changed"
-  /// The sender has no such source, or has changed it.
+  /// The sender has no source for the stream, or has changed the source.
   case source = "source changed"
   /// One side has left the call.
   case ended = "left the call"
 
-  /// The reason to report when video resumes after it was off for this reason.
+  /// The reason to report when video resumes after an absence for this reason.
   var onResuming: LayerReason { self == .muted ? .unmuted : self == .ended ? .started : self }
 }
 

@@ -3,17 +3,17 @@ import MusterWire
 
 /// Receives one simulcast layer of one sender: frame assembly, NACKs and keyframe requests.
 public struct LayerReceiver: Sendable {
-  /// The number of packets requested before a first packet from the middle of a frame: usually only
-  /// the first or second packet of the first keyframe was lost.
+  /// The number of packets requested before the first received packet if that packet does not start
+  /// a frame: usually only the first or second packet of the first keyframe was lost.
   static let leadIn: Int64 = 3
-  /// The distance behind the highest sequence number at which two consecutive packets mean that the
-  /// sender restarted.
+  /// The distance behind the highest sequence number beyond which two consecutive packets mean that
+  /// the sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
   /// The maximum time to wait at a gap before skipping it. The wait is usually shorter: until the
   /// first retransmission should have arrived.
   static let maximumPatience = Duration.milliseconds(100)
-  /// The minimum age of a gap that requires a keyframe, which keeps the freeze below half a second:
-  /// the keyframe takes a round trip and up to 300 ms more.
+  /// The minimum age of a gap that requires a keyframe. A longer wait would prolong the freeze, as
+  /// the keyframe takes a round trip and up to 300 ms (`KeyframeLimiter`) more.
   static let minimumKeyframePatience = Duration.milliseconds(250)
   /// The time granted to a keyframe that has partly arrived (libwebrtc `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
@@ -24,14 +24,14 @@ public struct LayerReceiver: Sendable {
   public let ssrc: UInt32
   /// The spatial layer; 0 is the smallest.
   public let layer: Int
-  /// The map from RTP timestamps to the sender's boot clock.
+  /// The mapping from RTP timestamps to the sender's media clock.
   public internal(set) var clock = SenderClock()
   /// The loss and jitter for receiver reports.
   public private(set) var statistics = RTPReceiverStatistics(
     clockRate: RTPTime.videoClockRate)
   /// The time at which the highest sequence number last increased.
   public private(set) var lastNewAt: Instant
-  /// Whether packets were missing since the last delivered frame.
+  /// Whether packets have been missing since the last delivered frame.
   public private(set) var isTroubled = false
 
   private var sequences = SequenceUnwrapper()
@@ -39,7 +39,7 @@ public struct LayerReceiver: Sendable {
   private var nacks = NackList()
   private var requester = KeyframeRequester()
   private var restartSequence: UInt16?
-  /// The arrival of the first packet that cannot be used without a keyframe.
+  /// The arrival time of the first packet that cannot be used without a keyframe.
   private var waitingSince: Instant?
   private var keyframeBegunAt: Instant?
 
@@ -124,12 +124,12 @@ public struct LayerReceiver: Sendable {
   /// Records a keyframe request.
   public mutating func keyframeRequested(at now: Instant) { requester.asked(at: now) }
 
-  /// The time at which a sink that needs a keyframe can request one.
+  /// The earliest time of a keyframe request for a sink, by the same pacing as for losses.
   public func nextKeyframeRequest(roundTrip: Duration, at now: Instant) -> Instant {
     requester.nextRequest(neededSince: now, roundTrip: roundTrip)
   }
 
-  /// Discards everything received so far, because another layer took over.
+  /// Discards all packets received so far, because another layer has become active.
   public mutating func retire() {
     assembler.restart(at: (sequences.highest ?? 0) + 1)
     nacks.removeAll()
@@ -153,7 +153,7 @@ public struct LayerReceiver: Sendable {
     statistics.reportBlock(ssrc: ssrc, at: now)
   }
 
-  /// The number of packets that wait for missing ones.
+  /// The number of packets that wait for missing packets.
   public var packetsHeld: Int { assembler.packetCount }
 
   private static func patience(roundTrip: Duration) -> Duration {

@@ -9,8 +9,8 @@ public struct LipSync: Equatable, Sendable {
   static let deadBand = Duration.milliseconds(30)
   static let maximumStep = Duration.milliseconds(80)
   static let stepInterval = Duration.milliseconds(250)
-  /// The maximum delay; a larger one would result from inconsistent clocks, and be worse than the
-  /// skew.
+  /// The maximum delay; a larger value would result from inconsistent clocks and would be worse
+  /// than the skew.
   static let maximumDelay = Duration.milliseconds(500)
   /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4
@@ -24,9 +24,9 @@ public struct LipSync: Equatable, Sendable {
   /// Creates the initial state, with a delay of zero.
   public init() {}
 
-  /// Updates and returns the delay, from the latency of audio at playout and that of video before
-  /// this delay. Both latencies use the same two clocks, whose offset cancels; a nil `audioDelay`
-  /// means that there is no audio.
+  /// Updates and returns the delay, from the latency of audio at playout and the latency of video
+  /// before the delay. Both latencies are differences between the same two clocks, so the clocks'
+  /// offset cancels out. A nil `audioDelay` means that there is no audio.
   public mutating func videoDelay(
     audioDelay: Duration?, videoDelay: Duration, at now: Instant
   ) -> Duration {

@@ -8,7 +8,8 @@ public struct NackList: Equatable, Sendable {
   /// than reordered.
   static let reorderedPackets: Int64 = 2
   static let reorderedTime = Duration.milliseconds(5)
-  /// The minimum interval between requests, from libwebrtc; the regular one is 1.2 round trips.
+  /// The minimum interval between requests, from libwebrtc; the regular interval is 1.2 round
+  /// trips.
   static let minimumInterval = Duration.milliseconds(20)
 
   private struct Entry: Equatable, Sendable {
@@ -37,8 +38,8 @@ public struct NackList: Equatable, Sendable {
     max(roundTrip * 6 / 5, minimumInterval)
   }
 
-  /// Adds skipped sequence numbers, all above those added before. If there are too many to repair,
-  /// clears the list and returns false; a keyframe is then required.
+  /// Adds skipped sequence numbers, which must be above all numbers added before. If the list would
+  /// exceed `Limits.nackEntries`, clears it and returns false; a keyframe is then required.
   public mutating func notice(_ missing: Range<Int64>, at now: Instant) -> Bool {
     guard missing.count <= Limits.nackEntries - entries.count else {
       entries.removeAll()
@@ -51,7 +52,7 @@ public struct NackList: Equatable, Sendable {
     return true
   }
 
-  /// Removes a packet that arrived; true if a NACK had been sent for it.
+  /// Removes a packet that has arrived; true if the packet had been requested by a NACK.
   public mutating func received(_ sequence: Int64) -> Bool {
     guard let index = entries.firstIndex(where: { $0.sequence >= sequence }),
       entries[index].sequence == sequence
@@ -59,7 +60,7 @@ public struct NackList: Equatable, Sendable {
     return entries.remove(at: index).tries > 0
   }
 
-  /// Removes packets that are no longer needed.
+  /// Removes the packets below `sequence`, which are no longer needed.
   public mutating func drop(below sequence: Int64) {
     let count = entries.firstIndex { $0.sequence >= sequence } ?? entries.count
     if count > 0 { entries.removeFirst(count) }

@@ -7,13 +7,14 @@ public struct OutgoingStream: Sendable {
   public let id: StreamID
   /// The layer that is being sent; nil if no video is sent.
   public private(set) var layer: Int?
-  /// The layer to change to at its next keyframe; nil if no video is to be sent.
+  /// The layer to which the stream changes at that layer's next keyframe, or the current layer; nil
+  /// if no video is to be sent.
   public private(set) var target: Int?
   /// The reason for the current layer.
   public private(set) var why = LayerReason.started
   /// The number of frames sent.
   public private(set) var frames: UInt64 = 0
-  /// The number of RTP payload bytes of those frames.
+  /// The number of RTP payload bytes sent, excluding retransmissions.
   public private(set) var bytes: UInt64 = 0
 
   /// The layers that were offered when `select` was last called.
@@ -42,7 +43,8 @@ public struct OutgoingStream: Sendable {
 
   /// The result of selecting a layer.
   public struct Selection: Equatable, Sendable {
-    /// The layer that needs a keyframe, at which the stream changes to it.
+    /// The new target layer, of which a keyframe must be requested; nil if the target stays the
+    /// same or no video is to be sent.
     public var keyframe: Int?
     /// The end of the current layer if video stops.
     public var change: LayerChange?
@@ -81,8 +83,8 @@ public struct OutgoingStream: Sendable {
     return Selection(change: LayerChange(from: reported, to: nil, why: reason))
   }
 
-  /// Switches to `layer` if it is the target; called just before its keyframe is sent. Nil if
-  /// nothing changes.
+  /// Switches to `layer` if it is the target; called just before the layer's keyframe is sent. Nil
+  /// if the reported layer does not change.
   public mutating func switchLayer(to layer: Int) -> LayerChange? {
     guard layer == target else { return nil }
     self.layer = layer
@@ -140,7 +142,8 @@ public struct OutgoingStream: Sendable {
     if senders.indices.contains(layer) { senders[layer].receive(block, at: now) }
   }
 
-  /// The sender report on the layer that is or will be sent; nil if there is none.
+  /// The sender report on the current layer, or else the target layer; nil if no video is to be
+  /// sent.
   func report(at now: Instant) -> SenderReport? {
     guard let layer = layer ?? target else { return nil }
     let timestamp = RTPTime.timestamp(of: now, clockRate: RTPTime.videoClockRate)
@@ -196,7 +199,7 @@ public struct OutgoingStreams: Sendable {
     return body(&stream)
   }
 
-  /// Modifies a stream in place; returns nil without calling `body` if there is none.
+  /// Modifies a stream in place; returns nil without calling `body` if the stream does not exist.
   public mutating func update<Result>(
     _ id: StreamID, _ body: (inout OutgoingStream) -> Result
   ) -> Result? {

@@ -1,12 +1,12 @@
 import MusterBase
 import MusterWire
 
-/// Loss and jitter of one received stream (RFC 3550 appendices A.1, A.3 and A.8).
+/// The loss and jitter of one received stream (RFC 3550 appendices A.1, A.3 and A.8).
 public struct RTPReceiverStatistics: Equatable, Sendable {
   /// MAX_DROPOUT of appendix A.1: a larger jump is a restart if the next packet confirms it.
   static let maximumDropout: Int64 = 3000
 
-  /// The number of packets received, excluding retransmissions.
+  /// The number of packets received, including retransmissions.
   public private(set) var packetsReceived: UInt64 = 0
 
   private let clockRate: Int
@@ -24,8 +24,8 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// Creates statistics without packets; `clockRate` is that of the stream's RTP clock in Hz.
   public init(clockRate: Int) { self.clockRate = clockRate }
 
-  /// Counts a packet. Retransmissions are not counted, so that the loss is the network's before
-  /// repair.
+  /// Counts a packet. Retransmissions do not count towards loss and jitter, so that these describe
+  /// the network before repair.
   public mutating func receive(
     sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
   ) {
@@ -43,7 +43,8 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     lastReport = (RTPTime.compact(report.ntpTime), now)
   }
 
-  /// The number of packets expected minus those received; negative if duplicates outnumber losses.
+  /// The number of packets expected minus the number received (RFC 3550 appendix A.3); negative if
+  /// duplicates outnumber losses.
   public var cumulativeLost: Int64 { expected - counted }
 
   /// The interarrival jitter (RFC 3550 section 6.4.1).

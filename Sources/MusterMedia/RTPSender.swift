@@ -9,12 +9,12 @@ public struct RTPSender: Sendable {
   static let minimumHistory = Duration.seconds(1)
   /// The minimum interval between retransmissions of one packet, for very short round trips.
   static let minimumRepeat = Duration.milliseconds(5)
-  /// The retransmission budget: a whole lost keyframe at once, then the rate that a 2.5 Mbit/s
-  /// layer needs at 10 % loss. More would add to the congestion that lost the packets (LiveKit PR
-  /// 440, RTX storm).
+  /// The retransmission budget in packets: a whole lost keyframe at once, then somewhat more than
+  /// the packet rate of a 2.5 Mbit/s layer, 285 per second. More would add to the congestion that
+  /// lost the packets (LiveKit PR 440, RTX storm).
   static let repeatBurst = 64.0
   static let repeatsPerSecond = 320.0
-  /// The longest accepted round trip; a longer one results from a forged or corrupt report.
+  /// The longest accepted round trip; a longer value results from a forged or corrupt report.
   static let maximumRoundTrip = Duration.seconds(10)
 
   private struct Sent {
@@ -74,8 +74,8 @@ public struct RTPSender: Sendable {
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     let roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
     let oldest = max(Self.minimumHistory, roundTrip * 3)
-    // Three quarters of a round trip, because both ends estimate it: if this end's estimate were
-    // the longer one, a refused retransmission would cost the receiver another whole round trip.
+    // Three quarters of a round trip, because both ends estimate the round trip: if this end's
+    // estimate were longer, a refused retransmission would cost the receiver a whole round trip.
     let pause = max(Self.minimumRepeat, roundTrip * 3 / 4)
     var result: [(header: RTPHeader, payload: ArraySlice<UInt8>)] = []
     for sequence in sequences.prefix(Limits.nackEntries) {
@@ -106,7 +106,7 @@ public struct RTPSender: Sendable {
       octets: octets, reports: [])
   }
 
-  /// Handles a report block about this stream; ignores those about other streams.
+  /// Handles a report block; ignores blocks about other streams.
   public mutating func receive(_ block: ReportBlock, at now: Instant) {
     guard block.ssrc == ssrc else { return }
     jitter = block.jitter

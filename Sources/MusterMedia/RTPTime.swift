@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Conversions between boot time, RTP timestamps and NTP timestamps.
+/// Conversions between instants, RTP timestamps and NTP timestamps.
 public enum RTPTime {
   /// The RTP clock rate of video in Hz (RFC 7741 section 4.1).
   public static let videoClockRate = 90_000
@@ -9,9 +9,9 @@ public enum RTPTime {
 
   /// The RTP timestamp of an instant on a stream's RTP clock, modulo 2^32.
   ///
-  /// RFC 3550 section 5.1 recommends a random offset against known-plaintext attacks. The link's
-  /// AEAD is not vulnerable to them, and a common base of all layers lets a receiver order their
-  /// frames.
+  /// RFC 3550 section 5.1 recommends a random offset for each stream against known-plaintext
+  /// attacks. The link's AEAD is not vulnerable to such attacks, and a common base of all layers
+  /// lets a receiver order their frames.
   public static func timestamp(of instant: Instant, clockRate: Int) -> UInt32 {
     let (seconds, rest) = split(instant)
     let rate = Int64(clockRate)
@@ -25,7 +25,7 @@ public enum RTPTime {
     return UInt64(truncatingIfNeeded: seconds) << 32 | fraction
   }
 
-  /// The instant of an NTP timestamp.
+  /// The inverse of `ntp(of:)`, rounded down to nanoseconds.
   public static func instant(ofNTP ntp: UInt64) -> Instant {
     let fraction = ((ntp & 0xFFFF_FFFF) * UInt64(nanosecondsPerSecond)) >> 32
     return Instant(nanoseconds: Int64(ntp >> 32) * nanosecondsPerSecond + Int64(fraction))

@@ -1,7 +1,8 @@
 import MusterBase
 import MusterWire
 
-/// Maps a stream's RTP timestamps to its sender's boot clock, by the latest sender report.
+/// Maps a stream's RTP timestamps to its sender's media clock (boot time plus a random offset), by
+/// the latest sender report.
 public struct SenderClock: Equatable, Sendable {
   private var reference: (rtpTime: UInt32, instant: Instant)?
 

@@ -9,7 +9,7 @@ import MusterBase
 public struct SpeakingDetector: Equatable, Sendable {
   /// The level in -dBov up to which a packet is loud (lower is louder).
   static let beginLevel: UInt8 = 35
-  /// The level up to which packets still count as loud during speech.
+  /// The level in -dBov up to which packets still count as loud during speech.
   static let continueLevel: UInt8 = 42
   static let slot = Duration.milliseconds(20)
   /// The number of slots in the window: 400 ms.

@@ -7,14 +7,14 @@ public struct PacketizedFrame: Equatable, Sendable {
   public var layer: Int
   /// The temporal layer; 0 is the base.
   public var temporalLayer: Int
-  /// Whether the frame decodes without any earlier one.
+  /// Whether the frame decodes without any earlier frame.
   public var isKeyframe: Bool
-  /// The capture time.
+  /// The capture time on the sender's media clock.
   public var capturedAt: Instant
   /// The RTP timestamp: `capturedAt` on the 90 kHz clock.
   public var timestamp: UInt32
-  /// The RTP payloads, each of a payload descriptor and VP8 data; the RTP header of the last one
-  /// has the marker bit.
+  /// The RTP payloads, each of a payload descriptor and VP8 data. The RTP header of the last
+  /// payload has the marker bit.
   public var payloads: [ArraySlice<UInt8>]
 
   /// Creates a frame; `timestamp` must be `capturedAt` on the 90 kHz clock, and `payloads` must
@@ -98,10 +98,9 @@ public struct VideoPacketizer: Sendable {
       keyIndex: keyIndex)
   }
 
-  /// The byte range of one part, with as few parts as possible. All parts have the same size but
-  /// the last, which is shorter by fewer bytes than there are parts: equal datagrams can be sent in
-  /// one segmented send (UDP_SEGMENT), and a very short last packet would be lost as easily as a
-  /// full one.
+  /// The byte range of one part. All parts have the same size except the last, which is shorter by
+  /// fewer bytes than there are parts: equal datagrams can be sent in one segmented send
+  /// (UDP_SEGMENT), and a very short last packet would be lost as easily as a full packet.
   private static func range(of part: Int, of parts: Int, in count: Int) -> Range<Int> {
     let size = (count + parts - 1) / parts
     return min(part * size, count)..<min((part + 1) * size, count)

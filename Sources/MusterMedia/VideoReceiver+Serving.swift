@@ -62,8 +62,8 @@ extension VideoReceiver {
     }
   }
 
-  /// Whether a keyframe may change the active layer: one that took long to repair may belong to a
-  /// layer that the sender has left since.
+  /// Whether a keyframe may change the active layer. A keyframe that is older than the last frame
+  /// may not: its repair took long, and the sender may have left its layer since.
   private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
     guard let current = activeLayer, let lastFrame,
       now - current.lastNewAt < LayerReceiver.silence
@@ -100,8 +100,8 @@ extension VideoReceiver {
     if frame.isKeyframe { counted.keyframes &+= 1 }
     if let size = frame.keyframeSize { counted.size = size }
     counted.layer = layers[index].layer
-    // All layers share one RTP time base, so another layer's report is used until the first of this
-    // one.
+    // All layers share one RTP time base, so another layer's report is used before the first report
+    // on this layer.
     let clock =
       layers[index].clock.isKnown
       ? layers[index].clock : layers.first { $0.clock.isKnown }?.clock

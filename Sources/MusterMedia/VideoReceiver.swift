@@ -9,15 +9,15 @@ public struct ReceivedFrame: Equatable, Sendable {
   public var temporalLayer: Int
   /// The VP8 frame (RFC 6386).
   public var data: [UInt8]
-  /// Whether the frame decodes without any earlier one.
+  /// Whether the frame decodes without any earlier frame.
   public var isKeyframe: Bool
   /// The RTP timestamp, at 90 kHz.
   public var timestamp: UInt32
   /// The size of the frame, from the latest keyframe.
   public var size: VideoSize
-  /// The capture time on the sender's boot clock; nil before its first sender report.
+  /// The capture time on the sender's media clock; nil before its first sender report.
   public var capturedAt: Instant?
-  /// The time at which the last packet arrived, or a gap before the frame was skipped.
+  /// The time at which the frame's last packet arrived or a gap before the frame was skipped.
   public var completedAt: Instant
 
   /// Creates a complete frame; `timestamp` is at 90 kHz, and `capturedAt` on the sender's clock.
@@ -53,12 +53,12 @@ public struct VideoReceiver: Sendable {
   /// The assumed round trip before the first measurement (libwebrtc `nack_requester.cc`).
   static let defaultRoundTrip = Duration.milliseconds(100)
   static let maximumRoundTrip = Duration.seconds(2)
-  /// The shortest interval between frames that counts as a freeze.
+  /// The interval between frames above which a freeze is counted.
   static let freeze = Duration.milliseconds(200)
-  /// The silence of the current layer after which another layer's keyframe is requested; shorter
-  /// silence may be due to late packets of the former layer.
+  /// The silence of the active layer after which a keyframe of another layer is requested. Before,
+  /// the packets of that layer may be late packets from before the last change of layer.
   static let takeover = Duration.milliseconds(100)
-  /// The silence after which an SSRC can be replaced by another one for the same layer.
+  /// The silence after which another SSRC can replace an SSRC of the same layer.
   static let replacement = Duration.milliseconds(500)
   /// The number of sender reports kept for SSRCs without packets so far.
   static let pendingReports = 4
@@ -76,7 +76,7 @@ public struct VideoReceiver: Sendable {
   /// Creates a receiver, which ignores packets of streams other than `stream`.
   public init(stream: StreamID = .camera) { self.stream = stream }
 
-  /// Handles a packet of any layer.
+  /// Handles a packet of any layer; packets of other streams are counted as ignored.
   public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Output] {
     guard let (stream, layer) = PayloadType.video(of: packet.header.payloadType),
       stream == self.stream, let index = layerIndex(for: packet, layer: layer, at: now)
@@ -135,7 +135,8 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
-  /// Excludes the interval until the next frame from freezes, because no frames are expected.
+  /// Excludes the interval between the last frame and the next frame from freezes, because no
+  /// frames are expected.
   public mutating func pause() { lastFrame = nil }
 
   /// The time at which `tick` next has work.
@@ -155,11 +156,11 @@ public struct VideoReceiver: Sendable {
     }
   }
 
-  /// The number of packets that wait for missing ones.
+  /// The number of packets that wait for missing packets.
   public var packetsHeld: Int { layers.reduce(0) { $0 + $1.packetsHeld } }
 
-  /// Finds or creates the receiver for a packet. Each layer has one SSRC; a new SSRC takes over
-  /// with a keyframe, or after silence of the former one.
+  /// Finds or creates the receiver for a packet. Each layer has one SSRC, which a new SSRC replaces
+  /// with a keyframe, or after a silence of `replacement`.
   private mutating func layerIndex(
     for packet: RTPPacket, layer: Int, at now: Instant
   ) -> Int? {

@@ -2,23 +2,23 @@ import MusterBase
 
 /// Counters of one member's video packets and frames, by outcome.
 public struct VideoStatistics: Equatable, Sendable {
-  /// Packets received.
+  /// Packets received with the current SSRC of a layer, including duplicates and malformed packets.
   public var packets: UInt64 = 0
-  /// Payload bytes received.
+  /// RTP payload bytes of the packets counted in `packets`.
   public var bytes: UInt64 = 0
   /// Packets lost on the network, whether or not a retransmission replaced them.
   public var packetsLost: Int64 = 0
-  /// Lost packets that arrived by retransmission.
+  /// Packets that arrived after they had been requested by NACK.
   public var packetsRecovered: UInt64 = 0
   /// Duplicates, and packets too late to be used.
   public var packetsLate: UInt64 = 0
-  /// Malformed packets, and those of an unknown layer or an unexpected SSRC.
+  /// Malformed packets, and packets of an unknown layer or an unexpected SSRC.
   public var packetsIgnored: UInt64 = 0
-  /// Frames delivered.
+  /// Complete frames delivered, including keyframes.
   public var frames: UInt64 = 0
   /// Keyframes delivered.
   public var keyframes: UInt64 = 0
-  /// Frames that were not delivered, according to PictureID.
+  /// Frames that were not delivered, from gaps in the PictureID.
   public var framesLost: UInt64 = 0
   /// Intervals of more than 200 ms between frames.
   public var freezes: UInt64 = 0
@@ -28,9 +28,9 @@ public struct VideoStatistics: Equatable, Sendable {
   public var packetsRequested: UInt64 = 0
   /// Keyframes requested by PLI.
   public var keyframesRequested: UInt64 = 0
-  /// The size of the latest frame; nil before the first one.
+  /// The size of the latest frame; nil before the first frame.
   public var size: VideoSize?
-  /// The simulcast layer of the latest frame; nil before the first one.
+  /// The simulcast layer of the latest frame, 0 for the smallest; nil before the first frame.
   public var layer: Int?
 
   /// Creates counters that are all zero, with unknown size and layer.

@@ -8,8 +8,8 @@ import MusterBase
 public struct Announcement: Equatable, Sendable {
   /// The member that signs the announcement.
   public var author: NodeID
-  /// A random number, drawn at every start of the author's process, which distinguishes runs but
-  /// does not order them.
+  /// A random number, drawn at every start of the author's process, which distinguishes the
+  /// author's runs without an order.
   public var bootID: UInt64
   /// A counter that increases with every announcement of one run; receivers detect replays by this
   /// counter.
@@ -37,7 +37,7 @@ public struct Announcement: Equatable, Sendable {
     self.addresses = addresses
   }
 
-  /// The bytes that the author signs; the signature follows them on the wire.
+  /// The bytes that the author signs; on the wire, the signature follows these bytes.
   public func encoded() -> [UInt8] {
     precondition(addresses.count <= Limits.addresses)
     var writer = Writer(capacity: 160)

@@ -184,7 +184,8 @@ public struct ReportBlock: Equatable, Sendable {
   public var highestSequence: UInt32
   /// The interarrival jitter in RTP timestamp units.
   public var jitter: UInt32
-  /// The middle 32 bits of the NTP time in the last sender report (LSR); 0 before the first.
+  /// The middle 32 bits of the NTP time in the last sender report (LSR); 0 before the first sender
+  /// report.
   public var lastReport: UInt32
   /// The time since the arrival of the last sender report (DLSR), in 1/65536 s.
   public var delaySinceLastReport: UInt32

@@ -37,7 +37,7 @@ public struct SSRCPlan: Equatable, Sendable {
     return base &+ 1 &+ UInt32(stream.index * Limits.spatialLayers + layer)
   }
 
-  /// The stream and layer of an SSRC; nil if it is not one of this sender's video SSRCs.
+  /// The stream and layer of an SSRC; nil for an SSRC that is not one of this sender's video SSRCs.
   public func video(of ssrc: UInt32) -> (stream: StreamID, layer: Int)? {
     VideoIndex.split(Int(ssrc &- base &- 1))
   }

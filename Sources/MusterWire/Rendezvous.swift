@@ -131,7 +131,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
     self.announcement = announcement
   }
 
-  /// The bytes that the tag's key signs; the signature follows them.
+  /// The bytes that the tag's key signs; the signature follows these bytes.
   public func encoded() -> [UInt8] {
     precondition(cookie.count == RendezvousCookie.cookieBytes)
     precondition(announcement.count <= Self.announcementLimit)

@@ -29,7 +29,7 @@ struct Link: Sendable {
   private(set) var probes: [Probe] = []
   /// The rate limit for challenges that received datagrams cause.
   var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
-  /// The latest comparison of the path in use with another path; nil before the first.
+  /// The latest comparison of the path in use with another path; nil before the first comparison.
   var comparison: PathComparison?
 
   /// The rate limit for answers to challenges that arrive over a route other than the link's.
@@ -104,7 +104,7 @@ struct Link: Sendable {
   /// Whether the link has neither a session nor a handshake that may lead to one.
   var isIdle: Bool { !isEstablished && pending == nil && unconfirmed.isEmpty }
 
-  /// The session with this local index, if any.
+  /// The session with this local index; nil if the link has none.
   func slot(of index: UInt32) -> Slot? {
     if current?.localIndex == index { return .current }
     if previous?.localIndex == index { return .previous }

@@ -1,7 +1,7 @@
 import MusterBase
 
 extension LinkEngine {
-  /// Timers and rates of links. The defaults are those of the protocol; other values are for tests.
+  /// Timers and rates of links. The defaults are the protocol's values; other values are for tests.
   ///
   /// Where WireGuard defines a value, the default is the same (whitepaper section 6.1).
   public struct Configuration: Sendable, Equatable {
@@ -119,7 +119,7 @@ public struct LinkCounters: Sendable, Equatable {
 
   /// Initiations sent, including retries.
   public var initiationsSent: UInt64 = 0
-  /// Handshake responses sent, including those to repeated initiations.
+  /// Handshake responses sent, including responses to repeated initiations.
   public var responsesSent: UInt64 = 0
   /// Cookie replies sent to initiations above the rate limit.
   public var cookiesSent: UInt64 = 0
@@ -127,9 +127,9 @@ public struct LinkCounters: Sendable, Equatable {
   public var cookiesReceived: UInt64 = 0
   /// Path challenges sent; a path comparison counts as two.
   public var challengesSent: UInt64 = 0
-  /// Keepalives sent, including those that confirm a new session.
+  /// Keepalives sent, including keepalives that confirm a new session.
   public var keepalivesSent: UInt64 = 0
-  /// Sessions established, including those of rekeying.
+  /// Sessions established, including sessions that replace another in rekeying.
   public var sessionsMade: UInt64 = 0
 
   /// Creates counters that are all zero.

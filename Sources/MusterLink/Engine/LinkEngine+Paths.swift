@@ -148,7 +148,7 @@ extension LinkEngine {
     _ position: Int, _ route: Route, bootID: UInt64, at now: Instant
   ) -> [Output] {
     let link = links[at: position]
-    // Direct paths take precedence over relayed ones.
+    // Direct paths take precedence over relayed paths.
     if !link.route.isDirect, route.isDirect {
       return inducedChallenge(position, route, at: now)
     }

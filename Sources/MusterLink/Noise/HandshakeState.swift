@@ -134,7 +134,7 @@ public struct HandshakeState: Sendable {
   }
 
   /// The tokens of the next message; nil if it is not this side's turn. Messages are numbered from
-  /// 0, and the initiator sends the even ones.
+  /// 0, and the initiator sends the even-numbered messages.
   private func nextTokens(writing: Bool) -> [Token]? {
     guard !isComplete, (position % 2 == 0) == ((role == .initiator) == writing) else { return nil }
     return pattern.messages[position]

@@ -22,7 +22,7 @@ public struct Path: Sendable {
   /// The state of path validation: whether the peer is known to receive datagrams over the path
   /// (RFC 9000 section 8.2).
   public enum Validation: Equatable, Sendable {
-    /// Datagrams of the peer arrived over the path; an attacker may have redirected them.
+    /// Datagrams of the peer arrived over the path; an attacker may have redirected the datagrams.
     case unvalidated
     /// A challenge was sent at this time and has not been answered.
     case validating(since: Instant)

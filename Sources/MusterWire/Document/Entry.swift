@@ -31,7 +31,7 @@ public struct Entry: Equatable, Sendable {
     self.body = body
   }
 
-  /// The bytes that the author signs; the signature follows them.
+  /// The bytes that the author signs; the signature follows these bytes.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 256)
     writer.append(author.key)

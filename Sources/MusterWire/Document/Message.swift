@@ -8,7 +8,7 @@ public struct Message: Equatable, Sendable {
   /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.
   public var sentAt: UInt64
   /// The latest messages that the author had seen (the heads of its causal history), by the first 8
-  /// bytes of their entry ids; this message is shown after them.
+  /// bytes of their entry ids. This message is shown after all of these messages.
   public var after: [UInt64]
   /// The recipient; nil for all members.
   public var to: NodeID?

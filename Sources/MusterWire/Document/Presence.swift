@@ -119,8 +119,8 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
 public struct NeighbourReport: Equatable, Sendable {
   /// The author's boot id, as in its presence.
   public var bootID: UInt64
-  /// The id prefixes (`Bytes32.prefix`) of all neighbours, including suspected ones, in ascending
-  /// order.
+  /// The id prefixes (`Bytes32.prefix`) of all neighbours, including suspected neighbours, in
+  /// ascending order.
   public var heard: [UInt64]
   /// The id prefixes of the suspected neighbours (SWIM), in ascending order; only the first
   /// `suspectedLimit` are encoded.

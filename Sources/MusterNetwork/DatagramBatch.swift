@@ -12,13 +12,13 @@ package struct DatagramBatch {
   package private(set) var address: Address?
   /// The concatenated datagrams.
   package private(set) var bytes: [UInt8] = []
-  /// The size in bytes of all datagrams except the last, which may be shorter.
+  /// The size in bytes of each datagram except the last, which may be shorter.
   package private(set) var segment = 0
   private var count = 0
 
   package init() { bytes.reserveCapacity(Self.limit) }
 
-  /// Appends a datagram; false if it does not fit. An empty batch accepts any datagram.
+  /// Appends a datagram; false if the datagram does not fit. An empty batch accepts any datagram.
   package mutating func append(_ datagram: [UInt8], to destination: Address) -> Bool {
     guard address != nil else {
       address = destination

@@ -10,14 +10,15 @@ package struct ReceivedDatagram: Sendable {
 }
 
 /// Passes on all datagrams of a turn of the event loop together, so that their outputs can be sent
-/// together. One `recvmmsg` returns up to 16 datagrams, and a turn can make several.
+/// together. One `recvmmsg` returns up to 16 datagrams, and a turn can make several such calls.
 package final class DatagramHandler: ChannelInboundHandler {
   package typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
   private var datagrams: [ReceivedDatagram] = []
   private let receive: @Sendable ([ReceivedDatagram]) -> Void
 
-  /// A handler that calls `receive` with the datagrams of every read, in the order of arrival.
+  /// Creates a handler that calls `receive` with the datagrams of every read, in the order of
+  /// arrival.
   package init(receive: @escaping @Sendable ([ReceivedDatagram]) -> Void) {
     self.receive = receive
   }

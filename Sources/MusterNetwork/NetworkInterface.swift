@@ -19,7 +19,7 @@ public struct NetworkInterface: Equatable, Sendable {
   /// The MTU in bytes.
   public var mtu: Int
   /// Whether this is a temporary address (RFC 8981), which is replaced regularly and therefore
-  /// announced after the stable ones.
+  /// announced after the stable addresses.
   public var isTemporary: Bool
 
   /// The maximum number of addresses listed; tentative and deprecated addresses are omitted.

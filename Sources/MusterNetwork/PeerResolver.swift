@@ -2,7 +2,7 @@ import Glibc
 import MusterBase
 import MusterDevices
 
-/// Resolves `HOST:PORT` off the event loop, repeatedly, because names can change their addresses.
+/// Resolves `HOST:PORT` off the event loop, repeatedly, because the addresses of a name can change.
 package struct PeerResolver: Sendable {
   /// A host name or IP address, and a port.
   package struct Endpoint: Equatable, Sendable {
@@ -13,7 +13,8 @@ package struct PeerResolver: Sendable {
 
     /// Parses `name:port`, `1.2.3.4:port` or `[::1]:port`; throws for anything else. Only
     /// characters without meaning to a shell or terminal are accepted, because endpoints come from
-    /// invites and appear in advice that users copy. `option` names the source in the error.
+    /// invites and appear in advice that users copy. `option` names the source of the text in the
+    /// error.
     package init(_ text: String, option: String) throws(MusterError) {
       let failure = MusterError(
         "\"\(text)\" is not an address", hint: "\(option) takes HOST:PORT, such as 192.0.2.7:4711",
@@ -41,7 +42,7 @@ package struct PeerResolver: Sendable {
       }
     }
 
-    /// Whether a byte may occur in IPv6 addresses and zones, in addition to those of names.
+    /// Whether a byte may occur in IPv6 addresses and zones, in addition to the bytes of names.
     private static func isInAddress(_ byte: UInt8) -> Bool {
       byte == UInt8(ascii: ":") || byte == UInt8(ascii: "%")
     }
@@ -57,7 +58,7 @@ package struct PeerResolver: Sendable {
   /// The lookups that the system has not finished; each name occupies at most one thread.
   private let lookUps = Monitor<[Endpoint]>([])
 
-  /// A resolver for these endpoints.
+  /// Creates a resolver for these endpoints.
   package init(endpoints: [Endpoint]) { self.endpoints = endpoints }
 
   /// Adds endpoints without duplicates, up to `limit`; texts that do not parse are ignored.
@@ -75,7 +76,7 @@ package struct PeerResolver: Sendable {
 
   /// The current addresses of every endpoint; an empty list if a name does not resolve within
   /// `limit`. Names are resolved concurrently, each on its own thread, so that one unresponsive
-  /// name server delays no other.
+  /// name server delays no other name.
   package func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])]
   {
     await withTaskGroup(of: (Int, [Address]).self) { group in
@@ -104,7 +105,8 @@ package struct PeerResolver: Sendable {
     return found ?? []
   }
 
-  /// All addresses of a name in the system's order of preference (RFC 6724). Blocks.
+  /// The addresses of a name, at most `addressesPerName`, in the system's order of preference (RFC
+  /// 6724). Blocks until the system answers.
   private static func lookUp(_ endpoint: Endpoint) -> [Address] {
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC

@@ -49,7 +49,8 @@ public actor RendezvousHost {
       }
     }
     let host = RendezvousHost(sockets: sockets, loop: loop)
-    // On the event loop, because a datagram may have arrived already.
+    // The reference is set on the event loop, where the handlers read it: a datagram may have
+    // arrived already.
     try? await loop.submit { reference.host = host }.get()
     await host.begin()
     return host

@@ -38,7 +38,7 @@ public struct RendezvousProbe: Sendable {
     public var hasAnswered: Bool { if case .answered = outcome { true } else { false } }
   }
 
-  /// The results in the order of the given names, then by address.
+  /// The results in the order of the names and, for each name, of its addresses.
   public let reports: [Report]
   /// The observed address of each socket: one socket queries all rendezvous addresses, and one more
   /// socket queries each address.
@@ -52,7 +52,7 @@ public struct RendezvousProbe: Sendable {
   /// The timeout for resolving a name.
   private static let namePatience = Duration.seconds(3)
 
-  /// Queries all `names`, each `HOST:PORT`, and as many of the `remembered` ones as a node would
+  /// Queries all `names`, each `HOST:PORT`, and as many of the `remembered` names as a node would
   /// use, concurrently. Takes at most 5 s. Throws for a malformed name and if no socket can be
   /// opened.
   public static func ask(
@@ -115,7 +115,7 @@ private struct Questioning: Sendable {
     init?(isIPv6: Bool, connectedTo peer: Address? = nil) {
       let any = Address(host: isIPv6 ? .v6(high: 0, low: 0, zone: 0) : .v4(0), port: 0)
       let opened = Sockets.udp(any, reuse: false)
-      // Connected, because Linux reports ICMP errors only to connected sockets.
+      // The socket is connected, because Linux reports ICMP errors only to connected sockets.
       _ = peer?.socketAddress.withSockAddr { connect(opened, $0, socklen_t($1)) }
       descriptor = opened
       local = Sockets.localAddress(opened) ?? any

@@ -3,7 +3,7 @@ import MusterBase
 import NIOCore
 
 extension Address {
-  /// The address of a datagram's sender; nil for anything but IPv4 and IPv6.
+  /// Converts an address from NIO's representation; nil for families other than IPv4 and IPv6.
   package init?(_ address: SocketAddress) {
     switch address {
     case .v4(let v4):
@@ -24,7 +24,7 @@ extension Address {
     }
   }
 
-  /// The address that a system call filled in; nil for anything but IPv4 and IPv6.
+  /// Converts an address that a system call filled in; nil for families other than IPv4 and IPv6.
   package init?(_ raw: UnsafePointer<sockaddr>) {
     switch Int32(raw.pointee.sa_family) {
     case AF_INET:

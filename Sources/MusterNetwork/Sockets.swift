@@ -22,8 +22,8 @@ package final class Sockets {
       host: .v6(high: 0xFF02_0000_0000_0000, low: 0x4D53, zone: 0), port: port)
   }
 
-  /// The requested socket buffer size: 2 MiB, the data of a busy call in one second. The kernel may
-  /// grant less.
+  /// The requested socket buffer size: 2 MiB, the volume of one second of a busy call. The kernel
+  /// may grant less.
   private static let bufferBytes: Int32 = 2 << 20
 
   private struct Socket {
@@ -39,7 +39,7 @@ package final class Sockets {
   /// Whether segmented sends are used; false once the kernel has refused one.
   private var canSegment = true
 
-  /// The datagram bytes that the kernel has accepted.
+  /// The number of bytes of UDP payload that the kernel has accepted.
   package private(set) var bytesSent: UInt64 = 0
   /// The node's UDP port.
   package private(set) var port: UInt16 = 0
@@ -47,8 +47,8 @@ package final class Sockets {
   /// The bound addresses, as listed in the event `ready`.
   package private(set) var bound: [Address] = []
 
-  /// Binds the given address, or all addresses if it is nil, on `port` or any free port for 0.
-  /// Throws if the port is taken.
+  /// Binds `listen`, or all addresses on `port` (0 for any free port) if `listen` is nil. Throws if
+  /// the port is taken.
   package static func open(
     listen: Address?, port: UInt16 = 0, lan: Bool, on loop: any EventLoop,
     handler: @Sendable @escaping () -> DatagramHandler
@@ -65,8 +65,8 @@ package final class Sockets {
       }
     }
     guard lan else { return sockets }
-    // Shared by all nodes of the host, each of which receives multicast and broadcast datagrams
-    // (socket(7), SO_REUSEADDR).
+    // These sockets are shared by all nodes of the host, each of which receives multicast and
+    // broadcast datagrams (socket(7), SO_REUSEADDR).
     let shared4 = udp(Address(host: .v4(0), port: Discovery.port), reuse: true)
     if shared4 >= 0 {
       sockets.discoveryV4 = try await adopt(shared4, on: loop, handler: handler)
@@ -103,7 +103,8 @@ package final class Sockets {
       let port = listen.port != 0 ? listen.port : localPort(descriptor)
       return listen.isIPv6 ? (-1, descriptor, port) : (descriptor, -1, port)
     }
-    // Both families use the same port. The first bind chooses it, so the second may find it taken.
+    // Both families use the same port. The first bind chooses the port, which may be taken in the
+    // other family.
     for _ in 0..<16 {
       let any = Address(host: .v4(0), port: wanted)
       let v4 = udp(any, reuse: false)
@@ -153,7 +154,8 @@ package final class Sockets {
     localAddress(descriptor)?.port ?? 0
   }
 
-  /// The address that a socket is bound to; for a connected one, its source address.
+  /// The address that a socket is bound to; for a connected socket, its source address. Nil on
+  /// failure.
   package static func localAddress(_ descriptor: Int32) -> Address? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -198,7 +200,7 @@ package final class Sockets {
   }
 
   /// Sends the queued datagrams. A datagram that the kernel does not accept is lost, as on the
-  /// network. This bypasses swift-nio, which closes the socket on a temporary lack of a route.
+  /// network. The send bypasses swift-nio, which closes the socket on a temporary lack of a route.
   package func flush() {
     guard let address = batch.address, let socket = address.isIPv6 ? v6 : v4 else {
       batch.clear()

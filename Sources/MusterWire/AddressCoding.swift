@@ -1,8 +1,8 @@
 import MusterBase
 
 extension Writer {
-  /// Writes an address: family 1 (4 or 6), address 4 or 16, port 2. The zone is omitted, since
-  /// interface indices are local.
+  /// Writes an address, in bytes: family 1 (value 4 or 6), host 4 or 16, port 2. The zone is
+  /// omitted, because interface indices are local.
   public mutating func address(_ address: Address) {
     switch address.host {
     case .v4(let ip):

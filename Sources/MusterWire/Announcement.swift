@@ -3,19 +3,21 @@ import MusterBase
 /// A member's announcement of its addresses: the plaintext of an announcement datagram, before the
 /// signature.
 ///
-/// Layout: author 32, boot id 8, counter 8, flags 1, echo 16 if flag 0, count 1, addresses,
-/// extensions.
+/// Layout in bytes: author 32, boot id 8, counter 8, flags 1, echo 16 if bit 0 of the flags is set,
+/// count 1, addresses, extensions.
 public struct Announcement: Equatable, Sendable {
   /// The member that signs the announcement.
   public var author: NodeID
-  /// A random number, drawn at every start of the author's process, which distinguishes runs but
-  /// does not order them.
+  /// A random number, drawn at every start of the author's process, which distinguishes the
+  /// author's runs without an order.
   public var bootID: UInt64
-  /// A counter that increases with every announcement of one run; receivers ignore lower values.
+  /// A counter that increases with every announcement of one run; receivers detect replays by this
+  /// counter.
   public var counter: UInt64
   /// The 16 bytes of the challenge that this announcement answers; nil if unsolicited.
   public var echo: [UInt8]?
-  /// The author's addresses, best first; empty means the source address of the datagram.
+  /// The author's addresses, best first; if empty, receivers use only the source address of the
+  /// datagram.
   public var addresses: [Address]
 
   /// The length of a challenge's echo in bytes.
@@ -23,8 +25,8 @@ public struct Announcement: Equatable, Sendable {
   /// The length of the Ed25519 signature that follows the encoding, in bytes.
   public static let signatureBytes = 64
 
-  /// Describes an unsigned announcement. `echo` has `echoBytes` bytes; at most `Limits.addresses`
-  /// addresses.
+  /// Describes an unsigned announcement. A non-nil `echo` has `echoBytes` bytes; `addresses` has at
+  /// most `Limits.addresses` elements.
   public init(
     author: NodeID, bootID: UInt64, counter: UInt64, echo: [UInt8]?, addresses: [Address]
   ) {
@@ -35,7 +37,7 @@ public struct Announcement: Equatable, Sendable {
     self.addresses = addresses
   }
 
-  /// The bytes that the author signs; the signature follows them on the wire.
+  /// The bytes that the author signs; on the wire, the signature follows these bytes.
   public func encoded() -> [UInt8] {
     precondition(addresses.count <= Limits.addresses)
     var writer = Writer(capacity: 160)
@@ -65,7 +67,8 @@ public struct Announcement: Equatable, Sendable {
     guard count <= Limits.addresses else { throw .tooLong }
     addresses = []
     for _ in 0..<count { addresses.append(try reader.address()) }
-    // Extensions have type 1, length 2 and value; this version defines none and skips all.
+    // An extension consists of a type (1 byte), a length (2 bytes) and a value; this version
+    // defines none and skips all.
     while !reader.isAtEnd {
       _ = try reader.u8()
       _ = try reader.slice(Int(try reader.u16()))
@@ -92,7 +95,7 @@ public struct Challenge: Equatable, Sendable {
     self.echo = echo
   }
 
-  /// Encodes the challenge: target 32, boot id 8, counter 8, echo 16.
+  /// Encodes the challenge, in bytes: target 32, boot id 8, counter 8, echo 16.
   public func encoded() -> [UInt8] {
     precondition(echo.count == Announcement.echoBytes)
     var writer = Writer(capacity: 64)

@@ -18,8 +18,8 @@ enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The inverse of `encode`; nil for other text, so that every byte string has exactly one
-  /// encoding.
+  /// The inverse of `encode`; nil for text that `encode` does not produce, so every byte string has
+  /// exactly one encoding.
   static func decode(_ text: some StringProtocol) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (bits, count) = (UInt32(0), 0)
@@ -32,7 +32,8 @@ enum Base64URL {
         bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
       }
     }
-    // The remaining bits do not fill a digit and must be zero (RFC 4648 section 3.5).
+    // The pad bits in the last digit, fewer than the six of a whole digit, must be zero (RFC 4648
+    // section 3.5).
     guard count < 6, bits & (1 << UInt32(count) - 1) == 0 else { return nil }
     return bytes
   }

@@ -1,9 +1,9 @@
 import MusterBase
 
-/// A control message between the two nodes of a link: type 1, length 2, value.
+/// A control message between the two nodes of a link. Layout in bytes: type 1, length 2, value.
 ///
-/// The high bit of the type marks a message as critical: a receiver that does not know it must
-/// refuse the link's version. Unknown messages without the bit are skipped.
+/// The high bit of the type marks a message as critical: a receiver that does not know the type
+/// must ignore the whole payload. Unknown messages without the bit are skipped.
 public enum Control: Equatable, Sendable {
   /// A signed entry of the channel document.
   case entry([UInt8])
@@ -15,7 +15,7 @@ public enum Control: Equatable, Sendable {
   case ping(UInt64)
   /// The answer to a `ping`.
   case pong(UInt64)
-  /// The digest of the sender's document; a receiver with a different one answers with `ranges`.
+  /// The digest of the sender's document; a receiver with a different digest answers with `ranges`.
   case digest(DocumentDigest)
   /// Ranges of the sender's document in which the two documents may differ.
   case ranges([RangeSummary])
@@ -25,7 +25,7 @@ public enum Control: Equatable, Sendable {
   case probe(NodeID, token: UInt64)
   /// The result of an indirect probe.
   case probed(NodeID, token: UInt64, answered: Bool)
-  /// The channel's key of an epoch, and the owner's entry that names it.
+  /// The secret channel key of an epoch (32 bytes), and the owner's signed entry with the key's id.
   case epochKey([UInt8], entry: [UInt8])
   /// The sender does not accept the receiver as a member.
   case refused(Refusal)
@@ -54,7 +54,7 @@ public enum Control: Equatable, Sendable {
   static let criticalBit: UInt8 = 0x80
   /// The maximum number of entry ids in one message.
   public static let idLimit = 64
-  /// The maximum number of ranges in one message: as many fingerprints as fit into a datagram.
+  /// The maximum number of ranges in one message: 40 fingerprints of 26 bytes fit into a datagram.
   public static let rangeLimit = 40
 
   /// Encodes `messages` as one payload.
@@ -123,7 +123,7 @@ public enum Control: Equatable, Sendable {
     }
   }
 
-  /// Decodes the messages of a payload. Unknown messages are skipped; an unknown critical one
+  /// Decodes the messages of a payload. Unknown messages are skipped; an unknown critical message
   /// throws `unsupported`.
   public static func decode(_ payload: [UInt8]) throws(WireError) -> [Control] {
     var reader = Reader(payload)
@@ -141,7 +141,7 @@ public enum Control: Equatable, Sendable {
     return messages
   }
 
-  /// Decodes one message; nil for a message that must be ignored.
+  /// Decodes one message; nil for a subscription to an unsupported stream.
   private static func message(
     _ kind: Kind, _ value: ArraySlice<UInt8>
   ) throws(WireError) -> Control? {
@@ -200,7 +200,7 @@ public enum Refusal: UInt8, Sendable {
 
 /// A receiver's request for one video stream.
 public struct Subscription: Equatable, Sendable {
-  /// The stream of the node that receives this message.
+  /// The requested stream, which the receiver of this message sends.
   public var stream: StreamID
   /// The largest resolution that is useful to the sender of this message.
   public var resolution: RequestedResolution
@@ -224,14 +224,15 @@ public struct Subscription: Equatable, Sendable {
   }
 }
 
-/// The largest resolution of a stream that is useful to its receiver; 0x0 requests no video.
+/// The largest resolution of a stream that is useful to its receiver; a width or height of 0
+/// requests no video.
 public struct RequestedResolution: Equatable, Sendable {
   /// The width in pixels; 0 requests no video.
   public var width: UInt16
   /// The height in pixels; 0 requests no video.
   public var height: UInt16
 
-  /// The largest useful size in pixels; 0 for either side requests no video.
+  /// The largest useful size in pixels; 0 for either dimension requests no video.
   public init(width: UInt16, height: UInt16) {
     self.width = width
     self.height = height

@@ -76,7 +76,7 @@ public enum PayloadKind: Equatable, Sendable {
   }
 }
 
-/// A message for path validation or for the close of a link (after RFC 9000 sections 8.2 and 10.2).
+/// A message for path validation or for closing a link (after RFC 9000 sections 8.2 and 10.2).
 public enum PathMessage: Equatable, Sendable {
   /// Requests a `response` with the same token on the path that the challenge arrived on.
   case challenge(UInt64)
@@ -85,7 +85,7 @@ public enum PathMessage: Equatable, Sendable {
   /// The peer closes the link.
   case close
 
-  /// Encodes the message: payload kind 1, message type 1, token 8 (absent from `close`).
+  /// Encodes the message, in bytes: payload kind 1, message type 1, token 8 (absent from `close`).
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 10)
     writer.u8(PayloadKind.pathByte)

@@ -1,14 +1,14 @@
 import MusterBase
 
-/// The genesis of a created channel, which is its first statement. The owner's signature follows,
-/// and the channel's id is the hash of both, so that no node can alter the genesis.
+/// The genesis of a created channel: the owner's statement that defines the channel. The owner's
+/// signature follows, and the channel's id is the hash of both, so no node can alter the genesis.
 ///
-/// Layout: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their initiator, bit
-/// 1: only presenters send), name length 1 and UTF-8.
+/// Layout in bytes: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their
+/// initiator, bit 1: only presenters send), name length 1 and UTF-8.
 public struct Genesis: Equatable, Sendable {
   /// The founder of the channel, whose owner role is permanent.
   public var owner: NodeID
-  /// 16 random bytes, so that one owner may create any number of channels with one name.
+  /// 16 random bytes, which make channels with the same owner and name distinct.
   public var nonce: [UInt8]
   /// The time of creation in seconds since 1970, by the owner's wall clock; for display only.
   public var createdAt: UInt64
@@ -34,7 +34,7 @@ public struct Genesis: Equatable, Sendable {
     self.name = name
   }
 
-  /// The bytes that the owner signs; the signature follows them.
+  /// The bytes that the owner signs; the signature follows these bytes.
   public func encoded() -> [UInt8] {
     precondition(nonce.count == Self.nonceBytes && name.utf8.count <= Limits.channelNameBytes)
     var writer = Writer(capacity: Self.signedBytes)

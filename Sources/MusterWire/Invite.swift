@@ -1,10 +1,10 @@
 import MusterBase
 
-/// The reason for which a text is not a usable invite.
+/// The reason why a text is not a usable invite.
 public enum InviteFault: Error, Equatable, Sendable {
-  /// The text does not begin with the scheme, or is too long.
+  /// The text does not begin with the scheme, contains inner white space, or is too long.
   case notAnInvite
-  /// The invite is incomplete or altered: the CRC does not match.
+  /// The invite is incomplete or altered: its CRC does not match, or its content does not decode.
   case damaged
   /// The invite has a version that this program does not know.
   case newerVersion
@@ -12,10 +12,10 @@ public enum InviteFault: Error, Equatable, Sendable {
 
 /// An invite: all data needed to join a channel, as one URL that can be passed on by any means.
 ///
-/// Layout: `muster://NAME/#` and base64url of: version 1, flags 1 (bit 0: created), epoch 4, key
-/// 32; if created: genesis length 2 and bytes, one-time seed 32, grant length 2 and bytes; then
-/// name length 1 and UTF-8, count of peers 1 and the length 1 and text of each, the same for
-/// rendezvous; CRC-32 4.
+/// Layout: `muster://NAME/#` and the base64url encoding of, in bytes: version 1, flags 1 (bit 0:
+/// created), epoch 4, key 32; if created: genesis length 2 and bytes, one-time seed 32, grant
+/// length 2 and bytes; then name length 1 and UTF-8, count of peers 1 and the length 1 and text of
+/// each, the same for rendezvous; CRC-32 4.
 public struct Invite: Equatable, Sendable {
   /// The channel's name.
   public var name: String
@@ -106,8 +106,8 @@ public struct Invite: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// Parses a URL, ignoring surrounding white space. The name in the path is informative; the one
-  /// in the fragment is used.
+  /// Parses a URL and ignores surrounding white space. The channel's name is taken from the
+  /// fragment; the name in the path is informative only.
   public init(url: String) throws(InviteFault) {
     guard url.utf8.count <= Self.urlLimit else { throw .notAnInvite }
     let text = url.split(whereSeparator: \.isWhitespace)

@@ -1,6 +1,6 @@
 /// A payload of a link before it is sealed: a header, and bytes that several links may share.
 ///
-/// The link writes both into the datagram directly, where they are encrypted.
+/// The link writes header and body directly into the datagram, and encrypts both in place.
 public struct OutgoingPayload: Equatable, Sendable {
   /// The part of a payload in front of the shared bytes.
   public enum Header: Equatable, Sendable {

@@ -68,7 +68,8 @@ public enum RTCPPacket: Equatable, Sendable {
     writer.u16(UInt16(words))
   }
 
-  /// A packet id, and a bit mask of the 16 sequence numbers after it (RFC 4585 section 6.2.1).
+  /// Pairs of a packet ID (PID) and a bit mask of the 16 sequence numbers after that packet (BLP,
+  /// RFC 4585 section 6.2.1).
   private static func nackPairs(_ sequences: [UInt16]) -> [(UInt16, UInt16)] {
     var pairs: [(UInt16, UInt16)] = []
     for sequence in sequences {
@@ -157,7 +158,7 @@ public struct SenderReport: Equatable, Sendable {
   /// Report blocks about streams received from the other node.
   public var reports: [ReportBlock]
 
-  /// `ntpTime` and `rtpTime` denote the same instant; both counters are modulo 2^32.
+  /// `ntpTime` and `rtpTime` denote the same instant; `packets` and `octets` are modulo 2^32.
   public init(
     ssrc: UInt32, ntpTime: UInt64, rtpTime: UInt32, packets: UInt32, octets: UInt32,
     reports: [ReportBlock]
@@ -183,9 +184,10 @@ public struct ReportBlock: Equatable, Sendable {
   public var highestSequence: UInt32
   /// The interarrival jitter in RTP timestamp units.
   public var jitter: UInt32
-  /// The middle 32 bits of the NTP time in the last sender report (LSR); 0 before the first.
+  /// The middle 32 bits of the NTP time in the last sender report (LSR); 0 before the first sender
+  /// report.
   public var lastReport: UInt32
-  /// The time since the arrival of that report (DLSR), in 1/65536 s.
+  /// The time since the arrival of the last sender report (DLSR), in 1/65536 s.
   public var delaySinceLastReport: UInt32
 
   /// `fractionLost` is in 1/256, `jitter` in timestamp units, the delay in 1/65536 s (RFC 3550

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// The RTP payload types, which are static, one per stream and layer, so that a receiver can assign
+/// The RTP payload types: a fixed type for every stream and layer, so that a receiver can assign
 /// packets before any presence has arrived.
 public enum PayloadType {
   /// The type of Opus (RFC 7587).
@@ -28,7 +28,7 @@ public struct SSRCPlan: Equatable, Sendable {
   /// The SSRC of audio and of RTCP feedback, random for each link and each call.
   public let base: UInt32
 
-  /// `base` should be random.
+  /// `base` should be random (RFC 3550 section 8).
   public init(base: UInt32) { self.base = base }
 
   /// The SSRC of a video layer; `layer` must be below `Limits.spatialLayers`.
@@ -37,13 +37,13 @@ public struct SSRCPlan: Equatable, Sendable {
     return base &+ 1 &+ UInt32(stream.index * Limits.spatialLayers + layer)
   }
 
-  /// The stream and layer of an SSRC; nil if it is not one of this sender's video SSRCs.
+  /// The stream and layer of an SSRC; nil for an SSRC that is not one of this sender's video SSRCs.
   public func video(of ssrc: UInt32) -> (stream: StreamID, layer: Int)? {
     VideoIndex.split(Int(ssrc &- base &- 1))
   }
 }
 
-/// The combined number of stream and layer in payload types and SSRCs.
+/// The combined index of stream and layer in payload types and SSRCs.
 private enum VideoIndex {
   static func split(_ index: Int) -> (stream: StreamID, layer: Int)? {
     let (stream, layer) = index.quotientAndRemainder(dividingBy: Limits.spatialLayers)
@@ -63,8 +63,8 @@ public struct RTPHeader: Equatable, Sendable {
   public var timestamp: UInt32
   /// The synchronisation source: see `SSRCPlan`.
   public var ssrc: UInt32
-  /// The client-to-mixer audio level in -dBov (RFC 6464), in a one-byte header extension (RFC
-  /// 8285).
+  /// The client-to-mixer audio level in -dBov, 0 to 127 (RFC 6464), sent in a one-byte header
+  /// extension (RFC 8285); nil without the extension.
   public var audioLevel: UInt8?
 
   /// The RFC 8285 ID of the audio level extension (RFC 6464).
@@ -110,7 +110,7 @@ public struct RTPHeader: Equatable, Sendable {
   }
 }
 
-/// A received RTP packet.
+/// An RTP packet (RFC 3550 section 5.1).
 public struct RTPPacket: Equatable, Sendable {
   /// The header of the packet.
   public var header: RTPHeader

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// The reason for which input from the network was rejected.
+/// The reason why input from the network was rejected.
 public enum WireError: Error, Equatable, Sendable {
   /// The input ends within a field.
   case truncated
@@ -10,7 +10,7 @@ public enum WireError: Error, Equatable, Sendable {
   case tooLong
   /// A field has a value that is not allowed.
   case invalidValue
-  /// A version, kind or type that this program does not know.
+  /// The input has a version, kind or type that this program does not know.
   case unsupported
 }
 

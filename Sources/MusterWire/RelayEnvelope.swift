@@ -2,8 +2,8 @@ import MusterBase
 
 /// A link payload that carries a sealed datagram of another link, to or from a relaying member.
 ///
-/// Layout: payload kind 1, direction 1, first 8 bytes of a node id, datagram. The relaying member
-/// learns the two nodes and the size of the datagram, but cannot decrypt the datagram.
+/// Layout in bytes: payload kind 1, direction 1, first 8 bytes of a node id, datagram. The relaying
+/// member learns the two nodes and the size of the datagram, but cannot decrypt the datagram.
 public struct RelayEnvelope: Equatable, Sendable {
   /// The leg of the relayed path that the envelope is on.
   public enum Direction: UInt8, Sendable {
@@ -21,7 +21,8 @@ public struct RelayEnvelope: Equatable, Sendable {
   public var datagram: ArraySlice<UInt8>
 
   static let headerBytes = 10
-  /// The bytes of the envelope header and of the carrying link's packet header and tag.
+  /// The size in bytes of the envelope header, and of the carrying link's packet header and tag
+  /// (29).
   private static let overhead = headerBytes + 29
   /// The size in bytes of the longest datagram that fits into a datagram of the carrying link.
   public static let datagramLimit = Limits.datagramBytes - overhead

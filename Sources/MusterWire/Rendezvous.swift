@@ -1,10 +1,10 @@
 import MusterBase
 
-/// A node's first datagram to a rendezvous, which requests a cookie. It is padded to at least the
-/// size of the answer, so that a rendezvous cannot be used for amplification (as in RFC 9000
-/// section 8.1).
+/// A node's first datagram to a rendezvous, which requests a cookie. The hello is padded to at
+/// least the size of the answer, so that a rendezvous cannot be used for amplification (as in RFC
+/// 9000 section 8.1).
 ///
-/// Layout: kind 1, token 8, zeros up to 64 bytes.
+/// Layout in bytes: kind 1, token 8, zeros up to a length of 64.
 public struct RendezvousHello: Equatable, Sendable {
   /// A number chosen by the sender and echoed in the answer.
   public var token: UInt64
@@ -36,13 +36,14 @@ public struct RendezvousHello: Equatable, Sendable {
 /// The answer to a hello: the node's address as the rendezvous sees it, and a cookie with which the
 /// node proves that address.
 ///
-/// Layout: kind 1, token 8, cookie 16, period 8, age 2, address seen.
+/// Layout in bytes: kind 1, token 8, cookie 16, period 8, age 2, address seen.
 public struct RendezvousCookie: Equatable, Sendable {
   /// The token of the hello.
   public var token: UInt64
   /// 16 opaque bytes that the node returns in its registrations.
   public var cookie: [UInt8]
-  /// The current period by the clock of the rendezvous, from which tags are derived.
+  /// The number of the current period by the clock of the rendezvous; tags are derived from this
+  /// number.
   public var period: UInt64
   /// The time since the period began, in seconds.
   public var age: UInt16
@@ -87,11 +88,11 @@ public struct RendezvousCookie: Equatable, Sendable {
   }
 }
 
-/// Registers an announcement under a tag and requests those of other members; signed with the tag's
-/// key.
+/// A registration of an announcement under a tag, signed with the tag's key; it can also request
+/// the announcements of other members.
 ///
-/// Layout: kind 1, token 8, cookie 16, period 8, tag 32, slot 8, flags 1, announcement's length 2
-/// and bytes, signature 64.
+/// Layout in bytes: kind 1, token 8, cookie 16, period 8, tag 32, slot 8, flags 1, announcement's
+/// length 2 and bytes, signature 64.
 public struct RendezvousRegistration: Equatable, Sendable {
   /// A number chosen by the sender and echoed in the answer.
   public var token: UInt64
@@ -101,7 +102,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
   public var period: UInt64
   /// The tag's public key, which all members of a channel derive for this period.
   public var tag: Bytes32
-  /// A random number that distinguishes this node's record from the others under the tag; drawn
+  /// A random number that distinguishes this node's record from other records under the tag; drawn
   /// anew for each run and channel.
   public var slot: UInt64
   /// Whether the answer should carry the other members' records.
@@ -110,7 +111,8 @@ public struct RendezvousRegistration: Equatable, Sendable {
   /// record.
   public var announcement: [UInt8]
 
-  /// The maximum length of an announcement in bytes; one with eight IPv6 addresses has 377.
+  /// The maximum length of an announcement in bytes; an announcement of eight IPv6 addresses has
+  /// 307.
   public static let announcementLimit = 512
   /// The length of the signature by the tag's key in bytes.
   public static let signatureBytes = 64
@@ -129,7 +131,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
     self.announcement = announcement
   }
 
-  /// The bytes that the tag's key signs; the signature follows them.
+  /// The bytes that the tag's key signs; the signature follows these bytes.
   public func encoded() -> [UInt8] {
     precondition(cookie.count == RendezvousCookie.cookieBytes)
     precondition(announcement.count <= Self.announcementLimit)
@@ -168,7 +170,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
 
 /// Records under a tag: the answer to a registration, or records that arrived later.
 ///
-/// Layout: kind 1, token 8, count 1, then for each record the source address, and the
+/// Layout in bytes: kind 1, token 8, count 1, then for each record the source address, and the
 /// announcement's length 2 and bytes.
 public struct RendezvousRecords: Equatable, Sendable {
   /// The token of the receiver's registration.
@@ -200,7 +202,8 @@ public struct RendezvousRecords: Equatable, Sendable {
     self.records = records
   }
 
-  /// Splits the records over as many datagrams as needed; one empty datagram if there are none.
+  /// Splits the records over as many datagrams as needed; one datagram with a count of 0 if there
+  /// are no records.
   public static func datagrams(token: UInt64, _ records: [Record]) -> [[UInt8]] {
     var datagrams: [[UInt8]] = []
     var batch = RendezvousRecords(token: token, records: [])

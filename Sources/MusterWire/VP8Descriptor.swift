@@ -1,7 +1,7 @@
 /// The VP8 payload descriptor (RFC 7741 section 4.2), sent with 15-bit PictureID, TL0PICIDX and
 /// KEYIDX.
 public struct VP8Descriptor: Equatable, Sendable {
-  /// Whether no other frame refers to this one and it can therefore be dropped (N).
+  /// Whether no other frame refers to this frame, which can therefore be dropped (N).
   public var isNonReference: Bool
   /// Whether this packet starts a frame (S = 1 with partition index 0).
   public var isFrameStart: Bool
@@ -11,8 +11,8 @@ public struct VP8Descriptor: Equatable, Sendable {
   public var tl0PicIdx: UInt8?
   /// The temporal layer, 0 to 3 (TID).
   public var temporalLayer: UInt8
-  /// Whether the frame depends on base-layer frames only, so a receiver may switch up here
-  /// (Y).
+  /// Whether the frame depends on base-layer frames only, so a receiver may switch to a higher
+  /// temporal layer here (Y).
   public var isLayerSync: Bool
   /// The KEYIDX of 5 bits, which increases with every keyframe; nil if absent.
   public var keyIndex: UInt8?
@@ -34,7 +34,7 @@ public struct VP8Descriptor: Equatable, Sendable {
     self.keyIndex = keyIndex
   }
 
-  /// Appends the descriptor with all optional fields; missing ones are written as 0.
+  /// Appends the descriptor with all optional fields; missing fields are written as 0.
   public func write(to writer: inout Writer) {
     writer.u8(0x80 | (isNonReference ? 0x20 : 0) | (isFrameStart ? 0x10 : 0))
     writer.u8(0xF0)  // I, L, T, K all present

@@ -9,7 +9,7 @@ struct AnswerLedger: Sendable {
   /// so later answers are useless.
   static let memory = Duration.seconds(20)
   /// The limit of remembered answers; above the 64 + 20 * 20 that the rate limit admits within
-  /// `memory`, so that no answer is evicted early.
+  /// `memory`, so that the rate limit always takes effect first.
   static let answers = 512
 
   /// The rate limit for answers, with a burst of one for every peer of a full channel. Only members
@@ -30,8 +30,8 @@ struct AnswerLedger: Sendable {
     var at: Instant
   }
 
-  /// An answered challenge. The echo stays the same within its slot: if the answer is lost, the
-  /// next announcement is challenged with the same echo.
+  /// An answered challenge. The echo stays the same within a time slot of `EchoSecret`: if the
+  /// answer is lost, the next announcement is challenged with the same echo.
   private struct Answered: Sendable {
     var counter: UInt64
     var echo: [UInt8]

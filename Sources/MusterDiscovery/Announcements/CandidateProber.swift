@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 
 /// UDP hole punching (RFC 5128 section 3.3): announcements to the candidate addresses of peers.
-/// Both ends send them at the same time, which opens their NATs for each other.
+/// Both ends send announcements at the same time, which opens their NATs for each other.
 struct CandidateProber: Sendable {
   private struct Candidates: Sendable {
     var addresses: [Address]
@@ -12,7 +12,8 @@ struct CandidateProber: Sendable {
   }
 
   static let capacity = 64
-  /// The limit of addresses per peer: those of an announcement, and those reported by rendezvous.
+  /// The limit of addresses per peer: the addresses of an announcement, and four reported by
+  /// rendezvous.
   static let addressLimit = Limits.addresses + 4
   /// The time after which a candidate expires: three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)
@@ -24,7 +25,8 @@ struct CandidateProber: Sendable {
   private static let hostBudget = TokenBucket(capacity: 32, perSecond: 8)
   private static let hostLimit = 256
   private var hosts = PeerTable<Source, TokenBucket>()
-  /// The first probing step of re-learned candidates, slower than that of new ones.
+  /// The highest backoff step with which probing continues when a known peer has new candidates;
+  /// step 2 is 1 s, slower than the 0.25 s of a new peer.
   private static let laterStep = 2
   private var entries = PeerTable<SessionLinkID, Candidates>()
 
@@ -59,7 +61,7 @@ struct CandidateProber: Sendable {
   }
 
   /// Takes the addresses to probe now, grouped by channel key; all addresses of a group are sent
-  /// the same announcement. Removes expired candidates and reschedules the others.
+  /// the same announcement. Removes expired candidates and reschedules the remaining candidates.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [(KeyID, [Address])] {
     for peer in entries.keys {
       if let entry = entries[peer], now - entry.learnedAt >= Self.lifetime {

@@ -38,8 +38,8 @@ struct ChallengeLedger: Sendable {
     var bootID: UInt64
     var counter: UInt64
     var sources: [Address]
-    /// The rate limit of the boot: one that never answers, such as a replayed one, is challenged
-    /// less and less often, which leaves the author's budget to the live boot.
+    /// The rate limit of the boot: a boot that never answers, such as a replayed boot, is soon
+    /// challenged only every 10 s, which leaves the author's budget to the live boot.
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 

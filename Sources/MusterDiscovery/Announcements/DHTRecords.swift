@@ -20,10 +20,11 @@ public struct DHTKey: Equatable, Sendable {
   public let tag: [UInt8]
 }
 
-/// The schedule for storing a channel's record, since DHT nodes drop values after ten minutes.
+/// The schedule for storing a channel's record, which is stored again regularly because DHT nodes
+/// drop values after ten minutes.
 struct DHTSchedule: Sendable {
-  /// The intervals before the second and the third put, as the first may have reached few DHT nodes
-  /// or none.
+  /// The intervals before the second and the third put, because the first put may have reached few
+  /// DHT nodes or none.
   private static let eager = [Duration.seconds(20), .seconds(40)]
   /// The regular interval: two puts in the lifetime of a value.
   private static let interval = Duration.seconds(300)
@@ -61,26 +62,27 @@ struct DHTSchedule: Sendable {
   }
 }
 
-/// Filters announcements found in a DHT, where old values persist and anyone can store them again.
+/// Filters announcements found in a DHT, where old values persist and anyone can store such a value
+/// again.
 struct PublishedAnnouncements: Sendable {
   private struct Record: Sendable {
     var bootID: UInt64
     var counter: UInt64
   }
 
-  /// The number of authors that `ProvenAuthors` tracks.
+  /// The limit of tracked authors, the same as in `ProvenAuthors`.
   static let capacity = ProvenAuthors.capacity
   /// The limit of tracked boots of one author.
   static let bootsPerAuthor = 4
-  /// The rate limit for new announcements: twice the records of a full channel in ten minutes, 64
-  /// members with five announcements each, then 32 per second.
+  /// The rate limit for new announcements: a burst of 640, twice the records of a full channel (64
+  /// members with five announcements each in ten minutes), then 32 per second.
   static let newBudget = TokenBucket(capacity: 640, perSecond: 32)
 
   private var records = PeerTable<NodeID, [Record]>()
   /// The authors, least recently reported first.
   private var order: [NodeID] = []
 
-  /// Whether an announcement is newer than all earlier ones of its boot; also records it.
+  /// Whether an announcement is newer than all earlier announcements of its boot; also records it.
   mutating func isNews(_ announcement: Announcement) -> Bool {
     var boots = records[announcement.author] ?? []
     let known = boots.firstIndex { $0.bootID == announcement.bootID }

@@ -4,8 +4,8 @@ import MusterWire
 
 /// Discovery through a DHT, in which members store their announcements.
 extension Discovery {
-  /// The DHT keys to look up: those of `day` (since 1970) and of the adjacent days, so that members
-  /// whose clocks are hours off still find each other.
+  /// The DHT keys to look up: those of `day` (counted from 1970-01-01) and of the adjacent days, so
+  /// that members whose clocks differ by hours still find each other.
   public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {
@@ -36,8 +36,8 @@ extension Discovery {
     }
   }
 
-  /// Sets the addresses at which the DHT sees this node, at most one per family; they are announced
-  /// through the DHT only.
+  /// Sets the addresses at which the DHT sees this node, at most one per family; these addresses
+  /// are announced through the DHT only.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     var usable: [Address] = []
     for address in addresses where address.isUnicast {

@@ -57,7 +57,7 @@ extension Discovery {
     case .repeated: counters.repeatedChallenge += 1
     case .answer:
       counters.answered += 1
-      // The answer contains no addresses, to be hardly larger than the challenge (no
+      // The answer contains no addresses, so that it is hardly larger than the challenge (no
       // amplification).
       let answer = sealAnnouncement(in: index, echo: challenge.echo, addresses: [])
       return [.send(answer, to: source)]

@@ -4,7 +4,7 @@ import MusterWire
 
 /// Discovery beyond the local network, through rendezvous.
 extension Discovery {
-  /// Sets the resolved addresses of the rendezvous; new ones are contacted at once.
+  /// Sets the resolved addresses of the rendezvous; new addresses are contacted at once.
   public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
     rendezvous.set(addresses, entropy: &entropy, at: now)
     return tick(at: now)
@@ -13,16 +13,17 @@ extension Discovery {
   /// The rendezvous that have answered.
   public var answeringRendezvous: [Address] { rendezvous.answering }
 
-  /// This node's candidate addresses: its own ones, and those at which rendezvous and neighbours
-  /// see it.
+  /// This node's candidate addresses: its own addresses, and those at which rendezvous and
+  /// neighbours see this node.
   public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
-  /// The limit of announced server-reflexive addresses. Behind most NATs there is one; behind a NAT
-  /// with address-dependent mapping (RFC 4787 section 4.1) each is valid for one peer only.
+  /// The limit of announced server-reflexive addresses. Behind most NATs there is one such address;
+  /// behind a NAT with address-dependent mapping (RFC 4787 section 4.1), each address is valid for
+  /// one peer only.
   private static let outsideLimit = 3
 
-  /// Sets the addresses at which neighbours see this node. The most frequent ones are used, because
-  /// a single neighbour may report a false address.
+  /// Sets the addresses at which neighbours see this node. The most frequently reported addresses
+  /// are used, because a single neighbour may report a false address.
   public mutating func setSeenByNeighbours(_ addresses: [Address]) {
     var votes: [(address: Address, count: Int)] = []
     for address in addresses where !ownAddresses.contains(address) {
@@ -152,8 +153,8 @@ extension Discovery {
       }
   }
 
-  /// Selects this node's own addresses and some of its server-reflexive ones, within the limit of
-  /// an announcement.
+  /// Selects this node's own addresses and some of its server-reflexive addresses, within the limit
+  /// of an announcement.
   func reachable(_ outside: [Address]) -> [Address] {
     var chosen: [Address] = []
     for address in outside where chosen.count < Self.outsideLimit {

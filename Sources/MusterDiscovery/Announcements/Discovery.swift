@@ -33,8 +33,8 @@ public struct Discovery: Sendable {
     var answers = AnswerLedger()
     var dhtRecords = DHTSchedule()
     var published = PublishedAnnouncements()
-    /// Whether this node only listens under this key, as under a former one, and sends nothing
-    /// unless challenged.
+    /// Whether this node only listens under this key, for example under the key of a former epoch,
+    /// and sends only answers to challenges.
     var isPassive = false
   }
 
@@ -132,14 +132,15 @@ public struct Discovery: Sendable {
     return restart(at: now)
   }
 
-  /// Sets the resolved addresses of the configured peers; new ones get an announcement at once.
+  /// Sets the resolved addresses of the configured peers; new addresses get an announcement at
+  /// once.
   public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
     peers.set(addresses, linked: linked, at: now)
     return tick(at: now)
   }
 
-  /// Sets the linked peers and their addresses: they are sent few announcements if configured, and
-  /// are not probed.
+  /// Sets the linked peers and their addresses: linked peers are not probed, and a linked
+  /// configured peer gets announcements only every 30 s.
   public mutating func setLinked(_ links: [(peer: SessionLinkID, address: Address)]) {
     let links = links.prefix(Limits.links)
     linked = links.map(\.address)

@@ -2,18 +2,18 @@ import MusterBase
 
 /// Counters of discovery's actions and of rejected datagrams, one per reason.
 public struct DiscoveryCounters: Equatable, Sendable {
-  /// Rounds of announcements, each for one channel.
+  /// Announcements created, each counted once for all its receivers.
   public var announced: UInt64 = 0
-  /// Peers verified to be live at an address, first and repeated ones.
+  /// Verifications that a peer is live at an address, including repeated verifications.
   public var found: UInt64 = 0
   /// Challenges sent.
   public var challenged: UInt64 = 0
   /// Challenges answered with an echo.
   public var answered: UInt64 = 0
 
-  /// Source addresses that cannot be answered: multicast, broadcast, port 0.
+  /// Datagrams from source addresses that cannot be answered: multicast, broadcast, port 0.
   public var badSource: UInt64 = 0
-  /// Datagrams that are neither an announcement nor a challenge.
+  /// Datagrams of kinds that discovery does not handle.
   public var otherKind: UInt64 = 0
   /// Datagrams that no open channel's key decrypts.
   public var unreadable: UInt64 = 0
@@ -38,9 +38,10 @@ public struct DiscoveryCounters: Equatable, Sendable {
 
   /// Rendezvous records that were not requested.
   public var foreignRecords: UInt64 = 0
-  /// Candidates reported by a rendezvous or a DHT.
+  /// Announcements from a rendezvous or a DHT, each with candidate addresses of a peer.
   public var learned: UInt64 = 0
-  /// Announcements from the DHT that were skipped because their budget was exhausted.
+  /// Announcements from the DHT that were skipped because the rate limit for DHT values was
+  /// exhausted.
   public var unread: UInt64 = 0
 
   public init() {}

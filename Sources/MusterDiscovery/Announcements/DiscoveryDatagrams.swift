@@ -6,7 +6,7 @@ import MusterWire
 public struct SignedAnnouncement: Equatable, Sendable {
   /// The decoded announcement.
   public var announcement: Announcement
-  /// The signature of 64 bytes over the encoded announcement and the channel id.
+  /// The signature of 64 bytes over a label, the key id and the encoded announcement.
   public var signature: [UInt8]
   /// The announcement's bytes as received, which the signature covers.
   private let signedBytes: [UInt8]
@@ -26,13 +26,14 @@ public struct SignedAnnouncement: Equatable, Sendable {
     announcement = try Announcement(decoding: signedBytes)
   }
 
-  /// Whether the author named in the announcement signed it for `channel`.
+  /// Whether the author named in the announcement signed it under `key`.
   public func isGenuine(in key: KeyID) -> Bool {
     Signatures.isValid(
       signature, of: Self.message(signedBytes, in: key), by: announcement.author)
   }
 
-  /// Encrypts the datagram: kind 1, nonce 24, ciphertext of announcement and signature, tag 16.
+  /// Encrypts the datagram. Layout in bytes: kind 1, nonce 24, ciphertext of announcement and
+  /// signature, tag 16.
   public func datagram(sealedBy key: ChannelKey, entropy: inout Entropy) -> [UInt8] {
     DiscoveryDatagram.seal(signedBytes + signature, as: .announcement, with: key, entropy: &entropy)
   }
@@ -44,7 +45,7 @@ public struct SignedAnnouncement: Equatable, Sendable {
 
 /// Announcement and challenge datagrams: a kind byte, and a ciphertext under the channel key.
 public enum DiscoveryDatagram {
-  /// Encrypts `plaintext` as a datagram of `kind`, which is also authenticated.
+  /// Encrypts `plaintext` as a datagram of `kind`; the kind byte is authenticated, too.
   public static func seal(
     _ plaintext: [UInt8], as kind: DatagramKind, with key: ChannelKey, entropy: inout Entropy
   ) -> [UInt8] {

@@ -49,7 +49,8 @@ struct EchoSecret: Sendable {
     writer.append(announcement.author.key)
     writer.u64(announcement.bootID)
     writer.address(source)
-    // A link-local address on two interfaces denotes two hosts.
+    // The zone is included because one link-local address can denote different hosts on two
+    // interfaces.
     if case .v6(_, _, let zone) = source.host { writer.u32(zone) }
     writer.u64(UInt64(bitPattern: slot))
     return Blake2b.mac(writer.bytes[...], key: secret, count: Announcement.echoBytes)

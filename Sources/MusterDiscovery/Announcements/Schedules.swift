@@ -66,7 +66,7 @@ struct ConfiguredPeers: Sendable {
   var addresses: [Address] { peers.map(\.address) }
   var deadline: Instant? { peers.map(\.nextAt).min() }
 
-  /// Replaces the list; known addresses keep their schedule, and new ones are due at once.
+  /// Replaces the list; known addresses keep their schedule, and new addresses are due at once.
   mutating func set(_ addresses: [Address], linked: [Address], at now: Instant) {
     var next: [ConfiguredPeer] = []
     for address in addresses where next.count < Limits.configuredPeers {
@@ -98,7 +98,7 @@ struct ConfiguredPeers: Sendable {
     }
   }
 
-  /// Takes the addresses that are due for an announcement, and schedules the next ones.
+  /// Takes the addresses that are due for an announcement, and schedules the next announcements.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Address] {
     guard let deadline, deadline <= now else { return [] }
     var due: [Address] = []

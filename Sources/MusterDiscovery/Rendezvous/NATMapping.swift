@@ -3,8 +3,8 @@ import MusterBase
 /// The address mapping of the NAT between this host and other hosts (RFC 4787 section 4.1),
 /// inferred from the addresses that rendezvous saw.
 ///
-/// The NAT's filtering behaviour (section 5) cannot be observed this way: that would require
-/// answers from a second address of the same rendezvous.
+/// The NAT's filtering behaviour (section 5) cannot be inferred from these addresses: that would
+/// require answers from a second address of the same rendezvous.
 public struct NATMapping: Equatable, Sendable {
   /// The kinds of mapping; raw values as in `muster doctor --json`.
   public enum Kind: String, Sendable, CaseIterable {
@@ -42,8 +42,9 @@ public struct NATMapping: Equatable, Sendable {
 
   /// The inferred kind.
   public let kind: Kind
-  /// Whether the result applies to other destinations: observed from outside this network and, if
-  /// translated, by two hosts.
+  /// Whether the result applies to other destinations: the address was observed from outside this
+  /// network and, if translated, by two hosts. A single difference of ports suffices for
+  /// `portPerDestination`.
   public let isCertain: Bool
   /// The external addresses of this host, in ascending order, with port 0; several if there are
   /// several uplinks.

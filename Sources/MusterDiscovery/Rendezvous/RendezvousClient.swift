@@ -6,7 +6,7 @@ import MusterWire
 ///
 /// A round consists of a hello, a cookie in reply, and one acknowledged registration per channel.
 /// The first rounds are in quick succession, so that a lost datagram delays discovery by seconds at
-/// most; later ones keep the records and the NAT bindings alive.
+/// most; later rounds keep the records and the NAT bindings alive.
 struct RendezvousClient: Sendable {
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
@@ -35,7 +35,7 @@ struct RendezvousClient: Sendable {
 
   /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of
   /// the rendezvous nor the loss of a NAT binding is reported, so only the next round recovers from
-  /// them.
+  /// either.
   private static let interval = RendezvousServer.lifetime / 12
   /// The intervals before the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
@@ -44,7 +44,7 @@ struct RendezvousClient: Sendable {
   private static let listingInterval = 12
   /// The time for which a cookie is used; a rendezvous accepts it for at least 30 s.
   private static let cookieLifetime = Duration.seconds(25)
-  /// The number of unanswered uses after which a cookie is renewed, since this node's address may
+  /// The number of unanswered uses after which a cookie is renewed, because this node's address may
   /// have changed, or the rendezvous may have restarted.
   private static let cookieUses = 3
 
@@ -53,7 +53,7 @@ struct RendezvousClient: Sendable {
   var isSeeking = false
 
   var deadline: Instant? { servers.map(\.nextAt).min() }
-  /// This node's server-reflexive addresses, as the rendezvous report them.
+  /// This node's server-reflexive addresses, as reported by the rendezvous.
   var outside: [Address] {
     servers.compactMap(\.seen).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
@@ -92,7 +92,7 @@ struct RendezvousClient: Sendable {
     }
   }
 
-  /// Takes the steps that are due, and schedules the next ones.
+  /// Takes the steps that are due, and schedules the next steps.
   mutating func takeDue(at now: Instant, jitter: inout PRNG) -> [Step] {
     var steps: [Step] = []
     for index in servers.indices where servers[index].nextAt <= now {

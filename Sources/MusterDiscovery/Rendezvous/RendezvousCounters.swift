@@ -6,11 +6,11 @@ public struct RendezvousCounters: Equatable, Sendable {
   public var hellos: UInt64 = 0
   /// Registrations accepted.
   public var registered: UInt64 = 0
-  /// Datagrams of the right kind that are malformed.
+  /// Malformed hellos and registrations.
   public var malformed: UInt64 = 0
-  /// Registrations whose cookie is for another address or has expired.
+  /// Registrations whose cookie is for another address or has expired, or whose period is over.
   public var wrongCookie: UInt64 = 0
-  /// Datagrams beyond the rate limit of their source or of the server.
+  /// Registrations beyond the rate limit of their source or of the server.
   public var overBudget: UInt64 = 0
   /// Registrations without a valid signature by the tag's key.
   public var forged: UInt64 = 0

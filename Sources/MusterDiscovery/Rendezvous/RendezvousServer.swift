@@ -3,7 +3,7 @@ import MusterCrypto
 import MusterWire
 
 /// A rendezvous, which stores the encrypted announcements of nodes that cannot reach each other by
-/// multicast. A state machine without I/O.
+/// multicast; a state machine without I/O.
 ///
 /// The rendezvous learns neither names nor channel keys: a tag is a public key that all members of
 /// a channel derive, and a signature by that key gives access to the records under the tag. A node
@@ -71,8 +71,8 @@ public struct RendezvousServer: Sendable {
   /// The time at which `tick` next has work; nil without records.
   public var deadline: Instant? { sweepAt }
 
-  /// The rate limit of one source: a household that starts at once, then a registration per member
-  /// every 5 s.
+  /// The rate limit of one source: a burst for a household whose members start at once, then a
+  /// registration per member every 5 s.
   private struct Budget: Sendable {
     var bucket = TokenBucket(capacity: 64, perSecond: 16)
     var askedAt: Instant
@@ -145,8 +145,8 @@ public struct RendezvousServer: Sendable {
     return register(registration, from: source, at: now)
   }
 
-  /// Whether the cookie is valid for this source, and the period is the current one or, for a
-  /// limited time, the previous one.
+  /// Whether the cookie is valid for this source, and the period is the current or the previous
+  /// one.
   private func isFresh(
     _ registration: RendezvousRegistration, from source: Address, _ seconds: UInt64,
     at now: Instant
@@ -248,9 +248,9 @@ public struct RendezvousServer: Sendable {
     return Array(keys[low...].prefix { $0.tag == tag })
   }
 
-  /// Makes room for one more record from `source`; false if its tag or source has reached its
+  /// Makes room for one more record from `source`; false if the tag or the source has reached its
   /// limit. If the table is full, the oldest record of the source with the most records is evicted,
-  /// or the oldest of all if no source has many.
+  /// or the oldest record of all if that source has hardly more records than `source`.
   private mutating func makeRoom(for source: Address, beside others: [Key]) -> Bool {
     guard others.count < Self.recordsPerTag else { return false }
     let own = perSource[Source(source)] ?? 0

@@ -4,8 +4,8 @@ import MusterBase
 ///
 /// Every initiation has a different MAC, because its ephemeral key differs.
 struct AnsweredInitiations: Sendable {
-  /// The number of MACs kept, enough for the last minutes. An older replay is still rejected by its
-  /// counter, after a Diffie-Hellman.
+  /// The number of MACs kept. An older replay is still rejected by its counter, but only after a
+  /// Diffie-Hellman computation.
   static let limit = 1024
 
   private var recent = RingBuffer<[UInt8]>(capacity: limit)

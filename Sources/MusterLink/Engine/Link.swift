@@ -7,8 +7,8 @@ struct Link: Sendable {
   let id: SessionLinkID
   /// The peer's static X25519 key.
   let peerKey: Bytes32
-  /// The route of outgoing datagrams. The path table counts its use: only `LinkEngine.lead` changes
-  /// it.
+  /// The route of outgoing datagrams. Only `LinkEngine.lead` changes the route, because the path
+  /// table counts the links that use each path.
   private(set) var route: Route
   /// The run of the peer that the link belongs to; nil before the first session.
   var bootID: UInt64?
@@ -29,7 +29,7 @@ struct Link: Sendable {
   private(set) var probes: [Probe] = []
   /// The rate limit for challenges that received datagrams cause.
   var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
-  /// A comparison of the path in use with another one.
+  /// The latest comparison of the path in use with another path; nil before the first comparison.
   var comparison: PathComparison?
 
   /// The rate limit for answers to challenges that arrive over a route other than the link's.
@@ -81,7 +81,8 @@ struct Link: Sendable {
   }
 
   /// Removes and returns the challenge that a response matches. A response over a direct route ends
-  /// all challenges; one over a relay leaves those over direct routes, which are better.
+  /// all challenges; a response over a relay leaves the challenges over direct routes, which are
+  /// better.
   mutating func takeProbe(_ token: UInt64, from source: Route) -> Probe? {
     guard let probe = probes.first(where: { $0.token == token && $0.route == source }) else {
       return nil
@@ -103,7 +104,7 @@ struct Link: Sendable {
   /// Whether the link has neither a session nor a handshake that may lead to one.
   var isIdle: Bool { !isEstablished && pending == nil && unconfirmed.isEmpty }
 
-  /// The session with this local index, if any.
+  /// The session with this local index; nil if the link has none.
   func slot(of index: UInt32) -> Slot? {
     if current?.localIndex == index { return .current }
     if previous?.localIndex == index { return .previous }
@@ -118,8 +119,8 @@ struct Link: Sendable {
   /// The result of opening a transport packet.
   enum Opened {
     case unknown, expired, forged, replayed
-    /// `isElsewhere` means that the packet has the highest counter of the current session and
-    /// arrived over a route other than the link's.
+    /// `isElsewhere` means that the packet has the highest counter of a session other than the
+    /// previous one, and arrived over a route other than the link's.
     case payload([UInt8], Slot, isElsewhere: Bool)
   }
 
@@ -150,8 +151,8 @@ struct Link: Sendable {
     }
   }
 
-  /// Seals under the current session, for the link's route or another one; nil without a session,
-  /// or if it has expired.
+  /// Seals a payload under the current session, for `other` or else for the link's route; nil
+  /// without an unexpired session.
   mutating func seal(
     _ payload: OutgoingPayload, over other: Route?, at now: Instant, lifetime: Duration
   ) -> SealedDatagram? {
@@ -161,14 +162,14 @@ struct Link: Sendable {
       datagram: sealed.datagram, route: other ?? route, packetNumber: sealed.packetNumber)
   }
 
-  /// All local indices of this link.
+  /// The local indices of this link's sessions and unanswered initiations.
   var indices: [UInt32] {
     var indices: [UInt32] = []
     forEachIndex { indices.append($0) }
     return indices
   }
 
-  /// Hands out all local indices of this link.
+  /// Calls `body` with each of `indices`, without allocating an array.
   func forEachIndex(_ body: (UInt32) -> Void) {
     if let current { body(current.localIndex) }
     if let previous { body(previous.localIndex) }
@@ -179,7 +180,7 @@ struct Link: Sendable {
   /// The time at which a silent peer is next challenged.
   func silenceProbeAt(_ configuration: LinkEngine.Configuration) -> Instant {
     let first = lastHeard + configuration.silenceProbeAfter
-    // The route in use is challenged regardless of other challenges, since it may have recovered.
+    // The route in use is challenged regardless of other challenges, because it may have recovered.
     let last = probes.first { $0.route == route }?.sentAt
     return last.map { max(first, $0 + configuration.silenceProbeInterval) } ?? first
   }
@@ -205,11 +206,11 @@ struct Link: Sendable {
 
 /// Unanswered initiations to one run of a peer.
 struct PendingHandshake: Sendable {
-  /// The number of initiations whose responses are still accepted; with the doubling intervals they
-  /// cover a round trip of more than a second.
+  /// The number of initiations whose responses are still accepted; with the doubling intervals,
+  /// three attempts cover a round trip of more than a second.
   static let attemptLimit = 3
-  /// The number of uses after which a cookie without a response is discarded, since it may be bound
-  /// to another address; a new one is then requested.
+  /// The number of uses without a response after which a cookie is discarded, because the cookie
+  /// may be bound to another address; a new cookie is then requested.
   static let cookieUses = 2
 
   let bootID: UInt64
@@ -224,14 +225,16 @@ struct PendingHandshake: Sendable {
     let localIndex: UInt32
     let handshake: HandshakeState
     let mac1: [UInt8]
-    /// Whether the attempt carried a cookie; a second cookie reply then waits for the next attempt.
+    /// Whether the attempt carried a cookie; a cookie in the reply is then used only for the next
+    /// scheduled attempt.
     let hadCookie: Bool
-    /// Whether a cookie reply was accepted: only one per attempt is, so that a replay has no
-    /// effect.
+    /// Whether a cookie reply was accepted: only one is accepted per attempt, so that a replay has
+    /// no effect.
     var hasCookieReply = false
   }
 
-  /// The cookie for the next initiation; nil if there is none, or it is used up or expired.
+  /// The cookie for the next initiation; nil if there is no cookie, or the cookie is used up or
+  /// expired.
   mutating func takeCookie(at now: Instant, lifetime: Duration) -> [UInt8]? {
     guard let held = cookie else { return nil }
     let isFresh = now - held.receivedAt < lifetime && held.usesLeft > 0
@@ -240,7 +243,7 @@ struct PendingHandshake: Sendable {
   }
 }
 
-/// The highest initiation counter of each run of a peer; lower counters are replays.
+/// The highest initiation counter of each run of a peer; equal and lower counters are replays.
 struct HandshakeMemory: Sendable {
   /// The number of tracked runs of one peer. If a peer restarts more often, its oldest initiations
   /// could be replayed, but the responses would be of no use to an attacker.
@@ -249,7 +252,8 @@ struct HandshakeMemory: Sendable {
   private var marks: [(bootID: UInt64, highest: UInt64)] = []
   private(set) var touchedAt = Instant.zero
 
-  /// Records an initiation counter; false unless it is above all earlier ones of the boot.
+  /// Records an initiation counter; false unless the counter is above all earlier counters of the
+  /// boot.
   mutating func accept(bootID: UInt64, counter: UInt64, at now: Instant) -> Bool {
     if let position = marks.firstIndex(where: { $0.bootID == bootID }) {
       guard counter > marks[position].highest else { return false }

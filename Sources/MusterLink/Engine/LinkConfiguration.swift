@@ -1,7 +1,7 @@
 import MusterBase
 
 extension LinkEngine {
-  /// Timers and rates of links. The defaults are those of the protocol; other values are for tests.
+  /// Timers and rates of links. The defaults are the protocol's values; other values are for tests.
   ///
   /// Where WireGuard defines a value, the default is the same (whitepaper section 6.1).
   public struct Configuration: Sendable, Equatable {
@@ -24,11 +24,12 @@ extension LinkEngine {
     public var handshakeGiveUp: Duration = .seconds(90)
     /// The time after which a responder discards a session that the initiator has not confirmed.
     public var confirmWithin: Duration = .seconds(30)
-    /// On crossed handshakes, the time for which the node with the smaller id ignores the peer's
-    /// initiation. The peer answers this node's initiation instead, unless that direction is
+    /// The time for which, on crossed handshakes, the node with the smaller id ignores the peer's
+    /// initiation. The peer instead answers the initiation of that node, unless that direction is
     /// blocked.
     public var tieBreakPatience: Duration = .seconds(1)
-    /// The longest silence before a keepalive, with jitter of `keepaliveJitter`.
+    /// The time since the last sent datagram after which a keepalive is sent, varied by
+    /// `keepaliveJitter`.
     public var keepalive: Duration = .seconds(15)
     /// The relative jitter of the keepalive interval.
     public var keepaliveJitter = 0.2
@@ -39,25 +40,28 @@ extension LinkEngine {
     public var silenceProbeInterval: Duration = .seconds(2)
     /// The time without any received datagram after which a link is closed.
     public var silenceLimit: Duration = .seconds(45)
-    /// The rate of initiations without a cookie that are processed, per second; those above it are
-    /// answered with a cookie.
+    /// The rate of initiations without a cookie that are processed, per second; initiations above
+    /// this rate are answered with a cookie.
     public var handshakesPerSecondBeforeCookies = 50.0
     /// The rate of initiations with a valid cookie that are processed, per second; the load is
     /// about a tenth of a core.
     public var handshakesPerSecondWithCookies = 200.0
     /// The time for which a cookie is valid.
     public var cookieLifetime: Duration = .seconds(120)
-    /// The time after which an unanswered challenge may belong to a session that the peer has lost.
+    /// The time without a response to a challenge after which the peer is offered a new session,
+    /// because the peer may have lost the current session.
     public var challengeInterval: Duration = .seconds(1)
     /// The minimum silence before a link is probed when discovery reports another address.
     public var quietBeforeProbe: Duration = .seconds(3)
     /// The minimum silence of a direct path before the link follows its peer to a relayed path.
     public var quietBeforeRelayed: Duration = .milliseconds(100)
-    /// The upper bound to which round trips measured by challenges are clamped.
+    /// The longest round trip assumed for a path to which a link moves, because a suspended peer
+    /// may have delayed its response.
     public var longestRoundTrip: Duration = .seconds(1)
     /// The minimum interval between two comparisons of paths to one peer.
     public var comparisonInterval: Duration = .seconds(5)
-    /// The minimum interval between two comparisons with the same address if it answered the first.
+    /// The minimum interval between two comparisons with the same address if the first was
+    /// complete.
     public var repeatedComparisonInterval: Duration = .seconds(30)
 
     /// Creates the protocol's default configuration.
@@ -79,7 +83,7 @@ public enum LinkCloseReason: String, Sendable {
 
 /// Counters of rejected datagrams, one per reason, and of messages sent.
 public struct LinkCounters: Sendable, Equatable {
-  /// Datagrams of unknown kind or wrong length.
+  /// Datagrams of wrong length, or of a kind that links do not use.
   public var malformed: UInt64 = 0
   /// Handshake messages whose first MAC matches no open channel key.
   public var wrongMAC: UInt64 = 0
@@ -95,7 +99,8 @@ public struct LinkCounters: Sendable, Equatable {
   public var tieBreaks: UInt64 = 0
   /// Initiations with a valid cookie beyond the rate limit.
   public var flooded: UInt64 = 0
-  /// Links and channels refused because a table is full.
+  /// Links and channel keys refused: a table is full, or the peer, its key or the route is not
+  /// usable.
   public var refused: UInt64 = 0
   /// Transport packets, responses and cookie replies with an unknown index.
   public var unknownIndex: UInt64 = 0
@@ -109,22 +114,22 @@ public struct LinkCounters: Sendable, Equatable {
   public var unknownPayloads: UInt64 = 0
   /// Path responses without a matching challenge.
   public var strayPathResponses: UInt64 = 0
-  /// Handshakes that were never answered.
+  /// Handshakes abandoned without an answer, or because the peer's key is not usable.
   public var handshakesGivenUp: UInt64 = 0
 
-  /// Initiations sent.
+  /// Initiations sent, including retries.
   public var initiationsSent: UInt64 = 0
-  /// Handshake responses sent.
+  /// Handshake responses sent, including responses to repeated initiations.
   public var responsesSent: UInt64 = 0
-  /// Cookie replies sent.
+  /// Cookie replies sent to initiations above the rate limit.
   public var cookiesSent: UInt64 = 0
   /// Cookie replies accepted.
   public var cookiesReceived: UInt64 = 0
-  /// Path challenges sent.
+  /// Path challenges sent; a path comparison counts as two.
   public var challengesSent: UInt64 = 0
-  /// Keepalives sent.
+  /// Keepalives sent, including keepalives that confirm a new session.
   public var keepalivesSent: UInt64 = 0
-  /// Sessions established.
+  /// Sessions established, including sessions that replace another in rekeying.
   public var sessionsMade: UInt64 = 0
 
   /// Creates counters that are all zero.

@@ -17,7 +17,7 @@ extension LinkEngine {
       counters.unknownIndex += 1
       return
     }
-    // The link is modified in place, since taking it out of its table would copy it.
+    // The link is modified in place, because taking the link out of its table would copy it.
     let opened = links[at: position].open(
       datagram, header, from: source, at: now, lifetime: configuration.rejectAfter)
     switch opened {
@@ -63,15 +63,15 @@ extension LinkEngine {
     case nil: counters.unknownPayloads += 1
     }
     // A challenge or a response alone does not show that the peer has moved (RFC 9000 section 9.1:
-    // probing packets), except through a relay, which a peer uses for a reason. The payload may
-    // have closed the link or changed its route.
+    // probing packets), except through a relay, which a peer uses only without a working direct
+    // path. The payload may have closed the link or changed its route.
     guard arrival.isElsewhere, !source.isDirect || PayloadKind(of: payload) != .path,
       links.index(of: id) == position, links[at: position].route != source
     else { return }
     outputs += follow(position, to: source, at: now)
   }
 
-  /// Makes a session that the initiator has confirmed the current one.
+  /// Makes a session that the initiator has confirmed the current session.
   private mutating func confirm(_ number: Int, _ position: Int, at now: Instant) -> [Output] {
     let session = links[at: position].unconfirmed[number]
     for older in links[at: position].unconfirmed[..<number] { forget(older) }

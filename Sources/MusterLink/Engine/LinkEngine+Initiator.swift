@@ -14,8 +14,8 @@ extension LinkEngine {
     return initiate(position, at: now)
   }
 
-  /// Sends an initiation; each is a new message, since a repeated one would be rejected as a
-  /// replay.
+  /// Sends an initiation. Every attempt is a new message, because a repeated message would be
+  /// rejected as a replay.
   mutating func initiate(_ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     let peerKey = links[at: position].peerKey
@@ -72,7 +72,8 @@ extension LinkEngine {
       counters.wrongMAC += 1
       return []
     }
-    // A response carries no cookie MAC; without this check its bytes could be altered in transit.
+    // The second MAC of a response is all zeros; without this check, its bytes could be altered in
+    // transit.
     guard !message.macs.hasMAC2 else {
       counters.wrongCookie += 1
       return []
@@ -122,7 +123,8 @@ extension LinkEngine {
     return initiate(position, at: now)
   }
 
-  /// Ends an unanswered handshake, and also the link unless the peer may still establish it.
+  /// Ends an unanswered handshake. Closes the link, too, if the handshake was a rekey, or if no
+  /// session remains that could establish the link.
   mutating func giveUp(_ position: Int, at now: Instant) -> [Output] {
     counters.handshakesGivenUp += 1
     let id = links[at: position].id
@@ -133,7 +135,7 @@ extension LinkEngine {
 
   func openKey(_ id: KeyID) -> OpenKey? { openKeys.index(of: id).map { openKeys[at: $0] } }
 
-  /// The link and the attempt that an index was allocated for.
+  /// The positions of the link and of the attempt that an index was allocated for.
   private func attempt(_ index: UInt32) -> (Int, Int)? {
     guard let id = indices[index], let position = links.index(of: id),
       let number = links[at: position].pending?.attempts.firstIndex(where: {

@@ -2,7 +2,7 @@ import MusterBase
 
 extension LinkEngine {
   /// Descriptions of the inconsistencies between the engine's tables; empty if there are none. For
-  /// tests and the simulator: this walks all tables.
+  /// tests and the simulator only, because the check reads all tables.
   package func checkInvariants() -> [String] {
     var found: [String] = []
     var used = 0
@@ -15,7 +15,7 @@ extension LinkEngine {
       }
       found += faults(ofLinkAt: position)
     }
-    // Each index of a link leads to it, so any further one leads to a link without it.
+    // Every index that a link uses has one entry, so any further entry belongs to no link.
     if used != indices.count {
       found.append("\(indices.count) indices, of which links use \(used)")
     }

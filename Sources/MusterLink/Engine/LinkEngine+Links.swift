@@ -19,14 +19,14 @@ extension LinkEngine {
     return links.index(of: id)
   }
 
-  /// The limit of half-open links per channel key, which the peers initiated but have not
+  /// The limit of half-open links per channel key: links that the peer has initiated but not
   /// confirmed.
   static let halfOpenPerKey = 32
   /// The limit of links per channel key.
   public static let linksPerKey = 96
 
-  /// Makes room for a link by evicting half-open ones of the same key, but never established ones
-  /// or those of other channels.
+  /// Makes room for a link by evicting the oldest half-open link of the same key; established links
+  /// and links of other keys are never evicted. Returns false if there is still no room.
   private mutating func makeRoom(in key: KeyID, at now: Instant) -> Bool {
     var total = 0
     var halfOpen: [(id: SessionLinkID, at: Instant)] = []
@@ -83,7 +83,8 @@ extension LinkEngine {
     deadline = soonest(deadline, links[at: position].deadline(configuration))
   }
 
-  /// Installs the session of a completed handshake; the current one becomes the previous one.
+  /// Installs the session of a completed handshake; the current session becomes the previous
+  /// session.
   mutating func install(_ session: Session, _ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     var outputs: [Output] = []
@@ -109,7 +110,7 @@ extension LinkEngine {
     } else {
       outputs += move(position, to: session.route, at: now)
     }
-    // The handshake made a round trip over this route, which validates it like a challenge.
+    // The handshake made a round trip over this route, and so validated the route like a challenge.
     paths.change(links[at: position].path, at: now) { $0.validated(at: now) }
     outputs += sendKeepalive(position, at: now)
     if session.isInitiator {
@@ -120,7 +121,8 @@ extension LinkEngine {
     return outputs
   }
 
-  /// Seals a payload for the link's route or another one, and counts it on that path.
+  /// Seals a payload for `route` or else for the link's route, and counts the datagram on that
+  /// path.
   mutating func seal(
     _ payload: OutgoingPayload, _ position: Int, over route: Route? = nil, at now: Instant
   ) -> SealedDatagram? {
@@ -133,7 +135,7 @@ extension LinkEngine {
     return sealed
   }
 
-  /// Sends a payload of the link itself over its route or another one.
+  /// Sends a keepalive or a path message over `route` or else over the link's route.
   mutating func send(
     _ payload: [UInt8], _ position: Int, over route: Route? = nil, at now: Instant
   ) -> [Output] {

@@ -39,8 +39,8 @@ extension LinkEngine {
       if link.route.isDirect {
         now - liveness.lastAt >= configuration.quietBeforeRelayed
       } else {
-        // If both ends choose different relays at once, the smaller id's choice wins; otherwise the
-        // two would swap routes repeatedly.
+        // If both ends choose different relays at once, both use the choice of the node with the
+        // smaller id; otherwise both would keep swapping routes.
         identity.id > link.id.peer || liveness.lateAt <= now
       }
     return mayFollow ? move(position, to: source, at: now) : []
@@ -50,9 +50,10 @@ extension LinkEngine {
     paths[links[at: position].path]?.liveness ?? PathLiveness(at: now)
   }
 
-  /// Moves a link to another route. `roundTrip` is that of the new path, if known: the first
-  /// datagram over it arrives after two at the earliest, because the peer has to follow first. The
-  /// value is bounded, because a suspended peer may have delayed its answer.
+  /// Moves a link to another route. `roundTrip` is the round trip of the new path, if known; the
+  /// first datagram over the new path arrives after two round trips at the earliest, because the
+  /// peer must follow first. The value is bounded, because a suspended peer may have delayed its
+  /// answer.
   mutating func move(
     _ position: Int, to route: Route, roundTrip: Duration = .zero, at now: Instant
   ) -> [Output] {
@@ -79,7 +80,7 @@ extension LinkEngine {
     return challenge(position, route, at: now)
   }
 
-  /// Moves to a validated route and makes the peer follow.
+  /// Moves to a validated route and sends a keepalive over that route, which makes the peer follow.
   private mutating func moveDirectly(
     _ position: Int, to route: Route, roundTrip: Duration, at now: Instant
   ) -> [Output] {
@@ -87,7 +88,7 @@ extension LinkEngine {
     return moved.isEmpty ? [] : moved + sendKeepalive(position, at: now)
   }
 
-  /// Sends a path challenge over a route, while the current one stays in use.
+  /// Sends a path challenge over a route, while the current route stays in use.
   mutating func challenge(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
@@ -132,7 +133,7 @@ extension LinkEngine {
     }
   }
 
-  /// Challenges another route; the link moves to it once the peer responds.
+  /// Challenges another route; the link moves to that route once the peer responds.
   public mutating func probe(
     _ link: SessionLinkID, over route: Route, now: Instant
   ) -> [Output] {
@@ -142,12 +143,12 @@ extension LinkEngine {
 
   /// Probes a route at which discovery saw the peer while its link is silent: both nodes may have
   /// moved, or the path may have recovered. A peer that does not respond may have lost the session,
-  /// for example by leaving and rejoining the channel, and is offered a new one.
+  /// for example by leaving and rejoining the channel, and is offered a new session.
   mutating func probeIfQuiet(
     _ position: Int, _ route: Route, bootID: UInt64, at now: Instant
   ) -> [Output] {
     let link = links[at: position]
-    // Direct paths take precedence over relayed ones.
+    // Direct paths take precedence over relayed paths.
     if !link.route.isDirect, route.isDirect {
       return inducedChallenge(position, route, at: now)
     }
@@ -158,7 +159,7 @@ extension LinkEngine {
     }
     links[at: position].pending?.route = route
     let isUnanswered = link.probedAt.map { now - $0 >= configuration.challengeInterval } ?? false
-    // Relayed routes are found only by this node's own search.
+    // A relayed route results from this node's own search, so its challenge needs no rate limit.
     let challenges =
       route.isDirect
       ? inducedChallenge(position, route, at: now) : challenge(position, route, at: now)
@@ -185,7 +186,7 @@ extension LinkEngine {
       + send(PathMessage.challenge(comparison.newToken).encoded(), position, over: route, at: now)
   }
 
-  /// Handles a response that belongs to a comparison; nil if it belongs to none.
+  /// Handles a response that belongs to a comparison; nil if the response belongs to no comparison.
   private mutating func finishComparison(
     _ token: UInt64, _ position: Int, from source: Route, at now: Instant
   ) -> [Output]? {

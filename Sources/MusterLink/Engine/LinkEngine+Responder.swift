@@ -113,9 +113,9 @@ extension LinkEngine {
     if let oldest { memories[oldest.id] = nil }
   }
 
-  /// Whether this node's initiation takes precedence over the peer's, as that of the smaller id
-  /// does. If the peer keeps repeating its own, this node's does not arrive, and the peer's is
-  /// answered.
+  /// Whether this node's initiation takes precedence over the peer's: for `tieBreakPatience`, the
+  /// initiation of the node with the smaller id does. If the peer still initiates after that time,
+  /// this node's initiation does not arrive, and the peer's initiation is answered.
   private func ownGoesFirst(_ id: SessionLinkID, bootID: UInt64, at now: Instant) -> Bool {
     guard identity.id < id.peer, let position = links.index(of: id),
       let pending = links[at: position].pending, pending.bootID == bootID

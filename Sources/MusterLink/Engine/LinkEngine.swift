@@ -14,25 +14,26 @@ public struct SealedDatagram: Equatable, Sendable {
   public let packetNumber: UInt64
 }
 
-/// All links of one node: handshakes, sessions and path selection. A state machine without I/O.
+/// All links of one node, with their handshakes, sessions and path selection, as a state machine
+/// without I/O.
 ///
 /// The engine never replies to a sender without a channel key: input that does not verify only
 /// changes a counter. The engine cannot be copied, because a copy would reuse its nonces.
 public struct LinkEngine: ~Copyable, Sendable {
   /// An action for the host, which executes the outputs of a call in order.
   public enum Output: Equatable, Sendable {
-    /// Send a datagram over a route; for a relayed route, the host wraps it in an envelope for the
-    /// relay.
+    /// Send a datagram over a route; for a relayed route, the host wraps the datagram in an
+    /// envelope for the relay.
     case send([UInt8], over: Route)
     /// The link can be used in both directions.
     case established(SessionLinkID, route: Route, bootID: UInt64)
     /// The link uses another path: the peer responded to a challenge there, or sent through a
     /// relay.
     case moved(SessionLinkID, to: Route)
-    /// A decrypted payload of kind control, relay, RTP or RTCP arrived; with route and packet
+    /// A decrypted control, relay, RTP or RTCP payload arrived over this route, with this packet
     /// number.
     case delivered(SessionLinkID, [UInt8], over: Route, packetNumber: UInt64)
-    /// The link is gone.
+    /// An established link was removed; its id is invalid until it is established again.
     case closed(SessionLinkID, LinkCloseReason)
   }
 
@@ -114,7 +115,7 @@ public struct LinkEngine: ~Copyable, Sendable {
   }
 
   /// Starts a handshake with a run of `peer` that discovery found at `route`, unless a link exists
-  /// or is being established.
+  /// or is being established. If the link with this run exists, the route may be probed instead.
   public mutating func connect(
     to peer: NodeID, bootID: UInt64, in key: KeyID, over route: Route, now: Instant
   ) -> [Output] {
@@ -146,7 +147,8 @@ public struct LinkEngine: ~Copyable, Sendable {
     return startHandshake(position, bootID: bootID, route: route, at: now)
   }
 
-  /// Handles a datagram that came over `source`; input that does not verify is counted and dropped.
+  /// Handles a datagram that arrived over `source`; input that does not verify is counted and
+  /// dropped.
   public mutating func receive(
     _ datagram: [UInt8], from source: Route, at now: Instant
   ) -> [Output] {
@@ -155,7 +157,8 @@ public struct LinkEngine: ~Copyable, Sendable {
     return outputs
   }
 
-  /// Handles a datagram for hosts that keep one array for the outputs of all datagrams.
+  /// Handles a datagram and appends the outputs to an array, which saves hosts an array per
+  /// datagram.
   public mutating func receive(
     _ datagram: [UInt8], from source: Route, at now: Instant, into outputs: inout [Output]
   ) {

@@ -2,8 +2,8 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The header of a transport packet: `20 | receiver's index 4 | counter 8`; ciphertext and tag
-/// follow.
+/// The header of a transport packet: `0x20 | receiver's index 4 | counter 8` (lengths in bytes);
+/// ciphertext and tag follow.
 struct DataHeader {
   static let bytes = 13
 
@@ -32,7 +32,7 @@ struct Session: Sendable {
   let isInitiator: Bool
   /// The run of the peer that established the session.
   let bootID: UInt64
-  /// The route of the handshake, which its round trip validated.
+  /// The route of the handshake, validated by the handshake's round trip.
   let route: Route
   let createdAt: Instant
 

@@ -2,9 +2,9 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// A cookie reply: `12 | receiver's index 4 | nonce 24 | sealed cookie 32`. Asks the initiator to
-/// repeat its initiation with the cookie, which proves its address (WireGuard whitepaper section
-/// 5.4.7).
+/// A cookie reply: `0x12 | receiver's index 4 | nonce 24 | sealed cookie 32` (lengths in bytes).
+/// The reply asks the initiator to repeat its initiation with the cookie, which proves its address
+/// (WireGuard whitepaper section 5.4.7).
 ///
 /// The cookie is sealed under a key of channel and responder, with the initiation's first MAC as
 /// associated data: only the initiator, or a member that saw the initiation, can decrypt it.

@@ -16,7 +16,7 @@ enum HandshakeMAC {
     compute(message, SecretBytes(cookie, in: .heap))
   }
 
-  /// Appends the first MAC, and the second one or zeros without a cookie.
+  /// Appends the first MAC, and the second MAC or, without a cookie, zeros.
   static func finish(_ message: [UInt8], _ key: SecretBytes, cookie: [UInt8]?) -> [UInt8] {
     var result = message
     result += compute(result[...], key)
@@ -48,8 +48,8 @@ struct ReceivedMACs {
   }
 }
 
-/// Message 1: `10 | sender's index 4 | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1
-/// 16 | mac2 16`.
+/// The initiation, which is message 1 of the handshake (lengths in bytes): `0x10 | sender's index 4
+/// | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1 16 | mac2 16`.
 struct Initiation {
   static let noiseBytes = 32 + 48 + InitiationPayload.bytes + AEAD.tagBytes
   static let bytes = 5 + noiseBytes + 2 * HandshakeMAC.bytes
@@ -80,8 +80,8 @@ struct Initiation {
   }
 }
 
-/// Message 2: `11 | sender's index 4 | receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1
-/// 16 | mac2 16`.
+/// The response, which is message 2 of the handshake (lengths in bytes): `0x11 | sender's index 4 |
+/// receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1 16 | mac2 16`.
 struct Response {
   static let noiseBytes = 32 + ResponsePayload.bytes + AEAD.tagBytes
   static let bytes = 9 + noiseBytes + 2 * HandshakeMAC.bytes
@@ -121,7 +121,7 @@ struct InitiationPayload: Equatable {
 
   var author: NodeID
   var bootID: UInt64
-  /// The counter, which increases with every initiation of one boot; equal or lower ones are
+  /// The counter, which increases with every initiation of one boot; equal and lower counters are
   /// replays.
   var counter: UInt64
   /// The boot id of the intended responder, which voids the initiation after the responder

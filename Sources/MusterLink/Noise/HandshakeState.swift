@@ -4,8 +4,8 @@ import MusterCrypto
 /// A Noise handshake with 25519, ChaChaPoly and BLAKE2b (revision 34, section 5.3).
 ///
 /// The type is generic over the patterns in `Pattern`. Ephemeral keys are arguments, so that the
-/// published test vectors run through production code. As it is a value type, an unverified message
-/// is read by a copy, and the original stays unchanged on failure.
+/// published test vectors run through production code. Because this is a value type, a message can
+/// be read by a copy, so the original stays unchanged if the message does not verify.
 public struct HandshakeState: Sendable {
   /// The supported patterns. Links use `ikPSK2`; `ik` shares its code and has published vectors.
   public enum Pattern: String, Sendable {
@@ -96,8 +96,8 @@ public struct HandshakeState: Sendable {
     return message + sealed
   }
 
-  /// Reads the next message of the remote side and returns its payload; nil if it does not verify,
-  /// after which this state must be discarded.
+  /// Reads the next message of the remote side and returns its payload; nil if the message does not
+  /// verify, after which this state must be discarded.
   public mutating func read(_ message: ArraySlice<UInt8>) -> [UInt8]? {
     guard let tokens = nextTokens(writing: false) else { return nil }
     var rest = message
@@ -133,8 +133,8 @@ public struct HandshakeState: Sendable {
       : TransportKeys(send: responder, receive: initiator)
   }
 
-  /// Takes the tokens of the next message; nil if it is not this side's turn. Even-numbered
-  /// messages are the initiator's.
+  /// The tokens of the next message; nil if it is not this side's turn. Messages are numbered from
+  /// 0, and the initiator sends the even-numbered messages.
   private func nextTokens(writing: Bool) -> [Token]? {
     guard !isComplete, (position % 2 == 0) == ((role == .initiator) == writing) else { return nil }
     return pattern.messages[position]

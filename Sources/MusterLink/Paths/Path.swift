@@ -22,7 +22,7 @@ public struct Path: Sendable {
   /// The state of path validation: whether the peer is known to receive datagrams over the path
   /// (RFC 9000 section 8.2).
   public enum Validation: Equatable, Sendable {
-    /// Datagrams of the peer arrived over the path; an attacker may have redirected them.
+    /// Datagrams of the peer arrived over the path; an attacker may have redirected the datagrams.
     case unvalidated
     /// A challenge was sent at this time and has not been answered.
     case validating(since: Instant)
@@ -54,7 +54,8 @@ public struct Path: Sendable {
   /// The timeout of a challenge: three times the initial probe timeout of RFC 9002 section 6.2.2,
   /// as RFC 9000 section 8.2.4 recommends.
   public static let validationTimeout = Duration.seconds(3)
-  /// The longest accepted sample; a longer one results from a ping sent before a suspend.
+  /// The upper limit of accepted samples; a longer sample results from a ping sent before this host
+  /// was suspended.
   static let longestRoundTrip = Duration.seconds(10)
 
   /// The round trip over the path; nil before the first sample.
@@ -83,7 +84,7 @@ public struct Path: Sendable {
     touchedAt = now
   }
 
-  /// The validation state at this time.
+  /// The validation state at time `now`.
   public func validation(at now: Instant) -> Validation {
     if let validatedAt { return .validated(at: validatedAt) }
     guard let challengedAt else { return .unvalidated }

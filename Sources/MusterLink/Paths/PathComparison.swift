@@ -9,7 +9,7 @@ struct PathComparison: Equatable, Sendable {
   private(set) var newRoundTrip: Duration?
   private var old: Duration?
 
-  /// The smallest significant difference of round trips; smaller ones are noise.
+  /// The smallest significant difference of round trips; smaller differences are noise.
   private static let margin = Duration.milliseconds(3)
 
   init(address: Address, newToken: UInt64, oldToken: UInt64, startedAt: Instant) {
@@ -33,17 +33,18 @@ struct PathComparison: Equatable, Sendable {
     return true
   }
 
-  /// The time from which a comparison with `other` may begin. One that would only repeat a complete
-  /// comparison waits longer: most members have an IPv4 and an IPv6 address, whose announcements
-  /// arrive every few seconds.
+  /// The earliest time of the next comparison if its address is `other`. A repetition of a complete
+  /// comparison is delayed for longer: most members have an IPv4 and an IPv6 address, whose
+  /// announcements arrive every few seconds.
   func end(for other: Address, _ configuration: LinkEngine.Configuration) -> Instant {
     let isRepeated = other == address && newRoundTrip != nil && old != nil
     return startedAt
       + (isRepeated ? configuration.repeatedComparisonInterval : configuration.comparisonInterval)
   }
 
-  /// Whether the new path is better: clearly faster, or of nearer scope and not slower. Under these
-  /// two rules no two paths are each better than the other, so links do not oscillate.
+  /// Whether the new path is better: its round trip is much shorter, or its address has a nearer
+  /// scope and its round trip is not significantly longer. Under these two rules, no two paths are
+  /// each better than the other, so links do not oscillate.
   func isWon(against current: Address) -> Bool {
     guard let new = newRoundTrip, let old else { return false }
     let isNearer = address.reach < current.reach

@@ -5,19 +5,19 @@ import MusterBase
 public struct PathLiveness: Equatable, Sendable {
   /// The time at which the last authentic datagram arrived over the path, or its use began.
   public private(set) var lastAt: Instant
-  /// The smoothed interval between arrivals; a new one has weight 1/8, as RFC 6298 smooths round
-  /// trips.
+  /// The smoothed interval between arrivals; a new interval has weight 1/8, like a round-trip
+  /// sample in RFC 6298.
   private var gap = Duration.milliseconds(250)
 
   /// The time within which arrivals count as one burst, such as the packets of a frame.
   private static let burst = Duration.milliseconds(5)
   private static let longestGap = Duration.seconds(1)
-  /// The bounds of the time allowed for three lost or late arrivals. With less than the first,
-  /// scheduling delays and Wi-Fi retransmissions would count as loss; more than the second would be
-  /// noticed in a call.
+  /// The bounds of the time allowed for three lost or late arrivals. Below the lower bound,
+  /// scheduling delays and Wi-Fi retransmissions would count as loss; a time above the upper bound
+  /// would be noticed in a call.
   private static let shortestPatience = Duration.milliseconds(120)
   private static let longestPatience = Duration.seconds(1)
-  /// The time for a peer to answer a challenge, in addition to the round trip.
+  /// The minimum time to wait for the answer to a challenge, even if the round trip is short.
   private static let answerTime = Duration.milliseconds(60)
 
   init(at now: Instant) { lastAt = now }
@@ -35,8 +35,8 @@ public struct PathLiveness: Equatable, Sendable {
   /// Adopts the interval measured on another path to the same peer.
   mutating func adoptGap(of other: PathLiveness) { gap = other.gap }
 
-  /// The time at which the peer counts as late and should be challenged; it may merely have nothing
-  /// to send.
+  /// The time at which the peer counts as late and should be challenged; the peer may merely have
+  /// nothing to send.
   public var lateAt: Instant {
     lastAt + min(max(gap * 3, Self.shortestPatience), Self.longestPatience)
   }

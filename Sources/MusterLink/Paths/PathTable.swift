@@ -4,15 +4,16 @@ import MusterBase
 ///
 /// Links of different channels between the same two nodes share the entries, so that each route is
 /// measured once. Entries outlive links: a restarted peer is first tried at its last direct
-/// address. A bandwidth estimate and a pacer will belong to the entries as well.
+/// address. Future state of a path, such as a bandwidth estimate and a pacer, belongs in the
+/// entries as well.
 ///
 /// The link engine owns the table, because every datagram that is opened or sealed changes an
 /// entry.
 public struct PathTable: Sendable {
-  /// The limit of routes per peer: twice the addresses that a peer can announce, for the current
-  /// ones and those of its previous network.
+  /// The limit of routes per peer: twice the addresses that a peer can announce, for its current
+  /// addresses and the addresses in its previous network.
   public static let routesPerPeer = 2 * Limits.addresses
-  /// The limit of entries in total, which allows four known peers per link.
+  /// The limit of entries in total: four for every possible link.
   public static let capacity = 4 * Limits.links
 
   private var paths = PeerTable<PathID, Path>()
@@ -57,7 +58,7 @@ public struct PathTable: Sendable {
   }
 
   /// Moves a link from `old` to `new`. The interval between a peer's datagrams does not depend on
-  /// the route, so an unused path adopts the interval of the old one.
+  /// the route, so an unused path adopts the interval of the old path.
   mutating func move(from old: PathID?, to new: PathID, at now: Instant) {
     let liveness = old.flatMap { paths[$0]?.liveness }
     change(new, at: now) { path in
@@ -75,7 +76,7 @@ public struct PathTable: Sendable {
 
   // MARK: Probing
 
-  /// Returns the paths in use whose round trip is to be measured now.
+  /// The paths whose ping is due, for the caller to send and reschedule.
   public func duePings(at now: Instant) -> [PathID] {
     var due: [PathID] = []
     for index in 0..<paths.count where paths[at: index].nextPingAt.map({ $0 <= now }) ?? false {
@@ -84,7 +85,7 @@ public struct PathTable: Sendable {
     return due
   }
 
-  /// Schedules the next ping of a path; nil if no association uses it.
+  /// Schedules the next ping of a path; `due` is nil if no association uses the path.
   public mutating func schedulePing(_ id: PathID, at due: Instant?) {
     _ = paths.update(id) { $0.nextPingAt = due }
     deadline = nextPing
@@ -96,8 +97,9 @@ public struct PathTable: Sendable {
     return next
   }
 
-  /// Records a pong, received over `id`, to a ping sent at `sentAt`. It yields a sample only if the
-  /// ping took the same path.
+  /// Records a pong, received over `id`, to a ping sent at `sentAt`. The pong yields a sample only
+  /// if the path was already in use when the ping was sent, because the ping took another path
+  /// otherwise.
   public mutating func receivePong(_ id: PathID, sentAt: Instant, at now: Instant) {
     _ = paths.update(id) { path in
       guard let since = path.usedSince, sentAt >= since else { return }
@@ -120,7 +122,8 @@ public struct PathTable: Sendable {
     if paths.count >= Self.capacity { forgetIdlest(of: 0..<paths.count) }
   }
 
-  /// Evicts the path idle for longest. Paths in use are kept; there are no more of them than links.
+  /// Evicts the path idle for longest. Paths in use are kept, which is safe because links, and so
+  /// paths in use, are limited.
   private mutating func forgetIdlest(of range: Range<Int>) {
     let idle = range.filter { paths[at: $0].users == 0 }
     let oldest = idle.min { paths[at: $0].touchedAt < paths[at: $1].touchedAt }

@@ -14,7 +14,7 @@ package protocol HashTable: Sendable {
   func stopListening(under tag: [UInt8])
   /// The addresses at which other DHT nodes see this node, most frequently reported first.
   func seenAddresses() async -> [Address]
-  /// Leaves the DHT; no callback follows.
+  /// Leaves the DHT; returns when the DHT has stopped, or after a short timeout.
   func stop() async
 }
 

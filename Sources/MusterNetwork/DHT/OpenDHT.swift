@@ -59,10 +59,11 @@ import MusterDevices
     /// A put that the library has not completed.
     private final class Put: Sendable {
       private let failed: @Sendable () -> Void
-      // Not the `OpenDHT`, which must not be deinitialised on the library's thread.
+      // The put holds the state rather than the `OpenDHT`, which must not be deinitialised on the
+      // library's thread.
       private let state: Monitor<State>
 
-      /// A put that calls `failed` if no node accepts the value.
+      /// Creates a put that calls `failed` if no node accepts the value.
       init(_ state: Monitor<State>, _ failed: @escaping @Sendable () -> Void) {
         self.state = state
         self.failed = failed
@@ -79,8 +80,8 @@ import MusterDevices
       let put = Put(state, failed)
       state.withLock { state in
         guard let runner = state.runner else { return }
-        // Owned by `state` rather than by the library, which drops queued puts without a callback
-        // when it stops.
+        // The put is owned by `state` rather than by the library, which drops queued puts without a
+        // callback when it stops.
         state.puts[ObjectIdentifier(put)] = put
         let stored = dht_value_new(value, value.count)
         var hash = Self.hash(tag)
@@ -100,7 +101,7 @@ import MusterDevices
       /// The callback for each value.
       let heard: @Sendable ([UInt8]) -> Void
 
-      /// A listener that passes values to `heard`.
+      /// Creates a listener that passes values to `heard`.
       init(_ heard: @escaping @Sendable ([UInt8]) -> Void) { self.heard = heard }
 
       /// Passes on a value from the library, unless the value is too long.
@@ -153,7 +154,7 @@ import MusterDevices
       return found ?? []
     }
 
-    /// Blocks on the library's lock.
+    /// Asks the library, and blocks on the library's lock.
     private func askSeenAddresses() -> [Address] {
       let borrowed = state.withLock { state in
         if state.runner != nil { state.waiting += 1 }

@@ -13,8 +13,8 @@ package struct DefaultRoute: Equatable, Sendable {
   /// `RTF_UP` and `RTF_GATEWAY` of linux/route.h.
   private static let isUpThroughGateway: UInt32 = 3
 
-  /// The current default route through one of these interfaces, or through any if the list is
-  /// empty; nil if there is none.
+  /// The current default route; nil if there is none, or if its interface is not among `interfaces`
+  /// (empty for any).
   package static func current(through interfaces: [String]) -> DefaultRoute? {
     guard let file = fopen("/proc/net/route", "re") else { return nil }
     defer { fclose(file) }
@@ -63,7 +63,8 @@ package struct DefaultRoute: Equatable, Sendable {
 extension Address {
   /// Whether the address is reachable from elsewhere: not private (RFC 1918), shared (RFC 6598),
   /// link-local, loopback, multicast or unspecified. Documentation addresses (RFC 5737) pass,
-  /// because the tests build networks of them.
+  /// because the tests build networks of such addresses. All IPv6 addresses except loopback and
+  /// link-local addresses pass.
   package var isOutside: Bool {
     guard case .v4(let ip) = host else { return !isLoopback && !isLinkLocal }
     let isPrivate =

@@ -10,9 +10,10 @@ package enum NATPMP {
   /// for the first request and twice that for the second (RFC 6886 section 3.1).
   private static let patience = Duration.milliseconds(750)
 
-  /// Maps external port `requested`, or one that the gateway chooses if that is taken, to this
-  /// host's UDP port `port` for `lease` seconds. If the answer is lost, withdraws the mapping when
-  /// it is new or the node is stopping, but not when it renews one in use.
+  /// Maps external port `requested`, or a port that the gateway chooses if `requested` is taken, to
+  /// this host's UDP port `port` for `lease` seconds. If the answer is lost, withdraws the mapping
+  /// if it is new or the node is stopping; withdrawing a renewed mapping would delete a mapping in
+  /// use.
   package static func map(
     _ port: UInt16, to requested: UInt16, through gateway: Address, lease: UInt32,
     isNew: Bool, _ question: PortQuestion
@@ -75,7 +76,7 @@ package enum NATPMP {
 
     /// The gateway's answer; the library repeats the request meanwhile. Nil if the gateway refuses
     /// or `question` is over. After a repeated request a slow gateway answers twice, and the second
-    /// answer arrives during the next request: answers of another type are skipped.
+    /// answer arrives during the next request. Answers of another type are therefore skipped.
     mutating func answer(_ type: Int32, to question: PortQuestion) -> natpmpresp_t? {
       var response = natpmpresp_t()
       while !question.isOver {

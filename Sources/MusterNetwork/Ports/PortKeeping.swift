@@ -1,7 +1,6 @@
 import MusterBase
 
-/// The schedule and current result of port mapping. A value; its owner calls `begin(at:)` every few
-/// seconds.
+/// The schedule and current result of port mapping. The owner calls `begin(at:)` every few seconds.
 package struct PortKeeping: Sendable {
   /// The mapping most recently granted by the gateway.
   package private(set) var mapping: PortMapping?
@@ -10,16 +9,16 @@ package struct PortKeeping: Sendable {
   private var isAsking = false
   private var dueAt = Instant.zero
 
-  /// The interval between a failed request and the next, because the gateway may restart or be
-  /// replaced.
+  /// The interval between a failed request and the next, which may succeed because the gateway has
+  /// been restarted or replaced.
   package static let retry = Duration.seconds(300)
   /// The minimum renewal interval, however short a lifetime the gateway grants.
   package static let soonestRenewal = Duration.seconds(60)
   /// The maximum renewal interval, also for mappings without expiry, because a restart of the
-  /// gateway deletes them.
+  /// gateway deletes all mappings.
   package static let latestRenewal = Duration.seconds(3600)
 
-  /// The initial state: no mapping, and a request due at once.
+  /// Creates the initial state: no mapping, and a request due at once.
   package init() {}
 
   /// The external address to announce; nil without a mapping that is reachable from outside.
@@ -36,7 +35,8 @@ package struct PortKeeping: Sendable {
   }
 
   /// Records the result of a request; true if the announced address has changed. After a failed
-  /// request the previous mapping is kept until it expires, because requests get lost.
+  /// request the previous mapping is kept until it expires, because a request or its answer may
+  /// have been lost.
   package mutating func answered(_ answer: PortMapping?, at now: Instant) -> Bool {
     let before = announced
     if let answer {

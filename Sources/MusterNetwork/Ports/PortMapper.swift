@@ -30,7 +30,7 @@ public struct PortMapping: Equatable, Sendable {
 
 /// Requests port mappings for a UDP port of this machine from its gateway.
 ///
-/// A `PortMapper` remembers the gateway's service, which speeds up renewal and deletion, so use the
+/// A `PortMapper` remembers the gateway's service, which speeds up renewal and deletion; use the
 /// same instance for all requests.
 public struct PortMapper: Sendable {
   private let port: UInt16
@@ -43,8 +43,8 @@ public struct PortMapper: Sendable {
   private static let mapLimit = Duration.seconds(3)
   private static let unmapLimit = Duration.milliseconds(500)
 
-  /// A mapper for UDP port `port`. `interfaces` are the names that may be used, empty for all;
-  /// `bound` are the addresses that the port's sockets are bound to, nil for all.
+  /// Creates a mapper for UDP port `port`. `interfaces` are the names that may be used, empty for
+  /// all; `bound` are the addresses that the port's sockets are bound to, nil for all.
   public init(port: UInt16, interfaces: [String], bound: [Address]? = nil) {
     self.port = port
     self.interfaces = interfaces
@@ -55,8 +55,9 @@ public struct PortMapper: Sendable {
   ///
   /// Returns nil if the gateway supports neither protocol. Sends nothing without a default route
   /// through a permitted interface, if this machine's address there is public (so there is no NAT),
-  /// or if no socket is bound to that address. Blocks a thread of its own, not the caller, for at
-  /// most 3 s; a mapping that is granted later is deleted unless it renews an existing one.
+  /// or if no socket is bound to that address. The requests run on a separate thread, and the
+  /// result is nil after 3 s; a mapping that is granted later is deleted unless it renews an
+  /// existing one.
   public func map() async -> PortMapping? {
     let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
     return await Self.onThread(limit: Self.mapLimit) { answer in
@@ -104,19 +105,21 @@ public struct PortMapper: Sendable {
       bound.map({ Self.reaches($0, inside) }) ?? true
     else { return nil }
     let requested = before?.outside.port ?? port
-    // A gateway that answered by UPnP before is not asked by NAT-PMP again.
+    // A gateway that answered by UPnP before is asked by UPnP first, which saves the timeout of
+    // NAT-PMP.
     let known = memory.service(of: route).flatMap {
       UPnP.map(port, to: requested, at: $0, lease: Self.lease, question)
     }
     if let known { return known }
-    // An abandoned mapping would stay open, but a request with lifetime 0 deletes whatever mapping
-    // the port has.
+    // If the answer is lost, a new mapping is withdrawn, because it would stay open. A renewed
+    // mapping is kept, because a withdrawal would delete a mapping in use.
     let mapping = NATPMP.map(
       port, to: requested, through: route.gateway, lease: Self.lease, isNew: before == nil, question
     )
     if let mapping { return mapping }
     let service = UPnP.find(route, question)
-    // An interrupted search proves nothing, and the service is still needed for deleting mappings.
+    // An interrupted search does not show that the service is gone, and the stored service is still
+    // needed for deleting mappings.
     if service != nil || !question.isCancelled() { memory.remember(service, of: route) }
     return service.flatMap { UPnP.map(port, to: requested, at: $0, lease: Self.lease, question) }
   }
@@ -136,7 +139,7 @@ public struct PortMapper: Sendable {
     bound.contains { $0.host == .v4(0) || $0.host == inside.host }
   }
 
-  /// Runs `body` on a new thread and returns the answer that it gives; nil after `limit`.
+  /// Runs `body` on a new thread and returns its answer; nil if `limit` passes first.
   private static func onThread(
     limit: Duration, _ body: @escaping @Sendable (PortAnswer) -> Void
   ) async -> PortMapping? {

@@ -6,13 +6,13 @@ import Synchronization
 package struct PortQuestion: Sendable {
   /// The time at which to give up.
   package var deadline: Instant
-  /// Whether the node is stopping; a new mapping would not be deleted any more.
+  /// Whether the node is stopping; a mapping granted now would not be deleted any more.
   package var isCancelled: @Sendable () -> Bool
 
   /// Whether the deadline has passed or the node is stopping; checked before every request.
   package var isOver: Bool { isCancelled() || BootClock.now >= deadline }
 
-  /// A copy with the earlier of its own deadline and `instant`.
+  /// A copy whose deadline is the earlier of `deadline` and `instant`.
   package func until(_ instant: Instant) -> PortQuestion {
     PortQuestion(deadline: min(deadline, instant), isCancelled: isCancelled)
   }
@@ -25,7 +25,7 @@ package final class PortAnswer: Sendable {
 
   private let waiting: Mutex<Waiting?>
 
-  /// Holds a continuation that has not been resumed.
+  /// Creates an answer for a continuation that has not been resumed.
   package init(_ waiting: Waiting) { self.waiting = Mutex(waiting) }
 
   /// Returns the continuation to the first caller, which must resume it; nil to later callers.
@@ -58,7 +58,8 @@ package final class PortMemory: Sendable {
 
   // MARK: Requests
 
-  /// Reserves the mapper for a request; false while another is under way and after `cancel`.
+  /// Reserves the mapper for a request; false while another request is under way, and after
+  /// `cancel`.
   package func begin() -> Bool {
     known.withLock { known in
       guard !known.isBusy, !known.isCancelled else { return false }
@@ -89,8 +90,8 @@ package final class PortMemory: Sendable {
     if !isBusy { answer.claim()?.resume(returning: nil) }
   }
 
-  /// Ends the mapper: returns the current mapping, and later ones must be deleted by their
-  /// receiver.
+  /// Ends the mapper and returns the current mapping, if any. A mapping granted later must be
+  /// deleted by its receiver.
   package func close() -> PortMapping? {
     known.withLock { known in
       defer { known.made = nil }
@@ -101,7 +102,7 @@ package final class PortMemory: Sendable {
 
   // MARK: Answers
 
-  /// The service found on exactly this route.
+  /// The service found on exactly this route; nil if none is stored.
   package func service(of route: DefaultRoute) -> UPnP.Service? {
     known.withLock { $0.found?.route == route ? $0.found?.service : nil }
   }
@@ -114,7 +115,8 @@ package final class PortMemory: Sendable {
   /// The current mapping, renewed with the same external port so that no second port is opened.
   package var made: PortMapping? { known.withLock { $0.made } }
 
-  /// Stores a new mapping; false if the mapper was closed meanwhile and it must be deleted.
+  /// Stores a new mapping; false if the mapper was closed meanwhile and the mapping must be
+  /// deleted.
   package func keep(_ mapping: PortMapping) -> Bool {
     known.withLock { known in
       guard !known.isClosed else { return false }

@@ -9,7 +9,7 @@ import MusterDevices
 /// Only URLs at the gateway's own address are followed, because the gateway sees all traffic
 /// anyway.
 package enum UPnP {
-  /// The control point of a gateway's connection service.
+  /// A gateway's connection service, WANIPConnection or WANPPPConnection.
   package struct Service: Equatable, Sendable {
     /// The control URL.
     package var url: String
@@ -32,8 +32,8 @@ package enum UPnP {
 
   // MARK: Mapping
 
-  /// Maps external port `requested`, or another one if that is taken, to this host's UDP port
-  /// `port` for `lease` seconds; nil if refused.
+  /// Maps external port `requested`, or another port if `requested` is taken, to this host's UDP
+  /// port `port` for `lease` seconds; nil if refused.
   package static func map(
     _ port: UInt16, to requested: UInt16, at service: Service, lease: UInt32,
     _ question: PortQuestion
@@ -61,8 +61,8 @@ package enum UPnP {
   private static func ask(
     _ service: Service, outer: UInt16, inner: UInt16, lease: UInt32, _ question: PortQuestion
   ) -> Outcome {
-    // Not requested after the deadline, because a mapping granted too late would have to be
-    // deleted.
+    // No mapping is requested after the deadline, because a mapping granted too late would have to
+    // be deleted.
     guard !question.isOver else { return .refused }
     let code = UPNP_AddPortMapping(
       service.url, service.type, "\(outer)", "\(inner)", service.inside, "muster", "UDP", nil,
@@ -76,7 +76,7 @@ package enum UPnP {
     }
   }
 
-  /// The gateway's external address; nil if it has none.
+  /// The gateway's external address; nil if the gateway has none.
   private static func outside(of service: Service) -> Address.Host? {
     // The length of an IPv4 address in text with its terminating zero, which is the library's
     // limit.
@@ -101,7 +101,8 @@ package enum UPnP {
   /// announce any number.
   private static let descriptions = 2
 
-  /// The connection service of the gateway on this route that has an external address.
+  /// The first connection service of the gateway on this route that has an external address; nil if
+  /// there is none.
   package static func find(_ route: DefaultRoute, _ question: PortQuestion) -> Service? {
     guard !question.isOver else { return nil }
     for url in search(route).prefix(descriptions) where !question.isOver {

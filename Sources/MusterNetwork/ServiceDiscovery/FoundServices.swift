@@ -41,7 +41,7 @@ package struct FoundServices {
   /// Whether services were ignored for lack of space.
   package private(set) var hasLeftOut = false
 
-  /// An empty list.
+  /// Creates an empty list.
   package init() {}
 
   /// Adds a service; false if the service is already listed or there is no space.

@@ -18,7 +18,8 @@ extension ServiceDiscovery {
     group = avahi_entry_group_new(
       client,
       { _, state, me in
-        // Handled by the next `check`, so that a host that contests every name causes no busy loop.
+        // The state is handled by the next `check`, so that a host that contests every name causes
+        // no busy loop.
         ServiceDiscovery.of(me).groupState = state
       }, context)
     guard let group else { return refusal(avahi_client_errno(client)) }

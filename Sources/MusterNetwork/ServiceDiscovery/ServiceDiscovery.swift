@@ -2,12 +2,12 @@ import CAvahi
 import Glibc
 import MusterBase
 
-/// DNS-SD (RFC 6763) through the Avahi daemon: publishes this node's service and finds those of
-/// other nodes.
+/// DNS-SD (RFC 6763) through the Avahi daemon: publishes this node's service and finds the services
+/// of other nodes.
 ///
 /// Calls to the daemon can block, so they run on Avahi's thread. Callbacks only record the new
 /// state; `check`, which runs at the start and then every 5 s, connects, publishes and browses as
-/// needed, so that a daemon that starts or restarts later is used.
+/// needed, also after a later start or restart of the daemon.
 package final class ServiceDiscovery: @unchecked Sendable {
   /// The DNS-SD service type.
   package static let serviceType = "_muster._udp"
@@ -36,7 +36,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
   /// Avahi's client; nil while disconnected.
   package var client: OpaquePointer?
   private var clientState = AVAHI_CLIENT_CONNECTING
-  /// Indices of the interfaces in use, as given to the daemon.
+  /// The indices of the interfaces in use, as given to the daemon.
   package var usedInterfaces: [Int32] = []
   /// Avahi's entry group of the published service.
   package var group: OpaquePointer?
@@ -48,7 +48,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
   package var browsers: [OpaquePointer] = []
   /// Whether a browser has failed.
   package var hasLostBrowser = false
-  /// The time at which browsing was started.
+  /// The time at which browsing was last started.
   package var browsedAt = Instant.zero
   /// The services found.
   package var found = FoundServices()
@@ -96,7 +96,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
   /// The context to pass to Avahi's callbacks.
   package var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-  /// 16 random hex digits.
+  /// A random instance name of 16 hexadecimal digits.
   package static func randomName() -> String {
     let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
@@ -104,7 +104,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
 
   // MARK: Periodic check
 
-  /// Schedules the next `check` earlier.
+  /// Schedules the next `check` after `milliseconds`, in place of the time set before.
   private func checkSoon(milliseconds: UInt32 = 0) {
     guard let poll, let timer else { return }
     var due = timeval()
@@ -164,7 +164,7 @@ package final class ServiceDiscovery: @unchecked Sendable {
     checkSoon(milliseconds: state == AVAHI_CLIENT_FAILURE ? Self.restartMilliseconds : 0)
   }
 
-  /// The current indices of the chosen interfaces; an interface that returns has a new index.
+  /// The current indices of the chosen interfaces; an interface that reappears has a new index.
   private func interfaceIndices() -> [Int32] {
     guard !interfaces.isEmpty else { return [Int32(AVAHI_IF_UNSPEC)] }
     return interfaces.map { Int32(clamping: if_nametoindex($0)) }.filter { $0 > 0 }

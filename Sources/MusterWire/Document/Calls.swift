@@ -3,7 +3,7 @@ import MusterBase
 /// A claim to the role of initiator of a call, as a lease with terms: term 1 starts a call; each
 /// later term is a hand-over from an initiator that became unreachable.
 ///
-/// Layout: call id 16, term 4, started at 8, order 8.
+/// Layout in bytes: call id 16, term 4, started at 8, order 8.
 public struct CallClaim: Equatable, Sendable {
   /// The call.
   public var call: CallID
@@ -12,8 +12,8 @@ public struct CallClaim: Equatable, Sendable {
   /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
   /// display only.
   public var startedAt: UInt64
-  /// The Lamport counter of the call's first claim; of concurrent calls, the one with the smallest
-  /// counter stays. A claim for term 1 has the counter in its entry, and 0 here.
+  /// The Lamport counter of the call's first claim; of concurrent calls, the call with the smallest
+  /// counter continues. A claim for term 1 has the counter in its entry, and 0 here.
   public var order: UInt64
 
   /// `order` is 0 in a claim for term 1, whose entry carries the counter.
@@ -43,11 +43,11 @@ public struct CallClaim: Equatable, Sendable {
 /// The end of a call, which covers the author's own claim for this term and all claims for earlier
 /// terms.
 ///
-/// Layout: call id 16, term 4.
+/// Layout in bytes: call id 16, term 4.
 public struct CallEnd: Equatable, Sendable {
   /// The call.
   public var call: CallID
-  /// The term up to which claims are covered.
+  /// The highest term whose claims end.
   public var term: UInt32
 
   /// Ends the claims to `call` up to `term`.

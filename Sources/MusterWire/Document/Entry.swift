@@ -2,11 +2,12 @@ import MusterBase
 
 /// One statement of a member in the channel document, before it is signed.
 ///
-/// Layout: author 32, sequence 8, Lamport counter 8, kind 1, body. A signature of 64 bytes follows.
+/// Layout in bytes: author 32, sequence 8, Lamport counter 8, kind 1, body. A signature of 64 bytes
+/// follows.
 public struct Entry: Equatable, Sendable {
   /// The member that signs the entry.
   public var author: NodeID
-  /// The number that identifies the entry among those of its author. The upper half is random,
+  /// The number that identifies the entry among its author's entries. The upper half is random,
   /// drawn at every start of the process, so that a node that lost its state does not reuse a
   /// number by accident, which would be equivocation.
   public var sequence: UInt64
@@ -18,7 +19,8 @@ public struct Entry: Equatable, Sendable {
 
   /// The length of the Ed25519 signature in bytes.
   public static let signatureBytes = 64
-  /// The highest counter accepted, so that no member can exhaust the counter for all members.
+  /// The highest Lamport counter accepted; without a limit, one member could exhaust the counter
+  /// for all members.
   public static let lamportLimit: UInt64 = 1 << 62
 
   /// Describes an unsigned entry; `lamport` is at most `lamportLimit`.
@@ -29,7 +31,7 @@ public struct Entry: Equatable, Sendable {
     self.body = body
   }
 
-  /// The bytes that the author signs; the signature follows them.
+  /// The bytes that the author signs; the signature follows these bytes.
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 256)
     writer.append(author.key)

@@ -2,13 +2,13 @@ import MusterBase
 
 /// A text message to the channel or to one member.
 ///
-/// Layout: sent at 8, count of predecessors 1 and the first 8 bytes of their entry ids, receiver
-/// flag 1 (1: receiver 32), content length 2 and content.
+/// Layout in bytes: sent at 8, count of predecessors 1 and the first 8 bytes of their entry ids,
+/// receiver flag 1 (1: receiver 32), content length 2 and content.
 public struct Message: Equatable, Sendable {
   /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.
   public var sentAt: UInt64
   /// The latest messages that the author had seen (the heads of its causal history), by the first 8
-  /// bytes of their entry ids; this message is shown after them.
+  /// bytes of their entry ids. This message is shown after all of these messages.
   public var after: [UInt64]
   /// The recipient; nil for all members.
   public var to: NodeID?
@@ -17,7 +17,7 @@ public struct Message: Equatable, Sendable {
 
   /// The maximum number of predecessors in one message.
   public static let predecessorLimit = 4
-  /// The bytes that sealing adds: XChaCha20 nonce and Poly1305 tag.
+  /// The number of bytes that sealing adds: an XChaCha20 nonce and a Poly1305 tag.
   public static let sealBytes = 24 + 16
 
   /// `after` has at most `predecessorLimit` ids; `content` must be sealed if `to` is set.

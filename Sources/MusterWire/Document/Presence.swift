@@ -2,8 +2,8 @@ import MusterBase
 
 /// A member's state. Of several presences of one author, the latest counts.
 ///
-/// Layout: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined 8; count
-/// of streams 1 and each `StreamOffer` in ascending order of its number.
+/// Layout in bytes: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined
+/// 8; count of streams 1 and each `StreamOffer` in ascending order of its number.
 public struct Presence: Equatable, Sendable {
   /// A random number, drawn at every start of the author's process.
   public var bootID: UInt64
@@ -72,8 +72,8 @@ public struct Presence: Equatable, Sendable {
 public struct Participation: Equatable, Hashable, Sendable {
   /// The call.
   public var id: CallID
-  /// The member's Lamport counter when it joined; the participant that joined first has the
-  /// smallest.
+  /// The member's Lamport counter at the time of joining; the first participant has the smallest
+  /// counter.
   public var joined: UInt64
 
   /// Describes a participation since the Lamport counter `joined`.
@@ -88,10 +88,10 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
   /// The bits of the wire format.
   public let rawValue: UInt16
 
-  /// Takes the bits of the wire format; encoding a presence drops unknown ones.
+  /// Creates flags from the bits of the wire format; encoding a presence drops unknown bits.
   public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-  /// The member is in a call; never sent, since the presence names the call.
+  /// The member is in a call; never sent, because the presence names the call.
   public static let inCall = MemberFlags(rawValue: 1 << 0)
   /// The microphone is muted.
   public static let audioMuted = MemberFlags(rawValue: 1 << 1)
@@ -114,15 +114,16 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
 /// The neighbours of a member (a link-state advertisement). Of several reports of one author, the
 /// latest counts.
 ///
-/// Layout: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and the same
-/// for each suspected neighbour.
+/// Layout in bytes: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and
+/// the same for each suspected neighbour.
 public struct NeighbourReport: Equatable, Sendable {
   /// The author's boot id, as in its presence.
   public var bootID: UInt64
-  /// The id prefixes (`Bytes32.prefix`) of all neighbours, including suspected ones, in ascending
-  /// order.
+  /// The id prefixes (`Bytes32.prefix`) of all neighbours, including suspected neighbours, in
+  /// ascending order.
   public var heard: [UInt64]
-  /// The id prefixes of the neighbours under suspicion.
+  /// The id prefixes of the suspected neighbours (SWIM), in ascending order; only the first
+  /// `suspectedLimit` are encoded.
   public var suspected: [UInt64]
 
   /// The maximum number of suspected neighbours, so that the largest report fits into an entry.

@@ -2,7 +2,7 @@ import MusterBase
 
 /// A digest of a document: two nodes with equal digests hold the same entries.
 ///
-/// Layout: count 4, sum 32.
+/// Layout in bytes: count 4, sum 32.
 public struct DocumentDigest: Equatable, Sendable {
   /// The number of entries.
   public var count: UInt32
@@ -30,8 +30,8 @@ public struct DocumentDigest: Equatable, Sendable {
 /// A summary of the entries whose ids share a prefix: a fingerprint or a list of ids (range-based
 /// set reconciliation).
 ///
-/// Layout: depth 1, prefix 8; content 1: 0 and fingerprint 16, or 1, count 1 and the first 8 bytes
-/// of each id.
+/// Layout in bytes: depth 1, prefix 8; content 1: 0 and fingerprint 16, or 1, count 1 and the first
+/// 8 bytes of each id.
 public struct RangeSummary: Equatable, Sendable {
   /// The number of leading bits of `prefix` that define the range, 0 to 60.
   public var depth: UInt8
@@ -56,7 +56,7 @@ public struct RangeSummary: Equatable, Sendable {
   /// The length of the longest prefix in bits.
   public static let depthLimit: UInt8 = 60
 
-  /// `depth` is at most `depthLimit` bits; the bits of `prefix` beyond it must be 0.
+  /// `depth` is at most `depthLimit` bits; the bits of `prefix` beyond `depth` must be 0.
   public init(depth: UInt8, prefix: UInt64, content: Content) {
     self.depth = depth
     self.prefix = prefix

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// A member's role in a channel; each role includes the rights of the roles below.
+/// A member's role in a channel; each role includes the rights of all lower roles.
 public enum Role: UInt8, Sendable, CaseIterable, Comparable {
   /// No membership.
   case none = 0
@@ -15,7 +15,7 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
 
   public static func < (a: Role, b: Role) -> Bool { a.rawValue < b.rawValue }
 
-  /// The name on the command line and in events.
+  /// The role's name on the command line and in events.
   public var name: String {
     switch self {
     case .none: "none"
@@ -35,7 +35,7 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
 
 /// An owner's grant of a role to a key. Of several grants for one key, the latest counts.
 ///
-/// Layout: subject 32, role 1, expires at 8, epoch 4, bearer 1.
+/// Layout in bytes: subject 32, role 1, expires at 8, epoch 4, bearer 1.
 public struct Grant: Equatable, Sendable {
   /// The key of a member, or the one-time key of an invite.
   public var subject: NodeID
@@ -48,7 +48,7 @@ public struct Grant: Equatable, Sendable {
   /// Whether the holder of the subject's secret key may transfer the role to another key.
   public var isBearer: Bool
 
-  /// The length of the encoded body in bytes.
+  /// The length of an encoded grant in bytes.
   public static let bytes = 32 + 1 + 8 + 4 + 1
 
   /// `expiresAt` is in seconds since 1970, 0 for no expiry; `epoch` applies to bearer grants only.
@@ -81,7 +81,7 @@ public struct Grant: Equatable, Sendable {
 /// A proof of possession of an invite: a bearer grant, and a signature by its one-time key over the
 /// author's key. Of several redemptions of one author, the latest counts.
 ///
-/// Layout: grant entry length 2 and bytes (with the owner's signature), signature 64.
+/// Layout in bytes: grant entry length 2 and bytes (with the owner's signature), signature 64.
 public struct Redemption: Equatable, Sendable {
   /// The owner's signed entry with a bearer `Grant`.
   public var grant: [UInt8]
@@ -112,17 +112,17 @@ public struct Redemption: Equatable, Sendable {
   }
 }
 
-/// A change of the channel key, which excludes removed members; signed by the owner. Changes form a
-/// chain.
+/// A change of the channel key, which excludes removed members; signed by the owner. Each change
+/// names its predecessor, so the changes form a chain.
 ///
-/// Layout: number 4, key id 32, previous 32, count 1 and the removed members' keys, count 1 and the
-/// first 8 bytes of the key of each member in `kept`.
+/// Layout in bytes: number 4, key id 32, previous 32, count 1 and the removed members' keys, count
+/// 1 and the first 8 bytes of the key of each member in `kept`.
 public struct EpochChange: Equatable, Sendable {
   /// The number of the epoch, from 1; the key at the channel's creation belongs to epoch 0.
   public var number: UInt32
   /// The id of the new key, which identifies the key without revealing it.
   public var keyID: KeyID
-  /// The entry id of the previous change; zero for the first.
+  /// The entry id of the previous change; all zeros for the first change.
   public var previous: Bytes32
   /// The members that are removed.
   public var removed: [NodeID]
@@ -132,8 +132,8 @@ public struct EpochChange: Equatable, Sendable {
 
   /// The maximum number of members that one change can remove.
   public static let removedLimit = 4
-  /// The maximum number of members listed as kept; more do not fit into one entry, so the change
-  /// does not wait for their grants.
+  /// The maximum number of members listed as kept; further members do not fit into one entry, so
+  /// the change does not wait for their grants.
   public static let keptLimit = 96
 
   /// `removed` has at most `removedLimit` members, `kept` at most `keptLimit` id prefixes.

@@ -2,10 +2,10 @@ import MusterBase
 
 /// A video stream that a member offers.
 ///
-/// Layout: number 1, name length 1 and UTF-8, flags 1, count of layers 1 and width 2, height 2,
-/// frames per second 1 of each, smallest first.
+/// Layout in bytes: number 1, name length 1 and UTF-8, flags 1, count of layers 1 and width 2,
+/// height 2, frames per second 1 of each, smallest first.
 public struct StreamOffer: Equatable, Hashable, Sendable {
-  /// The number of the stream.
+  /// The number of the stream, which determines its payload types and SSRCs.
   public var id: StreamID
   /// The name: `camera`, `screen`, or lower-case letters, digits and hyphens.
   public var name: String
@@ -16,7 +16,8 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   /// The simulcast layers, smallest first; at most `Limits.spatialLayers`.
   public var layers: [VideoLayer]
 
-  /// A nil `name` means the default name of the stream; others must be valid (`isValid(name:)`).
+  /// A nil `name` means the default name of the stream; any other name must be valid
+  /// (`isValid(name:)`).
   public init(
     _ id: StreamID, name: String? = nil, isMuted: Bool = false, isPattern: Bool = false,
     layers: [VideoLayer]
@@ -31,8 +32,8 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   private static let muted: UInt8 = 1 << 0
   private static let pattern: UInt8 = 1 << 1
 
-  /// Whether a stream can have this name, which is used unescaped in file names, commands and the
-  /// page.
+  /// Whether `name` is a valid stream name. Only a few characters are allowed, because names are
+  /// used unescaped in file names, commands and the page.
   public static func isValid(name: String) -> Bool {
     (1...Limits.streamNameBytes).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -76,7 +77,7 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   }
 }
 
-/// A simulcast layer on offer.
+/// A simulcast layer that a member offers.
 public struct VideoLayer: Equatable, Hashable, Sendable, CustomStringConvertible {
   /// The size of the layer's frames.
   public var size: VideoSize

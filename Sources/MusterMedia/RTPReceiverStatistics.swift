@@ -6,9 +6,6 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// MAX_DROPOUT of appendix A.1: a larger jump is a restart if the next packet confirms it.
   static let maximumDropout: Int64 = 3000
 
-  /// The number of packets received, including retransmissions.
-  public private(set) var packetsReceived: UInt64 = 0
-
   private let clockRate: Int
   private var sequences = SequenceUnwrapper()
   private var base: Int64 = 0
@@ -29,9 +26,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   public mutating func receive(
     sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
   ) {
-    packetsReceived &+= 1
-    if isRetransmission { return }
-    guard isPlausible(sequence) else { return }
+    guard !isRetransmission, isPlausible(sequence) else { return }
     if sequences.highest == nil { base = sequences.extended(sequence) }
     base = min(base, sequences.unwrap(sequence))
     counted &+= 1

@@ -43,7 +43,7 @@ extension ChannelState {
     faults += checkNeighbours()
     let basis = self.basis
     if basis.isDerived, ownEntry != nil, !changes.isEmpty {
-      faults.append("consequences are not worked out")
+      faults.append("derived state is not recomputed")
     }
     guard basis != last else { return faults }
     last = basis
@@ -72,7 +72,7 @@ extension ChannelState {
   private func checkNeighbours() -> [String] {
     var faults: [String] = []
     if detector.peers.keys != neighbours.keys { faults.append("other neighbours are watched") }
-    if gossip.neighbours.keys != neighbours.keys { faults.append("others get news") }
+    if gossip.neighbours.keys != neighbours.keys { faults.append("gossip has other neighbours") }
     return faults
   }
 

@@ -5,7 +5,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// The settings of a node, fixed at its start.
+/// The settings of a node, fixed once it has started.
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {

@@ -67,7 +67,7 @@ package enum Expiry {
     return Int64(text)
   }
 
-  /// The start of a day in seconds since 1970; nil for an invalid date.
+  /// The start of a day in UTC, in seconds since 1970; nil for an invalid date.
   private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64? {
     guard year >= 1970 else { return nil }
     var time = tm()

@@ -21,7 +21,8 @@ final class CameraSource: VideoSource, @unchecked Sendable {
   /// The time without a frame after which the camera has failed; long exposures take a fraction of
   /// a second.
   private static let patience = Duration.seconds(5)
-  /// The number of consecutive damaged frames after which the camera has failed.
+  /// The camera is considered to have failed after this many consecutive damaged frames, 5 s at
+  /// 30 frames per second. A wait without a frame counts as a third of the limit.
   private static let toleratedFailures = 150
   static let maximumModes = 512
 

@@ -113,7 +113,8 @@ package final class VideoPipeline: Sendable {
     if isUnused { encoders = [VP8Encoder?](repeating: nil, count: layers.count) }
   }
 
-  /// Returns the open source once a layer is selected; nil when stopped.
+  /// Waits until a layer is selected, then returns the video source, opened if necessary; nil when
+  /// the pipeline is stopped.
   private func sourceWhenWanted() throws(DeviceError) -> (any VideoSource)? {
     guard controls.wait({ $0.isStopped || !$0.wanted.isEmpty ? !$0.isStopped : nil }) else {
       return nil

@@ -222,7 +222,7 @@ extension ViewSnapshot {
   public struct Message: Codable, Sendable, Equatable {
     /// The id of the message, 16 hex digits, unique within the channel.
     public var id: String
-    /// The id of the author.
+    /// The id of the author, in 16 hex digits.
     public var from: String
     /// The current or last known name of the author.
     public var name: String

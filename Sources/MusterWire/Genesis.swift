@@ -3,7 +3,7 @@ import MusterBase
 /// The genesis of a created channel: the owner's statement that defines the channel. The owner's
 /// signature follows, and the channel's id is the hash of both, so no node can alter the genesis.
 ///
-/// Layout in bytes: owner 32, nonce 16, created at 8, settings 1 (bit 0: calls end with their
+/// Layout in bytes: owner 32, nonce 16, creation time 8, settings 1 (bit 0: calls end with their
 /// initiator, bit 1: only presenters send), name length 1 and UTF-8.
 public struct Genesis: Equatable, Sendable {
   /// The founder of the channel, whose owner role is permanent.

@@ -32,7 +32,7 @@ public struct Invite: Equatable, Sendable {
   public var grant: [UInt8]?
   /// The addresses (`HOST:PORT`) of nodes that may be reachable.
   public var peers: [String]
-  /// The addresses (`HOST:PORT`) of rendezvous.
+  /// The addresses (`HOST:PORT`) of rendezvous servers.
   public var rendezvous: [String]
 
   /// The URL's scheme with the slashes.

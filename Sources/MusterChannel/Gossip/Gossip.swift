@@ -169,7 +169,8 @@ public struct Gossip: Sendable {
     out.append(.send(.digest(document.digest), to: peer))
   }
 
-  /// Inserts an entry into the document and pushes it to all neighbours except `source`.
+  /// Inserts an entry into the document. A new entry is queued for the neighbours that may lack it,
+  /// except `source`, unless `pushes` is false.
   mutating func take(
     _ entry: SignedEntry, from source: NodeID?, pushes: Bool = true, at now: Instant,
     _ out: inout [Output]

@@ -20,7 +20,7 @@ public struct MessageChecker: Sendable {
 
   /// A message as its author sent it.
   public struct Word: Equatable, Sendable {
-    /// The text as typed; a shown text must be equal.
+    /// The text as the author typed it; every reader must be shown exactly this text.
     public var text: String
     /// The entry that carries the message.
     public var id: EntryID

@@ -17,7 +17,7 @@ public struct GossipOptions: Equatable, Sendable {
   /// The number of updates, made one after another.
   public var updates: Int
 
-  /// The defaults are a lossless network with six neighbours per node.
+  /// The defaults describe a lossless network with six neighbours per node.
   public init(
     nodes: Int, degree: Int = 6, seed: UInt64 = 1, loss: Double = 0, updates: Int = 10
   ) {

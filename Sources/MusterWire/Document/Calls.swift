@@ -3,7 +3,7 @@ import MusterBase
 /// A claim to the role of initiator of a call, as a lease with terms: term 1 starts a call; each
 /// later term is a hand-over from an initiator that became unreachable.
 ///
-/// Layout in bytes: call id 16, term 4, started at 8, order 8.
+/// Layout in bytes: call id 16, term 4, start time 8, order 8.
 public struct CallClaim: Equatable, Sendable {
   /// The call.
   public var call: CallID

@@ -2,7 +2,7 @@ import MusterBase
 
 /// A text message to the channel or to one member.
 ///
-/// Layout in bytes: sent at 8, count of predecessors 1 and the first 8 bytes of their entry ids,
+/// Layout in bytes: send time 8, count of predecessors 1 and the first 8 bytes of their entry ids,
 /// receiver flag 1 (1: receiver 32), content length 2 and content.
 public struct Message: Equatable, Sendable {
   /// The time of sending in milliseconds since 1970, by the author's wall clock; for display only.

@@ -35,7 +35,7 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
 
 /// An owner's grant of a role to a key. Of several grants for one key, the latest counts.
 ///
-/// Layout in bytes: subject 32, role 1, expires at 8, epoch 4, bearer 1.
+/// Layout in bytes: subject 32, role 1, expiry time 8, epoch 4, bearer flag 1.
 public struct Grant: Equatable, Sendable {
   /// The key of a member, or the one-time key of an invite.
   public var subject: NodeID

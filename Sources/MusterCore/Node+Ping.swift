@@ -18,8 +18,8 @@ extension Node {
     return out
   }
 
-  /// Emits `NodeEvent.pong` for a reply that arrived over `route`, if it answers the pending ping of
-  /// the link. The token is the send time of that ping in nanoseconds.
+  /// Emits `NodeEvent.pong` for a reply that arrived over `route`, if it answers the pending ping
+  /// of the link. The token is the send time of that ping in nanoseconds.
   mutating func reportPong(
     _ token: UInt64, over link: LinkID, _ route: Route, at now: Instant, _ out: inout [Output]
   ) {

@@ -69,8 +69,8 @@ package final class AudioPipeline: Sendable {
     }
   }
 
-  /// Returns the open source once audio is to be sent, nil when stopped; a device stays closed
-  /// during the wait.
+  /// Waits until audio is to be sent, then returns the audio source, opened if necessary; nil when
+  /// the pipeline is stopped. A device stays closed during the wait.
   private func sourceWhenWanted() throws(DeviceError) -> (any AudioSource)? {
     if AudioSources.isDevice(specification) {
       controls.withLock { if !$0.isWanted { $0.source = nil } }

@@ -4,7 +4,7 @@ import MusterCore
 import MusterDevices
 import MusterMedia
 
-/// The thread that mixes the audio of all members.
+/// The thread that mixes and plays the audio of all members.
 ///
 /// Each member has a jitter buffer and a decoder. Every 20 ms, paced by the sink, one frame of each
 /// member is mixed and written. A loudspeaker is open only while there are members to play.
@@ -24,7 +24,7 @@ package final class AudioPlayout: Sendable {
     package var statistics: AudioStatistics
   }
 
-  /// The maximum number of queued packets: two seconds of 17 members at 50 packets per second.
+  /// The maximum number of queued packets: two seconds for 17 members at 50 packets per second.
   private static let inputCapacity = 2048
   private static let framesPerReport = 10
 
@@ -72,7 +72,7 @@ package final class AudioPlayout: Sendable {
 
   package func stop() { inputs.close() }
 
-  /// The fill level of the queue of Opus packets and ends of media.
+  /// The fill level of the input queue, which holds Opus packets and end-of-media markers.
   package var queueLevel: QueueLevel { inputs.level }
 
   private func run() {
@@ -172,7 +172,8 @@ package struct Speaker {
       level: packet.level, at: now)
   }
 
-  /// The next frames: none while the member is silent, two while the buffer catches up.
+  /// The frames to play in the next 20 ms: usually one, none while the member is silent, two while
+  /// the buffer catches up.
   package mutating func next(at now: Instant) throws -> [DecodedAudio] {
     var frames: [DecodedAudio] = []
     let steps = buffer.next(at: now)
@@ -212,7 +213,8 @@ package struct Speaker {
     return anchor.capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000)
   }
 
-  /// Cross-fades two frames into the duration of one while the buffer catches up.
+  /// Joins the frames of one playout step into one: silence if there are none, a cross-fade of two
+  /// while the buffer catches up.
   package static func joined(_ frames: [[Int16]]) -> [Int16] {
     guard let last = frames.last else {
       return [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)

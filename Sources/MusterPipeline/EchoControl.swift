@@ -22,7 +22,8 @@ package final class EchoControl: Sendable {
   /// Adds a frame that is being played; called on the playout thread.
   package func play(_ pcm: [Int16]) { played.add(pcm) }
 
-  /// Returns a captured frame without the echo of the played ones; called on the capture thread.
+  /// Returns a captured frame with the echo of the played frames removed; called on the capture
+  /// thread.
   package func cleaned(_ captured: [Int16]) -> [Int16] {
     state.withLock { state in
       state.waiting = (state.waiting + played.takeWithoutWaiting()).suffix(Self.frames)

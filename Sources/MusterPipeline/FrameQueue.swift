@@ -44,8 +44,8 @@ package struct QueueLevel: Equatable, Sendable {
 /// A full queue drops encoded frames of the highest temporal layer first and, within that layer,
 /// the oldest first, together with the frames that refer to them. If only base layers are left, the
 /// stream with the oldest frame is dropped up to its next keyframe; `add` reports this stream, so
-/// that the producer can request a keyframe. Consecutive control elements of one key are merged, so
-/// that their number is bounded by that of media elements and keys. The queue keeps the order of
+/// that the producer can request a keyframe. Consecutive control elements of one key are merged,
+/// which bounds their number by that of media elements and keys. The queue keeps the order of
 /// elements.
 package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Sendable {
   package typealias Media = QueuedMedia<Key>
@@ -166,7 +166,8 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     return .dropped
   }
 
-  /// Whether all frames that a new frame refers to were queued.
+  /// Whether all frames that a new frame refers to were queued. A frame that closes the gap of its
+  /// stream also removes the gap.
   private static func isDecodable(
     _ key: Key, _ temporalLayer: Int, _ isKeyframe: Bool, _ contents: inout Contents
   ) -> Bool {

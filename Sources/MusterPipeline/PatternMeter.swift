@@ -4,7 +4,7 @@ import MusterDevices
 import MusterMedia
 
 /// Measures the latency from capture to decoded frame by decoding the capture times in members'
-/// test patterns; requires that both nodes share one boot clock.
+/// test patterns; both nodes must run on one host, whose boot clock they share.
 package final class PatternMeter: Sendable {
   /// The median and the 95th percentile of a stream's recent latencies.
   package struct Latency: Sendable {
@@ -17,7 +17,7 @@ package final class PatternMeter: Sendable {
     case ended(MemberStream)
   }
 
-  /// The maximum number of frames queued for the decoder: two seconds of one member.
+  /// The maximum number of frames queued for the decoder: two seconds at 30 frames per second.
   private static let inputCapacity = 64
   /// The number of samples kept per stream: ten seconds or more, since only frames of the base
   /// layer are measured, at most 30 per second.
@@ -50,7 +50,7 @@ package final class PatternMeter: Sendable {
 
   package func end(_ stream: MemberStream) { inputs.add(.ended(stream)) }
 
-  /// The latency over the kept samples; nil without a readable pattern.
+  /// The latency over the last `samples` readings of a stream; nil if there are none.
   package func latency(of stream: MemberStream) -> Latency? {
     let samples = results.withLock { table in
       table[stream].map { ring in (0..<ring.count).map { ring[$0] } } ?? []

@@ -56,9 +56,9 @@ package final class Recorder: Sendable {
   /// Sets the member name used in file names; has no effect while files of the member are open.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  /// Queues a frame; `name` is the announced stream name, which becomes part of the file name.
-  /// Returns a stream that needs a keyframe because a slow disk caused frames to be dropped;
-  /// otherwise nil.
+  /// Queues a frame; `name` is the announced stream name, which becomes part of the file name
+  /// except for the camera. Returns a stream that needs a keyframe because a slow disk caused
+  /// frames to be dropped; otherwise nil.
   package func add(
     _ frame: ReceivedFrame, of stream: MemberStream, name: String
   ) -> MemberStream? {
@@ -85,7 +85,8 @@ package final class Recorder: Sendable {
   /// Ends the recording once the queued input has been written.
   package func stop() { inputs.close() }
 
-  /// The fill level of the queue of frames, audio and ends of media.
+  /// The fill level of the input queue, which holds video frames, decoded audio and end-of-media
+  /// markers.
   package var queueLevel: QueueLevel { inputs.level }
 
   private func run(_ failed: (MusterError) -> Void) {
@@ -120,7 +121,7 @@ package final class Recorder: Sendable {
 }
 
 extension Recorder {
-  /// Finishes a file; removes the track of a member without open files.
+  /// Finishes files of a member with `body`; removes the member's track when no file is left open.
   private func close(
     _ link: LinkID, _ tracks: inout PeerTable<LinkID, Track>, _ body: (inout Track) -> Void
   ) {
@@ -223,7 +224,8 @@ private struct Track {
     try write(audio, at: capturedAt, id: id)
   }
 
-  /// Places samples by their RTP timestamps; fills gaps with silence.
+  /// Writes samples at the position given by their RTP timestamp: fills gaps with silence and drops
+  /// samples whose position is already written.
   private mutating func write(_ decoded: DecodedAudio, at capturedAt: Instant, id: NodeID) throws {
     if audio == nil { audio = try WAVWriter(path: try filePath(id) + ".wav") }
     let start = begin(at: capturedAt)
@@ -248,7 +250,8 @@ private struct Track {
     nextTimestamp = decoded.timestamp &+ UInt32(decoded.pcm.count)
   }
 
-  /// The start time of all files, set by the first frame of audio or video.
+  /// Returns the start time of all files by the sender's clock; the first frame of audio or video
+  /// sets it to `capturedAt`.
   private mutating func begin(at capturedAt: Instant) -> Instant {
     if let origin { return origin }
     origin = capturedAt

@@ -19,7 +19,7 @@ package final class VideoPipeline: Sendable {
 
   /// The announced properties of the stream.
   package let offer: StreamOffer
-  /// The frames queued for the event loop.
+  /// The limiter of the frames queued for the event loop.
   package let backlog = FrameBacklog()
 
   private let specification: String
@@ -32,6 +32,7 @@ package final class VideoPipeline: Sendable {
   private static let staleness = Duration.milliseconds(250)
 
   /// Opens the source to determine its size and frame rate; a camera is closed again until needed.
+  /// `bitrateCap` is for the largest layer, in kbit/s; nil selects the maximum of `LayerLadder`.
   package init(
     _ stream: StreamID, _ specification: String, bitrateCap: Int?,
     deliver: @escaping @Sendable (EncodedFrame) -> Void,
@@ -57,7 +58,7 @@ package final class VideoPipeline: Sendable {
 
   package var layers: [VideoLayer] { offer.layers }
 
-  /// Selects the layers to encode from now on.
+  /// Selects the layers to encode from now on by index, 0 for the smallest; empty for none.
   package func encode(layers: [Int]) { controls.withLock { $0.wanted = layers } }
 
   /// Makes the next frame of `layer` a keyframe.
@@ -72,7 +73,7 @@ package final class VideoPipeline: Sendable {
     }
   }
 
-  /// The layers to encode, and those whose next frame must be a keyframe.
+  /// The layers to encode, and the layers whose next frame must be a keyframe.
   private typealias Work = (wanted: [Int], keyframes: Set<Int>)
 
   private func takeWork() -> Work {

@@ -17,10 +17,12 @@ struct Attacker: Sendable {
 
   init(addresses: [Address]) { self.addresses = addresses }
 
-  /// Records a datagram after its delivery; an earlier copy would not be a replay.
+  /// Records a datagram after its delivery; a copy sent before the original arrives would not be a
+  /// replay.
   mutating func hear(_ recording: Recording) { recordings.append(recording) }
 
-  /// The attacker's next datagram; nil without targets or without an address of the attacker.
+  /// The attacker's next datagram: noise, or a recorded datagram, intact or altered; nil without
+  /// targets or without an address of the attacker.
   func attack(_ targets: [Address], _ prng: inout PRNG) -> Recording? {
     guard !targets.isEmpty, !addresses.isEmpty else { return nil }
     let target = targets[prng.below(targets.count)]

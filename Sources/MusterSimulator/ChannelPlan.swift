@@ -10,7 +10,7 @@ struct ChannelPlan: Sendable {
   let name: String
   /// The channel's genesis; nil for an open channel.
   let genesis: SignedGenesis?
-  /// The channel's first key.
+  /// The key of epoch 0: random in a created channel, derived from the name in an open one.
   let key: EpochKey
 
   var id: ChannelID { genesis?.channelID ?? key.key.channelID }
@@ -34,7 +34,7 @@ struct ChannelPlan: Sendable {
 
 /// The wall time of the simulated world.
 enum WallTime {
-  /// The start of a run in seconds since 1970.
+  /// The start of every run in seconds since 1970: 9 October 2025, 08:53:20 UTC.
   static let base: UInt64 = 1_760_000_000
 
   static func seconds(_ now: Instant) -> UInt64 {
@@ -78,8 +78,8 @@ extension Simulation {
     }
   }
 
-  /// A new invite by an owner's node; nil if the node refuses. `clock` is a time of that node's
-  /// boot clock.
+  /// Makes an invite as an owner's node and returns it with the outputs to perform; nil if the node
+  /// refuses. `clock` is a time of that node's boot clock.
   static func invite(
     to role: Role, expiresAt: UInt64, from node: inout Node, in channel: ChannelID,
     at clock: Instant
@@ -98,8 +98,8 @@ extension Simulation {
     return (invite, outputs)
   }
 
-  /// Applies the writes requested by a node without a network, and reports its commits to the node
-  /// as durable.
+  /// Applies the writes in a node's outputs to its host's disk, and reports commits to the node as
+  /// durable; all other outputs are ignored.
   private mutating func record(
     _ outputs: [Node.Output], of node: inout Node, at index: Int
   ) {

@@ -21,7 +21,7 @@ public enum Fault: String, CaseIterable, Sendable {
   case leave
   /// The wall clock of a host jumps.
   case clock
-  /// An attacker without keys sends noise, and recorded datagrams, intact or altered.
+  /// An attacker without keys sends noise, and replays recorded datagrams intact or altered.
   case attack
   /// Disk writes are slow, and some fail.
   case disk
@@ -37,8 +37,9 @@ public enum FaultChoice: Equatable, Sendable {
 
 /// The strength of each fault in one run.
 ///
-/// This is swarm testing: every seed omits some faults and varies the strength of all others,
-/// because runs with a little of every fault rarely reach corner cases (Groce et al., ISSTA 2012).
+/// This is swarm testing: a run omits about half of the faults and varies the strength of the
+/// others, because runs with a little of every fault rarely reach corner cases (Groce et al., ISSTA
+/// 2012).
 struct FaultPlan: Sendable {
   /// The strengths in the order of `Fault.allCases`, from 0 (off) to 1 (strongest).
   private let strengths: [Double]
@@ -75,8 +76,8 @@ struct FaultPlan: Sendable {
     return !harsh.contains(where: isOn)
   }
 
-  /// The duration of an outage: usually shorter than the grace period that a call gives its
-  /// initiator, sometimes longer.
+  /// The duration of an outage: usually shorter than the 10 s for which a call waits for an absent
+  /// initiator (`Succession.grace`), sometimes longer.
   func outage(_ prng: inout PRNG) -> Duration {
     let isLong = prng.chance(0.2)
     return isLong

@@ -2,7 +2,8 @@ import MusterChannel
 
 /// A bug that a test plants into the nodes or their hosts to prove that a checker detects it.
 package enum PlantedBug: String, Sendable, CaseIterable {
-  /// Nodes keep the last entry of an author and kind to arrive instead of the newest.
+  /// Of the entries of one author and kind, nodes keep the one that arrived last instead of the
+  /// newest.
   case mergeByArrival
   /// Nodes do not check the roles of authors.
   case uncheckedRole

@@ -40,7 +40,8 @@ struct Scenario: Sendable {
   static let longRun = 50
 
   init(_ options: SimulationOptions, clocksAreRight: Bool, _ prng: inout PRNG) {
-    // Small counts are the most likely because the cost grows quadratically.
+    // Small networks are drawn most often, because the cost of a run grows quadratically with the
+    // number of nodes.
     let spread = Self.mostNodes - Self.fewestNodes + 1
     let draws = (0..<4).map { _ in prng.below(spread) }
     let drawn = Self.fewestNodes + (draws.min() ?? 0)

@@ -31,8 +31,8 @@ extension Simulation {
       })
   }
 
-  /// A clause for the end of a fault, naming an entry that only one of two connected nodes has;
-  /// empty if there is no such entry.
+  /// A clause to append to the description of a fault, naming an entry that only one of two
+  /// connected nodes has; empty if there is no such entry.
   func documentDifference(among views: [AgreementChecker.View]) -> String {
     for group in AgreementChecker.groups(views) {
       let nodes = group.compactMap { present($0.own.id) }.map { self.nodes[$0] }
@@ -62,7 +62,7 @@ extension Simulation {
     return groups.first { $0.contains(0) } ?? []
   }
 
-  /// The first difference between the actual and the expected groups; nil for none.
+  /// The first difference from the expected groups, links or roles; nil for none.
   func surprise(in views: [AgreementChecker.View]) -> String? {
     let groups = AgreementChecker.groups(views).map { $0.compactMap { present($0.own.id) } }
     for expected in expectedGroups {

@@ -37,8 +37,8 @@ extension Simulation {
   static let settleLimitWithRoles = Duration.seconds(30)
   /// The time limit for a later handover, or the end of a role, to reach all nodes.
   static let disputeLimit = Duration.seconds(2)
-  /// The time limit for convergence even if each disagreement is shorter than `disputeLimit`,
-  /// counted like `settleLimit`.
+  /// The time limit for convergence after the last fault even if each disagreement is shorter than
+  /// `disputeLimit`.
   static let restlessLimit = Duration.seconds(60)
   /// The time that agreement must last before the closing messages, and again before the end.
   static let settledTime = Duration.milliseconds(800)

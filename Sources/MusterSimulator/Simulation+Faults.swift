@@ -111,7 +111,8 @@ extension Simulation {
     for id in crash.shownAgain { messages.forgotten(id, at: nodes[index].reader) }
   }
 
-  /// Starts a new process; a process that still runs ends first.
+  /// Stops the current process, if any, destroys the state given by `loss`, and starts a new
+  /// process.
   mutating func restart(_ index: Int, _ loss: Loss) {
     if nodes[index].process != nil { stop(index) }
     if loss != .nothing { wipe(index) }
@@ -143,7 +144,8 @@ extension Simulation {
     finishLeaving(index, run: nodes[index].run, patience: 10)
   }
 
-  /// Waits up to 1 s until every neighbour has acknowledged the leave.
+  /// Completes a leave once every neighbour has acknowledged it, or after `patience` further waits
+  /// of 100 ms.
   mutating func finishLeaving(_ index: Int, run: Int, patience: Int) {
     guard nodes[index].run == run, let process = nodes[index].process else { return }
     let id = channel.id

@@ -156,7 +156,7 @@ extension Simulation {
     }
   }
 
-  /// The authors that a running node knows to be allowed to write; nil without a process.
+  /// The message authors that a running node knows to be allowed to write; nil without a process.
   func writers(at index: Int) -> [NodeID]? {
     guard let process = nodes[index].process else { return nil }
     return (messages.authors + [nodes[index].identity.id]).filter {

@@ -13,7 +13,7 @@ extension Simulation {
     if let fault = nodes[index].events.saw(event) { violated("events", "\(label): \(fault)") }
     guard case .channel(let event) = event else { return }
     switch event {
-    case .message: break  // See `written`.
+    case .message: break  // Collected by `perform`, then checked after the write.
     case .commitFailed: totals.failedCommits += 1
     case .memberLeft(let member, .crashed): checkEjection(of: member, at: index)
     case .callStarted(let call), .callHandedOver(let call): observe(call.info, at: index)
@@ -28,8 +28,9 @@ extension Simulation {
     }
   }
 
-  /// Checks a message that a node shows to its user; `shownAt` is the time at which the node
-  /// emitted it, and `writers` are the authors that it then knew to be allowed to write.
+  /// Checks a message that a node shows to its user. `shownAt` is the time at which the node
+  /// emitted the message, and `writers` are the authors that the node knew at that time to be
+  /// allowed to write; nil for all authors.
   mutating func observe(
     _ message: TextMessage, at index: Int, shownAt: Instant, writers: [NodeID]?
   ) {

@@ -6,7 +6,8 @@ import MusterWire
 
 /// The actions of owners in created channels, and of a patched node that ignores its own role.
 extension Simulation {
-  /// Changes a role or creates an invite as an owner; a lawless node makes itself a presenter.
+  /// As an owner, changes a role or creates an invite; as the lawless node, tries to make itself a
+  /// presenter; otherwise does nothing.
   mutating func administer(_ index: Int) {
     guard scenario.kind == .created, nodes.count > 1 else { return }
     if isOwner(index) {
@@ -76,7 +77,7 @@ extension Simulation {
   /// Reports to the role checker that a node joins with an invite.
   mutating func noteInvite(of index: Int) {
     guard let invite = nodes[index].invite else { return }
-    // An invite contains the channel's key.
+    // An invite also contains the channel key that was current when it was made.
     if invite.key.number > nodes[index].firstKey.number { nodes[index].firstKey = invite.key }
     roles.invited(
       nodes[index].identity.id, as: invite.grant.role, expiresAt: invite.grant.expiresAt,

@@ -4,7 +4,8 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// A simulation of many nodes on a virtual network and clock, with the same `Node` as in the shell.
+/// A simulation of many nodes on a virtual network and clock, with the same `Node` engine as in
+/// `MusterNode`.
 ///
 /// The seed determines the whole run: faults, workload, delays and all randomness of the nodes.
 public struct Simulation: World {
@@ -53,7 +54,7 @@ public struct Simulation: World {
   var blockedDirections = 0
   var isHealed = false
   var removalsLeft: Int
-  /// The highest loss rate of any path during the fault phase, from 0 to 1.
+  /// The highest sum of loss and corruption rates of any path during the fault phase.
   var worstLoss = 0.0
 
   var nonces = NonceChecker()

@@ -75,7 +75,7 @@ public struct Violation: Equatable, Sendable, CustomStringConvertible {
 
 /// The outcome of a simulation.
 public struct SimulationResult: Equatable, Sendable {
-  /// The seed of the options.
+  /// The seed that the run was started with.
   public var seed: UInt64
   /// The number of simulated nodes.
   public var nodes: Int
@@ -89,8 +89,8 @@ public struct SimulationResult: Equatable, Sendable {
   public var hasMedia: Bool
   /// The length of the run in simulated time.
   public var duration: Duration
-  /// The time from the end of the faults until all nodes were linked and agreed; nil if that never
-  /// happened.
+  /// The time from the end of the faults until the nodes were linked and in lasting agreement; nil
+  /// if they did not agree at the end of the run.
   public var settledAfter: Duration?
   /// The time from the end of the faults until every participant showed frames of all other
   /// participants; nil without media or if that never happened.

@@ -7,7 +7,7 @@ import MusterDevices
 ///
 /// The lock is a `flock`, which the kernel releases when a process dies.
 public final class DataDirectory: Sendable {
-  /// The path of the directory.
+  /// The path as given to `open`: absolute, or relative to the working directory.
   public let path: String
   private let lock: Int32
 
@@ -18,7 +18,8 @@ public final class DataDirectory: Sendable {
 
   deinit { close(lock) }
 
-  /// `$XDG_DATA_HOME/muster`, else `~/.local/share/muster`; nil if neither variable is set.
+  /// `$XDG_DATA_HOME/muster` if that variable holds an absolute path, otherwise
+  /// `$HOME/.local/share/muster`; nil if `HOME` is needed but not set.
   public static var defaultPath: String? {
     if let base = environment("XDG_DATA_HOME"), base.hasPrefix("/") { return base + "/muster" }
     return environment("HOME").map { $0 + "/.local/share/muster" }
@@ -30,9 +31,9 @@ public final class DataDirectory: Sendable {
     return text.isEmpty ? nil : text
   }
 
-  /// Opens and locks a directory, creating it (mode 0700) if necessary.
+  /// Opens and locks a directory; creates missing directories of its path with mode 0700.
   ///
-  /// Returns nil if another process holds the lock; throws if the directory is not usable.
+  /// Returns nil if the lock is already held; throws if the directory is not usable.
   public static func open(_ path: String) throws(MusterError) -> DataDirectory? {
     try makeDirectories(path)
     let file = path + "/lock"
@@ -64,8 +65,8 @@ public final class DataDirectory: Sendable {
     }
   }
 
-  /// The identity stored in the directory, created at the first call. Throws if the file is damaged
-  /// or not writable.
+  /// Reads the identity from the directory, or creates and stores a new one if there is none.
+  /// Throws if the file is damaged, or cannot be read or written.
   public func identity() throws(MusterError) -> Identity {
     let file = path + "/identity"
     if let seed = try Self.read(file, atMost: 64) {
@@ -88,7 +89,7 @@ public final class DataDirectory: Sendable {
   }
 
   /// The last display name used with this directory, sanitized and at most `Limits.nameBytes` bytes
-  /// long; nil if none is stored.
+  /// long; nil if none is stored or the file cannot be read.
   public func displayName() -> String? {
     guard let bytes = try? Self.read(path + "/name", atMost: Limits.nameBytes) else { return nil }
     let name = DisplayText.sanitized(
@@ -135,8 +136,8 @@ public final class DataDirectory: Sendable {
     return syncFolder(of: file)
   }
 
-  /// Syncs the directory of a renamed file, since the rename is not durable before. Returns the
-  /// reason for a failure, otherwise nil.
+  /// Syncs the directory of a renamed file; otherwise a power failure could undo the rename.
+  /// Returns the reason for a failure, otherwise nil.
   private static func syncFolder(of file: String) -> String? {
     let folder = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
     let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

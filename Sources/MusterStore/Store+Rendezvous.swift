@@ -3,9 +3,9 @@ import Glibc
 import MusterBase
 
 extension Store {
-  /// The rendezvous stored with the channels of a data directory, newest channel first and without
-  /// duplicates; empty without a store. Takes no lock and writes nothing, because a node may be
-  /// using the directory.
+  /// The rendezvous servers (`HOST:PORT`) stored with the channels of a data directory, newest
+  /// channel first and without duplicates; empty if the directory has no store. The file is opened
+  /// read-only and the directory is not locked, because a running node may hold the lock.
   public static func rendezvous(in directory: String) throws(MusterError) -> [String] {
     let path = directory + "/muster.sqlite"
     guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }

@@ -24,8 +24,8 @@ public final class Store: Sendable {
     case key(EpochKey, channel: ChannelID)
     /// Stores a member's name with the key seen under that name.
     case identity(KnownIdentity, channel: ChannelID)
-    /// Replaces the list of rendezvous at which members of a channel met, as `HOST:PORT`, best
-    /// first.
+    /// Replaces the list of rendezvous servers at which members of a channel met, as `HOST:PORT`,
+    /// best first.
     case rendezvous([String], channel: ChannelID)
   }
 
@@ -39,8 +39,8 @@ public final class Store: Sendable {
 
   // MARK: Opening
 
-  /// Opens the store of a directory, creating or migrating it if necessary. Throws if the file is
-  /// damaged or of a newer version.
+  /// Opens the store of a directory, creating or migrating it if necessary. Throws if the file
+  /// cannot be used, is damaged or was written by a newer version.
   public static func open(_ directory: DataDirectory) throws(MusterError) -> Store {
     let path = directory.path + "/muster.sqlite"
     // The file is created with mode 0600 before SQLite opens it, so that other users can never read
@@ -56,8 +56,8 @@ public final class Store: Sendable {
       var configuration = GRDB.Configuration()
       configuration.busyMode = .timeout(5)
       configuration.prepareDatabase { database in
-        // Set here rather than through `configuration.journalMode`, which afterwards sets
-        // synchronous to NORMAL and writes to the file, even to one of a newer version.
+        // The modes are not set through `configuration.journalMode`, which would afterwards change
+        // synchronous to NORMAL and write to the file, even to one of a newer version.
         try database.execute(sql: "PRAGMA journal_mode = WAL")
         try database.execute(sql: "PRAGMA synchronous = FULL")
       }
@@ -196,7 +196,7 @@ public final class Store: Sendable {
     UInt64(clamping: try row.decode(Int64.self, forColumn: column))
   }
 
-  /// The lines of a text column; throws for other types.
+  /// The non-empty lines of a text column; throws if the value is not text.
   package static func lines(_ row: Row, _ column: String) throws -> [String] {
     try row.decode(String.self, forColumn: column).split(separator: "\n").map { String($0) }
   }
@@ -213,13 +213,15 @@ public final class Store: Sendable {
 
   // MARK: Entries and identities
 
-  /// Adds a channel's stored entries to the setup with which a node joins.
+  /// Adds the stored entries of the setup's channel, and the ids of those not marked as shown, to
+  /// the setup with which a node joins.
   package func fill(_ setup: inout ChannelSetup) throws(MusterError) {
     setup.entries = try entries(of: setup.id)
     setup.unshown = try unshown(in: setup.id)
   }
 
-  /// The ids of the stored entries that are not marked as shown; only messages are ever marked.
+  /// The ids of the stored entries that are not marked as shown. They include all entries other
+  /// than messages, because only messages are ever marked.
   public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
     try read { database in
       try Data.fetchAll(
@@ -229,7 +231,7 @@ public final class Store: Sendable {
     }
   }
 
-  /// The signed entries stored for a channel.
+  /// The encoded entries stored for a channel, each with its signature, in no particular order.
   public func entries(of channel: ChannelID) throws(MusterError) -> [[UInt8]] {
     try read { database in
       try Data.fetchAll(
@@ -289,7 +291,7 @@ public final class Store: Sendable {
       ])
     let count = try Int.fetchOne(
       database, sql: "SELECT count(*) FROM identity WHERE channel = ?", arguments: [id])
-    // Pruning takes milliseconds, so it starts only at twice the limit.
+    // Pruning takes milliseconds, so it starts only above twice the limit.
     guard let count, count > 2 * TrustBook.limit else { return }
     try database.execute(
       sql: """

@@ -5,9 +5,9 @@ import MusterDevices
 /// Writes to a store on a separate dispatch queue, so that the event loop never waits for the disk.
 ///
 /// Waiting changes are combined into one transaction, because every transaction costs an `fsync`.
-/// `write` never waits for the disk; outputs that require durable changes belong in the completion.
-/// Once a stalled disk leaves `capacity` changes waiting, further changes are shed and their
-/// completions receive an error, so that memory use stays bounded and calls continue.
+/// Actions that require durable changes belong in the completion of `write`. Once a stalled disk
+/// leaves `capacity` changes waiting, further changes are shed and their completions receive an
+/// error, so memory use stays bounded and calls continue.
 public final class StoreWriter: Sendable {
   private struct Job: Sendable {
     var changes: [Store.Change]
@@ -21,7 +21,7 @@ public final class StoreWriter: Sendable {
     var isScheduled = false
   }
 
-  /// The number of waiting and of shed changes.
+  /// The numbers of waiting and shed changes.
   public struct Backlog: Equatable, Sendable {
     /// Changes that are not durable yet, including those of the running transaction.
     public var pending: Int
@@ -46,7 +46,7 @@ public final class StoreWriter: Sendable {
   /// A writer to `store`, which may have concurrent readers.
   public init(_ store: Store) { self.store = store }
 
-  /// The current backlog.
+  /// The current counts; may be read on any thread.
   public var backlog: Backlog {
     contents.withLock { Backlog(pending: $0.pending, shed: $0.shed) }
   }
@@ -91,7 +91,7 @@ public final class StoreWriter: Sendable {
       try store.apply(jobs.flatMap(\.changes))
       for job in jobs { finish(job, nil) }
     } catch {
-      // Each job is retried separately, so that one invalid change does not prevent the others.
+      // Each job is retried separately, so that a change that fails does not fail the other jobs.
       for job in jobs { retry(job) }
     }
   }
@@ -108,7 +108,7 @@ public final class StoreWriter: Sendable {
     job.completion(error)
   }
 
-  /// Returns when all earlier changes are durable or reported as failed.
+  /// Waits until the changes of all earlier `write` calls are durable or reported as failed.
   public func close() async {
     await withCheckedContinuation { continuation in
       queue.async { continuation.resume() }

@@ -12,17 +12,16 @@ public struct StoredChannel: Sendable {
     /// The Ed25519 seed of the one-time key, 32 bytes.
     public var seed: [UInt8]
 
-    /// A record with these values.
+    /// A ticket with these values, which are not checked.
     public init(grant: [UInt8], seed: [UInt8]) {
       self.grant = grant
       self.seed = seed
     }
   }
 
-  /// The channel's id.
+  /// The channel's id, derived from the genesis or, in an open channel, from the key.
   public var id: ChannelID
-  /// The local name of the channel; if two channels have the same name, lookups return the newer
-  /// one.
+  /// The local name of the channel, which need not be unique (see `Store.channel(named:)`).
   public var name: String
   /// The signed founding record; nil for an open channel.
   public var genesis: [UInt8]?
@@ -35,17 +34,18 @@ public struct StoredChannel: Sendable {
   public var ticket: Ticket?
   /// The addresses (`HOST:PORT`) of nodes that may be reachable.
   public var peers: [String] = []
-  /// The addresses (`HOST:PORT`) of rendezvous, best first.
+  /// The addresses (`HOST:PORT`) of rendezvous servers, best first.
   public var rendezvous: [String] = []
 
-  /// A record with these values.
+  /// A channel without keys, ticket and addresses, which can be set afterwards.
   public init(id: ChannelID, name: String, createdAt: UInt64) {
     self.id = id
     self.name = name
     self.createdAt = createdAt
   }
 
-  /// The setup for joining, without entries; nil if no key is stored or the record is damaged.
+  /// The setup for joining, without entries; nil if no key is stored, or if the founding record is
+  /// invalid or belongs to another channel.
   public var setup: ChannelSetup? {
     guard !keys.isEmpty else { return nil }
     let signed = genesis.flatMap { SignedGenesis.verified($0) }
@@ -63,9 +63,9 @@ public struct StoredChannel: Sendable {
 
 /// A member's name and a key seen with that name.
 public struct KnownIdentity: Equatable, Sendable {
-  /// The member's name.
+  /// The member's display name, which need not be unique.
   public var name: String
-  /// The member's key.
+  /// The member's Ed25519 public key.
   public var key: NodeID
   /// The time at which the key was first seen with the name, in seconds since 1970.
   public var firstSeen: UInt64
@@ -74,7 +74,7 @@ public struct KnownIdentity: Equatable, Sendable {
   /// Whether the user has confirmed the key by comparing verification codes.
   public var isVerified: Bool
 
-  /// A record with these values.
+  /// An identity with these values; times are in seconds since 1970.
   public init(
     name: String, key: NodeID, firstSeen: UInt64, lastSeen: UInt64, isVerified: Bool
   ) {

@@ -1,24 +1,25 @@
 import MusterBase
 
-/// The known names and keys of one channel, for trust on first use (TOFU). A value without I/O.
+/// The known names and keys of one channel, for trust on first use (TOFU). The type does no I/O.
 public struct TrustBook: Sendable {
   /// The result of comparing a member with the known identities.
   public enum Verdict: Equatable, Sendable {
     /// The name is new; the key may be known under another name.
     case new
-    /// The name has the key that is known for it.
+    /// The name was seen with this key before.
     case known
-    /// The name was known with another key: possible impersonation.
+    /// The name is known, but only with other keys: possible impersonation. `from` is the key last
+    /// seen with the name.
     case changed(from: NodeID)
   }
 
-  /// The maximum number of identities; the least recently seen are evicted first.
+  /// The maximum number of identities; the least recently seen unverified one is evicted first.
   package static let limit = 4096
 
   /// The known identities, least recently seen first.
   public private(set) var identities: [KnownIdentity]
 
-  /// Keeps the most recently seen identities, up to half of `limit` each for verified and for
+  /// Keeps only the most recently seen identities: at most `limit` / 2 verified and `limit` / 2
   /// unverified ones.
   public init(_ identities: [KnownIdentity]) {
     let sorted = identities.sorted { $0.lastSeen < $1.lastSeen }
@@ -27,7 +28,8 @@ public struct TrustBook: Sendable {
     self.identities = (verified + others).sorted { $0.lastSeen < $1.lastSeen }
   }
 
-  /// Records that a member was seen, and compares its name and key with the known identities.
+  /// Records that a member was seen at `seconds` since 1970, and compares its name and key with the
+  /// identities known before.
   public mutating func noted(_ name: String, _ key: NodeID, at seconds: UInt64) -> Verdict {
     if let index = identities.firstIndex(where: { $0.name == name && $0.key == key }) {
       var known = identities.remove(at: index)
@@ -47,12 +49,12 @@ public struct TrustBook: Sendable {
     return former.map { .changed(from: $0.key) } ?? .new
   }
 
-  /// The identity of a key under this name; nil if unknown.
+  /// The known identity with this key and name; nil if there is none.
   public func identity(of key: NodeID, name: String) -> KnownIdentity? {
     identities.last { $0.key == key && $0.name == name }
   }
 
-  /// The keys with this short id, full hexadecimal key or name.
+  /// The distinct known keys whose short id, full hexadecimal form or name equals `text`.
   public func keys(matching text: String) -> [NodeID] {
     var keys: [NodeID] = []
     for identity in identities

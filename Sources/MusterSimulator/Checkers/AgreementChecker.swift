@@ -9,13 +9,13 @@ public enum AgreementChecker {
   public struct View: Equatable, Sendable {
     /// The node itself as a member of the channel, with its role.
     public var own: Member
-    /// All other members that the node knows to be present, by id.
+    /// All other members that the node knows to be present, in ascending order of their ids.
     public var members: [Member]
     /// The peers that the node has a link to, direct or relayed.
     public var linked: [NodeID]
     /// The call that the node considers active; nil for none.
     public var call: ActiveCall?
-    /// The digest of the node's document; nil without one.
+    /// The digest of the node's document; nil without a document.
     public var digest: DocumentDigest?
     /// The epoch of the node's key.
     public var epoch: UInt32
@@ -23,7 +23,7 @@ public enum AgreementChecker {
     /// about its presence and role.
     public var isLawless: Bool
 
-    /// Views are compared within one channel at one moment.
+    /// Only views of one channel, taken at one time, can be compared.
     public init(
       own: Member, members: [Member], linked: [NodeID], call: ActiveCall?,
       digest: DocumentDigest? = nil, epoch: UInt32 = 0, isLawless: Bool = false

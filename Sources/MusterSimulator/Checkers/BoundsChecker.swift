@@ -46,7 +46,8 @@ public struct BoundsChecker: Sendable {
       ? "\(participants) participants with \(identities) identities" : nil
   }
 
-  /// The fault when a node's document has too many entries; nil for none.
+  /// The fault when a node's document has more entries than `entries` and two per identity (its
+  /// presence and neighbour report); nil for none.
   public func kept(entries count: Int) -> String? {
     count > entries + 2 * identities
       ? "\(count) entries in a document of \(entries) and \(identities) identities" : nil

@@ -28,10 +28,11 @@ public struct MessageChecker: Sendable {
     public var from: NodeID
     /// The only addressee; nil for the whole channel.
     public var to: NodeID?
-    /// The direct predecessors that the message names.
+    /// The direct predecessors that the message names, each by the first eight bytes of its entry
+    /// id.
     public var after: [UInt64]
 
-    /// `after` holds the first eight bytes of the ids of direct predecessors.
+    /// `after` lists the direct predecessors; indirect ones need not be named.
     public init(text: String, id: EntryID, from: NodeID, to: NodeID?, after: [UInt64]) {
       self.text = text
       self.id = id
@@ -110,7 +111,8 @@ public struct MessageChecker: Sendable {
     kept(word.id, at: author, isUnproven: isUnproven, at: now)
   }
 
-  /// Records that a reader has received a message's entry.
+  /// Records that a reader has received a message's entry. `isUnproven` is set if the reader does
+  /// not know that the author may write.
   public mutating func kept(
     _ id: EntryID, at reader: Reader, isUnproven: Bool, at now: Instant
   ) {

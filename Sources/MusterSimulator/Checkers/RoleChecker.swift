@@ -55,14 +55,16 @@ public struct RoleChecker: Sendable {
 
   // MARK: Grants
 
-  /// Records that an owner grants a role directly.
+  /// Records that an owner grants a role directly; `expiresAt` is in seconds since 1970, 0 for
+  /// never.
   public mutating func granted(
     _ role: Role, to member: NodeID, expiresAt: UInt64, order: Order
   ) {
     add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: nil), to: member)
   }
 
-  /// Records that a member joins with an invite.
+  /// Records that a member joins with an invite, which is valid only while `epoch` is current;
+  /// `expiresAt` is in seconds since 1970, 0 for never.
   public mutating func invited(
     _ member: NodeID, as role: Role, expiresAt: UInt64, epoch: UInt32, order: Order
   ) {
@@ -94,7 +96,7 @@ public struct RoleChecker: Sendable {
   /// Whether the commands alone do not determine the member's role.
   public func isAmbiguous(_ member: NodeID) -> Bool { ambiguous.contains(member) }
 
-  /// The role that a member has after convergence.
+  /// The role that a member has after convergence, at a wall time in seconds since 1970.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     guard kind == .created else { return .presenter }
     if member == owner { return .owner }

@@ -76,7 +76,7 @@ struct RunTrace: Sendable {
     cuts[last].to = now
   }
 
-  /// Records the current state of a node.
+  /// Records the current state of a node: ends spans whose state has changed, and begins new ones.
   mutating func sample(_ simulated: SimulatedNode, in channel: ChannelID, at now: Instant) {
     guard isOn else { return }
     let position = simulated.index

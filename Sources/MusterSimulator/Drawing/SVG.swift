@@ -33,7 +33,7 @@ public struct SVG: Sendable {
     element(shape, "circle", opacity: 1, title: title)
   }
 
-  /// Adds a straight line.
+  /// Adds a straight line; `dashes` is the SVG `stroke-dasharray`, empty for a solid line.
   public mutating func line(
     _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, stroke: String, width: Double = 1,
     dashes: String = ""
@@ -45,7 +45,8 @@ public struct SVG: Sendable {
     body += "/>\n"
   }
 
-  /// Adds one line of text.
+  /// Adds one line of text; `x` and `y` are the position of its `anchor` (start, middle or end) on
+  /// the baseline.
   public mutating func text(
     _ x: Double, _ y: Double, _ text: String, size: Double = 11, fill: String = "#24292f",
     anchor: String = "start", title: String = ""

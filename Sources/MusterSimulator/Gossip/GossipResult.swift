@@ -12,7 +12,7 @@ public struct GossipOptions: Equatable, Sendable {
   /// The seed, which determines the graph, delays, losses and authors: equal options give equal
   /// results.
   public var seed: UInt64
-  /// The fraction of datagrams lost.
+  /// The fraction of datagrams lost, from 0 to 1.
   public var loss: Double
   /// The number of updates, made one after another.
   public var updates: Int
@@ -39,13 +39,13 @@ public struct GossipResult: Equatable, Sendable {
   public var links: Int
   /// The number of updates measured.
   public var updates = 0
-  /// Whether every update reached every node.
+  /// Whether every update reached every node within about 30 s (`GossipSimulation.patience`).
   public var reachedAll = true
   /// The median latency from an update to its arrival, over all nodes and updates.
   public var median: Duration = .zero
-  /// The 99th percentile of that latency.
+  /// The 99th percentile of the latency from an update to its arrival.
   public var p99: Duration = .zero
-  /// The longest time that an update took to reach the last node.
+  /// The longest latency from an update to its arrival; nodes that were not reached do not count.
   public var longest: Duration = .zero
   /// The average number of bytes that one node sends per update, including IP, UDP and link headers
   /// but not idle traffic.

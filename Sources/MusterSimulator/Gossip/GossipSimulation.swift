@@ -45,7 +45,7 @@ public struct GossipSimulation: Sendable {
   static let overheadBytes = 28 + 13 + 16
   static let shortestDelay = Duration.milliseconds(5)
   static let longestDelay = Duration.milliseconds(50)
-  /// The time in which all links come up and their ends compare documents.
+  /// The time for all links to come up and for both ends of each link to compare documents.
   static let warmUp = Duration.seconds(5)
   static let idleTime = Duration.seconds(10)
   /// The minimum time over which the cost of an update is measured.

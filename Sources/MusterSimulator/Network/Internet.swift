@@ -1,7 +1,7 @@
 import MusterBase
 
-/// A simulated internet of homes, each with its own router and broadcast domain. Like an engine, it
-/// has no clock of its own, and its seed determines all randomness.
+/// A simulated internet of homes, each with its own router and broadcast domain. Callers pass the
+/// current time, and the seed determines all randomness.
 ///
 /// All homes with a router share the same private address range, as real homes do: a private
 /// address identifies a host only within its home.
@@ -26,7 +26,8 @@ public struct Internet: Sendable {
     public var lost: UInt64 = 0
     /// Datagrams dropped between two homes that are cut off from each other.
     public var cut: UInt64 = 0
-    /// Datagrams dropped by a router.
+    /// Datagrams dropped by a router: filtered, blocked, or sent to the router's own external
+    /// address.
     public var filtered: UInt64 = 0
     /// Datagrams sent to an address without a host, or by a host without a network.
     public var unroutable: UInt64 = 0
@@ -38,7 +39,7 @@ public struct Internet: Sendable {
     /// The number of times that the provider has changed the home's external address.
     var renumbered: UInt32 = 0
 
-    /// The /24 prefix of a home on the internet.
+    /// The /24 prefix of a home on the internet, from 198.18.0.0/15 (RFC 2544).
     static func network(_ number: Int) -> UInt32 { 0xC612_0000 + UInt32(number) << 8 }
     var network: UInt32 { Self.network(number) }
     /// The /24 prefix inside the home: the external one without a router, else 192.168.1.0/24.
@@ -71,7 +72,8 @@ public struct Internet: Sendable {
   private var inFlight = EventQueue<Flight>()
   private var prng: PRNG
 
-  /// Creates homes without hosts, one for each NAT type.
+  /// Creates one home without hosts for each element of `kinds`; all paths have the same
+  /// conditions.
   public init(homes kinds: [NATKind], conditions: PathConditions = .init(), seed: UInt64) {
     prng = PRNG(seed: seed)
     for (number, kind) in kinds.enumerated() {
@@ -169,7 +171,7 @@ public struct Internet: Sendable {
   /// The time at which the next datagram arrives; nil if no datagram is in flight.
   public var deadline: Instant? { inFlight.deadline }
 
-  /// The datagrams due by now, in order of arrival.
+  /// Removes and returns the datagrams due by `now`, in order of arrival.
   public mutating func tick(at now: Instant) -> [Delivery] {
     var deliveries: [Delivery] = []
     while let flight = inFlight.popDue(at: now) {
@@ -192,8 +194,8 @@ public struct Internet: Sendable {
 
   // MARK: Changes
 
-  /// Replaces the router of a home. Homes of kind `none` do not change, because their hosts have
-  /// public addresses.
+  /// Replaces the router of a home; does nothing if the old or the new kind is `none`, because
+  /// hosts without a router have public addresses.
   public mutating func become(_ kind: NATKind, at home: Int) {
     guard homes[home].nat.kind != .none, kind != .none else { return }
     homes[home].nat.become(kind)
@@ -214,7 +216,7 @@ public struct Internet: Sendable {
     cuts[other * homes.count + one] = isCut
   }
 
-  /// Whether two homes are cut off from each other, which applies to both directions.
+  /// Whether all datagrams between two homes are dropped, in both directions.
   public func isCut(_ one: Int, _ other: Int) -> Bool { cuts[one * homes.count + other] }
 
   /// Changes the path conditions in one direction between two homes; datagrams in flight are not

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// A simulated network of hosts in one broadcast domain. Like an engine, it has no clock of its
-/// own, and its seed determines all randomness.
+/// A simulated network of hosts in one broadcast domain. Callers pass the current time, and the
+/// seed determines all randomness.
 public struct Network: Sendable {
   /// A delivered datagram.
   public struct Delivery: Equatable, Sendable {
@@ -22,7 +22,7 @@ public struct Network: Sendable {
 
   /// Datagram counts by outcome.
   public struct Counters: Equatable, Sendable {
-    /// Datagrams handed to a path; a broadcast counts once per receiver.
+    /// Datagrams sent to the address of a host; a broadcast counts once per receiver.
     public var sent: UInt64 = 0
     /// Datagrams delivered to a host, duplicates included.
     public var delivered: UInt64 = 0
@@ -87,7 +87,7 @@ public struct Network: Sendable {
   /// The time at which the next datagram arrives; nil if no datagram is in flight.
   public var deadline: Instant? { inFlight.deadline }
 
-  /// The datagrams due by now, in order of arrival.
+  /// Removes and returns the datagrams due by `now`, in order of arrival.
   public mutating func tick(at now: Instant) -> [Delivery] {
     var deliveries: [Delivery] = []
     while let delivery = inFlight.popDue(at: now) { deliveries.append(delivery) }

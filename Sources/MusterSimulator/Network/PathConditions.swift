@@ -23,7 +23,7 @@ public struct PathConditions: Equatable, Sendable {
   public var reorderingDelay = Duration.milliseconds(20)
   /// The fraction of datagrams that arrive truncated or with flipped bits.
   public var corruption = 0.0
-  /// The rate of the bottleneck, which counts IP and UDP headers; nil for no bottleneck.
+  /// The rate of the bottleneck in kbit/s, including IP and UDP headers; nil for no bottleneck.
   public var kilobitsPerSecond: Int?
   /// The longest queueing delay at the bottleneck; datagrams that would wait longer are dropped.
   public var queueLimit = Duration.milliseconds(200)

@@ -9,8 +9,8 @@ public enum Marker {
   static let bytes = Array(text.utf8)
   static let padding = Array("quagga-".utf8)
 
-  /// Pads the token to `count` bytes with the marker, so that every sufficiently long part contains
-  /// the marker.
+  /// Pads the token to `count` bytes, so that any 12 consecutive bytes of padding contain the
+  /// marker. The padding begins at offset `phase` of the repeated pattern.
   static func pad(_ writer: inout Writer, to count: Int, phase: UInt32) {
     var index = Int(phase % UInt32(padding.count))
     for _ in 0..<max(count - writer.bytes.count, 0) {

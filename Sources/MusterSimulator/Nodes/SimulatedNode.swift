@@ -123,7 +123,7 @@ struct SimulatedNode {
     return hasActed && process != nil
   }
 
-  /// Calls `tick`, and counts consecutive calls without an advance of time.
+  /// Calls the node's `tick`, and counts consecutive calls without an advance of time.
   mutating func tick(at now: Instant) -> [Node.Output] {
     ticksInPlace = tickedAt == now ? ticksInPlace + 1 : 0
     tickedAt = now

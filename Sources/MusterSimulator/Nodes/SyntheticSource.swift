@@ -21,10 +21,10 @@ public struct SyntheticSource: Sendable {
     setLayers(screen, of: .screen)
   }
 
-  /// The layers of a stream on offer, smallest first.
+  /// The offered layers of a stream, smallest first.
   public func layers(of stream: StreamID = .camera) -> [VideoLayer] { streams[stream.index].layers }
 
-  /// The streams that have layers.
+  /// The offers to announce, one for each stream with at least one layer.
   public var offers: [StreamOffer] {
     streams.filter { !$0.layers.isEmpty }.map { StreamOffer($0.id, layers: $0.layers) }
   }
@@ -44,7 +44,7 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].requestKeyframe(layer)
   }
 
-  /// One video frame, encoded in every requested layer.
+  /// The next video frame, encoded in every offered layer that `encode` selected.
   public mutating func frames(
     of stream: StreamID = .camera, capturedAt: Instant, _ prng: inout PRNG
   ) -> [EncodedFrame] {
@@ -107,7 +107,7 @@ struct SyntheticStream: Sendable {
     if encoders.indices.contains(layer) { encoders[layer].needsKeyframe = true }
   }
 
-  /// One video frame, encoded in every requested layer.
+  /// The next video frame, encoded in every offered layer that `encode` selected.
   mutating func frames(capturedAt: Instant, _ prng: inout PRNG) -> [EncodedFrame] {
     var frames: [EncodedFrame] = []
     for layer in encoded where layers.indices.contains(layer) {

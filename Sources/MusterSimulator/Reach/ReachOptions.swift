@@ -62,7 +62,7 @@ public enum ReachChange: String, CaseIterable, Sendable {
 
 /// The outcome of a reachability simulation.
 public struct ReachResult: Equatable, Sendable {
-  /// The seed of the options.
+  /// The seed that the run was started with.
   public var seed: UInt64
   /// The number of simulated members.
   public var nodes: Int
@@ -73,13 +73,13 @@ public struct ReachResult: Equatable, Sendable {
   /// The length of the run in simulated time.
   public var duration: Duration
   /// The time from the last change until all pairs that can reach each other were linked and all
-  /// nodes agreed; nil if that never happened.
+  /// nodes agreed; nil if that was not so at the end of the run.
   public var settledAfter: Duration?
   /// The number of pairs of running members with a direct link at the end of the run.
   public var direct: Int
-  /// The number of pairs whose link is relayed by another member.
+  /// The number of pairs of running members whose link is relayed by another member.
   public var relayed: Int
-  /// The number of pairs without a link.
+  /// The number of pairs of running members without a link.
   public var apart: Int
   /// Datagram counts for the whole run.
   public var network: Internet.Counters

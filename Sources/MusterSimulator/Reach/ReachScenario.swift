@@ -33,7 +33,8 @@ struct ReachScenario: Sendable {
   }
 
   init(_ options: ReachOptions, _ prng: inout PRNG) {
-    // Small counts are the most likely because the cost grows quadratically.
+    // Small networks are drawn most often, because the cost of a run grows quadratically with the
+    // number of nodes.
     let spread = Self.mostNodes - Self.fewestNodes + 1
     let drawn = Self.fewestNodes + min(prng.below(spread), prng.below(spread))
     let count = min(max(options.nodes ?? drawn, 2), ReachOptions.nodeLimit)

@@ -164,8 +164,8 @@ extension ReachSimulation {
     return rendezvous.map(\.address) + [member].compactMap { $0 }
   }
 
-  /// Reports a change of interfaces, as the kernel does; the shell forwards it even if the
-  /// addresses stay the same.
+  /// Notifies a node that the interfaces of its host have changed, as the shell does after a notice
+  /// from the kernel, even if the addresses stay the same.
   private mutating func notice(_ index: Int) {
     guard nodes[index].process != nil else { return }
     let own = nodes[index].address
@@ -199,8 +199,8 @@ extension ReachSimulation {
 
   func label(_ id: NodeID) -> String { owners[id].map { nodes[$0].label } ?? id.short }
 
-  /// Sends a silent packet with a token of its sender; at this audio level no member counts as
-  /// speaking.
+  /// Sends a packet with a token of its sender at level 127 (silence, RFC 6464), at which no member
+  /// counts as speaking.
   private mutating func takeAudio(_ index: Int, run: Int) {
     guard nodes[index].run == run, nodes[index].process != nil else { return }
     schedule(.audio(index, run: run), in: Self.audioInterval)

@@ -5,7 +5,7 @@ import MusterDiscovery
 import MusterWire
 
 /// A simulation of the members of one call in homes behind NAT routers, with rendezvous servers and
-/// a changing network. It uses the same `Node` as the shell.
+/// a changing network. The nodes are the same `Node` engines as in `MusterNode`.
 ///
 /// Every member sends an audio packet every 250 ms, and a link counts only while packets arrive: a
 /// node may take seconds to detect that a link is dead.

@@ -16,7 +16,7 @@ struct Disk: Sendable {
     var commit: CommitID?
     /// The messages to show to users once the changes are written.
     var messages: [TextMessage] = []
-    /// The value of `NodeWrites.writers` at the request.
+    /// The authors allowed to write at the time of the request (`NodeWrites.writers`).
     var writers: [NodeID]?
     /// The number of the process that requested the write (`SimulatedNode.run`).
     var run: Int
@@ -59,7 +59,7 @@ struct Disk: Sendable {
   var unshown: [EntryID] { entries.keys.filter { !shown.contains($0) } }
   func holds(_ id: EntryID) -> Bool { entries.index(of: id) != nil }
   var isIdle: Bool { jobs.isEmpty }
-  /// The time at which the next write finishes.
+  /// The time at which the next write finishes; nil without pending writes.
   var deadline: Instant? { jobs.first?.dueAt }
 
   // MARK: Writing
@@ -129,7 +129,7 @@ extension [Node.Change] {
   }
 }
 
-/// The writes that the outputs of one call of a node request.
+/// The writes that a node requests in the outputs of one call.
 struct NodeWrites: Sendable {
   var changes: [Node.Change] = []
   /// The messages to show once `changes` are written.

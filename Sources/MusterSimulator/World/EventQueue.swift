@@ -40,7 +40,7 @@ public struct EventQueue<Value> {
     }
   }
 
-  /// Removes and returns the first value if it is due by `now`.
+  /// Removes and returns the first value if it is due by `now`; otherwise returns nil.
   public mutating func popDue(at now: Instant) -> Value? {
     guard let first = heap.first, first.at <= now else { return nil }
     heap.swapAt(0, heap.count - 1)

@@ -41,7 +41,7 @@ struct Timeline: Sendable {
     pending.removeAll(keepingCapacity: true)
   }
 
-  /// A time in seconds with three decimals, right-aligned.
+  /// A time in seconds with three decimals, right-aligned to eight characters.
   static func text(of time: Instant) -> String {
     let milliseconds = time.nanoseconds / 1_000_000
     let seconds = String(milliseconds / 1000)

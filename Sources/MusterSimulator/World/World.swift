@@ -6,7 +6,7 @@ protocol VirtualNetwork: Sendable {
   associatedtype Delivery
   /// The time at which the next datagram arrives; nil if no datagram is in flight.
   var deadline: Instant? { get }
-  /// The datagrams due by `now`, in order of arrival.
+  /// Removes and returns the datagrams due by `now`, in order of arrival.
   mutating func tick(at now: Instant) -> [Delivery]
 }
 
@@ -59,7 +59,7 @@ struct StepChecker: Sendable {
     simulated.ticksInPlace > ticksInPlace ? "asks to be called without end" : nil
   }
 
-  /// Checks the invariants of all engines of a node.
+  /// Checks the invariants of the engines of a node; patched nodes are exempt.
   static let invariants = StepChecker(name: "invariants") { simulated in
     simulated.isLawless ? nil : simulated.process?.checkInvariants().first
   }

@@ -7,10 +7,10 @@ public enum AEAD {
   /// The length of a key in bytes.
   public static let keyBytes = 32
 
-  /// The variant of the construction.
+  /// The cipher, which determines the length of a nonce.
   public enum Algorithm: Sendable {
-    /// ChaCha20-Poly1305 (RFC 8439) with a 12-byte nonce, which must be a counter because random
-    /// nonces would collide.
+    /// ChaCha20-Poly1305 (RFC 8439) with a 12-byte nonce, which must be a counter: random nonces of
+    /// this length could collide.
     case chaChaPoly
     /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha) with a 24-byte nonce, long enough to be random.
     case xChaChaPoly
@@ -56,7 +56,8 @@ public enum AEAD {
     else { return nil }
     let length = sealed.count - tagBytes
     var isAuthentic = false
-    // One byte more than needed, so that libsodium gets a valid address for an empty plaintext.
+    // The buffer has one byte more than needed, so that libsodium gets a valid address for an empty
+    // plaintext.
     let plaintext = [UInt8](unsafeUninitializedCapacity: length + 1) { output, used in
       let function =
         algorithm == .chaChaPoly
@@ -75,7 +76,7 @@ public enum AEAD {
 }
 
 extension AEAD {
-  /// Encrypts all but the last 16 bytes of `buffer` in place and writes the tag into these 16.
+  /// Encrypts all but the last 16 bytes of `buffer` in place, and writes the tag into the last 16.
   ///
   /// The algorithm is ChaCha20-Poly1305 with Noise's nonce (revision 34, section 12.3): four zero
   /// bytes and the counter in little-endian order.
@@ -95,7 +96,7 @@ extension AEAD {
   }
 
   /// Decrypts `sealed` into `output`, which may be 16 bytes shorter. Returns false if the tag does
-  /// not match; the content of `output` is then meaningless.
+  /// not match or a length is wrong; the content of `output` is then undefined.
   public static func open(
     _ sealed: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
     counter: UInt64, associatedData: UnsafeRawBufferPointer, key: SecretBytes

@@ -77,8 +77,9 @@ public struct ChannelKey: Sendable {
   /// The length of a tag in the DHT in bytes: that of an OpenDHT InfoHash.
   public static let dhtTagBytes = 20
 
-  /// The DHT key under which members store their announcements on one day, counted from 1970.
-  /// Without the channel key, it can neither be computed nor linked to the DHT key of another day.
+  /// The DHT key under which members store their announcements on `day`, counted from 1970-01-01 in
+  /// UTC. Without the channel key, this key can neither be computed nor linked to that of another
+  /// day.
   public func dhtTag(day: UInt64) -> [UInt8] {
     let message = Array("muster/1 dht tag".utf8) + Self.bigEndian(day)
     return Blake2b.mac(message[...], key: secret, count: Self.dhtTagBytes)

@@ -23,8 +23,8 @@ public enum DirectSeal {
     return sealed.map { nonce + $0 }
   }
 
-  /// Opens the text that `author`, one of the two nodes, sealed for the other; nil if the tag does
-  /// not match.
+  /// Opens the text that `author`, one of the two nodes, sealed for the other; nil if the text
+  /// cannot be authenticated.
   public static func open(
     _ sealed: [UInt8], own: Identity, other: NodeID, from author: NodeID, context: [UInt8]
   ) -> [UInt8]? {

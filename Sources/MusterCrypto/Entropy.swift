@@ -9,7 +9,7 @@ public struct Entropy: Sendable {
 
   private var source: Source
 
-  /// The operating system's generator (libsodium's `randombytes`, which reads `getrandom`).
+  /// The operating system's generator (libsodium's `randombytes`, which calls `getrandom`).
   public static let system = Entropy(source: .system)
 
   /// A repeatable stream, for simulations and tests only. A copy continues with the same values, so

@@ -16,7 +16,7 @@ public struct Identity: Sendable {
     self.init(seed: entropy.secret(32, in: .guarded))
   }
 
-  /// Restores the identity of a stored 32-byte seed; nil for any other length.
+  /// Restores an identity from a stored 32-byte seed; nil for any other length.
   public init?(seed: [UInt8]) {
     guard seed.count == 32 else { return nil }
     self.init(seed: SecretBytes(seed))

@@ -14,7 +14,7 @@ enum Sodium {
 ///
 /// The bytes never change after initialisation, so values that share an instance can be copied.
 public final class SecretBytes: @unchecked Sendable {
-  /// The memory that holds the bytes.
+  /// The kind of memory that holds the bytes.
   public enum Storage: Sendable {
     /// Locked pages between guard pages (`sodium_malloc`), for secrets that live as long as the
     /// node.

@@ -5,7 +5,8 @@ public enum VerificationCode {
   /// The number of digits. 25 digits are 83 bits; with `iterations` hashes per attempt, finding a
   /// second key with the same code is infeasible.
   public static let digits = 25
-  /// The number of hashes per code (Signal's numeric fingerprints use 5,200).
+  /// The number of hashes per code, which slow down a search for a colliding code (Signal's numeric
+  /// fingerprints use 5,200).
   public static let iterations = 1 << 16
 
   /// The code as five groups of five digits, identical on both sides.

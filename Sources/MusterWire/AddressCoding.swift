@@ -1,8 +1,8 @@
 import MusterBase
 
 extension Writer {
-  /// Writes an address, in bytes: family 1 (value 4 or 6), host 4 or 16, port 2. The zone is
-  /// omitted, because interface indices are local.
+  /// Writes an address. Layout in bytes: family 1 (value 4 or 6), host 4 or 16, port 2. The IPv6
+  /// zone is omitted, because interface indices are local to a machine.
   public mutating func address(_ address: Address) {
     switch address.host {
     case .v4(let ip):

@@ -9,7 +9,7 @@ public struct Announcement: Equatable, Sendable {
   /// The member that signs the announcement.
   public var author: NodeID
   /// A random number, drawn at every start of the author's process, which distinguishes the
-  /// author's runs without an order.
+  /// author's runs but does not order them.
   public var bootID: UInt64
   /// A counter that increases with every announcement of one run; receivers detect replays by this
   /// counter.
@@ -95,7 +95,7 @@ public struct Challenge: Equatable, Sendable {
     self.echo = echo
   }
 
-  /// Encodes the challenge, in bytes: target 32, boot id 8, counter 8, echo 16.
+  /// Encodes the challenge. Layout in bytes: target 32, boot id 8, counter 8, echo 16.
   public func encoded() -> [UInt8] {
     precondition(echo.count == Announcement.echoBytes)
     var writer = Writer(capacity: 64)

@@ -240,7 +240,7 @@ public struct RequestedResolution: Equatable, Sendable {
 
   /// Requests the largest layer, whatever its size.
   public static let best = RequestedResolution(width: .max, height: .max)
-  /// Requests no layer.
+  /// Requests no video.
   public static let none = RequestedResolution(width: 0, height: 0)
 
   /// Whether any video is requested.

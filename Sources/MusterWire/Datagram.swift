@@ -19,7 +19,7 @@ public enum DatagramKind: UInt8, Sendable, CaseIterable {
   case rendezvousHello = 0x30
   /// The answer to a hello: see `RendezvousCookie`.
   case rendezvousCookie = 0x31
-  /// A registered announcement: see `RendezvousRegistration`.
+  /// A registration of an announcement: see `RendezvousRegistration`.
   case rendezvousRegistration = 0x32
   /// Records of other members: see `RendezvousRecords`.
   case rendezvousRecords = 0x33
@@ -82,10 +82,11 @@ public enum PathMessage: Equatable, Sendable {
   case challenge(UInt64)
   /// Proves that the peer receives datagrams at the challenged address.
   case response(UInt64)
-  /// The peer closes the link.
+  /// Announces that the sender closes the link.
   case close
 
-  /// Encodes the message, in bytes: payload kind 1, message type 1, token 8 (absent from `close`).
+  /// Encodes the message. Layout in bytes: payload kind 1, message type 1, token 8 (absent from
+  /// `close`).
   public func encoded() -> [UInt8] {
     var writer = Writer(capacity: 10)
     writer.u8(PayloadKind.pathByte)

@@ -1,12 +1,13 @@
 import MusterBase
 
 /// The genesis of a created channel: the owner's statement that defines the channel. The owner's
-/// signature follows, and the channel's id is the hash of both, so no node can alter the genesis.
+/// signature follows, and the channel's id is the hash of both, so an altered genesis would have
+/// another id.
 ///
 /// Layout in bytes: owner 32, nonce 16, creation time 8, settings 1 (bit 0: calls end with their
 /// initiator, bit 1: only presenters send), name length 1 and UTF-8.
 public struct Genesis: Equatable, Sendable {
-  /// The founder of the channel, whose owner role is permanent.
+  /// The creator of the channel, who has the owner role permanently.
   public var owner: NodeID
   /// 16 random bytes, which make channels with the same owner and name distinct.
   public var nonce: [UInt8]
@@ -61,7 +62,7 @@ public struct Genesis: Equatable, Sendable {
   }
 }
 
-/// Policies of a channel, fixed when it is created.
+/// The policies of a channel, which are set when the channel is created and never change.
 public struct ChannelSettings: Equatable, Sendable {
   /// Whether a call ends once its initiator has been unreachable for the grace time, instead of
   /// being handed over to another participant.

@@ -13,9 +13,9 @@ public enum InviteFault: Error, Equatable, Sendable {
 /// An invite: all data needed to join a channel, as one URL that can be passed on by any means.
 ///
 /// Layout: `muster://NAME/#` and the base64url encoding of, in bytes: version 1, flags 1 (bit 0:
-/// created), epoch 4, key 32; if created: genesis length 2 and bytes, one-time seed 32, grant
-/// length 2 and bytes; then name length 1 and UTF-8, count of peers 1 and the length 1 and text of
-/// each, the same for rendezvous; CRC-32 4.
+/// created channel), epoch 4, key 32; if created: genesis length 2 and bytes, one-time seed 32,
+/// grant length 2 and bytes; then name length 1 and UTF-8, count of peers 1 with the length 1 and
+/// text of each, the same for rendezvous servers; CRC-32 4.
 public struct Invite: Equatable, Sendable {
   /// The channel's name.
   public var name: String
@@ -25,10 +25,10 @@ public struct Invite: Equatable, Sendable {
   public var epoch: UInt32
   /// The channel's secret, 32 bytes.
   public var key: [UInt8]
-  /// The Ed25519 seed of the one-time key that the grant names. The holder of the invite signs with
-  /// this key to transfer the role to the key of its own identity.
+  /// The Ed25519 seed of the one-time key that the grant names; nil for an open channel. The holder
+  /// of the invite signs with this key to transfer the role to the key of its own identity.
   public var oneTimeSeed: [UInt8]?
-  /// The owner's signed entry with a bearer grant.
+  /// An owner's signed entry with a bearer grant; nil for an open channel.
   public var grant: [UInt8]?
   /// The addresses (`HOST:PORT`) of nodes that may be reachable.
   public var peers: [String]
@@ -37,7 +37,7 @@ public struct Invite: Equatable, Sendable {
 
   /// The URL's scheme with the slashes.
   public static let scheme = "muster://"
-  /// The length of the longest text that is parsed, in bytes.
+  /// The maximum length of a URL in bytes; longer text is rejected without parsing.
   public static let urlLimit = 8192
   private static let version: UInt8 = 1
   private static let hintBytes = 255
@@ -106,8 +106,8 @@ public struct Invite: Equatable, Sendable {
 
   // MARK: Reading
 
-  /// Parses a URL and ignores surrounding white space. The channel's name is taken from the
-  /// fragment; the name in the path is informative only.
+  /// Parses a URL, ignoring surrounding white space. The channel's name is taken from the fragment;
+  /// the name in the path is informative only.
   public init(url: String) throws(InviteFault) {
     guard url.utf8.count <= Self.urlLimit else { throw .notAnInvite }
     let text = url.split(whereSeparator: \.isWhitespace)

@@ -1,4 +1,4 @@
-/// A payload of a link before it is sealed: a header, and bytes that several links may share.
+/// An unsealed link payload: a header, and a body whose bytes several links may share.
 ///
 /// The link writes header and body directly into the datagram, and encrypts both in place.
 public struct OutgoingPayload: Equatable, Sendable {
@@ -6,9 +6,9 @@ public struct OutgoingPayload: Equatable, Sendable {
   public enum Header: Equatable, Sendable {
     /// No header: the body is the whole payload.
     case none
-    /// The header of an RTP packet, whose sequence number differs from link to link.
+    /// An RTP header, kept apart from the body because sequence numbers differ between links.
     case rtp(RTPHeader)
-    /// The header of a relay envelope.
+    /// The encoded header of a relay envelope.
     case bytes([UInt8])
 
     /// The length of the encoded header in bytes.

@@ -1,15 +1,15 @@
 import MusterBase
 
-/// An RTCP packet of the types in use (RFC 3550 section 6.4, RFC 4585 sections 6.2 and 6.3), sent
-/// in reduced-size compounds (RFC 5506).
+/// An RTCP packet: a report (RFC 3550 section 6.4), NACK or PLI (RFC 4585 sections 6.2 and 6.3),
+/// sent in reduced-size compounds (RFC 5506).
 public enum RTCPPacket: Equatable, Sendable {
   /// A sender report (SR).
   case senderReport(SenderReport)
   /// A receiver report (RR).
   case receiverReport(ssrc: UInt32, reports: [ReportBlock])
-  /// A generic NACK, which requests retransmission of these sequence numbers of `media`.
+  /// A generic NACK, which requests retransmission of these packets of the SSRC `media`.
   case nack(sender: UInt32, media: UInt32, sequences: [UInt16])
-  /// A picture loss indication (PLI), which requests a keyframe of `media`.
+  /// A picture loss indication (PLI), which requests a keyframe from the SSRC `media`.
   case pictureLoss(sender: UInt32, media: UInt32)
 
   private enum PacketType {
@@ -86,8 +86,8 @@ public enum RTCPPacket: Equatable, Sendable {
     return pairs
   }
 
-  /// Decodes the packets of a compound. Unknown types are skipped; truncated input and NACKs of
-  /// more than `Limits.nackEntries` sequence numbers throw.
+  /// Decodes the packets of a compound and skips unknown types; throws for an RTP version other
+  /// than 2, truncated input and NACKs of more than `Limits.nackEntries` sequence numbers.
   public static func decode(_ bytes: [UInt8]) throws(WireError) -> [RTCPPacket] {
     var reader = Reader(bytes)
     var packets: [RTCPPacket] = []
@@ -149,7 +149,7 @@ public struct SenderReport: Equatable, Sendable {
   /// fraction). It is not wall time: receivers only compare times of one sender with each other,
   /// and a wall clock may jump.
   public var ntpTime: UInt64
-  /// The same instant in units of the stream's RTP clock.
+  /// The instant of `ntpTime`, in units of the stream's RTP clock.
   public var rtpTime: UInt32
   /// The number of packets sent so far, modulo 2^32.
   public var packets: UInt32
@@ -178,7 +178,8 @@ public struct ReportBlock: Equatable, Sendable {
   public var ssrc: UInt32
   /// The share of packets lost since the previous report, in 1/256.
   public var fractionLost: UInt8
-  /// The number of packets lost since the start; on the wire 24 bits, two's complement, clamped.
+  /// The number of packets lost since the start of reception; clamped to 24 bits (two's complement)
+  /// on the wire.
   public var cumulativeLost: Int32
   /// The extended highest sequence number received: 16 bits of cycles, 16 bits of sequence number.
   public var highestSequence: UInt32

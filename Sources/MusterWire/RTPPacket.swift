@@ -1,11 +1,11 @@
 import MusterBase
 
-/// The RTP payload types: a fixed type for every stream and layer, so that a receiver can assign
-/// packets before any presence has arrived.
+/// The RTP payload types: one fixed type per stream and layer, so that a receiver can identify both
+/// before it has the sender's presence.
 public enum PayloadType {
   /// The type of Opus (RFC 7587).
   public static let opus: UInt8 = 111
-  /// The type of VP8 (RFC 7741) in the smallest layer of the camera; the first of the dynamic range
+  /// The type of VP8 (RFC 7741) in the camera's smallest layer; the first type of the dynamic range
   /// (RFC 3551).
   public static let videoBase: UInt8 = 96
 
@@ -96,7 +96,7 @@ public struct RTPHeader: Equatable, Sendable {
     guard let audioLevel else { return }
     buffer.storeBytes(of: UInt16(0xBEDE).bigEndian, toByteOffset: 12, as: UInt16.self)
     buffer.storeBytes(of: UInt16(1).bigEndian, toByteOffset: 14, as: UInt16.self)
-    buffer[16] = Self.audioLevelExtensionID << 4  // length field 0 is one byte
+    buffer[16] = Self.audioLevelExtensionID << 4  // a length field of 0 means one byte of data
     buffer[17] = audioLevel & 0x7F
     buffer.storeBytes(of: 0, toByteOffset: 18, as: UInt16.self)
   }
@@ -128,8 +128,8 @@ public struct RTPPacket: Equatable, Sendable {
     header.encoded + payload
   }
 
-  /// Decodes a packet; throws for other RTP versions, truncated input and malformed extensions or
-  /// padding.
+  /// Decodes a packet; throws for an RTP version other than 2, truncated input and malformed
+  /// extensions or padding.
   public init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     let first = try reader.u8()

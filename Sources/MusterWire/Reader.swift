@@ -73,7 +73,7 @@ public struct Reader: Sendable {
     return bytes[position..<position + count]
   }
 
-  /// Reads the next `count` bytes.
+  /// Reads a copy of the next `count` bytes.
   public mutating func array(_ count: Int) throws(WireError) -> [UInt8] { Array(try slice(count)) }
 
   /// Reads the next 32 bytes.

@@ -15,19 +15,19 @@ public struct RelayEnvelope: Equatable, Sendable {
 
   /// The leg of the relayed path.
   public var direction: Direction
-  /// The first 8 bytes of the id of the node at the other end.
+  /// The first 8 bytes of the id of the node at the other end of the relayed path.
   public var member: UInt64
   /// The relayed datagram, at most `datagramLimit` bytes.
   public var datagram: ArraySlice<UInt8>
 
   static let headerBytes = 10
-  /// The size in bytes of the envelope header, and of the carrying link's packet header and tag
-  /// (29).
+  /// The size in bytes of the envelope header, plus the carrying link's packet header and tag (29
+  /// bytes).
   private static let overhead = headerBytes + 29
   /// The size in bytes of the longest datagram that fits into a datagram of the carrying link.
   public static let datagramLimit = Limits.datagramBytes - overhead
 
-  /// Encodes the bytes in front of the datagram.
+  /// Encodes the envelope header, which the relayed datagram follows.
   public static func header(_ direction: Direction, _ member: UInt64) -> [UInt8] {
     var writer = Writer(capacity: headerBytes)
     writer.u8(PayloadKind.relayByte)

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// A node's first datagram to a rendezvous, which requests a cookie. The hello is padded to at
-/// least the size of the answer, so that a rendezvous cannot be used for amplification (as in RFC
+/// A node's request for a cookie: its first datagram to a rendezvous server. The hello is padded to
+/// at least the size of the answer, so that the server cannot be used for amplification (as in RFC
 /// 9000 section 8.1).
 ///
 /// Layout in bytes: kind 1, token 8, zeros up to a length of 64.
@@ -33,8 +33,8 @@ public struct RendezvousHello: Equatable, Sendable {
   }
 }
 
-/// The answer to a hello: the node's address as the rendezvous sees it, and a cookie with which the
-/// node proves that address.
+/// The answer to a hello: the node's address as the rendezvous server sees it, and a cookie with
+/// which the node proves that address.
 ///
 /// Layout in bytes: kind 1, token 8, cookie 16, period 8, age 2, address seen.
 public struct RendezvousCookie: Equatable, Sendable {
@@ -42,7 +42,7 @@ public struct RendezvousCookie: Equatable, Sendable {
   public var token: UInt64
   /// 16 opaque bytes that the node returns in its registrations.
   public var cookie: [UInt8]
-  /// The number of the current period by the clock of the rendezvous; tags are derived from this
+  /// The number of the current period by the rendezvous server's clock; tags are derived from this
   /// number.
   public var period: UInt64
   /// The time since the period began, in seconds.
@@ -96,7 +96,7 @@ public struct RendezvousCookie: Equatable, Sendable {
 public struct RendezvousRegistration: Equatable, Sendable {
   /// A number chosen by the sender and echoed in the answer.
   public var token: UInt64
-  /// The cookie from the rendezvous, which proves the sender's address.
+  /// The cookie issued by the rendezvous server, which proves the sender's address.
   public var cookie: [UInt8]
   /// The period that the tag belongs to.
   public var period: UInt64
@@ -168,7 +168,7 @@ public struct RendezvousRegistration: Equatable, Sendable {
   }
 }
 
-/// Records under a tag: the answer to a registration, or records that arrived later.
+/// Records under a tag: the answer to a registration, or records registered after that answer.
 ///
 /// Layout in bytes: kind 1, token 8, count 1, then for each record the source address, and the
 /// announcement's length 2 and bytes.
@@ -180,7 +180,7 @@ public struct RendezvousRecords: Equatable, Sendable {
 
   /// One registered announcement.
   public struct Record: Equatable, Sendable {
-    /// The source address of the registration, as the rendezvous saw it (server-reflexive).
+    /// The source address of the registration, as the rendezvous server saw it (server-reflexive).
     public var seen: Address
     /// The sealed announcement.
     public var announcement: [UInt8]

@@ -81,7 +81,8 @@ public enum VP8FrameHeader {
     return first & 1 == 0
   }
 
-  /// The width and height of a keyframe in pixels; nil for other frames and without the start code.
+  /// The width and height of a keyframe in pixels; nil for other frames, a wrong start code or a
+  /// size of 0.
   public static func keyframeSize(_ frame: ArraySlice<UInt8>) -> (width: Int, height: Int)? {
     guard frame.count >= 10, isKeyframe(frame) else { return nil }
     let head = Array(frame.prefix(10))

@@ -4,14 +4,14 @@ import MusterBase
 public struct CallInfo: Equatable, Hashable, Sendable {
   /// 128 random bits, drawn by the member that started the call; kept across hand-overs.
   public var id: CallID
-  /// The member that started the call, or the last one that took it over.
+  /// The member that started the call, or the last member that took it over.
   public var initiator: NodeID
   /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
   /// display only.
   public var startedAt: UInt64
   /// The initiator's term: 1 at the start of the call, one more after every hand-over.
   public var term: UInt32
-  /// The Lamport counter of the call's first claim; of concurrent calls, the one with the smallest
+  /// The Lamport counter of the call's first claim; of concurrent calls, the call with the smallest
   /// counter stays.
   public var order: UInt64
 
@@ -31,13 +31,13 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   }
 }
 
-/// A call with at least one participant.
+/// A call with its participants; empty only in the `callLeft` event of the last participant.
 public struct ActiveCall: Equatable, Sendable {
   /// The call's id, current initiator and term.
   public var info: CallInfo
   /// The participants, sorted by id.
   public var participants: [NodeID]
-  /// The same members by seniority (longest present first), which is the order of succession.
+  /// The participants by seniority (longest present first), which is the order of succession.
   public var byPresence: [NodeID]
 
   /// `participants` must be sorted by id; `byPresence` holds the same members by seniority.

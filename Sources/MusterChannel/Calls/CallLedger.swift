@@ -4,8 +4,9 @@ import MusterWire
 /// Derives a channel's one active call from signed claims, signed ends and the members present.
 ///
 /// The same input gives the same call on every node, in whatever order the entries arrived. A claim
-/// or an end counts as long as its author has the right to make it: a call ends when its initiator
-/// loses its role, unless another member has taken the call over.
+/// or an end counts as long as its author has the right to make it, and a claim is live while no
+/// end covers it. A call ends when its initiator loses its role, unless another member has taken
+/// the call over.
 public enum CallLedger {
   /// A claim whose author has the right to make it.
   private struct Claim {

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Decides what happens to a call whose initiator has vanished.
+/// Decides when an active call without its initiator is taken over or ends.
 public struct Succession: Sendable {
   /// The action that the rules of succession require of this node.
   public enum Verdict: Equatable, Sendable {

@@ -85,7 +85,7 @@ public struct Document: Sendable {
     return found
   }
 
-  /// Whether there is an item whose id has this prefix.
+  /// Whether there is an entry or an equivocation whose id has this prefix.
   public func contains(_ prefix: UInt64) -> Bool {
     let position = ids.partitionIndex { $0.prefix >= prefix }
     return position < ids.count && ids[position].prefix == prefix
@@ -101,12 +101,13 @@ public struct Document: Sendable {
     return equivocations.first { $0.value.id == ids[position] }?.value.entries ?? []
   }
 
-  /// The newest presence, neighbour report or redemption of an author.
+  /// The newest presence, neighbour report or redemption of an author; nil if absent or of another
+  /// kind.
   public func newest(_ kind: EntryBody.Kind, of author: NodeID) -> SignedEntry? {
     retention.registers[kind]?[author]
   }
 
-  /// The highest Lamport counter among the kept entries of an author; 0 if there are none.
+  /// The highest Lamport counter among the kept entries of an author; 0 without entries.
   public func newestLamport(of author: NodeID) -> UInt64 {
     (authors[author] ?? []).reduce(0) { max($0, $1.entry.lamport) }
   }
@@ -272,7 +273,8 @@ extension Document {
 }
 
 extension Array {
-  /// The first index at which `holds` is true, by binary search; `holds` must remain true after it.
+  /// The first index at which `holds` is true, or `count`, by binary search; `holds` must be true
+  /// for all later elements, too.
   func partitionIndex(where holds: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {

@@ -30,7 +30,7 @@ struct PassedEntries: Sendable {
     }
   }
 
-  /// A different entry with the same author and sequence number.
+  /// A different entry with the same author and sequence number; nil if the buffer has none.
   func contradicting(_ entry: SignedEntry) -> SignedEntry? {
     let mark = Self.mark(entry)
     for index in marks.indices where marks[index] == mark {

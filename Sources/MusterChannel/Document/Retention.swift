@@ -20,7 +20,7 @@ struct Retention: Sendable {
     subscript(key: Key) -> SignedEntry? { table[key] }
     var entries: [SignedEntry] { table.map(\.value) }
 
-    /// Inserts an entry; returns the entries dropped for it, or nil if the new entry is not kept.
+    /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
     mutating func insert(
       _ entry: SignedEntry, under key: Key, _ policy: ChannelPolicy
     ) -> [SignedEntry]? {
@@ -137,7 +137,7 @@ struct Retention: Sendable {
     self.policy = policy
   }
 
-  /// Inserts an entry; returns the entries dropped for it, or nil if the new entry is not kept.
+  /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
   mutating func insert(_ entry: SignedEntry) -> [SignedEntry]? {
     let author = entry.entry.author
     switch entry.entry.body {

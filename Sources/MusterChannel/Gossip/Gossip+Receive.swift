@@ -172,7 +172,8 @@ extension Gossip {
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
-    // Ranges beyond the budget wait for a later comparison; the random start varies these ranges.
+    // Ranges beyond the budget wait for a later comparison; the random start varies which ranges
+    // are left out.
     let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0

@@ -26,8 +26,8 @@ public struct Gossip: Sendable {
     var acknowledgeAt: Instant?
     /// The budget for entries from this neighbour; verifying a signature costs 34 µs.
     var entries = TokenBucket(capacity: 2000, perSecond: 1000)
-    /// The budget for entries from this neighbour that are forwarded at once; others spread by
-    /// comparison. This limit keeps one member from making all members flood one another.
+    /// The budget for entries from this neighbour that are forwarded at once; other entries spread
+    /// by comparison. This limit keeps one member from making all members flood one another.
     var relayed = TokenBucket(capacity: 200, perSecond: 50)
     /// The budget for comparisons with this neighbour, in bytes. Even a slow link carries this much
     /// within seconds; ranges beyond it wait for a later comparison.
@@ -197,7 +197,7 @@ public struct Gossip: Sendable {
     for position in 0..<neighbours.count { neighbours[at: position].outbox.drop(where: isNeedless) }
   }
 
-  /// Queues entries of one author (a new one, or the two proofs of its equivocation) for all
+  /// Queues entries of one author (a new entry, or the two proofs of its equivocation) for all
   /// neighbours that may lack them.
   private mutating func push(_ entries: [SignedEntry], exceptTo source: NodeID?) {
     guard let author = entries.first?.entry.author else { return }

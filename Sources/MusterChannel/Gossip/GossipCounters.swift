@@ -2,32 +2,33 @@ import MusterBase
 
 /// Counters of one channel's gossip: entries and comparisons, and each kind of misbehaviour.
 public struct GossipCounters: Equatable, Sendable {
-  /// Entries sent to neighbours, repeats included.
+  /// The number of entries sent to neighbours, including retransmissions.
   public var entriesSent: UInt64 = 0
-  /// Entries that were new and kept, those of this node included.
+  /// The number of entries that were new and kept, including this node's own entries.
   public var entriesTaken: UInt64 = 0
-  /// Entries received that were already known.
+  /// The number of received entries that were already known.
   public var entriesRepeated: UInt64 = 0
-  /// Entries received that retention did not keep: older than a kept entry, or beyond a limit.
+  /// The number of entries that retention did not keep: older than a kept entry, or beyond a limit.
   public var entriesSuperseded: UInt64 = 0
-  /// Comparisons begun by this node.
+  /// The number of comparisons begun by this node, each with a digest.
   public var digestsSent: UInt64 = 0
-  /// Digests received that equal this node's: nothing to reconcile.
+  /// The number of received digests that equal this node's digest, so nothing is reconciled.
   public var digestsEqual: UInt64 = 0
-  /// Digests received that differ from this node's: the documents are compared by ranges.
+  /// The number of received digests that differ from this node's digest, so ranges are compared.
   public var digestsDifferent: UInt64 = 0
-  /// Range summaries sent while reconciling.
+  /// The number of range summaries sent while reconciling.
   public var rangesSent: UInt64 = 0
 
-  /// Entries, requests and comparisons that exceeded a neighbour's budget.
+  /// The number of times that entries, requests or comparisons exceeded a neighbour's budget.
   public var overBudget: UInt64 = 0
-  /// Entries that do not decode.
+  /// The number of received entries that did not decode.
   public var malformed: UInt64 = 0
-  /// Entries whose signature is not that of the named author for this channel.
+  /// The number of received entries without a valid signature by the named author for this channel.
   public var forged: UInt64 = 0
-  /// Entries that `Rights` does not admit, such as those by authors without a grant.
+  /// The number of received entries that `Rights` did not admit, such as those by authors without a
+  /// grant.
   public var notAdmitted: UInt64 = 0
-  /// Entries by quarantined authors.
+  /// The number of entries by authors that were already quarantined.
   public var ofQuarantined: UInt64 = 0
 
   /// Creates counters that are all zero.

@@ -4,8 +4,8 @@ import MusterWire
 /// A queue of entries for one neighbour, retransmitted until acknowledged, with congestion control.
 ///
 /// The window counts entries and follows TCP (RFC 5681): it grows with acknowledgements, and halves
-/// on loss and when the round trip time shows a growing queue. Gossip thus never fills a link of a
-/// few tens of kbit/s.
+/// on loss and when the round trip time shows a growing queue. Gossip thus does not saturate a link
+/// of a few tens of kbit/s.
 struct Outbox: Sendable {
   static let firstWindow = 4.0
   static let windowLimit = 64.0
@@ -15,7 +15,7 @@ struct Outbox: Sendable {
   /// The maximum number of transmissions of an entry; comparisons of documents find the entries
   /// that have still not arrived.
   static let attempts = 6
-  /// The excess over the shortest round trip that indicates a growing queue.
+  /// A round trip time this much longer than the shortest one indicates a growing queue.
   static let queueing = Duration.milliseconds(100)
 
   private struct Flight: Sendable {

@@ -34,7 +34,7 @@ extension Document {
     for range in theirs where range.depth <= RangeSummary.depthLimit {
       let first = Self.masked(range.prefix, range.depth)
       let span = first...(first | Self.tail(range.depth))
-      // An honest neighbour's ranges never overlap; overlapping ones could each cost a pass over
+      // An honest neighbour's ranges never overlap; overlapping ranges could each cost a pass over
       // the whole document.
       guard !seen.contains(where: { $0.overlaps(span) }) else { continue }
       seen.append(span)
@@ -83,8 +83,8 @@ extension Document {
     }
   }
 
-  /// The ids of a range, at most `RangeSummary.idLimit`; the ranges listed here do not exceed this
-  /// limit by chance.
+  /// Lists a range, with at most `RangeSummary.idLimit` ids. Only crafted ids can make a range that
+  /// is listed exceed this limit.
   private func list(depth: UInt8, prefix: UInt64) -> RangeSummary {
     let indices = indices(depth: depth, prefix: prefix)
     let listed = indices.prefix(RangeSummary.idLimit).map { ids[$0].prefix }
@@ -105,7 +105,7 @@ extension Document {
 
   private static func masked(_ prefix: UInt64, _ depth: UInt8) -> UInt64 { prefix & ~tail(depth) }
 
-  /// The bits that a prefix of this depth leaves open.
+  /// A mask of the bits below the first `depth` bits.
   private static func tail(_ depth: UInt8) -> UInt64 {
     depth == 0 ? .max : (UInt64(1) << UInt64(64 - Int(min(depth, 63)))) &- 1
   }

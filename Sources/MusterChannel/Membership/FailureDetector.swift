@@ -17,9 +17,9 @@ public struct FailureDetector: Sendable {
     /// The time after a neighbour's last sign of life during which it is not probed, unless other
     /// neighbours suspect it.
     public var perPeerInterval = Duration.seconds(1)
-    /// The minimum time allowed for an answer; twice the round trip if that is longer.
+    /// The time allowed for an answer; twice the round trip time, up to `patienceLimit`, if longer.
     public var probeTimeout = Duration.milliseconds(300)
-    /// The upper bound of a timeout derived from a round trip, which the neighbour can influence.
+    /// The upper bound of a timeout derived from round trips, which the neighbour can influence.
     public var patienceLimit = Duration.seconds(1)
     /// The maximum number of neighbours asked to probe a silent neighbour (k of SWIM).
     public var helpers = 3

@@ -4,9 +4,9 @@ import MusterBase
 public enum Topology {
   /// The number of members up to which every member links to every other (full mesh).
   public static let meshLimit = 24
-  /// The number of links of a member to either side of a ring ordered by id, in channels beyond
-  /// `meshLimit`. The graph stays connected when any five members vanish at once, and both ends
-  /// agree on every link.
+  /// The number of members that a member links to on each side of a ring ordered by id, in channels
+  /// of more than `meshLimit` members. The graph stays connected when any five members vanish at
+  /// once, and both ends agree on every link.
   public static let reach = 3
 
   /// Whether `a` and `b`, both among the sorted `members`, should be linked. Participants of one

@@ -3,10 +3,10 @@ import MusterWire
 
 /// The derivation of each key's standing from the entries of a document.
 extension Rights {
-  /// The owner's key changes from the first on, without a gap.
+  /// The owner's key changes that are in effect, numbered from 1 without a gap.
   ///
-  /// A change takes effect once the grants that belong to it are known: without them, the members
-  /// that it keeps would have no role.
+  /// A change takes effect once the new grants for its `kept` members are known: without these
+  /// grants, the members would have no role.
   static func chain(
     _ entries: [SignedEntry], of owner: NodeID, grants: [SignedEntry]
   ) -> [(change: EpochChange, entry: SignedEntry)] {
@@ -39,7 +39,8 @@ extension Rights {
     return chain
   }
 
-  /// Verifies new redemptions, and drops the results of those no longer in the document.
+  /// Verifies new redemptions, and drops the results for redemptions that are no longer in the
+  /// document.
   mutating func checkRedemptions(_ entries: [SignedEntry]) {
     var table = PeerTable<NodeID, CheckedRedemption>()
     for entry in entries {

@@ -4,8 +4,9 @@ import MusterWire
 /// The roles of a channel's members, derived from its document.
 ///
 /// In an open channel every member is a presenter. In a created one, the owner named in the genesis
-/// grants roles, directly or by invites, and members that it has made owners grant lower roles.
-/// Nothing else counts, so the same document gives the same roles on every node.
+/// grants roles, directly or by invites, and members with the owner role grant lower roles. Nothing
+/// else counts except the expiry of grants, so the same document gives the same roles on every node
+/// at the same time.
 ///
 /// Of the direct grants for a member, the newest holds, even after its expiry; a newer invite can
 /// raise the role but not lower it. An invite is valid for the channel key that it came with, so
@@ -15,9 +16,9 @@ import MusterWire
 public struct Rights: Sendable {
   let channel: ChannelID
   private let owner: NodeID?
-  /// The policies of the genesis; the defaults in an open channel.
+  /// The policies in the channel's genesis; the default policies in an open channel.
   public let settings: ChannelSettings
-  /// The owner's key changes without a gap; `Limits.epochs` at most.
+  /// The owner's key changes, numbered from 1 without a gap; at most `Limits.epochs`.
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
   /// The grants, invites and removals of each key.
   var standings = PeerTable<NodeID, Standing>()
@@ -66,13 +67,13 @@ public struct Rights: Sendable {
       capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings), false)
   }
 
-  /// The reason for which `member` is not a member; nil for a member.
+  /// The reason why `member` is refused; nil if it has a role.
   public func refusal(of member: NodeID, at wallSeconds: UInt64) -> Refusal? {
     judgement(of: member, at: wallSeconds).refusal
   }
 
-  /// All members with a role, sorted by id, and the expiry of each role (0: never); empty in open
-  /// channels.
+  /// All members with a role, sorted by id, and the expiry of each role in seconds since 1970 (0:
+  /// never); empty in open channels.
   public func members(
     at wallSeconds: UInt64
   ) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {

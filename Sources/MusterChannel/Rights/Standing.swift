@@ -9,15 +9,16 @@ struct Standing: Sendable {
     var grant: Grant
   }
 
-  /// Direct grants, newest first, signed by the channel's owner or by members that it has made
-  /// owners, even if their role has expired.
+  /// Direct grants, newest first, signed by the channel's owner or by a member to which the
+  /// channel's owner granted the owner role, even if that role has expired.
   var direct: [Word] = []
   /// The bearer grant that the key has redeemed.
   var invite: Word?
   /// The newest key change that removed this member.
   var removal: SignedEntry?
 
-  /// The role at a time, counting only grants signed by `isGranter`.
+  /// The role at a time in seconds since 1970; only grants whose author satisfies `isGranter`
+  /// count.
   func judgement(
     epoch: UInt32, at wallSeconds: UInt64, isGranter: (NodeID) -> Bool
   ) -> Judgement {
@@ -75,9 +76,9 @@ struct Judgement: Sendable {
   static func refused(_ reason: Refusal) -> Judgement { Judgement(role: .none, refusal: reason) }
 }
 
-/// An author's newest redemption, whose signatures have been verified once.
+/// The cached result of verifying an author's newest redemption.
 struct CheckedRedemption: Sendable {
   var id: EntryID
-  /// The invite's grant; nil for a redemption that does not verify.
+  /// The invite's grant; nil if the redemption is not valid.
   var word: Standing.Word?
 }

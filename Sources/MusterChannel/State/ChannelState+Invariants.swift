@@ -33,8 +33,8 @@ extension ChannelState {
     return checkInvariants(since: &basis)
   }
 
-  /// The same, but checks the derived state only if its inputs differ from `last`, those of the
-  /// previous check.
+  /// The violated invariants; the derived state is checked only if its inputs differ from `last`,
+  /// the inputs of the previous check.
   package func checkInvariants(since last: inout Basis?) -> [String] {
     var faults = gossip.checkInvariants()
     faults += detector.checkInvariants()

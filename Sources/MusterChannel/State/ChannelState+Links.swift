@@ -10,7 +10,7 @@ extension ChannelState {
   /// often, and each change costs an entry to every member.
   static let speakingInterval = Duration.milliseconds(250)
 
-  /// Whether `peer` is a neighbour, or there is room for another one.
+  /// Whether `peer` is a neighbour, or there is room for another neighbour.
   public func hasRoom(for peer: NodeID) -> Bool {
     neighbours.index(of: peer) != nil || neighbours.count < Limits.peersPerChannel
   }
@@ -36,7 +36,7 @@ extension ChannelState {
     }
   }
 
-  /// Neighbours whose current reports say that they hear `member`.
+  /// The neighbours whose current reports list `member` as a neighbour.
   public func neighbours(neighbourReport member: NodeID) -> [NodeID] {
     neighbours.keys.filter { neighbour in
       guard
@@ -94,7 +94,7 @@ extension ChannelState {
   }
 
   /// The boot id in a member's newest presence, whether that process is reachable or not; nil if
-  /// the member has left.
+  /// the member has left or has no presence.
   public func announcedBootID(of member: NodeID) -> UInt64? {
     guard
       case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body,
@@ -225,7 +225,7 @@ extension ChannelState {
     }
   }
 
-  /// Reports messages, but withholds those whose authors do not have the right to write yet.
+  /// Reports messages, but withholds messages whose authors do not have the right to write yet.
   mutating func show(_ entries: [SignedEntry], _ out: inout [Output]) {
     for entry in entries {
       guard may(.sendText, entry.entry.author) else {

@@ -4,7 +4,8 @@ import MusterWire
 
 /// The entries that this node signs.
 extension ChannelState {
-  /// Enters the channel: signs the first presence of this process.
+  /// Enters the channel: signs the first presence of this process, and reports the messages that an
+  /// earlier process received but did not show.
   public mutating func enter(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.signPresence(at: now, &out)
@@ -33,8 +34,8 @@ extension ChannelState {
     }
   }
 
-  /// Joins the active call, or starts one as its initiator; does nothing without the right to do
-  /// so. `startedAt` is in milliseconds since 1970, for display only.
+  /// Joins the active call, or starts one as its initiator; does nothing in a call or without the
+  /// right to do so. `startedAt` is in milliseconds since 1970, for display only.
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
@@ -56,8 +57,8 @@ extension ChannelState {
     commit(at: now) { state, out in state.dropCall(at: now, &out) }
   }
 
-  /// Leaves the call and the channel; `isSettled` is true once every neighbour has acknowledged the
-  /// entries of both steps.
+  /// Leaves the call and the channel. The host keeps the links until `isSettled`, so that
+  /// neighbours receive the entries of both steps.
   public mutating func leave(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.dropCall(at: now, &out)
@@ -119,7 +120,7 @@ extension ChannelState {
   // MARK: Rights
 
   /// Grants a member a role until `expiresAt` (seconds since 1970; 0 for no expiry); `none` revokes
-  /// its role.
+  /// the member's role.
   public mutating func grant(
     _ role: Role, to member: NodeID, expiresAt: UInt64, at now: Instant
   ) -> [Output] {
@@ -129,7 +130,8 @@ extension ChannelState {
   }
 
   /// Starts the owner's next key epoch: the removed members lose their roles and do not learn the
-  /// key. This is one commit: a removal without its key change would leave the channel readable.
+  /// key. This is one commit: after a removal without its key change, the removed members could
+  /// still read the channel.
   public mutating func changeKey(
     to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {

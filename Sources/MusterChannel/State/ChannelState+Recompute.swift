@@ -70,9 +70,10 @@ extension ChannelState {
     expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
   }
 
-  /// The boot time at which the wall clock reaches `seconds`, which must be in the future.
+  /// The boot time at which the wall clock reaches `seconds`, which must be in the future; at most
+  /// a day from now.
   private func boot(atWallSecond seconds: UInt64) -> Instant {
-    // At most a day ahead, so that no wall clock, however wrong, causes an overflow.
+    // Limited to a day, so that no wall clock, however wrong, causes an overflow.
     let ahead = Duration.seconds(Int64(clamping: min(seconds - wallSeconds, 86_400)))
     // Exact to the nanosecond: rights change at the full second, and nothing else triggers their
     // evaluation.

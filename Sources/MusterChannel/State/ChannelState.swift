@@ -21,15 +21,16 @@ public struct ChannelState: Sendable {
     case commit([SignedEntry], then: CommitID)
     /// An entry to write that may be sent before it is durable.
     case keep(SignedEntry)
-    /// A written message has been shown, or is for another member; later processes do not show it.
+    /// A stored message that has been shown, or is for another member; later processes do not show
+    /// it.
     case shown(EntryID)
-    /// Entries that later processes do not need.
+    /// Stored entries to delete, because later processes do not need them.
     case forget([EntryID])
     /// The neighbour has not answered within the suspicion timeout; its link counts as down.
     case fail(NodeID)
   }
 
-  /// The initial state of a channel.
+  /// The parameters of a channel state, and the entries of an earlier process.
   public struct Setup: Sendable {
     /// The key pair that signs the entries of this node.
     public var identity: Identity
@@ -41,11 +42,11 @@ public struct ChannelState: Sendable {
     public var name: String
     /// A random id of this process, named in its presences and neighbour reports.
     public var bootID: UInt64
-    /// A generator for secrets and sequence numbers, which must not repeat.
+    /// A generator for nonces and sequence numbers, which must not repeat.
     public var entropy: Entropy
     /// The seed for the jitter of gossip and probes, which need not be unpredictable.
     public var seed: UInt64
-    /// Entries that an earlier process has written.
+    /// Entries that an earlier process has stored on disk.
     public var entries: [SignedEntry] = []
     /// The messages among `entries` that the earlier process had not shown.
     public var unshown: [EntryID] = []
@@ -74,7 +75,7 @@ public struct ChannelState: Sendable {
 
   /// The channel's id, which the signature of every entry covers.
   public let channel: ChannelID
-  /// The policies of the genesis; the defaults in an open channel.
+  /// The policies in the channel's genesis; the default policies in an open channel.
   public let settings: ChannelSettings
   private let owner: NodeID?
   /// The active call of this channel; nil without one.
@@ -124,7 +125,7 @@ public struct ChannelState: Sendable {
   /// The offset of wall time from boot time in milliseconds, used only for expiry and display.
   var wallOffset: Int64 = 0
   /// The boot time of the next evaluation of rights: the next expiry of a role, at most a day
-  /// ahead, or the setting of the wall clock.
+  /// ahead, or the time at which the wall clock was set.
   var expiryAt: Instant?
   private let policy: ChannelPolicy
 
@@ -255,7 +256,8 @@ public struct ChannelState: Sendable {
     return ([redemption].compactMap { $0 } + grants.suffix(2)).map(\.bytes)
   }
 
-  /// The members with a role in a created channel, and the expiry of each role (0: never).
+  /// The members with a role in a created channel, and the expiry of each role in seconds since
+  /// 1970 (0: never).
   public var roles: [(member: NodeID, role: Role, expiresAt: UInt64)] {
     rights.members(at: wallSeconds)
   }
@@ -279,13 +281,13 @@ public struct ChannelState: Sendable {
   /// names all its current participants.
   public internal(set) var catchesUpUntil: Instant?
 
-  /// The duration of this wait: a few round trips of a LAN. A longer wait would delay joining a
-  /// call.
+  /// The wait for a new neighbour's part of the document: a few round trips of a LAN. A longer wait
+  /// would delay joining a call.
   static let catchUpTime = Duration.milliseconds(50)
 
   var isCatchingUp: Bool { catchesUpUntil.map { wallNow < $0 } ?? false }
 
-  /// The reason for which `peer` is not a member; nil for a member.
+  /// The reason why `peer` is refused; nil if it has a role.
   public func refusal(of peer: NodeID) -> Refusal? {
     if gossip.document.quarantined.contains(peer) { return .equivocated }
     return rights.refusal(of: peer, at: wallSeconds)

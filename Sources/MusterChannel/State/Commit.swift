@@ -51,7 +51,8 @@ struct PendingCommit: Sendable {
   let subject: CommitSubject
   let entries: [SignedEntry]
 
-  /// The maximum number of pending commits; a full list means that the disk has stopped.
+  /// The maximum number of pending commits; a full list means that the disk no longer completes
+  /// writes.
   static let limit = 64
 }
 

@@ -15,7 +15,7 @@ public struct Member: Equatable, Sendable {
   public var call: CallID?
   /// The video streams on offer, in ascending order.
   public var streams: [StreamOffer]
-  /// The random id of the member's process; a new one means a restart.
+  /// The random id of the member's process; a new id means a restart.
   public var bootID: UInt64
 
   /// `name` must be sanitised; `streams` in ascending order.
@@ -48,8 +48,8 @@ public struct Member: Equatable, Sendable {
       call: presence.call?.id, streams: presence.streams.map(Self.usable), bootID: presence.bootID)
   }
 
-  /// A stream under its standard name, and without layers if any layer is invalid: layers are
-  /// numbered by index, so a single layer cannot be dropped.
+  /// The stream, under its standard name if it is a camera or screen, and without layers if any
+  /// layer is invalid: layers are numbered by index, so a single layer cannot be dropped.
   private static func usable(_ stream: StreamOffer) -> StreamOffer {
     var stream = stream
     if stream.id <= .screen { stream.name = stream.id.description }
@@ -78,13 +78,13 @@ public enum LeaveReason: String, Sendable {
   case left
   /// The member stopped answering, and no reachable member hears it.
   case crashed
-  /// An owner revoked the member's role, or that of this node, which separates it from all members.
+  /// The member lost its membership, or this node did, which separates this node from all members.
   case removed
   /// The member restarted as another process.
   case replaced
 }
 
-/// An event in a channel.
+/// An event in a channel, for the host to report.
 public enum ChannelEvent: Equatable, Sendable {
   /// A member became reachable, directly or through other members.
   case memberJoined(Member)
@@ -120,6 +120,6 @@ public enum CallEndReason {
   public static let ended = "ended"
   /// No reachable member is in the call any more.
   public static let empty = "empty"
-  /// An earlier call became known, and the participants of this one move to it.
+  /// An earlier call became known, to which the participants of this call move.
   public static let merged = "merged"
 }

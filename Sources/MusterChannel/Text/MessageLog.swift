@@ -28,7 +28,7 @@ public struct MessageLog: Sendable {
   private var shown = RecentIDs(capacity: Limits.messages)
   private var front = Front()
   private var lastArrival = Instant.zero
-  /// The time at which the next message may be shown; nil if none waits.
+  /// The time at which the next message may be shown; nil if no message waits.
   public private(set) var deadline: Instant?
 
   /// Creates an empty log.
@@ -57,7 +57,7 @@ public struct MessageLog: Sendable {
     return overflow + tick(at: now)
   }
 
-  /// The messages that can now be delivered, in order.
+  /// Dequeues the messages that can now be delivered, in document order.
   public mutating func tick(at now: Instant) -> [SignedEntry] {
     guard let deadline, deadline <= now else { return [] }
     let gathered = waiting.lastIndex { now - $0.arrived >= Self.gathering } ?? -1

@@ -15,7 +15,7 @@ public struct TextMessage: Equatable, Sendable {
   /// The Lamport counter of the message's entry, which orders messages; the author breaks ties.
   public var lamport: UInt64
 
-  /// `text` is sanitised and put on one line, `Limits.textBytes` at most.
+  /// Sanitises `text`, puts it on one line and limits it to `Limits.textBytes` bytes.
   public init(
     id: EntryID, from: NodeID, to: NodeID?, text: String, sentAt: UInt64, lamport: UInt64
   ) {

@@ -5,7 +5,7 @@ import MusterBase
 ///
 /// Layout in bytes: call id 16, term 4, start time 8, order 8.
 public struct CallClaim: Equatable, Sendable {
-  /// The call.
+  /// The id of the call, the same in all its claims.
   public var call: CallID
   /// The term, counted from 1.
   public var term: UInt32
@@ -45,7 +45,7 @@ public struct CallClaim: Equatable, Sendable {
 ///
 /// Layout in bytes: call id 16, term 4.
 public struct CallEnd: Equatable, Sendable {
-  /// The call.
+  /// The id of the call whose claims end.
   public var call: CallID
   /// The highest term whose claims end.
   public var term: UInt32

@@ -65,11 +65,11 @@ public enum EntryBody: Equatable, Sendable {
   case end(CallEnd)
   /// A text message.
   case message(Message)
-  /// A role, granted by the owner.
+  /// A role, granted by an owner.
   case grant(Grant)
   /// The use of an invite.
   case redemption(Redemption)
-  /// A new channel key and the members removed with it.
+  /// A change of the channel key, and the members that this change removes.
   case epoch(EpochChange)
   /// The encoded body of a kind that this version does not know.
   case unknown(kind: UInt8, [UInt8])
@@ -86,7 +86,7 @@ public enum EntryBody: Equatable, Sendable {
     case epoch = 8
   }
 
-  /// The kind's number; nil for kinds that this version does not know.
+  /// The kind of the body; nil for a kind that this version does not know.
   public var kind: Kind? {
     switch self {
     case .presence: .presence

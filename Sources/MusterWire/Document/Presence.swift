@@ -2,8 +2,9 @@ import MusterBase
 
 /// A member's state. Of several presences of one author, the latest counts.
 ///
-/// Layout in bytes: boot id 8, flags 2, name length 1 and UTF-8; if in a call: call id 16, joined
-/// 8; count of streams 1 and each `StreamOffer` in ascending order of its number.
+/// Layout in bytes: boot id 8, flags 2, name length 1 and UTF-8; if bit 15 of the flags is set (in
+/// a call): call id 16, joined 8; count of streams 1 and each `StreamOffer` in ascending order of
+/// number.
 public struct Presence: Equatable, Sendable {
   /// A random number, drawn at every start of the author's process.
   public var bootID: UInt64
@@ -70,7 +71,7 @@ public struct Presence: Equatable, Sendable {
 
 /// A member's participation in a call.
 public struct Participation: Equatable, Hashable, Sendable {
-  /// The call.
+  /// The id of the call that the member is in.
   public var id: CallID
   /// The member's Lamport counter at the time of joining; the first participant has the smallest
   /// counter.
@@ -111,8 +112,8 @@ public struct MemberFlags: OptionSet, Sendable, Hashable {
   public static let relaysMuch = MemberFlags(rawValue: 1 << 9)
 }
 
-/// The neighbours of a member (a link-state advertisement). Of several reports of one author, the
-/// latest counts.
+/// A member's report of its neighbours (a link-state advertisement). Of several reports of one
+/// author, the latest counts.
 ///
 /// Layout in bytes: boot id 8, count 1 and the first 8 bytes of each neighbour's id, count 1 and
 /// the same for each suspected neighbour.

@@ -6,7 +6,7 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
   case none = 0
   /// A member that receives, joins calls and writes messages.
   case consumer = 1
-  /// A member that also sends audio and video, unless only presenters may.
+  /// A member that also sends audio and video, unless the channel lets only presenters send.
   case attendee = 2
   /// A member that also starts calls, shares a screen and takes over calls.
   case presenter = 3
@@ -39,7 +39,7 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
 public struct Grant: Equatable, Sendable {
   /// The key of a member, or the one-time key of an invite.
   public var subject: NodeID
-  /// The role granted; `none` revokes.
+  /// The role granted; `none` revokes the subject's role.
   public var role: Role
   /// The expiry in seconds since 1970 by the wall clock of the verifying node; 0 for no expiry.
   public var expiresAt: UInt64
@@ -78,12 +78,12 @@ public struct Grant: Equatable, Sendable {
   }
 }
 
-/// A proof of possession of an invite: a bearer grant, and a signature by its one-time key over the
-/// author's key. Of several redemptions of one author, the latest counts.
+/// A proof of possession of an invite: a bearer grant, and a signature by the grant's one-time key
+/// over the redeemer's key. Of several redemptions of one author, the latest counts.
 ///
-/// Layout in bytes: grant entry length 2 and bytes (with the owner's signature), signature 64.
+/// Layout in bytes: length 2 and bytes of the signed grant entry, signature 64.
 public struct Redemption: Equatable, Sendable {
-  /// The owner's signed entry with a bearer `Grant`.
+  /// An owner's signed entry with a bearer `Grant`.
   public var grant: [UInt8]
   /// The 64-byte signature by the grant's subject over a label, the channel and the redeemer's key.
   public var signature: [UInt8]
@@ -124,7 +124,7 @@ public struct EpochChange: Equatable, Sendable {
   public var keyID: KeyID
   /// The entry id of the previous change; all zeros for the first change.
   public var previous: Bytes32
-  /// The members that are removed.
+  /// The members that lose their membership with this change.
   public var removed: [NodeID]
   /// The id prefixes of members that joined by invite and stay. The change takes effect once the
   /// owner's new grants for these members have arrived, so that no member is refused in between.

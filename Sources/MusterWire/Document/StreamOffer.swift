@@ -33,7 +33,7 @@ public struct StreamOffer: Equatable, Hashable, Sendable {
   private static let pattern: UInt8 = 1 << 1
 
   /// Whether `name` is a valid stream name. Only a few characters are allowed, because names are
-  /// used unescaped in file names, commands and the page.
+  /// used unescaped in file names, commands and the web page.
   public static func isValid(name: String) -> Bool {
     (1...Limits.streamNameBytes).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in

@@ -68,14 +68,15 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether datagrams can be sent to this address as that of a single host; false for multicast,
+  /// Whether the address can be the destination of datagrams to a single host; false for multicast,
   /// 0.0.0.0/8, 240.0.0.0/4 (which includes broadcast), :: and port 0.
   public var isUnicast: Bool {
     guard port != 0 else { return false }
     switch host {
     case .v4(let ip): return ip >> 24 != 0 && ip >> 28 != 0xE && ip >> 28 != 0xF
     case .v6(0, let low, _) where low >> 32 == 0xFFFF:
-      // An IPv4-mapped address (RFC 4291 section 2.5.5.2) is usable exactly if its IPv4 address is.
+      // An IPv4-mapped address (RFC 4291 section 2.5.5.2) is unicast if and only if the embedded
+      // IPv4 address is.
       return Address(host: .v4(UInt32(truncatingIfNeeded: low)), port: port).isUnicast
     case .v6(let high, let low, _): return high >> 56 != 0xFF && !(high == 0 && low == 0)
     }
@@ -101,7 +102,8 @@ public struct Address: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The host without port or brackets: dotted decimal, or RFC 5952 with `%zone`.
+  /// The host without port or brackets: dotted decimal for IPv4; the form of RFC 5952 for IPv6,
+  /// with `%zone` unless the zone is 0.
   public var hostText: String {
     switch host {
     case .v4(let ip):

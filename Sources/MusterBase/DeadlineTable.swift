@@ -1,4 +1,4 @@
-/// A value with work that is due at a certain time.
+/// A value that may have pending work with a deadline.
 public protocol HasDeadline {
   /// The time at which the value's next work is due; nil without pending work.
   var deadline: Instant? { get }
@@ -6,8 +6,8 @@ public protocol HasDeadline {
 
 /// A table that caches the deadlines of its values and re-evaluates only those of changed values.
 ///
-/// Every access that may change a value marks the value; `refresh` evaluates the deadlines of
-/// marked values. Without calls of `refresh`, `deadline` has the same result but takes longer.
+/// Every access that may change a value marks the value as stale; `refresh` evaluates the deadlines
+/// of stale values. Without calls of `refresh`, `deadline` has the same result but takes longer.
 @frozen
 public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   @usableFromInline var table = PeerTable<Key, Value>()
@@ -115,7 +115,8 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     (soonestFresh, hasStale) = (next, false)
   }
 
-  /// Whether the stored deadline of every unmarked value is still correct.
+  /// Whether the cached deadlines of all values that are not marked as stale are correct; for
+  /// tests.
   public var isConsistent: Bool {
     guard deadlines.count == table.count, isStale.count == table.count else { return false }
     for index in 0..<table.count where !isStale[index] {

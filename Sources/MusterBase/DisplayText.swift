@@ -19,8 +19,8 @@ public enum DisplayText {
   }
 
   /// Whether a text is printable ASCII without a space at its ends and needs no change. This fast
-  /// path covers most names and messages, which are sanitised at every reading of a roster or a
-  /// history.
+  /// path covers most names and messages, which are sanitised each time a roster or a history is
+  /// read.
   private static func isPlain(_ text: String) -> Bool {
     let bytes = text.utf8
     return bytes.first != 0x20 && bytes.last != 0x20
@@ -30,16 +30,16 @@ public enum DisplayText {
   private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7F..<0xA0: true
-    // Bidirectional controls (Unicode Standard Annex 9) can make one name look like another; line
-    // separators and byte order marks can forge a line of output.
+    // Bidirectional controls (Unicode Standard Annex 9) and the invisible byte order mark can make
+    // one name look like another; line separators can forge a line of output.
     case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069, 0x2028, 0x2029, 0xFEFF: true
     default: false
     }
   }
 
   /// A name reduced to characters that are safe in any file name: ASCII letters, digits, dash and
-  /// underscore. Other characters become underscores; the result has at most `limit` characters
-  /// and is never empty.
+  /// underscore. Other characters become underscores; the result has at most `limit` characters.
+  /// The result for an empty name is `member`.
   public static func fileName(_ text: String, limit: Int = 40) -> String {
     let safe = text.unicodeScalars.prefix(limit).map { scalar -> Character in
       switch scalar {

@@ -72,8 +72,8 @@ public struct Bytes32: Hashable, Comparable, Sendable {
     return difference
   }
 
-  /// The first eight bytes as a big-endian integer. The prefix suffices to name an entry or a node
-  /// wherever a collision costs a look-up, not security.
+  /// The first eight bytes as a big-endian integer. The prefix suffices to identify an entry or a
+  /// node where a collision costs an additional look-up but not security.
   public var prefix: UInt64 { w0 }
 
   public static func < (a: Bytes32, b: Bytes32) -> Bool {
@@ -100,7 +100,7 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
   public static func < (a: NodeID, b: NodeID) -> Bool { a.key < b.key }
 }
 
-/// A channel's identity: a hash of its key (open channels) or of its genesis (created ones).
+/// A channel's identity: a hash of its key (open channels) or of its genesis (created channels).
 public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The hash that identifies the channel.
   public let key: Bytes32

@@ -1,7 +1,8 @@
-/// A point in boot time, in nanoseconds; boot time includes the time a machine is suspended.
+/// A point in boot time, in nanoseconds; boot time continues while the machine is suspended.
 ///
-/// Engines never read a clock: the host passes an `Instant` with every input. They use boot time,
-/// since a wall clock may be wrong or jump, and keys must age during a suspend.
+/// Engines never read a clock: the host passes an `Instant` with every input. Engines use boot time
+/// because a wall clock may be wrong or jump, and because keys must age while the machine is
+/// suspended.
 @frozen
 public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
   /// The nanoseconds since boot or, in a simulation, since its start.
@@ -34,7 +35,8 @@ public struct Instant: Hashable, Comparable, Sendable, InstantProtocol {
 }
 
 extension Duration {
-  /// The duration in nanoseconds, clamped to the range of Int64 (292 years).
+  /// The duration in nanoseconds, rounded towards zero and clamped to the range of Int64 (292
+  /// years).
   @inlinable public var wholeNanoseconds: Int64 {
     // Durations below 9.2 s, by far the most frequent, avoid the 128-bit divisions of `components`.
     if let short = Int64(exactly: attoseconds) { return short / 1_000_000_000 }

@@ -22,7 +22,7 @@ public enum Limits {
   public static let nameBytes = 64
   /// The maximum length of a channel's name in UTF-8 bytes.
   public static let channelNameBytes = 64
-  /// The maximum number of addresses given with `--peer`.
+  /// The maximum number of peer addresses given with the option `--peer`.
   public static let configuredPeers = 64
   /// The maximum number of rendezvous servers at which one node registers.
   public static let rendezvous = 8
@@ -77,7 +77,7 @@ public enum Limits {
   public static let grantsPerAuthor = 128
   /// The maximum number of key epochs of a channel.
   public static let epochs = 1024
-  /// The maximum number of entries of kinds that this version does not know.
+  /// The maximum number of entries in a channel document whose kinds are unknown to this version.
   public static let unknownEntries = 256
   /// The maximum number of entries of unknown kinds by one author.
   public static let unknownEntriesPerAuthor = 32
@@ -90,6 +90,6 @@ public enum Limits {
   /// The maximum number of former keys of a channel under which returning members are still
   /// accepted.
   public static let formerKeys = 4
-  /// The maximum number of peer hints in one invite, and of rendezvous hints.
+  /// The maximum number of peer hints, and of rendezvous hints, in one invite.
   public static let inviteHints = 8
 }

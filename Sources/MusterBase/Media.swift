@@ -1,8 +1,8 @@
 /// The size of a frame in pixels.
 public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
-  /// The number of columns, from 1.
+  /// The width in pixels, at least 1.
   public var width: Int
-  /// The number of rows, from 1.
+  /// The height in pixels, at least 1.
   public var height: Int
 
   public init(width: Int, height: Int) {
@@ -31,7 +31,7 @@ public struct VideoSize: Hashable, Sendable, CustomStringConvertible {
 public struct EncodedFrame: Equatable, Sendable {
   /// The VP8 frame (RFC 6386), without an RTP payload descriptor.
   public var data: [UInt8]
-  /// Whether the frame can be decoded without an earlier one.
+  /// Whether the frame can be decoded without an earlier frame.
   public var isKeyframe: Bool
   /// The spatial layer; 0 is the smallest.
   public var layer: Int
@@ -61,7 +61,7 @@ public struct EncodedAudio: Equatable, Sendable {
   public var data: [UInt8]
   /// The audio level in -dBov (RFC 6464): 0 is the loudest, 127 is silence.
   public var level: UInt8
-  /// The capture time of the first sample.
+  /// The capture time of the first sample, on the boot clock of the capturing host.
   public var capturedAt: Instant
 
   public init(data: [UInt8], level: UInt8, capturedAt: Instant) {

@@ -21,6 +21,6 @@ public struct MusterError: Error, Equatable, Sendable, CustomStringConvertible {
     self.hint = hint
   }
 
-  /// The text `message: hint`, as printed after `muster: `.
+  /// The text `message: hint`, or only the message if there is no hint; printed after `muster: `.
   public var description: String { hint.isEmpty ? message : "\(message): \(hint)" }
 }

@@ -1,8 +1,9 @@
 /// A seeded, repeatable generator: xoshiro256** (Blackman and Vigna, 2018), seeded by SplitMix64.
 ///
-/// It serves jitter, test traffic and simulated faults only; keys and nonces come from `Entropy` in
-/// MusterCrypto. It implements `below(_:)` itself, because the algorithms of the standard library
-/// may change, and with them the meaning of every recorded seed.
+/// The generator is only for values that need not be secret, such as jitter, RTP sequence numbers
+/// and simulated faults; keys and nonces come from `Entropy` in MusterCrypto. The generator
+/// implements `below(_:)` itself, because the algorithms of the standard library may change, and
+/// with them the meaning of every recorded seed.
 public struct PRNG: Sendable {
   private var s: (UInt64, UInt64, UInt64, UInt64)
 

@@ -6,7 +6,8 @@
 /// sender. The channel is one in which both ends are neighbours of the relay. The same relay in
 /// another channel is a different route, because its link there may be down.
 ///
-/// Direct routes sort before relayed ones, then by address and ids.
+/// Direct routes sort before relayed routes; direct routes are ordered by address, relayed routes
+/// by peer, relay and channel.
 public enum Route: Hashable, Comparable, Sendable {
   /// The route to an address of the peer.
   case direct(Address)
@@ -28,7 +29,8 @@ public enum Route: Hashable, Comparable, Sendable {
     if case .direct = self { true } else { false }
   }
 
-  /// Whether a datagram over this route goes to a single host.
+  /// Whether the route leads to a single host; false for a relayed route whose relay is the peer
+  /// itself.
   public var isUnicast: Bool {
     switch self {
     case .direct(let address): address.isUnicast

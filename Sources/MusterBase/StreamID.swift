@@ -1,7 +1,7 @@
 /// A video stream of a member: the camera, the screen, or a further source.
 ///
 /// The number is part of payload types and SSRCs, so that a packet can be assigned to its stream
-/// before any presence has arrived.
+/// before the sender's presence entry has arrived.
 public struct StreamID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The stream's number, in `0 ..< Limits.videoStreams`.
   public let number: UInt8

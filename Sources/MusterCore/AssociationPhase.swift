@@ -4,13 +4,15 @@ import MusterBase
 public enum AssociationPhase: String, Equatable, Sendable {
   /// A handshake is under way.
   case connecting
-  /// In use, under the key in force.
+  /// The association is in use under the key in force.
   case active
-  /// In use, but under a former key: the key in force is being offered.
+  /// The association is in use under a former key, and the key in force is being offered to the
+  /// peer.
   case rekeying
-  /// In use under the key in force, while a session link under a former key drains.
+  /// The association is in use under the key in force, while another session link drains.
   case draining
-  /// The peer no longer answers; its session is kept in case the peer only moved or slept.
+  /// The peer no longer answers; its session is kept in case the peer has only changed networks or
+  /// slept.
   case suspended
   /// The peer uses a former key or is not a member: it receives the key in force if it is entitled
   /// to that key, otherwise the reason for the refusal, and no other data of the channel.
@@ -20,8 +22,8 @@ public enum AssociationPhase: String, Equatable, Sendable {
 }
 
 extension Node {
-  /// The phases of all associations that are in use, being established or refused, in the order of
-  /// links.
+  /// The phases of all associations, ordered by peer, then by channel; an expired refusal or
+  /// handshake has no phase.
   public func associationPhases(at now: Instant) -> [(link: LinkID, phase: AssociationPhase)] {
     associations.phases(at: now)
   }

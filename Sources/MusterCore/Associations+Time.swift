@@ -11,7 +11,8 @@ extension Associations {
 
   // MARK: Time
 
-  /// Closes drained and expired session links and repeats key offers; harmless before `deadline`.
+  /// Closes drained and expired session links and repeats key offers; has no effect before
+  /// `deadline`.
   mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     for (session, entry) in sessions {
@@ -35,7 +36,7 @@ extension Associations {
     return [.serve(session)]
   }
 
-  /// Schedules the next offer over a restricted session that was just served.
+  /// Schedules the next key offer over a restricted session that has just been served.
   mutating func served(_ session: SessionLinkID, at now: Instant) {
     _ = updateRestriction(of: session) { $0.nextAt = now + Self.keyRepeat }
   }

@@ -4,16 +4,17 @@ import MusterLink
 /// The associations of this node with its peers, one for each channel and peer, and the session
 /// links that carry the associations.
 ///
-/// An association outlives its sessions: when the channel's key changes, the same two nodes make a
-/// session link under the new key, and the former session link drains. Every session link has one
-/// role. The phase of an association is derived from the roles of its sessions, so phase and roles
-/// cannot disagree.
+/// An association outlives its sessions: when the channel's key changes, the same two nodes
+/// establish a session link under the new key, and the former session link drains. Every session
+/// link has one role. The phase of an association is derived from the roles of its sessions, so
+/// phase and roles cannot disagree.
 struct Associations: ~Copyable, Sendable {
   /// The actions that follow from an input, in order.
   enum Output: Equatable, Sendable {
-    /// The association is usable; the host then calls `begin`.
+    /// The association is usable; the node then calls `begin`.
     case up(SessionLinkID, LinkID, bootID: UInt64, over: Route)
-    /// The association is no longer usable; the host ends its dependent state, then calls `end`.
+    /// The association is no longer usable; the node ends the state that depends on the
+    /// association, then calls `end`.
     case down(LinkID, LinkCloseReason)
     /// Close a session link and notify the peer.
     case close(SessionLinkID)
@@ -40,7 +41,8 @@ struct Associations: ~Copyable, Sendable {
     let route: Route
   }
 
-  /// The state of a session link while it is restricted.
+  /// The state of a restricted session link, over which the peer receives only keys or the reason
+  /// for a refusal.
   struct Restriction: Sendable {
     let since: Instant
     let bootID: UInt64
@@ -49,7 +51,8 @@ struct Associations: ~Copyable, Sendable {
     var credentials = TokenBucket(capacity: 16, perSecond: 2)
   }
 
-  /// A refusal between this node and a run of a peer, which prevents connections until it expires.
+  /// A refusal of a run of a peer by this node, or of this node by that run, which is valid before
+  /// `until`.
   struct Refusal: Equatable, Sendable {
     /// The run of the peer; the refusal does not apply to a later run.
     var bootID: UInt64
@@ -58,7 +61,7 @@ struct Associations: ~Copyable, Sendable {
     var isByPeer: Bool
   }
 
-  /// The state of the key and of the peer of a new session link.
+  /// The facts that determine the role of a new session link.
   struct Standing {
     var isKeyCurrent: Bool
     /// Whether the peer is known not to be a member.
@@ -94,7 +97,8 @@ struct Associations: ~Copyable, Sendable {
     peers.index(of: link).map { SessionLinkID(key: peers[at: $0].key, peer: link.peer) }
   }
 
-  /// The association in use that a session link belongs to; nil if its payloads are not accepted.
+  /// The association in use that a session link belongs to; nil if the session link is unknown,
+  /// suspended or restricted.
   func usedLink(of session: SessionLinkID) -> LinkID? {
     guard let index = sessions.index(of: session) else { return nil }
     let link = LinkID(channel: sessions[at: index].channel, peer: session.peer)
@@ -108,7 +112,7 @@ struct Associations: ~Copyable, Sendable {
 
   func restriction(of session: SessionLinkID) -> Restriction? { restrictions[session] }
 
-  /// Every association that has a phase, in the order of links.
+  /// The phases of all associations, ordered by peer, then by channel.
   func phases(at now: Instant) -> [(link: LinkID, phase: AssociationPhase)] {
     var links = peers.keys + refusals.keys + connecting.keys
     links += sessions.map { LinkID(channel: $0.value.channel, peer: $0.key.peer) }
@@ -211,7 +215,8 @@ struct Associations: ~Copyable, Sendable {
     peers[link] = nil
   }
 
-  /// Moves an association to a session link under another key; its other state is kept.
+  /// Moves an association to a session link under another key; the other state of the association
+  /// is kept.
   private mutating func changeSession(
     ofPeerAt index: Int, to session: SessionLinkID, at now: Instant
   ) {
@@ -254,8 +259,8 @@ struct Associations: ~Copyable, Sendable {
   }
 
   /// Suspends an association whose peer the failure detector considers failed: the association is
-  /// down for the call and in this node's neighbour reports. Its session stays as long as the link
-  /// engine keeps it.
+  /// down for the call and in this node's neighbour reports. Unless `route` is nil, the session is
+  /// kept until the link engine closes its link.
   mutating func suspend(_ link: LinkID, route: Route?, at now: Instant) -> [Output] {
     guard let peer = peers[link], let session = session(of: link) else { return [] }
     let role = route.map {
@@ -271,8 +276,8 @@ struct Associations: ~Copyable, Sendable {
     set(session, nil, channel)
   }
 
-  /// The suspended sessions whose peers have sent a datagram since the suspension; the host
-  /// establishes these sessions again.
+  /// The suspended sessions whose peers have sent a datagram since the suspension; the node puts
+  /// these sessions back into use without a handshake.
   func revivable(
     lastHeard: (SessionLinkID) -> Instant?
   ) -> [(session: SessionLinkID, bootID: UInt64)] {

@@ -14,10 +14,10 @@ struct Channel: HasDeadline, Sendable {
   var callState = CallState.disconnected
   /// The mute state in this channel: `audioMuted`, `videoMuted`.
   var muted: MemberFlags
-  /// The next key while its commit is being written; nil otherwise.
+  /// The next key while its commit is being written to disk; nil otherwise.
   var pendingKey: (commit: CommitID, key: EpochKey)?
-  /// The reasons for which peers refused this node as a member, cleared when its role changes; each
-  /// reason is reported only when it is added.
+  /// The reasons for which peers refused this node as a member, cleared when this node's role
+  /// changes; each reason causes an event only when it is added.
   var refusals: [Refusal] = []
 
   /// This node's flags in its presence in this channel, including mute states.

@@ -14,7 +14,7 @@ public struct ChannelSetup: Sendable {
   public var genesis: SignedGenesis?
   /// Signed entries that an earlier process wrote to the store.
   public var entries: [[UInt8]]
-  /// The ids of the messages in `entries` that have not been shown.
+  /// The ids of the messages in `entries` that have not yet been shown to the user.
   public var unshown: [EntryID] = []
   /// An invite that this node has not yet redeemed.
   public var ticket: Ticket?
@@ -25,8 +25,8 @@ public struct ChannelSetup: Sendable {
       name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
   }
 
-  /// Creates the setup of a created channel, or of an open channel if `genesis` is nil; `keys` must
-  /// not be empty.
+  /// Creates the setup of a channel with this genesis, or of an open channel if `genesis` is nil;
+  /// `keys` must not be empty.
   public init(
     name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
   ) {
@@ -82,7 +82,7 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case notAllowed(Capability, Role)
   /// The channel does not recognise this node as a member.
   case notMember(Refusal)
-  /// The role of the owner in the genesis cannot be changed.
+  /// The role of the owner named in the genesis cannot be changed.
   case ownerStays
   /// The text is longer than `Limits.textBytes`.
   case tooLong
@@ -90,6 +90,6 @@ public enum CommandRefusal: Error, Equatable, Sendable {
   case empty
   /// The number of key changes has reached `Limits.epochs`.
   case tooManyEpochs
-  /// Earlier changes by this node are still being written.
+  /// Earlier changes by this node are still being written to disk.
   case busy
 }

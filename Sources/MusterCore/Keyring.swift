@@ -48,14 +48,15 @@ struct Keyring: ~Copyable, Sendable {
 
   // MARK: Changes
 
-  /// Opens a channel with the newest of its keys, which are given in ascending order.
+  /// Opens a channel with the key in force and at most `Limits.formerKeys` former keys from `all`,
+  /// which is in ascending order of epochs.
   mutating func open(_ channel: ChannelID, _ all: [EpochKey]) -> [Output] {
     let kept = Array(all.suffix(1 + Limits.formerKeys))
     keys[channel] = kept
     return kept.map { open($0, of: channel) }
   }
 
-  /// Forgets a channel with its keys.
+  /// Forgets a channel and its keys.
   mutating func close(_ channel: ChannelID) -> [Output] {
     let closed = keys(of: channel)
     keys[channel] = nil
@@ -63,7 +64,8 @@ struct Keyring: ~Copyable, Sendable {
   }
 
   /// Puts a newer key in force, or adds a former key that this node had missed, since peers may
-  /// still use that key. The oldest keys beyond `Limits.formerKeys` are closed.
+  /// still use that key. Former keys beyond `Limits.formerKeys` are closed, the oldest first; an
+  /// added former key is ignored if there is no room or its epoch is too old.
   mutating func install(_ key: EpochKey, in channel: ChannelID) -> [Output] {
     guard var all = keys[channel], let current = all.last,
       !all.contains(where: { $0.number == key.number })

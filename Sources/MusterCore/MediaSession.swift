@@ -9,7 +9,7 @@ struct MediaSession: HasDeadline, Sendable {
   let upSince: Instant
   /// The smoothed round trip of the link; nil before the first measurement.
   var roundTrip: Duration?
-  /// The resolution that the peer requests of each of this node's streams, by stream index.
+  /// The resolution that the peer requests for each of this node's streams, by stream index.
   var requested = Array(repeating: RequestedResolution.best, count: Limits.videoStreams)
   /// The rate limit for changes of `requested`, by stream index: each change may begin or end the
   /// encoding of a layer.
@@ -41,7 +41,7 @@ struct CallMedia: Sendable {
   var outgoing: OutgoingStreams
   var outgoingAudio: RTPSender
   var outgoingRights = MediaRights()
-  /// The numbers of Opus packets sent and of their payload bytes.
+  /// The totals of Opus packets sent and of their payload bytes.
   var audioPacketsSent: UInt64 = 0
   var audioBytesSent: UInt64 = 0
   var nextSenderReport: Instant
@@ -52,14 +52,14 @@ struct CallMedia: Sendable {
   var incomingRights = MediaRights()
   /// The video streams that the peer announces.
   var offers: [StreamOffer] = []
-  /// The resolution that this node requests of each stream in `offers`, by stream index.
+  /// The resolution that this node requests for each of the peer's streams, by stream index.
   var wanted: [RequestedResolution]
   /// The time at which the subscriptions are next repeated.
   var nextRequestAt: Instant
   /// The playout time of the audio on this node's clock minus its capture time on the peer's media
   /// clock; nil while unknown. The offset of the clocks cancels out in `LipSync`.
   var audioDelay: Duration?
-  /// The numbers of Opus packets received and of their payload bytes.
+  /// The totals of Opus packets received and of their payload bytes.
   var audioPacketsReceived: UInt64 = 0
   var audioBytesReceived: UInt64 = 0
   var nextReceiverReport: Instant
@@ -92,8 +92,8 @@ struct CallMedia: Sendable {
 
   // MARK: Packets
 
-  /// Returns the header for the next Opus packet to the peer; nil if this node's role allows no
-  /// audio.
+  /// Returns the header for the next Opus packet to the peer; nil if this node's role or mute state
+  /// does not allow audio.
   mutating func sendAudio(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
   ) -> RTPHeader? {

@@ -2,7 +2,7 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// The selection of the layer that each receiver gets of each stream.
+/// The selection of a simulcast layer of each stream for each receiver.
 extension MediaSessions {
   /// Handles the peer's request for a stream at another resolution.
   mutating func receive(
@@ -11,8 +11,8 @@ extension MediaSessions {
     let stream = subscription.stream.index
     let changed =
       sessions.update(link) { session in
-        // Subscriptions are repeated with each ping, so a change beyond the rate limit is only
-        // delayed.
+        // A subscription beyond the rate limit is ignored, but the peer repeats its subscriptions,
+        // so the change is only delayed.
         guard session.requested[stream] != subscription.resolution,
           session.subscriptionBudgets[stream].take(at: now)
         else { return false }

@@ -4,7 +4,8 @@ import MusterWire
 
 /// The reception of media from peers.
 extension MediaSessions {
-  /// Handles an RTP packet from a participant; media that its role does not allow is dropped.
+  /// Handles an RTP packet from a participant; drops media that the participant's role does not
+  /// allow.
   mutating func receiveRTP(
     _ payload: [UInt8], over link: LinkID, at now: Instant
   ) -> [Output] {

@@ -49,8 +49,8 @@ extension MediaSessions {
   private mutating func receive(
     _ blocks: [ReportBlock], fromSessionAt index: Int, at now: Instant
   ) {
-    // LSR in the blocks echoes the NTP times of this node's sender reports, which are in media
-    // time.
+    // The field LSR of a block (RFC 3550 section 6.4.1) echoes the NTP time of this node's last
+    // sender report, which is in media time.
     let now = local.mediaTime(now)
     for block in blocks {
       // Each sender ignores blocks of other SSRCs.

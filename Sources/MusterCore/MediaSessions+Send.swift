@@ -26,7 +26,7 @@ extension MediaSessions {
     return out
   }
 
-  /// Switches the receivers that wait for `layer` to that layer, from its keyframe on.
+  /// Switches the receivers that wait for a keyframe of `layer` to that layer.
   private mutating func switchLayers(
     of stream: StreamID, to layer: Int, _ out: inout [Output]
   ) {
@@ -55,7 +55,8 @@ extension MediaSessions {
     }
   }
 
-  /// Sends one Opus packet of this node's microphone to every participant that may receive it.
+  /// Sends one Opus packet of this node's microphone to every participant of a call in which this
+  /// node's role and mute state allow audio.
   mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: local.mediaTime(audio.capturedAt))
@@ -72,8 +73,8 @@ extension MediaSessions {
     return out
   }
 
-  /// Resends the packets sent since `start`, which were lost with the former path, without waiting
-  /// for NACKs.
+  /// Resends the video packets sent since `start`, which were probably lost on the former path,
+  /// without waiting for NACKs.
   mutating func repeatFrames(
     over link: LinkID, since start: Instant, at now: Instant
   ) -> [Output] {

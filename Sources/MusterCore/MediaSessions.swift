@@ -19,8 +19,9 @@ struct MediaSessions: ~Copyable, Sendable {
   var local: LocalMedia
   /// One session per link that is up, at most `Limits.links`.
   var sessions = DeadlineTable<LinkID, MediaSession>()
-  /// The resolutions to request from participants who join a channel's call, by stream index; the
-  /// configuration applies to channels without an entry. At most `Limits.channels`.
+  /// The resolutions to request from participants who join a channel's call, by stream index;
+  /// `defaultRequest` applies to channels without an entry. The table has at most `Limits.channels`
+  /// entries.
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
   private let defaultRequest: RequestedResolution
   let reportInterval: Duration
@@ -55,7 +56,7 @@ struct MediaSessions: ~Copyable, Sendable {
     sessions.index(of: link).map { sessions[at: $0].call != nil } ?? false
   }
 
-  /// Begins media with a participant; does nothing if it has already begun.
+  /// Begins media with a participant; does nothing without a link or if media has already begun.
   mutating func begin(_ link: LinkID, at now: Instant) -> [Output] {
     guard let index = sessions.index(of: link), sessions[at: index].call == nil else { return [] }
     var call = CallMedia(seed: prng.next(), wanted: requests(in: link.channel), at: now)
@@ -97,7 +98,8 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// Applies the media rights in both directions and the peer's announced streams to a session.
+  /// Applies to a session the media rights in both directions and the streams that the peer
+  /// announces.
   mutating func update(
     _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
     at now: Instant
@@ -141,8 +143,9 @@ struct MediaSessions: ~Copyable, Sendable {
     return out
   }
 
-  /// Returns the subscriptions to repeat now. The interval is that of the pings, so a lost
-  /// subscription takes effect with a delay of at most one interval.
+  /// Returns the subscriptions if their repetition is due, and schedules the next repetition. The
+  /// interval is that of the pings, so a lost subscription takes effect with a delay of at most one
+  /// interval.
   mutating func dueSubscriptions(over link: LinkID, at now: Instant) -> [Control] {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call,
       call.nextRequestAt <= now

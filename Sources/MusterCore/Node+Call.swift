@@ -98,7 +98,7 @@ extension Node {
       }
     }
     guard changed else { return }
-    // A participant may have joined, or announced a new run.
+    // A participant may have joined, or restarted and announced a new boot id.
     if isInCall(channel) { relaying.searchSoon(in: channel, at: now) }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
@@ -144,7 +144,8 @@ extension Node {
     return nil
   }
 
-  /// Sets the offset from boot time to wall time, which is used only for display and to break ties.
+  /// Sets the offset from boot time to Unix time. Wall time serves for display, for the expiry of
+  /// roles, to break ties between calls, and for the tags of a rendezvous server.
   public mutating func setWallClock(millisecondsSince1970: UInt64, at now: Instant) {
     let boot = now.nanoseconds / 1_000_000
     wallOffset = Int64(clamping: millisecondsSince1970) &- boot
@@ -189,14 +190,16 @@ extension Node {
 
   // MARK: Mute state and sources
 
-  /// Mutes or unmutes the microphone, in one channel or in all.
+  /// Mutes or unmutes the microphone in one channel; if `channel` is nil, in all current and future
+  /// channels.
   public mutating func setMuted(
     audio: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {
     mute(.audioMuted, audio, in: channel, at: now)
   }
 
-  /// Turns the camera off or on, in one channel or in all; other streams continue.
+  /// Turns the camera off or on in one channel; if `channel` is nil, in all current and future
+  /// channels. Other streams continue.
   public mutating func setMuted(
     video: Bool, in channel: ChannelID? = nil, at now: Instant
   ) -> [Output] {

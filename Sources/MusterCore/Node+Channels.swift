@@ -37,7 +37,7 @@ extension Node {
     return ChannelState(start)
   }
 
-  /// Publishes this node's presence with its stream offers, and redeems its invite.
+  /// Publishes this node's presence with its stream offers, and redeems `ticket` if there is one.
   private mutating func enter(
     _ channel: ChannelID, ticket: Ticket?, at now: Instant
   ) -> [ChannelState.Output] {
@@ -74,7 +74,8 @@ extension Node {
     return out
   }
 
-  /// Whether every neighbour has acknowledged this node's newest entries; true without the channel.
+  /// Whether every neighbour has acknowledged this node's newest entries; true if this node is not
+  /// in the channel.
   public func isSettled(_ channel: ChannelID) -> Bool {
     channels[channel]?.state.isSettled ?? true
   }
@@ -83,7 +84,7 @@ extension Node {
 
   /// The channels that this node is in, in ascending order of their ids.
   public var channelIDs: [ChannelID] { channels.keys }
-  /// The local name of the channel.
+  /// The local name of the channel; nil if this node is not in the channel.
   public func name(of channel: ChannelID) -> String? { channels[channel]?.name }
   /// The signed genesis of the channel; nil for an open channel.
   public func genesis(of channel: ChannelID) -> SignedGenesis? { channels[channel]?.genesis }
@@ -95,7 +96,7 @@ extension Node {
   }
   /// This node as the other members see it.
   public func ownMember(in channel: ChannelID) -> Member? { channels[channel]?.state.ownMember }
-  /// The active call, whether or not this node is in it.
+  /// The active call, whether or not this node participates; nil if there is none.
   public func call(in channel: ChannelID) -> ActiveCall? { channels[channel]?.state.call }
   /// Whether this node is in the call.
   public func isInCall(_ channel: ChannelID) -> Bool {
@@ -107,7 +108,8 @@ extension Node {
     channels[channel]?.state.history ?? []
   }
 
-  /// All nodes with an assigned role in a created channel, in the order of their ids.
+  /// All nodes with an assigned role in a created channel, in the order of their ids. `expiresAt`
+  /// is in seconds since 1970 (UTC); 0 means without expiry.
   public func roles(
     in channel: ChannelID
   ) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
@@ -116,7 +118,8 @@ extension Node {
 
   /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
-  /// All entries of a channel's document except the entries of quarantined authors, by kind.
+  /// The entries of known kinds in a channel's document, grouped by kind; entries of quarantined
+  /// authors are excluded.
   package func entries(of channel: ChannelID) -> [SignedEntry] {
     channels[channel]?.state.entries ?? []
   }
@@ -144,7 +147,8 @@ extension Node {
     return change(channel, at: now) { $0.say(text, to: receiver, at: now) }
   }
 
-  /// Gives a member a role until `expiresAt`, in seconds since 1970; 0 means without expiry.
+  /// Assigns a role to a node until `expiresAt`, in seconds since 1970 (UTC); 0 means without
+  /// expiry.
   public mutating func grant(
     _ role: Role, to member: NodeID, expiresAt: UInt64, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -158,7 +162,8 @@ extension Node {
     }
   }
 
-  /// Removes a member: its role is revoked, and the remaining members get a new key.
+  /// Revokes a member's role. If this node is the owner named in the genesis, the key also changes,
+  /// and only the remaining members get the new key.
   public mutating func revoke(
     _ member: NodeID, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
@@ -195,10 +200,10 @@ extension Node {
     return key + entries.map { .entry($0.bytes, id: $0.id) }
   }
 
-  /// Reports that the host has written a commit, or has failed to (`isDurable` is false). The
-  /// outputs send the commit's entries to the peers, or report that the commit had no effect. A
-  /// commit of a channel that was left in the meantime has no outputs; its entries are in the
-  /// document when this node joins the channel again.
+  /// Handles the result of a commit: the host has written the changes to disk, or failed to do so
+  /// (`isDurable` is false). The outputs send the commit's entries to the peers, or report that the
+  /// commit had no effect. A commit of a channel that this node has left in the meantime has no
+  /// outputs; its entries are in the document when this node joins the channel again.
   public mutating func finish(
     _ commit: CommitID, isDurable: Bool, at now: Instant
   ) -> [Output] {
@@ -214,7 +219,8 @@ extension Node {
   }
 
   /// Creates an invite, which contains the key in force. In a created channel, the invite also
-  /// contains a bearer grant of `role`, which the outputs publish.
+  /// contains a bearer grant of `role` until `expiresAt` (as in `grant`), which the outputs
+  /// publish.
   public mutating func makeInvite(
     role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
     at now: Instant
@@ -252,7 +258,8 @@ extension Node {
     guard member != genesis.genesis.owner else { throw .ownerStays }
   }
 
-  /// Throws if this node's role lacks a capability.
+  /// Throws if this node is not in the channel, is not a member, or has a role without the
+  /// capability.
   func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
     guard let state = channels[channel]?.state else { throw .unknownChannel }
     guard !state.mayItself(capability) else { return }
@@ -260,7 +267,8 @@ extension Node {
     throw .notAllowed(capability, state.role(of: identity.id))
   }
 
-  /// The state of this node's entry into a channel's call; `disconnected` without the channel.
+  /// The state of this node's participation in a channel's call; `disconnected` if this node is not
+  /// in the channel.
   public func callState(in channel: ChannelID) -> CallState {
     channels.index(of: channel).map { channels[at: $0].callState } ?? .disconnected
   }

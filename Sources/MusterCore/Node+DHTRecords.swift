@@ -4,10 +4,11 @@ import MusterDiscovery
 
 /// The exchange of announcements through a DHT, which the host accesses.
 extension Node {
-  /// The DHT keys to look up: those of `day`, in days since 1970, and of the adjacent days.
+  /// The DHT keys to look up: those of `day`, in days since 1970 (UTC), and of the adjacent days.
   public func dhtKeys(day: UInt64) -> [DHTKey] { discovery.dhtKeys(day: day) }
 
-  /// Takes the records that the host must store now under the tags of `day`.
+  /// Takes the records that the host must store now under the DHT keys of `day`, in days since 1970
+  /// (UTC).
   public mutating func takeDHTRecords(day: UInt64, at now: Instant) -> [DHTRecord] {
     discovery.takeDHTRecords(day: day, at: now)
   }

@@ -10,7 +10,7 @@ public struct NodeDiagnostics: Equatable, Sendable {
   public var link: LinkCounters
   /// The counters of accepted and rejected announcements and challenges in all channels.
   public var discovery: DiscoveryCounters
-  /// The counters of the rendezvous server; nil if the node is not a rendezvous.
+  /// The counters of the rendezvous server; nil if the node is not a rendezvous server.
   public var rendezvous: RendezvousCounters?
   /// The gossip counters of each channel that the node is in.
   public var gossip: [GossipCounters]

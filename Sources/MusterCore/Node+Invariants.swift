@@ -4,8 +4,7 @@ import MusterDiscovery
 import MusterLink
 import MusterWire
 
-/// The inputs from which the state of each channel was derived when the state was last found
-/// consistent with them.
+/// For each channel, the inputs of its derived state at the time of the last successful check.
 package struct ConsistentChannels: Sendable {
   fileprivate var bases = PeerTable<ChannelID, ChannelState.Basis>()
 
@@ -21,8 +20,8 @@ extension Node {
     return checkInvariants(&consistent)
   }
 
-  /// Performs the same check for the simulator, which calls this method after every step: only the
-  /// channels that have changed since they were found consistent are derived again.
+  /// Performs the same check for the simulator after every step: derives again only the states of
+  /// channels that have changed since they were found consistent.
   package func checkInvariants(_ consistent: inout ConsistentChannels) -> [String] {
     var found = links.checkInvariants()
     found += keyring.checkInvariants()

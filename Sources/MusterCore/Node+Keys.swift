@@ -8,13 +8,13 @@ import MusterWire
 /// The keys of channels: the key in force, and former keys under which returning members may still
 /// establish links.
 ///
-/// Each link is made under one key. After a key change, existing links stay up until the two nodes
-/// have a link under the new key: sessions have their own secrets, which cannot be derived from the
-/// channel's key. A link that is established under a former key later is restricted: its peer gets
-/// the new key if it is entitled to that key, otherwise the reason for the refusal, and no other
-/// data of the channel.
+/// Each link is established under one key. After a key change, existing links stay up until the two
+/// nodes have a link under the new key: sessions have their own secrets, which cannot be derived
+/// from the channel's key. A link that is established under a former key after the change is
+/// restricted: its peer gets the new key if it is entitled to that key, otherwise the reason for
+/// the refusal, and no other data of the channel.
 extension Node {
-  /// The time that a new member has to redeem its invite.
+  /// The time after its link comes up within which a new member must redeem its invite.
   static let grantPatience = Duration.seconds(3)
   /// The time after a refusal during which neither of the two nodes connects to the other.
   static let refusalTime = Duration.seconds(20)
@@ -69,10 +69,10 @@ extension Node {
     }
   }
 
-  /// The newest key changes, and this node's keys after epoch `number`. At most `Limits.formerKeys
-  /// + 1` changes are sent, because a member that has missed more changes has no key under which
-  /// this node accepts links. If this node has been removed, it lacks the key of its removal but
-  /// sends that change, which informs the peer of the removal.
+  /// The newest key changes, and this node's keys after epoch `number`. The number of changes is
+  /// limited, because a member that has missed more changes has no key under which this node
+  /// accepts links. If this node has been removed, it lacks the key of its removal but sends that
+  /// change, which informs the peer of the removal.
   private func keyMessages(of entry: Channel, after number: UInt32) -> [Control] {
     let epochs = entry.state.epochs
     let (grants, changes) = entry.state.keyChanges(newest: Limits.formerKeys + 1)
@@ -86,7 +86,8 @@ extension Node {
     return (grants + changes).map { .entry($0) } + keys
   }
 
-  /// Handles a key from a neighbour; the key is accepted if an entry of the owner names its id.
+  /// Handles a key from a neighbour; the key is accepted if `entry`, which the owner must have
+  /// signed, names the key's id.
   mutating func receiveKey(
     _ secret: [UInt8], entry: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
@@ -94,7 +95,7 @@ extension Node {
     out += change(link.channel, at: now) {
       $0.receive(.entry(entry), from: link.peer, at: now)
     }
-    // The entry may be known already, since a key may arrive more than once.
+    // The entry may already be in the document, since a key may arrive more than once.
     guard let state = channels[link.channel]?.state,
       let epoch = state.epochs.first(where: { $0.bytes == entry }),
       !keyring.keys(of: link.channel).contains(where: { $0.number == epoch.change.number }),
@@ -146,7 +147,8 @@ extension Node {
     established(session, over: route, bootID: restriction.bootID, at: now, &out)
   }
 
-  /// Sends the reason for the refusal to a neighbour that is not a member, and closes the link.
+  /// Sends the reason for the refusal to a neighbour that is not a member, and closes the link. A
+  /// neighbour that may still become a member is given `grantPatience` first.
   mutating func dismissNonMember(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     guard let peer = peers[link], let entry = channels[link.channel], entry.genesis != nil,
       let reason = entry.state.refusal(of: link.peer)

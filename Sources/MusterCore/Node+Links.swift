@@ -95,8 +95,8 @@ extension Node {
   mutating func receiveLinkDatagram(
     _ datagram: [UInt8], over route: Route, at now: Instant, _ out: inout [Output]
   ) {
-    // Reuses the array of the last datagram. A datagram in an envelope is handled while the array
-    // is in use, and gets a new array.
+    // Reuses the output array of the last datagram. A datagram in a relay envelope is handled while
+    // that array is in use, and gets a new array.
     var outputs: [LinkEngine.Output] = []
     swap(&outputs, &linkOutputs)
     links.receive(datagram, from: route, at: now, into: &outputs)
@@ -175,9 +175,9 @@ extension Node {
     updateCallState(in: link.channel, at: now, &out)
   }
 
-  /// Suspends a neighbour that has stopped answering: the neighbour counts as gone, for the call
-  /// and in this node's neighbour reports. If it only moved or slept, its first datagram restores
-  /// the association without a handshake.
+  /// Suspends a neighbour that has stopped answering: the neighbour counts as gone in the call and
+  /// in this node's neighbour reports. If the neighbour only changed networks or slept, its first
+  /// datagram restores the association without a handshake.
   mutating func fail(_ link: LinkID, at now: Instant, _ out: inout [Output]) {
     let route = associations.session(of: link).flatMap { links.route(of: $0) }
     perform(associations.suspend(link, route: route, at: now), at: now, &out)

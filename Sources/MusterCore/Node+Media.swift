@@ -38,7 +38,8 @@ extension Node {
     performed(media.sendVideo(frame, of: stream, at: now), at: now)
   }
 
-  /// Sends one Opus packet of this node's microphone, to all participants of the call.
+  /// Sends one Opus packet of this node's microphone to the participants of all calls in which this
+  /// node may send audio.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
@@ -127,7 +128,7 @@ extension Node {
     media.noteAudioPlayout(of: link, timestamp: timestamp, playedAt: playedAt)
   }
 
-  /// The path and the media statistics of every peer, in the order of links.
+  /// The path and the media statistics of every linked peer, ordered by peer, then by channel.
   public func statistics() -> [PeerStatistics] {
     peers.keys.map { link in
       let statistics = media.statistics(of: link)

@@ -55,7 +55,8 @@ extension Node {
 
   private static let pingsAtOnce = 4
 
-  /// Handles pings and credentials over a restricted session, and ignores all other messages.
+  /// Handles the pings and credentials among the first `pingsAtOnce` messages of a payload over a
+  /// restricted session, and ignores all other messages.
   private mutating func receive(
     _ payload: [UInt8], restrictedTo session: SessionLinkID, at now: Instant,
     _ out: inout [Output]
@@ -150,6 +151,7 @@ extension Node {
     perform(links.close(session, reason: .local, at: now), at: now, &out)
   }
 
-  /// The time for which a surplus link stays up, so that both ends learn of the same members first.
+  /// The minimum time for which a link that the topology does not need stays up, so that both ends
+  /// first learn of the same members.
   static let trimPatience = Duration.seconds(10)
 }

@@ -9,8 +9,8 @@ import MusterWire
 /// A datagram that arrived over a relayed path is not relayed again, which limits paths to two
 /// hops.
 extension Node {
-  /// The period whose media is resent after a path change: an upper bound of the time to detect the
-  /// loss of a path and to find another path.
+  /// The period before a path change whose video is resent: an upper bound of the time needed to
+  /// detect the loss of a path and to find another path.
   private static let repeatedTime = Duration.milliseconds(400)
 
   // MARK: The search for relays
@@ -79,7 +79,7 @@ extension Node {
 
   // MARK: The path of a link
 
-  /// The path that an association uses.
+  /// The path that an association uses; nil if the association is not in use.
   func path(of link: LinkID) -> PathID? {
     associations.session(of: link).flatMap { links.path(of: $0) }
   }
@@ -89,7 +89,7 @@ extension Node {
     path(of: link).flatMap { links.paths.roundTrip($0) }
   }
 
-  /// Whether a link is relayed by another member.
+  /// Whether a link uses a path through another member.
   func isRelayed(_ link: LinkID) -> Bool { relay(of: link) != nil }
 
   /// The member that relays a link; nil for a direct link.
@@ -121,7 +121,7 @@ extension Node {
   /// Handles a neighbour's report of the address at which the neighbour sees this node: behind a
   /// NAT, the external address.
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
-    // A neighbour on the same network sees only an address that this node already knows.
+    // This node already knows its own loopback and link-local addresses.
     guard !isRelayed(link), address.isUnicast, address.reach != .link else { return }
     _ = peers.update(link) { $0.seesThisNodeAt = address }
     seenChanged()
@@ -185,7 +185,8 @@ extension Node {
     peers.keys.first { $0.channel == channel && $0.peer.key.prefix == prefix }
   }
 
-  /// Updates the announced flag `relaysMuch` if the load from relaying became high or normal.
+  /// Updates the announced flag `relaysMuch` if the load from relaying has become high or is no
+  /// longer high.
   mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
     let isLoadHigh = relaying.budget.isLoadHigh(at: now)
     guard isLoadHigh != media.local.flags.contains(.relaysMuch) else { return }

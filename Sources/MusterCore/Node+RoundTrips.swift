@@ -24,7 +24,8 @@ extension Node {
     }
   }
 
-  /// Sends a ping, whose token is the send time; the peer returns the token in its pong.
+  /// Sends a ping, together with subscriptions that are due. The token of the ping is its send time
+  /// in nanoseconds, which the peer returns in its pong.
   mutating func sendPing(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     let ping = Control.ping(UInt64(bitPattern: now.nanoseconds))
     send([ping] + media.dueSubscriptions(over: link, at: now), over: link, at: now, &out)

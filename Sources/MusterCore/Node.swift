@@ -16,7 +16,7 @@ import MusterWire
 ///
 /// - getters, such as `members(of:)`, `statistics()` and `wake`;
 /// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's
-///   addresses, rendezvous, clock and sources;
+///   addresses, rendezvous servers, clock and sources;
 /// - user commands, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;
 /// - `perform(_:)`, for the outputs of each part, and `tick` and `receive` for the node itself.
 public struct Node: ~Copyable, Sendable {
@@ -33,16 +33,16 @@ public struct Node: ~Copyable, Sendable {
     public var pingInterval = Duration.seconds(1)
     /// The interval between the pings to a member that is not in the same call.
     public var idlePingInterval = Duration.seconds(15)
-    /// Whether this node is a rendezvous, which stores announcements for other nodes.
+    /// Whether this node is a rendezvous server, which stores announcements for other nodes.
     public var offersRendezvous = false
     /// Whether this node relays between members that cannot reach each other directly.
     public var relays = true
-    /// The time after joining a channel before this node starts a call, since the members may
-    /// already be in a call.
+    /// The delay between joining a channel and starting a call, because the members may already be
+    /// in a call that this node has yet to learn of.
     public var startGrace = Duration.milliseconds(300)
     /// The interval between the RTCP sender and receiver reports of a link.
     public var reportInterval = Duration.seconds(1)
-    /// The rules of channels, which tests replace in order to inject faults or modified nodes.
+    /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
 
     /// Creates the default configuration.
@@ -55,7 +55,7 @@ public struct Node: ~Copyable, Sendable {
     case send([UInt8], to: Address)
     /// Send a datagram to the multicast groups and broadcast addresses of every interface.
     case broadcast([UInt8])
-    /// Report an event of a channel to the host.
+    /// Report an event of a channel to users and scripts.
     case event(NodeEvent, in: ChannelID)
     /// Encode exactly these layers of a stream, smallest first; stop encoding if the array is
     /// empty.
@@ -69,7 +69,8 @@ public struct Node: ~Copyable, Sendable {
     /// The member has withdrawn a stream. If `stream` is nil, the member or this node has left the
     /// call.
     case mediaEnded(LinkID, stream: StreamID?)
-    /// Write this change for later processes; the change may reach peers before it is written.
+    /// Store this change for later processes of this node; peers may receive the change before it
+    /// is stored.
     case write(Change, in: ChannelID)
     /// Write all of these changes or none, then call `finish`, which returns the datagrams for the
     /// peers. `finish` seals these datagrams, so that packet numbers, times and paths are current.
@@ -111,12 +112,12 @@ public struct Node: ~Copyable, Sendable {
   var relaying = Relaying()
   /// The tokens of the host's pings that have not been answered, one for each link.
   var pendingPings = PeerTable<LinkID, UInt64>()
-  /// The rendezvous server; nil if this node is not a rendezvous.
+  /// The state of this node as a rendezvous server; nil if this node is not a rendezvous server.
   var server: RendezvousServer?
   var entropy: Entropy
   var media: MediaSessions
   var prng: PRNG
-  /// The offset from boot time to wall time, in milliseconds.
+  /// The offset from boot time to Unix time, in milliseconds.
   var wallOffset: Int64 = 0
 
   /// Creates a node. Keys are drawn from `entropy`; jitter and sequence numbers, which need not be
@@ -163,7 +164,7 @@ public struct Node: ~Copyable, Sendable {
     return soonest(next, Wake(associations.peers.deadline, .peer))
   }
 
-  /// The time at which the host must call `tick`.
+  /// The time at which the host must call `tick`; nil if no work is scheduled.
   public var deadline: Instant? { wake?.at }
 
   /// Updates the cached deadlines of the parts that changed.
@@ -176,7 +177,7 @@ public struct Node: ~Copyable, Sendable {
     isDiscoveryStale = false
   }
 
-  /// Handles all due timers; harmless before `deadline`.
+  /// Handles all due timers; has no effect before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     noticeSleep(at: now, &out)
@@ -192,8 +193,8 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// Restarts discovery if `deadline` was missed because the process was stopped or the machine
-  /// slept.
+  /// Restarts discovery if `deadline` was missed by more than `sleepNoticed`, which means that the
+  /// process was stopped or the machine slept.
   private mutating func noticeSleep(at now: Instant, _ out: inout [Output]) {
     guard let deadline, now - deadline > Self.sleepNoticed else { return }
     perform(discovery.restart(at: now), at: now, &out)
@@ -239,8 +240,8 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// Reports a change of this machine's routes: linked peers are pinged at once from the new source
-  /// address, and the rendezvous are queried, which reports the new address to them.
+  /// Handles a change of this machine's network routes: linked peers are pinged at once from the
+  /// new source address, and the rendezvous servers are queried, which shows them the new address.
   public mutating func pathsChanged(at now: Instant) -> [Output] {
     var out: [Output] = []
     for link in peers.keys { sendPing(over: link, at: now, &out) }
@@ -248,17 +249,17 @@ public struct Node: ~Copyable, Sendable {
     return out
   }
 
-  /// Sets the current addresses of the rendezvous.
+  /// Sets the current addresses of the rendezvous servers to use.
   public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
     var out: [Output] = []
     perform(discovery.setRendezvous(addresses, at: now), at: now, &out)
     return out
   }
 
-  /// The addresses of the rendezvous that have answered a request of this node.
+  /// The addresses of the rendezvous servers that have answered a request of this node.
   public var answeringRendezvous: [Address] { discovery.answeringRendezvous }
 
-  /// Handles a request to this node as a rendezvous.
+  /// Handles a request to this node as a rendezvous server; no outputs if this node is not one.
   private mutating func serve(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -271,7 +272,7 @@ public struct Node: ~Copyable, Sendable {
     }
   }
 
-  /// Sets the current addresses of the configured peers.
+  /// Sets the current addresses of the configured peers, at most `Limits.configuredPeers`.
   public mutating func setPeers(_ addresses: [Address], at now: Instant) -> [Output] {
     var out: [Output] = []
     let bounded = Array(addresses.prefix(Limits.configuredPeers))

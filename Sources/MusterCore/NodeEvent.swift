@@ -8,21 +8,21 @@ import MusterWire
 public enum NodeEvent: Equatable, Sendable {
   /// An event of the roster, the call, the text messages or the rights.
   case channel(ChannelEvent)
-  /// The link with a member was established, at an address or through another member.
+  /// The link with a member was established, directly at an address or through the member `via`.
   case linkUp(NodeID, Address?, via: NodeID?)
   /// The link with a member closed.
   case linkDown(NodeID, LinkCloseReason)
-  /// This node tried to enter the call but is not allowed to.
+  /// This node tried to start or join the call, but was refused for this reason.
   case callRefused(CommandRefusal)
-  /// The state of this node's own participation in the call.
+  /// The state of this node's participation in the call has changed to this state.
   case callState(CallState)
-  /// The first frame of a member's stream was received, `after` this time since the link came up.
+  /// The first frame of a member's stream arrived; `after` is the time since the link came up.
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
   /// The layer of a stream to or from a member has changed.
   case layer(NodeID, StreamID, LayerDirection, LayerChange)
-  /// This node closed its link with a peer, which is not a member for this reason.
+  /// This node closed its link with a peer that is not a member, for this reason.
   case peerRefused(NodeID, Refusal)
-  /// A member has replied to a ping of the host, over this path.
+  /// A member's reply to a ping of the host arrived over this route.
   case pong(NodeID, roundTrip: Duration, over: Route)
 }
 
@@ -62,7 +62,7 @@ public struct ReceivedAudio: Equatable, Sendable {
   }
 }
 
-/// The current path and media statistics of a member.
+/// The current path to a linked peer, and the statistics of the media exchanged with that peer.
 public struct PeerStatistics: Equatable, Sendable {
   /// The channel and the member.
   public var link: LinkID
@@ -110,12 +110,13 @@ public struct MediaStatistics: Equatable, Sendable {
   public var frames: UInt64 = 0
   /// The number of frames not delivered, from gaps in the PictureID; received media only.
   public var framesLost: UInt64 = 0
-  /// The number of intervals of more than 200 ms between frames; received media only.
+  /// The number of intervals of more than 200 ms between frames, except pauses of the source;
+  /// received media only.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
   public var frozen: Duration = .zero
   /// The number of audio packets; always 0 for streams other than the camera.
   public var audioPackets: UInt64 = 0
-  /// The reason for the last change of the layer.
+  /// The reason for the last change of `layer`.
   public var why = LayerReason.started
 }

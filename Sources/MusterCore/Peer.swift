@@ -12,7 +12,8 @@ struct Peer: HasDeadline, Sendable {
   var admittedSince: Instant
   /// The boot id that the peer's presence announced when the link came up; it may be outdated.
   var announcedBootID: UInt64?
-  /// The time at which the channel's key is next offered; nil once the peer is known to have it.
+  /// The time at which the key in force is next offered; nil once the peer is known to have that
+  /// key.
   var nextKeyAt: Instant?
   /// The time at which the peer's membership is next checked.
   var nextCheckAt: Instant?

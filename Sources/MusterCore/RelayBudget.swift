@@ -20,8 +20,8 @@ package struct RelayBudget: Sendable {
   }
 
   private struct Carried: Sendable {
-    /// The number of bytes that the pair may send now; initially low, since the demand of all pairs
-    /// is not yet known.
+    /// The number of bytes that the pair may send now; initially low, since the pair's demand is
+    /// not yet known.
     var credit = RelayBudget.firstCredit
     var refilledAt: Instant
     var askedAt: Instant
@@ -33,7 +33,8 @@ package struct RelayBudget: Sendable {
     var lastAt = Instant.zero
   }
 
-  /// 4 Mbit/s, enough for two pairs that exchange video in both directions at the middle layer.
+  /// The total rate of 4 Mbit/s, enough for two pairs that exchange video in both directions at the
+  /// middle layer.
   private static let bytesPerSecond = 500_000.0
   private static let burst = 250_000.0
   /// The maximum fraction for one pair, which leaves room for a new pair.
@@ -56,8 +57,8 @@ package struct RelayBudget: Sendable {
 
   package init() {}
 
-  /// Charges this number of bytes from `a` to `b` to the budget; false if the budget does not allow
-  /// the bytes to be relayed.
+  /// Charges `bytes`, which `a` sends to `b`, to the credit of their pair and to the total budget.
+  /// Returns false, without a charge, if either is insufficient.
   package mutating func take(
     _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
   ) -> Bool {

@@ -2,8 +2,8 @@ import MusterBase
 import MusterLink
 import MusterWire
 
-/// The state of one channel's call for the search for relays: this node's links in the channel, and
-/// the members of the call.
+/// The state of one channel's call that the search for relays needs: this node's links in the
+/// channel, and the members of the call.
 struct RelayView {
   /// Another member of the call.
   struct Member {
@@ -36,8 +36,8 @@ struct RelayView {
   var members: [Member] = []
   var links = PeerTable<NodeID, Link>()
 
-  /// The relaying neighbours of both nodes: live paths before lost paths, then low load before high
-  /// load, then ascending round trips.
+  /// The neighbours of both this node and `member` that offer to relay, best first: live paths
+  /// before lost paths, then low load before high load, then by ascending round trip.
   func relays(to member: Member, unmeasured: Duration, at now: Instant) -> [NodeID] {
     var usable: [(id: NodeID, rank: Int, roundTrip: Duration)] = []
     for neighbour in neighbours(member.id) {

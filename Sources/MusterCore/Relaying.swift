@@ -19,7 +19,7 @@ struct Relaying: ~Copyable, Sendable {
     case connect(LinkID, bootID: UInt64, over: Route)
     /// Send this node's candidates to the peer.
     case sendCandidates(LinkID)
-    /// Query the rendezvous for the addresses of peers.
+    /// Query the rendezvous servers for the addresses of peers.
     case seek
     /// The set of unreachable peers, which discovery looks for, has changed.
     case reachabilityChanged
@@ -55,7 +55,7 @@ struct Relaying: ~Copyable, Sendable {
   private static let searchInterval = Duration.milliseconds(250)
   /// The time allowed for a first direct path before relays are tried.
   static let directPatience = Duration.milliseconds(750)
-  /// The additional patience of the end with the larger id.
+  /// The additional time that the end with the larger id waits before it considers a path lost.
   private static let secondPatience = Duration.milliseconds(150)
   /// The time that a relay is given in addition to two round trips, before the next relay is tried.
   private static let relayPatience = Duration.milliseconds(250)
@@ -92,7 +92,7 @@ struct Relaying: ~Copyable, Sendable {
   /// Whether a search is scheduled in a channel.
   func isSearching(_ channel: ChannelID) -> Bool { nextAt.index(of: channel) != nil }
 
-  /// Whether a search is due in a channel; the first search always is.
+  /// Whether a search is due in a channel; true if none has been scheduled yet.
   func isDue(_ channel: ChannelID, at now: Instant) -> Bool {
     nextAt[channel].map { $0 <= now } ?? true
   }
@@ -144,7 +144,8 @@ struct Relaying: ~Copyable, Sendable {
 
   // MARK: The search
 
-  /// Searches for paths to unreachable members of the call; `view` is nil outside of a call.
+  /// Searches for paths to unreachable members of the call; `view` is nil if this node is not in a
+  /// call.
   mutating func search(
     in channel: ChannelID, _ view: RelayView?, at now: Instant
   ) -> [Output] {
@@ -196,7 +197,8 @@ struct Relaying: ~Copyable, Sendable {
   }
 
   /// Tries a new run of a peer at its last direct address at once, from both ends; relays are tried
-  /// only after `directPatience`. Nil if there is no new run or this time has passed.
+  /// only after `directPatience`. Returns the end of this time; nil if there is no new run, no
+  /// known address, or the time has passed.
   private mutating func tryRestarted(
     _ member: RelayView.Member, over link: LinkID, _ view: RelayView, at now: Instant,
     _ out: inout [Output]
@@ -249,7 +251,7 @@ struct Relaying: ~Copyable, Sendable {
       state = Unreachable(nextAt: start, tried: peer?.route.relay.map { [$0] } ?? [])
       unreachable[link] = state
       out.append(.reachabilityChanged)
-      // The member may have moved, and a rendezvous may know its new address.
+      // The member may have moved, and a rendezvous server may know its new address.
       out.append(.seek)
     }
     guard state.nextAt <= now else { return state.nextAt }
@@ -271,7 +273,7 @@ struct Relaying: ~Copyable, Sendable {
   }
 
   /// While a path is relayed, both ends exchange candidates and probe the address that worked
-  /// before, so that a direct path is found when it opens, without a rendezvous.
+  /// before, so that a direct path is found once it works, without a rendezvous server.
   private mutating func probeDirectPath(
     around link: LinkID, _ peer: RelayView.Link, at now: Instant, _ out: inout [Output]
   ) -> Instant {

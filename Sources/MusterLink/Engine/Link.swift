@@ -21,9 +21,10 @@ struct Link: Sendable {
   /// `Limits.sessionsPerLink`: an initiator may repeat its initiation before the answer arrives.
   var unconfirmed: [Session] = []
 
-  /// This node's unanswered handshake.
+  /// The handshake that this node has initiated; nil if none is in progress.
   var pending: PendingHandshake?
-  /// The repetition of keepalives until the peer is known to have the current session.
+  /// The repetition of the keepalive that confirms the current session; nil once the peer is known
+  /// to have the session.
   var confirmation: Repeated?
   /// Unanswered path challenges, oldest first, at most one per route.
   private(set) var probes: [Probe] = []
@@ -37,9 +38,9 @@ struct Link: Sendable {
 
   /// The time at which the last authentic datagram arrived, over any path.
   var lastHeard: Instant
-  /// The time at which this link last sent. Kept per link, because each session needs its own
-  /// keepalives: the traffic of other links over the same path keeps the NAT binding alive, but not
-  /// the session.
+  /// The time at which this link last sent a datagram. Kept per link, because each session needs
+  /// its own keepalives: the traffic of other links over the same path keeps the NAT binding alive,
+  /// but not the session.
   var lastSent: Instant
   var keepaliveInterval: Duration
 
@@ -104,7 +105,7 @@ struct Link: Sendable {
   /// Whether the link has neither a session nor a handshake that may lead to one.
   var isIdle: Bool { !isEstablished && pending == nil && unconfirmed.isEmpty }
 
-  /// The session with this local index; nil if the link has none.
+  /// The slot of the session with this local index; nil if the link has no such session.
   func slot(of index: UInt32) -> Slot? {
     if current?.localIndex == index { return .current }
     if previous?.localIndex == index { return .previous }
@@ -119,8 +120,8 @@ struct Link: Sendable {
   /// The result of opening a transport packet.
   enum Opened {
     case unknown, expired, forged, replayed
-    /// `isElsewhere` means that the packet has the highest counter of a session other than the
-    /// previous one, and arrived over a route other than the link's.
+    /// `isElsewhere` means that the packet arrived over a route other than the link's and has the
+    /// highest counter of its session so far; always false under the previous session.
     case payload([UInt8], Slot, isElsewhere: Bool)
   }
 
@@ -151,8 +152,8 @@ struct Link: Sendable {
     }
   }
 
-  /// Seals a payload under the current session, for `other` or else for the link's route; nil
-  /// without an unexpired session.
+  /// Seals a payload under the current session, for the route `other`, or for the link's route if
+  /// `other` is nil. Nil without an unexpired session.
   mutating func seal(
     _ payload: OutgoingPayload, over other: Route?, at now: Instant, lifetime: Duration
   ) -> SealedDatagram? {

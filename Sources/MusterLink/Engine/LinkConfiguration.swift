@@ -33,8 +33,9 @@ extension LinkEngine {
     public var keepalive: Duration = .seconds(15)
     /// The relative jitter of the keepalive interval.
     public var keepaliveJitter = 0.2
-    /// The silence after which a peer is challenged. Members ping each other more often than this,
-    /// so silence indicates a bad or broken path; the challenges detect its recovery.
+    /// The silence after which a peer is challenged. The failure detector usually pings a neighbour
+    /// more often, so silence indicates a bad or broken path; the challenges detect the recovery of
+    /// the path.
     public var silenceProbeAfter: Duration = .seconds(5)
     /// The interval between challenges to a silent peer.
     public var silenceProbeInterval: Duration = .seconds(2)

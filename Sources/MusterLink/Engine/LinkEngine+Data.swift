@@ -44,7 +44,7 @@ extension LinkEngine {
     let packetNumber: UInt64
   }
 
-  /// Handles confirmation, content and path, in this order.
+  /// Confirms the session if necessary, handles the payload, and then follows a change of route.
   private mutating func accept(
     _ arrival: Arrival, _ position: Int, from source: Route, at now: Instant,
     into outputs: inout [Output]
@@ -71,7 +71,7 @@ extension LinkEngine {
     outputs += follow(position, to: source, at: now)
   }
 
-  /// Makes a session that the initiator has confirmed the current session.
+  /// Makes a newly confirmed session the current session, and discards older unconfirmed sessions.
   private mutating func confirm(_ number: Int, _ position: Int, at now: Instant) -> [Output] {
     let session = links[at: position].unconfirmed[number]
     for older in links[at: position].unconfirmed[..<number] { forget(older) }

@@ -135,7 +135,8 @@ extension LinkEngine {
 
   func openKey(_ id: KeyID) -> OpenKey? { openKeys.index(of: id).map { openKeys[at: $0] } }
 
-  /// The positions of the link and of the attempt that an index was allocated for.
+  /// The positions of the link and of the attempt that an index was allocated for; nil if there is
+  /// no such pending attempt.
   private func attempt(_ index: UInt32) -> (Int, Int)? {
     guard let id = indices[index], let position = links.index(of: id),
       let number = links[at: position].pending?.attempts.firstIndex(where: {

@@ -4,7 +4,7 @@ import MusterWire
 
 /// The management of links and of local indices.
 extension LinkEngine {
-  /// The table index of a link, which is created if necessary; nil if there is no space or the
+  /// The table index of a link, which is created if necessary; nil if there is no room or the
   /// peer's key is not a usable curve point.
   mutating func index(of id: SessionLinkID, route: Route, at now: Instant) -> Int? {
     if let position = links.index(of: id) { return position }
@@ -84,7 +84,7 @@ extension LinkEngine {
   }
 
   /// Installs the session of a completed handshake; the current session becomes the previous
-  /// session.
+  /// session, or is discarded if the peer has restarted.
   mutating func install(_ session: Session, _ position: Int, at now: Instant) -> [Output] {
     let id = links[at: position].id
     var outputs: [Output] = []
@@ -121,8 +121,8 @@ extension LinkEngine {
     return outputs
   }
 
-  /// Seals a payload for `route` or else for the link's route, and counts the datagram on that
-  /// path.
+  /// Seals a payload for `route`, or for the link's route if `route` is nil, and counts the
+  /// datagram on that path. Nil without a usable session.
   mutating func seal(
     _ payload: OutgoingPayload, _ position: Int, over route: Route? = nil, at now: Instant
   ) -> SealedDatagram? {
@@ -135,7 +135,7 @@ extension LinkEngine {
     return sealed
   }
 
-  /// Sends a keepalive or a path message over `route` or else over the link's route.
+  /// Sends a keepalive or a path message over `route`, or over the link's route if `route` is nil.
   mutating func send(
     _ payload: [UInt8], _ position: Int, over route: Route? = nil, at now: Instant
   ) -> [Output] {

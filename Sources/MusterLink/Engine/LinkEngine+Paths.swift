@@ -13,15 +13,15 @@ extension LinkEngine {
     }
     switch message {
     case .challenge(let token):
-      // The response takes the route of the challenge, which is the one to validate (RFC 9000
-      // section 8.2.2).
+      // The response is sent over the route of the challenge, because the challenge is to validate
+      // that route (RFC 9000 section 8.2.2).
       guard source.isUnicast,
         source == links[at: position].route || links[at: position].pathAnswers.take(at: now)
       else { return [] }
       return send(PathMessage.response(token).encoded(), position, over: source, at: now)
     case .response(let token): return finishChallenge(token, position, from: source, at: now)
     case .close:
-      // A late close under the previous session does not affect the current one.
+      // A late close message under the previous session does not affect the current session.
       return slot == .previous
         ? [] : remove(links[at: position].id, reason: .left, at: now)
     }
@@ -29,8 +29,9 @@ extension LinkEngine {
 
   // MARK: Migration
 
-  /// Handles a new route of the newest datagram. A new address is challenged first; a relay is an
-  /// authenticated member, so a link whose direct path is silent follows at once.
+  /// Handles the arrival of the newest datagram over a route other than the link's. A new address
+  /// is challenged first; a relay is an authenticated member, so a link whose direct path is silent
+  /// follows at once.
   mutating func follow(_ position: Int, to source: Route, at now: Instant) -> [Output] {
     guard !source.isDirect else { return inducedChallenge(position, source, at: now) }
     let link = links[at: position]
@@ -143,7 +144,8 @@ extension LinkEngine {
 
   /// Probes a route at which discovery saw the peer while its link is silent: both nodes may have
   /// moved, or the path may have recovered. A peer that does not respond may have lost the session,
-  /// for example by leaving and rejoining the channel, and is offered a new session.
+  /// for example by leaving and rejoining the channel, and is offered a new session. If the link is
+  /// not silent, its path is compared with the route instead.
   mutating func probeIfQuiet(
     _ position: Int, _ route: Route, bootID: UInt64, at now: Instant
   ) -> [Output] {
@@ -186,7 +188,7 @@ extension LinkEngine {
       + send(PathMessage.challenge(comparison.newToken).encoded(), position, over: route, at: now)
   }
 
-  /// Handles a response that belongs to a comparison; nil if the response belongs to no comparison.
+  /// Handles a response that belongs to the link's path comparison; nil if the response does not.
   private mutating func finishComparison(
     _ token: UInt64, _ position: Int, from source: Route, at now: Instant
   ) -> [Output]? {

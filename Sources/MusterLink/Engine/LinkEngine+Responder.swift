@@ -103,8 +103,8 @@ extension LinkEngine {
     return isNew
   }
 
-  /// Evicts the oldest entry of a peer without a link. All entries belong to members, so an
-  /// outsider cannot evict any.
+  /// Evicts the oldest entry of a peer without a link. Only initiations under a channel key create
+  /// entries, so an outsider cannot cause an eviction.
   private mutating func forgetOldestMemory() {
     var oldest: (id: SessionLinkID, at: Instant)?
     for (id, memory) in memories where links.index(of: id) == nil {

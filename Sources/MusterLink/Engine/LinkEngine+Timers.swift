@@ -2,7 +2,7 @@ import MusterBase
 
 /// The timers for rekeying, retries, keepalives and expiry.
 extension LinkEngine {
-  /// Handles all due timers; harmless before `deadline`.
+  /// Handles all due timers; has no effect before `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     guard let due = deadline, due <= now else { return [] }
     var outputs: [Output] = []
@@ -68,7 +68,8 @@ extension LinkEngine {
     return startHandshake(position, bootID: bootID, route: links[at: position].route, at: now)
   }
 
-  /// Sends keepalives until the peer has used the current session, which confirms it.
+  /// Repeats the keepalive that confirms the current session, until a datagram under that session
+  /// arrives from the peer.
   private mutating func tickConfirmation(_ position: Int, at now: Instant) -> [Output] {
     guard var confirmation = links[at: position].confirmation, confirmation.nextAt <= now else {
       return []

@@ -66,7 +66,7 @@ public struct LinkEngine: ~Copyable, Sendable {
   var budgetWithoutCookie: TokenBucket
   var budgetWithCookie: TokenBucket
 
-  /// Counts of rejected and sent datagrams since the start.
+  /// The counts of rejected and sent datagrams since this engine was created.
   public internal(set) var counters = LinkCounters()
   var answeredInitiations = AnsweredInitiations()
   /// The time at which `tick` next may have work; possibly a little early, so that it need not be
@@ -91,7 +91,8 @@ public struct LinkEngine: ~Copyable, Sendable {
     budgetWithCookie = TokenBucket(capacity: with, perSecond: with)
   }
 
-  /// Enables links under a channel key; ignored beyond `Limits.channelKeys`.
+  /// Enables links under a channel key; a key beyond `Limits.channelKeys` is ignored and counted as
+  /// refused.
   public mutating func open(_ channel: ChannelKey) {
     guard openKeys.count < Limits.channelKeys || openKeys.index(of: channel.keyID) != nil else {
       counters.refused += 1
@@ -104,7 +105,7 @@ public struct LinkEngine: ~Copyable, Sendable {
       prologue: Array("muster/1".utf8) + channel.keyID.key.bytes)
   }
 
-  /// Closes all links under a key and rejects further handshakes under it.
+  /// Closes all links under a key, and rejects further handshakes under that key.
   public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     var outputs: [Output] = []
     for id in links.keys where id.key == key {
@@ -114,8 +115,9 @@ public struct LinkEngine: ~Copyable, Sendable {
     return outputs
   }
 
-  /// Starts a handshake with a run of `peer` that discovery found at `route`, unless a link exists
-  /// or is being established. If the link with this run exists, the route may be probed instead.
+  /// Starts a handshake with the run `bootID` of `peer`, which discovery found at `route`, unless a
+  /// link with that run exists or is being established. If the link exists, the route may be probed
+  /// instead.
   public mutating func connect(
     to peer: NodeID, bootID: UInt64, in key: KeyID, over route: Route, now: Instant
   ) -> [Output] {
@@ -191,7 +193,8 @@ public struct LinkEngine: ~Copyable, Sendable {
     return outputs
   }
 
-  /// The time at which the last authentic datagram arrived on the link; nil without a link.
+  /// The time at which the last authentic datagram arrived on the link, or at which the link was
+  /// created; nil without a link.
   public func lastHeard(_ link: SessionLinkID) -> Instant? {
     links.index(of: link).map { links[at: $0].lastHeard }
   }
@@ -201,7 +204,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     path(of: link).flatMap { paths[$0]?.liveness }
   }
 
-  /// The route of a link's datagrams; nil without a link.
+  /// The route of a link's outgoing datagrams; nil without a link.
   public func route(of link: SessionLinkID) -> Route? {
     links.index(of: link).map { links[at: $0].route }
   }

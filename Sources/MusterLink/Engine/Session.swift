@@ -23,8 +23,8 @@ struct DataHeader {
 
 /// The transport keys of one session, with counters that never repeat a nonce.
 struct Session: Sendable {
-  /// The limit of 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so that the replay
-  /// window cannot wrap.
+  /// The limit of packet counters, 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so
+  /// that the replay window cannot wrap around.
   static let counterLimit = UInt64.max - (1 << 13)
 
   let localIndex: UInt32

@@ -3,8 +3,8 @@ import MusterCrypto
 import MusterWire
 
 /// A cookie reply: `0x12 | receiver's index 4 | nonce 24 | sealed cookie 32` (lengths in bytes).
-/// The reply asks the initiator to repeat its initiation with the cookie, which proves its address
-/// (WireGuard whitepaper section 5.4.7).
+/// The reply asks the initiator to repeat its initiation with the cookie, which proves that the
+/// initiator receives datagrams at its source address (WireGuard whitepaper section 5.4.7).
 ///
 /// The cookie is sealed under a key of channel and responder, with the initiation's first MAC as
 /// associated data: only the initiator, or a member that saw the initiation, can decrypt it.
@@ -44,8 +44,8 @@ struct CookieReply {
   }
 }
 
-/// Creates and verifies cookies without state per peer. A cookie is a MAC of the route under a
-/// secret that is replaced every `lifetime`; the previous secret stays valid for another
+/// Creates and verifies cookies without state per peer. A cookie is a MAC of the sender's route
+/// under a secret that is replaced every `lifetime`; the previous secret stays valid for another
 /// `lifetime`.
 struct CookieJar: Sendable {
   static let cookieBytes = 16

@@ -121,8 +121,8 @@ struct InitiationPayload: Equatable {
 
   var author: NodeID
   var bootID: UInt64
-  /// The counter, which increases with every initiation of one boot; equal and lower counters are
-  /// replays.
+  /// The counter, which increases with every initiation of one run of the author; equal and lower
+  /// counters are replays.
   var counter: UInt64
   /// The boot id of the intended responder, which voids the initiation after the responder
   /// restarts.

@@ -22,13 +22,15 @@ public struct Path: Sendable {
   /// The state of path validation: whether the peer is known to receive datagrams over the path
   /// (RFC 9000 section 8.2).
   public enum Validation: Equatable, Sendable {
-    /// Datagrams of the peer arrived over the path; an attacker may have redirected the datagrams.
+    /// No challenge has been sent over the path; an attacker may have redirected datagrams that
+    /// arrived over the path.
     case unvalidated
     /// A challenge was sent at this time and has not been answered.
     case validating(since: Instant)
     /// A challenge or a handshake was last answered over the path at this time.
     case validated(at: Instant)
-    /// A challenge was not answered within `Path.validationTimeout`.
+    /// The last challenge was not answered within `Path.validationTimeout`, and no earlier
+    /// challenge was answered.
     case failed
   }
 
@@ -54,8 +56,8 @@ public struct Path: Sendable {
   /// The timeout of a challenge: three times the initial probe timeout of RFC 9002 section 6.2.2,
   /// as RFC 9000 section 8.2.4 recommends.
   public static let validationTimeout = Duration.seconds(3)
-  /// The upper limit of accepted samples; a longer sample results from a ping sent before this host
-  /// was suspended.
+  /// The upper limit of accepted round-trip samples; a longer sample results from a ping that was
+  /// sent before this host was suspended.
   static let longestRoundTrip = Duration.seconds(10)
 
   /// The round trip over the path; nil before the first sample.

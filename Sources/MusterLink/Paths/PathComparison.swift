@@ -19,7 +19,7 @@ struct PathComparison: Equatable, Sendable {
     self.startedAt = startedAt
   }
 
-  /// Records a response; false if it does not belong to this comparison.
+  /// Records a response; false if the response does not belong to this comparison.
   mutating func take(
     _ token: UInt64, from source: Address, current: Address, at now: Instant
   ) -> Bool {

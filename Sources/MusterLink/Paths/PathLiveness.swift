@@ -3,7 +3,8 @@ import MusterBase
 /// The regularity of arrivals from a peer over one path, which determines the silence after which
 /// the path is suspect.
 public struct PathLiveness: Equatable, Sendable {
-  /// The time at which the last authentic datagram arrived over the path, or its use began.
+  /// The time at which the last authentic datagram arrived over the path, or at which a link began
+  /// to use the path.
   public private(set) var lastAt: Instant
   /// The smoothed interval between arrivals; a new interval has weight 1/8, like a round-trip
   /// sample in RFC 6298.

@@ -2,8 +2,8 @@ import MusterBase
 
 /// All paths of this node, keyed by peer and route.
 ///
-/// Links of different channels between the same two nodes share the entries, so that each route is
-/// measured once. Entries outlive links: a restarted peer is first tried at its last direct
+/// Links of different channels between the same two nodes share the entries, so each route is
+/// measured only once. Entries outlive links: a restarted peer is first tried at its last direct
 /// address. Future state of a path, such as a bandwidth estimate and a pacer, belongs in the
 /// entries as well.
 ///
@@ -26,14 +26,14 @@ public struct PathTable: Sendable {
   public var ids: [PathID] { paths.keys }
   /// The number of entries.
   public var count: Int { paths.count }
-  /// The entry of a path; nil if there is none.
+  /// The entry of a path; nil if the path is unknown or was evicted.
   public subscript(id: PathID) -> Path? { paths[id] }
 
   /// The smoothed round trip of a path; nil before the first sample.
   public func roundTrip(_ id: PathID) -> Duration? { paths[id]?.roundTrip?.smoothed }
 
-  /// The direct route over which a peer was last reached: the validated one with the latest
-  /// arrival.
+  /// The direct route over which a peer was last reached: the validated path with the latest
+  /// arrival; nil if there is none.
   public func lastDirectRoute(to peer: NodeID) -> Address? {
     var best: (address: Address, at: Instant)?
     for index in range(of: peer) {

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// The round-trip time of one path: its smoothed value, variation and minimum (RFC 9002 section
-/// 5.3).
+/// The round-trip time of one path: its smoothed value, variation and minimum (RFC 9002 sections
+/// 5.2 and 5.3).
 public struct RoundTripTime: Equatable, Sendable {
   /// The exponentially weighted average, with a weight of 1/8 for each new sample.
   public private(set) var smoothed: Duration

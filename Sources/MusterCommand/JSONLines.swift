@@ -20,7 +20,8 @@ struct JSONLines: Sendable {
       write(
         TimedEvent(secondsSinceStart: session.node.secondsToReady, event: .warning(notice)))
     }
-    // The node continues after the end of input: a script may close its end and only read events.
+    // The node continues after the end of its input: a script may send no commands and
+    // only read events.
     let commands = Task {
       for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }
     }

@@ -7,7 +7,7 @@ import MusterDiscovery
 import MusterStore
 import MusterWire
 
-/// Carries out requests on a node, with or without sockets, and its store.
+/// Carries out administrative requests on a `Node` value, with or without sockets, and its store.
 struct Administrator {
   let store: Store
   /// The display name last used with this data directory; nil if a node runs on it.
@@ -36,7 +36,7 @@ struct Administrator {
     outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
   }
 
-  /// The `outputs` that do not depend on the disk.
+  /// The `outputs` that can be carried out before the changes are durable.
   var otherOutputs: [Node.Output] {
     outputs.filter { output in
       switch output {
@@ -180,7 +180,7 @@ struct Administrator {
     return VerificationCode.text(channel: stored.id, node.id, member)
   }
 
-  /// The member with the given id, key or name.
+  /// The member with the given id, key or name; throws unless exactly one member matches.
   private func member(
     _ request: Administration.Request, in stored: StoredChannel, _ node: borrowing Node
   ) throws(MusterError) -> NodeID {

@@ -39,7 +39,7 @@ extension MusterNode {
     }
   }
 
-  /// Carries out a command that completes without waiting; `perform(_:from:)` handles the others.
+  /// Carries out a command that completes without waiting; `perform(_:from:)` handles all others.
   func apply(_ command: Command) throws(MusterError) {
     switch command {
     case .startCall: try startCall(in: try channel(of: command))

@@ -4,8 +4,8 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// The command `muster simulate`, which runs many nodes on a virtual network and clock. A
-/// seed makes the run reproducible.
+/// The command `muster simulate`, which runs many nodes on a virtual network and clock. A seed
+/// makes the run reproducible.
 struct SimulateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
@@ -154,8 +154,8 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Diagrams
 
-  /// Writes the SVG diagram of a run. If the run was one of several, it is repeated, because
-  /// only a single run records its diagram.
+  /// Writes the SVG diagram of a run. If the run was one of several, the run is repeated
+  /// first, because a diagram is recorded only for a single run.
   private func draw(_ result: SimulationResult, to path: String) throws {
     var drawing = result.drawing
     if drawing == nil {

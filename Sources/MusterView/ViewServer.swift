@@ -84,7 +84,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Reports a change of the node's state, so that a new snapshot is sent.
+  /// Schedules a new snapshot for the open pages, after the node's state has changed.
   public func changed() {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
     running.channel.eventLoop.execute { running.hub.value.changed() }

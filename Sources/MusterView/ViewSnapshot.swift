@@ -85,7 +85,7 @@ extension ViewSnapshot {
     public var audioMuted: Bool
     /// Whether the camera is muted.
     public var videoMuted: Bool
-    /// Whether this node is speaking, by its voice detection; false outside a call.
+    /// Whether this node detects speech in the audio that it sends; false outside a call.
     public var speaking: Bool
     /// Whether this node has a video source, muted or not.
     public var hasVideo: Bool
@@ -147,7 +147,7 @@ extension ViewSnapshot {
     public var audioMuted: Bool
     /// Whether the camera is muted or missing.
     public var videoMuted: Bool
-    /// Whether the member is speaking, by its own voice detection; false outside a call.
+    /// Whether the member is speaking, as detected by the member; false outside a call.
     public var speaking: Bool
     /// The tile of the member's camera; nil while the member is not in the call, and if no tile
     /// number is free.

@@ -252,7 +252,8 @@ struct Administrator {
     return summary
   }
 
-  /// The roles known to the node, or those in the stored entries if the node is not in the channel.
+  /// The roles known to the node; if the node is not in the channel, the roles in the stored
+  /// entries.
   private func roles(
     in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: borrowing Node
   ) throws(MusterError) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {

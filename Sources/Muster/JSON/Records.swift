@@ -30,7 +30,7 @@ public struct MemberRecord: Codable, Equatable, Sendable {
   public var audioMuted: Bool
   /// Whether the camera is off or missing.
   public var videoMuted: Bool
-  /// Whether the member is speaking, by its own voice activity detection; false outside a call.
+  /// Whether the member is speaking, as detected by the member; false outside a call.
   public var speaking: Bool
 }
 

@@ -8,15 +8,16 @@ import MusterWire
 
 /// Resolves a configured channel into a setup that a node can join.
 enum ChannelOpening {
-  /// The setup of a channel, with `HOST:PORT` of peers and rendezvous through which its members may
-  /// be found.
+  /// The setup of a channel, and the peers and rendezvous servers (each as `HOST:PORT`) through
+  /// which its members may be found.
   struct Result {
     var setup: ChannelSetup
     var peers: [String] = []
     var rendezvous: [String] = []
   }
 
-  /// Looks up a channel in the store, or adds it.
+  /// Resolves a channel, and stores an invited or open channel that is not stored yet. Throws if
+  /// the invite is damaged or the store fails.
   static func open(
     _ channel: Configuration.Channel, store: Store?
   ) throws(MusterError) -> Result {
@@ -62,7 +63,8 @@ enum ChannelOpening {
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
     if let known = try store?.channel(stored.id) {
-      // Stored keys take precedence: they came from the owner, whereas anyone can write an invite.
+      // Stored keys take precedence, and new keys need a grant by the owner, because anyone can
+      // write an invite.
       let new = stored.keys.filter { key in
         !known.keys.contains { $0.number == key.number } && isVouchedFor(invite, stored.id)
       }
@@ -79,8 +81,8 @@ enum ChannelOpening {
     Array((new + known.filter { !new.contains($0) }).prefix(Limits.inviteHints))
   }
 
-  /// Whether the invite's bearer grant is for the epoch of the invite and signed by the owner in
-  /// the genesis.
+  /// Whether the channel's owner has signed the invite's bearer grant, and the grant is for the
+  /// invite's epoch and one-time key.
   private static func isVouchedFor(_ invite: Invite, _ channel: ChannelID) -> Bool {
     guard let bytes = invite.grant, let entry = try? SignedEntry.verified(bytes, in: channel),
       case .grant(let grant) = entry.entry.body, grant.isBearer, grant.epoch == invite.epoch,

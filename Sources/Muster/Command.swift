@@ -5,7 +5,7 @@ import MusterBase
 ///
 /// A `channel` is a channel's name. Nil stands for the only channel that the node is in, and in
 /// `mute` and `unmute` for every channel. Members are named by an id (16 hex digits) or a full key
-/// (64).
+/// (64 hex digits).
 public enum Command: Equatable, Sendable {
   /// Starts the channel's call, or joins the active one.
   case startCall(channel: String? = nil)
@@ -13,9 +13,9 @@ public enum Command: Equatable, Sendable {
   case joinCall(channel: String? = nil)
   /// Leaves the call; when this node is its initiator, the call ends for all participants.
   case leaveCall(channel: String? = nil)
-  /// Stops sending audio or video, in one channel or in all.
+  /// Mutes the microphone or the camera; other video streams continue.
   case mute(Media, channel: String? = nil)
-  /// Resumes sending audio or video.
+  /// Unmutes the microphone or the camera.
   case unmute(Media, channel: String? = nil)
   /// Requests video of one member or of all members.
   case watch(Watch)
@@ -33,7 +33,7 @@ public enum Command: Equatable, Sendable {
   /// A request about channels, roles, invites or the node itself, sent over the control socket.
   case administer(Administration.Request)
 
-  /// A kind of media that a node sends.
+  /// The media that can be muted: the microphone (`audio`) or the camera (`video`).
   public enum Media: String, Codable, Sendable, CaseIterable { case audio, video }
 
   /// A request for video of one or all members, up to a given resolution.
@@ -62,7 +62,7 @@ public enum Command: Equatable, Sendable {
   public struct JoinChannel: Equatable, Sendable {
     /// The channel's name; may be nil with an invite, which contains the name.
     public var channel: String?
-    /// The secret of an open channel.
+    /// The passphrase from which an open channel's key is derived; nil for none.
     public var passphrase: String?
     /// The URL of an invite.
     public var invite: String?
@@ -81,7 +81,7 @@ public enum Command: Equatable, Sendable {
     }
   }
 
-  /// The command's name in JSON, the value of `do`.
+  /// The command's name in JSON, the value of the field `do`.
   public enum Verb: String, Codable, Sendable, CaseIterable {
     case startCall = "start-call"
     case joinCall = "join-call"
@@ -119,7 +119,7 @@ public enum Command: Equatable, Sendable {
     }
   }
 
-  /// The channel's name in the command; nil for `quit` and if no channel is named.
+  /// The channel named in the command; nil for `quit` and if the command names no channel.
   public var channel: String? {
     switch self {
     case .startCall(let channel), .joinCall(let channel), .leaveCall(let channel),

@@ -5,7 +5,7 @@ import MusterCore
 import MusterCrypto
 import MusterWire
 
-/// The settings of a node, fixed once it has started.
+/// The settings of a node, which cannot be changed after the start.
 public struct Configuration: Sendable {
   /// A channel to join.
   public struct Channel: Sendable {
@@ -30,7 +30,7 @@ public struct Configuration: Sendable {
     }
   }
 
-  /// The display name that members see.
+  /// The display name that other members see, shortened to `Limits.nameBytes` bytes.
   public var name = "member"
   /// The channels to join at the start; at most `Limits.channels`.
   public var channels: [Channel] = []
@@ -50,21 +50,21 @@ public struct Configuration: Sendable {
   public var videoMuted = false
   /// The bitrate limit of the camera's top layer in kbit/s; nil for none.
   public var videoBitrate: Int?
-  /// The largest resolution requested of each member's video streams.
+  /// The largest resolution requested of each member's video streams; nil for no limit.
   public var maxVideo: VideoSize?
-  /// `HOST:PORT` of nodes to contact in addition to those on the LAN.
+  /// The nodes to contact in addition to those on the LAN, each as `HOST:PORT`.
   public var peers: [String] = []
-  /// `HOST:PORT` of the rendezvous used to find members beyond the LAN.
+  /// The rendezvous servers used to find members beyond the LAN, each as `HOST:PORT`.
   public var rendezvous: [String] = []
-  /// Whether this node also serves as a rendezvous for other nodes.
+  /// Whether this node also serves as a rendezvous server for other nodes.
   public var offersRendezvous = false
   /// Whether to request a port mapping from the gateway, if this node looks for members beyond its
   /// LAN.
   public var mapsPorts = true
-  /// `HOST:PORT` of bootstrap nodes of the OpenDHT network that this node joins to find members;
-  /// must be empty in a build without the trait DHT.
+  /// The bootstrap nodes of the OpenDHT network that this node joins to find members, each as
+  /// `HOST:PORT`; must be empty in a build without the package trait `DHT`.
   public var dht: [String] = []
-  /// Whether to relay, within a budget, between participants of a call that cannot reach each
+  /// Whether to relay, within a bandwidth budget, between call participants that cannot reach each
   /// other.
   public var relays = true
   /// Whether to announce on the LAN by multicast and broadcast.
@@ -72,7 +72,7 @@ public struct Configuration: Sendable {
   /// Whether to publish this node by DNS-SD (Avahi), visible to every host on the network, and to
   /// browse for other nodes.
   public var dnsServiceDiscovery = false
-  /// `HOST:PORT` to bind; nil for all addresses and any free port.
+  /// The UDP address to bind, as `HOST:PORT`; nil for all addresses and any free port.
   public var listen: String?
   /// The names of the interfaces to announce on; empty for all.
   public var interfaces: [String] = []
@@ -80,7 +80,7 @@ public struct Configuration: Sendable {
   public var recordDirectory: String?
   /// The directory with the identity and the store; nil for the XDG data directory.
   public var dataDirectory: String?
-  /// Whether to use an identity in memory and no data directory.
+  /// Whether to use a temporary identity and store nothing; ignored if `dataDirectory` is set.
   public var isEphemeral = false
   /// The logger for decisions, such as a path change with its reason; discards all messages by
   /// default.
@@ -88,6 +88,6 @@ public struct Configuration: Sendable {
   /// The channel rules that this node applies; tests start nodes with altered rules.
   package var policy = ChannelPolicy.standard
 
-  /// The defaults: no channels, no devices, all interfaces.
+  /// A configuration without channels and devices that uses all network interfaces.
   public init() {}
 }

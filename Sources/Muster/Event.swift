@@ -70,7 +70,7 @@ public struct Statistics: Sendable {
     public var kilobitsPerSecond: Double
   }
 
-  /// A peer in one channel.
+  /// The statistics of the link to one member in one channel.
   public struct Peer: Sendable {
     /// The channel's name.
     public var channel: String
@@ -78,7 +78,7 @@ public struct Statistics: Sendable {
     public var member: NodeID
     /// The relaying member; nil for a direct path.
     public var via: NodeID?
-    /// The smoothed round-trip time; nil before the first answer.
+    /// The smoothed round-trip time; nil before the first measurement.
     public var roundTrip: Duration?
     /// The smoothed packet loss from this node to the member, as reported by the member, in
     /// percent.
@@ -87,8 +87,8 @@ public struct Statistics: Sendable {
     public var sent: Direction?
     /// Camera and audio from the member; nil while not in a call together.
     public var received: Direction?
-    /// The latency from capture to decoded frame; nil without the test pattern or a shared boot
-    /// clock.
+    /// The camera's latency from capture to decoded frame; nil unless the member sends the test
+    /// pattern and shares this node's boot clock.
     public var latency: (p50: Duration, p95: Duration)?
     /// Video streams besides the camera.
     public var streams: [Stream]
@@ -110,11 +110,11 @@ public struct Statistics: Sendable {
   public struct Direction: Sendable {
     /// The current layer; nil for none.
     public var layer: VideoLayer?
-    /// Payload of audio and video over the last second, in kbit/s.
+    /// The payload bit rate of audio and video over the last second, in kbit/s.
     public var kilobitsPerSecond: Double
     /// Frames sent, or received completely, since both nodes joined the call.
     public var frames: UInt64
-    /// Frames that were not delivered, by gaps in the VP8 PictureID; 0 when sending.
+    /// Frames that were not delivered, counted from gaps in the VP8 PictureID; 0 when sending.
     public var framesLost: UInt64
     /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: UInt64

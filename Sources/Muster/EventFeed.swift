@@ -55,7 +55,7 @@ final class EventFeed: Sendable {
     for buffer in buffers { buffer.finish() }
   }
 
-  /// The number of waiting and dropped events of each consumer.
+  /// The numbers of waiting and dropped events of each consumer.
   var queues: [NodeReport.Queue] {
     state.withLock { $0.buffers }.map { id, buffer in
       let level = buffer.level
@@ -110,8 +110,8 @@ final class EventBuffer: Sendable {
         state.unreported += 1
         state.dropped += 1
       }
-      // Removal from the front moves the rest of the array, so it is deferred until half of the
-      // array has been consumed.
+      // Removal from the front moves the rest of the array, so the removal is deferred until more
+      // than `capacity` elements have been consumed.
       if state.taken > state.capacity {
         state.events.removeFirst(state.taken)
         state.taken = 0
@@ -131,7 +131,7 @@ final class EventBuffer: Sendable {
     for waiter in waiters { waiter.resume(returning: nil) }
   }
 
-  /// Waits for the next event; nil at the end of the feed or when the task is cancelled.
+  /// Waits for the next event; returns nil at the end of the feed or when the task is cancelled.
   func next() async -> TimedEvent? {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

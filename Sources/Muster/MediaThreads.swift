@@ -90,7 +90,7 @@ final class MediaThreads: Sendable {
     threads.withLock { $0 = started }
   }
 
-  /// Stops the threads; files are complete on return.
+  /// Stops the threads and waits until they have ended; recordings are then complete.
   func stop() async {
     for video in videos { video.stop() }
     audio?.stop()
@@ -101,7 +101,7 @@ final class MediaThreads: Sendable {
       defer { threads = [] }
       return threads
     }
-    // Joining blocks, so it runs on a separate thread.
+    // Joining a thread blocks and must not block the event loop.
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
       _ = WorkerThread("muster-join") {
         for thread in running { thread.join() }

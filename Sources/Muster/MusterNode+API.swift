@@ -28,7 +28,8 @@ extension MusterNode {
     try apply(.leaveCall(channel: channel))
   }
 
-  /// The active call, whether or not this node is a participant.
+  /// The active call, whether or not this node is a participant; nil if there is none. Throws if
+  /// this node is not in the channel.
   public func call(in channel: String) throws(MusterError) -> ActiveCall? {
     node.call(in: try self.channel(named: channel))
   }
@@ -58,12 +59,13 @@ extension MusterNode {
 
   // MARK: Media
 
-  /// Mutes or unmutes the microphone in one channel or in all.
+  /// Mutes or unmutes the microphone in one channel, or in all if `channel` is nil.
   public func setMuted(audio: Bool, in channel: String? = nil) throws(MusterError) {
     try apply(audio ? .mute(.audio, channel: channel) : .unmute(.audio, channel: channel))
   }
 
-  /// Switches the camera off or on in one channel or in all; other video streams continue.
+  /// Switches the camera off or on in one channel, or in all if `channel` is nil; other video
+  /// streams continue.
   public func setMuted(video: Bool, in channel: String? = nil) throws(MusterError) {
     try apply(video ? .mute(.video, channel: channel) : .unmute(.video, channel: channel))
   }

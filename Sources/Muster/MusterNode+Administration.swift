@@ -1,7 +1,8 @@
 import MusterBase
 import MusterCore
 
-/// The commands sent by other processes of the same user over the control socket.
+/// Methods that serve the control socket, over which other processes of the same user send
+/// commands.
 extension MusterNode {
   func openControl() async {
     guard let dataDirectory else { return }
@@ -17,7 +18,8 @@ extension MusterNode {
     } catch { emit(.warning(error)) }
   }
 
-  /// Replies once the changes are durable; only then are they sent to other members.
+  /// Carries out a request and waits until its changes are durable; only then are the changes sent
+  /// to other members.
   func administer(
     _ request: Administration.Request
   ) async throws(MusterError) -> Administration.Reply {

@@ -6,8 +6,8 @@ import MusterWire
 
 /// Methods for joining and leaving channels while the node runs.
 extension MusterNode {
-  /// Joins another channel; throws if the channel cannot be opened or the node is in too many
-  /// channels.
+  /// Joins another channel; throws if the channel cannot be opened, or if the node is in this
+  /// channel already, is in `Limits.channels` channels, or is stopping.
   public func join(
     _ channel: Configuration.Channel, call: Bool = false
   ) throws(MusterError) {
@@ -35,7 +35,8 @@ extension MusterNode {
     add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
 
-  /// Leaves a channel and announces the leave to its members.
+  /// Leaves a channel and announces the leave to its members; throws if the node is not in the
+  /// channel.
   public func leave(channelNamed name: String) async throws(MusterError) {
     try await leaveChannel(try channel(named: name))
   }
@@ -45,7 +46,8 @@ extension MusterNode {
     await sendLeave(to: [channel])
   }
 
-  /// The maximum number of waits, of 40 ms each, for the acknowledgement of a leave.
+  /// The maximum number of waits of 40 ms each (480 ms in total) for the acknowledgement of a
+  /// leave.
   private static let leaveRounds = 12
 
   func sendLeave(to channels: [ChannelID]) async {

@@ -6,7 +6,7 @@ import MusterDiscovery
 import MusterWire
 
 extension MusterNode {
-  /// Carries out a command from any host.
+  /// Carries out a command; throws if `source` is not permitted to send this command.
   ///
   /// A command that throws has changed nothing. Effects are reported as events; only `administer`
   /// returns a non-empty reply.
@@ -27,9 +27,9 @@ extension MusterNode {
     return Administration.Reply()
   }
 
-  /// Waits while the node would refuse a message because too many changes are being written: a
-  /// script that sends faster than the disk writes is slowed down, not refused. After 5 s the
-  /// refusal becomes the command's error.
+  /// Waits while the node would refuse a message because too many changes are being written, so
+  /// that a script that sends faster than the disk writes is slowed down instead of refused. Gives
+  /// up after 5 s; the message may then be refused.
   private func waitForDisk(in channel: ChannelID) async {
     let end = now + .seconds(5)
     while node.isWaitingForDisk(in: channel), now < end, !isStopping {
@@ -39,7 +39,7 @@ extension MusterNode {
     }
   }
 
-  /// Carries out a command that needs no waiting.
+  /// Carries out a command that completes without waiting; `perform(_:from:)` handles all others.
   func apply(_ command: Command) throws(MusterError) {
     switch command {
     case .startCall: try startCall(in: try channel(of: command))

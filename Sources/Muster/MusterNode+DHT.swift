@@ -4,7 +4,8 @@ import MusterDevices
 import MusterDiscovery
 import MusterNetwork
 
-/// Methods for publishing announcements in a DHT and finding those of other members.
+/// Methods that publish this node's announcements in a DHT and find the announcements of other
+/// members.
 extension MusterNode {
   /// The DHT state of a node with a configured DHT.
   struct DHTState {
@@ -15,7 +16,8 @@ extension MusterNode {
     var listening: [DHTKey] = []
     var isAskingWhereSeen = false
 
-    /// Opens the DHT with these bootstrap nodes, as `HOST:PORT`; nil if the list is empty.
+    /// Opens the DHT; nil if `nodes` is empty. `nodes` are the bootstrap nodes, as `HOST:PORT`,
+    /// whose addresses are resolved later.
     init?(_ nodes: [String]) throws(MusterError) {
       guard !nodes.isEmpty else { return nil }
       table = try DHT.open()
@@ -26,7 +28,8 @@ extension MusterNode {
     }
   }
 
-  /// The maximum number of bootstrap addresses, bounded because names can change their addresses.
+  /// The maximum number of bootstrap addresses passed to the DHT; bounded because a name may
+  /// resolve to new addresses every time.
   private static let bootstrapLimit = 32
   private static let millisecondsPerDay: UInt64 = 86_400_000
 
@@ -37,7 +40,7 @@ extension MusterNode {
     every(2) { $0.askWhereSeen() }
   }
 
-  /// Resolves the bootstrap nodes again and contacts new addresses.
+  /// Resolves the bootstrap nodes again and passes new addresses to the DHT.
   func resolveDHT() {
     guard let names = dht?.names, !names.isBeingResolved else { return }
     dht?.names.isBeingResolved = true
@@ -52,7 +55,8 @@ extension MusterNode {
     }
   }
 
-  /// Stores the records that are due and listens under the current day's tags.
+  /// Stores the records that are due, and listens under the keys of the current day (UTC) and of
+  /// the adjacent days.
   private func maintainDHT() {
     guard let dht, !dht.bootstraps.isEmpty, !isStopping else { return }
     let day = WallClock.milliseconds / Self.millisecondsPerDay
@@ -90,8 +94,8 @@ extension MusterNode {
     }
   }
 
-  /// Derives address candidates from the host addresses seen by the DHT and this node's own port,
-  /// because many NATs preserve ports (RFC 4787 section 4.2).
+  /// Derives address candidates from the IP addresses that DHT nodes observe for this node and the
+  /// local port, because many NATs preserve ports (RFC 4787 section 4.2).
   private func askWhereSeen() {
     guard let dht, !dht.isAskingWhereSeen, !isStopping else { return }
     self.dht?.isAskingWhereSeen = true
@@ -106,8 +110,8 @@ extension MusterNode {
 /// Limits the values queued from the DHT's thread to the event loop, so that a flood of invalid
 /// values cannot delay other work.
 final class DHTInbox: Sendable {
-  /// The maximum number of queued values: the node's budget for one second, plus the announcements
-  /// of a full channel.
+  /// The maximum number of queued values, the same as the burst of `newBudget` in
+  /// `PublishedAnnouncements`: twice the records of a full channel.
   private static let limit = 640
 
   private let count = Monitor(0)

@@ -2,12 +2,14 @@ import MusterBase
 import MusterCore
 import MusterNetwork
 
-/// Methods for resolving the peers and rendezvous named by the user, an invite or an earlier run.
+/// Methods for resolving the peers and rendezvous servers named by the user, an invite or an
+/// earlier run.
 extension MusterNode {
-  /// The timeout for resolving a name; shorter than the interval between resolutions.
+  /// The timeout for resolving a name; shorter than the 10 s between resolutions.
   static let namePatience = Duration.seconds(8)
 
-  /// Resolves all names again, because their addresses may have changed.
+  /// Resolves all names again, because their addresses may have changed, and renews the port
+  /// mapping if it is due.
   func resolve() {
     resolvePeers()
     resolveRendezvous()
@@ -44,7 +46,7 @@ extension MusterNode {
     }
   }
 
-  /// Adds the `HOST:PORT` of peers and rendezvous; malformed texts are ignored.
+  /// Adds peers and rendezvous servers, each as `HOST:PORT`; malformed texts are ignored.
   func add(peers: [String], rendezvous: [String]) {
     let before = (peerNames.endpoints, rendezvousNames.endpoints)
     peerNames.add(peers, limit: Limits.configuredPeers)
@@ -52,7 +54,8 @@ extension MusterNode {
     if before != (peerNames.endpoints, rendezvousNames.endpoints) { resolve() }
   }
 
-  /// Warns once that no rendezvous answers and members beyond the LAN cannot be found.
+  /// Warns once if no rendezvous server has answered for 9 s, because members beyond the LAN cannot
+  /// be found then.
   private func warnOfSilence(_ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]) {
     guard node.answeringRendezvous.isEmpty, !isStopping else {
       rendezvousAskedAt = nil
@@ -77,7 +80,8 @@ extension MusterNode {
           hint: "muster doctor\(names.map { " --rendezvous \($0)" }.joined()) tells why")))
   }
 
-  /// Stores the rendezvous for the next start, beginning with those that answer.
+  /// Stores the rendezvous servers for the next start, beginning with the servers that answer; does
+  /// nothing if no server answers.
   private func rememberRendezvous(
     _ found: [(endpoint: PeerResolver.Endpoint, addresses: [Address])]
   ) {

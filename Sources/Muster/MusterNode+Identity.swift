@@ -10,8 +10,9 @@ extension MusterNode {
     identity: Identity, directory: DataDirectory?, store: Store?, warnings: [MusterError]
   )
 
-  /// The stored identity, or a temporary one in memory if another process uses the default
-  /// directory.
+  /// Opens the data directory and reads the identity. The identity is temporary if the
+  /// configuration is ephemeral or, with a warning, if the default directory is unknown or in use;
+  /// a configured directory in use is an error.
   static func openIdentity(
     _ configuration: Configuration
   ) throws(MusterError) -> OpenedIdentity {
@@ -40,7 +41,7 @@ extension MusterNode {
     return (Identity(generating: &entropy), nil, nil, [warning])
   }
 
-  /// The configuration of the engines.
+  /// The part of the configuration that the `Node` value needs.
   static func core(_ configuration: Configuration) -> Node.Configuration {
     var core = Node.Configuration()
     core.policy = configuration.policy

@@ -2,7 +2,7 @@ import Logging
 import MusterBase
 import MusterCore
 
-/// The route of a link.
+/// The path of a link: the peer's address, or the relaying member.
 struct LinkPath: Equatable {
   var address: Address?
   var via: NodeID?

@@ -6,7 +6,7 @@ import MusterPipeline
 import MusterWire
 import NIOCore
 
-/// A VP8 frame for the call page, in the encoding of its sender.
+/// A VP8 frame for the call page, as encoded by its sender.
 public struct ViewedFrame: Sendable {
   /// The channel of the frame's call; nil for this node's own preview.
   public var channel: String?
@@ -25,8 +25,9 @@ public struct ViewedFrame: Sendable {
 }
 
 extension MusterNode {
-  /// Passes every frame that is due for display to `sink`, and requests keyframes from all members.
-  /// `sink` is called on the event loop and must return quickly; nil stops the display.
+  /// Passes every frame to `sink` when the frame is due for display, and requests keyframes from
+  /// all senders. `sink` is called on the event loop and must return quickly; nil stops the
+  /// display.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
     frameSink = sink
     showsPreview = sink != nil
@@ -130,7 +131,8 @@ extension MusterNode {
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
   }
 
-  /// The announced properties of a stream of a member or of this node.
+  /// The announced properties of a stream of a member or of this node; nil for a stream that is not
+  /// announced.
   private func offer(
     of stream: StreamID, of member: NodeID, in channel: ChannelID
   ) -> StreamOffer? {
@@ -169,7 +171,7 @@ extension MusterNode {
 }
 
 extension MusterNode {
-  /// Whether this node has a source for the camera stream and a source of audio.
+  /// Whether this node has a source for the camera stream, and whether it has an audio source.
   public func sources() -> (video: Bool, audio: Bool) {
     (media.video(.camera) != nil, media.hasAudioSource)
   }

@@ -34,8 +34,8 @@ extension MusterNode {
     return id
   }
 
-  /// The addressee of a message: any full key, a reachable member, or an unreachable member known
-  /// by a role, a message or a stored name.
+  /// The addressee of a message, by full key or by id. Only members that are reachable, or known by
+  /// a role, a message or a stored name, can be found by id.
   func correspondent(
     _ text: String, in channel: ChannelID
   ) throws(MusterError) -> NodeID {

@@ -4,7 +4,7 @@ import MusterCore
 import MusterWire
 
 extension Node {
-  /// Stops or resumes sending audio or video, in one channel or in all.
+  /// Mutes or unmutes the microphone or the camera in one channel, or in all if `channel` is nil.
   mutating func setMuted(
     _ media: Command.Media, _ isMuted: Bool, in channel: ChannelID?, at now: Instant
   ) -> [Output] {
@@ -15,7 +15,7 @@ extension Node {
   }
 }
 
-/// Changes of this node's own member state, and calls that the node waits to join.
+/// Methods that report changes of this node's own member state and join awaited calls.
 extension MusterNode {
   /// Reports changes of this node's own role, call and mute state as member events.
   func reportOwnChanges() {
@@ -32,7 +32,8 @@ extension MusterNode {
 
   /// The event for a call that this node is not permitted to start or join.
   ///
-  /// If the role permits joining but not starting, a node started with `--call` waits for a call.
+  /// If the role permits joining but not starting, a node started with `--call` waits until another
+  /// member starts the call.
   func refused(_ refusal: CommandRefusal, in channel: ChannelID) -> Event {
     if case .notAllowed(.startCall, let role) = refusal, awaitedCalls.contains(channel),
       Capability.joinCall.isAllowed(to: role, in: settings(of: channel))

@@ -2,7 +2,7 @@ import MusterBase
 import MusterChannel
 import MusterCore
 
-/// A member's answer to a ping.
+/// A member's answer to a ping over the link in `channel`.
 struct Pong: Sendable {
   var channel: ChannelID
   var roundTrip: Duration
@@ -19,7 +19,7 @@ struct PongListener {
 
 /// The implementation of `muster ping`: one round trip over every link to a member.
 extension MusterNode {
-  /// The timeout for answers: twice the round-trip time of a bad mobile network.
+  /// The timeout for answers: twice the round-trip time of a bad mobile network, about 1 s.
   private static let pongPatience = Duration.seconds(2)
   /// The maximum number of concurrent pings, each of which holds a connection of the control
   /// socket.
@@ -79,8 +79,8 @@ extension MusterNode {
     }
   }
 
-  /// The member with this id, key or name, or else the only one whose id or name begins with
-  /// `text`.
+  /// The member with this id, key or name, or else the only member whose id or name begins with
+  /// `text`; throws unless exactly one member matches.
   private func member(
     beginning text: String, in channels: [ChannelID]
   ) throws(MusterError) -> Member {

@@ -30,7 +30,7 @@ extension MusterNode {
     }
   }
 
-  /// Deletes the mapping, even one whose request is under way; takes at most one second.
+  /// Deletes the mapping, even if its request is still pending; takes at most one second.
   func closePort() async { await portMapper?.close() }
 
   /// Announces this node's addresses. The mapped address is near the front, so that the limit on

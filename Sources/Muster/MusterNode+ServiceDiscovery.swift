@@ -15,7 +15,7 @@ struct PeerAddresses {
 }
 
 /// Service discovery by DNS-SD (RFC 6763), which finds further addresses to send announcements to.
-/// Announcements are sealed, so a forged address reveals nothing.
+/// Announcements are sealed, so a host at a forged address learns nothing.
 extension MusterNode {
   /// The timeout for withdrawing the service, so that a hung daemon does not delay the leave; the
   /// daemon withdraws the service anyway when the process ends.

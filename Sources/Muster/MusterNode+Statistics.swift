@@ -6,7 +6,7 @@ import MusterMedia
 import MusterPipeline
 import MusterWire
 
-/// The samples from which the last statistics were computed.
+/// The values at the previous measurement, from which the next rates are computed.
 struct Meters {
   var at: Instant?
   var cpuNanoseconds: Int64 = 0
@@ -120,9 +120,9 @@ extension MusterNode {
   }
 }
 
-/// The resources that this process uses.
+/// The CPU time and memory that this process uses.
 public enum ProcessUsage {
-  /// The user and system time of all threads.
+  /// The user and system time of all threads since the process started.
   public static var cpuNanoseconds: Int64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

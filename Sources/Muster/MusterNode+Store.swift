@@ -6,10 +6,10 @@ import MusterDiscovery
 import MusterStore
 import MusterWire
 
-/// Persistence: changes go to the store, and messages are reported once they are durable.
+/// Methods that write changes to the store and report messages once they are durable.
 extension MusterNode {
-  /// The writes requested by one call of the node, and the messages to report once they are
-  /// durable.
+  /// The writes requested by one call of a `Node` method, and the messages to report once the
+  /// writes are durable.
   struct Remembered {
     var changes: [Store.Change] = []
     var messages: [Event] = []
@@ -48,7 +48,7 @@ extension MusterNode {
     }
   }
 
-  /// Returns nil once `changes` are durable, or the error.
+  /// Waits until `changes` are durable; returns nil, or the error if they could not be written.
   func write(_ changes: [Store.Change]) async -> MusterError? {
     guard let writer, !changes.isEmpty else { return nil }
     return await withCheckedContinuation { continuation in

@@ -13,7 +13,7 @@ extension MusterNode {
     public var own: Member
     /// The reachable members without this node, in the order of their ids.
     public var members: [Member]
-    /// The active call, whether or not this node is a participant.
+    /// The active call, whether or not this node is a participant; nil if there is none.
     public var call: ActiveCall?
     /// Whether this node is in the call.
     public var isInCall: Bool
@@ -39,7 +39,8 @@ extension MusterNode {
     }
   }
 
-  /// The public event for an event of the engines; nil for events that the host does not receive.
+  /// Converts an event of the `Node` value into a public event. An event that the host does not
+  /// receive, such as a pong, is processed here, and the result is nil.
   func hostEvent(_ event: NodeEvent, in channel: ChannelID) -> Event? {
     guard let name = node.name(of: channel) else { return nil }
     switch event {

@@ -15,7 +15,7 @@ import NIOPosix
 /// A running node: sockets, clocks, devices and codecs around one `Node` value.
 ///
 /// The actor runs on one NIO event loop, which handles all datagrams, timers, media and commands.
-/// Asynchronous methods read the state of `node` before they suspend, and not afterwards.
+/// While an asynchronous method is suspended, other methods may change the state of `node`.
 public actor MusterNode {
   /// This node's identity.
   public nonisolated let id: NodeID
@@ -35,7 +35,7 @@ public actor MusterNode {
   var control: ControlSocket?
   /// Limits the warnings about a failing disk (one per write): 3 at once, then 1 per 10 s.
   var storeWarnings = TokenBucket(capacity: 3, perSecond: 0.1)
-  /// The names and keys known in each channel.
+  /// The names and keys of members known in each channel.
   var trust: [ChannelID: TrustBook] = [:]
 
   let configuration: Configuration
@@ -63,9 +63,9 @@ public actor MusterNode {
   /// The DHT state; nil if no DHT is configured.
   var dht: DHTState?
   nonisolated let dhtInbox = DHTInbox()
-  /// The rendezvous last written to the store, as `HOST:PORT`.
+  /// The rendezvous servers last written to the store, as `HOST:PORT`.
   var rememberedRendezvous: [String] = []
-  /// The time since which no rendezvous has answered.
+  /// The time since which no rendezvous server has answered; nil while a server answers.
   var rendezvousAskedAt: Instant?
   var hasWarnedOfSilence = false
   var portKeeping = PortKeeping()
@@ -110,7 +110,7 @@ public actor MusterNode {
     readyAt = BootClock.now
   }
 
-  /// Opens sockets, store and devices and starts the node; throws if one of them cannot be opened.
+  /// Starts a node; throws if the configuration is invalid or a resource cannot be opened.
   public static func start(_ configuration: Configuration) async throws(MusterError) -> MusterNode {
     let opened = try openIdentity(configuration)
     let channels = try configuration.channels.map { channel throws(MusterError) in
@@ -299,8 +299,8 @@ public actor MusterNode {
 
   // MARK: Leaving
 
-  /// Leaves every channel and announces that to the members, closes files and devices, and ends the
-  /// event streams.
+  /// Leaves every channel, announcing the leave to the members, closes files and devices, and ends
+  /// the event streams.
   public func stop() async {
     guard !isStopping else { return }
     isStopping = true

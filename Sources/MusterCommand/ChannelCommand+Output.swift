@@ -1,7 +1,7 @@
 import Muster
 import MusterBase
 
-/// The output of channels and their members as text in columns.
+/// Channels and their members as text in columns.
 enum ChannelTable {
   typealias Channel = Administration.ChannelSummary
   typealias Member = Administration.MemberSummary

@@ -3,7 +3,7 @@ import Muster
 import MusterBase
 import MusterWire
 
-/// The command `muster channel grant`.
+/// The command `muster channel grant`, which changes the role of a member.
 struct ChannelGrantCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "grant", abstract: "Give a member another role, at once and for everyone.",
@@ -36,7 +36,7 @@ struct ChannelGrantCommand: AsyncParsableCommand {
   }
 }
 
-/// The command `muster channel revoke`.
+/// The command `muster channel revoke`, which removes a member and changes the channel's key.
 struct ChannelRevokeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke", abstract: "Remove a member: it loses its role and the channel's key.",

@@ -35,7 +35,7 @@ struct DataOptions: ParsableArguments {
   }
 }
 
-/// The command `muster channel create`.
+/// The command `muster channel create`, which creates a channel owned by this node's identity.
 struct ChannelCreateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create", abstract: "Create a channel that this node's identity owns.")
@@ -68,7 +68,7 @@ struct ChannelCreateCommand: AsyncParsableCommand {
   }
 }
 
-/// The command `muster channel list`.
+/// The command `muster channel list`, which lists the channels in the data directory.
 struct ChannelListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List the channels that are remembered.")
@@ -85,7 +85,7 @@ struct ChannelListCommand: AsyncParsableCommand {
   }
 }
 
-/// The command `muster channel show`.
+/// The command `muster channel show`, which shows a channel's members and their roles.
 struct ChannelShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a channel and who has which role in it.")

@@ -43,7 +43,7 @@ enum ChannelKeys {
     return channels
   }
 
-  /// Warnings about the joined channels whose key is derived from the name alone.
+  /// Warnings about the joined channels whose key anyone can derive from the name.
   static func notices(
     _ channels: [Configuration.Channel], on node: MusterNode
   ) async -> [MusterError] {
@@ -80,8 +80,8 @@ enum ChannelKeys {
     of name: String, passphrase: String?, keyFile: String?
   ) throws(MusterError) -> Configuration.Channel.Source {
     if let keyFile { return .open(try read(keyFile)) }
-    // A channel stored under this name has its own key; otherwise the name alone determines the
-    // key.
+    // The key of a channel stored under this name takes precedence; otherwise the name alone
+    // determines the key.
     guard let passphrase else { return .openOrStored(ChannelKey.fromName(name)) }
     guard !passphrase.isEmpty, let key = ChannelKey.fromPassphrase(passphrase, name: name) else {
       throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)

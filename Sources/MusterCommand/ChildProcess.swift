@@ -4,7 +4,7 @@ import Glibc
 struct ChildProcess {
   let id: pid_t
 
-  /// Starts a program found in `PATH`; nil when the start fails. Standard output is redirected to
+  /// Starts a program found in `PATH`; nil if the start fails. Standard output is redirected to
   /// `output`, or discarded if `output` is nil; standard error is inherited.
   static func start(_ program: String, _ arguments: [String], output: Int32?) -> ChildProcess? {
     var actions = posix_spawn_file_actions_t()

@@ -6,7 +6,7 @@ import Synchronization
 
 /// One node process of the demo, with the state reported by its events.
 final class DemoNode: Sendable {
-  /// The state of a node that the board shows.
+  /// The state of a node, as the board displays it.
   struct Report: Sendable {
     var id: String?
     var page: String?
@@ -61,7 +61,8 @@ final class DemoNode: Sendable {
 
   func stop() { process.stop(within: 2) }
 
-  /// The exit code of a node that ended without `stop()`; nil while the node runs.
+  /// The exit code of a node that ended without `stop()`; nil while the node runs, and after the
+  /// code has been returned once.
   func exitCode() -> Int32? { process.exitCode() }
 
   private func read(_ descriptor: Int32) {

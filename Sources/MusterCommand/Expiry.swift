@@ -12,7 +12,8 @@ package enum Expiry {
     2026-12-31T18:00Z, or never
     """
 
-  /// Parses an expiry time into seconds since 1970; 0 for never. A date means the end of that day.
+  /// Parses an expiry time into seconds since 1970; 0 for never. A date means the end of that day
+  /// in UTC.
   package static func parse(_ text: String, now: Int64) throws(MusterError) -> UInt64 {
     if text == "never" { return never }
     let shown = Words.shown(text)
@@ -29,7 +30,7 @@ package enum Expiry {
     return UInt64(seconds)
   }
 
-  /// The expiry time as text, in local time.
+  /// The expiry time as `never`, or as a date and time in the local time zone.
   static func text(_ seconds: UInt64) -> String {
     seconds == never ? "never" : Clocks.date(seconds: Int64(clamping: seconds))
   }
@@ -42,7 +43,7 @@ package enum Expiry {
     return count * unit.1
   }
 
-  /// Parses `YYYY-MM-DD`, which means the end of that day, or `YYYY-MM-DDTHH:MM[:SS]Z`.
+  /// Parses `YYYY-MM-DD`, which means the end of that day in UTC, or `YYYY-MM-DDTHH:MM[:SS]Z`.
   private static func moment(_ text: String) -> Int64? {
     let parts = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
     let day = parts[0].split(separator: "-", omittingEmptySubsequences: false)
@@ -75,7 +76,7 @@ package enum Expiry {
     time.tm_mon = Int32(month - 1)
     time.tm_mday = Int32(day)
     let result = timegm(&time)
-    // `timegm` has normalised an invalid date to another day.
+    // `timegm` normalises an invalid date, such as 31 April, to another day.
     guard time.tm_mon == Int32(month - 1), time.tm_mday == Int32(day) else { return nil }
     return Int64(result)
   }

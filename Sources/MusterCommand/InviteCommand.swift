@@ -75,8 +75,8 @@ struct InviteCommand: AsyncParsableCommand {
     return "Whoever has this can join \(channel) as \(role), \(end)."
   }
 
-  /// Prints the QR code. A code wider than the terminal would be unreadable, and is printed only on
-  /// request.
+  /// Prints the QR code. A code wider than the terminal would be unreadable; it is printed only if
+  /// the user requested the code (`isAsked`).
   private func show(_ url: String, isAsked: Bool) {
     guard let lines = QRCode.lines(url), let columns = QRCode.columns(url) else {
       return standardError("muster: the invite is too long for a QR code: give fewer hints")

@@ -20,7 +20,8 @@ struct JSONLines: Sendable {
       write(
         TimedEvent(secondsSinceStart: session.node.secondsToReady, event: .warning(notice)))
     }
-    // The node continues after the end of input: a script may close its end and only read events.
+    // The node continues after the end of its input: a script may send no commands and only
+    // read events.
     let commands = Task {
       for await line in LineReader.lines(of: STDIN_FILENO) { await perform(line) }
     }
@@ -46,8 +47,8 @@ struct JSONLines: Sendable {
 
   private func write(_ event: TimedEvent) { write(event.json) }
 
-  /// Writes each line with a single system call, so that lines of concurrent tasks never interleave
-  /// and are not buffered.
+  /// Writes each line unbuffered and, where possible, with a single system call, so that lines of
+  /// concurrent tasks do not interleave.
   private func write(_ value: JSONValue) {
     var bytes = Array(value.text.utf8)
     bytes.append(0x0A)

@@ -200,7 +200,7 @@ package struct JoinCommand: AsyncParsableCommand {
       kind: .usage)
   }
 
-  /// The longest running time in seconds (31 years); its nanoseconds fit into 63 bits.
+  /// The maximum running time in seconds (31 years), which in nanoseconds fits into 63 bits.
   private static let longestTime = 1e9
 
   package func nodeConfiguration() throws(MusterError) -> (Configuration, [MusterError]) {

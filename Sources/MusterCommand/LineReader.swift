@@ -11,8 +11,8 @@ package enum LineReader {
   package static let longestLine = 64 * 1024
   package static let linesWaiting = 256
 
-  /// The lines in order, without their line ends; the last line need not have one. The stream ends
-  /// with the file.
+  /// The lines in order, without line terminators; the last line may lack its terminator. The
+  /// stream ends with the file.
   package static func lines(of descriptor: Int32) -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(bufferingPolicy: .unbounded)
     let source = Source(descriptor, continuation)
@@ -46,7 +46,8 @@ package enum LineReader {
 
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// Delivers one line, and waits while the queue is full; false when the consumer has stopped.
+    /// Delivers one line, after waiting while the queue is full; returns false if the consumer has
+    /// stopped.
     private func give(_ line: [UInt8]) -> Bool {
       let goesOn = state.wait { state -> Bool? in
         if state.isStopped { return false }

@@ -50,7 +50,7 @@ enum QRCode {
 
     func isDark(_ x: Int, _ y: Int) -> Bool {
       guard (0..<width).contains(x), (0..<width).contains(y) else { return false }
-      return bytes[y * width + x] & 1 == 1  // the other bits are about the code's structure
+      return bytes[y * width + x] & 1 == 1  // the other bits describe the code's structure
     }
   }
 }

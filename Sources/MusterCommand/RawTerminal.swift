@@ -1,6 +1,6 @@
 import Glibc
 
-/// The terminal in raw mode, without line editing and echo; its former mode is restored at the end.
+/// The terminal in raw mode, without line editing and echo; `restore()` restores the former mode.
 struct RawTerminal {
   private let saved: termios
 
@@ -20,7 +20,7 @@ struct RawTerminal {
     tcsetattr(STDIN_FILENO, TCSANOW, &state)
   }
 
-  /// The size in columns and rows; the traditional default if the terminal does not report a size.
+  /// The size in columns and rows; 80 by 24 if the terminal does not report a size.
   static var size: (columns: Int, rows: Int) {
     var size = winsize()
     guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0
@@ -33,7 +33,7 @@ struct RawTerminal {
     write("\u{1B}[H" + text + "\u{1B}[J")
   }
 
-  /// Key presses, one element per read, so that a key of several bytes stays together.
+  /// The bytes of key presses, one element per read, so a key of several bytes stays together.
   static func keys() -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(
       bufferingPolicy: .bufferingNewest(64))

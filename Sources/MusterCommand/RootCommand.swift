@@ -19,7 +19,7 @@ public enum CommandLineTool {
   }
 }
 
-/// The command `muster`.
+/// The command `muster`, which contains all other commands as subcommands.
 struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "muster",

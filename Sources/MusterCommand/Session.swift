@@ -8,14 +8,15 @@ import UnixSignals
 /// A running node with its command-line interface, from start to orderly shutdown.
 struct Session: Sendable {
   let node: MusterNode
-  /// All events since the node's start.
+  /// The node's events, including up to 256 events before the subscription.
   let events: AsyncStream<TimedEvent>
   let page: CallPage?
   let seconds: Double?
   let notices: [MusterError]
   let usesTerminal: Bool
 
-  /// Runs until a signal, `quit`, or the time given with `--for`.
+  /// Runs until a signal arrives, the user enters `quit`, or the time given with `--for` has
+  /// passed.
   func run() async throws {
     let group = ServiceGroup(
       configuration: .init(
@@ -42,7 +43,7 @@ private struct NodeService: Service {
         await page?.stop()
         await node.stop()
         // The node has left and the store is written. Only a blocked standard output can still
-        // delay the exit, and it must not keep the process alive.
+        // delay the exit, but must not keep the process alive.
         try? await Task.sleep(for: .milliseconds(300))
         _exit(0)
       }

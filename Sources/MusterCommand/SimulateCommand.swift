@@ -4,7 +4,8 @@ import Muster
 import MusterBase
 import MusterSimulator
 
-/// The command `muster simulate`, which runs many nodes on a virtual network and clock from a seed.
+/// The command `muster simulate`, which runs many nodes on a virtual network and clock. A seed
+/// makes the run reproducible.
 struct SimulateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
@@ -153,7 +154,8 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Diagrams
 
-  /// Writes the diagram of a run, and repeats the run first if it was one of many.
+  /// Writes the SVG diagram of a run. If the run was one of several, the run is repeated
+  /// first, because a diagram is recorded only for a single run.
   private func draw(_ result: SimulationResult, to path: String) throws {
     var drawing = result.drawing
     if drawing == nil {
@@ -172,7 +174,8 @@ struct SimulateCommand: ParsableCommand {
 
   // MARK: Gossip
 
-  /// Simulates the given number of nodes, or five sizes from 10 to 1,000 if no number is given.
+  /// Simulates the spreading of gossip among `nodes` nodes; without `--nodes`, among 10, 30, 100,
+  /// 300 and 1,000 nodes.
   private func runGossip() throws {
     let limit = GossipOptions.nodeLimit
     if let nodes, !(2...limit).contains(nodes) {
@@ -229,7 +232,7 @@ struct SimulateCommand: ParsableCommand {
     }
   }
 
-  /// The command that reproduces a failed run.
+  /// The command line that reproduces a failed run.
   private func reproduction(of result: SimulationResult) -> String {
     var words = ["muster simulate --seed \(result.seed)"]
     if let nodes { words.append("--nodes \(nodes)") }

@@ -36,7 +36,7 @@ enum Style {
     return lines + [String(rest)]
   }
 
-  /// The end of a text, as much as fits into `width` columns.
+  /// The longest end of a text that fits into `width` columns.
   static func tail(_ text: String, columns width: Int) -> String {
     var used = 0
     let fitting = text.reversed().prefix { character in

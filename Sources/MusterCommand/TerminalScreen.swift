@@ -8,7 +8,7 @@ struct TerminalScreen {
   /// The id of this node, shown as "you" in the log.
   private let own: NodeID
   private var log: [String] = []
-  /// The latest warnings, displayed above the log.
+  /// The most recent warnings, at most `warningsKept`, displayed above the log.
   private var warnings: [String] = []
   private var statistics: Statistics?
   /// The names of current and former members, for messages of members that have left.

@@ -8,7 +8,7 @@ actor TerminalView {
   private let stop: @Sendable () -> Void
   private var screen: TerminalScreen
 
-  /// The number of earlier messages displayed at the start, per channel.
+  /// The maximum number of earlier messages per channel that are displayed at the start.
   private static let historyShown = 5
 
   init(session: Session, stop: @escaping @Sendable () -> Void) {

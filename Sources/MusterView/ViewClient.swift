@@ -1,7 +1,7 @@
 import NIOCore
 import NIOWebSocket
 
-/// The connection to one open page, which receives commands and sends snapshots and frames.
+/// The server's end of the connection to one page: receives commands, sends snapshots and frames.
 ///
 /// The handler runs on the server's event loop. It queues nothing for a page that reads too slowly:
 /// a snapshot is replaced by the next one, and video resumes at the next keyframe.

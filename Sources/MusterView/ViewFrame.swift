@@ -2,10 +2,10 @@ import NIOCore
 
 /// One encoded VP8 frame for the pages.
 public struct ViewFrame: Sendable {
-  /// The tile of the frame: 0 is this node's preview, other numbers are those in the snapshot's
-  /// members and streams.
+  /// The tile of the frame: 0 for this node's preview, otherwise the `tile` of a member or a stream
+  /// in the snapshot.
   public var tile: UInt8
-  /// Whether the frame can be decoded without an earlier one.
+  /// Whether the frame can be decoded without an earlier frame.
   public var isKeyframe: Bool
   /// The temporal layer; 0 is the base layer.
   public var temporalLayer: UInt8

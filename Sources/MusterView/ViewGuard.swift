@@ -3,8 +3,9 @@ import NIOHTTP1
 /// Decides whether a request comes from a page that this node has served.
 ///
 /// Any web page in the user's browser can send requests to 127.0.0.1. The token rejects requests
-/// from pages that guess the URL, the `Host` check those from pages whose own name resolves to this
-/// machine (DNS rebinding), and the `Origin` check those from pages that have seen the token.
+/// from pages that guess the URL, the `Host` check requests from pages whose own name resolves to
+/// this machine (DNS rebinding), and the `Origin` check requests from pages that have seen the
+/// token.
 struct ViewGuard: Sendable {
   enum Verdict: Equatable {
     case asset(Int)
@@ -38,8 +39,8 @@ struct ViewGuard: Sendable {
   }
 
   /// Whether the origin is acceptable. Browsers send an origin with every WebSocket request and
-  /// every POST, so these are refused without an origin; a plain GET of the page's own files has
-  /// none.
+  /// every POST, so these requests are refused without an origin; a plain GET or HEAD request is
+  /// accepted without an origin.
   private func hasGoodOrigin(_ request: HTTPRequestHead, isSocket: Bool, hosts: [String]) -> Bool {
     let isRead = request.method == .GET || request.method == .HEAD
     if request.headers["origin"].isEmpty { return isRead && !isSocket }

@@ -2,11 +2,11 @@ import Muster
 
 /// The functions of a node that the page's server uses.
 public struct ViewHost: Sendable {
-  /// Returns the current state that the page shows.
+  /// Returns the current state of the node, for display on the page.
   public var snapshot: @Sendable () async -> ViewSnapshot
   /// Carries out a command; returns an error message, or nil on success.
   public var perform: @Sendable (Command) async -> String?
-  /// Reports the new number of open pages; called on the server's event loop.
+  /// Receives the number of open pages after every change; called on the server's event loop.
   public var pagesChanged: @Sendable (Int) -> Void
 
   /// Creates a host whose functions may be called from any thread.

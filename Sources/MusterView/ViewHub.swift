@@ -4,7 +4,7 @@ import NIOWebSocket
 
 /// The set of open pages, which distributes snapshots and frames; confined to one event loop.
 final class ViewHub {
-  /// The maximum number of open pages, each of which costs at most the socket's buffers.
+  /// The maximum number of open pages, which bounds the memory for their socket buffers.
   static let clients = 16
   /// The minimum interval between snapshots: ten per second look live, and more only add cost.
   private static let snapshotInterval = TimeAmount.milliseconds(100)
@@ -65,7 +65,7 @@ final class ViewHub {
   }
 
   func deliver(_ frame: ViewFrame) {
-    // An empty message would close the decoder of the page.
+    // Decoding an empty frame would fail and close the page's decoder.
     guard !clients.isEmpty, !frame.data.isEmpty else { return }
     let message = frame.message
     var isKeyframeMissing = false
@@ -80,7 +80,7 @@ final class ViewHub {
     if isKeyframeMissing { requestKeyframes { $0 == frame.tile } }
   }
 
-  /// Schedules a snapshot; calls in quick succession share one.
+  /// Schedules a snapshot; calls in quick succession share one snapshot.
   func changed() {
     guard !clients.isEmpty else { return }
     guard !isFetching else {
@@ -167,8 +167,8 @@ final class ViewHub {
     Task { _ = await host.perform(.keyframe(member: member, stream: stream, channel: channel)) }
   }
 
-  /// Whether a keyframe may be requested: the member is known, and the last request is not too
-  /// recent.
+  /// Returns true, and notes the time of the request, if the stream is known and the last request
+  /// for the stream was at least 300 ms ago.
   private func mayAsk(_ member: String, _ stream: String?) -> Bool {
     guard let newest, isKnown(member, stream, in: newest) else { return false }
     let now = NIODeadline.now()

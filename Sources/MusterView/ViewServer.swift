@@ -7,7 +7,7 @@ import Synchronization
 
 /// A server for the call page on the loopback interface, open only to bearers of the token.
 ///
-/// The server sends snapshots and frames and receives commands; all state is the node's. All pages
+/// The server sends snapshots and frames and receives commands; the node holds all state. All pages
 /// are served on one event loop; `offer` and `changed` may be called from any thread.
 public final class ViewServer: Sendable {
   /// The maximum size of a message from a page, in bytes.
@@ -72,7 +72,8 @@ public final class ViewServer: Sendable {
     try? await ended.channel.eventLoop.submit { ended.hub.value.closeAll() }.get()
   }
 
-  /// Passes a frame to the pages without blocking; drops it for pages that are too slow.
+  /// Passes a frame to the pages without blocking; the frame is dropped for pages that are too
+  /// slow, and for all pages if the event loop has stalled.
   public func offer(_ frame: ViewFrame) {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
     guard inFlight.load(ordering: .relaxed) < Self.framesInFlight else { return }
@@ -83,7 +84,7 @@ public final class ViewServer: Sendable {
     }
   }
 
-  /// Reports a change of the node's state, so that a new snapshot is sent.
+  /// Schedules a new snapshot for the open pages, after the node's state has changed.
   public func changed() {
     guard wantsFrames, let running = running.withLock({ $0 }) else { return }
     running.channel.eventLoop.execute { running.hub.value.changed() }
@@ -101,7 +102,8 @@ public final class ViewServer: Sendable {
     ServerBootstrap(group: loop)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      // A frame is one message; Nagle's algorithm would delay it by up to 40 ms.
+      // Nagle's algorithm would hold back the last segment of a frame until the page's delayed
+      // acknowledgement, up to 40 ms later.
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_sndbuf), value: Self.socketBytes)
       .childChannelOption(
@@ -152,7 +154,7 @@ public final class ViewServer: Sendable {
 }
 
 extension ViewError {
-  /// Describes in plain words why a port is not available.
+  /// Creates an error that explains why the port cannot be bound.
   init(binding error: any Error, port: Int) {
     let code = (error as? IOError)?.errnoCode
     switch code {

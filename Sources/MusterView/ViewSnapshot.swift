@@ -2,11 +2,12 @@
 public struct ViewSnapshot: Codable, Sendable, Equatable {
   /// This node as a member of the first channel.
   public var own: Own
-  /// The name of the first channel, which fills these fields; empty if the node is in no channel.
+  /// The name of the first channel, to which `own`, `call`, `members` and `messages` belong; empty
+  /// if the node is in no channel.
   public var channel: String
   /// The names of all channels that this node is in.
   public var channels: [String]
-  /// The active call, whether or not this node participates.
+  /// The active call, whether or not this node participates; nil if there is none.
   public var call: Call?
   /// The other members of the channel, in the order of their ids.
   public var members: [Member]
@@ -50,7 +51,7 @@ extension ViewSnapshot {
     public var channel: String
     /// This node as a member of the channel.
     public var own: Own
-    /// The active call, whether or not this node participates.
+    /// The active call, whether or not this node participates; nil if there is none.
     public var call: Call?
     /// The other members of the channel.
     public var members: [Member]
@@ -84,7 +85,7 @@ extension ViewSnapshot {
     public var audioMuted: Bool
     /// Whether the camera is muted.
     public var videoMuted: Bool
-    /// Whether this node is speaking, by its voice detection; false outside a call.
+    /// Whether this node detects speech in the audio that it sends; false outside a call.
     public var speaking: Bool
     /// Whether this node has a video source, muted or not.
     public var hasVideo: Bool
@@ -116,7 +117,7 @@ extension ViewSnapshot {
   public struct Call: Codable, Sendable, Equatable {
     /// The id of the call, 32 hex digits.
     public var id: String
-    /// The id of the member that leads the call.
+    /// The id of the member that leads the call, 16 hex digits.
     public var initiator: String
     /// The start of the call, in milliseconds since 1970.
     public var startedAt: Double
@@ -146,20 +147,20 @@ extension ViewSnapshot {
     public var audioMuted: Bool
     /// Whether the camera is muted or missing.
     public var videoMuted: Bool
-    /// Whether the member is speaking, by its own voice detection; false outside a call.
+    /// Whether the member is speaking, as detected by the member; false outside a call.
     public var speaking: Bool
     /// The tile of the member's camera; nil while the member is not in the call, and if no tile
     /// number is free.
     public var tile: UInt8?
-    /// The width of the received layer in pixels; nil without one.
+    /// The width of the received layer in pixels; nil if no layer is received.
     public var width: Int?
-    /// The height of the received layer in pixels; nil without one.
+    /// The height of the received layer in pixels; nil if no layer is received.
     public var height: Int?
-    /// The frame rate of the received layer in frames per second.
+    /// The frame rate of the received layer in frames per second; nil if no layer is received.
     public var fps: Double?
     /// The bit rate from the member to this node in kbit/s.
     public var kbps: Double?
-    /// The smoothed round trip in ms; nil before the first answer.
+    /// The smoothed round-trip time in ms; nil before the first measurement.
     public var rttMs: Double?
     /// The smoothed loss of packets that this node sends, as reported by the member, in percent.
     public var lossPercent: Double?
@@ -204,13 +205,13 @@ extension ViewSnapshot {
   public struct Stream: Codable, Sendable, Equatable {
     /// The name of the stream, such as `screen`.
     public var stream: String
-    /// The tile of the stream.
+    /// The number of the tile in which the page shows the stream, 1 to 255.
     public var tile: UInt8
-    /// The width of the received layer in pixels; nil without one.
+    /// The width of the received layer in pixels; nil if no layer is received.
     public var width: Int?
-    /// The height of the received layer in pixels; nil without one.
+    /// The height of the received layer in pixels; nil if no layer is received.
     public var height: Int?
-    /// The frame rate of the received layer in frames per second.
+    /// The frame rate of the received layer in frames per second; nil if no layer is received.
     public var fps: Double?
     /// The bit rate of the stream from the member to this node in kbit/s.
     public var kbps: Double?
@@ -222,7 +223,7 @@ extension ViewSnapshot {
   public struct Message: Codable, Sendable, Equatable {
     /// The id of the message, 16 hex digits, unique within the channel.
     public var id: String
-    /// The id of the author, in 16 hex digits.
+    /// The id of the author, 16 hex digits.
     public var from: String
     /// The current or last known name of the author.
     public var name: String

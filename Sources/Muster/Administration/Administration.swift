@@ -8,7 +8,7 @@ import MusterWire
 public enum Administration {
   /// A query or a change, the payload of `Command.administer`.
   public struct Request: Equatable, Sendable {
-    /// The request's name in JSON, the value of `do`.
+    /// The request's name in JSON, the value of the field `do`.
     public enum Verb: String, Codable, Sendable, CaseIterable {
       case create, list, show, grant, revoke, invite, verify
       /// Measures the round-trip times to a member; needs a running node.
@@ -24,15 +24,15 @@ public enum Administration {
     public var verb: Verb
     /// The channel's name; nil for requests that concern all channels.
     public var channel: String?
-    /// The member by id (16 hex digits), full key (64) or name.
+    /// The member by id (16 hex digits), full key (64 hex digits) or name.
     public var member: String?
     /// The role to grant; nil for the default, attendee.
     public var role: Role?
     /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
-    /// `HOST:PORT` of the peers listed in an invite.
+    /// The peers to list in an invite, each as `HOST:PORT`.
     public var peers: [String] = []
-    /// `HOST:PORT` of the rendezvous listed in an invite.
+    /// The rendezvous servers to list in an invite, each as `HOST:PORT`.
     public var rendezvous: [String] = []
     /// The rules for calls in a channel to be created.
     public var settings = ChannelSettings()
@@ -45,9 +45,9 @@ public enum Administration {
 
   /// The reply to a request, printed by `--json` and sent over the control socket.
   public struct Reply: Equatable, Sendable {
-    /// The URL, for `invite`.
+    /// The URL of the new invite, for `invite`.
     public var invite: String?
-    /// The digits to compare, for `verify`.
+    /// The verification code that the two members compare, for `verify`.
     public var code: String?
     /// The requested channels, or the channel that was created.
     public var channels: [ChannelSummary] = []
@@ -70,12 +70,13 @@ public enum Administration {
 
   /// A channel as recorded in the store.
   public struct ChannelSummary: Codable, Equatable, Sendable {
-    /// The kind of a channel: `created` has an owner and roles, `open` admits all with its key.
+    /// The kind of a channel: a `created` channel has an owner and roles, an `open` channel admits
+    /// anyone who has its key.
     public enum Kind: String, Codable, Sendable { case created, open }
 
     /// The channel's local name.
     public var name: String
-    /// 64 hex digits.
+    /// The channel's id, 64 hex digits.
     public var id: String
     /// `created` for a channel with an owner and roles, otherwise `open`.
     public var kind: Kind
@@ -89,7 +90,7 @@ public enum Administration {
     public var createdAt: UInt64
     /// Whether a call ends, instead of being handed over, when its initiator becomes unreachable.
     public var callEndsWithInitiator: Bool
-    /// Whether attendees may only watch.
+    /// Whether attendees may only receive, like consumers.
     public var onlyPresentersSend: Bool
     /// All members with a role and all members seen before, unordered.
     public var members: [MemberSummary] = []
@@ -100,11 +101,11 @@ public enum Administration {
 
   /// A member of a channel as recorded in the store.
   public struct MemberSummary: Codable, Equatable, Sendable {
-    /// 16 hex digits.
+    /// The member's id, 16 hex digits.
     public var member: String
-    /// 64 hex digits.
+    /// The member's full key, 64 hex digits.
     public var key: String
-    /// The name last used; nil for a member that was never seen.
+    /// The member's last known name; nil for a member that was never seen.
     public var name: String?
     /// `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
@@ -152,8 +153,8 @@ public enum Administration {
     throw ControlSocket.noAnswer(in: path)
   }
 
-  /// The maximum number of attempts, 3 s in total: another command holds the lock for milliseconds,
-  /// a stopping node for at most a second.
+  /// The maximum number of attempts, 3 s in total: another command holds the lock for a few
+  /// milliseconds, a node that is stopping for at most a second.
   private static let attempts = 150
   private static let pause = Duration.milliseconds(20)
 }

@@ -7,7 +7,7 @@ import MusterDiscovery
 import MusterStore
 import MusterWire
 
-/// Carries out requests on a node, with or without sockets, and its store.
+/// Carries out administrative requests on a `Node` value, with or without sockets, and its store.
 struct Administrator {
   let store: Store
   /// The display name last used with this data directory; nil if a node runs on it.
@@ -36,7 +36,7 @@ struct Administrator {
     outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
   }
 
-  /// The `outputs` that do not depend on the disk.
+  /// The `outputs` that can be carried out before the changes are durable.
   var otherOutputs: [Node.Output] {
     outputs.filter { output in
       switch output {
@@ -180,7 +180,7 @@ struct Administrator {
     return VerificationCode.text(channel: stored.id, node.id, member)
   }
 
-  /// The member with the given id, key or name.
+  /// The member with the given id, key or name; throws unless exactly one member matches.
   private func member(
     _ request: Administration.Request, in stored: StoredChannel, _ node: borrowing Node
   ) throws(MusterError) -> NodeID {
@@ -252,7 +252,8 @@ struct Administrator {
     return summary
   }
 
-  /// The roles known to the node, or those in the stored entries if the node is not in the channel.
+  /// The roles known to the node; if the node is not in the channel, the roles in the stored
+  /// entries.
   private func roles(
     in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: borrowing Node
   ) throws(MusterError) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {

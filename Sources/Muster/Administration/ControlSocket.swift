@@ -51,8 +51,9 @@ public final class ControlSocket: Sendable {
     }
   }
 
-  /// Binds the socket with its mode set from the start. swift-nio must not bind it, because it
-  /// would unlink the path on close, when the descriptor in the path may be another directory's.
+  /// Sets the socket's mode to 0600 before binding, so that the file never has another mode.
+  /// swift-nio must not bind the socket, because swift-nio would unlink the path on close, and the
+  /// descriptor number in the path may then refer to another directory.
   private static func bind(in directory: String) throws -> Int32 {
     let address = try SocketPath(directory)
     defer { address.close() }
@@ -137,7 +138,7 @@ private struct SocketPath {
 
 /// The server's side of a connection: one request, then one reply.
 private final class Connection: ChannelInboundHandler, @unchecked Sendable {
-  // Accessed only on the channel's event loop.
+  // The properties are accessed only on the channel's event loop.
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -197,7 +198,7 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
 }
 
 private final class Client: ChannelInboundHandler, @unchecked Sendable {
-  // Accessed only on the channel's event loop.
+  // The properties are accessed only on the channel's event loop.
   typealias InboundIn = ByteBuffer
 
   private let answer: EventLoopPromise<[UInt8]>

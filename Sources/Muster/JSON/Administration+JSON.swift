@@ -10,7 +10,7 @@ extension Administration.Request {
     case callEndsWithInitiator, onlyPresentersSend, confirm
   }
 
-  /// Throws a `MusterError` for an unknown role.
+  /// Decodes the fields of a request; throws a `MusterError` for an unknown role.
   init(_ verb: Verb, from decoder: any Decoder) throws {
     self.init(verb)
     let fields = try decoder.container(keyedBy: CodingKeys.self)
@@ -73,7 +73,7 @@ extension Administration.Reply: Codable {
     failure = try fields.decodeIfPresent(Failure.self, forKey: .failure)
   }
 
-  /// Fields that do not belong to the request are omitted.
+  /// Encodes `channels`, even if it is empty, and the other fields that are not nil.
   public func encode(to encoder: any Encoder) throws {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     if let invite { try fields.encode(invite, forKey: .invite) }

@@ -165,7 +165,8 @@ extension StatisticsRecord.Direction {
 }
 
 extension MusterNode {
-  /// The first line of a node's output; `page` is the call page's URL.
+  /// The `ready` event, the first line of a node's JSON output; `page` is the call page's URL, nil
+  /// without a page.
   public nonisolated func readyEvent(page: String?) -> EventRecord {
     EventRecord(
       .ready(

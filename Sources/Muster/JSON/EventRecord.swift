@@ -59,7 +59,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     self.channel = channel
   }
 
-  /// Parses one line of JSON; nil if it is not an event of this version.
+  /// Parses one line of JSON; nil if the line is not a known event.
   public init?(json: [UInt8]) {
     guard let record = try? JSONDecoder().decode(EventRecord.self, from: Data(json)) else {
       return nil

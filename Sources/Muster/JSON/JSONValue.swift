@@ -4,7 +4,8 @@ public enum JSONValue: Sendable {
   case null
   case bool(Bool)
   case integer(Int64)
-  /// A number, formatted with at most three decimals.
+  /// A number, written with three decimals; `null` for infinity, NaN and magnitudes of 10^15 or
+  /// more.
   case number(Double)
   case string(String)
   case array([JSONValue])

@@ -9,8 +9,8 @@ extension JSONValue {
   }
 
   /// The JSON form of an `Encodable` value. Fields keep the order in which they are encoded, which
-  /// is the order of the coding keys in synthesised conformances. If encoding throws, the fields
-  /// encoded before remain.
+  /// is the order of the coding keys in synthesised conformances. If encoding throws, the value
+  /// contains only the fields encoded until then.
   public init(encoding value: some Encodable, nulls: Nulls = .written) {
     let slot = Slot(nulls)
     try? value.encode(to: ValueEncoder(slot: slot))

@@ -1,6 +1,6 @@
 /// The round-trip times of one `ping`, one for each link to the member.
 public struct PingReply: Codable, Equatable, Sendable {
-  /// 16 hex digits.
+  /// The member's id, 16 hex digits.
   public var member: String
   /// The name that the member chose.
   public var name: String
@@ -11,7 +11,7 @@ public struct PingReply: Codable, Equatable, Sendable {
   public struct Path: Codable, Equatable, Sendable {
     /// The channel's name.
     public var channel: String
-    /// `HOST:PORT` of a direct path; null for a relayed one.
+    /// `HOST:PORT` of a direct path; null for a relayed path.
     public var address: String?
     /// The relaying member's id; null for a direct path.
     public var via: String?
@@ -22,7 +22,7 @@ public struct PingReply: Codable, Equatable, Sendable {
 
 /// The internal state of a running node, shown by `muster doctor --node`.
 public struct NodeReport: Codable, Equatable, Sendable {
-  /// 16 hex digits.
+  /// The node's id, 16 hex digits.
   public var id: String
   /// Seconds since the process started.
   public var uptime: Double
@@ -42,7 +42,7 @@ public struct NodeReport: Codable, Equatable, Sendable {
     /// `active`, `rekeying` or `draining` while the link is in use; else `connecting`,
     /// `suspended`, `restricted` or `refused`.
     public var phase: String
-    /// `HOST:PORT` of a direct path; null for a relayed one, and while the link is not in use.
+    /// `HOST:PORT` of a direct path; null for a relayed path and while the link is not in use.
     public var address: String?
     /// The relaying member's id; null for a direct path.
     public var via: String?
@@ -57,9 +57,9 @@ public struct NodeReport: Codable, Equatable, Sendable {
   public struct Queue: Codable, Equatable, Sendable {
     /// The name of the queue, such as `store` or `recorder`.
     public var name: String
-    /// Elements waiting now.
+    /// The number of elements that are waiting.
     public var waiting: Int
-    /// Elements dropped since the start.
+    /// The number of elements dropped since the start.
     public var dropped: Int
   }
 }

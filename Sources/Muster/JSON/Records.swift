@@ -6,7 +6,7 @@ public struct ReadyRecord: Codable, Equatable, Sendable {
   public var id: String
   /// The full key, 64 hex digits.
   public var key: String
-  /// UDP addresses, `HOST:PORT`.
+  /// The UDP addresses that the node is bound to, as `HOST:PORT`.
   public var listen: [String]
   /// The call page's URL; null without a page.
   public var view: String?
@@ -16,9 +16,9 @@ public struct ReadyRecord: Codable, Equatable, Sendable {
 
 /// A member of a channel: `member.joined`, `member.updated`, `member.left`.
 public struct MemberRecord: Codable, Equatable, Sendable {
-  /// 16 hex digits.
+  /// The member's id, 16 hex digits.
   public var member: String
-  /// 64 hex digits.
+  /// The member's full key, 64 hex digits.
   public var key: String
   /// The name that the member chose.
   public var name: String
@@ -30,13 +30,13 @@ public struct MemberRecord: Codable, Equatable, Sendable {
   public var audioMuted: Bool
   /// Whether the camera is off or missing.
   public var videoMuted: Bool
-  /// Whether the member is speaking, by its own voice activity detection; false outside a call.
+  /// Whether the member is speaking, as detected by the member; false outside a call.
   public var speaking: Bool
 }
 
 /// A channel's call: `call.started`, `call.joined`, `call.left`, `call.ended`, `call.handed-over`.
 public struct CallRecord: Codable, Equatable, Sendable {
-  /// 32 hex digits.
+  /// The call's id, 32 hex digits.
   public var call: String
   /// The id of the member that leads the call, 16 hex digits.
   public var initiator: String
@@ -62,9 +62,9 @@ public struct LinkRecord: Codable, Equatable, Sendable {
   public var member: String
   /// `HOST:PORT`; null for a relayed link and in `link.down`.
   public var address: String?
-  /// The relaying member; null for a direct link.
+  /// The relaying member's id; null for a direct link.
   public var via: String?
-  /// `link.down`: `left`, `timedOut`, `replaced` or `local`; `link.up`: null.
+  /// The reason in `link.down`: `left`, `timedOut`, `replaced` or `local`; null in `link.up`.
   public var reason: String?
 }
 
@@ -94,7 +94,7 @@ public struct LayerRecord: Codable, Equatable, Sendable {
   public var from: String
   /// The new layer, `WxH@FPS` or `off`.
   public var to: String
-  /// The reason for the new layer.
+  /// The reason for the new layer, such as `receiver's request`; `docs/EVENTS.md` lists all.
   public var why: String
 }
 
@@ -106,7 +106,7 @@ public struct MessageRecord: Codable, Equatable, Sendable {
   public var from: String
   /// The id of the recipient; null for a message to all members.
   public var to: String?
-  /// One line, free of control characters.
+  /// The text of the message, one line without control characters.
   public var text: String
   /// Seconds since 1970 by the author's wall clock.
   public var sentAt: Double
@@ -116,7 +116,7 @@ public struct MessageRecord: Codable, Equatable, Sendable {
 public struct NoticeRecord: Codable, Equatable, Sendable {
   /// The problem, in one sentence.
   public var message: String
-  /// Advice; may be empty.
+  /// Advice to the user; may be empty.
   public var hint: String
   /// The command that failed; null if no command caused the error.
   public var command: String?
@@ -168,7 +168,7 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var estimateKbps: Double?
     /// Reserved for the path's queueing delay, in ms.
     public var queueMs: Double?
-    /// The relaying member; null for a direct link.
+    /// The relaying member's id; null for a direct link.
     public var via: String?
     /// `out`: media to the member; null while not in a call together.
     public var sent: Direction?
@@ -209,13 +209,13 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
 
   /// The media of one direction since both nodes joined the call.
   public struct Direction: Codable, Equatable, Sendable {
-    /// `WxH@FPS` or `off`.
+    /// The current layer, `WxH@FPS` or `off`.
     public var layer: String
-    /// Payload of audio and video over the last second, in kbit/s.
+    /// The payload bit rate of audio and video over the last second, in kbit/s.
     public var kbps: Double
     /// Frames sent, or received completely.
     public var frames: Int
-    /// Frames that were not delivered, by gaps in the VP8 PictureID; 0 when sending.
+    /// Frames that were not delivered, counted from gaps in the VP8 PictureID; 0 when sending.
     public var framesLost: Int
     /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: Int

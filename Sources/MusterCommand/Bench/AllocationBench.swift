@@ -9,7 +9,7 @@ import MusterWire
 
 /// A benchmark of heap allocations per operation on the hot paths, compared with budgets.
 ///
-/// A small library, built and preloaded by `make bench`, counts the calls of malloc.
+/// A small library that `make bench` builds and preloads counts the calls of malloc.
 struct AllocationBench {
   struct Budget {
     var subject: String
@@ -81,7 +81,8 @@ struct NodePair: ~Copyable {
     else {
       throw MusterError("the call does not come up", hint: "this is a defect: please report it")
     }
-    // In VP8 keyframes the first bit is 0, and a start code and the frame size follow.
+    // In a VP8 keyframe (RFC 6386 section 9.1), the lowest bit of the first byte is 0, and a start
+    // code and the frame size follow the 3-byte frame tag.
     sendFrame([0, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1] + [UInt8](repeating: 1, count: 3990))
   }
 

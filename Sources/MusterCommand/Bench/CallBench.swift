@@ -6,7 +6,7 @@ import MusterCrypto
 import MusterDevices
 import Synchronization
 
-/// A benchmark of the CPU time of a whole 1:1 call against the minimum work in `BareCall`.
+/// A benchmark of the CPU time of a whole 1:1 call, compared with the minimum work in `BareCall`.
 struct CallBench {
   struct Result {
     var nodeCores: Double

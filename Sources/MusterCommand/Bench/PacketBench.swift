@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterLink
 import MusterWire
 
-/// A benchmark of the CPU time per datagram through a link against libsodium alone.
+/// A benchmark of the CPU time per datagram of a link, compared with libsodium alone.
 struct PacketBench {
   var bareMicroseconds: Double
   var linkMicroseconds: Double
@@ -22,7 +22,7 @@ struct PacketBench {
     return OutgoingPayload(.rtp(header), body[...])
   }
 
-  /// Takes the best of five runs, because other load on the machine can only add time.
+  /// Returns the best of five rounds, because other load on the machine can only add time.
   static func run() throws -> PacketBench {
     var pair = try LinkPair()
     var bare = Double.infinity

@@ -5,7 +5,7 @@ import MusterNetwork
 
 extension Diagnostics {
   /// Checks whether the gateway opens a port on request. The check opens `port`, which must not be
-  /// in use, and closes it at once. `mapping` is this host's NAT mapping on IPv4 as observed by
+  /// in use, and closes the port again. `mapping` is this host's NAT mapping on IPv4 as observed by
   /// rendezvous servers.
   static func gateway(
     port: UInt16, interfaces: [String], seenAt mapping: NATMapping

@@ -52,7 +52,7 @@ enum Diagnostics {
   static func clock() -> [Finding] {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
-    // A clock that shows a time before this program was written is wrong.
+    // A time before October 2025, when this program was written, is wrong.
     let isPlausible = time.tv_sec > 1_760_000_000
     return [
       Finding(

@@ -28,7 +28,7 @@ extension Finding {
     ])
   }
 
-  /// The finding as lines of text.
+  /// The finding as one line of text, followed by a line with the advice if there is any.
   var lines: [String] {
     let first = "\(verdict.mark)  \(Style.padded(subject, to: 22))\(fact)"
     return advice.isEmpty ? [first] : [first, "      \(Style.padded("", to: 20))-> \(advice)"]

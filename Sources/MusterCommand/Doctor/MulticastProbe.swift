@@ -4,7 +4,7 @@ import MusterCrypto
 
 /// A test of multicast on an interface: two nodes try to discover each other there.
 enum MulticastProbe {
-  /// The timeout of the test; a working network needs some milliseconds.
+  /// The timeout of the test; on a working network the test takes a few milliseconds.
   private static let patience = Duration.milliseconds(1500)
 
   static func isHeard(on interface: String) async -> Bool {

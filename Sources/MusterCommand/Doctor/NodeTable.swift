@@ -1,6 +1,6 @@
 import Muster
 
-/// The output of a running node's links, queues and counters as text in columns.
+/// The links, queues and counters of a running node as text in columns.
 enum NodeTable {
   static func lines(_ report: NodeReport) -> [String] {
     ["node      \(report.id), up for \(Int(report.uptime)) s", ""] + links(report.links)

@@ -44,7 +44,8 @@ struct ReachabilityReport: Sendable {
     }.filter { !$0.reports.isEmpty }
     var gateway: [Finding] = []
     if mapsPorts, let mapping = probe.mapping(ipv6: false), mapping.kind != .none,
-      // This is the port of the probe, which is free again and belongs to no node on this machine.
+      // The port of the probe, whose socket is closed by now, so the test mapping affects no node
+      // on this machine.
       let port = probe.observations.first(where: { !$0.local.isIPv6 })?.local.port
     {
       gateway = await Diagnostics.gateway(port: port, interfaces: interfaces, seenAt: mapping)
@@ -69,7 +70,7 @@ struct ReachabilityReport: Sendable {
     return findings + gateway
   }
 
-  /// The conclusion when no rendezvous server answers; nil otherwise.
+  /// The finding that no rendezvous server answers; nil if a server answers.
   private var nobody: Finding? {
     guard !reports.contains(where: \.hasAnswered) else { return nil }
     let verdict: Finding.Verdict = isAskedFor ? .bad : .note

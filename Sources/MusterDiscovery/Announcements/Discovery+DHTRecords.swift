@@ -29,7 +29,7 @@ extension Discovery {
     return dhtRecords
   }
 
-  /// Reports that storing a record of this channel failed; the record becomes due again after 5 s.
+  /// Handles the failure to store a record of this channel; the record becomes due again after 5 s.
   public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
     for index in channels.indices where channels[index].id == key {
       channels[index].dhtRecords.failed(at: now)

@@ -23,7 +23,8 @@ extension CameraMode {
       mode.numerator == 0 ? 0 : Double(mode.denominator) / Double(mode.numerator)
   }
 
-  /// The pixel formats that can be converted, with their V4L2 codes, best first (see `cost`).
+  /// The pixel formats that can be converted, with their V4L2 codes. Among uncompressed formats,
+  /// `cost` prefers earlier entries.
   static let formats: [(fourCC: String, format: PixelFormat)] = [
     ("YU12", .i420), ("NV12", .nv12), ("NV21", .nv21), ("YUYV", .yuyv), ("UYVY", .uyvy),
     ("YV12", .yv12), ("422P", .i422), ("MJPG", .mjpeg), ("JPEG", .mjpeg), ("RGB3", .rgb24),

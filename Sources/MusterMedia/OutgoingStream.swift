@@ -46,7 +46,7 @@ public struct OutgoingStream: Sendable {
     /// The new target layer, of which a keyframe must be requested; nil if the target stays the
     /// same or no video is to be sent.
     public var keyframe: Int?
-    /// The end of the current layer if video stops.
+    /// The end of the current layer if video stops; nil otherwise.
     public var change: LayerChange?
   }
 

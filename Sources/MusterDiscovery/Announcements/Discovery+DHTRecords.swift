@@ -4,8 +4,8 @@ import MusterWire
 
 /// Discovery through a DHT, in which members store their announcements.
 extension Discovery {
-  /// The DHT keys to look up: those of `day` (counted from 1970-01-01) and of the adjacent days, so
-  /// that members whose clocks differ by hours still find each other.
+  /// The DHT keys to look up: those of `day` (in UTC, counted from 1970-01-01) and of the adjacent
+  /// days, so that members whose clocks differ by hours still find each other.
   public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {

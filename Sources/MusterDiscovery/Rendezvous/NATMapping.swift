@@ -15,7 +15,8 @@ public struct NATMapping: Equatable, Sendable {
     /// The port is translated with endpoint-independent mapping: the same port for all
     /// destinations.
     case onePort = "one-port"
-    /// The port is translated with address- or endpoint-dependent mapping ("symmetric NAT").
+    /// The port is translated with address-dependent or address- and port-dependent mapping
+    /// ("symmetric NAT").
     case portPerDestination = "port-per-destination"
     /// The port is translated; with a single destination the mapping behaviour is unknown.
     case unknown

@@ -121,8 +121,8 @@ struct RendezvousClient: Sendable {
     isSeeking || server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
   }
 
-  /// Handles a cookie and returns the step that registers the channels `keys` with it; nil if the
-  /// cookie was not requested or `keys` is empty.
+  /// Handles a cookie and returns the step that uses the cookie to register the channels `keys`;
+  /// nil if the cookie was not requested or `keys` is empty.
   mutating func receive(
     _ cookie: RendezvousCookie, from source: Address, keys: [KeyID], at now: Instant
   ) -> Step? {

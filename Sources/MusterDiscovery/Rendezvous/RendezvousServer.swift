@@ -80,7 +80,8 @@ public struct RendezvousServer: Sendable {
 
   // MARK: Inputs
 
-  /// Handles a datagram; `seconds` is the host's wall clock, since 1970, and determines the period.
+  /// Handles a datagram; `seconds` is the host's wall-clock time since 1970-01-01 UTC, which
+  /// determines the period.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, seconds: UInt64, at now: Instant
   ) -> [Output] {

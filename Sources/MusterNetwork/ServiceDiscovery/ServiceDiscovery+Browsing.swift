@@ -33,8 +33,8 @@ extension ServiceDiscovery {
   }
 
   /// The minimum interval between restarts of browsing, which find the services that were ignored
-  /// for lack of space. Without it, a host that keeps announcing and withdrawing services could
-  /// prevent others from being found.
+  /// for lack of space. Without the limit, a host that keeps announcing and withdrawing services
+  /// could prevent other services from being found.
   private static let browseAgain = Duration.seconds(60)
 
   /// Ends browsing and all resolvers.

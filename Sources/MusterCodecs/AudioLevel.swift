@@ -2,7 +2,7 @@ import Glibc
 
 /// The computation of the audio level of a packet (RFC 6464).
 public enum AudioLevel {
-  /// Digital silence, the lowest level that RFC 6464 can express.
+  /// Digital silence in -dBov, the lowest level that RFC 6464 can express.
   public static let silence: UInt8 = 127
 
   /// The level in -dBov, computed as in RFC 6465 appendix A: 0 is a full-scale square wave, 127 is

@@ -18,7 +18,7 @@ public final class FramePool: Sendable {
     self.capacity = capacity
   }
 
-  /// A frame with undefined content.
+  /// Returns a frame with undefined content, in reused memory if any is free.
   public func frame() -> I420Frame {
     let storage = free.withLock { $0.popLast() } ?? FrameStorage(size: size)
     return I420Frame(size: size, storage: storage, pool: self)

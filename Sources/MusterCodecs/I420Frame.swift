@@ -22,8 +22,8 @@ public final class I420Frame: @unchecked Sendable {
   private let storage: FrameStorage
   private let pool: FramePool?
 
-  /// The maximum width and height in pixels. VP8 allows at most 16,383, the maximum of the 14-bit
-  /// fields in a keyframe header (RFC 6386 section 9.1).
+  /// The maximum width and height in pixels. VP8 allows one pixel less: a keyframe header has
+  /// fields of 14 bits (RFC 6386 section 9.1).
   public static let maximumSide = 16384
 
   /// A frame with undefined content; both sides must be in `1...maximumSide`.
@@ -120,7 +120,7 @@ struct FrameLayout {
   }
 }
 
-/// The memory of one frame, which several frames can use in succession.
+/// The memory of one frame; a pool reuses it for later frames of the same size.
 final class FrameStorage: @unchecked Sendable {
   let bytes: UnsafeMutableRawPointer
 

@@ -60,8 +60,8 @@ public final class OpusEncoder {
     return packet
   }
 
-  /// Sets the expected packet loss: more loss moves bits from a frame to the FEC copy of the
-  /// previous frame.
+  /// Sets the expected packet loss in percent, at most 20: a higher value moves bits from a frame
+  /// to the FEC copy of the previous frame.
   public func setExpectedLoss(percent: Int) {
     // libwebrtc's upper bound: above 20 % the FEC copy costs more quality than it saves.
     set(OPUS_SET_PACKET_LOSS_PERC_REQUEST, min(max(percent, 0), 20))

@@ -29,7 +29,7 @@ public enum PixelFormat: String, Sendable, CaseIterable {
   }
 }
 
-/// Pointers to three planes in memory owned elsewhere.
+/// The three planes of a frame, in memory borrowed from a caller or a library.
 struct PlanePointers {
   var y: UnsafePointer<UInt8>
   var strideY: Int

@@ -30,7 +30,8 @@ struct TemporalPattern {
   /// 50/70/100 and 39.6 dB with 60/80/100. With the latter, however, dropping the highest layer
   /// would save a slow receiver only a fifth of the bitrate.
   static let cumulativePercent = [50, 70, 100]
-  /// The interval between the frames of layers 0 to n taken together, in frames, by n.
+  /// For each layer n, the interval between frames of layers 0 to n, in frames of the full rate: 4
+  /// for the base layer alone, 1 for all layers.
   static let decimators = [4, 2, 1]
   static let layers = [0, 2, 1, 2]
 

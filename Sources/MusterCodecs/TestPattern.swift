@@ -26,8 +26,8 @@ public enum TestPattern {
   private static let timeUnit: Int64 = 100_000
   static let smallestSide = 48
 
-  /// The duration of the pattern's flash and the louder test tone at every full second of boot
-  /// time, which together show lip sync.
+  /// The duration of the pattern's flash, and of the test tone's louder part, at every full second
+  /// of boot time; together they show lip sync.
   public static let flashDuration = Duration.milliseconds(100)
 
   /// Whether a frame captured at this time shows the flash.
@@ -99,8 +99,7 @@ public enum TestPattern {
     )
   }
 
-  /// The mean luma of the inner part of a block, without its edges with their compression
-  /// artefacts.
+  /// The mean luma of the inner part of a block; the edges have compression artefacts.
   private static func average(_ frame: I420Frame, column: Int, row: Int) -> Int {
     let (across, down) = edges(frame, column: column, row: row)
     let insetX = across.count / 4

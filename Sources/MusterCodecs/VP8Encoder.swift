@@ -233,8 +233,8 @@ extension VP8Encoder {
   }
 }
 
-/// The presentation times for the rate control, which derives the bits per frame from their
-/// intervals.
+/// The presentation times for the rate control, which derives the bits per frame from the intervals
+/// between those times.
 ///
 /// libvpx treats every interval that differs by more than 10 % from the previous interval as a new
 /// frame rate. Camera capture times jitter by more, so intervals are smoothed.

@@ -21,9 +21,9 @@ public protocol AudioSource: AnyObject, Sendable {
   /// Whether this is a live microphone, whose signal contains the loudspeaker's echo.
   var isLive: Bool { get }
   /// Blocks until the next 20 ms are captured; nil after `cancel()`. Throws if the source has
-  /// failed for good.
+  /// failed permanently.
   func next() throws(DeviceError) -> CapturedAudio?
-  /// Makes `next()` return nil within 100 ms, and in all later calls.
+  /// Makes a waiting `next()` and all later calls return nil within 100 ms.
   func cancel()
 }
 

@@ -64,7 +64,7 @@ final class ByteStream {
     descriptor = fresh
   }
 
-  /// Fills `target` completely, or returns the reason why that failed.
+  /// Fills `target` and returns `complete`, or returns the reason why fewer bytes were read.
   func read(into target: UnsafeMutableRawBufferPointer) throws(DeviceError) -> Outcome {
     var done = 0
     while done < target.count {

@@ -23,7 +23,8 @@ extension CameraMode {
       mode.numerator == 0 ? 0 : Double(mode.denominator) / Double(mode.numerator)
   }
 
-  /// The pixel formats that can be converted, by their V4L2 codes.
+  /// The pixel formats that can be converted, with their V4L2 codes. Among uncompressed formats,
+  /// `cost` prefers earlier entries.
   static let formats: [(fourCC: String, format: PixelFormat)] = [
     ("YU12", .i420), ("NV12", .nv12), ("NV21", .nv21), ("YUYV", .yuyv), ("UYVY", .uyvy),
     ("YV12", .yv12), ("422P", .i422), ("MJPG", .mjpeg), ("JPEG", .mjpeg), ("RGB3", .rgb24),
@@ -45,7 +46,7 @@ extension CameraMode {
     return result
   }
 
-  /// The distance of a mode from the requested one; nil if the pixel format cannot be converted.
+  /// The distance of a mode from the requested one; nil if the mode cannot be used.
   ///
   /// The criteria in order of weight: too slow, too small, too large, conversion cost.
   static func cost(

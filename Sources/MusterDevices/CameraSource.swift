@@ -18,15 +18,15 @@ final class CameraSource: VideoSource, @unchecked Sendable {
   private var camera: muster_camera
   private var last = Instant.zero
 
-  /// The time without a frame after which the camera has failed; long exposures take a fraction of
-  /// a second.
+  /// The maximum time of one wait for a frame; long exposures take only a fraction of a second.
+  /// After three waits without a frame, the camera is considered to have failed.
   private static let patience = Duration.seconds(5)
   /// The camera is considered to have failed after this many consecutive damaged frames, 5 s at
   /// 30 frames per second. A wait without a frame counts as a third of the limit.
   private static let toleratedFailures = 150
   static let maximumModes = 512
 
-  /// Opens the camera at `path`; nil opens the first camera that works.
+  /// Opens the camera at `path`; nil opens the first camera that can be opened.
   init(
     path: String?, wanted: VideoSize, framesPerSecond wantedRate: Int, cancellation: Cancellation
   ) throws(DeviceError) {
@@ -97,8 +97,8 @@ final class CameraSource: VideoSource, @unchecked Sendable {
     return CapturedFrame(frame: frame, capturedAt: captureTime(filled.monotonic_nanoseconds))
   }
 
-  /// The driver's timestamp on the boot clock, monotonic, and limited to plausible times in the
-  /// past.
+  /// The driver's timestamp on the boot clock, or the current time if the timestamp is in the
+  /// future or at least 1 s old; never before the previous capture time.
   ///
   /// Some drivers report the expected end of exposure: timestamps 14 to 68 ms ahead were observed.
   private func captureTime(_ monotonic: Int64) -> Instant {

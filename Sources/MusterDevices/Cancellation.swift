@@ -4,8 +4,8 @@ import MusterBase
 
 /// A cancellation flag that wakes threads waiting for a device; thread-safe and irrevocable.
 ///
-/// It uses an eventfd rather than a condition variable, so that one `poll` covers both the flag and
-/// the device.
+/// The flag is an eventfd rather than a condition variable, so that one `poll` covers both the flag
+/// and the device.
 public final class Cancellation: Sendable {
   let descriptor: Int32
 

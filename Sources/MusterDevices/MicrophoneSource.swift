@@ -15,7 +15,8 @@ final class MicrophoneSource: AudioSource, @unchecked Sendable {
   private var runaway = RunawayGuard()
   private let scratch: UnsafeMutableRawBufferPointer
 
-  /// The number of waits without data after which the device has failed: 2 s in total.
+  /// The number of waits without data, 2 s in total, after which the device is considered to have
+  /// failed.
   private static let patience = 20
   private static let waitMilliseconds: Int32 = 100
 

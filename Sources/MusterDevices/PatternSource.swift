@@ -12,7 +12,7 @@ final class PatternSource: VideoSource, @unchecked Sendable {
   private let cancellation: Cancellation
   private let pool: FramePool
   private var schedule: FrameSchedule
-  /// The tint, different in each process to distinguish nodes on one screen.
+  /// The background's tint, one of eight by process id, to distinguish nodes on one screen.
   private let hue = Int(getpid())
 
   init(size: VideoSize, framesPerSecond: Int, cancellation: Cancellation) {

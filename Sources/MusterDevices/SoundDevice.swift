@@ -29,7 +29,8 @@ final class SoundDevice {
     muster_silence_alsa()
     var opened: OpaquePointer?
     let stream = direction == .capture ? SND_PCM_STREAM_CAPTURE : SND_PCM_STREAM_PLAYBACK
-    // Non-blocking, because waits use `poll`, which can be cancelled.
+    // Non-blocking, because a blocking read or write could not be cancelled; `snd_pcm_wait` waits
+    // with a timeout instead.
     let error = snd_pcm_open(&opened, name, stream, SND_PCM_NONBLOCK)
     guard error == 0, let opened else {
       throw Self.failure(name, direction, error)

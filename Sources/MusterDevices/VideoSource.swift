@@ -24,9 +24,10 @@ public protocol VideoSource: AnyObject, Sendable {
   var framesPerSecond: Int { get }
   /// Whether the frames carry the number and time that `TestPattern.read` decodes.
   var isPattern: Bool { get }
-  /// Blocks until the next frame; nil after `cancel()`. Throws if the source has failed for good.
+  /// Blocks until the next frame; nil after `cancel()`. Throws if the source has failed
+  /// permanently.
   func next() throws(DeviceError) -> CapturedFrame?
-  /// Makes `next()` return nil at once, and in all later calls.
+  /// Makes a waiting `next()` and all later calls return nil at once.
   func cancel()
 }
 

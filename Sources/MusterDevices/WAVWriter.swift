@@ -74,8 +74,8 @@ public final class WAVWriter: Sendable {
   }()
 }
 
-/// An append-only file. Each append is one system call, so that a killed process leaves whole
-/// records.
+/// An output file whose header can be overwritten. Each append is one system call if possible, so
+/// that a killed process leaves whole records.
 final class OutputFile: Sendable {
   let path: String
   private let descriptor: Mutex<Int32>

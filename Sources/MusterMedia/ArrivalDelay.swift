@@ -73,7 +73,7 @@ public struct ArrivalDelay: Equatable, Sendable {
   private mutating func record(_ delay: Int64) {
     let bucket = delay / (Int64(Self.bucketMilliseconds) * 1_000_000)
     intervals = min(intervals + 1, 1_000_000)
-    // At first all intervals are averaged equally, so early ones are not underweighted.
+    // At first the histogram is the plain average of all intervals, so its weights always sum to 1.
     let keep = min(Self.forget, 1 - 1 / Double(intervals))
     for index in histogram.indices { histogram[index] *= keep }
     histogram[Int(min(max(bucket, 0), Int64(Self.buckets - 1)))] += 1 - keep

@@ -1,7 +1,8 @@
 import MusterBase
 
 extension AudioJitterBuffer {
-  /// Returns the frames for the next 20 ms; two frames must be compressed into that time.
+  /// Returns one frame for the next 20 ms, or two to reduce the delay: both must then be compressed
+  /// into that time.
   public mutating func next(at now: Instant) -> [Playout] {
     if !isPlaying { startIfReady(at: now) }
     guard isPlaying else { return [.silence] }
@@ -26,14 +27,16 @@ extension AudioJitterBuffer {
   private mutating func startIfReady(at now: Instant) {
     guard let first = packets.first else { return }
     let waited = waitingTime(of: first, at: now)
-    // The tolerance of half a frame makes the start early or late by the same amount on average.
+    // Calls are 20 ms apart. With this tolerance of half a frame, playout starts up to 10 ms early
+    // or late, but on time on average.
     guard waited >= (targetDelay - Self.shortage).wholeNanoseconds else { return }
     isPlaying = true
     nextSequence = first.sequence
     delay = waited
   }
 
-  /// The time since the packet would have arrived with the fastest transit time, clamped to ±10 s.
+  /// The time in nanoseconds since the packet would have arrived with the fastest transit time,
+  /// clamped to ±10 s.
   private func waitingTime(of packet: Packet, at now: Instant) -> Int64 {
     let waited = now.nanoseconds &- packet.mediaTime &- arrival.fastest
     return min(max(waited, -10_000_000_000), 10_000_000_000)
@@ -134,7 +137,8 @@ extension AudioJitterBuffer {
     framesSinceCorrection = 0
   }
 
-  /// Cuts a delay that can no longer be reduced inaudibly to the target at once.
+  /// Drops packets to reach the target delay at once, if the excess is too large to be reduced
+  /// frame by frame.
   private mutating func discardIfHopeless(at now: Instant) {
     guard currentDelay - targetDelay > Self.hopelessExcess else { return }
     let target = targetDelay.wholeNanoseconds

@@ -2,10 +2,10 @@ import MusterBase
 
 /// An adaptive jitter buffer for the Opus packets of one sender.
 ///
-/// The buffer controls the delay in time, not in packets: from the time at which a packet would
-/// have arrived with the fastest transit time until its playout. This definition covers network
-/// jitter, clock drift (which shifts the fastest transit time as well) and pauses of the source
-/// (whose timestamps pause as well).
+/// The delay is controlled as a time, not as a number of packets: the time from the moment at which
+/// a packet would have arrived with the fastest transit time until its playout. This definition
+/// covers network jitter, clock drift (which shifts the fastest transit time as well) and pauses of
+/// the source (whose timestamps pause as well).
 public struct AudioJitterBuffer: Sendable {
   /// The playout action for one frame.
   public enum Playout: Equatable, Sendable {
@@ -48,10 +48,11 @@ public struct AudioJitterBuffer: Sendable {
   /// The number of frames without packets, 1 s, after which the next packet starts a new stream
   /// (NetEq `decision_logic.cc`).
   static let starvedFrames = 50
-  /// The number of packets in 1 s: a larger step back means that the sender restarted, and a larger
-  /// gap is skipped.
+  /// The number of 20 ms packets in 1 s: a larger step back means that the sender restarted, and a
+  /// larger gap is skipped.
   static let restartDistance: Int64 = 50
-  /// The deviation of timestamps from the clock above which the sender's clock counts as new.
+  /// The deviation of a timestamp from the arrival time above which the sender's clock is
+  /// considered to have restarted.
   static let clockJump = Duration.milliseconds(100)
 
   struct Packet: Sendable {
@@ -68,7 +69,7 @@ public struct AudioJitterBuffer: Sendable {
   /// The RTP timestamp of the latest frame for playout, received or concealed.
   public internal(set) var playingTimestamp: UInt32?
 
-  /// The packets in order of sequence; at most `Limits.audioPackets`.
+  /// The packets in order of sequence number; at most `Limits.audioPackets`.
   var packets: [Packet] = []
   var arrival = ArrivalDelay()
   var isPlaying = false
@@ -151,8 +152,8 @@ public struct AudioJitterBuffer: Sendable {
     return newest.samples &+ Int64(Int32(bitPattern: timestamp &- newest.timestamp))
   }
 
-  /// Whether a sequence number is so far back that reordering cannot explain it. A large step
-  /// forward is a loss of any length, since the timestamps show whether the clock continues.
+  /// Whether a sequence number is so far back that reordering cannot explain it. Steps forward need
+  /// no limit: the timestamps show whether packets were lost or the sender restarted.
   private func isFarBehind(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return false }
     return highest - sequences.extended(sequence) > Self.restartDistance
@@ -176,8 +177,8 @@ public struct AudioJitterBuffer: Sendable {
     restartClock(at: nil)
   }
 
-  /// Restarts with a new sender clock; the timestamps of packets in the buffer cannot be compared
-  /// with later ones.
+  /// Empties the buffer after a restart of the sender's clock, because timestamps from before and
+  /// after the restart cannot be compared.
   private mutating func restartClock(at sequence: Int64?) {
     statistics.discarded &+= UInt64(packets.count)
     packets.removeAll(keepingCapacity: true)

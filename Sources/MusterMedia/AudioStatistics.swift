@@ -10,9 +10,10 @@ public struct AudioStatistics: Equatable, Sendable {
   public var concealed: UInt64 = 0
   /// Lost packets recovered from the in-band FEC of the next packet.
   public var recovered: UInt64 = 0
-  /// Packets that arrived after their playout time, or twice.
+  /// Packets that arrived after their playout time, and duplicates.
   public var late: UInt64 = 0
-  /// Packets dropped unplayed to reduce the delay, or because the sender restarted.
+  /// Packets dropped unplayed: without payload, beyond the buffer's capacity, to reduce the delay,
+  /// or because the sender restarted.
   public var discarded: UInt64 = 0
   /// Frames removed to reduce the delay: two frames are cross-faded into the time of one.
   public var shortened: UInt64 = 0

@@ -16,7 +16,7 @@ public struct AudioTimestamps: Equatable, Sendable {
   /// packets.
   private var offset = 0.0
 
-  /// Creates timestamps for a stream without packets so far.
+  /// Creates the timestamps of a new stream.
   public init() {}
 
   /// The timestamp of a packet whose first sample was captured at this time.

@@ -41,7 +41,7 @@ public struct EncodedStreams: Sendable {
     return stream
   }
 
-  /// All streams offered so far, in ascending order.
+  /// All streams offered so far, including withdrawn ones, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
   /// The layers of a stream, smallest first; empty if it is not offered.
@@ -60,7 +60,8 @@ public struct EncodedStreams: Sendable {
     } ?? nil
   }
 
-  /// Sets the layers to encode, smallest first; false if nothing changes.
+  /// Sets the layers to encode, smallest first; false if nothing changes or the stream was never
+  /// offered.
   public mutating func setEncoded(_ layers: [Int], of stream: StreamID) -> Bool {
     streams.update(stream) { stream in
       defer { stream.encoded = layers }
@@ -87,7 +88,7 @@ public struct EncodedStreams: Sendable {
     }
   }
 
-  /// The layers whose deferred keyframe requests are due.
+  /// Grants the deferred keyframe requests that are due, and returns their layers.
   public mutating func dueKeyframes(at now: Instant) -> [(stream: StreamID, layer: Int)] {
     guard let deadline, deadline <= now else { return [] }
     var due: [(stream: StreamID, layer: Int)] = []
@@ -99,7 +100,7 @@ public struct EncodedStreams: Sendable {
     return due
   }
 
-  /// The time at which the next deferred keyframe request is due.
+  /// The time at which the next deferred keyframe request is due; nil if none is deferred.
   public var deadline: Instant? {
     var next: Instant?
     for index in 0..<streams.count {

@@ -17,8 +17,8 @@ public struct AssembledFrame: Equatable, Sendable {
   public var skippedFrames: Int
 }
 
-/// Assembles the packets of one layer into frames and delivers them in order, only if their
-/// references were delivered.
+/// Assembles the packets of one layer into frames, and delivers in order the frames whose reference
+/// frames were delivered.
 ///
 /// Temporal dropping leaves no gaps in the sequence numbers of a link, so a frame whose packets
 /// directly follow those of the previous frame has all its references. After a gap, decoding can
@@ -40,7 +40,7 @@ public struct FrameAssembler: Sendable {
   private var lastEnd: Int64?
   private var lastBase: UInt8?
   private var lastPictureID: UInt16?
-  /// The packets in order of sequence; at most `Limits.packetsInAssembly`, of at most
+  /// The packets in order of sequence number; at most `Limits.packetsInAssembly`, of at most
   /// `Limits.framesInAssembly` frames.
   private var packets: [VideoPacket] = []
   private var ends = 0
@@ -63,7 +63,7 @@ public struct FrameAssembler: Sendable {
     floor = sequence
   }
 
-  /// Abandons the current references, so that only a keyframe can follow.
+  /// Abandons the current reference frames; the next frame delivered is then a keyframe.
   public mutating func loseChain() { expected = nil }
 
   /// Inserts a packet; false if it is a duplicate or below `floor`.
@@ -80,7 +80,8 @@ public struct FrameAssembler: Sendable {
     return true
   }
 
-  /// Returns the next deliverable frame; if `mayJump`, also one after a gap.
+  /// Returns the next deliverable frame; nil if there is none. A frame after a gap is deliverable
+  /// only with `mayJump` or while a keyframe is awaited.
   public mutating func next(mayJump: Bool) -> AssembledFrame? {
     if let expected, let first = packets.first, first.sequence == expected {
       switch scan(from: 0) {

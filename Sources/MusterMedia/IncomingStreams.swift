@@ -49,7 +49,7 @@ public struct IncomingStream: Sendable {
     return end(off)
   }
 
-  /// Ends the current layer; nil if there is none.
+  /// Ends the current layer; returns nil if no layer is current.
   mutating func end(_ reason: LayerReason) -> LayerChange? {
     why = reason
     guard let layer else { return nil }
@@ -57,7 +57,7 @@ public struct IncomingStream: Sendable {
     return LayerChange(from: layer, to: nil, why: reason)
   }
 
-  /// The changes that result from showing a frame.
+  /// The result of `show`: the delay for the frame, and the change of layer that the frame brings.
   public struct Showing: Equatable, Sendable {
     /// Whether the frame is the stream's first.
     public var isFirst: Bool
@@ -104,17 +104,16 @@ public struct IncomingStreams: Sendable {
   /// The streams, each created at its first packet or announcement; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
-  /// The newest sender reports with SSRCs of which no packet has arrived, for streams that begin
-  /// later.
+  /// The newest sender reports on SSRCs without packets so far, for streams that begin later.
   private var reports = RingBuffer<SenderReport>(capacity: 2 * Limits.videoStreams)
 
   /// Creates an empty set of streams.
   public init() {}
 
-  /// The streams that have begun, in ascending order.
+  /// The streams with a packet or an announcement so far, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
-  /// The stream; nil if it has not begun.
+  /// The stream; nil before its first packet or announcement.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
   /// The packet and frame statistics of each stream, in the order of `ids`.
@@ -155,7 +154,8 @@ public struct IncomingStreams: Sendable {
   }
 
   /// Applies the sender's announcement, this node's subscription and the sender's role to a stream.
-  /// A withdrawn stream ends, and begins again when further frames arrive.
+  /// A withdrawn stream is removed (`hasEnded` is then true), and created again if further packets
+  /// arrive.
   public mutating func expect(
     _ id: StreamID, _ offer: StreamOffer?, _ requested: RequestedResolution, isAllowed: Bool,
     at now: Instant
@@ -170,7 +170,7 @@ public struct IncomingStreams: Sendable {
     return (streams[at: index].expect(offer, requested, isAllowed: isAllowed), false)
   }
 
-  /// Prepares to show a frame of a stream; nil if the stream has not begun.
+  /// Prepares to show a frame of a stream; nil if the stream does not exist.
   public mutating func show(
     _ frame: ReceivedFrame, of id: StreamID, audioDelay: Duration?, at now: Instant
   ) -> IncomingStream.Showing? {

@@ -29,7 +29,8 @@ public struct KeyframeRequester: Equatable, Sendable {
   /// Resets the interval after a keyframe has arrived, so that the next loss is requested promptly.
   public mutating func satisfied() { tries = 0 }
 
-  /// The interval of two round trips, between 200 ms and 1 s (LiveKit `downtrack.go`).
+  /// The interval to the next request: two round trips within 200 ms to 1 s (LiveKit
+  /// `downtrack.go`), and 1 s after `promptTries` requests.
   private func interval(_ roundTrip: Duration) -> Duration {
     if tries >= Self.promptTries { return Self.slowInterval }
     return min(max(roundTrip * 2, Self.fastInterval), Self.slowInterval)

@@ -6,8 +6,8 @@ public struct LayerReceiver: Sendable {
   /// The number of packets requested before the first received packet if that packet does not start
   /// a frame: usually only the first or second packet of the first keyframe was lost.
   static let leadIn: Int64 = 3
-  /// The distance behind the highest sequence number beyond which two consecutive packets mean that
-  /// the sender restarted.
+  /// The distance behind the highest sequence number, in packets, beyond which two consecutive
+  /// packets mean that the sender restarted.
   static let restartDistance = Int64(Limits.packetsInAssembly)
   /// The maximum time to wait at a gap before skipping it. The wait is usually shorter: until the
   /// first retransmission should have arrived.
@@ -15,7 +15,8 @@ public struct LayerReceiver: Sendable {
   /// The minimum age of a gap that requires a keyframe. A longer wait would prolong the freeze, as
   /// the keyframe takes a round trip and up to 300 ms (`KeyframeLimiter`) more.
   static let minimumKeyframePatience = Duration.milliseconds(250)
-  /// The time granted to a keyframe that has partly arrived (libwebrtc `video_receive_stream2.h`).
+  /// The minimum time granted for the rest of a keyframe that has partly arrived (libwebrtc
+  /// `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
   /// The silence after which a sender counts as stopped and receives no further requests.
   static let silence = Duration.seconds(1)
@@ -93,8 +94,8 @@ public struct LayerReceiver: Sendable {
     return frame
   }
 
-  /// Returns the sequence numbers to request now. Frames after an abandoned packet then become
-  /// available from `nextFrame`.
+  /// Returns the sequence numbers to request now. Once a packet has been abandoned, `nextFrame` can
+  /// deliver a later keyframe.
   public mutating func missing(roundTrip: Duration, at now: Instant) -> [UInt16] {
     guard !nacks.isEmpty, let highest = sequences.highest else { return [] }
     let (sequences, gaveUp) = nacks.due(highest: highest, roundTrip: roundTrip, at: now)
@@ -148,7 +149,7 @@ public struct LayerReceiver: Sendable {
     statistics.receive(report, at: now)
   }
 
-  /// Creates the report block for the time since the previous one.
+  /// Creates the report block for the time since the previous report block.
   public mutating func reportBlock(at now: Instant) -> ReportBlock {
     statistics.reportBlock(ssrc: ssrc, at: now)
   }

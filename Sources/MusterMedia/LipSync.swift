@@ -15,7 +15,7 @@ public struct LipSync: Equatable, Sendable {
   /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4
 
-  /// The current delay of video.
+  /// The current delay added to video.
   public private(set) var delay = Duration.zero
 
   private var target: Duration?

@@ -3,7 +3,7 @@ import MusterWire
 
 /// One video stream to one receiver: the selected layer, and an RTP sender per layer.
 public struct OutgoingStream: Sendable {
-  /// The stream.
+  /// The stream's id.
   public let id: StreamID
   /// The layer that is being sent; nil if no video is sent.
   public private(set) var layer: Int?
@@ -46,12 +46,12 @@ public struct OutgoingStream: Sendable {
     /// The new target layer, of which a keyframe must be requested; nil if the target stays the
     /// same or no video is to be sent.
     public var keyframe: Int?
-    /// The end of the current layer if video stops.
+    /// The end of the current layer if video stops; nil otherwise.
     public var change: LayerChange?
   }
 
-  /// Selects the layer for the receiver's request, out of `layers`, smallest first. No layer is
-  /// selected if `prevented` gives a reason against sending the stream.
+  /// Selects the layer for the receiver's request, out of `layers`, smallest first. A non-nil
+  /// `prevented` is the reason not to send the stream; no layer is then selected.
   public mutating func select(
     _ requested: RequestedResolution, among layers: [VideoLayer], prevented: LayerReason?
   ) -> Selection {

@@ -21,7 +21,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// Creates statistics without packets; `clockRate` is that of the stream's RTP clock in Hz.
   public init(clockRate: Int) { self.clockRate = clockRate }
 
-  /// Counts a packet. Retransmissions do not count towards loss and jitter, so that these describe
+  /// Counts a packet. Retransmissions do not count towards loss and jitter, so that both describe
   /// the network before repair.
   public mutating func receive(
     sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
@@ -50,7 +50,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// Whether any packet has arrived.
   public var hasReceived: Bool { sequences.highest != nil }
 
-  /// Creates the report block for the time since the previous one.
+  /// Creates the report block for the time since the previous report block.
   public mutating func reportBlock(ssrc: UInt32, at now: Instant) -> ReportBlock {
     let expectedNow = expected
     let expectedInterval = expectedNow - expectedPrior
@@ -76,7 +76,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   }
 
   /// Whether a sequence number continues the stream (appendix A.1): a single packet far off is
-  /// ignored, while two in sequence mean that the sender restarted.
+  /// ignored, while two consecutive packets far off mean that the sender restarted.
   private mutating func isPlausible(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return true }
     let distance = sequences.extended(sequence) - highest

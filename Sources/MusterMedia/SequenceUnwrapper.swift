@@ -8,7 +8,7 @@ public struct SequenceUnwrapper: Equatable, Sendable {
 
   /// Returns the extended number nearest to the highest, without recording it.
   ///
-  /// The first number is extended by 65,536, so that the numbers of reordered packets before the
+  /// The first number is raised by 65,536, so that the numbers of reordered packets before the
   /// first packet stay positive.
   public func extended(_ sequence: UInt16) -> Int64 {
     guard let highest else { return 0x1_0000 + Int64(sequence) }
@@ -16,7 +16,7 @@ public struct SequenceUnwrapper: Equatable, Sendable {
     return highest &+ Int64(delta)
   }
 
-  /// Extends a number and records it.
+  /// Extends a number, and records the result if it is the highest so far.
   public mutating func unwrap(_ sequence: UInt16) -> Int64 {
     let result = extended(sequence)
     highest = max(highest ?? result, result)

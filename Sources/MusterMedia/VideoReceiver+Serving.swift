@@ -63,7 +63,8 @@ extension VideoReceiver {
   }
 
   /// Whether a keyframe may change the active layer. A keyframe that is older than the last frame
-  /// may not: its repair took long, and the sender may have left its layer since.
+  /// may not: retransmissions completed that keyframe late, and the sender may have left that layer
+  /// since.
   private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
     guard let current = activeLayer, let lastFrame,
       now - current.lastNewAt < LayerReceiver.silence

@@ -114,8 +114,9 @@ public struct VideoReceiver: Sendable {
     self.roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
   }
 
-  /// Requests a keyframe for a sink that was opened late or lost its decoder's state. Other sinks
-  /// continue to receive frames; the sink repeats its request until a keyframe arrives.
+  /// Requests a keyframe for a sink that was opened late or lost its decoder's state. Returns
+  /// nothing before the first frame and while the pacing of requests forbids one; the sink repeats
+  /// its request until a keyframe arrives.
   public mutating func requestKeyframe(at now: Instant) -> [Output] {
     guard let index = layers.firstIndex(where: { $0.ssrc == active }),
       layers[index].nextKeyframeRequest(roundTrip: roundTrip, at: now) <= now
@@ -149,7 +150,7 @@ public struct VideoReceiver: Sendable {
     return result
   }
 
-  /// Creates a report block for each SSRC received since media began.
+  /// Creates a report block for the current SSRC of each layer received so far.
   public mutating func reportBlocks(at now: Instant) -> [ReportBlock] {
     layers.indices.compactMap { index in
       layers[index].statistics.hasReceived ? layers[index].reportBlock(at: now) : nil
@@ -159,8 +160,8 @@ public struct VideoReceiver: Sendable {
   /// The number of packets that wait for missing packets.
   public var packetsHeld: Int { layers.reduce(0) { $0 + $1.packetsHeld } }
 
-  /// Finds or creates the receiver for a packet. Each layer has one SSRC, which a new SSRC replaces
-  /// with a keyframe, or after a silence of `replacement`.
+  /// Finds or creates the receiver for a packet. Another SSRC replaces a layer's SSRC only by
+  /// starting a keyframe, or after a silence of `replacement`; until then the result is nil.
   private mutating func layerIndex(
     for packet: RTPPacket, layer: Int, at now: Instant
   ) -> Int? {

@@ -20,7 +20,7 @@ public struct VideoStatistics: Equatable, Sendable {
   public var keyframes: UInt64 = 0
   /// Frames that were not delivered, from gaps in the PictureID.
   public var framesLost: UInt64 = 0
-  /// Intervals of more than 200 ms between frames.
+  /// Intervals of more than 200 ms between frames, except pauses of the source.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
   public var frozen: Duration = .zero

@@ -75,8 +75,8 @@ package struct PeerResolver: Sendable {
   private static let addressesPerName = 4
 
   /// The current addresses of every endpoint; an empty list if a name does not resolve within
-  /// `limit`. Names are resolved concurrently, each on its own thread, so that one unresponsive
-  /// name server delays no other name.
+  /// `limit` or an earlier lookup of the name is unfinished. Names are resolved concurrently, each
+  /// on its own thread, so that one unresponsive name server delays no other name.
   package func resolve(within limit: Duration) async -> [(endpoint: Endpoint, addresses: [Address])]
   {
     await withTaskGroup(of: (Int, [Address]).self) { group in

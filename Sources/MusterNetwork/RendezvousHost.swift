@@ -5,9 +5,10 @@ import MusterDiscovery
 import NIOCore
 import NIOPosix
 
-/// A stand-alone rendezvous: sockets, a clock and a `RendezvousServer`, without persistent state.
+/// A stand-alone rendezvous server: sockets, a clock and a `RendezvousServer`, without persistent
+/// state.
 public actor RendezvousHost {
-  /// The UDP addresses that the rendezvous is bound to.
+  /// The UDP addresses that the server is bound to.
   public nonisolated let listening: [Address]
 
   /// The event loop that is also the actor's executor.
@@ -36,7 +37,7 @@ public actor RendezvousHost {
   }
 
   /// Binds `listen` (`HOST:PORT`), or all addresses and `port`, and serves until `stop`. Throws if
-  /// the port is taken.
+  /// the address cannot be bound.
   public static func start(listen: String?) async throws(MusterError) -> RendezvousHost {
     let address = try listen.map { text throws(MusterError) in try Sockets.listenAddress(text) }
     let loop = MultiThreadedEventLoopGroup.singleton.next()
@@ -66,8 +67,9 @@ public actor RendezvousHost {
     }
   }
 
-  /// Starts port mapping at the gateway. `report` is called with the first mapping that is
-  /// reachable from outside and with each later change.
+  /// Starts port mapping at the gateway, unless no IPv4 address other than loopback is bound.
+  /// `report` is called with the first mapping that is reachable from outside and with each later
+  /// change.
   public func mapPort(report: @escaping @Sendable (PortMapping) -> Void) {
     guard listening.contains(where: { !$0.isIPv6 && !$0.isLoopback }) else { return }
     portMapper = PortMapper(port: sockets.port, interfaces: [], bound: listening)

@@ -7,15 +7,15 @@ import MusterWire
 import NIOCore
 import NIOPosix
 
-/// A single query of rendezvous for this host's server-reflexive addresses, without a node.
+/// A single query of rendezvous servers for this host's server-reflexive addresses, without a node.
 public struct RendezvousProbe: Sendable {
   /// The result of querying one address.
   public enum Outcome: Equatable, Sendable {
     /// The name did not resolve in time.
     case unresolved
-    /// The rendezvous answered; `seen` is this host's server-reflexive address.
+    /// The rendezvous server answered; `seen` is this host's server-reflexive address.
     case answered(seen: Address, roundTrip: Duration)
-    /// The answer is not a cookie of this protocol version.
+    /// The answer is not a cookie of this protocol version, or does not match a hello.
     case misunderstood
     /// ICMP port unreachable: no process listens on the port, or a firewall rejects the datagram.
     case refused
@@ -25,26 +25,26 @@ public struct RendezvousProbe: Sendable {
     case silent
   }
 
-  /// The result for one address of one rendezvous.
+  /// The result for one address of one rendezvous server.
   public struct Report: Equatable, Sendable {
     /// `HOST:PORT` as given.
     public var name: String
     /// The queried address; nil if the name did not resolve.
     public var address: Address?
-    /// The result.
+    /// The result of the query.
     public var outcome: Outcome
 
-    /// Whether the rendezvous answered.
+    /// Whether the rendezvous server answered.
     public var hasAnswered: Bool { if case .answered = outcome { true } else { false } }
   }
 
   /// The results in the order of the names and, for each name, of its addresses.
   public let reports: [Report]
-  /// The observed address of each socket: one socket queries all rendezvous addresses, and one more
-  /// socket queries each address.
+  /// The server-reflexive address in each answer. For each address family, one socket queries all
+  /// rendezvous servers, and a further socket per server queries that server only.
   public let observations: [NATMapping.Observation]
 
-  /// The NAT mapping for one address family; nil if no rendezvous of that family answered.
+  /// The NAT mapping for one address family; nil if no rendezvous server of that family answered.
   public func mapping(ipv6: Bool) -> NATMapping? {
     NATMapping(observations.filter { $0.destination.isIPv6 == ipv6 })
   }
@@ -92,7 +92,8 @@ public struct RendezvousProbe: Sendable {
   }
 }
 
-/// Sends hellos and collects answers until all rendezvous have answered or two seconds have passed.
+/// Sends hellos and collects answers until all rendezvous servers have answered or two seconds have
+/// passed.
 private struct Questioning: Sendable {
   private struct Question: Sendable {
     let address: Address
@@ -115,7 +116,8 @@ private struct Questioning: Sendable {
     init?(isIPv6: Bool, connectedTo peer: Address? = nil) {
       let any = Address(host: isIPv6 ? .v6(high: 0, low: 0, zone: 0) : .v4(0), port: 0)
       let opened = Sockets.udp(any, reuse: false)
-      // The socket is connected, because Linux reports ICMP errors only to connected sockets.
+      // A socket with only one peer is connected, because Linux reports ICMP errors only to
+      // connected sockets.
       _ = peer?.socketAddress.withSockAddr { connect(opened, $0, socklen_t($1)) }
       descriptor = opened
       local = Sockets.localAddress(opened) ?? any
@@ -158,7 +160,8 @@ private struct Questioning: Sendable {
     return sockets.count - 1
   }
 
-  /// The combined result of all queries to one address: an answer, else the most specific error.
+  /// The combined result of both queries to one address: an answer, else the first error, else
+  /// silence.
   func outcome(of address: Address) -> RendezvousProbe.Outcome {
     let outcomes = questions.filter { $0.address == address }.map(\.outcome)
     return outcomes.first { if case .answered = $0 { true } else { false } }
@@ -175,7 +178,7 @@ private struct Questioning: Sendable {
     }
   }
 
-  /// Blocks until all rendezvous have answered or the timeout has passed.
+  /// Blocks until all rendezvous servers have answered or the timeout has passed.
   mutating func run() {
     let start = BootClock.now
     var tries = Self.tries[...]

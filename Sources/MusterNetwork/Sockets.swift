@@ -48,7 +48,7 @@ package final class Sockets {
   package private(set) var bound: [Address] = []
 
   /// Binds `listen`, or all addresses on `port` (0 for any free port) if `listen` is nil. Throws if
-  /// the port is taken.
+  /// the address cannot be bound.
   package static func open(
     listen: Address?, port: UInt16 = 0, lan: Bool, on loop: any EventLoop,
     handler: @Sendable @escaping () -> DatagramHandler
@@ -142,7 +142,8 @@ package final class Sockets {
     }
   }
 
-  /// Opens a non-blocking UDP socket; returns the negative errno on failure.
+  /// Opens a non-blocking UDP socket bound to `address`; returns the negative errno on failure.
+  /// With `reuse`, other sockets can share the port.
   package static func udp(_ address: Address, reuse: Bool) -> Int32 {
     address.socketAddress.withSockAddr { pointer, length in
       muster_udp_open(
@@ -244,7 +245,7 @@ package final class Sockets {
         transmit(datagram[...], v6, Discovery.groupV6, interface: interface.index, source: nil)
       } else if let v4 {
         let source = interface.address
-        // Loopback supports multicast although it lacks the flag.
+        // The loopback interface supports multicast although it lacks the flag.
         if interface.supportsMulticast || interface.isLoopback {
           transmit(
             datagram[...], v4, Discovery.groupV4, interface: interface.index, source: source)

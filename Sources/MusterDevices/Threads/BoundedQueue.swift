@@ -8,7 +8,7 @@ package final class BoundedQueue<Element: Sendable>: Sendable {
   private let capacity: Int
   private let contents: Monitor<Contents>
 
-  /// A queue of at most `capacity` elements, which must be positive.
+  /// Creates a queue of at most `capacity` elements, which must be positive.
   package init(capacity: Int) {
     precondition(capacity > 0)
     self.capacity = capacity

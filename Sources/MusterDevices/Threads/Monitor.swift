@@ -8,7 +8,7 @@ package final class Monitor<State>: @unchecked Sendable {
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
   private var state: State
 
-  /// A monitor with this initial state.
+  /// Creates a monitor with this initial state.
   package init(_ state: State) {
     self.state = state
     pthread_mutex_init(mutex, nil)

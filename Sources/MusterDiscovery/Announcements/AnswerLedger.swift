@@ -8,8 +8,8 @@ struct AnswerLedger: Sendable {
   /// The time for which answers are remembered: an echo is valid for at most 20 s (`EchoSecret`),
   /// so later answers are useless.
   static let memory = Duration.seconds(20)
-  /// The limit of remembered answers; above the 64 + 20 * 20 that the rate limit admits within
-  /// `memory`, so that the rate limit always takes effect first.
+  /// The limit of remembered answers; above the 464 answers (64 + 20 * 20) that the rate limit
+  /// admits within `memory`, so that the rate limit always takes effect first.
   static let answers = 512
 
   /// The rate limit for answers, with a burst of one for every peer of a full channel. Only members
@@ -42,7 +42,8 @@ struct AnswerLedger: Sendable {
     announcements.append(Sent(counter: counter, at: now))
   }
 
-  /// Whether a challenge about `counter` is answered; the verdict `answer` also records it.
+  /// Decides whether to answer a challenge about announcement `counter`; with the verdict `answer`,
+  /// also records the answer.
   mutating func judge(counter: UInt64, echo: [UInt8], at now: Instant) -> Verdict {
     while let first = answered.first, now - first.at > Self.memory { answered.popFirst() }
     let isRecent = (0..<announcements.count).contains {

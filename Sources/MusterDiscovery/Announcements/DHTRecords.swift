@@ -6,9 +6,9 @@ import MusterWire
 public struct DHTRecord: Equatable, Sendable {
   /// The id of the key that encrypts the announcement.
   public let key: KeyID
-  /// The DHT key of the record: `ChannelKey.dhtTagBytes`.
+  /// The DHT key of the record, 20 bytes (`ChannelKey.dhtTagBytes`).
   public let tag: [UInt8]
-  /// The complete announcement datagram, the same as for a rendezvous.
+  /// The complete announcement datagram, the same as for a rendezvous server.
   public let announcement: [UInt8]
 }
 
@@ -16,15 +16,15 @@ public struct DHTRecord: Equatable, Sendable {
 public struct DHTKey: Equatable, Sendable {
   /// The id of the channel key that the DHT key is derived from.
   public let key: KeyID
-  /// The DHT key: `ChannelKey.dhtTagBytes`.
+  /// The DHT key, 20 bytes (`ChannelKey.dhtTagBytes`).
   public let tag: [UInt8]
 }
 
 /// The schedule for storing a channel's record, which is stored again regularly because DHT nodes
 /// drop values after ten minutes.
 struct DHTSchedule: Sendable {
-  /// The intervals before the second and the third put, because the first put may have reached few
-  /// DHT nodes or none.
+  /// The intervals before the second and the third put, shorter than `interval` because the first
+  /// put may have reached few DHT nodes or none.
   private static let eager = [Duration.seconds(20), .seconds(40)]
   /// The regular interval: two puts in the lifetime of a value.
   private static let interval = Duration.seconds(300)

@@ -4,8 +4,8 @@ import MusterWire
 
 /// Discovery through a DHT, in which members store their announcements.
 extension Discovery {
-  /// The DHT keys to look up: those of `day` (counted from 1970-01-01) and of the adjacent days, so
-  /// that members whose clocks differ by hours still find each other.
+  /// The DHT keys to look up: those of `day` (in UTC, counted from 1970-01-01) and of the adjacent
+  /// days, so that members whose clocks differ by hours still find each other.
   public func dhtKeys(day: UInt64) -> [DHTKey] {
     channels.filter { !$0.isPassive }.flatMap { channel in
       [day &- 1, day, day &+ 1].map {
@@ -29,7 +29,7 @@ extension Discovery {
     return dhtRecords
   }
 
-  /// Reports that storing a record of this channel failed; the record becomes due again after 5 s.
+  /// Handles the failure to store a record of this channel; the record becomes due again after 5 s.
   public mutating func dhtRecordFailed(_ key: KeyID, at now: Instant) {
     for index in channels.indices where channels[index].id == key {
       channels[index].dhtRecords.failed(at: now)

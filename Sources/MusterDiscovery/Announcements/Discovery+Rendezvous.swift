@@ -2,18 +2,18 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// Discovery beyond the local network, through rendezvous.
+/// Discovery beyond the local network, through rendezvous servers.
 extension Discovery {
-  /// Sets the resolved addresses of the rendezvous; new addresses are contacted at once.
+  /// Sets the resolved addresses of the rendezvous servers; new addresses are contacted at once.
   public mutating func setRendezvous(_ addresses: [Address], at now: Instant) -> [Output] {
     rendezvous.set(addresses, entropy: &entropy, at: now)
     return tick(at: now)
   }
 
-  /// The rendezvous that have answered.
+  /// The addresses of the rendezvous servers that have answered.
   public var answeringRendezvous: [Address] { rendezvous.answering }
 
-  /// This node's candidate addresses: its own addresses, and those at which rendezvous and
+  /// This node's candidate addresses: its own addresses, and those at which rendezvous servers and
   /// neighbours see this node.
   public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
@@ -48,8 +48,8 @@ extension Discovery {
     return tick(at: now)
   }
 
-  /// Asks the rendezvous for the address of a peer whose link has become silent, and reports this
-  /// node's own address.
+  /// Asks the rendezvous servers for the address of a peer whose link has become silent, and
+  /// registers this node's own address there.
   public mutating func seek(at now: Instant) -> [Output] {
     rendezvous.hurry(at: now)
     return tick(at: now)
@@ -68,8 +68,8 @@ extension Discovery {
     return step.map { perform($0, at: now) } ?? []
   }
 
-  /// Handles announcements that a rendezvous stored. Their content is trusted only once the author
-  /// has answered a challenge.
+  /// Handles announcements stored by a rendezvous server. Their content is trusted only once the
+  /// author has answered a challenge.
   mutating func receiveRecords(
     _ datagram: [UInt8], from source: Address, at now: Instant
   ) -> [Output] {
@@ -131,8 +131,8 @@ extension Discovery {
     }
   }
 
-  /// Sends a registration for the rendezvous's period, and one for the previous period while other
-  /// members may still be registered there.
+  /// Sends a registration for the server's current period, and one for the previous period while
+  /// other members may still be registered under that period's tag.
   private mutating func register(
     _ id: KeyID, _ cookie: RendezvousCookie, wantsRecords: Bool, at address: Address,
     _ now: Instant
@@ -141,8 +141,7 @@ extension Discovery {
     let announcement = nextAnnouncement(in: index, reachableAddresses, at: now)
     let isYoung = Duration.seconds(Int64(cookie.age)) < RendezvousServer.lifetime
     let periods = isYoung ? [cookie.period, cookie.period &- 1] : [cookie.period]
-    // The rendezvous may also be a member, and then learns of this node from the announcement
-    // itself.
+    // The server may also be a member, and then learns of this node from the announcement itself.
     let direct: [Output] = linked.contains(address) ? [] : [.send(announcement, to: address)]
     return direct
       + periods.map { period in
@@ -175,7 +174,8 @@ extension Discovery {
       by: tag)
   }
 
-  /// Withdraws this node's records of a channel from each rendezvous for which a cookie is valid.
+  /// Withdraws this node's records of a channel from each rendezvous server for which a cookie is
+  /// valid.
   mutating func deregister(_ channel: ChannelEntry, at now: Instant) -> [Output] {
     rendezvous.deregistrations(at: now).map { cookie, address in
       .send(

@@ -23,10 +23,11 @@ public struct Discovery: Sendable {
   struct ChannelEntry: Sendable {
     let key: ChannelKey
     let id: KeyID
-    /// A value that distinguishes this run's records at rendezvous, and detects forged answers.
+    /// A random value that identifies this run's records at rendezvous servers. The servers return
+    /// the value in their answers, which exposes forged answers.
     let slot: UInt64
-    /// The secret for echoes, discarded when the channel is closed, so that replayed echoes from
-    /// before then are rejected.
+    /// The secret for echoes, discarded when the channel is closed, so that echoes from before are
+    /// rejected if the channel is opened again.
     let echoSecret: EchoSecret
     var schedule: BroadcastSchedule
     var proven = ProvenAuthors()
@@ -62,8 +63,8 @@ public struct Discovery: Sendable {
   /// Counts of actions and rejected datagrams since the start.
   public internal(set) var counters = DiscoveryCounters()
 
-  /// Creates a node in no channel; `bootID` is random, and `seed` is for the jitter of the
-  /// schedules.
+  /// Creates the state of a node without open channels; `bootID` must be random, and `seed` is for
+  /// the jitter of the schedules.
   public init(identity: Identity, bootID: UInt64, entropy: Entropy, seed: UInt64) {
     self.identity = identity
     self.bootID = bootID
@@ -110,7 +111,7 @@ public struct Discovery: Sendable {
     return tick(at: now)
   }
 
-  /// Closes a channel: forgets its members and withdraws the records at rendezvous.
+  /// Closes a channel: forgets its members and withdraws the records at rendezvous servers.
   public mutating func close(key: KeyID, at now: Instant) -> [Output] {
     let outputs = channels.filter { $0.id == key && !$0.isPassive }
       .flatMap { deregister($0, at: now) }

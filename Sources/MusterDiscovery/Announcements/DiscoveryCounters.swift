@@ -19,7 +19,8 @@ public struct DiscoveryCounters: Equatable, Sendable {
   public var unreadable: UInt64 = 0
   /// Datagrams that were decrypted but are malformed.
   public var malformed: UInt64 = 0
-  /// This node's own announcements, received by multicast loop.
+  /// This node's own announcements, received by multicast loopback or from a rendezvous server or a
+  /// DHT.
   public var ownAnnouncement: UInt64 = 0
   /// Announcements whose counter is not above the author's highest, or whose boot was replaced.
   public var replayed: UInt64 = 0
@@ -36,9 +37,9 @@ public struct DiscoveryCounters: Equatable, Sendable {
   /// Challenges answered before, or beyond the answer budget.
   public var repeatedChallenge: UInt64 = 0
 
-  /// Rendezvous records that were not requested.
+  /// Datagrams of rendezvous records with an unknown token or from an unknown server.
   public var foreignRecords: UInt64 = 0
-  /// Announcements from a rendezvous or a DHT, each with candidate addresses of a peer.
+  /// Announcements from a rendezvous server or a DHT, each with candidate addresses of a peer.
   public var learned: UInt64 = 0
   /// Announcements from the DHT that were skipped because the rate limit for DHT values was
   /// exhausted.

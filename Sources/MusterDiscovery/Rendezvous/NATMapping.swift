@@ -1,10 +1,10 @@
 import MusterBase
 
 /// The address mapping of the NAT between this host and other hosts (RFC 4787 section 4.1),
-/// inferred from the addresses that rendezvous saw.
+/// inferred from the source addresses that rendezvous servers saw.
 ///
 /// The NAT's filtering behaviour (section 5) cannot be inferred from these addresses: that would
-/// require answers from a second address of the same rendezvous.
+/// require answers from a second address of the same server.
 public struct NATMapping: Equatable, Sendable {
   /// The kinds of mapping; raw values as in `muster doctor --json`.
   public enum Kind: String, Sendable, CaseIterable {
@@ -15,7 +15,8 @@ public struct NATMapping: Equatable, Sendable {
     /// The port is translated with endpoint-independent mapping: the same port for all
     /// destinations.
     case onePort = "one-port"
-    /// The port is translated with address- or endpoint-dependent mapping ("symmetric NAT").
+    /// The port is translated with address-dependent or address- and port-dependent mapping
+    /// ("symmetric NAT").
     case portPerDestination = "port-per-destination"
     /// The port is translated; with a single destination the mapping behaviour is unknown.
     case unknown
@@ -25,9 +26,9 @@ public struct NATMapping: Equatable, Sendable {
   public struct Observation: Equatable, Sendable {
     /// The local address of the socket.
     public var local: Address
-    /// The rendezvous that received the request.
+    /// The address of the rendezvous server that received the request.
     public var destination: Address
-    /// The source address that the rendezvous saw.
+    /// The source address that the server saw.
     public var seen: Address
 
     public init(local: Address, destination: Address, seen: Address) {
@@ -40,7 +41,7 @@ public struct NATMapping: Equatable, Sendable {
     fileprivate var keepsPort: Bool { seen.port == local.port }
   }
 
-  /// The inferred kind.
+  /// The inferred kind of mapping.
   public let kind: Kind
   /// Whether the result applies to other destinations: the address was observed from outside this
   /// network and, if translated, by two hosts. A single difference of ports suffices for
@@ -52,13 +53,13 @@ public struct NATMapping: Equatable, Sendable {
   /// Whether the provider shares addresses between customers (carrier-grade NAT, RFC 6598).
   public let isShared: Bool
 
-  /// Whether only hosts of the same private network were asked, which reveals nothing about the
-  /// mapping to the Internet.
+  /// Whether only rendezvous servers in the same private network answered, which reveals nothing
+  /// about the mapping to the Internet.
   public var isLocal: Bool { !outside.contains(where: \.isGlobal) }
 
   /// Infers the mapping from observations of one address family; nil if there are none.
   public init?(_ observations: [Observation]) {
-    // A rendezvous in this network does not see the translation of a NAT at its edge.
+    // A rendezvous server in this network does not see the translation of a NAT at its edge.
     let far = observations.filter(\.seen.isGlobal)
     let telling = far.isEmpty ? observations : far
     guard !telling.isEmpty else { return nil }

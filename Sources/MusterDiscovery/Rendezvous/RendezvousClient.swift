@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// The rendezvous at which this node registers, and the state of each registration.
+/// The rendezvous servers at which this node registers, and the state of each registration.
 ///
 /// A round consists of a hello, a cookie in reply, and one acknowledged registration per channel.
 /// The first rounds are in quick succession, so that a lost datagram delays discovery by seconds at
@@ -10,13 +10,13 @@ import MusterWire
 struct RendezvousClient: Sendable {
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
-    /// Register these channels at a rendezvous, with its cookie.
+    /// Register these channels at a rendezvous server, with the server's cookie.
     case register([KeyID], RendezvousCookie, wantsRecords: Bool, to: Address)
   }
 
   private struct Server: Sendable {
     let address: Address
-    /// A random value that the rendezvous echoes in its replies, as protection against off-path
+    /// A random value that the server echoes in its replies, as protection against off-path
     /// spoofing.
     let token: UInt64
     var cookie: RendezvousCookie?
@@ -29,23 +29,22 @@ struct RendezvousClient: Sendable {
     /// The number of consecutive attempts without an answer.
     var failures = 0
     var nextAt: Instant
-    /// The address at which the rendezvous sees this node.
+    /// The address at which the server sees this node.
     var seen: Address?
   }
 
-  /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of
-  /// the rendezvous nor the loss of a NAT binding is reported, so only the next round recovers from
-  /// either.
+  /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of a
+  /// server nor the loss of a NAT binding is reported, so only the next round recovers from either.
   private static let interval = RendezvousServer.lifetime / 12
   /// The intervals before the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
   private static let longestBackoff = Duration.seconds(5)
   /// The number of rounds after which all records are requested again.
   private static let listingInterval = 12
-  /// The time for which a cookie is used; a rendezvous accepts it for at least 30 s.
+  /// The time for which a cookie is used; a server accepts it for at least 30 s.
   private static let cookieLifetime = Duration.seconds(25)
   /// The number of unanswered uses after which a cookie is renewed, because this node's address may
-  /// have changed, or the rendezvous may have restarted.
+  /// have changed, or the server may have restarted.
   private static let cookieUses = 3
 
   private var servers: [Server] = []
@@ -53,15 +52,15 @@ struct RendezvousClient: Sendable {
   var isSeeking = false
 
   var deadline: Instant? { servers.map(\.nextAt).min() }
-  /// This node's server-reflexive addresses, as reported by the rendezvous.
+  /// This node's server-reflexive addresses, as reported by the servers.
   var outside: [Address] {
     servers.compactMap(\.seen).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
-  /// The rendezvous that have answered.
+  /// The addresses of the servers that have reported a usable address of this node.
   var answering: [Address] { servers.filter { $0.seen != nil }.map(\.address) }
 
-  /// Replaces the list; known addresses keep their state.
+  /// Replaces the list of servers; known addresses keep their state.
   mutating func set(_ addresses: [Address], entropy: inout Entropy, at now: Instant) {
     var next: [Server] = []
     for address in addresses where address.isUnicast && next.count < Limits.rendezvous {
@@ -122,7 +121,8 @@ struct RendezvousClient: Sendable {
     isSeeking || server.rounds <= Self.eager.count || server.rounds % Self.listingInterval == 0
   }
 
-  /// Handles a cookie, with which all channels of `keys` are registered.
+  /// Handles a cookie and returns the step that uses the cookie to register the channels `keys`;
+  /// nil if the cookie was not requested or `keys` is empty.
   mutating func receive(
     _ cookie: RendezvousCookie, from source: Address, keys: [KeyID], at now: Instant
   ) -> Step? {
@@ -141,7 +141,7 @@ struct RendezvousClient: Sendable {
       keys, cookie, wantsRecords: wantsRecords(servers[index]), to: servers[index].address)
   }
 
-  /// Records the acknowledgement of a registration; false if `source` is not a rendezvous in use.
+  /// Records the acknowledgement of a registration; false if `source` is not a server in use.
   mutating func acknowledge(
     _ key: KeyID, from source: Address, at now: Instant
   ) -> Bool {
@@ -164,7 +164,7 @@ struct RendezvousClient: Sendable {
     servers.firstIndex { $0.address == source && $0.token == token }
   }
 
-  /// The cookies that are still valid for a withdrawal, each with the address of its rendezvous.
+  /// The cookies that are still valid for a withdrawal, each with the address of its server.
   func deregistrations(at now: Instant) -> [(cookie: RendezvousCookie, to: Address)] {
     servers.compactMap { server in
       guard let cookie = server.cookie, now - server.cookieAt < Self.cookieLifetime else {

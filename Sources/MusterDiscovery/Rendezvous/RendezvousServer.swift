@@ -2,11 +2,11 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// A rendezvous, which stores the encrypted announcements of nodes that cannot reach each other by
-/// multicast; a state machine without I/O.
+/// A rendezvous server, which stores the encrypted announcements of nodes that cannot reach each
+/// other by multicast; a state machine without I/O.
 ///
-/// The rendezvous learns neither names nor channel keys: a tag is a public key that all members of
-/// a channel derive, and a signature by that key gives access to the records under the tag. A node
+/// The server learns neither names nor channel keys: a tag is a public key that all members of a
+/// channel derive, and a signature by that key gives access to the records under the tag. A node
 /// that has not proven its address gets only a cookie, which is smaller than the request (no
 /// amplification). Nothing is persisted.
 public struct RendezvousServer: Sendable {
@@ -16,8 +16,8 @@ public struct RendezvousServer: Sendable {
     case send([UInt8], to: Address)
   }
 
-  /// The period in seconds after which tags change. The rendezvous's clock is authoritative, so
-  /// members need no synchronised clocks.
+  /// The period in seconds after which tags change. The server's clock is authoritative, so members
+  /// need no synchronised clocks.
   public static let period: UInt64 = 3600
   /// The time after which a record expires unless renewed; nodes renew their records every 5 s.
   public static let lifetime = Duration.seconds(60)
@@ -60,7 +60,7 @@ public struct RendezvousServer: Sendable {
   /// Counts of received and rejected datagrams since the start.
   public private(set) var counters = RendezvousCounters()
 
-  /// Creates an empty rendezvous with a cookie secret from `entropy`.
+  /// Creates an empty server with a cookie secret from `entropy`.
   public init(entropy: Entropy) {
     var entropy = entropy
     cookieKey = entropy.secret(32, in: .heap)
@@ -71,8 +71,8 @@ public struct RendezvousServer: Sendable {
   /// The time at which `tick` next has work; nil without records.
   public var deadline: Instant? { sweepAt }
 
-  /// The rate limit of one source: a burst for a household whose members start at once, then a
-  /// registration per member every 5 s.
+  /// The rate limit of one source: 64 registrations at once for a household whose members start
+  /// together, then 16 per second, enough to renew 64 records every 5 s.
   private struct Budget: Sendable {
     var bucket = TokenBucket(capacity: 64, perSecond: 16)
     var askedAt: Instant
@@ -80,7 +80,8 @@ public struct RendezvousServer: Sendable {
 
   // MARK: Inputs
 
-  /// Handles a datagram; `seconds` is the host's wall clock, since 1970, and determines the period.
+  /// Handles a datagram; `seconds` is the host's wall-clock time since 1970-01-01 UTC, which
+  /// determines the period.
   public mutating func receive(
     _ datagram: [UInt8], from source: Address, seconds: UInt64, at now: Instant
   ) -> [Output] {
@@ -216,8 +217,8 @@ public struct RendezvousServer: Sendable {
     let wanted = registration.wantsRecords ? others.compactMap { records[$0] } : []
     var outputs = acknowledge(registration, wanted, to: source)
     // The other members are notified, so that both sides probe at the same time (hole punching).
-    // They are notified again while the registering node is still searching, because its NAT may
-    // have blocked the first probes.
+    // The notification is repeated while the registering node is still searching, because its NAT
+    // may have blocked the first probes.
     if isNotified {
       for other in others.compactMap({ records[$0] }) {
         let news = RendezvousRecords(
@@ -250,7 +251,7 @@ public struct RendezvousServer: Sendable {
 
   /// Makes room for one more record from `source`; false if the tag or the source has reached its
   /// limit. If the table is full, the oldest record of the source with the most records is evicted,
-  /// or the oldest record of all if that source has hardly more records than `source`.
+  /// or the oldest record of all if that source has at most one record more than `source`.
   private mutating func makeRoom(for source: Address, beside others: [Key]) -> Bool {
     guard others.count < Self.recordsPerTag else { return false }
     let own = perSource[Source(source)] ?? 0

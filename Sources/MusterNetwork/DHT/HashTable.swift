@@ -8,7 +8,7 @@ package protocol HashTable: Sendable {
   /// Stores a value under a key for about ten minutes; calls `failed` if no node accepts it.
   func put(_ value: [UInt8], under tag: [UInt8], failed: @escaping @Sendable () -> Void)
   /// Calls `heard` for every value under a key, present and future, until `stopListening`.
-  /// Listening to a key twice has no effect.
+  /// Listening to a key again has no effect.
   func listen(under tag: [UInt8], heard: @escaping @Sendable ([UInt8]) -> Void)
   /// Stops listening to a key.
   func stopListening(under tag: [UInt8])

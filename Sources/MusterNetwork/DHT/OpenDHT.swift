@@ -154,7 +154,7 @@ import MusterDevices
       return found ?? []
     }
 
-    /// Asks the library, and blocks on the library's lock.
+    /// Asks the library for the addresses; blocks while the library holds its lock.
     private func askSeenAddresses() -> [Address] {
       let borrowed = state.withLock { state in
         if state.runner != nil { state.waiting += 1 }
@@ -197,8 +197,8 @@ import MusterDevices
       _ = await WorkerThread.result("muster-dht", within: Self.stopPatience) { self.end() }
     }
 
-    /// Joins the library's thread. Values are not withdrawn, because they expire within ten
-    /// minutes.
+    /// Stops the node and waits until the library's thread has ended. Values are not withdrawn,
+    /// because they expire within ten minutes.
     private func end() {
       let runner = state.withLock { state in
         defer { state.runner = nil }

@@ -11,9 +11,9 @@ package enum NATPMP {
   private static let patience = Duration.milliseconds(750)
 
   /// Maps external port `requested`, or a port that the gateway chooses if `requested` is taken, to
-  /// this host's UDP port `port` for `lease` seconds. If the answer is lost, withdraws the mapping
-  /// if it is new or the node is stopping; withdrawing a renewed mapping would delete a mapping in
-  /// use.
+  /// this host's UDP port `port` for `lease` seconds. Without a usable answer, withdraws a mapping
+  /// that is new, because it may have been granted. A renewed mapping is in use and is withdrawn
+  /// only if the node is stopping.
   package static func map(
     _ port: UInt16, to requested: UInt16, through gateway: Address, lease: UInt32,
     isNew: Bool, _ question: PortQuestion
@@ -88,7 +88,7 @@ package enum NATPMP {
         poll(&ready, 1, Int32(clamping: max(min(left, untilRetry), .zero).wholeMilliseconds))
         switch readnatpmpresponseorretry(&raw, &response) {
         case 0 where Int32(response.type) == type: return response
-        // The library considers any answer as the one to the pending request.
+        // The library takes any answer for the answer to the pending request.
         case 0: raw.has_pending_request = 1
         case NATPMP_TRYAGAIN: continue
         default: return nil

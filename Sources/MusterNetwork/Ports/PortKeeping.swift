@@ -51,7 +51,8 @@ package struct PortKeeping: Sendable {
     return announced != before
   }
 
-  /// Reports that this machine's addresses have changed; a new gateway may not have the mapping.
+  /// Makes a request due at once after a change of this machine's addresses: a new gateway may not
+  /// have the mapping, which is dropped if that request fails.
   package mutating func addressesChanged(at now: Instant) {
     dueAt = now
     goodUntil = now

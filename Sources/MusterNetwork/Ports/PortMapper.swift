@@ -53,11 +53,11 @@ public struct PortMapper: Sendable {
 
   /// Requests or renews a mapping: by NAT-PMP, then by UPnP.
   ///
-  /// Returns nil if the gateway supports neither protocol. Sends nothing without a default route
-  /// through a permitted interface, if this machine's address there is public (so there is no NAT),
-  /// or if no socket is bound to that address. The requests run on a separate thread, and the
-  /// result is nil after 3 s; a mapping that is granted later is deleted unless it renews an
-  /// existing one.
+  /// Returns nil if the gateway grants no mapping by either protocol, or another request is under
+  /// way. Sends nothing without a default route through a permitted interface, if this machine's
+  /// address there is public (so there is no NAT), or if no socket is bound to that address. The
+  /// requests run on a separate thread, and the result is nil after 3 s; a mapping that is granted
+  /// later is deleted unless it renews an existing mapping.
   public func map() async -> PortMapping? {
     let question = PortQuestion(deadline: BootClock.now + Self.mapLimit) { memory.isCancelled }
     return await Self.onThread(limit: Self.mapLimit) { answer in
@@ -134,7 +134,8 @@ public struct PortMapper: Sendable {
     }
   }
 
-  /// Whether one of these sockets receives datagrams for this machine's address `inside`.
+  /// Whether a socket bound to one of the `bound` addresses receives datagrams for this machine's
+  /// IPv4 address `inside`.
   package static func reaches(_ bound: [Address], _ inside: Address) -> Bool {
     bound.contains { $0.host == .v4(0) || $0.host == inside.host }
   }

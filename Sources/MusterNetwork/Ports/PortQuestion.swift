@@ -125,7 +125,7 @@ package final class PortMemory: Sendable {
     }
   }
 
-  /// Clears the current mapping if it has the same external address.
+  /// Clears the current mapping if its external address is that of `mapping`.
   package func forget(_ mapping: PortMapping) {
     known.withLock { if $0.made?.outside == mapping.outside { $0.made = nil } }
   }

@@ -5,9 +5,8 @@ import MusterDevices
 
 /// A client for UPnP Internet Gateway Devices 1 and 2. All functions block.
 ///
-/// Any host on the network can answer the search, and the library fetches the URLs in the answers.
-/// Only URLs at the gateway's own address are followed, because the gateway sees all traffic
-/// anyway.
+/// Any host on the network can answer the search with a URL. Only URLs at the gateway's own address
+/// are fetched: the gateway sees all traffic anyway, so it gains nothing by lying.
 package enum UPnP {
   /// A gateway's connection service, WANIPConnection or WANPPPConnection.
   package struct Service: Equatable, Sendable {
@@ -24,7 +23,7 @@ package enum UPnP {
     case mapped(lease: UInt32), taken, refused
   }
 
-  // UPnP WANIPConnection 2.4.16.4, "Error Codes".
+  // Error codes of the action AddPortMapping (UPnP WANIPConnection section 2.4.16.4).
   private static let conflict: Int32 = 718
   private static let permanentLeasesOnly: Int32 = 725
   /// The number of other external ports to try if the requested one is taken.

@@ -8,11 +8,11 @@ package struct FoundServices {
   package struct Instance: Equatable {
     /// The service's instance name.
     package var name: [CChar]
-    /// The DNS-SD domain.
+    /// The DNS-SD domain, such as `local`.
     package var domain: [CChar]
     /// The kernel's interface index.
     package var interface: Int32
-    /// Avahi's address family.
+    /// The address family: `AVAHI_PROTO_INET` or `AVAHI_PROTO_INET6`.
     package var family: Int32
 
     package init(name: [CChar], domain: [CChar], interface: Int32, family: Int32) {

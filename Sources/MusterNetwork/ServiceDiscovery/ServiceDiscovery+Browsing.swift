@@ -32,9 +32,9 @@ extension ServiceDiscovery {
     return nil
   }
 
-  /// The minimum interval between browsing restarts to find services that were ignored for lack of
-  /// space. Without it, a host that keeps announcing and withdrawing services could prevent others
-  /// from being found.
+  /// The minimum interval between restarts of browsing, which find the services that were ignored
+  /// for lack of space. Without the limit, a host that keeps announcing and withdrawing services
+  /// could prevent other services from being found.
   private static let browseAgain = Duration.seconds(60)
 
   /// Ends browsing and all resolvers.
@@ -75,7 +75,7 @@ extension ServiceDiscovery {
     }
   }
 
-  /// Starts a resolver, which also reports later changes.
+  /// Starts a resolver for a service, which also reports later changes of the service's address.
   private func resolve(_ instance: FoundServices.Instance) {
     guard let client else { return }
     let resolver = avahi_service_resolver_new(
@@ -109,7 +109,7 @@ extension ServiceDiscovery {
     onChange(addresses)
   }
 
-  /// The address of a service; nil for this machine itself and for unusable addresses.
+  /// The address of a service; nil for loopback addresses and addresses that are not unicast.
   private static func index(
     _ address: AvahiAddress, _ port: UInt16, _ interface: Int32
   ) -> Address? {

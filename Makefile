@@ -32,7 +32,7 @@ TESTS = '$(SWIFT_TEST) --skip SimulationTests' '$(SWIFT_TEST) --filter Simulatio
 STATIC = $(BUILD)-static/release/muster
 SOURCES = Package.swift $(shell find Sources -type f)
 
-.PHONY: help setup build demo test test-dht test-threads fuzz nightly lint bench docs \
+.PHONY: help setup build build-tests demo test test-dht test-threads fuzz nightly lint bench docs \
   install uninstall clean
 .DEFAULT_GOAL := help
 
@@ -49,9 +49,11 @@ demo: build ## Run a call of three nodes on this machine
 	$(MUSTER) demo --video Tests/Vectors/media/bunny_320x180.ivf \
 	  --audio Tests/Vectors/media/speech_16k.wav
 
-test: ## Build and run every test, a brief fuzz run included
+build-tests:
 	@.ci/setup test
 	swift build $(SWIFT_FLAGS) --build-tests
+
+test: build-tests ## Build and run every test, a brief fuzz run included
 	@failed=; for part in $(TESTS); do \
 	  echo "$$part"; $$part || failed="$$failed, $$part"; \
 	done; \

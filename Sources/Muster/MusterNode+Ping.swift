@@ -19,7 +19,7 @@ struct PongListener {
 
 /// The implementation of `muster ping`: one round trip over every link to a member.
 extension MusterNode {
-  /// The timeout for answers: twice the round-trip time of a bad mobile network, about 1 s.
+  /// The timeout for answers: twice the longest round trip that the link engine measures (1 s).
   private static let pongPatience = Duration.seconds(2)
   /// The maximum number of concurrent pings, each of which holds a connection of the control
   /// socket.

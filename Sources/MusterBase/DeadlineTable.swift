@@ -115,8 +115,8 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     (soonestFresh, hasStale) = (next, false)
   }
 
-  /// Whether the cached deadlines of all values that are not marked as stale are correct; for
-  /// tests.
+  /// Whether every cached deadline that is not marked stale matches its value's deadline, and the
+  /// cached earliest deadline follows from them; for tests.
   public var isConsistent: Bool {
     guard deadlines.count == table.count, isStale.count == table.count else { return false }
     for index in 0..<table.count where !isStale[index] {

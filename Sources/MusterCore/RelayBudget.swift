@@ -57,8 +57,8 @@ package struct RelayBudget: Sendable {
 
   package init() {}
 
-  /// Charges `bytes`, which `a` sends to `b`, to the credit of their pair and to the total budget.
-  /// Returns false, without a charge, if either is insufficient.
+  /// Charges `bytes` sent from `a` to `b` against the pair's credit and the total budget. Returns
+  /// false and charges nothing if either is insufficient.
   package mutating func take(
     _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
   ) -> Bool {

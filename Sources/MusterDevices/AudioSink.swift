@@ -15,8 +15,9 @@ public protocol AudioSink: AnyObject, Sendable {
 
 /// Opens audio sinks named on the command line.
 public enum AudioSinks {
-  /// Opens `default`, the name of an ALSA PCM, a `.wav` file to write, or `none`. Throws for an
-  /// unknown device or a file that cannot be created.
+  /// Opens the sink that `specification` names: `default` or another ALSA PCM, the path of a `.wav`
+  /// file to write, or `none`, which discards the audio. Throws for an unknown device or a file
+  /// that cannot be created.
   public static func open(_ specification: String) throws(DeviceError) -> any AudioSink {
     if specification == "none" { return PacedSink(writer: nil) }
     if specification.hasSuffix(".wav") {

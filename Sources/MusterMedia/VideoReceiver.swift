@@ -55,8 +55,8 @@ public struct VideoReceiver: Sendable {
   static let maximumRoundTrip = Duration.seconds(2)
   /// The interval between frames above which a freeze is counted.
   static let freeze = Duration.milliseconds(200)
-  /// The silence of the active layer after which a keyframe of another layer is requested. Before,
-  /// the packets of that layer may be late packets from before the last change of layer.
+  /// The silence of the active layer after which a keyframe of another layer is requested. Until
+  /// then, packets of the other layer may just be stragglers from before the last layer switch.
   static let takeover = Duration.milliseconds(100)
   /// The silence after which another SSRC can replace an SSRC of the same layer.
   static let replacement = Duration.milliseconds(500)

@@ -94,7 +94,7 @@ public struct FailureDetector: Sendable {
   /// suspended.
   private var promised: Instant?
 
-  /// `seed` only randomises the order of probes and the choice of helpers.
+  /// `seed` randomises the times and the order of probes and the choice of helpers.
   public init(seed: UInt64, configuration: Configuration = .init()) {
     self.configuration = configuration
     random = PRNG(seed: seed)

@@ -124,8 +124,8 @@ public struct ChannelState: Sendable {
   var lastWords: [EntryID] = []
   /// The offset of wall time from boot time in milliseconds, used only for expiry and display.
   var wallOffset: Int64 = 0
-  /// The boot time of the next evaluation of rights: the next expiry of a role, at most a day
-  /// ahead, or the time at which the wall clock was set.
+  /// The time on the boot clock at which rights are next evaluated: at the next expiry of a role,
+  /// at most a day ahead, or at once after the wall clock was set. Nil if no role expires.
   var expiryAt: Instant?
   private let policy: ChannelPolicy
 

@@ -8,8 +8,8 @@ struct AnswerLedger: Sendable {
   /// The time for which answers are remembered: an echo is valid for at most 20 s (`EchoSecret`),
   /// so later answers are useless.
   static let memory = Duration.seconds(20)
-  /// The limit of remembered answers; above the 464 answers (64 + 20 * 20) that the rate limit
-  /// admits within `memory`, so that the rate limit always takes effect first.
+  /// The maximum number of remembered answers; above the 464 answers (64 + 20 * 20) that the rate
+  /// limit admits within `memory`, so that the rate limit always takes effect first.
   static let answers = 512
 
   /// The rate limit for answers, with a burst of one for every peer of a full channel. Only members

@@ -12,8 +12,8 @@ struct CandidateProber: Sendable {
   }
 
   static let capacity = 64
-  /// The limit of addresses per peer: the addresses of an announcement, and four reported by
-  /// rendezvous servers.
+  /// The maximum number of addresses per peer: the addresses of an announcement, and four reported
+  /// by rendezvous servers.
   static let addressLimit = Limits.addresses + 4
   /// The time after which a candidate expires: three rendezvous rounds (5 s each) without a report.
   private static let lifetime = Duration.seconds(15)

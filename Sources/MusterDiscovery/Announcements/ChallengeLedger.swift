@@ -6,12 +6,12 @@ import MusterBase
 /// announcement causes at most one challenge per source address, the challenge is smaller than the
 /// announcement (no amplification), and there is a rate limit per author and one per node.
 struct ChallengeLedger: Sendable {
-  /// The limit of recently challenged authors; the least recently challenged is evicted.
+  /// The maximum number of recently challenged authors; the least recently challenged is evicted.
   static let capacity = 256
-  /// The limit of tracked boots of one author.
+  /// The maximum number of tracked boots of one author.
   static let bootsPerAuthor = 32
-  /// The limit of source addresses challenged about one announcement: two address families on two
-  /// interfaces.
+  /// The maximum number of source addresses challenged about one announcement: two address families
+  /// on two interfaces.
   static let sourcesPerAnnouncement = 4
 
   /// The rate limit of the node: one challenge for every peer of a full channel at once, then 32

@@ -70,9 +70,9 @@ struct PublishedAnnouncements: Sendable {
     var counter: UInt64
   }
 
-  /// The limit of tracked authors, the same as in `ProvenAuthors`.
+  /// The maximum number of tracked authors, the same as in `ProvenAuthors`.
   static let capacity = ProvenAuthors.capacity
-  /// The limit of tracked boots of one author.
+  /// The maximum number of tracked boots of one author.
   static let bootsPerAuthor = 4
   /// The rate limit for new announcements: a burst of 640, twice the records of a full channel (64
   /// members with five announcements each in ten minutes), then 32 per second.

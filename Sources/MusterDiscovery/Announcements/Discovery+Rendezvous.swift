@@ -17,9 +17,9 @@ extension Discovery {
   /// neighbours see this node.
   public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
-  /// The limit of announced server-reflexive addresses. Behind most NATs there is one such address;
-  /// behind a NAT with address-dependent mapping (RFC 4787 section 4.1), each address is valid for
-  /// one peer only.
+  /// The maximum number of announced server-reflexive addresses. Behind most NATs there is one such
+  /// address; behind a NAT with address-dependent mapping (RFC 4787 section 4.1), each address is
+  /// valid for one peer only.
   private static let outsideLimit = 3
 
   /// Sets the addresses at which neighbours see this node. The most frequently reported addresses

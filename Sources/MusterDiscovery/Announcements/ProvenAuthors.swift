@@ -2,10 +2,11 @@ import MusterBase
 
 /// The members of one channel that were proven live, with their addresses and highest counters.
 struct ProvenAuthors: Sendable {
-  /// The limit of tracked members: twice the peers that a node links to, so that membership churn
-  /// causes no extra challenges.
+  /// The maximum number of tracked members: twice the peers that a node links to, so that
+  /// membership churn causes no extra challenges.
   static let capacity = 2 * Limits.peersPerChannel
-  /// The limit of earlier boots of one author, whose announcements are known to be replays.
+  /// The maximum number of former boot ids kept per author. Announcements from these boots are
+  /// replays.
   static let formerBoots = 4
 
   /// The evaluation of an announcement by the table of PROTOCOL.md section 5.

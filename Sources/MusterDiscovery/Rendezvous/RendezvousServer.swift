@@ -22,13 +22,14 @@ public struct RendezvousServer: Sendable {
   /// The time after which a record expires unless renewed; nodes renew their records every 5 s.
   public static let lifetime = Duration.seconds(60)
   static let recordsPerTag = 128
-  /// The limit of records of one IPv4 address or one IPv6 /64: enough for a household or a hotel
-  /// behind one NAT.
+  /// The maximum number of records of one IPv4 address or one IPv6 /64: enough for a household or a
+  /// hotel behind one NAT.
   static let recordsPerSource = 64
-  /// The limit of records in total.
+  /// The maximum number of records in total.
   public static let recordLimit = 4096
-  /// The limit of sources with tracked rate limits; the least recently active one is evicted, so
-  /// that an attacker with thousands of addresses does not exhaust the budgets of other sources.
+  /// The maximum number of sources with tracked rate limits; the least recently active one is
+  /// evicted, so that an attacker with thousands of addresses does not exhaust the budgets of other
+  /// sources.
   static let sourceLimit = 4096
 
   struct Key: Comparable, Hashable, Sendable {

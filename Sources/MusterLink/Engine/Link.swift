@@ -65,7 +65,7 @@ struct Link: Sendable {
     let sentAt: Instant
   }
 
-  /// The limit of unanswered challenges: an old and a new address, and one relayed route.
+  /// The maximum number of unanswered challenges: an old and a new address, and one relayed route.
   private static let probeLimit = 3
 
   /// The time at which the latest unanswered challenge was sent.
@@ -81,9 +81,9 @@ struct Link: Sendable {
     probes.append(probe)
   }
 
-  /// Removes and returns the challenge that a response matches. A response over a direct route ends
-  /// all challenges; a response over a relay leaves the challenges over direct routes, which are
-  /// better.
+  /// Removes and returns the challenge that matches a response. A response over a direct route
+  /// cancels all challenges; a response over a relay leaves challenges over direct routes
+  /// outstanding, because direct routes are preferred.
   mutating func takeProbe(_ token: UInt64, from source: Route) -> Probe? {
     guard let probe = probes.first(where: { $0.token == token && $0.route == source }) else {
       return nil

@@ -19,10 +19,10 @@ extension LinkEngine {
     return links.index(of: id)
   }
 
-  /// The limit of half-open links per channel key: links that the peer has initiated but not
-  /// confirmed.
+  /// The maximum number of half-open links per channel key: links that the peer has initiated but
+  /// not confirmed.
   static let halfOpenPerKey = 32
-  /// The limit of links per channel key.
+  /// The maximum number of links per channel key.
   public static let linksPerKey = 96
 
   /// Makes room for a link by evicting the oldest half-open link of the same key; established links

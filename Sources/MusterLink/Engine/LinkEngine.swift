@@ -45,7 +45,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     let prologue: [UInt8]
   }
 
-  /// The limit of peers whose accepted initiations are remembered, over all keys.
+  /// The maximum number of peers whose accepted initiations are remembered, over all keys.
   static let memoryLimit = 4 * Limits.links
 
   let identity: Identity

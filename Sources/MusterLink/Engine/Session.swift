@@ -23,7 +23,7 @@ struct DataHeader {
 
 /// The transport keys of one session, with counters that never repeat a nonce.
 struct Session: Sendable {
-  /// The limit of packet counters, 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so
+  /// The highest packet counter, 2^64 - 2^13 - 1 as in WireGuard (whitepaper section 6.1), so
   /// that the replay window cannot wrap around.
   static let counterLimit = UInt64.max - (1 << 13)
 

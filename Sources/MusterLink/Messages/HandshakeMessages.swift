@@ -48,8 +48,8 @@ struct ReceivedMACs {
   }
 }
 
-/// The initiation, which is message 1 of the handshake (lengths in bytes): `0x10 | sender's index 4
-/// | ephemeral 32 | sealed static 48 | sealed payload 76 | mac1 16 | mac2 16`.
+/// The handshake initiation (message 1). Layout in bytes: `0x10 | sender's index 4 | ephemeral 32 |
+/// sealed static 48 | sealed payload 76 | mac1 16 | mac2 16`.
 struct Initiation {
   static let noiseBytes = 32 + 48 + InitiationPayload.bytes + AEAD.tagBytes
   static let bytes = 5 + noiseBytes + 2 * HandshakeMAC.bytes
@@ -80,8 +80,8 @@ struct Initiation {
   }
 }
 
-/// The response, which is message 2 of the handshake (lengths in bytes): `0x11 | sender's index 4 |
-/// receiver's index 4 | ephemeral 32 | sealed payload 28 | mac1 16 | mac2 16`.
+/// The handshake response (message 2). Layout in bytes: `0x11 | sender's index 4 | receiver's index
+/// 4 | ephemeral 32 | sealed payload 28 | mac1 16 | mac2 16`.
 struct Response {
   static let noiseBytes = 32 + ResponsePayload.bytes + AEAD.tagBytes
   static let bytes = 9 + noiseBytes + 2 * HandshakeMAC.bytes

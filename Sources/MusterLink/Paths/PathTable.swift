@@ -10,10 +10,10 @@ import MusterBase
 /// The link engine owns the table, because every datagram that is opened or sealed changes an
 /// entry.
 public struct PathTable: Sendable {
-  /// The limit of routes per peer: twice the addresses that a peer can announce, for its current
-  /// addresses and the addresses in its previous network.
+  /// The maximum number of routes per peer: twice the addresses that a peer can announce, for its
+  /// current addresses and the addresses in its previous network.
   public static let routesPerPeer = 2 * Limits.addresses
-  /// The limit of entries in total: four for every possible link.
+  /// The maximum number of entries in total: four for every possible link.
   public static let capacity = 4 * Limits.links
 
   private var paths = PeerTable<PathID, Path>()

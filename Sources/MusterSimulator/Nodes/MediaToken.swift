@@ -112,7 +112,7 @@ public struct AudioToken: Equatable, Sendable {
 
   /// The index of the sending node.
   public var sender: UInt8
-  /// The process of that node, as in `FrameToken.run`.
+  /// The number of the sender's process, as in `FrameToken.run`.
   public var run: UInt8
   /// The serial number of the packet within its run, from 1.
   public var serial: UInt32

@@ -7,7 +7,7 @@ import MusterBase
 /// Layout in bytes: owner 32, nonce 16, creation time 8, settings 1 (bit 0: calls end with their
 /// initiator, bit 1: only presenters send), name length 1 and UTF-8.
 public struct Genesis: Equatable, Sendable {
-  /// The creator of the channel, who has the owner role permanently.
+  /// The creator of the channel, whose owner role cannot be revoked.
   public var owner: NodeID
   /// 16 random bytes, which make channels with the same owner and name distinct.
   public var nonce: [UInt8]

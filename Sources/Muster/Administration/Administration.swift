@@ -71,7 +71,7 @@ public enum Administration {
   /// A channel as recorded in the store.
   public struct ChannelSummary: Codable, Equatable, Sendable {
     /// The kind of a channel: a `created` channel has an owner and roles, an `open` channel admits
-    /// anyone who has its key.
+    /// any holder of its key.
     public enum Kind: String, Codable, Sendable { case created, open }
 
     /// The channel's local name.

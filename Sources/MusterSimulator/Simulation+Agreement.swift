@@ -38,18 +38,20 @@ extension Simulation {
       let nodes = group.compactMap { present($0.own.id) }.map { self.nodes[$0] }
       guard let first = nodes.first else { continue }
       for other in nodes.dropFirst() {
-        let documents = [first, other].map { $0.process?.node.entries(of: channel.id) ?? [] }
-        for (node, pair) in [
-          (first, documents), (other, documents.reversed()),
-        ] {
-          guard let entry = pair[0].first(where: { !pair[1].contains($0) }),
+        for (one, another) in [(first, other), (other, first)] {
+          let known = entries(of: another)
+          guard let entry = entries(of: one).first(where: { !known.contains($0) }),
             let kind = entry.entry.body.kind
           else { continue }
-          return "; only \(node.label) has a \(kind) of \(label(entry.entry.author))"
+          return "; only \(one.label) has a \(kind) of \(label(entry.entry.author))"
         }
       }
     }
     return ""
+  }
+
+  private func entries(of node: SimulatedNode) -> [SignedEntry] {
+    node.process?.node.entries(of: channel.id) ?? []
   }
 
   /// The indices of nodes that must agree about everything. In a created channel only nodes

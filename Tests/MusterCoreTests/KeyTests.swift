@@ -124,6 +124,19 @@ struct KeyTests {
     #expect(keys.contradictions() == [])
   }
 
+  /// A refusal holds for one run of the peer: another one may not know of it.
+  @Test func aRemovedMemberThatRestartsHearsWhyAtOnce() throws {
+    var keys = try KeyWorld(3, joining: [0, 1, 2])
+    try keys.revoke(2)
+    keys.world.run(for: .seconds(3))
+    keys.world.restart(2)
+    keys.join(2)
+    keys.world.run(for: .seconds(3))
+    #expect(keys.refusals(of: 2) == [.removed, .removed])
+    #expect(keys.epochs(of: [0, 2]) == [1, 0])
+    #expect(keys.contradictions() == [])
+  }
+
   @Test func aMemberThatWasAwayGetsTheNewKey() throws {
     var keys = try KeyWorld(4, joining: [0, 1, 2])
     try keys.revoke(2)

@@ -72,6 +72,25 @@ struct TextLogTests {
     }
   }
 
+  /// A chain of three whose first predecessor never arrives, received in reverse.
+  @Test mutating func whatAnOverdueMessageFollowsIsShownBeforeIt() {
+    let first = a.say("first", after: [77], lamport: 1)
+    let second = b.say("second", after: [first.id.prefix], lamport: 2)
+    let third = a.say("third", after: [second.id.prefix], lamport: 3)
+    _ = log.insert(third, at: seconds(0))
+    _ = log.insert(second, at: seconds(2))
+    _ = log.insert(first, at: seconds(4))
+    // Other arrivals keep the short wait from ending.
+    for second in [6, 8, 9.9] {
+      let other = b.say("other", lamport: UInt64(second) + 4)
+      _ = log.insert(other, at: seconds(second))
+      #expect(log.tick(at: seconds(second + 0.03)) == [other])
+    }
+    #expect(log.tick(at: seconds(9.99)).isEmpty)
+    #expect(log.tick(at: seconds(10)) == [first, second, third])
+    #expect(log.deadline == nil)
+  }
+
   @Test mutating func nothingIsShownTwice() {
     let message = a.say("once", lamport: 1)
     _ = log.insert(message, at: seconds(1))

@@ -61,11 +61,12 @@ public struct MessageLog: Sendable {
   public mutating func tick(at now: Instant) -> [SignedEntry] {
     guard let deadline, deadline <= now else { return [] }
     let gathered = waiting.lastIndex { now - $0.arrived >= Self.gathering } ?? -1
+    let overdue = overdue(at: now)
     var ready: [SignedEntry] = []
     var kept: [Waiting] = []
     for (index, item) in waiting.enumerated() {
       // A message ordered before a gathered one is delivered with it, even if it has just arrived.
-      if index <= gathered, isFree(item) || patienceEnd(item) <= now {
+      if index <= gathered, isFree(item) || overdue.contains(item.entry.id.prefix) {
         ready.append(show(item))
       } else {
         kept.append(item)
@@ -93,6 +94,19 @@ public struct MessageLog: Sendable {
   }
 
   private func isFree(_ item: Waiting) -> Bool { item.after.allSatisfy { shown.contains($0) } }
+
+  /// The messages that need not wait longer for missing predecessors, by the first eight bytes of
+  /// their ids. Whatever such a message follows directly or indirectly waits no longer either, even
+  /// if it arrived later: otherwise the message would be shown before its predecessor.
+  private func overdue(at now: Instant) -> Set<UInt64> {
+    var overdue: Set<UInt64> = []
+    for item in waiting.reversed()
+    where patienceEnd(item) <= now || overdue.contains(item.entry.id.prefix) {
+      overdue.insert(item.entry.id.prefix)
+      overdue.formUnion(item.after)
+    }
+    return overdue
+  }
 
   private func patienceEnd(_ item: Waiting) -> Instant {
     min(lastArrival + Self.patience, item.arrived + Self.longestPatience)

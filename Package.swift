@@ -190,6 +190,7 @@ let package = Package(
       [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterChannel", "MusterDiscovery",
         "MusterCore", "MusterDevices", "MusterPipeline", "MusterStore", "MusterNetwork", "Muster",
+        .product(name: "GRDB", package: "GRDB.swift"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),

@@ -1,3 +1,4 @@
+import GRDB
 import Muster
 import MusterBase
 import MusterChannel
@@ -84,7 +85,8 @@ struct NodeTests {
     await first.stop()
   }
 
-  /// More than fit the list of changes being written, so that later ones have to wait.
+  /// The disk completes no write for a second, and the messages do not all fit the list of pending
+  /// commits, so later ones have to wait.
   @Test(.timeLimit(.minutes(1)))
   func messagesFasterThanTheDiskAreSlowedDownAndNotRefused() async throws {
     let fixture = StoreFixture()
@@ -92,11 +94,20 @@ struct NodeTests {
     (settings.call, settings.video, settings.audio) = (false, nil, nil)
     (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
     let node = try await MusterNode.start(settings)
+    var unsafe = GRDB.Configuration()
+    unsafe.allowsUnsafeTransactions = true
+    let lock = try DatabaseQueue(path: fixture.database, configuration: unsafe)
+    try await lock.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    let release = Task {
+      try await Task.sleep(for: .seconds(1))
+      try await lock.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+    }
     for number in 0..<300 {
       try await node.perform(.say("\(number)"))
       // A mute needs no disk and is never held up by one.
       if number == 100 { try await node.perform(.mute(.audio)) }
     }
+    try await release.value
     await node.stop()
   }
 

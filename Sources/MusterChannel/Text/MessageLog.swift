@@ -98,12 +98,12 @@ public struct MessageLog: Sendable {
   /// The messages that need not wait longer for missing predecessors, by the first eight bytes of
   /// their ids. Whatever such a message follows directly or indirectly waits no longer either, even
   /// if it arrived later: otherwise the message would be shown before its predecessor.
-  private func overdue(at now: Instant) -> Set<UInt64> {
-    var overdue: Set<UInt64> = []
+  private func overdue(at now: Instant) -> RecentIDs {
+    var overdue = RecentIDs(capacity: Limits.messages * (1 + Message.predecessorLimit))
     for item in waiting.reversed()
     where patienceEnd(item) <= now || overdue.contains(item.entry.id.prefix) {
       overdue.insert(item.entry.id.prefix)
-      overdue.formUnion(item.after)
+      for predecessor in item.after { overdue.insert(predecessor) }
     }
     return overdue
   }

@@ -33,7 +33,7 @@ public enum Event: Sendable {
   case callState(channel: String, CallState)
   case linkUp(channel: String, NodeID, address: Address?, via: NodeID?)
   case linkDown(channel: String, NodeID, reason: String)
-  /// `stream` is the name that the member announces; `after` is the time since the link came up.
+  /// `stream` is the name in the member's offer; `after` is the time since the link came up.
   case firstFrame(channel: String, NodeID, stream: String, after: Duration, size: VideoSize)
   /// `stream` names this node's stream for a sent layer, the member's for a received layer.
   case layer(
@@ -96,7 +96,7 @@ public struct Statistics: Sendable {
 
   /// A video stream besides the camera, in both directions.
   public struct Stream: Sendable {
-    /// The name that the sender announces.
+    /// The name in the sender's offer.
     public var name: String
     /// This node's stream of that name; nil if there is none.
     public var sent: Direction?

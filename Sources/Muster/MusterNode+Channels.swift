@@ -35,8 +35,7 @@ extension MusterNode {
     add(peers: opened.peers, rendezvous: opened.rendezvous)
   }
 
-  /// Leaves a channel and announces the leave to its members; throws if the node is not in the
-  /// channel.
+  /// Leaves a channel gracefully; throws if the node is not in the channel.
   public func leave(channelNamed name: String) async throws(MusterError) {
     try await leaveChannel(try channel(named: name))
   }

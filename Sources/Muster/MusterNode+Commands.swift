@@ -65,7 +65,7 @@ extension MusterNode {
     reportOwnChanges()
   }
 
-  /// Calls a method of the node and carries out its outputs; throws the error of a refusal.
+  /// Calls a method of the node and executes its outputs; throws the error of a refusal.
   func attempt(
     _ body: (inout Node) throws(CommandRefusal) -> [Node.Output]
   ) throws(MusterError) {

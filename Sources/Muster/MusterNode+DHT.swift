@@ -33,7 +33,8 @@ extension MusterNode {
   private static let bootstrapLimit = 32
   private static let millisecondsPerDay: UInt64 = 86_400_000
 
-  /// Starts the periodic maintenance of DHT records and of this node's address as seen by the DHT.
+  /// Starts the periodic maintenance of DHT records and of this node's address as observed by the
+  /// DHT's nodes.
   func beginDHT() {
     guard dht != nil else { return }
     every(1) { $0.maintainDHT() }

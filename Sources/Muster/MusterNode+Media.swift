@@ -131,8 +131,7 @@ extension MusterNode {
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
   }
 
-  /// The announced properties of a stream of a member or of this node; nil for a stream that is not
-  /// announced.
+  /// A member's or this node's offer of a stream; nil if the stream is not offered.
   private func offer(
     of stream: StreamID, of member: NodeID, in channel: ChannelID
   ) -> StreamOffer? {
@@ -140,7 +139,7 @@ extension MusterNode {
     return node.member(member, of: channel)?.stream(stream)
   }
 
-  /// The announced name of a stream, or the default name of its id.
+  /// The name in the offer of a stream, or the default name of its id.
   func name(of stream: StreamID, of member: NodeID, in channel: ChannelID) -> String {
     offer(of: stream, of: member, in: channel)?.name ?? stream.description
   }

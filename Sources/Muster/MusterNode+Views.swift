@@ -5,7 +5,7 @@ import MusterWire
 
 /// The state of the node for display by its host.
 extension MusterNode {
-  /// The current state of a channel, for the terminal and the page.
+  /// A snapshot of a channel's state, for the terminal and the call page.
   public struct ChannelView: Sendable {
     /// The channel's name.
     public var name: String

@@ -65,7 +65,7 @@ public actor MusterNode {
   nonisolated let dhtInbox = DHTInbox()
   /// The rendezvous servers last written to the store, as `HOST:PORT`.
   var rememberedRendezvous: [String] = []
-  /// The time since which no rendezvous server has answered; nil while a server answers.
+  /// The start of the current silence of all rendezvous servers; nil while a server answers.
   var rendezvousAskedAt: Instant?
   var hasWarnedOfSilence = false
   var portKeeping = PortKeeping()
@@ -222,7 +222,7 @@ public actor MusterNode {
 
   // MARK: Outputs
 
-  /// Carries out the outputs of the node, as the simulator does for simulated nodes.
+  /// Executes the outputs of the node, as the simulator does for simulated nodes.
   func perform(_ outputs: [Node.Output]) {
     var remembered = Remembered()
     var hasEvents = false
@@ -299,8 +299,7 @@ public actor MusterNode {
 
   // MARK: Leaving
 
-  /// Leaves every channel, announcing the leave to the members, closes files and devices, and ends
-  /// the event streams.
+  /// Leaves every channel gracefully, closes files and devices, and ends the event streams.
   public func stop() async {
     guard !isStopping else { return }
     isStopping = true

@@ -24,7 +24,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
   @inlinable public var keys: [Key] { table.keys }
   /// The number of rows.
   @inlinable public var count: Int { table.count }
-  /// Whether there are no rows.
+  /// True if the table has no rows.
   @inlinable public var isEmpty: Bool { table.isEmpty }
 
   /// The index of `key`; nil if absent. O(log n).

@@ -20,7 +20,7 @@ public struct PeerTable<Key: Comparable, Value> {
 
   /// The number of rows.
   @inlinable public var count: Int { sortedKeys.count }
-  /// Whether there are no rows.
+  /// True if the table has no rows.
   @inlinable public var isEmpty: Bool { sortedKeys.isEmpty }
 
   /// The index of `key`; nil if absent. O(log n).

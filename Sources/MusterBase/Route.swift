@@ -24,7 +24,7 @@ public enum Route: Hashable, Comparable, Sendable {
     if case .relayed(_, let relay, _) = self { relay } else { nil }
   }
 
-  /// Whether the route has no relay.
+  /// True if the route leads to an address of the peer, not through a relaying member.
   public var isDirect: Bool {
     if case .direct = self { true } else { false }
   }

@@ -26,7 +26,7 @@ public struct Wake: Hashable, Comparable, Sendable {
 
   /// The time at which the work is due.
   public var at: Instant
-  /// The kind of work.
+  /// The kind of the work that is due.
   public var reason: Reason
 
   public init(at: Instant, reason: Reason) {

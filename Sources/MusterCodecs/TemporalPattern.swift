@@ -38,7 +38,7 @@ struct TemporalPattern {
   private var position = 0
   private var goldenIsFresh = false
 
-  /// The layer, references and updates of the next frame.
+  /// The next frame's temporal layer, and the buffers that it references and updates.
   var next: Step {
     switch position {
     case 0: Step(layer: 0, reads: .last, updates: .last, isReference: true)
@@ -50,15 +50,15 @@ struct TemporalPattern {
     }
   }
 
-  /// Advances after the encoder has produced the frame.
+  /// Advances the cycle after the encoder has produced the frame described by `next`.
   mutating func advance() {
     if position == 0 { goldenIsFresh = false }
     if position == 2 { goldenIsFresh = true }
     position = (position + 1) % Self.layers.count
   }
 
-  /// Advances after the rate control has dropped the frame. A dropped base frame is retried with
-  /// the next captured frame; a dropped enhancement frame is skipped.
+  /// Advances the cycle after the rate control has dropped the frame described by `next`. A dropped
+  /// base frame is retried with the next captured frame; a dropped enhancement frame is skipped.
   mutating func skip() {
     if position != 0 { position = (position + 1) % Self.layers.count }
   }

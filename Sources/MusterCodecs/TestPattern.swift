@@ -60,8 +60,8 @@ public enum TestPattern {
     guard checksum(bytes[0..<10]) == check else { return nil }
     let gray = bytes[0..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     let units = bytes[4..<10].reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    // 48 bits in units of 100 us exceed the range of `Instant`; only a forged pattern can contain
-    // such a time.
+    // A 48-bit count of 100 us units can exceed the range of `Instant`, but only in a forged
+    // pattern.
     guard units <= Int64.max / timeUnit else { return nil }
     return (ungrayed(gray), Instant(nanoseconds: units * timeUnit))
   }

@@ -10,8 +10,8 @@ public final class VP8Decoder {
   private var pool: FramePool?
 
   /// The maximum size of a decoded frame in pixels. A keyframe header can state 16383x16383; the
-  /// limit bounds the memory that a hostile sender can claim (4096x2304: 14 MB per frame buffer, of
-  /// which libvpx keeps four).
+  /// limit bounds the memory that a hostile sender can occupy (4096x2304: 14 MB per frame buffer,
+  /// of which libvpx keeps four).
   public static let maximumPixels = 4096 * 2304
 
   /// Creates a decoder; throws if libvpx cannot allocate its state.

@@ -5,7 +5,7 @@ import MusterBase
 import MusterNetwork
 import MusterWire
 
-/// The command `muster invite`, which creates a link for joining a channel.
+/// The command `muster invite`, which creates an invite to a channel.
 struct InviteCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "invite",
@@ -55,8 +55,8 @@ struct InviteCommand: AsyncParsableCommand {
     if isTerminal { print(Style.dim(meaning(of: url, until: expiresAt))) }
   }
 
-  /// The role of the invite. Owner is refused, because anyone who obtains the link could then take
-  /// over the channel.
+  /// The role of the invite. Owner is refused, because anyone who obtains the invite could then
+  /// take over the channel.
   private func checkedRole() throws(MusterError) -> Role {
     let role = try Words.role(role)
     guard role != .owner else {

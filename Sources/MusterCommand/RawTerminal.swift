@@ -33,7 +33,8 @@ struct RawTerminal {
     write("\u{1B}[H" + text + "\u{1B}[J")
   }
 
-  /// The bytes of key presses, one element per read, so a key of several bytes stays together.
+  /// The bytes read from the keyboard, one element per read, so that a multi-byte escape sequence
+  /// normally arrives whole.
   static func keys() -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream(
       bufferingPolicy: .bufferingNewest(64))

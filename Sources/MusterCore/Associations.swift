@@ -70,7 +70,7 @@ struct Associations: ~Copyable, Sendable {
     var hasRoom: Bool
   }
 
-  /// The time for which two session links of one association coexist after a key change.
+  /// The lifetime of a draining session link, beside the one that has replaced it.
   static let drainTime = Duration.seconds(5)
   static let restrictedTime = Duration.seconds(8)
   /// The interval between two offers of a key.

@@ -16,8 +16,8 @@ struct Channel: HasDeadline, Sendable {
   var muted: MemberFlags
   /// The next key while its commit is being written to disk; nil otherwise.
   var pendingKey: (commit: CommitID, key: EpochKey)?
-  /// The reasons for which peers refused this node as a member, cleared when this node's role
-  /// changes; each reason causes an event only when it is added.
+  /// Why peers refused this node as a member; cleared when this node's role changes. A reason
+  /// causes an event only when it is added.
   var refusals: [Refusal] = []
 
   /// This node's flags in its presence in this channel, including mute states.
@@ -27,7 +27,7 @@ struct Channel: HasDeadline, Sendable {
     return flags
   }
 
-  /// The video streams that this node announces in this channel.
+  /// The video streams that this node offers in this channel.
   func streams(from all: [StreamOffer]) -> [StreamOffer] {
     all.map { offer in
       var offer = offer

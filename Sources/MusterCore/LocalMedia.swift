@@ -2,8 +2,8 @@ import MusterBase
 import MusterMedia
 import MusterWire
 
-/// The media that this node sends, in all channels: its audio, its video streams, and the flags
-/// that its presence announces.
+/// The media that this node sends, in all channels: its audio, its video streams, and the flags of
+/// its presence.
 struct LocalMedia: Sendable {
   var streams: EncodedStreams
   private(set) var flags: MemberFlags = []

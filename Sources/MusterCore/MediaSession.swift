@@ -50,7 +50,7 @@ struct CallMedia: Sendable {
   var incoming = IncomingStreams()
   var incomingAudio: IncomingAudio?
   var incomingRights = MediaRights()
-  /// The video streams that the peer announces.
+  /// The video streams that the peer offers.
   var offers: [StreamOffer] = []
   /// The resolution that this node requests for each of the peer's streams, by stream index.
   var wanted: [RequestedResolution]

@@ -22,7 +22,7 @@ extension MediaSessions {
     return outputs.isEmpty ? [] : perform(outputs, of: stream, ofSessionAt: index, at: now)
   }
 
-  /// Carries out the outputs of a stream's receiver.
+  /// Executes the outputs of a stream's receiver.
   func perform(
     _ outputs: [VideoReceiver.Output], of stream: StreamID, ofSessionAt index: Int
   ) -> [Output] {
@@ -77,7 +77,7 @@ extension MediaSessions {
     out.append(.host(.show(frame, from: link, stream: stream, delay: showing.delay)))
   }
 
-  /// Applies the peer's rights and announced streams and this node's requests to the receivers.
+  /// Applies the peer's rights and stream offers and this node's requests to the receivers.
   mutating func expectStreams(ofSessionAt index: Int, at now: Instant) -> [Output] {
     guard var call = sessions[at: index].call else { return [] }
     let link = sessions.keys[index]

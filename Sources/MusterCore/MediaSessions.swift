@@ -4,7 +4,7 @@ import MusterWire
 
 /// The media of one node: its own sources, and a session for each link.
 ///
-/// Methods return the outputs to carry out, in order. This file begins and ends sessions; `+Send`
+/// Methods return the outputs to execute, in order. This file begins and ends sessions; `+Send`
 /// sends this node's media, `+Layers` selects layers, `+Receive` handles media from peers, and
 /// `+Reports` handles RTCP and statistics.
 struct MediaSessions: ~Copyable, Sendable {
@@ -98,8 +98,7 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// Applies to a session the media rights in both directions and the streams that the peer
-  /// announces.
+  /// Applies to a session the media rights in both directions and the streams that the peer offers.
   mutating func update(
     _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
     at now: Instant

@@ -18,7 +18,7 @@ extension Node {
   }
 
   /// Schedules this node's entry into a call: an active call is joined at once; if no call is known
-  /// after the grace period, this node starts a call.
+  /// after `startGrace`, this node starts a call.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
@@ -59,8 +59,8 @@ extension Node {
     if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
-  /// Carries out the outputs of a channel, then updates the call and the media if the channel's
-  /// state has changed.
+  /// Executes the outputs of a channel, then updates the call and the media if the channel's state
+  /// has changed.
   mutating func perform(
     _ outputs: [ChannelState.Output], in channel: ChannelID, at now: Instant,
     _ out: inout [Output]
@@ -98,13 +98,13 @@ extension Node {
       }
     }
     guard changed else { return }
-    // A participant may have joined, or restarted and announced a new boot id.
+    // A participant may have joined, or restarted and published a presence with a new boot id.
     if isInCall(channel) { relaying.searchSoon(in: channel, at: now) }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
   }
 
-  /// Joins the channel's call, or proposes a call after the grace period.
+  /// Joins the channel's call, or starts a call after `startGrace`.
   private mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {

@@ -283,7 +283,8 @@ extension Node {
     if isWaitingForDisk(in: channel) { throw .busy }
   }
 
-  /// Changes one channel and carries out the resulting outputs.
+  /// Applies `body` to a channel's state, executes the resulting outputs and returns the node's
+  /// outputs; empty if the node is not in the channel.
   mutating func change(
     _ channel: ChannelID, at now: Instant,
     _ body: (inout ChannelState) -> [ChannelState.Output]

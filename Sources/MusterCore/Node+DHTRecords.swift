@@ -18,7 +18,7 @@ extension Node {
     discovery.dhtRecordFailed(key, at: now)
   }
 
-  /// Sets the addresses at which the DHT's nodes see this node.
+  /// Sets this node's addresses as observed by the DHT's nodes.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     discovery.setSeenAddresses(addresses)
   }

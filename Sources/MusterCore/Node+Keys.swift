@@ -21,7 +21,7 @@ extension Node {
 
   // MARK: Opening and closing
 
-  /// Carries out the outputs of the keyring.
+  /// Executes the outputs of the keyring.
   mutating func perform(_ outputs: [Keyring.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {

@@ -9,7 +9,7 @@ import MusterWire
 /// The handling of datagrams from peers, and of the outputs of discovery, the link engine and the
 /// associations.
 extension Node {
-  /// Carries out the outputs of discovery.
+  /// Executes the outputs of discovery.
   mutating func perform(_ outputs: [Discovery.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
@@ -51,7 +51,7 @@ extension Node {
       at: now, &out)
   }
 
-  /// Carries out the outputs of the link engine.
+  /// Executes the outputs of the link engine.
   mutating func perform(_ outputs: [LinkEngine.Output], at now: Instant, _ out: inout [Output]) {
     for output in outputs {
       switch output {
@@ -72,7 +72,7 @@ extension Node {
     }
   }
 
-  /// Carries out the outputs of the associations.
+  /// Executes the outputs of the associations.
   mutating func perform(
     _ outputs: [Associations.Output], at now: Instant, _ out: inout [Output]
   ) {

@@ -7,7 +7,7 @@ import MusterWire
 
 /// The inputs and outputs of `MediaSessions`, which owns the media state.
 extension Node {
-  /// Carries out the outputs of the media sessions.
+  /// Executes the outputs of the media sessions.
   mutating func perform(
     _ outputs: [MediaSessions.Output], at now: Instant, _ out: inout [Output]
   ) {

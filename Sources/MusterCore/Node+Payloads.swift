@@ -151,7 +151,7 @@ extension Node {
     perform(links.close(session, reason: .local, at: now), at: now, &out)
   }
 
-  /// The minimum time for which a link that the topology does not need stays up, so that both ends
-  /// first learn of the same members.
+  /// The minimum lifetime of a link that the topology does not need, so that both ends first learn
+  /// of the same members.
   static let trimPatience = Duration.seconds(10)
 }

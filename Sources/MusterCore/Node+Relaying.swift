@@ -54,7 +54,7 @@ extension Node {
         liveness: links.paths[path]?.liveness,
         lastDirectAddress: links.paths.lastDirectRoute(to: link.peer),
         flags: state.member(link.peer)?.flags ?? [])
-      // A neighbour that announces a boot id other than that of its link is not in the roster.
+      // A neighbour whose presence has another boot id than its link is not in the roster.
       guard let announced = state.announcedBootID(of: link.peer), announced != peer.bootID,
         announced != peer.announcedBootID
       else { continue }
@@ -113,13 +113,13 @@ extension Node {
     }
   }
 
-  /// Passes the addresses at which neighbours see this node to discovery.
+  /// Passes this node's addresses as observed by neighbours to discovery.
   mutating func seenChanged() {
     discovery.setSeenByNeighbours(peers.compactMap { $0.value.seesThisNodeAt })
   }
 
-  /// Handles a neighbour's report of the address at which the neighbour sees this node: behind a
-  /// NAT, the external address.
+  /// Handles this node's address as observed by a neighbour; behind a NAT, this is the external
+  /// address.
   mutating func receiveSeen(_ address: Address, over link: LinkID, at now: Instant) {
     // This node already knows its own loopback and link-local addresses.
     guard !isRelayed(link), address.isUnicast, address.reach != .link else { return }
@@ -185,7 +185,7 @@ extension Node {
     peers.keys.first { $0.channel == channel && $0.peer.key.prefix == prefix }
   }
 
-  /// Updates the announced flag `relaysMuch` if the load from relaying has become high or is no
+  /// Updates the presence flag `relaysMuch` if the load from relaying has become high or is no
   /// longer high.
   mutating func signalRelayLoad(at now: Instant, _ out: inout [Output]) {
     let isLoadHigh = relaying.budget.isLoadHigh(at: now)

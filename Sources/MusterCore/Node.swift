@@ -9,7 +9,7 @@ import MusterWire
 /// One node as a value that combines discovery, links, channels and media.
 ///
 /// A node performs no I/O. The shell and the simulator pass datagrams, encoded media, commands and
-/// the time to the node, and carry out the `Output` that every method returns. The node only routes
+/// the time to the node, and execute the `Output` that every method returns. The node only routes
 /// between its parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its
 /// paths, `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media.
 /// There are four families of methods:
@@ -40,7 +40,8 @@ public struct Node: ~Copyable, Sendable {
     /// The delay between joining a channel and starting a call, because the members may already be
     /// in a call that this node has yet to learn of.
     public var startGrace = Duration.milliseconds(300)
-    /// The interval between the RTCP sender and receiver reports of a link.
+    /// The interval at which RTCP sender reports, and likewise receiver reports, are sent on a
+    /// link.
     public var reportInterval = Duration.seconds(1)
     /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
@@ -92,7 +93,7 @@ public struct Node: ~Copyable, Sendable {
 
   /// The key pair of this node, the same across restarts.
   public let identity: Identity
-  /// 64 random bits that identify this process among the restarts of the node.
+  /// 64 random bits that identify this run of the node.
   public let bootID: UInt64
   /// The current settings.
   public internal(set) var configuration: Configuration

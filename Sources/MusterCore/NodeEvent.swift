@@ -14,7 +14,7 @@ public enum NodeEvent: Equatable, Sendable {
   case linkDown(NodeID, LinkCloseReason)
   /// This node tried to start or join the call, but was refused for this reason.
   case callRefused(CommandRefusal)
-  /// The state of this node's participation in the call has changed to this state.
+  /// The state of this node's participation in the call has changed.
   case callState(CallState)
   /// The first frame of a member's stream arrived; `after` is the time since the link came up.
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)

@@ -10,14 +10,14 @@ struct Peer: HasDeadline, Sendable {
   /// The time since which the link has been under its current key. A peer under a former key could
   /// not yet send its grant, so `Node.grantPatience` counts from here.
   var admittedSince: Instant
-  /// The boot id that the peer's presence announced when the link came up; it may be outdated.
+  /// The boot id in the peer's newest presence when the link came up; it may be outdated.
   var announcedBootID: UInt64?
   /// The time at which the key in force is next offered; nil once the peer is known to have that
   /// key.
   var nextKeyAt: Instant?
   /// The time at which the peer's membership is next checked.
   var nextCheckAt: Instant?
-  /// The address at which the peer sees this node.
+  /// This node's address as observed by the peer.
   var seesThisNodeAt: Address?
 
   static let checkInterval = Duration.seconds(1)

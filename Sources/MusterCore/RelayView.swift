@@ -8,9 +8,9 @@ struct RelayView {
   /// Another member of the call.
   struct Member {
     let id: NodeID
-    /// The most recent boot id that the member announced.
+    /// The boot id in the member's newest presence.
     let bootID: UInt64
-    /// Whether the member has announced another run since its link came up.
+    /// Whether the member's newest presence is of another run than its link.
     let hasRestarted: Bool
     /// Whether a refusal prevents links with the member.
     let isRefused: Bool
@@ -25,7 +25,7 @@ struct RelayView {
     let roundTrip: Duration?
     let liveness: PathLiveness?
     let lastDirectAddress: Address?
-    /// The member flags that the peer announced.
+    /// The flags in the peer's presence.
     let flags: MemberFlags
   }
 

@@ -247,7 +247,7 @@ struct Relaying: ~Copyable, Sendable {
     if let known = unreachable[link] {
       state = known
     } else {
-      // The relay that has just been lost is not a candidate.
+      // The relay that has just been lost is not tried again.
       state = Unreachable(nextAt: start, tried: peer?.route.relay.map { [$0] } ?? [])
       unreachable[link] = state
       out.append(.reachabilityChanged)
@@ -272,8 +272,9 @@ struct Relaying: ~Copyable, Sendable {
     return state.nextAt
   }
 
-  /// While a path is relayed, both ends exchange candidates and probe the address that worked
-  /// before, so that a direct path is found once it works, without a rendezvous server.
+  /// While a path is relayed, both ends exchange candidates and probe the last direct address, so
+  /// that a direct path is found without a rendezvous server as soon as one exists. Returns the
+  /// time of the next attempt.
   private mutating func probeDirectPath(
     around link: LinkID, _ peer: RelayView.Link, at now: Instant, _ out: inout [Output]
   ) -> Instant {

@@ -3,11 +3,11 @@ import MusterBase
 
 /// A file or FIFO as a byte stream, read in bounded chunks; waiting for a FIFO can be cancelled.
 final class ByteStream {
-  /// The result of a read.
+  /// How a read ended.
   enum Outcome: Equatable {
     case complete
-    /// The end of the file was reached or a FIFO's writer has closed, possibly after some of the
-    /// bytes.
+    /// The file ended, the FIFO's writer closed it, or no data arrived in time; the buffer may be
+    /// partly filled.
     case ended
     case cancelled
   }
@@ -64,7 +64,7 @@ final class ByteStream {
     descriptor = fresh
   }
 
-  /// Fills `target` and returns `complete`, or returns the reason why fewer bytes were read.
+  /// Fills `target` and returns `complete`, or returns why the read ended early.
   func read(into target: UnsafeMutableRawBufferPointer) throws(DeviceError) -> Outcome {
     var done = 0
     while done < target.count {

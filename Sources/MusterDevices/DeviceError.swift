@@ -6,8 +6,8 @@ public struct DeviceError: Error, Equatable, Sendable, CustomStringConvertible {
   public let what: String
   /// Advice for the user.
   public let hint: String
-  /// Whether the request itself is invalid, whatever devices are present; the command then exits
-  /// with code 2.
+  /// Whether the request is invalid regardless of the devices present; the command then exits with
+  /// code 2.
   public let isMisuse: Bool
 
   public init(what: String, hint: String, isMisuse: Bool = false) {

@@ -12,7 +12,7 @@ public struct IncomingStream: Sendable {
 
   private var lipSync = LipSync()
   private var hasShown = false
-  /// The stream as announced by the sender.
+  /// The sender's offer; nil before the first one.
   private var offer: StreamOffer?
   /// The reason why no frames are expected; nil while frames are expected.
   private var off: LayerReason?
@@ -22,12 +22,12 @@ public struct IncomingStream: Sendable {
 
   init(_ id: StreamID) { receiver = VideoReceiver(stream: id) }
 
-  /// Whether `newest`, the sender's newest announcement, no longer contains the stream.
+  /// Whether the sender has withdrawn its offer of the stream; `newest` is the current one.
   func isWithdrawn(by newest: StreamOffer?) -> Bool { offer != nil && newest == nil }
 
-  /// Sets the conditions for expecting frames: the sender's announcement, this node's subscription,
-  /// and whether the sender's role allows the stream. Returns a change only if the current layer
-  /// ends.
+  /// Sets the conditions for expecting frames: the sender's offer, this node's requested
+  /// resolution, and whether the sender's role allows the stream. Returns a change only if the
+  /// current layer ends.
   mutating func expect(
     _ newest: StreamOffer?, _ request: RequestedResolution, isAllowed: Bool
   ) -> LayerChange? {
@@ -101,7 +101,7 @@ public struct IncomingStreams: Sendable {
   /// An output of one stream's receiver: a NACK, a PLI or a delivered frame.
   public typealias Output = (stream: StreamID, output: VideoReceiver.Output)
 
-  /// The streams, each created at its first packet or announcement; at most `Limits.videoStreams`.
+  /// The streams, each created at its first packet or offer; at most `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
   /// The newest sender reports on SSRCs without packets so far, for streams that begin later.
@@ -110,10 +110,10 @@ public struct IncomingStreams: Sendable {
   /// Creates an empty set of streams.
   public init() {}
 
-  /// The streams with a packet or an announcement so far, in ascending order.
+  /// The streams with a packet or an offer so far, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
-  /// The stream; nil before its first packet or announcement.
+  /// The stream; nil before its first packet or offer.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
   /// The packet and frame statistics of each stream, in the order of `ids`.
@@ -153,9 +153,9 @@ public struct IncomingStreams: Sendable {
     for index in 0..<streams.count { streams[at: index].receiver.setRoundTrip(roundTrip) }
   }
 
-  /// Applies the sender's announcement, this node's subscription and the sender's role to a stream.
-  /// A withdrawn stream is removed (`hasEnded` is then true), and created again if further packets
-  /// arrive.
+  /// Updates a stream with the sender's current offer, this node's requested resolution, and
+  /// whether the sender's role allows the stream. Removes a stream whose offer the sender has
+  /// withdrawn (`hasEnded` is then true); later packets create it again.
   public mutating func expect(
     _ id: StreamID, _ offer: StreamOffer?, _ requested: RequestedResolution, isAllowed: Bool,
     at now: Instant

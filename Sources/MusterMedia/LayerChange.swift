@@ -17,7 +17,7 @@ public enum LayerReason: String, Equatable, Sendable {
   /// One side has left the call.
   case ended = "left the call"
 
-  /// The reason to report when video resumes after an absence for this reason.
+  /// The reason that is reported when video resumes after it was off for this one.
   var onResuming: LayerReason { self == .muted ? .unmuted : self == .ended ? .started : self }
 }
 

@@ -149,7 +149,7 @@ public struct LayerReceiver: Sendable {
     statistics.receive(report, at: now)
   }
 
-  /// Creates the report block for the time since the previous report block.
+  /// Creates a report block, whose fraction lost covers the interval since the previous one.
   public mutating func reportBlock(at now: Instant) -> ReportBlock {
     statistics.reportBlock(ssrc: ssrc, at: now)
   }

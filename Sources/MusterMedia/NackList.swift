@@ -25,7 +25,7 @@ public struct NackList: Equatable, Sendable {
   /// Creates an empty list.
   public init() {}
 
-  /// Whether no packets are missing.
+  /// True if no packets are missing.
   public var isEmpty: Bool { entries.isEmpty }
   /// The number of missing packets.
   public var count: Int { entries.count }

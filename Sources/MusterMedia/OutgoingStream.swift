@@ -25,8 +25,8 @@ public struct OutgoingStream: Sendable {
   private var targetWhy = LayerReason.started
   /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
-  /// The rate limit for the receiver's keyframe requests: six at once, then one per second, which
-  /// suffices at high loss.
+  /// The rate limit for the receiver's keyframe requests: a burst of six, then one per second,
+  /// which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
 
   init(_ id: StreamID, ssrcs: SSRCPlan, prng: inout PRNG) {

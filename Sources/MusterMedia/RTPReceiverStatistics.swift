@@ -50,7 +50,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   /// Whether any packet has arrived.
   public var hasReceived: Bool { sequences.highest != nil }
 
-  /// Creates the report block for the time since the previous report block.
+  /// Creates a report block, whose fraction lost covers the interval since the previous one.
   public mutating func reportBlock(ssrc: UInt32, at now: Instant) -> ReportBlock {
     let expectedNow = expected
     let expectedInterval = expectedNow - expectedPrior

@@ -4,7 +4,7 @@ import MusterWire
 /// The RTP state of one stream on one link: gapless sequence numbers, retransmission history, and
 /// reception reports.
 public struct RTPSender: Sendable {
-  /// The time for which packets can be retransmitted, unless three round trips are longer
+  /// The age up to which packets can be retransmitted, unless three round trips are longer
   /// (libwebrtc `rtp_packet_history.h`); older packets would miss their playout.
   static let minimumHistory = Duration.seconds(1)
   /// The minimum interval between retransmissions of one packet, for very short round trips.

@@ -9,9 +9,9 @@ public enum RTPTime {
 
   /// The RTP timestamp of an instant on a stream's RTP clock, modulo 2^32.
   ///
-  /// RFC 3550 section 5.1 recommends a random offset for each stream against known-plaintext
-  /// attacks. The link's AEAD is not vulnerable to such attacks, and a common base of all layers
-  /// lets a receiver order their frames.
+  /// No random offset is added per stream. RFC 3550 section 5.1 recommends one to make
+  /// known-plaintext attacks harder, but the link's AEAD resists those. All streams share the
+  /// random offset of the node's media clock, so a receiver can order frames across layers.
   public static func timestamp(of instant: Instant, clockRate: Int) -> UInt32 {
     let (seconds, rest) = split(instant)
     let rate = Int64(clockRate)

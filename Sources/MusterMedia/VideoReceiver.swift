@@ -20,7 +20,8 @@ public struct ReceivedFrame: Equatable, Sendable {
   /// The time at which the frame's last packet arrived or a gap before the frame was skipped.
   public var completedAt: Instant
 
-  /// Creates a complete frame; `timestamp` is at 90 kHz, and `capturedAt` on the sender's clock.
+  /// Creates a complete frame; `timestamp` is at 90 kHz, and `capturedAt` on the sender's media
+  /// clock.
   public init(
     layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
     size: VideoSize, capturedAt: Instant?, completedAt: Instant

@@ -100,7 +100,7 @@ private struct Questioning: Sendable {
     let local: Address
     /// The index of the querying socket in `sockets`.
     let socket: Int
-    /// The hellos sent; the token in an answer identifies its hello.
+    /// The hellos sent; an answer echoes the token of its hello.
     var sent: [(token: UInt64, at: Instant)] = []
     var outcome = RendezvousProbe.Outcome.silent
 

@@ -143,7 +143,7 @@ package struct DecodedAudio: Sendable {
   package var pcm: [Int16]
   /// The RTP timestamp of the first sample, at 48 kHz.
   package var timestamp: UInt32
-  /// The capture time by the sender's clock; nil before the first RTCP sender report.
+  /// The capture time on the sender's media clock; nil before the first RTCP sender report.
   package var capturedAt: Instant?
 }
 

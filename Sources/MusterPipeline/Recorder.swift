@@ -6,7 +6,7 @@ import MusterMedia
 /// Records received media: one `.ivf` file per video stream and one `.wav` file per remote
 /// participant.
 ///
-/// All files of a member start at the same time of the sender's clock, the origin of frame
+/// All files of a member start at the same time on the sender's media clock, the origin of frame
 /// timestamps and sample indices, so that video and audio are synchronised.
 package final class Recorder: Sendable {
   private enum Input: Sendable {
@@ -56,7 +56,7 @@ package final class Recorder: Sendable {
   /// Sets the member name used in file names; has no effect while files of the member are open.
   package func setName(_ name: String, of link: LinkID) { names.withLock { $0[link] = name } }
 
-  /// Queues a frame; `name` is the announced stream name, which becomes part of the file name
+  /// Queues a frame; `name` is the stream's name in its offer, which becomes part of the file name
   /// except for the camera. Returns a stream that needs a keyframe because a slow disk caused
   /// frames to be dropped; otherwise nil.
   package func add(
@@ -154,7 +154,7 @@ private struct Track {
   /// The video recordings, by the index of the stream.
   private var video = Array(repeating: VideoTrack(), count: Limits.videoStreams)
   private var audio: WAVWriter?
-  /// The start time of all files, by the sender's clock.
+  /// The start time of all files, on the sender's media clock.
   private var origin: Instant?
   /// Audio received before its capture time was known.
   private var waitingAudio: [DecodedAudio] = []
@@ -250,8 +250,8 @@ private struct Track {
     nextTimestamp = decoded.timestamp &+ UInt32(decoded.pcm.count)
   }
 
-  /// Returns the start time of all files by the sender's clock; the first frame of audio or video
-  /// sets it to `capturedAt`.
+  /// Returns the start time of all files on the sender's media clock; the first frame of audio or
+  /// video sets it to `capturedAt`.
   private mutating func begin(at capturedAt: Instant) -> Instant {
     if let origin { return origin }
     origin = capturedAt

@@ -17,7 +17,7 @@ package final class VideoPipeline: Sendable {
     var source: (any VideoSource)?
   }
 
-  /// The announced properties of the stream.
+  /// The offer of the stream, which the presence contains.
   package let offer: StreamOffer
   /// The limiter of the frames queued for the event loop.
   package let backlog = FrameBacklog()

@@ -78,7 +78,7 @@ extension Simulation {
     }
   }
 
-  /// Makes an invite as an owner's node and returns it with the outputs to perform; nil if the node
+  /// Makes an invite as an owner's node and returns it with the outputs to execute; nil if the node
   /// refuses. `clock` is a time of that node's boot clock.
   static func invite(
     to role: Role, expiresAt: UInt64, from node: inout Node, in channel: ChannelID,

@@ -68,7 +68,7 @@ struct FaultPlan: Sendable {
 
   func isOn(_ fault: Fault) -> Bool { strength(fault) > 0 }
 
-  /// Whether the run has no fault that can look like the crash of a node.
+  /// True if the run has no fault that can look like the crash of a node.
   var isGentle: Bool {
     let harsh: [Fault] = [
       .bursts, .rate, .partition, .oneway, .crash, .forget, .amnesia, .leave,

@@ -36,7 +36,7 @@ struct Scenario: Sendable {
   static let fewestNodes = 3
   static let mostNodes = 17
   static let shortRun = 26
-  /// The length of a long run in seconds, sufficient for a handover during the fault phase.
+  /// The length of a long run in seconds, sufficient for a hand-over during the fault phase.
   static let longRun = 50
 
   init(_ options: SimulationOptions, clocksAreRight: Bool, _ prng: inout PRNG) {

@@ -11,7 +11,7 @@ extension Simulation {
     roles.role(of: id, at: WallTime.seconds(now)) > .none && !roles.isAmbiguous(id)
   }
 
-  /// Whether no node may eventually consider this node a member.
+  /// True if no node may eventually consider this node a member.
   func isSurelyNonMember(_ position: Int) -> Bool {
     let id = nodes[position].identity.id
     return roles.role(of: id, at: WallTime.seconds(now)) == .none && !roles.isAmbiguous(id)

@@ -35,7 +35,7 @@ extension Simulation {
   /// The same limit in created channels, where nodes do not connect to a refused node for 20 s
   /// (`Node.refusalTime`), even if it receives a role in that time.
   static let settleLimitWithRoles = Duration.seconds(30)
-  /// The time limit for a later handover, or the end of a role, to reach all nodes.
+  /// The time limit for a later hand-over, or the end of a role, to reach all nodes.
   static let disputeLimit = Duration.seconds(2)
   /// The time limit for convergence after the last fault even if each disagreement is shorter than
   /// `disputeLimit`.

@@ -2,7 +2,8 @@ import MusterBase
 import MusterCore
 import MusterCrypto
 
-/// The start and end of faults.
+/// Fault injection and healing: partitions, one-way blocks, crashes, leaves, clock steps and
+/// attacks.
 extension Simulation {
   /// Injects a recurring fault and schedules its next occurrence.
   mutating func inject(_ fault: Fault) {

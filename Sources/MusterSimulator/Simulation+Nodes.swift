@@ -23,7 +23,7 @@ extension Simulation {
       .init(datagram: arrived.datagram, from: arrived.from, to: arrived.to))
   }
 
-  /// Passes an input to a node and performs the resulting outputs.
+  /// Passes an input to a node and executes the resulting outputs.
   mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
     perform(nodes[index].call(at: now, body), of: index)
   }

@@ -75,7 +75,7 @@ extension Simulation {
     violated("ejection", "\(nodes[index].label) takes \(nodes[other].label) for crashed")
   }
 
-  /// Whether no current or recent fault could make one of these nodes look crashed.
+  /// True if no current or recent fault could make one of these nodes look crashed.
   private func isUndisturbed(_ indices: [Int]) -> Bool {
     let isGentle = plan.isGentle && worstLoss <= 0.1 && scenario.removals == 0
     return (isGentle && scenario.expiring == nil)

@@ -145,7 +145,7 @@ public struct CallTotals: Equatable, Sendable {
   public var started: UInt64 = 0
   /// The number of calls ended by their initiators.
   public var ended: UInt64 = 0
-  /// The number of handovers to another initiator, counted by distinct claims of later terms.
+  /// The number of hand-overs to another initiator, counted by distinct claims of later terms.
   public var handedOver: UInt64 = 0
 
   /// All counts are zero unless given.

@@ -5,7 +5,7 @@ import MusterCrypto
 
 /// A channel as stored between runs.
 public struct StoredChannel: Sendable {
-  /// The invite with which this node joined.
+  /// The bearer grant and one-time key of the invite with which this node joined a created channel.
   public struct Ticket: Sendable {
     /// The encoded bearer grant, signed by an owner.
     public var grant: [UInt8]
@@ -23,14 +23,15 @@ public struct StoredChannel: Sendable {
   public var id: ChannelID
   /// The local name of the channel, which need not be unique (see `Store.channel(named:)`).
   public var name: String
-  /// The signed founding record; nil for an open channel.
+  /// The signed genesis; nil for an open channel.
   public var genesis: [UInt8]?
   /// The channel keys in order of their epochs; empty for an open channel, whose key is derived
   /// from its name or a passphrase.
   public var keys: [EpochKey] = []
   /// The time at which this node first stored the channel, in seconds since 1970.
   public var createdAt: UInt64
-  /// The invite with which this node joined; nil for a channel created or opened by name.
+  /// The bearer grant and one-time key of the invite with which this node joined; nil in an open
+  /// channel or one that this node created.
   public var ticket: Ticket?
   /// The addresses (`HOST:PORT`) of nodes that may be reachable.
   public var peers: [String] = []
@@ -44,8 +45,8 @@ public struct StoredChannel: Sendable {
     self.createdAt = createdAt
   }
 
-  /// The setup for joining, without entries; nil if no key is stored, or if the founding record is
-  /// invalid or belongs to another channel.
+  /// The setup for joining, without entries; nil if no key is stored, or if the genesis is invalid
+  /// or belongs to another channel.
   public var setup: ChannelSetup? {
     guard !keys.isEmpty else { return nil }
     let signed = genesis.flatMap { SignedGenesis.verified($0) }

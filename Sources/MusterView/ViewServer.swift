@@ -14,11 +14,12 @@ public final class ViewServer: Sendable {
   static let inboundBytes = 64 * 1024
   /// The maximum number of connections, pages and requests together.
   static let connections = 64
-  /// The maximum number of frames queued for the event loop; if there are more, the loop has
-  /// stalled and further frames are dropped.
+  /// The maximum number of frames queued for the event loop; a full queue means that the loop has
+  /// stalled, and further frames are dropped.
   static let framesInFlight = 512
-  /// The watermarks of outgoing data in bytes. A page beyond the upper watermark counts as slow;
-  /// sixteen keyframes of 20 kB fit below that limit.
+  /// The low and high watermarks of a connection's write buffer, in bytes. A page is slow once more
+  /// than the high watermark is buffered, until the buffer falls below the low one; sixteen
+  /// keyframes of 20 kB fit below the high watermark.
   static let outboundBytes = (low: 128 * 1024, high: 512 * 1024)
   /// The size of the kernel's send buffer in bytes; without this limit the buffer would grow to
   /// megabytes and hold seconds of stale video.

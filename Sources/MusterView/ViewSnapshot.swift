@@ -65,7 +65,7 @@ extension ViewSnapshot {
     }
   }
 
-  /// The state of this node.
+  /// This node as a member of a channel.
   public struct Own: Codable, Sendable, Equatable {
     /// This node's id, 16 hex digits.
     public var id: String
@@ -77,9 +77,9 @@ extension ViewSnapshot {
     public var mayStart: Bool
     /// Whether the role permits sending audio and video.
     public var maySend: Bool
-    /// Whether this node is in a call.
+    /// Whether this node participates in the channel's active call.
     public var inCall: Bool
-    /// Whether this node is in a call but currently reaches no other participant.
+    /// Whether this node is in the channel's call but currently reaches no other participant.
     public var reconnecting: Bool
     /// Whether the microphone is muted.
     public var audioMuted: Bool
@@ -141,7 +141,7 @@ extension ViewSnapshot {
     public var name: String
     /// The role: `owner`, `presenter`, `attendee`, `consumer` or `none`.
     public var role: String
-    /// Whether the member is in a call.
+    /// Whether the member participates in a call of the channel.
     public var inCall: Bool
     /// Whether the microphone is muted or missing.
     public var audioMuted: Bool

@@ -29,7 +29,7 @@ public enum Control: Equatable, Sendable {
   case epochKey([UInt8], entry: [UInt8])
   /// The sender does not accept the receiver as a member.
   case refused(Refusal)
-  /// The receiver's address as the sender sees it (server-reflexive).
+  /// The receiver's address as observed by the sender (server-reflexive).
   case seen(Address)
   /// Addresses at which the sender accepts datagrams directly, best first.
   case candidates([Address])

@@ -82,7 +82,7 @@ public enum PathMessage: Equatable, Sendable {
   case challenge(UInt64)
   /// Proves that the peer receives datagrams at the challenged address.
   case response(UInt64)
-  /// Announces that the sender closes the link.
+  /// Signals that the sender closes the link.
   case close
 
   /// Encodes the message. Layout in bytes: payload kind 1, message type 1, token 8 (absent from

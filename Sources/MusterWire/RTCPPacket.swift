@@ -145,9 +145,9 @@ public enum RTCPPacket: Equatable, Sendable {
 public struct SenderReport: Equatable, Sendable {
   /// The SSRC of the reported stream.
   public var ssrc: UInt32
-  /// The time of the report on the sender's boot clock, in NTP format (seconds and 32 bits of
-  /// fraction). It is not wall time: receivers only compare times of one sender with each other,
-  /// and a wall clock may jump.
+  /// The time of the report on the sender's media clock (boot time plus a random offset), in NTP
+  /// format (seconds and 32 bits of fraction). It is not wall time: receivers only compare times of
+  /// one sender with each other, and a wall clock may jump.
   public var ntpTime: UInt64
   /// The instant of `ntpTime`, in units of the stream's RTP clock.
   public var rtpTime: UInt32

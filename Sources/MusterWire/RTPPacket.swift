@@ -3,13 +3,13 @@ import MusterBase
 /// The RTP payload types: one fixed type per stream and layer, so that a receiver can identify both
 /// before it has the sender's presence.
 public enum PayloadType {
-  /// The type of Opus (RFC 7587).
+  /// The payload type of Opus (RFC 7587).
   public static let opus: UInt8 = 111
-  /// The type of VP8 (RFC 7741) in the camera's smallest layer; the first type of the dynamic range
-  /// (RFC 3551).
+  /// The payload type of VP8 (RFC 7741) in the camera's smallest layer; the first of the dynamic
+  /// range (RFC 3551).
   public static let videoBase: UInt8 = 96
 
-  /// The type of a video layer, 96 to 107; `layer` must be below `Limits.spatialLayers`.
+  /// The payload type of a video layer, 96 to 107; `layer` must be below `Limits.spatialLayers`.
   public static func video(_ stream: StreamID, layer: Int) -> UInt8 {
     precondition((0..<Limits.spatialLayers).contains(layer))
     return videoBase + UInt8(stream.index * Limits.spatialLayers + layer)

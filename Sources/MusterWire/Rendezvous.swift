@@ -33,8 +33,8 @@ public struct RendezvousHello: Equatable, Sendable {
   }
 }
 
-/// The answer to a hello: the node's address as the rendezvous server sees it, and a cookie with
-/// which the node proves that address.
+/// The answer to a hello: the node's address as observed by the rendezvous server, and a cookie
+/// with which the node proves that address.
 ///
 /// Layout in bytes: kind 1, token 8, cookie 16, period 8, age 2, address seen.
 public struct RendezvousCookie: Equatable, Sendable {

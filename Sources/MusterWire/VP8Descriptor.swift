@@ -1,7 +1,7 @@
 /// The VP8 payload descriptor (RFC 7741 section 4.2), sent with 15-bit PictureID, TL0PICIDX and
 /// KEYIDX.
 public struct VP8Descriptor: Equatable, Sendable {
-  /// Whether no other frame refers to this frame, which can therefore be dropped (N).
+  /// True if no other frame refers to this frame, so that it can be dropped (N).
   public var isNonReference: Bool
   /// Whether this packet starts a frame (S = 1 with partition index 0).
   public var isFrameStart: Bool

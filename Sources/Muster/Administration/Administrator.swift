@@ -12,7 +12,7 @@ struct Administrator {
   let store: Store
   /// The display name last used with this data directory; nil if a node runs on it.
   var ownName: String?
-  /// The outputs of the node's methods, to be carried out by the caller.
+  /// The outputs of the node's methods, to be executed by the caller.
   var outputs: [Node.Output] = []
 
   init(_ store: Store, ownName: String? = nil) {
@@ -36,7 +36,7 @@ struct Administrator {
     outputs.compactMap { if case .commit(_, let commit) = $0 { commit } else { nil } }
   }
 
-  /// The `outputs` that can be carried out before the changes are durable.
+  /// The `outputs` that can be executed before the changes are durable.
   var otherOutputs: [Node.Output] {
     outputs.filter { output in
       switch output {

@@ -138,7 +138,7 @@ private struct SocketPath {
 
 /// The server's side of a connection: one request, then one reply.
 private final class Connection: ChannelInboundHandler, @unchecked Sendable {
-  // The properties are accessed only on the channel's event loop.
+  // The properties are accessed only on the event loop of the NIO channel.
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -198,7 +198,7 @@ private final class Connection: ChannelInboundHandler, @unchecked Sendable {
 }
 
 private final class Client: ChannelInboundHandler, @unchecked Sendable {
-  // The properties are accessed only on the channel's event loop.
+  // The properties are accessed only on the event loop of the NIO channel.
   typealias InboundIn = ByteBuffer
 
   private let answer: EventLoopPromise<[UInt8]>

@@ -69,7 +69,8 @@ extension LayerRecord {
 }
 
 extension MemberRecord {
-  /// Creates the record; a member without a microphone or a camera is shown as muted.
+  /// Creates the record; a member without an audio source is reported as audio-muted, one without a
+  /// camera as video-muted.
   public init(_ member: Member) {
     self.init(
       member: member.id.short, key: member.id.key.hex, name: member.name, role: member.role.name,

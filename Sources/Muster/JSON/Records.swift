@@ -190,7 +190,7 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
 
   /// A video stream besides the camera, in both directions.
   public struct Stream: Codable, Equatable, Sendable {
-    /// The name that the sender announces.
+    /// The name in the sender's offer.
     public var stream: String
     /// `out`: this node's stream of that name; null if there is none.
     public var sent: Direction?

@@ -7,7 +7,7 @@ public enum CallView {
   /// - Parameters:
   ///   - isOver: whether an initiator's end covers all claims to a call.
   ///   - hasMerged: whether participants of `old` have moved to an earlier call.
-  ///   - reason: the reason for which a participant of `old` is no longer in the call.
+  ///   - reason: why a participant of `old` is no longer in the call.
   public static func events(
     from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool, hasMerged: Bool,
     reason leaveReason: (NodeID) -> LeaveReason

@@ -12,7 +12,7 @@ public struct Succession: Sendable {
     case giveUp
   }
 
-  /// The time for which an initiator may be absent (after a crash or a network failure) before a
+  /// The grace: the maximum absence of an initiator (after a crash or a network failure) before a
   /// successor takes the call over or the call ends.
   public static let grace = Duration.seconds(10)
   /// The additional wait for each member ahead of this node in the order of succession.
@@ -46,7 +46,7 @@ public struct Succession: Sendable {
     if absence?.call != call.info.id || absence?.term != call.info.term {
       absence = Absence(call: call.info.id, term: call.info.term, since: now)
     }
-    // A node that rejoins the call is a candidate again.
+    // A node that rejoins the call may take it over again.
     if !isInCall { absence?.hasActed = false }
     guard isInCall, let absence, !absence.hasActed else { return .none }
     var due = absence.since + Self.grace

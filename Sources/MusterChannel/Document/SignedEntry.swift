@@ -30,7 +30,7 @@ public struct SignedEntry: Sendable {
   /// BLAKE2b-256 of `bytes`, the signature included.
   public var id: EntryID { storage.id }
 
-  /// The reason for which bytes are not a valid signed entry.
+  /// Why bytes are not a valid signed entry.
   public enum Fault: Error, Equatable, Sendable {
     case malformed
     case forged

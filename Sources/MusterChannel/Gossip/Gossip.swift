@@ -49,13 +49,13 @@ public struct Gossip: Sendable {
   /// again by comparison.
   static let waitingLimit = 256
 
-  /// The time for which acknowledgements are collected into one message.
+  /// The delay of an acknowledgement, which combines several in one message.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
   static let comparisonJitter = 0.2
-  /// The time for which an entry requested from one neighbour is not requested from another.
+  /// The pause before an entry requested from one neighbour is requested from another.
   static let askedElsewhereAfter = Duration.seconds(1)
-  /// The time for which an entry is not requested again from the same neighbour. It exceeds
+  /// The pause before an entry is requested from the same neighbour again. It exceeds
   /// `askedElsewhereAfter`: a neighbour that lists entries but never sends them must not prevent
   /// requests to other neighbours.
   static let askedAgainAfter = Duration.seconds(3)
@@ -156,8 +156,8 @@ public struct Gossip: Sendable {
     return next
   }
 
-  /// Whether no outbox holds the entry: every neighbour has acknowledged it, or it was dropped as
-  /// obsolete or after `Outbox.attempts` transmissions.
+  /// Whether the entry has left every outbox: each neighbour has acknowledged it, or it was dropped
+  /// as obsolete or after `Outbox.attempts` transmissions.
   public func isSettled(_ id: EntryID) -> Bool {
     !(0..<neighbours.count).contains { neighbours[at: $0].outbox.contains(id) }
   }

@@ -167,8 +167,8 @@ public struct FailureDetector: Sendable {
     return []
   }
 
-  /// Handles a presence from another process of a neighbour: helpers may hear that process, so
-  /// their answers no longer extend the timeout, and the link is probed at once.
+  /// Handles a presence from another run of a neighbour: helpers may hear that run, so their
+  /// answers no longer extend the timeout, and the link is probed at once.
   public mutating func heardInAnotherRun(_ peer: NodeID, at now: Instant) {
     guard let position = peers.index(of: peer) else { return }
     peers[at: position].isHeardByHelpers = false

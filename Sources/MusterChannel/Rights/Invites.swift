@@ -5,8 +5,8 @@ import MusterWire
 /// Signs and verifies redemptions of invites. An invite holds a bearer grant, signed by an owner,
 /// and the secret of the one-time key that the grant names.
 public enum Invites {
-  /// The redemption by which `redeemer` claims the role in `grant`; `secret` is the one-time key of
-  /// the invite.
+  /// The redemption by which `redeemer` obtains the role in `grant`; `secret` is the one-time key
+  /// of the invite.
   public static func redemption(
     of grant: [UInt8], secret: Identity, by redeemer: NodeID, in channel: ChannelID
   ) -> Redemption {

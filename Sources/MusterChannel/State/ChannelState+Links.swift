@@ -15,7 +15,7 @@ extension ChannelState {
     neighbours.index(of: peer) != nil || neighbours.count < Limits.peersPerChannel
   }
 
-  /// Handles a usable link to the process `bootID` of `peer`; does nothing if there is no room.
+  /// Handles a usable link to the run `bootID` of `peer`; does nothing if there is no room.
   public mutating func linkUp(_ peer: NodeID, bootID: UInt64, at now: Instant) -> [Output] {
     guard peer != identity.id, hasRoom(for: peer) else { return [] }
     return commit(at: now) { state, out in
@@ -93,8 +93,8 @@ extension ChannelState {
     }
   }
 
-  /// The boot id in a member's newest presence, whether that process is reachable or not; nil if
-  /// the member has left or has no presence.
+  /// The boot id in a member's newest presence, whether that run is reachable or not; nil if the
+  /// member has left or has no presence.
   public func announcedBootID(of member: NodeID) -> UInt64? {
     guard
       case .presence(let presence)? = gossip.document.newest(.presence, of: member)?.entry.body,
@@ -103,15 +103,15 @@ extension ChannelState {
     return presence.bootID
   }
 
-  /// Whether a neighbour's newest presence is of the process at the other end of its link. If not,
-  /// other members' reports may be about another process of that neighbour.
+  /// Whether a neighbour's newest presence is of the run at the other end of its link. If not,
+  /// other members' reports may be about another run of that neighbour.
   private func isInSameRun(_ peer: NodeID) -> Bool {
     guard case .presence(let presence)? = gossip.document.newest(.presence, of: peer)?.entry.body
     else { return false }
     return presence.bootID == neighbours[peer]?.bootID
   }
 
-  /// Processes the redemption or grant with which a node that is not a member yet claims its role;
+  /// Processes the redemption or grant with which a node that is not a member yet proves its role;
   /// `Rights` decides whether it is valid.
   public mutating func receiveCredential(
     _ bytes: [UInt8], from peer: NodeID, at now: Instant
@@ -149,7 +149,7 @@ extension ChannelState {
     return out
   }
 
-  /// Carries out the outputs of the failure detector.
+  /// Executes the outputs of the failure detector.
   private mutating func execute(
     _ outputs: [FailureDetector.Output], at now: Instant, _ out: inout [Output]
   ) {
@@ -167,7 +167,7 @@ extension ChannelState {
     }
   }
 
-  /// Carries out the outputs of the gossip, and marks the derived state that new entries affect.
+  /// Executes the outputs of the gossip, and marks the derived state that new entries affect.
   /// `isWritten`: the entries are already on disk.
   mutating func apply(
     _ outputs: [Gossip.Output], isWritten: Bool = false, at now: Instant, _ out: inout [Output]

@@ -5,7 +5,7 @@ import MusterWire
 /// The derivation of rights, roster and call from the document and the links, and this node's
 /// actions that follow from them.
 extension ChannelState {
-  /// Makes one change of any kind, then recomputes everything that depends on it.
+  /// Applies `change`, then recomputes all derived state that depends on it.
   mutating func commit(
     at now: Instant, _ change: (inout ChannelState, inout [Output]) -> Void
   ) -> [Output] {
@@ -97,7 +97,7 @@ extension ChannelState {
     for id in linkEnds.keys where roster.index(of: id) != nil { linkEnds[id] = nil }
   }
 
-  /// The reachable members that have a role and a presence of the reachable process, sorted by id.
+  /// The reachable members that have a role and a presence of the reachable run, sorted by id.
   func presentMembers() -> [Member] {
     var neighbourReport: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()

@@ -13,7 +13,7 @@ public struct ChannelState: Sendable {
   public enum Output: Equatable, Sendable {
     /// Send a control message to a neighbour, over its link in this channel.
     case send(Control, to: NodeID)
-    /// Report an event to the host.
+    /// An event for the host to report.
     case event(ChannelEvent)
     /// Entries of this node that must be durable before they are sent. Once they are written, or
     /// the write has failed, the host calls `finish`, which returns the outputs that follow.
@@ -40,7 +40,7 @@ public struct ChannelState: Sendable {
     public var genesis: SignedGenesis?
     /// The display name of this node; sanitised before it is published.
     public var name: String
-    /// A random id of this process, named in its presences and neighbour reports.
+    /// The boot id of this run, named in its presences and neighbour reports.
     public var bootID: UInt64
     /// A generator for nonces and sequence numbers, which must not repeat.
     public var entropy: Entropy
@@ -69,7 +69,7 @@ public struct ChannelState: Sendable {
 
   /// A node with a link to this node.
   struct Neighbour: Sendable {
-    /// The boot id of the process at the other end; presences of other processes do not apply.
+    /// The boot id of the run at the other end; presences of other runs do not apply.
     var bootID: UInt64
   }
 
@@ -108,10 +108,10 @@ public struct ChannelState: Sendable {
   var withheld: [SignedEntry] = []
 
   var neighbours = PeerTable<NodeID, Neighbour>()
-  /// The reasons for which neighbours closed or replaced their links; used as leave reasons if the
-  /// document has none. At most `Limits.peersPerChannel`.
+  /// Why neighbours closed or replaced their links; used as the leave reason if the document does
+  /// not state one. At most `Limits.peersPerChannel`.
   var linkEnds = PeerTable<NodeID, LeaveReason>()
-  /// The members present, without this node.
+  /// The reachable members, without this node.
   var roster = PeerTable<NodeID, Member>()
   /// Commits of this node that wait for the disk, in the order of their signing; at most
   /// `PendingCommit.limit`.

@@ -15,7 +15,7 @@ public struct Member: Equatable, Sendable {
   public var call: CallID?
   /// The video streams on offer, in ascending order.
   public var streams: [StreamOffer]
-  /// The random id of the member's process; a new id means a restart.
+  /// The boot id of the member's current run; a new one means a restart.
   public var bootID: UInt64
 
   /// `name` must be sanitised; `streams` in ascending order.
@@ -72,7 +72,7 @@ public struct Member: Equatable, Sendable {
   }
 }
 
-/// The reason for which a member has left.
+/// Why a member left the channel or a call.
 public enum LeaveReason: String, Sendable {
   /// The member left gracefully.
   case left
@@ -100,7 +100,7 @@ public enum ChannelEvent: Equatable, Sendable {
   case callLeft(ActiveCall, NodeID, LeaveReason)
   /// The same call continues under another initiator.
   case callHandedOver(ActiveCall)
-  /// A call is over, for one of the reasons in `CallEndReason`.
+  /// A call has ended, for one of the reasons in `CallEndReason`.
   case callEnded(CallInfo, reason: String)
   /// A text message to show; each message is reported once, in causal order.
   case message(TextMessage)
@@ -114,11 +114,11 @@ public enum ChannelEvent: Equatable, Sendable {
   case ownRoleChanged(Role)
 }
 
-/// The reasons for which a call is over for this node.
+/// Why a call has ended for this node.
 public enum CallEndReason {
   /// The initiator ended the call for all participants.
   public static let ended = "ended"
-  /// No reachable member is in the call any more.
+  /// No reachable member is left in the call.
   public static let empty = "empty"
   /// An earlier call became known, to which the participants of this call move.
   public static let merged = "merged"

@@ -6,8 +6,8 @@ import MusterWire
 /// Each message names its predecessors; messages of one burst are delivered in document order. The
 /// wait for a missing predecessor is bounded.
 public struct MessageLog: Sendable {
-  /// The time for which messages of one burst are collected before they are shown in document
-  /// order.
+  /// The delay of a message, in which the rest of its burst arrives, so that the burst is shown in
+  /// document order.
   public static let gathering = Duration.milliseconds(30)
   /// The maximum wait for a missing predecessor, counted from the newest arrival: while a long
   /// history arrives, the predecessor may still be part of it.

@@ -61,7 +61,7 @@ struct LinkPair: ~Copyable {
   private let source = Route.direct(Address(host: .v4(0x7F00_0001), port: 1))
   private let target = Route.direct(Address(host: .v4(0x7F00_0002), port: 2))
   private let now = Instant(nanoseconds: 1_000_000_000)
-  /// The outputs of the last datagram; as in a node, the array is reused to avoid allocations.
+  /// The output buffer for received datagrams, reused as in `Node` to avoid allocation.
   private var outputs: [LinkEngine.Output] = []
 
   init() throws {

@@ -5,8 +5,8 @@ import MusterBase
 struct AnswerLedger: Sendable {
   /// The number of recent announcements that a challenge may refer to.
   static let recentAnnouncements = 32
-  /// The time for which answers are remembered: an echo is valid for at most 20 s (`EchoSecret`),
-  /// so later answers are useless.
+  /// The lifetime of a remembered answer: an echo is valid for at most 20 s (`EchoSecret`), so
+  /// later answers are useless.
   static let memory = Duration.seconds(20)
   /// The maximum number of remembered answers; above the 464 answers (64 + 20 * 20) that the rate
   /// limit admits within `memory`, so that the rate limit always takes effect first.

@@ -8,7 +8,7 @@ import MusterBase
 struct ChallengeLedger: Sendable {
   /// The maximum number of recently challenged authors; the least recently challenged is evicted.
   static let capacity = 256
-  /// The maximum number of tracked boots of one author.
+  /// The maximum number of tracked runs of one author.
   static let bootsPerAuthor = 32
   /// The maximum number of source addresses challenged about one announcement: two address families
   /// on two interfaces.
@@ -27,7 +27,7 @@ struct ChallengeLedger: Sendable {
   }
 
   private struct Author: Sendable {
-    /// The rate limit of the author: a boot's first announcements over two address families and
+    /// The rate limit of the author: a run's first announcements over two address families and
     /// interfaces, then two per second.
     var budget = TokenBucket(capacity: 6, perSecond: 2)
     var boots: [Boot] = []
@@ -38,8 +38,8 @@ struct ChallengeLedger: Sendable {
     var bootID: UInt64
     var counter: UInt64
     var sources: [Address]
-    /// The rate limit of the boot: a boot that never answers, such as a replayed boot, is soon
-    /// challenged only every 10 s, which leaves the author's budget to the live boot.
+    /// The rate limit of the run: a run that never answers, because its announcements are replays,
+    /// is soon challenged only every 10 s, which leaves the author's budget to the live run.
     var budget = TokenBucket(capacity: 6, perSecond: 0.1)
   }
 
@@ -68,7 +68,7 @@ struct ChallengeLedger: Sendable {
     return .ask
   }
 
-  /// Records that the author answered, which proves the boot live, and restores its budget.
+  /// Records that the author answered, which proves the run live, and restores its budget.
   mutating func answered(_ author: SessionLinkID, bootID: UInt64) {
     _ = authors.update(author) { entry in
       guard let position = entry.boots.firstIndex(where: { $0.bootID == bootID }) else { return }

@@ -72,7 +72,7 @@ struct PublishedAnnouncements: Sendable {
 
   /// The maximum number of tracked authors, the same as in `ProvenAuthors`.
   static let capacity = ProvenAuthors.capacity
-  /// The maximum number of tracked boots of one author.
+  /// The maximum number of tracked runs of one author.
   static let bootsPerAuthor = 4
   /// The rate limit for new announcements: a burst of 640, twice the records of a full channel (64
   /// members with five announcements each in ten minutes), then 32 per second.
@@ -82,7 +82,8 @@ struct PublishedAnnouncements: Sendable {
   /// The authors, least recently reported first.
   private var order: [NodeID] = []
 
-  /// Whether an announcement is newer than all earlier announcements of its boot; also records it.
+  /// Whether an announcement is newer than all earlier announcements of the same run; also records
+  /// it.
   mutating func isNews(_ announcement: Announcement) -> Bool {
     var boots = records[announcement.author] ?? []
     let known = boots.firstIndex { $0.bootID == announcement.bootID }

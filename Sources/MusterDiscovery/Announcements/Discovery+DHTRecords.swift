@@ -36,8 +36,8 @@ extension Discovery {
     }
   }
 
-  /// Sets the addresses at which the DHT sees this node, at most one per family; these addresses
-  /// are announced through the DHT only.
+  /// Sets this node's addresses as observed by the DHT's nodes, at most one per family; these
+  /// addresses are announced through the DHT only.
   public mutating func setSeenAddresses(_ addresses: [Address]) {
     var usable: [Address] = []
     for address in addresses where address.isUnicast {

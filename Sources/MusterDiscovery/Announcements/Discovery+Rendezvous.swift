@@ -13,8 +13,8 @@ extension Discovery {
   /// The addresses of the rendezvous servers that have answered.
   public var answeringRendezvous: [Address] { rendezvous.answering }
 
-  /// This node's candidate addresses: its own addresses, and those at which rendezvous servers and
-  /// neighbours see this node.
+  /// This node's candidate addresses: its own addresses, and those that rendezvous servers and
+  /// neighbours observe.
   public var reachableAddresses: [Address] { reachable(rendezvous.outside + seenByNeighbours) }
 
   /// The maximum number of announced server-reflexive addresses. Behind most NATs there is one such
@@ -22,7 +22,7 @@ extension Discovery {
   /// valid for one peer only.
   private static let outsideLimit = 3
 
-  /// Sets the addresses at which neighbours see this node. The most frequently reported addresses
+  /// Sets this node's addresses as observed by neighbours. The most frequently reported addresses
   /// are used, because a single neighbour may report a false address.
   public mutating func setSeenByNeighbours(_ addresses: [Address]) {
     var votes: [(address: Address, count: Int)] = []

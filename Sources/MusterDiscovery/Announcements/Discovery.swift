@@ -16,7 +16,7 @@ public struct Discovery: Sendable {
     case broadcast([UInt8])
     /// Send a datagram to one address.
     case send([UInt8], to: Address)
-    /// The peer is live at this address, in this boot.
+    /// This run of the peer is live at this address.
     case found(NodeID, bootID: UInt64, key: KeyID, at: Address)
   }
 
@@ -46,7 +46,7 @@ public struct Discovery: Sendable {
   var challenges = ChallengeLedger()
   var rendezvous = RendezvousClient()
   var candidateProber = CandidateProber()
-  /// The addresses at which the DHT sees this node.
+  /// This node's addresses as observed by the DHT's nodes.
   var seenAddresses: [Address] = []
   /// The rate limit for announcements from the DHT, where anyone who learns a DHT key can store
   /// invalid values.
@@ -54,7 +54,7 @@ public struct Discovery: Sendable {
   var jitter: PRNG
   private var lastCounter: UInt64 = 0
   var ownAddresses: [Address] = []
-  /// The addresses at which neighbours see this node, most frequent first.
+  /// This node's addresses as observed by neighbours, most frequent first.
   var seenByNeighbours: [Address] = []
   private var peers = ConfiguredPeers()
   private(set) var linked: [Address] = []

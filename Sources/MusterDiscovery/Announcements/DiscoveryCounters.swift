@@ -22,7 +22,7 @@ public struct DiscoveryCounters: Equatable, Sendable {
   /// This node's own announcements, received by multicast loopback or from a rendezvous server or a
   /// DHT.
   public var ownAnnouncement: UInt64 = 0
-  /// Announcements whose counter is not above the author's highest, or whose boot was replaced.
+  /// Announcements whose counter is not above the author's highest, or whose run was replaced.
   public var replayed: UInt64 = 0
   /// Announcements whose signature is not by the author named.
   public var forged: UInt64 = 0
@@ -32,7 +32,7 @@ public struct DiscoveryCounters: Equatable, Sendable {
   public var alreadyChallenged: UInt64 = 0
   /// Announcements not challenged because the budget of the author or of the node is exhausted.
   public var overBudget: UInt64 = 0
-  /// Challenges for another node, for an earlier boot, or about an announcement that is not recent.
+  /// Challenges for another node, for an earlier run, or about an announcement that is not recent.
   public var foreignChallenge: UInt64 = 0
   /// Challenges answered before, or beyond the answer budget.
   public var repeatedChallenge: UInt64 = 0

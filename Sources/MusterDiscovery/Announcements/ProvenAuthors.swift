@@ -5,15 +5,15 @@ struct ProvenAuthors: Sendable {
   /// The maximum number of tracked members: twice the peers that a node links to, so that
   /// membership churn causes no extra challenges.
   static let capacity = 2 * Limits.peersPerChannel
-  /// The maximum number of former boot ids kept per author. Announcements from these boots are
+  /// The maximum number of former boot ids kept per author. Announcements with these boot ids are
   /// replays.
   static let formerBoots = 4
 
   /// The evaluation of an announcement by the table of PROTOCOL.md section 5.
   enum Standing: Equatable {
-    /// Received before, or from a boot that has been replaced: to be ignored.
+    /// Received before, or from a run that has been replaced: to be ignored.
     case replay
-    /// New, and from an address that the boot has proven: to be accepted.
+    /// New, and from an address that this run has proven: to be accepted.
     case accepted
     /// New, but from an address that is not proven: to be challenged.
     case unproven

@@ -6,7 +6,7 @@ import MusterWire
 ///
 /// A round consists of a hello, a cookie in reply, and one acknowledged registration per channel.
 /// The first rounds are in quick succession, so that a lost datagram delays discovery by seconds at
-/// most; later rounds keep the records and the NAT bindings alive.
+/// most; later rounds keep the records and the NAT mappings alive.
 struct RendezvousClient: Sendable {
   enum Step: Equatable {
     case hello(token: UInt64, to: Address)
@@ -29,26 +29,26 @@ struct RendezvousClient: Sendable {
     /// The number of consecutive attempts without an answer.
     var failures = 0
     var nextAt: Instant
-    /// The address at which the server sees this node.
+    /// This node's address as observed by the server.
     var seen: Address?
   }
 
   /// The interval of 5 s between rounds, twelve in the lifetime of a record. Neither a restart of a
-  /// server nor the loss of a NAT binding is reported, so only the next round recovers from either.
+  /// server nor the loss of a NAT mapping is reported, so only the next round recovers from either.
   private static let interval = RendezvousServer.lifetime / 12
   /// The intervals before the second and the third round.
   private static let eager = [Duration.seconds(1), .seconds(3)]
   private static let longestBackoff = Duration.seconds(5)
   /// The number of rounds after which all records are requested again.
   private static let listingInterval = 12
-  /// The time for which a cookie is used; a server accepts it for at least 30 s.
+  /// The age up to which a cookie is used; a server accepts it for at least 30 s.
   private static let cookieLifetime = Duration.seconds(25)
   /// The number of unanswered uses after which a cookie is renewed, because this node's address may
   /// have changed, or the server may have restarted.
   private static let cookieUses = 3
 
   private var servers: [Server] = []
-  /// Whether a known peer has no direct path; every round then requests all records.
+  /// Whether any known peer lacks a direct path; if so, every round requests all records.
   var isSeeking = false
 
   var deadline: Instant? { servers.map(\.nextAt).min() }
@@ -71,7 +71,8 @@ struct RendezvousClient: Sendable {
     servers = next
   }
 
-  /// Restarts all rounds after a change of the announcement or of this node's address.
+  /// Restarts the rounds at every server after a change to the announcement or to this node's
+  /// address.
   mutating func restart(at now: Instant) {
     for index in servers.indices {
       servers[index].rounds = 0

@@ -39,7 +39,7 @@ struct Link: Sendable {
   /// The time at which the last authentic datagram arrived, over any path.
   var lastHeard: Instant
   /// The time at which this link last sent a datagram. Kept per link, because each session needs
-  /// its own keepalives: the traffic of other links over the same path keeps the NAT binding alive,
+  /// its own keepalives: the traffic of other links over the same path keeps the NAT mapping alive,
   /// but not the session.
   var lastSent: Instant
   var keepaliveInterval: Duration
@@ -253,8 +253,8 @@ struct HandshakeMemory: Sendable {
   private var marks: [(bootID: UInt64, highest: UInt64)] = []
   private(set) var touchedAt = Instant.zero
 
-  /// Records an initiation counter; false unless the counter is above all earlier counters of the
-  /// boot.
+  /// Records an initiation counter. Returns false, because the initiation is a replay, unless the
+  /// counter is greater than every earlier counter with this boot id.
   mutating func accept(bootID: UInt64, counter: UInt64, at now: Instant) -> Bool {
     if let position = marks.firstIndex(where: { $0.bootID == bootID }) {
       guard counter > marks[position].highest else { return false }

@@ -24,9 +24,8 @@ extension LinkEngine {
     public var handshakeGiveUp: Duration = .seconds(90)
     /// The time after which a responder discards a session that the initiator has not confirmed.
     public var confirmWithin: Duration = .seconds(30)
-    /// The time for which, on crossed handshakes, the node with the smaller id ignores the peer's
-    /// initiation. The peer instead answers the initiation of that node, unless that direction is
-    /// blocked.
+    /// On crossed handshakes, the period in which the node with the smaller id ignores the peer's
+    /// initiation. The peer answers the other initiation instead, unless that direction is blocked.
     public var tieBreakPatience: Duration = .seconds(1)
     /// The time since the last sent datagram after which a keepalive is sent, varied by
     /// `keepaliveJitter`.
@@ -47,7 +46,8 @@ extension LinkEngine {
     /// The rate of initiations with a valid cookie that are processed, per second; the load is
     /// about a tenth of a core.
     public var handshakesPerSecondWithCookies = 200.0
-    /// The time for which a cookie is valid.
+    /// The age up to which an initiator uses a cookie, and the interval at which a responder
+    /// replaces its cookie secret.
     public var cookieLifetime: Duration = .seconds(120)
     /// The time without a response to a challenge after which the peer is offered a new session,
     /// because the peer may have lost the current session.
@@ -105,7 +105,7 @@ public struct LinkCounters: Sendable, Equatable {
   public var refused: UInt64 = 0
   /// Transport packets, responses and cookie replies with an unknown index.
   public var unknownIndex: UInt64 = 0
-  /// Transport packets that do not decrypt.
+  /// Transport packets that fail authentication.
   public var forged: UInt64 = 0
   /// Transport packets with a counter received before.
   public var replayedData: UInt64 = 0

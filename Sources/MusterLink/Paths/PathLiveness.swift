@@ -1,7 +1,7 @@
 import MusterBase
 
 /// The regularity of arrivals from a peer over one path, which determines the silence after which
-/// the path is suspect.
+/// the peer counts as late.
 public struct PathLiveness: Equatable, Sendable {
   /// The time at which the last authentic datagram arrived over the path, or at which a link began
   /// to use the path.

@@ -12,7 +12,7 @@ package protocol HashTable: Sendable {
   func listen(under tag: [UInt8], heard: @escaping @Sendable ([UInt8]) -> Void)
   /// Stops listening to a key.
   func stopListening(under tag: [UInt8])
-  /// The addresses at which other DHT nodes see this node, most frequently reported first.
+  /// This node's addresses as observed by other DHT nodes, most frequently reported first.
   func seenAddresses() async -> [Address]
   /// Leaves the DHT; returns when the DHT has stopped, or after a short timeout.
   func stop() async

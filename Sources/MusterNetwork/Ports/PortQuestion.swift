@@ -6,7 +6,7 @@ import Synchronization
 package struct PortQuestion: Sendable {
   /// The time at which to give up.
   package var deadline: Instant
-  /// Whether the node is stopping; a mapping granted now would not be deleted any more.
+  /// Whether the node is stopping; a mapping granted now might never be deleted.
   package var isCancelled: @Sendable () -> Bool
 
   /// Whether the deadline has passed or the node is stopping; checked before every request.
@@ -42,7 +42,7 @@ package final class PortMemory: Sendable {
   private struct Known {
     /// Whether a request is under way.
     var isBusy = false
-    /// Whether no further request may start.
+    /// True once `cancel` has been called: no further request may start.
     var isCancelled = false
     /// Whether mappings granted from now on must be deleted by the receiver of the answer.
     var isClosed = false

@@ -14,7 +14,7 @@ package enum UPnP {
     package var url: String
     /// The service type, such as `urn:schemas-upnp-org:service:WANIPConnection:1`.
     package var type: String
-    /// This machine's address, as the gateway sees it.
+    /// This machine's source address towards the gateway.
     package var inside: String
   }
 

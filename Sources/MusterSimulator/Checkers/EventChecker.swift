@@ -28,7 +28,7 @@ public struct EventChecker: Sendable {
     links = []
   }
 
-  /// The fault in an event that follows all earlier ones; nil for none.
+  /// The fault in the next event of the node; nil for none.
   public mutating func saw(_ event: NodeEvent) -> String? {
     switch event {
     case .channel(let event): return saw(event)
@@ -46,7 +46,7 @@ public struct EventChecker: Sendable {
     return nil
   }
 
-  /// The fault in a channel event; nil for none.
+  /// The fault in the next channel event of the node; nil for none.
   public mutating func saw(_ event: ChannelEvent) -> String? {
     switch event {
     case .memberJoined(let member):

@@ -5,13 +5,13 @@ import MusterBase
 public struct ReachChecker: Equatable, Sendable {
   /// The topology that determines reachability.
   public struct Layout: Equatable, Sendable {
-    /// The NAT type of each home's router, by home.
+    /// The NAT type of each home network's router.
     public var kinds: [NATKind]
     /// The pairs of homes that are cut off from each other.
     public var cuts: [[Int]]
-    /// The home of each member; nil for an absent member.
+    /// The index of each member's home network; nil for an absent member.
     public var members: [Int?]
-    /// The homes of the running rendezvous servers.
+    /// The indices of the home networks with a running rendezvous server.
     public var rendezvous: [Int]
 
     /// Homes are indices into `kinds`; each cut is a pair of homes, lower index first.

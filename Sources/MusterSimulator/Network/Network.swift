@@ -3,7 +3,7 @@ import MusterBase
 /// A simulated network of hosts in one broadcast domain. Callers pass the current time, and the
 /// seed determines all randomness.
 public struct Network: Sendable {
-  /// A delivered datagram.
+  /// A datagram in flight, which `tick` returns once it has arrived.
   public struct Delivery: Equatable, Sendable {
     /// The UDP payload, possibly corrupted on the path.
     public var datagram: [UInt8]

@@ -6,7 +6,8 @@ import MusterWire
 
 /// A simulated host with a node: the state that survives restarts, and the current process.
 struct SimulatedNode {
-  /// An invite that a host holds.
+  /// An invite given to a host: the ticket and channel key with which it joins, and the grant and
+  /// its order, from which `RoleChecker` derives the expected role.
   struct HeldInvite: Sendable {
     var ticket: Ticket
     var grant: Grant

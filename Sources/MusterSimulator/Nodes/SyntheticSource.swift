@@ -24,7 +24,7 @@ public struct SyntheticSource: Sendable {
   /// The offered layers of a stream, smallest first.
   public func layers(of stream: StreamID = .camera) -> [VideoLayer] { streams[stream.index].layers }
 
-  /// The offers to announce, one for each stream with at least one layer.
+  /// The offers of the sender, one for each stream with at least one layer.
   public var offers: [StreamOffer] {
     streams.filter { !$0.layers.isEmpty }.map { StreamOffer($0.id, layers: $0.layers) }
   }

@@ -48,7 +48,7 @@ extension ReachSimulation {
     }
   }
 
-  /// The outputs that a host performs: all, or with `forwardsAreLost` all except relayed datagrams.
+  /// The outputs that a host executes: all, or with `forwardsAreLost` all except relayed datagrams.
   private func spoilt(
     _ outputs: [Node.Output], after arrived: Internet.Delivery
   ) -> [Node.Output] {
@@ -62,7 +62,7 @@ extension ReachSimulation {
     }
   }
 
-  /// Passes an input to a node and performs the resulting outputs.
+  /// Passes an input to a node and executes the resulting outputs.
   mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
     perform(nodes[index].call(at: now, body), of: index)
   }

@@ -86,7 +86,7 @@ struct Disk: Sendable {
     return job
   }
 
-  /// The effects of the crash of a process on its disk.
+  /// The losses when a process crashes, and the pending writes that still finished.
   struct Crash: Sendable {
     /// Pending writes that were still applied.
     var written: [Job]

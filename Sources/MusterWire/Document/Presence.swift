@@ -6,7 +6,7 @@ import MusterBase
 /// a call): call id 16, joined 8; count of streams 1 and each `StreamOffer` in ascending order of
 /// number.
 public struct Presence: Equatable, Sendable {
-  /// A random number, drawn at every start of the author's process.
+  /// The boot id of the author's current run.
   public var bootID: UInt64
   /// The Boolean parts of the state, such as mute states.
   public var flags: MemberFlags

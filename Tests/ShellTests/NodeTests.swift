@@ -1,4 +1,3 @@
-import GRDB
 import Muster
 import MusterBase
 import MusterChannel
@@ -94,14 +93,7 @@ struct NodeTests {
     (settings.call, settings.video, settings.audio) = (false, nil, nil)
     (settings.isEphemeral, settings.dataDirectory) = (false, fixture.path)
     let node = try await MusterNode.start(settings)
-    var unsafe = GRDB.Configuration()
-    unsafe.allowsUnsafeTransactions = true
-    let lock = try DatabaseQueue(path: fixture.database, configuration: unsafe)
-    try await lock.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
-    let release = Task {
-      try await Task.sleep(for: .seconds(1))
-      try await lock.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
-    }
+    let release = try await fixture.blockWrites(for: .seconds(1))
     for number in 0..<300 {
       try await node.perform(.say("\(number)"))
       // A mute needs no disk and is never held up by one.

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Glibc
 import Muster
 import MusterBase
@@ -37,6 +38,19 @@ final class StoreFixture: Sendable {
   }
 
   var database: String { path + "/muster.sqlite" }
+
+  /// Holds the database's write lock for `time`, as another process or a slow disk may; the task
+  /// ends when the lock is released.
+  func blockWrites(for time: Duration) async throws -> Task<Void, any Error> {
+    var configuration = GRDB.Configuration()
+    configuration.allowsUnsafeTransactions = true
+    let lock = try DatabaseQueue(path: database, configuration: configuration)
+    try await lock.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    return Task {
+      try await Task.sleep(for: time)
+      try await lock.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+    }
+  }
 
   func read(_ file: String) throws -> [UInt8] {
     try Array(Data(contentsOf: URL(filePath: file)))

@@ -74,7 +74,8 @@ struct VirtualRoomTests {
     // Six bursts; a busy machine may lose some to underruns.
     try #require(latencies.count >= 3)
     let best = try #require(latencies.min())
-    #expect(best > .milliseconds(5) && best < .milliseconds(100), "\(latencies)")
+    // After an underrun a burst is played almost at once.
+    #expect(best > .zero && best < .milliseconds(100), "\(latencies)")
   }
 
   @Test func speakersOfARoomAreMixed() throws {

@@ -16,11 +16,12 @@ func system(_ name: String, _ pkgConfig: String?, _ package: String) -> Target {
   .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([package])])
 }
 
-/// A pure engine: no clock, no I/O, no Foundation, no NIO, no C media library.
-func engine(_ name: String, _ dependencies: [String]) -> Target {
+/// A pure engine: no clock, no I/O, no Foundation, no NIO, no C media library. An engine that is
+/// `safe` uses no unsafe construct, such as a raw pointer (SE-0458).
+func engine(_ name: String, _ dependencies: [String], safe: Bool = false) -> Target {
   .target(
     name: name, dependencies: dependencies.map { .init(stringLiteral: $0) },
-    swiftSettings: common)
+    swiftSettings: safe ? common + [.strictMemorySafety()] : common)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -77,13 +78,13 @@ let package = Package(
       name: "CMusterAssets", exclude: ["page"],
       cSettings: [.unsafeFlags(["-std=c23"])]),
 
-    engine("MusterBase", []),
+    engine("MusterBase", [], safe: true),
     engine("MusterWire", ["MusterBase"]),
     engine("MusterCrypto", ["MusterBase", "CSodium"]),
     engine("MusterLink", ["MusterBase", "MusterWire", "MusterCrypto"]),
-    engine("MusterDiscovery", ["MusterBase", "MusterWire", "MusterCrypto"]),
-    engine("MusterChannel", ["MusterBase", "MusterWire", "MusterCrypto"]),
-    engine("MusterMedia", ["MusterBase", "MusterWire"]),
+    engine("MusterDiscovery", ["MusterBase", "MusterWire", "MusterCrypto"], safe: true),
+    engine("MusterChannel", ["MusterBase", "MusterWire", "MusterCrypto"], safe: true),
+    engine("MusterMedia", ["MusterBase", "MusterWire"], safe: true),
     engine("MusterCore", protocols),
     .target(
       name: "MusterCodecs",

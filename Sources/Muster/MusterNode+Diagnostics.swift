@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCore
+import MusterLink
 import MusterMedia
 import MusterPipeline
 
@@ -9,7 +10,7 @@ extension MusterNode {
   public func diagnostics() -> NodeReport {
     NodeReport(
       id: id.short, uptime: secondsSinceStart, counters: CounterRecord(counters()),
-      links: linkReports(), queues: queues())
+      links: linkReports(), paths: pathReports(), queues: queues())
   }
 
   private func linkReports() -> [NodeReport.Link] {
@@ -22,6 +23,17 @@ extension MusterNode {
         channel: channel, member: link.peer.short, phase: phase.rawValue,
         address: peer?.via == nil ? peer?.address?.description : nil, via: peer?.via?.short,
         rttMs: peer?.roundTrip?.inMilliseconds, lossPercent: peer?.lossPercent ?? 0)
+    }
+  }
+
+  private func pathReports() -> [NodeReport.Path] {
+    node.paths.map { id, path in
+      NodeReport.Path(
+        member: id.peer.short, address: id.route.address?.description, via: id.route.relay?.short,
+        inUse: path.usedSince != nil, validation: path.validation(at: now).name,
+        rttMs: path.roundTrip?.smoothed.inMilliseconds,
+        datagramsOut: path.sent.datagrams, datagramsIn: path.received.datagrams,
+        bytesOut: path.sent.bytes, bytesIn: path.received.bytes)
     }
   }
 
@@ -60,6 +72,18 @@ extension MusterNode {
     add("patternMeter", media.meter.queueLevel)
     queues += feed.queues
     return queues
+  }
+}
+
+extension Path.Validation {
+  /// The name in JSON.
+  fileprivate var name: String {
+    switch self {
+    case .unvalidated: "unvalidated"
+    case .validating: "validating"
+    case .validated: "validated"
+    case .failed: "failed"
+    }
   }
 }
 

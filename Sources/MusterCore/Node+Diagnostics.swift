@@ -30,6 +30,13 @@ extension Node {
   }
 }
 
+extension Node {
+  /// All known paths in order of peer and route, including those that no link uses.
+  public var paths: [(id: PathID, path: Path)] {
+    links.paths.ids.compactMap { id in links.paths[id].map { (id, $0) } }
+  }
+}
+
 extension MediaSessions {
   /// The statistics of each video stream that is being received.
   fileprivate var receivedVideo: [VideoStatistics] {

@@ -46,7 +46,7 @@ extension Node {
   private func relayView(of channel: ChannelID, at now: Instant) -> RelayView? {
     guard let state = channels[channel]?.state, let call = state.ownMember.call else { return nil }
     var view = RelayView(
-      own: id, channel: channel, neighbours: { state.neighbours(neighbourReport: $0) })
+      own: id, channel: channel, neighbours: { state.neighbours(of: $0) })
     for (link, peer) in peers where link.channel == channel {
       guard let path = path(of: link) else { continue }
       view.links[link.peer] = RelayView.Link(

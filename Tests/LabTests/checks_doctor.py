@@ -182,6 +182,12 @@ def ping_and_the_doctor_show_the_path_to_a_member(t):
     t.expect((link["channel"], link["member"]) == (t.channel, berta.id), f"another link: {link}")
     t.expect((link["phase"], link["via"]) == ("active", None), f"not in use: {link}")
     t.expect(link["address"] == path["address"], f"{link['address']}, not {path['address']}")
+    used = [one for one in report["paths"] if one["inUse"]]
+    t.require(len(used) == 1, f"not one path in use: {report['paths']}")
+    t.expect((used[0]["member"], used[0]["address"], used[0]["validation"])
+             == (berta.id, path["address"], "validated"), f"another path: {used[0]}")
+    t.expect(min(used[0]["datagramsOut"], used[0]["datagramsIn"]) > 0
+             and used[0]["bytesOut"] > used[0]["datagramsOut"], f"no traffic: {used[0]}")
     t.expect(report["counters"].get("wake.channel", 0) > 0, f"never woken: {report['counters']}")
     t.expect("store" in {queue["name"] for queue in report["queues"]}, f"queues: {report['queues']}")
     t.figure("round trip", path["avgMs"], "ms")

@@ -180,20 +180,20 @@ struct ReachabilityTests {
   @Test func aChainIsReachedToItsEnd() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)],
-      neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([2, 4])), (id(4), heard([3]))])
+      reports: [(id(2), heard([1, 3])), (id(3), heard([2, 4])), (id(4), heard([3]))])
     #expect(reached == [id(2), id(3), id(4)])
   }
 
   @Test func aUnidirectionalLinkDoesNotReach() {
     let reached = Reachability.reachable(
-      from: id(1), links: [id(2)], neighbourReport: [(id(2), heard([1, 3])), (id(3), heard([]))])
+      from: id(1), links: [id(2)], reports: [(id(2), heard([1, 3])), (id(3), heard([]))])
     #expect(reached == [id(2)])
   }
 
   @Test func theOtherSideOfACutIsNotThere() {
     let reached = Reachability.reachable(
       from: id(1), links: [id(2)],
-      neighbourReport: [
+      reports: [
         (id(2), heard([1])), (id(3), heard([1, 2, 4])), (id(4), heard([1, 2, 3])),
       ])
     #expect(reached == [id(2)])

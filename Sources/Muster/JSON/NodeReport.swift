@@ -30,6 +30,8 @@ public struct NodeReport: Codable, Equatable, Sendable {
   public var counters: CounterRecord
   /// One entry for each established or attempted link, in the order of channel and member ids.
   public var links: [Link]
+  /// One entry for each known path, in the order of member ids.
+  public var paths: [Path]
   /// The queues between the event loop, threads and consumers.
   public var queues: [Queue]
 
@@ -51,6 +53,28 @@ public struct NodeReport: Codable, Equatable, Sendable {
     /// The smoothed packet loss from this node to the member, as reported by the member, in
     /// percent.
     public var lossPercent: Double
+  }
+
+  /// A path: a route to a member, shared by the links to this member in all channels.
+  public struct Path: Codable, Equatable, Sendable {
+    /// The member's id, 16 hex digits.
+    public var member: String
+    /// `HOST:PORT` of a direct path; null for a relayed path.
+    public var address: String?
+    /// The relaying member's id; null for a direct path.
+    public var via: String?
+    /// Whether a link uses the path.
+    public var inUse: Bool
+    /// `unvalidated`, `validating`, `validated` or `failed` (RFC 9000 section 8.2).
+    public var validation: String
+    /// The smoothed round-trip time in ms; null before the first sample.
+    public var rttMs: Double?
+    /// The sealed datagrams sent and received over the path.
+    public var datagramsOut: UInt64
+    public var datagramsIn: UInt64
+    /// The UDP payload bytes of these datagrams.
+    public var bytesOut: UInt64
+    public var bytesIn: UInt64
   }
 
   /// A queue between threads.

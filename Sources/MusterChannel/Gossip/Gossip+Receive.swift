@@ -17,7 +17,7 @@ extension Gossip {
       flush(position, at: now, &out)
     case .digest(let theirs): receiveDigest(theirs, from: position, at: now, &out)
     case .ranges(let ranges): receiveRanges(ranges, from: position, at: now, &out)
-    case .want(let ids): receiveSubscriptions(ids, from: position, at: now, &out)
+    case .want(let ids): receiveRequest(ids, from: position, at: now, &out)
     case .subscribe, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
     }
     return out
@@ -95,7 +95,7 @@ extension Gossip {
     flush(position, at: now, &out)
   }
 
-  private mutating func receiveSubscriptions(
+  private mutating func receiveRequest(
     _ ids: [UInt64], from position: Int, at now: Instant, _ out: inout [Output]
   ) {
     var found: [SignedEntry] = []

@@ -8,9 +8,9 @@ public enum Reachability {
   /// reports that it hears the other: a node that can send but not receive counts as absent
   /// (memberlist issue 45).
   public static func reachable(
-    from own: NodeID, links: [NodeID], neighbourReport: [(member: NodeID, heard: [UInt64])]
+    from own: NodeID, links: [NodeID], reports: [(member: NodeID, heard: [UInt64])]
   ) -> [NodeID] {
-    let nodes = neighbourReport.sorted { $0.member.key.prefix < $1.member.key.prefix }
+    let nodes = reports.sorted { $0.member.key.prefix < $1.member.key.prefix }
     let lists = nodes.map { $0.heard.sorted() }
     let prefixes = nodes.map(\.member.key.prefix)
     var isReached = [Bool](repeating: false, count: nodes.count)

@@ -37,14 +37,14 @@ extension ChannelState {
   }
 
   /// The neighbours whose current reports list `member` as a neighbour.
-  public func neighbours(neighbourReport member: NodeID) -> [NodeID] {
+  public func neighbours(of member: NodeID) -> [NodeID] {
     neighbours.keys.filter { neighbour in
       guard
-        case .neighbourReport(let neighbourReport)? = gossip.document.newest(
+        case .neighbourReport(let report)? = gossip.document.newest(
           .neighbourReport, of: neighbour)?.entry.body
       else { return false }
-      return neighbourReport.bootID == neighbours[neighbour]?.bootID
-        && neighbourReport.heard.contains(member.key.prefix)
+      return report.bootID == neighbours[neighbour]?.bootID
+        && report.heard.contains(member.key.prefix)
     }
   }
 

@@ -99,7 +99,7 @@ extension ChannelState {
 
   /// The reachable members that have a role and a presence of the reachable run, sorted by id.
   func presentMembers() -> [Member] {
-    var neighbourReport: [(member: NodeID, heard: [UInt64])] = []
+    var reports: [(member: NodeID, heard: [UInt64])] = []
     var presences = PeerTable<NodeID, Presence>()
     for entry in gossip.document.all(.presence) {
       guard case .presence(let presence) = entry.entry.body, !presence.flags.contains(.left),
@@ -112,10 +112,10 @@ extension ChannelState {
       guard case .neighbourReport(let heard) = entry.entry.body,
         presences[author]?.bootID == heard.bootID
       else { continue }
-      neighbourReport.append((author, heard.heard))
+      reports.append((author, heard.heard))
     }
     let reachable = Reachability.reachable(
-      from: identity.id, links: neighbours.keys, neighbourReport: neighbourReport)
+      from: identity.id, links: neighbours.keys, reports: reports)
     return reachable.compactMap { id in
       guard let presence = presences[id] else { return nil }
       if let neighbour = neighbours[id], neighbour.bootID != presence.bootID { return nil }

@@ -1,10 +1,10 @@
 import Muster
 
-/// The links, queues and counters of a running node as text in columns.
+/// The links, paths, queues and counters of a running node as text in columns.
 enum NodeTable {
   static func lines(_ report: NodeReport) -> [String] {
     ["node      \(report.id), up for \(Int(report.uptime)) s", ""] + links(report.links)
-      + [""] + queues(report.queues) + [""] + counters(report.counters)
+      + [""] + paths(report.paths) + [""] + queues(report.queues) + [""] + counters(report.counters)
   }
 
   private static func links(_ links: [NodeReport.Link]) -> [String] {
@@ -20,6 +20,22 @@ enum NodeTable {
           + Style.padded(link.phase, to: 12) + Style.padded(path, to: 34)
           + Style.padded(link.rttMs.map { JSONValue.number($0).text } ?? "?", to: 10)
           + JSONValue.number(link.lossPercent).text
+      }
+  }
+
+  private static func paths(_ paths: [NodeReport.Path]) -> [String] {
+    guard !paths.isEmpty else { return ["paths     none"] }
+    let title =
+      Style.padded("path to", to: 18) + Style.padded("route", to: 34)
+      + Style.padded("state", to: 20) + Style.padded("ms", to: 10)
+      + Style.padded("kB sent", to: 12) + "kB received"
+    return [Style.bold(title)]
+      + paths.map { path in
+        let route = path.via.map { "relayed by \($0)" } ?? path.address ?? "-"
+        return Style.padded(path.member, to: 18) + Style.padded(route, to: 34)
+          + Style.padded(path.validation + (path.inUse ? ", in use" : ""), to: 20)
+          + Style.padded(path.rttMs.map { JSONValue.number($0).text } ?? "?", to: 10)
+          + Style.padded(String(path.bytesOut / 1000), to: 12) + String(path.bytesIn / 1000)
       }
   }
 

@@ -122,7 +122,6 @@ def the_doctor_says_that_the_gateway_opens_ports_and_leaves_none_open(t):
     for way, natpmp in (("NAT-PMP", True), ("UPnP", False)):
         home = internet.home("random")
         gateway = Gateway(home, os.path.join(t.folder, way), natpmp=natpmp, upnp=not natpmp)
-        # miniupnpd runs only once per machine.
         try:
             answer = _doctor(t, home.hosts[0], meeting)
             left = gateway.mappings()

@@ -44,7 +44,9 @@ class Gateway:
         with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(
                 ["ip", "netns", "exec", home.namespace,
-                 "miniupnpd", "-d", "-f", settings], stdin=subprocess.DEVNULL,
+                 "miniupnpd", "-d", "-f", settings,
+                 # The default file is the machine's, and may name a process of another run.
+                 "-P", os.path.join(folder, "pid")], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, cwd=folder)
         try:
             self._expect_ready([_NATPMP_READY] * natpmp + [_UPNP_READY] * upnp)

@@ -28,6 +28,8 @@ struct Link: Sendable {
   var confirmation: Repeated?
   /// Unanswered path challenges, oldest first, at most one per route.
   private(set) var probes: [Probe] = []
+  /// The time of the last move from a relayed to a direct path; nil if there was none.
+  var leftRelayAt: Instant?
   /// The rate limit for challenges that received datagrams cause.
   var inducedProbes = TokenBucket(capacity: 2, perSecond: 1)
   /// The latest comparison of the path in use with another path; nil before the first comparison.

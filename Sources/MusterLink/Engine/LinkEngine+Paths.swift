@@ -39,6 +39,7 @@ extension LinkEngine {
     let mayFollow =
       if link.route.isDirect {
         now - liveness.lastAt >= configuration.quietBeforeRelayed
+          && link.leftRelayAt.map { now - $0 >= Self.timeToFollow } ?? true
       } else {
         // If both ends choose different relays at once, both use the choice of the node with the
         // smaller id; otherwise both would keep swapping routes.
@@ -46,6 +47,12 @@ extension LinkEngine {
       }
     return mayFollow ? move(position, to: source, at: now) : []
   }
+
+  /// The time after a move from a relayed to a direct path within which the link does not follow
+  /// its peer back: until the peer may challenge the direct path again (`Link.inducedProbes`), and
+  /// a round trip more. Meanwhile the path works in both directions, as the response has shown; if
+  /// the link returned to the relay, the two nodes could keep exchanging their routes.
+  private static let timeToFollow = Duration.milliseconds(1500)
 
   private func liveness(_ position: Int, at now: Instant) -> PathLiveness {
     paths[links[at: position].path]?.liveness ?? PathLiveness(at: now)
@@ -59,6 +66,9 @@ extension LinkEngine {
     _ position: Int, to route: Route, roundTrip: Duration = .zero, at now: Instant
   ) -> [Output] {
     guard links[at: position].route != route else { return [] }
+    if !links[at: position].route.isDirect, route.isDirect {
+      links[at: position].leftRelayAt = now
+    }
     lead(position, over: route, at: now)
     let patience = min(roundTrip, configuration.longestRoundTrip)
     paths.change(links[at: position].path, at: now) {

@@ -10,6 +10,13 @@ struct ReachTests {
     static let seeds: ClosedRange<UInt64> = 1...200
   #endif
 
+  /// Seeds in which two nodes exchanged a direct and a relayed path for more than 10 s.
+  @Test(arguments: [202_611_240_297, 202_611_243_728] as [UInt64])
+  func seedsOfFormerDefectsPass(seed: UInt64) {
+    let result = ReachSimulation.run(ReachOptions(seed: seed))
+    #expect(result.violation == nil, "seed \(seed): \(String(describing: result.violation))")
+  }
+
   @Test func reachablePairsLinkWithinTenSecondsOfTheLastChange() async {
     var changes = ReachChange.allCases.map { _ in 0 }
     var (direct, relayed, apart) = (0, 0, 0)

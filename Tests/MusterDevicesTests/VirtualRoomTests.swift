@@ -73,9 +73,10 @@ struct VirtualRoomTests {
     }
     // Six bursts; a busy machine may lose some to underruns.
     try #require(latencies.count >= 3)
-    let best = try #require(latencies.min())
-    // After an underrun a burst is played almost at once.
-    #expect(best > .zero && best < .milliseconds(100), "\(latencies)")
+    latencies.sort()
+    // One burst may be played almost at once, when the speaker has run dry; most are not.
+    #expect(latencies[0] > .zero && latencies[0] < .milliseconds(100), "\(latencies)")
+    #expect(latencies[latencies.count / 2] > .milliseconds(5), "\(latencies)")
   }
 
   @Test func speakersOfARoomAreMixed() throws {

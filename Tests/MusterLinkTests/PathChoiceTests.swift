@@ -120,6 +120,31 @@ struct PathComparisonTests {
     #expect(route(after: .milliseconds(18), at: Self.far, from: Self.near) == Self.near)
   }
 
+  @Test func aPathThatStaysSilentIsLeft() {
+    let world = linked(over: Self.near, or: Self.far)
+    _ = findPeer(at: Self.far, [(Self.far, .milliseconds(20))], in: world)
+    world.run(for: .milliseconds(900))
+    #expect(world.nodes[0].engine.route(of: world.link(to: 1)) == Self.near)
+    world.run(for: .milliseconds(200))
+    #expect(world.nodes[0].engine.route(of: world.link(to: 1)) == Self.far)
+  }
+
+  @Test func aPathWhoseResponseIsLostIsKeptIfThePeerIsHeard() {
+    let world = linked(over: Self.near, or: Self.far)
+    _ = findPeer(at: Self.far, [(Self.far, .milliseconds(20))], in: world)
+    world.run(for: .milliseconds(500))
+    world.say("still here", from: 1, to: 0)
+    world.run(for: .seconds(2))
+    #expect(world.nodes[0].engine.route(of: world.link(to: 1)) == Self.near)
+  }
+
+  @Test func nobodyMovesToAPathThatHasNotResponded() {
+    let world = linked(over: Self.near, or: Self.far)
+    _ = findPeer(at: Self.far, [], in: world)
+    world.run(for: .seconds(2))
+    #expect(world.nodes[0].engine.route(of: world.link(to: 1)) == Self.near)
+  }
+
   /// The times after which node 0 challenges both addresses, in the 60 s after a first comparison,
   /// while discovery finds the other one every second.
   private func comparisons(_ roundTrips: [(route: Route, time: Duration)]) -> [Int] {

@@ -202,6 +202,7 @@ struct Link: Sendable {
     result = soonest(result, current.createdAt + configuration.rejectAfter)
     if pending == nil { result = soonest(result, current.rekeyAt(configuration)) }
     result = soonest(result, confirmation?.nextAt)
+    result = soonest(result, comparison?.endsAt)
     result = soonest(result, silenceProbeAt(configuration))
     return soonest(result, lastSent + keepaliveInterval)
   }

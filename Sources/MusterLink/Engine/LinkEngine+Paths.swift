@@ -208,7 +208,24 @@ extension LinkEngine {
       let comparison = links[at: position].comparison
     else { return nil }
     answered(position, over: source, roundTrip: now - comparison.startedAt, at: now)
+    schedule(position)
     guard comparison.isWon(against: current) else { return [] }
+    return moveDirectly(
+      position, to: .direct(comparison.address), roundTrip: comparison.newRoundTrip ?? .zero,
+      at: now)
+  }
+
+  /// Leaves a direct path over which nothing has arrived since its comparison with a path that
+  /// responded: the peer may have moved, and does not know which of its addresses is reachable.
+  mutating func tickComparison(_ position: Int, at now: Instant) -> [Output] {
+    let link = links[at: position]
+    guard let comparison = link.comparison, let end = comparison.endsAt, end <= now else {
+      return []
+    }
+    links[at: position].comparison?.end()
+    guard link.route.isDirect, liveness(position, at: now).lastAt <= comparison.startedAt else {
+      return []
+    }
     return moveDirectly(
       position, to: .direct(comparison.address), roundTrip: comparison.newRoundTrip ?? .zero,
       at: now)

@@ -24,6 +24,7 @@ extension LinkEngine {
     guard links.index(of: id) == position else { return outputs }
     if links[at: position].isIdle { return outputs + remove(id, reason: .timedOut, at: now) }
     outputs += tickConfirmation(position, at: now)
+    outputs += tickComparison(position, at: now)
     if links[at: position].current != nil, links[at: position].silenceProbeAt(configuration) <= now
     {
       outputs += challenge(position, links[at: position].route, at: now)

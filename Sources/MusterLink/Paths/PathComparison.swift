@@ -8,9 +8,13 @@ struct PathComparison: Equatable, Sendable {
   let startedAt: Instant
   private(set) var newRoundTrip: Duration?
   private var old: Duration?
+  private var isOver = false
 
   /// The smallest significant difference of round trips; smaller differences are noise.
   private static let margin = Duration.milliseconds(3)
+  /// The time to wait for the response over the old path; a neighbour is usually heard every few
+  /// hundred milliseconds.
+  private static let patience = Duration.seconds(1)
 
   init(address: Address, newToken: UInt64, oldToken: UInt64, startedAt: Instant) {
     self.address = address
@@ -32,6 +36,15 @@ struct PathComparison: Equatable, Sendable {
     }
     return true
   }
+
+  /// The time at which the comparison ends without a response over the old path; nil if the old
+  /// path has responded, or the new one has not.
+  var endsAt: Instant? {
+    isOver || newRoundTrip == nil || old != nil ? nil : startedAt + Self.patience
+  }
+
+  /// Records that the response over the old path is no longer awaited.
+  mutating func end() { isOver = true }
 
   /// The earliest time of the next comparison if its address is `other`. A repetition of a complete
   /// comparison is delayed for longer: most members have an IPv4 and an IPv6 address, whose

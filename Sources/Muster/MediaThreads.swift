@@ -103,10 +103,10 @@ final class MediaThreads: Sendable {
     }
     // Joining a thread blocks and must not block the event loop.
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-      _ = WorkerThread("muster-join") {
+      WorkerThread("muster-join") {
         for thread in running { thread.join() }
         done.resume()
-      }
+      }.detach()
     }
   }
 }

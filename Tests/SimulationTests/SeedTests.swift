@@ -46,6 +46,9 @@ struct SeedTests {
     919_000_947,
     // An overdue message was shown before a predecessor that had arrived after it.
     920_005_831,
+    // A member that returned with the former key was challenged again and again, and never offered a
+    // session by the neighbour that still had one.
+    202_611_261_067,
   ])
   func seedsOfFormerDefectsPass(seed: UInt64) {
     let result = Simulation.run(SimulationOptions(seed: seed))

@@ -65,15 +65,28 @@ struct Link: Sendable {
     let route: Route
     let token: UInt64
     let sentAt: Instant
+    /// The time at which the first of consecutive unanswered challenges over the route was sent.
+    var unansweredSince: Instant
+
+    init(route: Route, token: UInt64, sentAt: Instant) {
+      self.route = route
+      self.token = token
+      self.sentAt = sentAt
+      unansweredSince = sentAt
+    }
   }
 
   /// The maximum number of unanswered challenges: an old and a new address, and one relayed route.
   private static let probeLimit = 3
 
-  /// The time at which the latest unanswered challenge was sent.
-  var probedAt: Instant? { probes.last?.sentAt }
+  /// The time since which challenges have been unanswered; nil if none is outstanding.
+  var unansweredSince: Instant? { probes.map(\.unansweredSince).min() }
 
-  mutating func begin(_ probe: Probe) {
+  mutating func begin(_ next: Probe) {
+    var probe = next
+    if let former = probes.first(where: { $0.route == probe.route }) {
+      probe.unansweredSince = former.unansweredSince
+    }
     probes.removeAll { $0.route == probe.route }
     if probes.count >= Self.probeLimit,
       let oldest = probes.firstIndex(where: { $0.route != route })

@@ -170,7 +170,10 @@ extension LinkEngine {
       return comparison(position, route, at: now)
     }
     links[at: position].pending?.route = route
-    let isUnanswered = link.probedAt.map { now - $0 >= configuration.challengeInterval } ?? false
+    // Measured from the first of them: the silence probes repeat every 2 s, and the latest one is
+    // often more recent than the limit.
+    let isUnanswered =
+      link.unansweredSince.map { now - $0 >= configuration.challengeInterval } ?? false
     // A relayed route results from this node's own search, so its challenge needs no rate limit.
     let challenges =
       route.isDirect

@@ -46,8 +46,8 @@ struct SeedTests {
     919_000_947,
     // An overdue message was shown before a predecessor that had arrived after it.
     920_005_831,
-    // A member that returned with the former key was challenged again and again, and never offered a
-    // session by the neighbour that still had one.
+    // A neighbour that had a session with a member that had left and returned kept challenging
+    // the member, and never offered a new session.
     202_611_261_067,
   ])
   func seedsOfFormerDefectsPass(seed: UInt64) {

@@ -17,23 +17,17 @@ else ifneq ($(TRAITS),)
 $(error there is no trait "$(TRAITS)": use TRAITS=DHT, or none)
 endif
 ifneq ($(TRAITS),)
-ifneq ($(filter test,$(MAKECMDGOALS)),)
-$(error "make test" tests the build without traits: use "make test-dht")
+ifneq ($(filter check test test-all nightly,$(MAKECMDGOALS)),)
+$(error the tests build what they need: leave TRAITS out; "make test-all" has those of the DHT)
 endif
 endif
 MUSTER = $(BUILD)/release/muster
-# Simulations keep every core busy for minutes, so they run apart from the tests of real processes.
-SWIFT_TEST = swift test $(SWIFT_FLAGS) --skip-build --disable-xctest --disable-testable-imports
-# All parts run, also after one that failed.
-TESTS = '$(SWIFT_TEST) --skip SimulationTests' '$(SWIFT_TEST) --filter SimulationTests' \
-  Tests/LabTests/run Tests/InteropTests/run Tests/PageTests/run Tests/DeviceTests/run \
-  'Tests/Fuzz/run 5'
 # The installed command carries the Swift runtime, so that it runs where no Swift is.
 STATIC = $(BUILD)-static/release/muster
 SOURCES = Package.swift $(shell find Sources -type f)
 
-.PHONY: help setup build build-tests demo test test-dht test-threads fuzz nightly lint bench docs \
-  install uninstall clean
+.PHONY: help setup build build-tests demo check test test-all test-threads fuzz nightly lint bench \
+  docs install uninstall clean
 .DEFAULT_GOAL := help
 
 help: ## List these targets
@@ -53,16 +47,16 @@ build-tests:
 	@.ci/setup test
 	swift build $(SWIFT_FLAGS) --build-tests
 
-test: build-tests ## Build and run every test, a brief fuzz run included
-	@failed=; for part in $(TESTS); do \
-	  echo "$$part"; $$part || failed="$$failed, $$part"; \
-	done; \
-	[ -z "$$failed" ] || { echo "failed: $${failed#, }" >&2; exit 1; }
+check: ## Build and test what a change needs: T=MusterLink, T="lab:five_nodes page"; see .ci/check
+	@.ci/check $(T)
 
-test-dht: ## Build the command with OpenDHT, and run the checks that need it
+test: ## Run the tests that every change has to pass, in about ten minutes
+	@.ci/setup test
+	@.ci/test gate
+
+test-all: ## Run all tests: the whole lab, page, devices, fuzzing, DHT, 1,000 fresh seeds
 	@.ci/setup test-dht
-	$(MAKE) build TRAITS=DHT
-	Tests/LabTests/run --muster .build-dht/release/muster --only dht --only midnight
+	@.ci/test all
 
 # Only what owns threads: engines have none. A debug build of its own, since the sanitizer has to be
 # compiled into every object. C libraries are not instrumented, but their locks are seen.
@@ -75,12 +69,11 @@ test-threads: ## Run the tests of everything that has threads under the thread s
 fuzz: setup ## Fuzz every parser and engine: SECONDS=60 each
 	Tests/Fuzz/run $(SECONDS)
 
-# What .ci/run leaves out because it takes hours: on two cores about 55 minutes for 10,000 seeds, 15
-# for 5,000 of --reach, 20 for fuzzing (a minute for each target, and the build); the long lab checks
-# and the sanitizer's build come on top. Each date has seeds of its own.
-nightly: build ## Run the long checks: seeds of the day, long lab checks, fuzzing, thread sanitizer
+# On two cores about 55 minutes for 10,000 seeds, 15 for 5,000 of --reach, 20 for fuzzing (a minute
+# for each target, and the build); the long lab checks and the sanitizer's build come on top.
+nightly: ## Run the long checks: seeds of the day, long lab checks, fuzzing, thread sanitizer
 	@.ci/setup test
-	.ci/run nightly
+	@.ci/test nightly
 
 lint: ## Check the formatting
 	swift format lint --strict -r Sources Tests Package.swift

@@ -38,7 +38,7 @@ class InteropContext(Context):
     """Waits use the limit of `Node.wait`, which is generous enough for a busy machine."""
 
     def __init__(self, muster, folder, footage):
-        super().__init__(muster, folder, False, footage)
+        super().__init__(muster, folder, footage)
         self._peers = []
 
     def start_muster(self, *more, name="anna", knows=(), call=False, **options):

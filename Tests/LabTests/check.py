@@ -19,18 +19,20 @@ class Skip(Exception):
 
 
 class Check:
-    def __init__(self, function, needs, timed):
+    def __init__(self, function, needs, in_gate):
         self.function = function
         self.name = function.__name__
         self.needs = needs
-        self.timed = timed
+        self.in_gate = in_gate
 
 
-def check(needs=(), timed=False):
-    """Registers a check. `needs`: "namespaces", "ffmpeg", "dht"; `timed`: measures time,
-    so it is retried once, because the machine may be busy."""
+def check(needs=(), gate=False):
+    """Registers a check. `needs`: "namespaces", "ffmpeg", "dht".
+
+    A check of the `gate` measures no time: a slow machine makes it slow, and never fail. What it
+    waits for has a limit of at least ten times what it takes on an idle machine."""
     def register(function):
-        _all.append(Check(function, (needs,) if isinstance(needs, str) else needs, timed))
+        _all.append(Check(function, (needs,) if isinstance(needs, str) else needs, gate))
         return function
     return register
 
@@ -42,10 +44,11 @@ def registered():
 class Context:
     """One run of one check: creates nodes and networks, collects figures, and cleans up."""
 
-    def __init__(self, muster, folder, is_long, footage):
+    def __init__(self, muster, folder, footage, is_long=False, judges_times=True):
         self.muster = muster
         self.folder = folder
         self.is_long = is_long
+        self.judges_times = judges_times
         self.footage: Footage = footage
         self.figures = []
         self.tables = []
@@ -151,6 +154,10 @@ class Context:
         if high or low:
             self.wrong.append(reported)
 
+    def duration(self, what, seconds, at_most):
+        """Reports a time; a longer one than `at_most` fails the check, but never in the gate."""
+        self.figure(what, seconds, "s", at_most=at_most if self.judges_times else None)
+
     def table(self, head, rows):
         """Reports a table in Markdown."""
         for row in (head, ["---"] * len(head), *rows):
@@ -200,6 +207,30 @@ class Context:
             before = frames
             self.require(event["at"] < since + within,
                          f"{one.name} gets no pictures of {other.name}")
+
+    def until(self, holds, what, limit=60.0):
+        """Waits until `holds()` is true, which it then returns."""
+        end = time.monotonic() + limit
+        while True:
+            found = holds()
+            if found:
+                return found
+            self.require(time.monotonic() < end, f"not within {limit:g} s: {what}")
+            time.sleep(0.05)
+
+    def video_grows(self, *nodes, by=30):
+        """Waits until every node reports this many more frames of every other one."""
+        pairs = [(one, other) for one in nodes for other in nodes if one is not other]
+
+        def frames(one, other):
+            """By the latest statistics that name the other node."""
+            return next((peer["in"]["frames"] for event in reversed(one.all("stats"))
+                         for peer in event["peers"] if peer["member"] == other.id and peer["in"]), 0)
+
+        before = [frames(*pair) for pair in pairs]
+        self.until(
+            lambda: all(frames(*pair) >= start + by for pair, start in zip(pairs, before)),
+            f"{by} more frames at each of {[node.name for node in nodes]}")
 
     def now(self):
         return time.monotonic()

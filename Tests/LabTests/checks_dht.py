@@ -15,7 +15,7 @@ NODES = 10
 QUIET = {"video": "none", "audio": "none", "call": False}
 
 
-@check(needs=("namespaces", "dht"), timed=True)
+@check(needs=("namespaces", "dht"))
 def members_meet_through_a_dht_in_ten_seconds(t):
     lan = t.lan(NODES + 2)
     _dht(t, lan.hosts[:NODES])

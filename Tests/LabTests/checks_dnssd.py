@@ -12,7 +12,7 @@ _TEXT = b"\x03v=1".hex()
 _QUIET = {"video": "none", "audio": "none"}
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def zeroconf_finds_nodes_until_they_leave_and_learns_nothing_else(t):
     lan = _lan(t, 2)
     avahi = _avahi(t, lan.hosts[0])
@@ -50,7 +50,7 @@ def zeroconf_finds_nodes_until_they_leave_and_learns_nothing_else(t):
     t.expect(not found, f"multicast DNS tells {found}")
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def a_service_of_zeroconf_leads_to_the_node_that_is_there(t):
     lan = _lan(t, 3)
     avahi = _avahi(t, lan.hosts[0])
@@ -75,7 +75,7 @@ def a_service_of_zeroconf_leads_to_the_node_that_is_there(t):
         t.expect(b"whoever" not in node.raw, f"{node.name} shows a stranger's words")
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def a_missing_daemon_is_reported_and_used_once_it_runs(t):
     lan = _lan(t, 2)
     avahi = _avahi(t, lan.hosts[0])

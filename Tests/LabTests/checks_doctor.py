@@ -83,7 +83,7 @@ def the_doctor_does_not_guess_what_one_rendezvous_cannot_show(t):
         t.expect(_verdicts(answer, "punching (IPv4)") == ["note"], f"{kind}: {answer}")
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def the_doctor_says_which_rendezvous_is_dead_and_why(t):
     internet = t.internet()
     good = _meeting_places(t, internet, 1)

@@ -16,7 +16,7 @@ BEFORE = 0.1
 _INDEX_END = 5
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def a_relayed_pair_takes_a_direct_path_and_leaves_it_without_a_freeze(t):
     internet, nodes, (third,), homes = _severed_pair(t, ["carl"])
     screens = _screens(t, *nodes)
@@ -37,7 +37,7 @@ def a_relayed_pair_takes_a_direct_path_and_leaves_it_without_a_freeze(t):
     _expect_together(t, nodes)
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def a_relay_that_dies_is_followed_by_another(t):
     _, nodes, thirds, _ = _severed_pair(t, ["carl", "dora"], with_video=True)
     first, second = nodes

@@ -24,7 +24,7 @@ _RECORDS, _OF_ONE_SOURCE, _SOURCES = 4096, 64, 1024
 _ATTACKERS = "198.18.0.0/15"
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def a_flood_of_guesses_costs_a_rendezvous_nothing(t):
     count = 100_000 if t.is_long else 20_000
     internet = t.internet(delay=AWAY)
@@ -48,7 +48,7 @@ def a_flood_of_guesses_costs_a_rendezvous_nothing(t):
     report(t, "afterwards", pair(t, homes[2:], "after", through(public)))
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def a_table_full_of_strangers_records_keeps_no_member_out(t):
     if reason := reason_against_signing():
         t.skip(reason)
@@ -86,7 +86,7 @@ def a_table_full_of_strangers_records_keeps_no_member_out(t):
     t.figure("memory grew in all", _resident(serving) - memory, "MB", at_most=8)
 
 
-@check(needs="namespaces", timed=True)
+@check(needs="namespaces")
 def an_attacker_with_thousands_of_networks_keeps_no_member_out(t):
     if reason := reason_against_signing():
         t.skip(reason)

@@ -21,7 +21,7 @@ def reason_against_dht(muster, folder):
         [muster, "join", "probe", "--dht", "nowhere", "--data", os.path.join(folder, "probe")],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
         env=clean_environment(folder))
-    return None if "is not an address" in reported.stderr else "this build has no DHT: make test-dht"
+    return None if "is not an address" in reported.stderr else "this build has no DHT: make build TRAITS=DHT"
 
 
 class Dht:

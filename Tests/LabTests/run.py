@@ -18,6 +18,7 @@ import checks_dnssd  # noqa: E402, F401
 import checks_doctor  # noqa: E402, F401
 import checks_dht  # noqa: E402, F401
 import checks_endings  # noqa: E402, F401
+import checks_gate  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
@@ -48,7 +49,8 @@ def prepare(muster, folder, options):
         "ffmpeg": None if shutil.which("ffmpeg") else "no ffmpeg",
         "dht": reason_against_dht(muster, folder),
     }
-    return lacking, lambda place: check.Context(muster, place, options.long, footage)
+    return lacking, lambda place: check.Context(
+        muster, place, footage, is_long=options.long, judges_times=not options.gate)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ def add_options(parser):
     parser.add_argument("--muster", default=".build/release/muster", help="the command to check")
     parser.add_argument("--only", action="append", default=[], metavar="NAME",
                         help="only checks with this in their names; may be repeated")
+    parser.add_argument("--gate", action="store_true", help="only checks that measure no time")
     parser.add_argument("--list", action="store_true", help="name the checks and end")
     parser.add_argument("--keep", action="store_true", help="keep the temporary files of failures")
 
@@ -32,7 +33,8 @@ def main(kind, parser, prepare):
     options = parser.parse_args()
     chosen = [
         one for one in check.registered()
-        if not options.only or any(part in one.name for part in options.only)
+        if (one.in_gate or not options.gate)
+        and (not options.only or any(part in one.name for part in options.only))
     ]
     if options.list:
         print("\n".join(one.name for one in chosen))
@@ -72,18 +74,13 @@ class _Runner:
     def _run_one(self, one):
         lacking = [reason for need in one.needs if (reason := self._lacking[need])]
         if lacking:
-            self._report("skip", one, lacking, [], 0)
+            self._report(one, "skip", lacking, [], 0)
             return
-        outcome = self._attempt(one, 1)
-        busy = os.getloadavg()[0]
-        if outcome[0] == "FAIL" and one.timed and busy > (os.cpu_count() or 1):
-            print(f"      {one.name}: once more, the load is {busy:.1f}: {'; '.join(outcome[1])}")
-            outcome = self._attempt(one, 2)
-        self._report(outcome[0], one, *outcome[1:])
+        self._report(one, *self._attempt(one))
 
-    def _attempt(self, one, number):
+    def _attempt(self, one):
         """(outcome, findings, lines for a person who looks into it, seconds)"""
-        context = self._make_context(os.path.join(self._folder, f"{one.name[:60]}.{number}"))
+        context = self._make_context(os.path.join(self._folder, one.name[:60]))
         started = time.monotonic()
         words = []
         try:
@@ -107,7 +104,7 @@ class _Runner:
             return "FAIL", context.wrong + figures, words, taken
         return "pass", context.figures, context.tables, taken
 
-    def _report(self, outcome, one, reported, words, taken):
+    def _report(self, one, outcome, reported, words, taken):
         self._counts[outcome] += 1
         details = "; ".join(reported)
         print(f"{outcome}  {one.name} [{taken:.1f} s]{': ' if details else ''}{details}",

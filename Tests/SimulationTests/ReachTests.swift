@@ -7,7 +7,7 @@ struct ReachTests {
   #if DEBUG
     static let seeds: ClosedRange<UInt64> = 1...5
   #else
-    static let seeds: ClosedRange<UInt64> = 1...200
+    static let seeds: ClosedRange<UInt64> = 1...100
   #endif
 
   /// Seeds in which two nodes exchanged a direct and a relayed path for more than 10 s, and one in

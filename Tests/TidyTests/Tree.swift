@@ -20,7 +20,7 @@ struct TextFile: Sendable {
 
 /// The repository that these tests were built from.
 enum Tree {
-  static let top = URL(filePath: #filePath)
+  static let top = URL(filePath: #filePath).resolvingSymlinksInPath()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
   /// Kinds of files that people write.

@@ -36,6 +36,9 @@ def main(kind, parser, prepare):
         if (one.in_gate or not options.gate)
         and (not options.only or any(part in one.name for part in options.only))
     ]
+    if not chosen:
+        print(f"there is no {kind} check with such a name: see --list", file=sys.stderr)
+        return 2
     if options.list:
         print("\n".join(one.name for one in chosen))
         return 0

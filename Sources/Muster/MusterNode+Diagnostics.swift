@@ -43,6 +43,7 @@ extension MusterNode {
     var sums = CounterSums()
     sums.add("link", engines.link)
     sums.add("discovery", engines.discovery)
+    sums.add("relay", engines.relay)
     if let rendezvous = engines.rendezvous { sums.add("rendezvous", rendezvous) }
     for gossip in engines.gossip { sums.add("gossip", gossip) }
     for video in engines.video { sums.add("video", video) }

@@ -10,6 +10,8 @@ public struct NodeDiagnostics: Equatable, Sendable {
   public var link: LinkCounters
   /// The counters of accepted and rejected announcements and challenges in all channels.
   public var discovery: DiscoveryCounters
+  /// The counters of datagrams that could not be relayed.
+  public var relay: RelayCounters
   /// The counters of the rendezvous server; nil if the node is not a rendezvous server.
   public var rendezvous: RendezvousCounters?
   /// The gossip counters of each channel that the node is in.
@@ -24,7 +26,8 @@ extension Node {
   /// Returns the engines' current counters.
   public func diagnostics() -> NodeDiagnostics {
     NodeDiagnostics(
-      link: links.counters, discovery: discovery.counters, rendezvous: server?.counters,
+      link: links.counters, discovery: discovery.counters, relay: relaying.counters,
+      rendezvous: server?.counters,
       gossip: (0..<channels.count).map { channels[at: $0].state.gossipCounters },
       video: media.receivedVideo, videoPacketsRepeated: media.videoPacketsRepeated)
   }

@@ -28,7 +28,9 @@ extension Node {
   ) {
     for output in outputs {
       switch output {
-      case .ping(let link): sendPing(over: link, at: now, &out)
+      case .check(let link):
+        guard let session = associations.session(of: link) else { continue }
+        perform(links.check(session, at: now), at: now, &out)
       case .probe(let link, let route):
         guard let session = associations.session(of: link) else { continue }
         perform(links.probe(session, over: route, now: now), at: now, &out)
@@ -147,7 +149,10 @@ extension Node {
     case .direct(let address): out.append(.send(datagram, to: address))
     case .relayed(let peer, let relay, let channel):
       let link = LinkID(channel: channel, peer: relay)
-      guard datagram.count <= RelayEnvelope.datagramLimit, !isRelayed(link) else { return }
+      guard datagram.count <= RelayEnvelope.datagramLimit, !isRelayed(link) else {
+        relaying.counters.unsent &+= 1
+        return
+      }
       let header = RelayEnvelope.header(.forward, peer.key.prefix)
       send(OutgoingPayload(.bytes(header), datagram[...]), over: link, at: now, &out)
     }
@@ -157,20 +162,34 @@ extension Node {
   mutating func receiveEnvelope(
     _ payload: [UInt8], over link: LinkID, at now: Instant, _ out: inout [Output]
   ) {
-    guard !isRelayed(link), let envelope = try? RelayEnvelope(decoding: payload) else { return }
+    guard !isRelayed(link), let envelope = try? RelayEnvelope(decoding: payload) else {
+      relaying.counters.refused &+= 1
+      return
+    }
     switch envelope.direction {
     case .forward:
       guard let target = neighbour(envelope.member, in: link.channel), target != link,
-        !isRelayed(target), configuration.relays,
+        !isRelayed(target), configuration.relays
+      else {
+        relaying.counters.refused &+= 1
+        return
+      }
+      guard
         relaying.budget.take(
           payload.count, from: link.peer, to: target.peer, in: link.channel, at: now)
-      else { return }
+      else {
+        relaying.counters.overBudget &+= 1
+        return
+      }
       let header = RelayEnvelope.header(.forwarded, link.peer.key.prefix)
       send(OutgoingPayload(.bytes(header), envelope.datagram), over: target, at: now, &out)
     case .forwarded:
       guard let state = channels[link.channel]?.state,
         let member = state.members.first(where: { $0.id.key.prefix == envelope.member })
-      else { return }
+      else {
+        relaying.counters.refused &+= 1
+        return
+      }
       let route = Route.relayed(to: member.id, by: link.peer, in: link.channel)
       let datagram = Array(envelope.datagram)
       switch DatagramKind(of: datagram) {

@@ -38,13 +38,13 @@ struct RelayView {
 
   /// The neighbours of both this node and `member` that offer to relay, best first: live paths
   /// before lost paths, then low load before high load, then by ascending round trip.
-  func relays(to member: Member, unmeasured: Duration, at now: Instant) -> [NodeID] {
+  func relays(to member: Member, at now: Instant) -> [NodeID] {
     var usable: [(id: NodeID, rank: Int, roundTrip: Duration)] = []
     for neighbour in neighbours(member.id) {
       guard let link = links[neighbour], link.route.isDirect,
         !link.flags.contains(.declinesRelaying)
       else { continue }
-      let lostAt = link.liveness?.lostAt(roundTrip: link.roundTrip ?? unmeasured)
+      let lostAt = link.liveness?.lostAt(roundTrip: link.roundTrip)
       let isLost = lostAt.map { $0 <= now } ?? true
       let rank = (isLost ? 2 : 0) + (link.flags.contains(.relaysMuch) ? 1 : 0)
       usable.append((neighbour, rank, link.roundTrip ?? .seconds(1)))

@@ -11,8 +11,8 @@ import MusterWire
 struct Relaying: ~Copyable, Sendable {
   /// The outputs of the search, in order.
   enum Output: Equatable, Sendable {
-    /// Ping a peer that has become quiet.
-    case ping(LinkID)
+    /// Check the path to a peer that has become quiet.
+    case check(LinkID)
     /// Challenge the peer of an association over another route.
     case probe(LinkID, over: Route)
     /// Establish a link to this run of a peer.
@@ -34,7 +34,7 @@ struct Relaying: ~Copyable, Sendable {
 
   /// The state of the search for one link while it is up.
   private struct Search: Sendable {
-    /// The time of the last ping that was sent because the peer had become quiet.
+    /// The time of the last check of the path because the peer had become quiet.
     var askedAt = Instant.zero
     /// The time since which the path has been direct; nil for a relayed path.
     var directSince: Instant?
@@ -62,8 +62,6 @@ struct Relaying: ~Copyable, Sendable {
   /// The upper bound of the round trip used with `relayPatience`, since a relay may exaggerate its
   /// round trip.
   private static let longestRelayRoundTrip = Duration.milliseconds(500)
-  /// The assumed round trip of a path that has not been measured yet.
-  private static let unmeasured = Duration.milliseconds(100)
   /// The pause after all relays have been tried without success, before the relays are tried again.
   private static let relayRest = Duration.seconds(1)
   private static let firstTryInterval = Duration.milliseconds(500)
@@ -74,6 +72,8 @@ struct Relaying: ~Copyable, Sendable {
   private static let unsteadyTryInterval = Duration.seconds(30)
 
   var budget = RelayBudget()
+  /// The numbers of datagrams that were not sent or relayed.
+  var counters = RelayCounters()
   private var unreachable = PeerTable<LinkID, Unreachable>()
   private var searches = PeerTable<LinkID, Search>()
   private var restarts = PeerTable<LinkID, Restart>()
@@ -182,8 +182,8 @@ struct Relaying: ~Copyable, Sendable {
       return findRelay(to: member, over: link, from: start, view, at: now, &out)
     }
     guard let liveness = peer.liveness else { return now + Self.searchInterval }
-    // A route through a member whose link is gone does not work.
-    let isCutOff = peer.route.relay.map { view.links[$0] == nil } ?? false
+    // A route through a member whose link is gone, or relayed itself, does not work.
+    let isCutOff = peer.route.relay.map { view.links[$0]?.route.isDirect != true } ?? false
     if !isCutOff, !member.hasRestarted {
       let lostAt = lostAt(peer, member.id, liveness, view)
       if liveness.lateAt > now || lostAt > now {
@@ -218,17 +218,17 @@ struct Relaying: ~Copyable, Sendable {
   private func lostAt(
     _ peer: RelayView.Link, _ id: NodeID, _ liveness: PathLiveness, _ view: RelayView
   ) -> Instant {
-    liveness.lostAt(roundTrip: peer.roundTrip ?? Self.unmeasured)
+    liveness.lostAt(roundTrip: peer.roundTrip)
       + (view.own < id ? .zero : Self.secondPatience)
   }
 
-  /// Pings a peer that has become quiet, in case it merely had nothing to send.
+  /// Checks the path of a peer that has become quiet, which may merely have nothing to send.
   private mutating func ask(
     _ link: LinkID, since: Instant, at now: Instant, _ out: inout [Output]
   ) {
     guard searches[link].map({ $0.askedAt < since }) ?? false else { return }
     _ = searches.update(link) { $0.askedAt = now }
-    out.append(.ping(link))
+    out.append(.check(link))
   }
 
   /// Marks a member as reachable or as no longer searched for.
@@ -255,7 +255,7 @@ struct Relaying: ~Copyable, Sendable {
       out.append(.seek)
     }
     guard state.nextAt <= now else { return state.nextAt }
-    let relays = view.relays(to: member, unmeasured: Self.unmeasured, at: now)
+    let relays = view.relays(to: member, at: now)
     state.nextAt = now + (relays.isEmpty ? Self.searchInterval : Self.relayRest)
     if let relay = relays.first(where: { !state.tried.contains($0) }) {
       state.tried.append(relay)

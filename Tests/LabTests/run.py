@@ -29,6 +29,7 @@ import checks_rendezvous  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_roaming  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
+import checks_start  # noqa: E402, F401
 import runner  # noqa: E402
 from dht import reason_against_dht  # noqa: E402
 from media import Footage  # noqa: E402

@@ -16,8 +16,9 @@ final class LinkWorld {
     let identity: Identity
     var id: NodeID { identity.id }
     var bootID: UInt64
-    /// The source of its datagrams.
+    /// The source of its datagrams, but for those to IPv6 addresses if it has one itself.
     var route: Route
+    var v6: Route?
     /// Former routes at which it can still be reached.
     var reachableAt: [Route]
     /// Everything but `send`.
@@ -126,9 +127,9 @@ final class LinkWorld {
     SessionLinkID(key: Self.key.keyID, peer: nodes[node].id)
   }
 
-  /// The report of discovery about `peer` at `node`.
-  func connect(_ node: Int, to peer: Int) {
-    let (id, bootID, route) = (nodes[peer].id, nodes[peer].bootID, nodes[peer].route)
+  /// The report of discovery about `peer` at `node`; `found` is where, if not at its main address.
+  func connect(_ node: Int, to peer: Int, at found: Route? = nil) {
+    let (id, bootID, route) = (nodes[peer].id, nodes[peer].bootID, found ?? nodes[peer].route)
     give(node) { [now] in
       $0.connect(to: id, bootID: bootID, in: Self.key.keyID, over: route, now: now)
     }
@@ -171,6 +172,12 @@ final class LinkWorld {
     nodes[node].engine.establishedLinks.contains(link(to: peer))
   }
 
+  /// Lets `node` check the path to a peer that has become quiet.
+  func check(_ node: Int, to peer: Int) {
+    let link = link(to: peer)
+    give(node) { [now] in $0.check(link, at: now) }
+  }
+
   /// Calls the engine of `node`, and keeps the call for the engine's twins.
   @discardableResult
   private func give(_ node: Int, _ input: @escaping Input) -> [LinkEngine.Output] {
@@ -189,8 +196,9 @@ final class LinkWorld {
         nodes[node].events.append(Event(at: now, output: output))
         continue
       }
-      let flight = Flight(
-        datagram: datagram, from: nodes[node].route, to: to, arrivesAt: now + delay)
+      let isV6 = to.address?.isIPv6 ?? false
+      let from = isV6 ? nodes[node].v6 ?? nodes[node].route : nodes[node].route
+      let flight = Flight(datagram: datagram, from: from, to: to, arrivesAt: now + delay)
       nodes[node].sent.append(flight)
       if passes(flight) { flights.append(flight) }
     }

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCore
 import MusterDiscovery
 import MusterLink
 import MusterMedia
@@ -10,6 +11,7 @@ struct CounterSetTests {
   @Test func listsHaveEveryIntegerProperty() {
     check(LinkCounters())
     check(DiscoveryCounters())
+    check(RelayCounters())
     check(RendezvousCounters())
     check(GossipCounters())
     check(VideoStatistics())

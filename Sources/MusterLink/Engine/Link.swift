@@ -65,13 +65,16 @@ struct Link: Sendable {
     let route: Route
     let token: UInt64
     let sentAt: Instant
+    /// Whether the peer was seen to use the route, which a response makes the link follow.
+    let follows: Bool
     /// The time at which the first of consecutive unanswered challenges over the route was sent.
     var unansweredSince: Instant
 
-    init(route: Route, token: UInt64, sentAt: Instant) {
+    init(route: Route, token: UInt64, sentAt: Instant, follows: Bool) {
       self.route = route
       self.token = token
       self.sentAt = sentAt
+      self.follows = follows
       unansweredSince = sentAt
     }
   }
@@ -245,6 +248,8 @@ struct PendingHandshake: Sendable {
     /// Whether the attempt carried a cookie; a cookie in the reply is then used only for the next
     /// scheduled attempt.
     let hadCookie: Bool
+    /// The route that the attempt was sent over.
+    let route: Route
     /// Whether a cookie reply was accepted: only one is accepted per attempt, so that a replay has
     /// no effect.
     var hasCookieReply = false

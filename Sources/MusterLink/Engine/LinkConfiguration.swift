@@ -59,6 +59,9 @@ extension LinkEngine {
     /// The longest round trip assumed for a path to which a link moves, because a suspended peer
     /// may have delayed its response.
     public var longestRoundTrip: Duration = .seconds(1)
+    /// The time for a sign of life over the path in use, after which a path that answered a
+    /// comparison is preferred: a neighbour is usually heard every few hundred milliseconds.
+    public var comparisonPatience: Duration = .seconds(1)
     /// The minimum interval between two comparisons of paths to one peer.
     public var comparisonInterval: Duration = .seconds(5)
     /// The minimum interval between two comparisons with the same address if the first was
@@ -128,6 +131,8 @@ public struct LinkCounters: Sendable, Equatable {
   public var cookiesReceived: UInt64 = 0
   /// Path challenges sent; a path comparison counts as two.
   public var challengesSent: UInt64 = 0
+  /// Moves of established links to another path.
+  public var pathsChanged: UInt64 = 0
   /// Keepalives sent, including keepalives that confirm a new session.
   public var keepalivesSent: UInt64 = 0
   /// Sessions established, including sessions that replace another in rekeying.
@@ -161,6 +166,7 @@ extension LinkCounters: CounterSet {
       ("cookiesSent", cookiesSent),
       ("cookiesReceived", cookiesReceived),
       ("challengesSent", challengesSent),
+      ("pathsChanged", pathsChanged),
       ("keepalivesSent", keepalivesSent),
       ("sessionsMade", sessionsMade),
     ]

@@ -45,7 +45,9 @@ extension LinkEngine {
       key: openKey.key.handshakeKey(.initiation, responder: peerKey), cookie: cookie)
     let mac1 = Array(ReceivedMACs(datagram).mac1)
     pending.attempts.append(
-      .init(localIndex: index, handshake: handshake, mac1: mac1, hadCookie: cookie != nil))
+      .init(
+        localIndex: index, handshake: handshake, mac1: mac1, hadCookie: cookie != nil,
+        route: pending.route))
     if pending.attempts.count > PendingHandshake.attemptLimit {
       indices[pending.attempts.removeFirst().localIndex] = nil
     }
@@ -89,10 +91,13 @@ extension LinkEngine {
       counters.wrongBoot += 1
       return []
     }
+    // The responder answers over the route of the attempt, so that both ends of a new link begin
+    // with the same path, whatever discovery has found meanwhile. A rekey leaves the path as it is.
+    let isRekey = links[at: position].bootID == pending.bootID
     let session = Session(
       keys: handshake.split(), localIndex: message.receiverIndex,
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
-      route: pending.route, createdAt: now)
+      route: isRekey ? pending.route : pending.attempts[attempt].route, createdAt: now)
     // The index stays allocated, because it now belongs to the session.
     links[at: position].pending?.attempts.remove(at: attempt)
     return install(session, position, at: now)

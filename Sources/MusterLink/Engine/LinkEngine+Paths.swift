@@ -3,7 +3,14 @@ import MusterCrypto
 import MusterWire
 
 /// Path selection: a route is validated before the link moves to it (RFC 9000 section 9).
+///
+/// Both ends of a link use one path, because the end with the smaller id selects it and the other
+/// end follows, like the controlling and the controlled agent of ICE (RFC 8445 section 2.3). An end
+/// whose path has become silent leaves it in either role.
 extension LinkEngine {
+  /// Whether this end selects the path of a link.
+  private func isControlling(_ position: Int) -> Bool { identity.id < links.keys[position].peer }
+
   mutating func handlePath(
     _ payload: [UInt8], _ position: Int, _ slot: Link.Slot, from source: Route, at now: Instant
   ) -> [Output] {
@@ -15,10 +22,9 @@ extension LinkEngine {
     case .challenge(let token):
       // The response is sent over the route of the challenge, because the challenge is to validate
       // that route (RFC 9000 section 8.2.2).
-      guard source.isUnicast,
-        source == links[at: position].route || links[at: position].pathAnswers.take(at: now)
-      else { return [] }
+      guard source.isUnicast, mayAnswer(position, over: source, at: now) else { return [] }
       return send(PathMessage.response(token).encoded(), position, over: source, at: now)
+        + suggestion(position, source, at: now)
     case .response(let token): return finishChallenge(token, position, from: source, at: now)
     case .close:
       // A late close message under the previous session does not affect the current session.
@@ -27,13 +33,32 @@ extension LinkEngine {
     }
   }
 
+  /// Answers over routes at which the peer has not been validated are limited, because the peer
+  /// chooses their destination.
+  private mutating func mayAnswer(
+    _ position: Int, over source: Route, at now: Instant
+  ) -> Bool {
+    source == links[at: position].route
+      || paths[PathID(peer: links.keys[position].peer, route: source)]?.validatedAt != nil
+      || links[at: position].pathAnswers.take(at: now)
+  }
+
+  /// Compares the path in use with the one over which the following end sent a challenge: it may
+  /// know of an address that this end has not discovered (RFC 8445 section 7.3.1.4: triggered
+  /// checks).
+  private mutating func suggestion(
+    _ position: Int, _ source: Route, at now: Instant
+  ) -> [Output] {
+    isControlling(position) ? compareIfDue(position, source, at: now) : []
+  }
+
   // MARK: Migration
 
   /// Handles the arrival of the newest datagram over a route other than the link's. A new address
   /// is challenged first; a relay is an authenticated member, so a link whose direct path is silent
   /// follows at once.
   mutating func follow(_ position: Int, to source: Route, at now: Instant) -> [Output] {
-    guard !source.isDirect else { return inducedChallenge(position, source, at: now) }
+    guard !source.isDirect else { return followDirectly(position, to: source, at: now) }
     let link = links[at: position]
     let liveness = liveness(position, at: now)
     let mayFollow =
@@ -46,6 +71,27 @@ extension LinkEngine {
         identity.id > link.id.peer || liveness.lateAt <= now
       }
     return mayFollow ? move(position, to: source, at: now) : []
+  }
+
+  /// The controlling end keeps its path, which the peer will follow, unless that path has become
+  /// silent: the peer has moved then.
+  private mutating func followDirectly(
+    _ position: Int, to source: Route, at now: Instant
+  ) -> [Output] {
+    let link = links[at: position]
+    guard isControlling(position), link.route.isDirect else {
+      return inducedChallenge(position, source, follows: true, at: now)
+    }
+    guard link.comparison.map({ !$0.isOpen(at: now) }) ?? true,
+      links[at: position].inducedProbes.take(at: now)
+    else { return [] }
+    return compare(position, source, within: answerTime(of: position), at: now)
+  }
+
+  /// The time for the answer to a challenge over the path in use, after which the path counts as
+  /// silent.
+  private func answerTime(of position: Int) -> Duration {
+    PathLiveness.answerTime(roundTrip: paths.roundTrip(links[at: position].path))
   }
 
   /// The time after a move from a relayed to a direct path within which the link does not follow
@@ -70,6 +116,7 @@ extension LinkEngine {
       links[at: position].leftRelayAt = now
     }
     lead(position, over: route, at: now)
+    counters.pathsChanged += 1
     let patience = min(roundTrip, configuration.longestRoundTrip)
     paths.change(links[at: position].path, at: now) {
       $0.liveness.restart(at: now + patience + patience)
@@ -85,10 +132,10 @@ extension LinkEngine {
 
   /// Challenges a route in response to a received datagram, within the rate limit.
   private mutating func inducedChallenge(
-    _ position: Int, _ route: Route, at now: Instant
+    _ position: Int, _ route: Route, follows: Bool = false, at now: Instant
   ) -> [Output] {
     guard links[at: position].inducedProbes.take(at: now) else { return [] }
-    return challenge(position, route, at: now)
+    return challenge(position, route, follows: follows, at: now)
   }
 
   /// Moves to a validated route and sends a keepalive over that route, which makes the peer follow.
@@ -99,13 +146,15 @@ extension LinkEngine {
     return moved.isEmpty ? [] : moved + sendKeepalive(position, at: now)
   }
 
-  /// Sends a path challenge over a route, while the current route stays in use.
+  /// Sends a path challenge over a route, while the current route stays in use. `follows` means
+  /// that the peer was seen to use the route.
   mutating func challenge(
-    _ position: Int, _ route: Route, at now: Instant
+    _ position: Int, _ route: Route, follows: Bool = false, at now: Instant
   ) -> [Output] {
     guard route.isUnicast else { return [] }
     let token = entropy.u64()
-    links[at: position].begin(Link.Probe(route: route, token: token, sentAt: now))
+    links[at: position].begin(
+      Link.Probe(route: route, token: token, sentAt: now, follows: follows))
     counters.challengesSent += 1
     paths.change(PathID(peer: links.keys[position].peer, route: route), at: now) {
       $0.challenged(at: now)
@@ -124,14 +173,13 @@ extension LinkEngine {
     answered(position, over: source, roundTrip: now - probe.sentAt, at: now)
     // Once a challenge is answered, the next silence probe may be due earlier.
     schedule(position)
-    guard !source.isDirect else {
-      return moveDirectly(position, to: source, roundTrip: now - probe.sentAt, at: now)
-    }
-    // The relay was challenged while the direct path was silent; if that path has recovered, the
-    // link stays on it.
+    // The route was challenged while the direct path was silent; if that path has recovered, the
+    // link stays on it, unless the peer has left it.
     let isWhole =
       links[at: position].route.isDirect && liveness(position, at: now).lastAt > probe.sentAt
-    return isWhole ? [] : move(position, to: source, at: now)
+    guard !isWhole || probe.follows else { return [] }
+    guard source.isDirect else { return move(position, to: source, at: now) }
+    return moveDirectly(position, to: source, roundTrip: now - probe.sentAt, at: now)
   }
 
   /// Marks the path of a response as validated and takes a round-trip sample.
@@ -152,6 +200,18 @@ extension LinkEngine {
     return challenge(position, route, at: now)
   }
 
+  /// Asks a peer that has become quiet whether its path still works. The other direct path over
+  /// which the peer was last reached is challenged as well, and used if only that one answers.
+  public mutating func check(_ link: SessionLinkID, at now: Instant) -> [Output] {
+    guard let position = links.index(of: link), links[at: position].isEstablished else { return [] }
+    let path = links[at: position].path
+    guard path.route.isDirect, let other = paths.alternative(to: path) else {
+      return challenge(position, path.route, at: now)
+    }
+    return compare(
+      position, .direct(other), within: answerTime(of: position), at: now)
+  }
+
   /// Probes a route at which discovery saw the peer while its link is silent: both nodes may have
   /// moved, or the path may have recovered. A peer that does not respond may have lost the session,
   /// for example by leaving and rejoining the channel, and is offered a new session. If the link is
@@ -167,7 +227,7 @@ extension LinkEngine {
     // Traffic of other links over the same path does not prove that this session is alive.
     let lastHeard = min(liveness(position, at: now).lastAt, link.lastHeard)
     guard now - lastHeard >= configuration.quietBeforeProbe else {
-      return comparison(position, route, at: now)
+      return compareIfDue(position, route, at: now)
     }
     links[at: position].pending?.route = route
     // Measured from the first of them: the silence probes repeat every 2 s, and the latest one is
@@ -184,17 +244,28 @@ extension LinkEngine {
 
   // MARK: Path comparison
 
-  /// Compares the path in use with another address of the peer: both are challenged at the same
-  /// time, and the better path is used.
-  private mutating func comparison(
+  /// Compares the path in use with another address of the peer, unless the last comparison was
+  /// recent.
+  private mutating func compareIfDue(
     _ position: Int, _ route: Route, at now: Instant
   ) -> [Output] {
-    let link = links[at: position]
-    guard let new = route.address, let old = link.route.address, new != old,
-      link.comparison.map({ now >= $0.end(for: new, configuration) }) ?? true
+    guard let new = route.address,
+      links[at: position].comparison.map({ now >= $0.end(for: new, configuration) }) ?? true
     else { return [] }
+    return compare(position, route, within: configuration.comparisonPatience, at: now)
+  }
+
+  /// Challenges the path in use and another address of the peer at the same time. The controlling
+  /// end uses the better path; either end leaves a path that stays silent for `patience`.
+  private mutating func compare(
+    _ position: Int, _ route: Route, within patience: Duration, at now: Instant
+  ) -> [Output] {
+    guard let new = route.address, let old = links[at: position].route.address, new != old else {
+      return []
+    }
     let comparison = PathComparison(
-      address: new, newToken: entropy.u64(), oldToken: entropy.u64(), startedAt: now)
+      address: new, newToken: entropy.u64(), oldToken: entropy.u64(), startedAt: now,
+      patience: patience)
     links[at: position].comparison = comparison
     counters.challengesSent += 2
     return send(PathMessage.challenge(comparison.oldToken).encoded(), position, at: now)
@@ -212,7 +283,7 @@ extension LinkEngine {
     else { return nil }
     answered(position, over: source, roundTrip: now - comparison.startedAt, at: now)
     schedule(position)
-    guard comparison.isWon(against: current) else { return [] }
+    guard isControlling(position), comparison.isWon(against: current) else { return [] }
     return moveDirectly(
       position, to: .direct(comparison.address), roundTrip: comparison.newRoundTrip ?? .zero,
       at: now)

@@ -19,7 +19,9 @@ public struct PathLiveness: Equatable, Sendable {
   private static let shortestPatience = Duration.milliseconds(120)
   private static let longestPatience = Duration.seconds(1)
   /// The minimum time to wait for the answer to a challenge, even if the round trip is short.
-  private static let answerTime = Duration.milliseconds(60)
+  private static let shortestAnswer = Duration.milliseconds(60)
+  /// The assumed round trip of a path that has not been measured yet.
+  private static let unmeasured = Duration.milliseconds(100)
 
   init(at now: Instant) { lastAt = now }
 
@@ -42,8 +44,14 @@ public struct PathLiveness: Equatable, Sendable {
     lastAt + min(max(gap * 3, Self.shortestPatience), Self.longestPatience)
   }
 
-  /// The time at which the path counts as lost, because the challenge was not answered in time.
-  public func lostAt(roundTrip: Duration) -> Instant {
-    lateAt + max(Self.answerTime, min(roundTrip * 1.5, Self.longestPatience))
+  /// The time at which the path counts as lost, because the challenge was not answered in time; a
+  /// nil round trip has not been measured yet.
+  public func lostAt(roundTrip: Duration?) -> Instant {
+    lateAt + Self.answerTime(roundTrip: roundTrip)
+  }
+
+  /// The time to wait for the answer to a challenge.
+  static func answerTime(roundTrip: Duration?) -> Duration {
+    max(shortestAnswer, min((roundTrip ?? unmeasured) * 1.5, longestPatience))
   }
 }

@@ -35,15 +35,25 @@ public struct PathTable: Sendable {
   /// The direct route over which a peer was last reached: the validated path with the latest
   /// arrival; nil if there is none.
   public func lastDirectRoute(to peer: NodeID) -> Address? {
+    lastDirectRoute(to: peer, except: nil)
+  }
+
+  private func lastDirectRoute(to peer: NodeID, except excluded: Route?) -> Address? {
     var best: (address: Address, at: Instant)?
     for index in range(of: peer) {
-      guard let address = paths.keys[index].route.address,
+      guard paths.keys[index].route != excluded, let address = paths.keys[index].route.address,
         let validatedAt = paths[at: index].validatedAt
       else { continue }
       let at = max(validatedAt, paths[at: index].received.lastAt ?? validatedAt)
       if best.map({ at > $0.at }) ?? true { best = (address, at) }
     }
     return best?.address
+  }
+
+  /// Another direct route over which the peer of `path` was reached, for when that path has become
+  /// silent: the validated one with the latest arrival; nil if there is none.
+  func alternative(to path: PathID) -> Address? {
+    lastDirectRoute(to: path.peer, except: path.route)
   }
 
   // MARK: Changes

@@ -4,7 +4,8 @@ import MusterBase
 /// current time, and the seed determines all randomness.
 ///
 /// All homes with a router share the same private address range, as real homes do: a private
-/// address identifies a host only within its home.
+/// address identifies a host only within its home. The homes' providers have no IPv6, so a host's
+/// IPv6 address, if it has one, is a unique local one (RFC 4193) that is valid within its home.
 public struct Internet: Sendable {
   /// A delivered datagram, with the source address as the receiving host sees it.
   public struct Delivery: Equatable, Sendable {
@@ -50,6 +51,10 @@ public struct Internet: Sendable {
     /// The home that the host is attached to; nil while it moves.
     var home: Int?
     var address: Address
+    /// The host's IPv6 address; nil for none.
+    var v6: Address?
+    /// The number of IPv6 addresses that the host has had.
+    var v6Count: UInt64 = 0
   }
 
   private struct Flight: Sendable {
@@ -93,9 +98,11 @@ public struct Internet: Sendable {
     return hosts.count - 1
   }
 
-  /// Attaches a host to another home, where it gets the lowest free address.
+  /// Attaches a host to another home, where it gets the lowest free IPv4 address and no IPv6
+  /// address yet.
   public mutating func move(_ host: Int, to home: Int) {
     hosts[host].home = nil
+    hosts[host].v6 = nil
     let taken = hosts.filter { $0.home == home }.map(\.address.host)
     var address = homes[home].segment + 2
     while taken.contains(.v4(address)) { address += 1 }
@@ -103,8 +110,24 @@ public struct Internet: Sendable {
     hosts[host].home = home
   }
 
-  /// The address of a host on its local network.
+  /// Gives a host an IPv6 address that it has not had before, in place of a former one: when
+  /// duplicate address detection ends, or a privacy address expires (RFC 4862, RFC 8981).
+  public mutating func assignV6(to host: Int) {
+    hosts[host].v6Count += 1
+    let low = UInt64(host + 1) << 32 | hosts[host].v6Count
+    hosts[host].v6 = Address(
+      host: .v6(high: 0xFD << 56, low: low, zone: 0), port: hosts[host].address.port)
+  }
+
+  /// Takes a host's IPv6 address away.
+  public mutating func removeV6(of host: Int) { hosts[host].v6 = nil }
+
+  /// The IPv4 address of a host on its local network.
   public func address(of host: Int) -> Address { hosts[host].address }
+  /// All addresses of a host on its local network.
+  public func addresses(of host: Int) -> [Address] {
+    [hosts[host].address] + [hosts[host].v6].compactMap { $0 }
+  }
   /// The index of the home that a host is attached to; nil while it moves.
   public func home(of host: Int) -> Int? { hosts[host].home }
   /// The NAT type of a home's router.
@@ -119,15 +142,17 @@ public struct Internet: Sendable {
     _ datagram: [UInt8], from host: Int, to address: Address, at now: Instant
   ) {
     counters.sent += 1
-    guard let home = hosts[host].home, case .v4(let ip) = address.host else {
+    guard let home = hosts[host].home else {
       counters.unroutable += 1
+      return
+    }
+    guard case .v4(let ip) = address.host else {
+      sendLocally(datagram, from: hosts[host].v6, to: address, in: home, at: now)
       return
     }
     let own = hosts[host].address
     guard ip & 0xFFFF_FF00 != homes[home].segment else {
-      let flight = Flight(
-        datagram: datagram, from: own, to: address, home: home, isFromOutside: false)
-      transmit(flight, from: home, at: now)
+      sendLocally(datagram, from: own, to: address, in: home, at: now)
       return
     }
     guard let target = homes.firstIndex(where: { $0.network == ip & 0xFFFF_FF00 }) else {
@@ -147,16 +172,31 @@ public struct Internet: Sendable {
     transmit(flight, from: home, at: now)
   }
 
-  /// Sends one datagram to every other host of the home; routers do not forward broadcasts.
+  /// Sends one datagram to every other host of the home, over each address family that both have;
+  /// routers do not forward broadcasts.
   public mutating func broadcast(_ datagram: [UInt8], from host: Int, at now: Instant) {
     guard let home = hosts[host].home else { return }
     for other in hosts.indices where other != host && hosts[other].home == home {
       counters.sent += 1
-      let flight = Flight(
-        datagram: datagram, from: hosts[host].address, to: hosts[other].address, home: home,
-        isFromOutside: false)
-      transmit(flight, from: home, at: now)
+      sendLocally(
+        datagram, from: hosts[host].address, to: hosts[other].address, in: home, at: now)
+      guard let own = hosts[host].v6, let v6 = hosts[other].v6 else { continue }
+      counters.sent += 1
+      sendLocally(datagram, from: own, to: v6, in: home, at: now)
     }
+  }
+
+  /// Sends one datagram within a home, unless the sender has no address of the family (nil).
+  private mutating func sendLocally(
+    _ datagram: [UInt8], from own: Address?, to address: Address, in home: Int, at now: Instant
+  ) {
+    guard let own else {
+      counters.unroutable += 1
+      return
+    }
+    let flight = Flight(
+      datagram: datagram, from: own, to: address, home: home, isFromOutside: false)
+    transmit(flight, from: home, at: now)
   }
 
   private mutating func transmit(_ flight: Flight, from home: Int, at now: Instant) {
@@ -181,8 +221,10 @@ public struct Internet: Sendable {
         if to == nil { counters.filtered += 1 }
       }
       guard let to else { continue }
-      guard let host = hosts.firstIndex(where: { $0.home == flight.home && $0.address == to })
-      else {
+      let host = hosts.firstIndex {
+        $0.home == flight.home && ($0.address == to || $0.v6 == to)
+      }
+      guard let host else {
         counters.unroutable += 1
         continue
       }

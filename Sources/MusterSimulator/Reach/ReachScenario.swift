@@ -23,6 +23,8 @@ struct ReachScenario: Sendable {
   /// Whether the run ends only after a long stable period, to detect links that break later.
   let isLong: Bool
   let conditions: Conditions
+  /// Whether each member's host has an IPv6 address beside its IPv4 address, but for gaps.
+  let hasV6: [Bool]
 
   /// The quality of paths between homes.
   struct Conditions: Sendable {
@@ -64,6 +66,8 @@ struct ReachScenario: Sendable {
     conditions = Conditions(
       longestDelay: prng.duration(.milliseconds(1), .milliseconds(100)),
       loss: options.loss ?? loss, lossAfterwards: min(options.loss ?? loss, 0.01))
+    let v6Share = prng.one(of: [0, 0.8, 1])
+    hasV6 = (0..<count).map { _ in prng.chance(v6Share) }
   }
 
   private static func kind(_ prng: inout PRNG) -> NATKind {

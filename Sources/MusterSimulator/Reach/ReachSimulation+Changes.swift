@@ -17,7 +17,9 @@ extension ReachSimulation {
       case .rendezvous: killRendezvous()
       case .crash: crash()
       }
-    if isDone, let index = ReachChange.allCases.firstIndex(of: kind) { changeCounts[index] += 1 }
+    guard isDone else { return }
+    steadiness.changed(at: now)
+    if let index = ReachChange.allCases.firstIndex(of: kind) { changeCounts[index] += 1 }
   }
 
   /// Makes the last change. Some absent members return, and from now on at least one dedicated
@@ -49,6 +51,7 @@ extension ReachSimulation {
       nodes[index].label,
       "moves to home \(home), \(network.kind(of: home).rawValue), at \(nodes[index].address)")
     schedule(.notice(index), in: prng.duration(.milliseconds(10), .milliseconds(500)))
+    if scenario.hasV6[index] { scheduleV6(of: index) }
     return true
   }
 
@@ -95,6 +98,44 @@ extension ReachSimulation {
     note("--", "homes \(one) and \(other) have a path again")
     network.setCut(false, between: one, and: other)
     cuts.removeAll { $0 == [min(one, other), max(one, other)] }
+  }
+
+  // MARK: IPv6 addresses
+
+  /// Schedules the first IPv6 addresses of the hosts that will have one, and losses and renewals of
+  /// such addresses before the last change.
+  mutating func scheduleV6() {
+    for index in nodes.indices where scenario.hasV6[index] {
+      scheduleV6(of: index)
+      guard v6PRNG.chance(0.5) else { continue }
+      let lossAt = v6PRNG.duration(.seconds(1), max(healAt - .zero, .seconds(1)))
+      queue.schedule(.removeV6(index), at: .zero + lossAt)
+      queue.schedule(
+        .assignV6(index), at: .zero + lossAt + v6PRNG.duration(.zero, .seconds(5)))
+    }
+  }
+
+  /// Duplicate address detection takes about a second, in which the host has an IPv4 address only.
+  private mutating func scheduleV6(of index: Int) {
+    schedule(.assignV6(index), in: v6PRNG.duration(.zero, .seconds(2)))
+  }
+
+  mutating func assignV6(to index: Int) {
+    guard !isHealed || network.addresses(of: index).count == 1 else { return }
+    network.assignV6(to: index)
+    note(nodes[index].label, "is at \(network.addresses(of: index)[1]) too")
+    noticeV6(of: index)
+  }
+
+  mutating func removeV6(of index: Int) {
+    network.removeV6(of: index)
+    note(nodes[index].label, "has no IPv6 address")
+    noticeV6(of: index)
+  }
+
+  private mutating func noticeV6(of index: Int) {
+    steadiness.changed(at: now)
+    schedule(.notice(index), in: v6PRNG.duration(.milliseconds(10), .milliseconds(500)))
   }
 
   // MARK: Processes

@@ -21,6 +21,7 @@ extension ReachSimulation {
   mutating func check() {
     schedule(.check, in: Self.checkInterval)
     for index in nodes.indices { checkBounds(of: index) }
+    checkPaths()
     guard isHealed, violation == nil else { return }
     let checker = ReachChecker(layout)
     let fault = gap(checker) ?? surplus(checker)
@@ -61,6 +62,20 @@ extension ReachSimulation {
       kinds: (0..<network.homeCount).map { network.kind(of: $0) }, cuts: cuts,
       members: nodes.indices.map { nodes[$0].process == nil ? nil : network.home(of: $0) },
       rendezvous: servers)
+  }
+
+  // MARK: Paths
+
+  /// Checks the paths between the hosts of each home, which always reach each other there.
+  private mutating func checkPaths() {
+    for one in nodes.indices {
+      for other in nodes.indices where one != other {
+        let isHome = network.home(of: one) == network.home(of: other)
+        let route = isHome ? link(one, other).flatMap(\.route) : nil
+        guard let fault = steadiness.seen(route, from: one, to: other, at: now) else { continue }
+        violated("paths", "\(nodes[one].label) to \(nodes[other].label): \(fault)")
+      }
+    }
   }
 
   // MARK: Links

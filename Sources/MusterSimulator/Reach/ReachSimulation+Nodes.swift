@@ -16,6 +16,8 @@ extension ReachSimulation {
     case .mend(let one, let other): if !isHealed { mend(one, other) }
     case .revive(let number): if !isHealed { revive(number) }
     case .notice(let index): notice(index)
+    case .assignV6(let index): assignV6(to: index)
+    case .removeV6(let index): if !isHealed { removeV6(of: index) }
     case .audio(let index, let run): takeAudio(index, run: run)
     case .check: check()
     case .heal: heal()
@@ -141,13 +143,14 @@ extension ReachSimulation {
     nodes[index].isInChannel = true
     nodes[index].address = network.address(of: index)
     note(nodes[index].label, "starts, run \(run), at \(nodes[index].address)")
-    let own = nodes[index].address
+    steadiness.changed(at: now)
+    let own = network.addresses(of: index)
     let wall = WallTime.seconds(now) * 1000
     input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
       return []
     }
-    input(index) { $0.setOwnAddresses([own], at: $1) }
+    input(index) { $0.setOwnAddresses(own, at: $1) }
     input(index) { $0.setSources([], hasAudio: true, at: $1) }
     let servers = rendezvousAddresses(for: index)
     input(index) { $0.setRendezvous(servers, at: $1) }
@@ -168,8 +171,9 @@ extension ReachSimulation {
   /// from the kernel, even if the addresses stay the same.
   private mutating func notice(_ index: Int) {
     guard nodes[index].process != nil else { return }
-    let own = nodes[index].address
-    input(index) { $0.setOwnAddresses([own], at: $1) }
+    steadiness.changed(at: now)
+    let own = network.addresses(of: index)
+    input(index) { $0.setOwnAddresses(own, at: $1) }
     input(index) { $0.pathsChanged(at: $1) }
   }
 

@@ -18,6 +18,8 @@ public struct ReachSimulation: World {
     case mend(Int, Int)
     case revive(Int)
     case notice(Int)
+    case assignV6(Int)
+    case removeV6(Int)
     case audio(Int, run: Int)
     case check
     case heal
@@ -45,6 +47,8 @@ public struct ReachSimulation: World {
 
   var now = Instant.zero
   var prng: PRNG
+  /// The randomness of the hosts' IPv6 addresses.
+  var v6PRNG: PRNG
   var queue = EventQueue<Event>()
   var network: Internet
   /// The nodes by host index; the hosts of dedicated rendezvous servers follow.
@@ -60,6 +64,7 @@ public struct ReachSimulation: World {
   var plaintext = PlaintextChecker()
   var bounds = BoundsChecker()
   var delivery = DeliveryChecker()
+  var steadiness: PathSteadiness
   /// The time at which audio last arrived, by receiver and sender.
   var heardAt: [Instant?]
   /// The start of the current period without a fault, or of the current period with a fault or
@@ -80,6 +85,7 @@ public struct ReachSimulation: World {
   public init(_ options: ReachOptions) {
     self.options = options
     prng = PRNG(seed: options.seed)
+    v6PRNG = PRNG(seed: ~options.seed)
     let scenario = ReachScenario(options, &prng)
     self.scenario = scenario
     key = ChannelKey.fromName("\(Marker.text)-reach-\(options.seed)")
@@ -87,12 +93,14 @@ public struct ReachSimulation: World {
     network = Internet(homes: scenario.kinds, seed: prng.next())
     timeline = Timeline(keepsLines: options.keepsTimeline)
     heardAt = Array(repeating: nil, count: scenario.count * scenario.count)
+    steadiness = PathSteadiness(nodes: scenario.count)
     checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
     changeCounts = ReachChange.allCases.map { _ in 0 }
     for index in 0..<scenario.count { addNode(index) }
     for home in scenario.rendezvousHomes { addRendezvous(in: home) }
     setConditions()
     schedule()
+    scheduleV6()
   }
 
   /// Creates a simulation and runs it until its end or the first violation.

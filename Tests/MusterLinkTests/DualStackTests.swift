@@ -30,11 +30,16 @@ struct DualStackTests {
     route(node, in: world)?.address?.isIPv6
   }
 
+  /// Both nodes send a packet of audio.
+  private func say(in world: LinkWorld) {
+    for node in 0..<2 { world.say("I", from: node, to: 1 - node) }
+    world.run(for: .milliseconds(20))
+  }
+
   /// Both nodes send every 20 ms; discovery reports all addresses of both, once a second.
   private func talk(_ seconds: Int, in world: LinkWorld) {
     for step in 0..<(seconds * 50) {
-      for node in 0..<2 { world.say("I", from: node, to: 1 - node) }
-      world.run(for: .milliseconds(20))
+      say(in: world)
       guard step % 50 == 0 else { continue }
       for node in 0..<2 {
         world.connect(node, to: 1 - node)
@@ -117,15 +122,9 @@ struct DualStackTests {
     world.connect(0, to: 1)
     world.run(for: .milliseconds(200))
     #expect(isV6(0, in: world) == false)
-    for _ in 0..<50 {
-      for node in 0..<2 { world.say("I", from: node, to: 1 - node) }
-      world.run(for: .milliseconds(20))
-    }
+    for _ in 0..<50 { say(in: world) }
     world.connect(1, to: 0, at: Self.v6(0))
-    for _ in 0..<50 {
-      for node in 0..<2 { world.say("I", from: node, to: 1 - node) }
-      world.run(for: .milliseconds(20))
-    }
+    for _ in 0..<50 { say(in: world) }
     #expect(isV6(0, in: world) == true && isV6(1, in: world) == true)
     #expect(moves(0, in: world) == 1 && moves(1, in: world) == 1)
   }
@@ -143,8 +142,7 @@ struct DualStackTests {
     world.nodes[mover].reachableAt = [new]
     var gap = 0
     for _ in 0..<50 {
-      for node in 0..<2 { world.say("I", from: node, to: 1 - node) }
-      world.run(for: .milliseconds(20))
+      say(in: world)
       if route(1 - mover, in: world) != new { gap += 20 }
     }
     #expect(route(1 - mover, in: world) == new && gap <= 100, "after \(gap) ms")

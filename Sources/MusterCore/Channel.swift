@@ -8,8 +8,8 @@ struct Channel: HasDeadline, Sendable {
   let genesis: SignedGenesis?
   var state: ChannelState
   let openedAt: Instant
-  /// The time at which this node joins the active call, or starts a call if none is known; nil if
-  /// this node is in the call or not about to enter a call.
+  /// The time at which this node starts a call if none is known by then; nil if this node is in the
+  /// call or not about to enter a call.
   var startsCallAt: Instant?
   var callState = CallState.disconnected
   /// The mute state in this channel: `audioMuted`, `videoMuted`.

@@ -17,15 +17,15 @@ extension Node {
     return out
   }
 
-  /// Schedules this node's entry into a call: an active call is joined at once; if no call is known
-  /// after `startGrace`, this node starts a call.
+  /// Schedules this node's entry into a call: an active call is joined at once; if this node hears
+  /// of none, it starts a call when its wait (`startTime`) is over.
   mutating func wantCall(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {
     guard let entry = channels[channel], !entry.state.isInCall, entry.startsCallAt == nil else {
       return
     }
     setCallState(.connecting, in: channel, &out)
-    // A node that has just joined the channel waits for `startGrace`, since there may be a call.
-    let due = max(now, entry.openedAt + configuration.startGrace)
+    let grace = mayHearFromAfar ? Self.remoteGrace : Self.localGrace
+    let due = max(now, entry.openedAt + grace)
     _ = channels.update(channel) { $0.startsCallAt = due }
     enterCallIfDue(channel, at: now, &out)
   }
@@ -104,22 +104,21 @@ extension Node {
     updateMedia(in: channel, at: now, &out)
   }
 
-  /// Joins the channel's call, or starts a call after `startGrace`.
-  private mutating func enterCallIfDue(
+  /// Joins the channel's call, or starts a call when the wait for one is over.
+  mutating func enterCallIfDue(
     _ channel: ChannelID, at now: Instant, _ out: inout [Output]
   ) {
-    guard let index = channels.index(of: channel), let due = channels[at: index].startsCallAt
+    guard let index = channels.index(of: channel), let latest = channels[at: index].startsCallAt
     else { return }
     let entry = channels[at: index]
-    if let later = entry.state.catchesUpUntil, now < later {
-      _ = channels.update(channel) { $0.startsCallAt = max(due, later) }
-      return
-    }
-    guard entry.state.call != nil || now >= due else { return }
+    var due = startTime(entry, latest: latest, at: now)
+    if let later = entry.state.catchesUpUntil { due = max(due, later) }
+    if due != latest { _ = channels.update(channel) { $0.startsCallAt = due } }
+    guard entry.state.catchesUpUntil == nil, entry.state.call != nil || now >= due else { return }
     if let refusal = refusalToEnter(entry) {
       // After a restart, the grant that makes this node a member may still be on its way.
       if case .notMember = refusal, now - entry.openedAt < Self.grantPatience {
-        _ = channels.update(channel) { $0.startsCallAt = now + configuration.startGrace }
+        _ = channels.update(channel) { $0.startsCallAt = now + Self.localGrace }
         return
       }
       _ = channels.update(channel) { $0.startsCallAt = nil }
@@ -135,6 +134,37 @@ extension Node {
         $0.state.startOrJoinCall(proposing: proposal, startedAt: startedAt, at: now)
       } ?? []
     perform(outputs, in: channel, at: now, &out)
+  }
+
+  /// The wait of a node that has just entered a channel, for word of an active call: members on the
+  /// LAN are found within a fraction of it.
+  private static let localGrace = Duration.seconds(1)
+  /// The same while someone beyond the LAN may still answer: several attempts to reach a server or
+  /// a peer over a slow network.
+  private static let remoteGrace = Duration.seconds(5)
+  /// A node that has compared documents with a neighbour waits for half of what is left of this
+  /// time: of nodes that compare at the same moment, the one that came first starts the call.
+  private static let comparedGrace = Duration.milliseconds(800)
+  /// The additional wait for neighbours with smaller ids, which may have come at the same moment.
+  private static let startTurn = Duration.milliseconds(20)
+
+  /// Whether a member beyond the LAN may still be found.
+  private var mayHearFromAfar: Bool {
+    configuration.findsSlowly
+      || discovery.answeringRendezvous.count < configuration.rendezvousServers
+  }
+
+  /// The time at which a node starts a call if it knows of none: `latest`, or soon after it
+  /// knows what a neighbour knows, or `localGrace` after the last answer from beyond the LAN.
+  private func startTime(_ entry: Channel, latest: Instant, at now: Instant) -> Instant {
+    var due = latest
+    if !mayHearFromAfar { due = min(due, now + Self.localGrace) }
+    if let comparedAt = entry.state.comparedAt {
+      let isFirst = entry.state.neighbourIDs.first.map { identity.id < $0 } ?? true
+      let left = max(.zero, entry.openedAt + Self.comparedGrace - comparedAt)
+      due = min(due, comparedAt + left / 2 + (isFirst ? .zero : Self.startTurn))
+    }
+    return due
   }
 
   private func refusalToEnter(_ entry: Channel) -> CommandRefusal? {

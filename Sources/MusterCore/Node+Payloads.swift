@@ -79,6 +79,7 @@ extension Node {
     switch message {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
+      if case .digest = message { enterCallIfDue(link.channel, at: now, &out) }
     case .subscribe(let subscription):
       perform(media.receive(subscription, from: link, at: now), at: now, &out)
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)

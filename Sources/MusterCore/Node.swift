@@ -37,9 +37,11 @@ public struct Node: ~Copyable, Sendable {
     public var offersRendezvous = false
     /// Whether this node relays between members that cannot reach each other directly.
     public var relays = true
-    /// The delay between joining a channel and starting a call, because the members may already be
-    /// in a call that this node has yet to learn of.
-    public var startGrace = Duration.milliseconds(300)
+    /// The number of rendezvous servers that this node asks for members.
+    public var rendezvousServers = 0
+    /// Whether members may also be found by other means that reach beyond the LAN: configured peers
+    /// or the DHT.
+    public var findsSlowly = false
     /// The interval at which RTCP sender reports, and likewise receiver reports, are sent on a
     /// link.
     public var reportInterval = Duration.seconds(1)
@@ -222,6 +224,7 @@ public struct Node: ~Copyable, Sendable {
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
     case .rendezvousCookie, .rendezvousRecords:
       perform(discovery.receive(datagram, from: source, at: now), at: now, &out)
+      for channel in channels.keys { enterCallIfDue(channel, at: now, &out) }
     case .rendezvousHello, .rendezvousRegistration:
       out += serve(datagram, from: source, at: now)
     case .handshakeInitiation, .handshakeResponse, .cookieReply, .data:

@@ -81,7 +81,7 @@ struct FaultPlan: Sendable {
   func outage(_ prng: inout PRNG) -> Duration {
     let isLong = prng.chance(0.2)
     return isLong
-      ? prng.duration(.seconds(7), .seconds(14)) : prng.duration(.milliseconds(50), .seconds(7))
+      ? prng.duration(.seconds(9), .seconds(18)) : prng.duration(.milliseconds(50), .seconds(7))
   }
 
   /// The path conditions in one direction between two nodes during the fault phase.

@@ -208,7 +208,7 @@ extension Simulation {
       for member in change.removed { roles.changedKey(removing: member) }
       roles.shutOut(
         change.removed, order: RoleChecker.Order(lamport: entry.lamport, author: author))
-    case .presence, .neighbourReport, .unknown: break
+    case .presence, .neighbourReport, .joining, .unknown: break
     }
   }
 

@@ -40,6 +40,7 @@ extension Simulation {
     nodes[index].events = EventChecker()
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
+    configuration.findsSlowly = scenario.usesPeers
     configuration.policy =
       nodes[index].isLawless ? .lawless : options.bug?.policy ?? .standard
     nodes[index].process = Process(

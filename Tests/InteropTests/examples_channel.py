@@ -9,7 +9,7 @@ from peer.control import Type
 from peer.crypto import blake2b, xseal
 from peer.document import equivocation_id
 from peer.entries import (
-    Claim, End, Entry, Epoch, Grant, Message, NeighbourReport, Redemption)
+    Claim, End, Entry, Epoch, Grant, Joining, Message, NeighbourReport, Redemption)
 from peer.invite import Invite
 from peer.media import rtcp, streams
 from peer.media.rtp import RTPPacket
@@ -61,7 +61,7 @@ def _presence_with_streams(given):
 
 
 def _claim(given):
-    return _entry(given, 2, 0x2A, Claim(CALL, 1, STARTED_AT, 0))
+    return _entry(given, 2, 0x2A, Claim(CALL, 1, STARTED_AT, 0, True))
 
 
 def entries(given):
@@ -73,6 +73,7 @@ def entries(given):
         "entry-presence-id": presence.id, "entry-claim": claim.raw[:-64],
         "entry-presence-streams": _presence_with_streams(given).raw[:-64],
         "entry-end": _entry(given, 9, 0x31, End(CALL, 1)).raw[:-64],
+        "entry-joining": _entry(given, 10, 0x32, Joining(CALL, Joining.MET)).raw[:-64],
         "entry-neighbour-report": report.raw[:-64], "entry-message": message.raw[:-64],
         "equivocation-id": equivocation_id(given.anna.id),
     }

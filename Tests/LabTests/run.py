@@ -21,6 +21,7 @@ import checks_endings  # noqa: E402, F401
 import checks_gate  # noqa: E402, F401
 import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
+import checks_merge  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
 import checks_ports  # noqa: E402, F401

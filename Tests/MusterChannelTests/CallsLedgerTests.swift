@@ -4,18 +4,29 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Claims and ends on the table, and the call that follows from them.
+/// Entries on the table, and the call that follows from them.
 struct CallsBooks {
-  var claims: [SignedEntry] = []
-  var ends: [SignedEntry] = []
+  var entries = CallEntries(claims: [], ends: [], joinings: [])
+  var claims: [SignedEntry] {
+    get { entries.claims }
+    set { entries.claims = newValue }
+  }
+  var ends: [SignedEntry] {
+    get { entries.ends }
+    set { entries.ends = newValue }
+  }
   /// The members in a call, each with its call and the Lamport counter of its joining.
   var present: [(member: NodeID, participation: Participation)] = []
   /// Members without the right to start or take over a call.
   var listeners: [NodeID] = []
 
-  mutating func add(_ entries: SignedEntry...) {
-    for entry in entries {
-      if entry.entry.body.kind == .claim { claims.append(entry) } else { ends.append(entry) }
+  mutating func add(_ new: SignedEntry...) {
+    for entry in new {
+      switch entry.entry.body.kind {
+      case .claim: entries.claims.append(entry)
+      case .end: entries.ends.append(entry)
+      default: entries.joinings.append(entry)
+      }
     }
   }
 
@@ -28,15 +39,15 @@ struct CallsBooks {
   }
 
   var active: ActiveCall? {
-    CallLedger.active(claims: claims, ends: ends, present: present, may: may)
+    CallLedger.active(entries, present: present, may: may)
   }
 
   func isOver(_ call: UInt64) -> Bool {
-    CallLedger.isOver(callID(call), claims: claims, ends: ends, may: may)
+    CallLedger.isOver(callID(call), entries, may: may)
   }
 
   func info(_ call: UInt64) -> CallInfo? {
-    CallLedger.info(of: callID(call), claims: claims, ends: ends, may: may)
+    CallLedger.info(of: callID(call), entries, may: may)
   }
 }
 
@@ -54,7 +65,7 @@ struct CallsLedgerTests {
     books.join(a, 7, since: 5)
     books.join(c, 9, since: 1)
     let info = CallInfo(
-      id: callID(7), initiator: a.id, startedAt: 1000, term: 1, order: 5)
+      id: callID(7), initiator: a.id, startedAt: 1000, term: 1, order: 5, standing: .informed)
     #expect(
       books.active
         == ActiveCall(
@@ -94,11 +105,13 @@ struct CallsLedgerTests {
     books.add(b.claim(7, term: 2, lamport: 20, startedAt: 1000, order: 5))
     books.join(b, 7)
     let info = CallInfo(
-      id: callID(7), initiator: b.id, startedAt: 1000, term: 2, order: 5)
+      id: callID(7), initiator: b.id, startedAt: 1000, term: 2, order: 5, standing: .lasting)
     #expect(books.active?.info == info)
-    // The claim of the first term may be forgotten.
+    // The claim of the first term may be forgotten, and with it whose call it was.
     books.claims.removeFirst()
-    #expect(books.active?.info == info)
+    var forgotten = info
+    forgotten.standing = .informed
+    #expect(books.active?.info == forgotten)
   }
 
   @Test mutating func anEndCoversTermsUpToItsOwn() {
@@ -136,7 +149,7 @@ struct CallsLedgerTests {
     books.join(c, 7)
     let info = try #require(books.info(7))
     let bodies = CallLedger.ending(
-      info, by: b.id, claims: books.claims, ends: books.ends, may: books.may)
+      info, by: b.id, books.entries, may: books.may)
     #expect(bodies.map(\.kind) == [.claim, .end])
     for (index, body) in bodies.enumerated() {
       books.add(b.sign(body, lamport: 30 + UInt64(index)))
@@ -148,7 +161,7 @@ struct CallsLedgerTests {
     books.add(a.claim(7, lamport: 5), b.claim(7, term: 2, lamport: 20, order: 5))
     let info = try #require(books.info(7))
     let bodies = CallLedger.ending(
-      info, by: b.id, claims: books.claims, ends: books.ends, may: books.may)
+      info, by: b.id, books.entries, may: books.may)
     #expect(bodies == [.end(CallEnd(call: callID(7), term: 2))])
   }
 
@@ -208,7 +221,7 @@ struct CallsLedgerTests {
     books.join(b, 7)
     let (kept, barred) = (a.id, b.id)
     let call = CallLedger.active(
-      claims: books.claims, ends: [], present: books.present,
+      books.entries, present: books.present,
       may: { $0 != .joinCall || $1 != barred })
     #expect(call?.participants == [kept])
     #expect(call?.byPresence == [kept])
@@ -228,7 +241,71 @@ struct CallsLedgerTests {
     books.join(a, 7)
     let info = try #require(books.info(7))
     let bodies = CallLedger.ending(
-      info, by: a.id, claims: books.claims, ends: books.ends, may: books.may)
+      info, by: a.id, books.entries, may: books.may)
     #expect(bodies == [.end(CallEnd(call: callID(7), term: .max))])
+  }
+
+  // MARK: Which of two calls stays
+
+  /// What shows how well call 7 is established; call 8, of a newcomer that had seen nobody, has the
+  /// smaller counter.
+  enum Evidence: CaseIterable {
+    case comparison, meeting, twoWhoStayed, takeover
+  }
+
+  @Test(arguments: Evidence.allCases)
+  mutating func aNewcomersCallDisplacesNoEstablishedOne(evidence: Evidence) {
+    let knowledge = evidence == .comparison ? CallClaim.Knowledge.compared : .none
+    books.add(a.claim(7, lamport: 500, knowledge: knowledge))
+    books.add(c.claim(8, lamport: 1, knowledge: .none))
+    books.join(a, 7)
+    books.join(c, 8)
+    #expect(books.active?.info.id == callID(evidence == .comparison ? 7 : 8))
+    switch evidence {
+    case .comparison: break
+    case .meeting: books.add(b.joining(7, .met, lamport: 501))
+    case .twoWhoStayed:
+      books.add(a.joining(7, .lasting, lamport: 501), b.joining(7, .lasting, lamport: 501))
+    case .takeover: books.add(b.claim(7, term: 2, lamport: 501, knowledge: knowledge))
+    }
+    #expect(books.active?.info.id == callID(7))
+    let standing = [CallStanding.informed, .joined, .lasting, .lasting]
+    #expect(books.info(7)?.standing == standing[Evidence.allCases.firstIndex(of: evidence) ?? 0])
+  }
+
+  @Test mutating func aCallThatLastedBeatsTenNewcomersWhoMetEachOtherFirst() {
+    books.add(a.claim(7, lamport: 500))
+    books.add(a.joining(7, .lasting, lamport: 501), b.joining(7, .lasting, lamport: 502))
+    books.add(c.claim(8, lamport: 1))
+    for number in 10..<20 {
+      var newcomer = Pen(UInt64(number))
+      books.add(newcomer.joining(8, .met, lamport: 2))
+      books.join(newcomer, 8)
+    }
+    books.join(a, 7)
+    #expect(books.active?.info.id == callID(7))
+  }
+
+  /// One member alone can sign what it likes, and still has nobody with it.
+  @Test mutating func oneMembersWordEstablishesNoCall() {
+    books.add(a.claim(7, lamport: 500))
+    books.add(b.joining(7, .met, lamport: 501))
+    books.add(c.claim(8, lamport: 1))
+    books.add(c.joining(8, .lasting, lamport: 2))
+    books.add(c.claim(8, term: 2, lamport: 3), c.claim(8, term: 3, lamport: 4))
+    books.join(a, 7)
+    books.join(c, 8)
+    #expect(books.info(8)?.standing == .informed)
+    #expect(books.active?.info.id == callID(7))
+  }
+
+  @Test mutating func amongEqualsTheEarlierCallStays() {
+    for (pen, call) in [(a, 7), (b, 8)] as [(Pen, UInt64)] {
+      var (pen, other) = (pen, c)
+      books.add(pen.claim(call, lamport: 10 - call))
+      books.add(other.joining(call, .met, lamport: 20))
+      books.join(pen, call)
+    }
+    #expect(books.active?.info.id == callID(8))
   }
 }

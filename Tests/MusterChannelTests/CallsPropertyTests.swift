@@ -13,10 +13,15 @@ struct CallsPropertyTests {
     return (0..<(4 + prng.below(20))).map { _ in
       let (author, call) = (prng.below(pens.count), UInt64(prng.below(3)))
       let (term, lamport) = (UInt32(1 + prng.below(3)), UInt64(1 + prng.below(12)))
-      return prng.chance(0.65)
-        ? pens[author].claim(
-          call, term: term, lamport: lamport, startedAt: lamport, order: term == 1 ? 0 : call)
-        : pens[author].end(call, term: term, lamport: lamport)
+      switch prng.below(10) {
+      case 0..<5:
+        return pens[author].claim(
+          call, term: term, lamport: lamport, startedAt: lamport, order: term == 1 ? 0 : call,
+          knowledge: prng.chance(0.5) ? .none : .compared)
+      case 5..<8: return pens[author].end(call, term: term, lamport: lamport)
+      default:
+        return pens[author].joining(call, prng.chance(0.5) ? .met : .lasting, lamport: lamport)
+      }
     }
   }
 
@@ -51,6 +56,33 @@ struct CallsPropertyTests {
       .map { ($0.author, $0.term) }
   }
 
+  /// How well a call is established, by whoever has a say.
+  private func standing(_ call: CallID, _ books: CallsBooks) -> CallStanding {
+    func isValid(_ entry: SignedEntry) -> Bool {
+      !books.listeners.contains(entry.entry.author)
+    }
+    let claims = books.claims.filter(isValid).sorted().compactMap { entry -> (NodeID, CallClaim)? in
+      guard case .claim(let claim) = entry.entry.body, claim.call == call else { return nil }
+      return (entry.entry.author, claim)
+    }
+    guard let leader = books.info(call.low)?.initiator,
+      let first = claims.first(where: { $0.1.term == 1 })
+        ?? claims.filter({ $0.0 == leader }).max(by: { $0.1.term < $1.1.term })
+    else { return .blind }
+    var said: [NodeID: CallJoining.Stage] = [:]
+    for entry in books.entries.joinings {
+      guard case .joining(let joining) = entry.entry.body, joining.call == call else { continue }
+      said[entry.entry.author] = joining.stage
+    }
+    if claims.contains(where: { $0.1.term > 1 && $0.0 != first.0 })
+      || said.values.filter({ $0 == .lasting }).count >= 2
+    {
+      return .lasting
+    }
+    if said.keys.contains(where: { $0 != first.0 }) { return .joined }
+    return first.1.knowledge == .none ? .blind : .informed
+  }
+
   private func expectTheRules(_ books: CallsBooks, _ seed: UInt64) {
     for call in 0..<3 as Range<UInt64> {
       let expected = leader(call, books)
@@ -62,7 +94,10 @@ struct CallsPropertyTests {
     let open = books.present.map(\.participation.id).compactMap { id in
       books.info(id.low)
     }
-    let first = open.min { ($0.order, $0.id) < ($1.order, $1.id) }
+    let first = open.min {
+      let (a, b) = (standing($0.id, books).rawValue, standing($1.id, books).rawValue)
+      return a != b ? a > b : ($0.order, $0.id) < ($1.order, $1.id)
+    }
     #expect(books.active?.info == first, "seed \(seed)")
   }
 
@@ -81,6 +116,7 @@ struct CallsPropertyTests {
         _ = document.insert(entry)
         books.claims = document.all(.claim)
         books.ends = document.all(.end)
+        books.entries.joinings = document.all(.joining)
         expectTheRules(books, seed)
       }
       results.append(books.active)

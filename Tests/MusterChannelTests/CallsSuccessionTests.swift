@@ -12,7 +12,8 @@ struct CallsSuccessionTests {
   private func call(_ byPresence: [NodeID], term: UInt32 = 1, by initiator: NodeID) -> ActiveCall {
     ActiveCall(
       info: CallInfo(
-        id: callID(7), initiator: initiator, startedAt: 0, term: term, order: 1),
+        id: callID(7), initiator: initiator, startedAt: 0, term: term, order: 1,
+        standing: .joined),
       participants: byPresence.sorted(), byPresence: byPresence)
   }
 

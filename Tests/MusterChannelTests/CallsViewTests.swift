@@ -13,7 +13,8 @@ struct CallsViewTests {
     _ call: UInt64, by initiator: NodeID, term: UInt32 = 1, order: UInt64? = nil
   ) -> CallInfo {
     CallInfo(
-      id: callID(call), initiator: initiator, startedAt: 0, term: term, order: order ?? call)
+      id: callID(call), initiator: initiator, startedAt: 0, term: term, order: order ?? call,
+      standing: .joined)
   }
 
   private func call(_ info: CallInfo, _ members: NodeID...) -> ActiveCall {

@@ -48,7 +48,9 @@ struct CallsWorld {
     } else {
       calls += 1
       let id = CallID(high: UInt64(node), low: calls)
-      broadcast(.claim(CallClaim(call: id, term: 1, startedAt: calls, order: 0)), by: node)
+      broadcast(
+        .claim(CallClaim(call: id, term: 1, startedAt: calls, order: 0, knowledge: .compared)),
+        by: node)
       nodes[node].own = Participation(id: id, joined: arrivals)
     }
     recomputeAll()
@@ -61,8 +63,7 @@ struct CallsWorld {
     if let call = nodes[node].view, call.info.id == mine.id, call.info.initiator == own {
       let document = nodes[node].document
       let bodies = CallLedger.ending(
-        call.info, by: own, claims: document.all(.claim), ends: document.all(.end),
-        may: Self.anything)
+        call.info, by: own, Self.callEntries(document), may: Self.anything)
       for body in bodies { broadcast(body, by: node) }
     }
     recomputeAll()
@@ -127,10 +128,16 @@ struct CallsWorld {
     flying = rest
   }
 
+  private static func callEntries(_ document: Document) -> CallEntries {
+    CallEntries(
+      claims: document.all(.claim), ends: document.all(.end),
+      joinings: document.all(.joining))
+  }
+
   private func isOver(_ call: CallID, for node: Int) -> Bool {
     let document = nodes[node].document
     return CallLedger.isOver(
-      call, claims: document.all(.claim), ends: document.all(.end), may: Self.anything)
+      call, Self.callEntries(document), may: Self.anything)
   }
 
   private func active(for node: Int) -> ActiveCall? {
@@ -140,8 +147,7 @@ struct CallsWorld {
         ? other.own.map { (member: other.pen.id, participation: $0) } : nil
     }
     return CallLedger.active(
-      claims: here.document.all(.claim), ends: here.document.all(.end), present: present,
-      may: Self.anything)
+      Self.callEntries(here.document), present: present, may: Self.anything)
   }
 
   private mutating func recomputeAll() {
@@ -158,7 +164,8 @@ struct CallsWorld {
     if let mine = nodes[node].own, isOver(mine.id, for: node) { nodes[node].own = nil }
     var active = active(for: node)
     if let mine = nodes[node].own, active?.info.id != mine.id {
-      nodes[node].own = active.map { Participation(id: $0.info.id, joined: mine.joined) }
+      arrivals += 1
+      nodes[node].own = active.map { Participation(id: $0.info.id, joined: arrivals) }
       active = self.active(for: node)
     }
     nodes[node].events += CallView.events(
@@ -174,7 +181,8 @@ struct CallsWorld {
     case .takeOver(let term):
       guard let info = active?.info else { break }
       let claim = CallClaim(
-        call: info.id, term: term, startedAt: info.startedAt, order: info.order)
+        call: info.id, term: term, startedAt: info.startedAt, order: info.order,
+        knowledge: .compared)
       broadcast(.claim(claim), by: node)
     }
     return verdict != .none || before != (nodes[node].own, nodes[node].view)

@@ -172,7 +172,7 @@ struct ChannelStateCallTests {
       streams: [])
     let removal = Grant(subject: member, role: .none, expiresAt: 0, epoch: 0, isBearer: false)
     let bodies: [EntryBody] = [
-      .claim(CallClaim(call: callID(2), term: 1, startedAt: 2000, order: 0)),
+      .claim(CallClaim(call: callID(2), term: 1, startedAt: 2000, order: 0, knowledge: .compared)),
       .presence(presence), .grant(removal),
     ]
     for (index, body) in bodies.enumerated() {
@@ -217,7 +217,9 @@ struct ChannelStateCallTests {
     for number in 0..<20 {
       let outsider = testIdentity(UInt64(900 + number))
       var bodies: [EntryBody] = (0..<30).map {
-        .claim(CallClaim(call: callID(UInt64(500 + $0)), term: 1, startedAt: 0, order: 0))
+        .claim(
+          CallClaim(
+            call: callID(UInt64(500 + $0)), term: 1, startedAt: 0, order: 0, knowledge: .compared))
       }
       bodies += (0..<30).map { _ in
         .message(Message(sentAt: 0, after: [], to: nil, content: [0x78]))

@@ -28,7 +28,7 @@ enum Entries {
   }
 
   static func claim(_ call: UInt64) -> EntryBody {
-    .claim(CallClaim(call: callID(call), term: 1, startedAt: 0, order: 0))
+    .claim(CallClaim(call: callID(call), term: 1, startedAt: 0, order: 0, knowledge: .compared))
   }
 
   static func end(_ call: UInt64) -> EntryBody {

@@ -62,7 +62,9 @@ struct GossipPushTests {
   }
 
   @Test func everyEntryIsAcknowledgedSoonEvenIfKnown() throws {
-    var gossip = Gossip.linked(1, to: [2])
+    var gossip = Gossip.linked(1, to: [2], at: seconds(0.8))
+    _ = gossip.receive(.digest(gossip.document.digest), from: peer, at: seconds(0.8))
+    _ = gossip.tick(at: seconds(0.9))
     let message = messages(1, by: 2)[0]
     for start in [1, 1.1] {
       let now = seconds(start)

@@ -24,14 +24,22 @@ struct Pen {
   }
 
   mutating func claim(
-    _ call: UInt64, term: UInt32 = 1, lamport: UInt64, startedAt: UInt64 = 0, order: UInt64 = 0
+    _ call: UInt64, term: UInt32 = 1, lamport: UInt64, startedAt: UInt64 = 0, order: UInt64 = 0,
+    knowledge: CallClaim.Knowledge = .compared
   ) -> SignedEntry {
-    let claim = CallClaim(call: callID(call), term: term, startedAt: startedAt, order: order)
+    let claim = CallClaim(
+      call: callID(call), term: term, startedAt: startedAt, order: order, knowledge: knowledge)
     return sign(.claim(claim), lamport: lamport)
   }
 
   mutating func end(_ call: UInt64, term: UInt32 = 1, lamport: UInt64) -> SignedEntry {
     sign(.end(CallEnd(call: callID(call), term: term)), lamport: lamport)
+  }
+
+  mutating func joining(
+    _ call: UInt64, _ stage: CallJoining.Stage, lamport: UInt64
+  ) -> SignedEntry {
+    sign(.joining(CallJoining(call: callID(call), stage: stage)), lamport: lamport)
   }
 
   mutating func grant(

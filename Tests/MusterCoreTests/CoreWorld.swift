@@ -1,4 +1,5 @@
 import MusterBase
+import MusterChannel
 import MusterCore
 import MusterCrypto
 import MusterLink
@@ -27,6 +28,30 @@ struct CoreWorld {
     var encoded: [StreamID: [Int]] = [:]
     /// From when audio and frames arrived to their capture by the sender's clock.
     var captureOffsets: [Duration] = []
+    /// When audio of each member arrived.
+    var heard: [NodeID: [Instant]] = [:]
+
+    /// The ids of the calls that began, in order.
+    var starts: [CallID] {
+      events.compactMap { event in
+        guard case .channel(.callStarted(let call)) = event else { return nil }
+        return call.info.id
+      }
+    }
+
+    /// Why calls ended, in order.
+    var ends: [String] {
+      events.compactMap { event in
+        guard case .channel(.callEnded(_, let reason)) = event else { return nil }
+        return reason
+      }
+    }
+
+    /// Forgets what it has reported and heard so far.
+    func clear() {
+      events = []
+      heard = [:]
+    }
 
     init(node: consuming Node, address: Address, source: SyntheticSource) {
       self.node = node
@@ -64,7 +89,10 @@ struct CoreWorld {
   private static let audioInterval = Duration.milliseconds(20)
 
   /// Nodes in the order of their ids. The seed changes everything but the ids.
-  init(_ count: Int, seed: UInt64 = 1) {
+  init(
+    _ count: Int, seed: UInt64 = 1,
+    configure: (_ index: Int, inout Node.Configuration) -> Void = { _, _ in }
+  ) {
     self.seed = seed
     prng = PRNG(seed: seed)
     nextFrame = now + Self.frameInterval
@@ -76,6 +104,7 @@ struct CoreWorld {
     for (index, identity) in identities.sorted(by: { $0.id < $1.id }).enumerated() {
       var configuration = Node.Configuration()
       configuration.name = "\(Marker.text) \(index)"
+      configure(index, &configuration)
       var node = Node(
         identity: identity, entropy: entropy(of: index), seed: jitter(of: index),
         configuration: configuration)
@@ -94,6 +123,11 @@ struct CoreWorld {
   private func jitter(of index: Int) -> UInt64 { seed &* 2000 &+ UInt64(index) }
 
   func id(_ index: Int) -> NodeID { hosts[index].node.id }
+
+  /// The channel's call, as a host sees it.
+  func activeCall(_ index: Int, in channel: ChannelID) -> ActiveCall? {
+    hosts[index].node.call(in: channel)
+  }
 
   /// Everyone enters the channel and its call.
   mutating func join(_ name: String, _ key: ChannelKey) {
@@ -134,6 +168,13 @@ struct CoreWorld {
     hosts[index].node.statistics().first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.via
+  }
+
+  /// The longest time without audio of a member since it was first heard, until now; nil if it was
+  /// not heard at all.
+  func longestSilence(from speaker: Int, to index: Int) -> Duration? {
+    guard let times = hosts[index].heard[id(speaker)] else { return nil }
+    return zip(times, times.dropFirst() + [now]).map { $1 - $0 }.max()
   }
 
   /// Offers this number of layers of a stream; 0 withdraws it.
@@ -223,7 +264,8 @@ struct CoreWorld {
         hosts[index].encoded[stream] = layers
       case .encodeKeyframe(let stream, let layer):
         hosts[index].source.requestKeyframe(layer, of: stream)
-      case .play(let audio, _):
+      case .play(let audio, let link):
+        hosts[index].heard[link.peer, default: []].append(now)
         hosts[index].captureOffsets += audio.capturedAt.map { [$0 - now] } ?? []
       case .show(let frame, let link, let stream, _):
         hosts[index].captureOffsets += frame.capturedAt.map { [$0 - now] } ?? []

@@ -5,7 +5,7 @@ import MusterWire
 extension Samples {
   mutating func entry() -> Entry {
     Entry(
-      author: node(), sequence: u64(), lamport: u64() >> 2, body: body(random.below(9)))
+      author: node(), sequence: u64(), lamport: u64() >> 2, body: body(random.below(10)))
   }
 
   mutating func body(_ kind: Int) -> EntryBody {
@@ -17,7 +17,9 @@ extension Samples {
           bootID: u64(), heard: ids(64), suspected: ids(NeighbourReport.suspectedLimit)))
     case 2:
       .claim(
-        CallClaim(call: call(), term: max(u32(), 1), startedAt: u64(), order: u64()))
+        CallClaim(
+          call: call(), term: max(u32(), 1), startedAt: u64(), order: u64(),
+          knowledge: bit() ? .compared : .none))
     case 3: .end(CallEnd(call: call(), term: u32()))
     case 4: .message(message())
     case 5: .grant(grant())
@@ -32,7 +34,8 @@ extension Samples {
           number: max(u32(), 1), keyID: KeyID(key()), previous: key(),
           removed: (0..<random.below(EpochChange.removedLimit + 1)).map { _ in node() },
           kept: ids(EpochChange.keptLimit)))
-    default: .unknown(kind: 9 + u8() % 200, bytes(upTo: 300))
+    case 8: .joining(CallJoining(call: call(), stage: bit() ? .met : .lasting))
+    default: .unknown(kind: 10 + u8() % 200, bytes(upTo: 300))
     }
   }
 

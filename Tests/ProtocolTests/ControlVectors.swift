@@ -48,13 +48,13 @@ let controlVectors = Topic(
   ])
 
 /// The first bytes of the id of the document's claim.
-private let claimPrefix: [UInt8] = [0x1C, 0xA0, 0x51, 0x9C, 0x8E, 0x1D, 0xCD, 0xCA]
+private let claimPrefix: [UInt8] = [0xE0, 0xEF, 0xE3, 0x5D, 0x7E, 0x92, 0x0C, 0xCB]
 
 private func mixed(_ inputs: Inputs) throws -> [Control] {
   let target = NodeID(try inputs.bytes32("probe-target"))
   let token = try inputs.number("probe-token")
   return [
-    .pong(0x3132_3334_3536_3738), .want([0x1CA0_519C_8E1D_CDCA]), .probe(target, token: token),
+    .pong(0x3132_3334_3536_3738), .want([0xE0EF_E35D_7E92_0CCB]), .probe(target, token: token),
     .probed(target, token: token, answered: true), .refused(.noGrant),
     .candidates(try inputs.addresses("candidates")),
   ]

@@ -63,10 +63,16 @@ struct Entries {
   }
 
   var claim: SignedEntry {
-    sign(2, .claim(CallClaim(call: call, term: 1, startedAt: 1_735_689_600_000, order: 0)))
+    sign(
+      2,
+      .claim(
+        CallClaim(call: call, term: 1, startedAt: 1_735_689_600_000, order: 0, knowledge: .compared)
+      ))
   }
 
   var end: SignedEntry { sign(9, .end(CallEnd(call: call, term: 1))) }
+
+  var joining: SignedEntry { sign(10, .joining(CallJoining(call: call, stage: .met))) }
 
   var message: SignedEntry {
     sign(

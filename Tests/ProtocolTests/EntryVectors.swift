@@ -45,7 +45,7 @@ let entryVectors = Topic(
       "entry-claim", "The claim that starts a call.",
       [
         "author": anna, "sequence": .hex(sequence(2)), "lamport": .number(42), "call": call,
-        "term": .number(1), "started-at": started, "order": .number(0),
+        "term": .number(1), "started-at": started, "order": .number(0), "compared": .number(1),
       ]
     ) { $0.claim },
     entry(
@@ -55,6 +55,13 @@ let entryVectors = Topic(
         "term": .number(1),
       ]
     ) { $0.end },
+    entry(
+      "entry-joining", "A member's word that it has met another in the call.",
+      [
+        "author": anna, "sequence": .hex(sequence(10)), "lamport": .number(50), "call": call,
+        "stage": .number(1),
+      ]
+    ) { $0.joining },
     entry(
       "entry-neighbour-report", "A neighbour report.",
       [
@@ -67,7 +74,7 @@ let entryVectors = Topic(
       [
         "author": anna, "sequence": .hex(sequence(4)), "lamport": .number(44),
         "sent-at": started,
-        "predecessors": .list([.hex([0x1C, 0xA0, 0x51, 0x9C, 0x8E, 0x1D, 0xCD, 0xCA])]),
+        "predecessors": .list([.hex([0xE0, 0xEF, 0xE3, 0x5D, 0x7E, 0x92, 0x0C, 0xCB])]),
         "text": .text("Hello"),
       ]
     ) { $0.message },
@@ -108,7 +115,7 @@ func entry(
 
 @Test(
   arguments: [
-    "entry-presence", "entry-presence-streams", "entry-claim", "entry-end",
+    "entry-presence", "entry-presence-streams", "entry-claim", "entry-end", "entry-joining",
     "entry-neighbour-report", "entry-message", "entry-grant", "entry-redemption", "entry-epoch",
   ])
 func entriesAreReadAsWritten(name: String) throws {

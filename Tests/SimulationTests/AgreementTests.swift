@@ -35,7 +35,9 @@ struct AgreementTests {
   }
 
   private var call: CallInfo {
-    CallInfo(id: CallID(high: 1, low: 2), initiator: id(1), startedAt: 5, term: 1, order: 1)
+    CallInfo(
+      id: CallID(high: 1, low: 2), initiator: id(1), startedAt: 5, term: 1, order: 1,
+      standing: .joined)
   }
 
   @Test func equalViewsAgree() {

@@ -79,7 +79,8 @@ struct RoleCheckerTests {
 struct CallCheckerTests {
   private func call(_ term: UInt32, by initiator: NodeID = first) -> CallInfo {
     CallInfo(
-      id: CallID(high: 1, low: 1), initiator: initiator, startedAt: 0, term: term, order: 1)
+      id: CallID(high: 1, low: 1), initiator: initiator, startedAt: 0, term: term, order: 1,
+      standing: .joined)
   }
 
   private func word(_ term: UInt32, _ author: NodeID = first) -> CallChecker.Word {
@@ -130,7 +131,8 @@ struct EventCheckerTests {
 
   private func call(_ participants: [NodeID], initiator: NodeID = first) -> ActiveCall {
     let info = CallInfo(
-      id: CallID(high: 1, low: 1), initiator: initiator, startedAt: 0, term: 1, order: 1)
+      id: CallID(high: 1, low: 1), initiator: initiator, startedAt: 0, term: 1, order: 1,
+      standing: .joined)
     return ActiveCall(info: info, participants: participants.sorted(), byPresence: participants)
   }
 

@@ -1,5 +1,21 @@
 import MusterBase
 
+/// How well a call is established, as its entries show. Of concurrent calls, the best established
+/// one stays: people are in it, whereas the claim of a newcomer is made in ignorance.
+public enum CallStanding: UInt8, Comparable, Sendable {
+  /// The initiator had not compared documents with any neighbour.
+  case blind = 0
+  /// The initiator had compared documents with a neighbour, which knew of no call.
+  case informed = 1
+  /// A member other than its first initiator has been in it together with another.
+  case joined = 2
+  /// Two members say that they have been in it together for a while, or another member has taken
+  /// it over.
+  case lasting = 3
+
+  public static func < (a: CallStanding, b: CallStanding) -> Bool { a.rawValue < b.rawValue }
+}
+
 /// The identity of a call and its initiator.
 public struct CallInfo: Equatable, Hashable, Sendable {
   /// 128 random bits, drawn by the member that started the call; kept across hand-overs.
@@ -11,23 +27,30 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   public var startedAt: UInt64
   /// The initiator's term: 1 at the start of the call, one more after every hand-over.
   public var term: UInt32
-  /// The Lamport counter of the call's first claim; of concurrent calls, the call with the smallest
-  /// counter stays.
+  /// The Lamport counter of the call's first claim.
   public var order: UInt64
+  /// How well the call is established.
+  public var standing: CallStanding
 
   /// Describes a call; `term` counts from 1.
-  public init(id: CallID, initiator: NodeID, startedAt: UInt64, term: UInt32, order: UInt64) {
+  public init(
+    id: CallID, initiator: NodeID, startedAt: UInt64, term: UInt32, order: UInt64,
+    standing: CallStanding
+  ) {
     self.id = id
     self.initiator = initiator
     self.startedAt = startedAt
     self.term = term
     self.order = order
+    self.standing = standing
   }
 
-  /// Whether `a` stays when both calls are active in one channel: the call with the smaller `order`
-  /// stays, and ids break ties.
+  /// Whether `a` stays when both calls are active in one channel: the better established call
+  /// stays; of two that are equally well established, the one with the smaller `order`; and ids
+  /// break ties.
   static func precedes(_ a: CallInfo, _ b: CallInfo) -> Bool {
-    a.order != b.order ? a.order < b.order : a.id < b.id
+    if a.standing != b.standing { return a.standing > b.standing }
+    return a.order != b.order ? a.order < b.order : a.id < b.id
   }
 }
 

@@ -1,7 +1,24 @@
 import MusterBase
 import MusterWire
 
-/// Derives a channel's one active call from signed claims, signed ends and the members present.
+/// The entries of a document that concern calls.
+public struct CallEntries: Sendable {
+  /// The claims in document order.
+  public var claims: [SignedEntry]
+  /// The ends in document order.
+  public var ends: [SignedEntry]
+  /// The newest joining of each author.
+  public var joinings: [SignedEntry]
+
+  /// Collects entries; those of other kinds are ignored.
+  public init(claims: [SignedEntry], ends: [SignedEntry], joinings: [SignedEntry]) {
+    self.claims = claims
+    self.ends = ends
+    self.joinings = joinings
+  }
+}
+
+/// Derives a channel's one active call from signed entries and the members present.
 ///
 /// The same input gives the same call on every node, in whatever order the entries arrived. A claim
 /// or an end counts as long as its author has the right to make it, and a claim is live while no
@@ -21,10 +38,11 @@ public enum CallLedger {
     }
   }
 
-  /// The earliest call with a live claim and a present participant that may join; nil if there is
-  /// no such call.
+  /// The best established call with a live claim and a present participant that may join; nil if
+  /// there is no such call. The number of participants does not matter: after a crash, a call may
+  /// have fewer than one that a newcomer has just started.
   public static func active(
-    claims: [SignedEntry], ends: [SignedEntry],
+    _ entries: CallEntries,
     present: [(member: NodeID, participation: Participation)],
     may: (Capability, NodeID) -> Bool
   ) -> ActiveCall? {
@@ -33,7 +51,7 @@ public enum CallLedger {
     calls.sort()
     var best: CallInfo?
     for (index, call) in calls.enumerated() where index == 0 || calls[index - 1] != call {
-      guard let info = info(of: call, claims: claims, ends: ends, may: may) else { continue }
+      guard let info = info(of: call, entries, may: may) else { continue }
       if let known = best, CallInfo.precedes(known, info) { continue }
       best = info
     }
@@ -47,51 +65,70 @@ public enum CallLedger {
 
   /// Whether ends cover all valid claims to the call; false without a valid claim.
   public static func isOver(
-    _ call: CallID, claims: [SignedEntry], ends: [SignedEntry],
-    may: (Capability, NodeID) -> Bool
+    _ call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> Bool {
-    let valid = valid(claims, of: call, may: may)
-    return !valid.isEmpty && live(valid, of: call, ends: ends).isEmpty
+    let valid = valid(entries.claims, of: call, may: may)
+    return !valid.isEmpty && live(valid, of: call, ends: entries.ends).isEmpty
   }
 
   /// The call as its strongest live claim describes it; nil without a live claim.
   public static func info(
-    of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
-    may: (Capability, NodeID) -> Bool
+    of call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> CallInfo? {
-    let valid = valid(claims, of: call, may: may)
-    guard let leader = live(valid, of: call, ends: ends).min(by: Claim.isStronger) else {
+    let valid = valid(entries.claims, of: call, may: may)
+    guard let leader = live(valid, of: call, ends: entries.ends).min(by: Claim.isStronger) else {
       return nil
     }
     let first = valid.filter { $0.body.term == 1 }.min { $0.entry < $1.entry }
     return CallInfo(
       id: call, initiator: leader.author,
       startedAt: first?.body.startedAt ?? leader.body.startedAt, term: leader.body.term,
-      order: first?.entry.entry.lamport ?? leader.body.order)
+      order: first?.entry.entry.lamport ?? leader.body.order,
+      standing: standing(of: call, first: first ?? leader, valid, entries.joinings, may: may))
+  }
+
+  /// How well a call is established: by entries of two different members, since one alone could
+  /// claim anything.
+  private static func standing(
+    of call: CallID, first: Claim, _ claims: [Claim], _ joinings: [SignedEntry],
+    may: (Capability, NodeID) -> Bool
+  ) -> CallStanding {
+    if claims.contains(where: { $0.body.term > 1 && $0.author != first.author }) { return .lasting }
+    var met = 0
+    var lasting = 0
+    for entry in joinings {
+      guard case .joining(let joining) = entry.entry.body, joining.call == call,
+        may(.joinCall, entry.entry.author)
+      else { continue }
+      if joining.stage == .lasting { lasting += 1 }
+      if entry.entry.author != first.author { met += 1 }
+    }
+    if lasting > 1 { return .lasting }
+    if met > 0 { return .joined }
+    return first.body.knowledge == .none ? .blind : .informed
   }
 
   /// The strongest live claim to the call; its author is the initiator. Nil without a live claim.
   public static func leadingClaim(
-    of call: CallID, claims: [SignedEntry], ends: [SignedEntry],
-    may: (Capability, NodeID) -> Bool
+    of call: CallID, _ entries: CallEntries, may: (Capability, NodeID) -> Bool
   ) -> SignedEntry? {
-    live(valid(claims, of: call, may: may), of: call, ends: ends).min(by: Claim.isStronger)?.entry
+    live(valid(entries.claims, of: call, may: may), of: call, ends: entries.ends)
+      .min(by: Claim.isStronger)?.entry
   }
 
   /// The entries with which `own`, the initiator, ends the call for all: the end of its term. If a
   /// healed partition has left another member's claim to the same or a higher term, a claim to the
   /// next term comes first, because that end alone would not cover the other claim.
   public static func ending(
-    _ call: CallInfo, by own: NodeID, claims: [SignedEntry], ends: [SignedEntry],
+    _ call: CallInfo, by own: NodeID, _ entries: CallEntries,
     may: (Capability, NodeID) -> Bool
   ) -> [EntryBody] {
-    let live = live(valid(claims, of: call.id, may: may), of: call.id, ends: ends)
+    let live = live(valid(entries.claims, of: call.id, may: may), of: call.id, ends: entries.ends)
     let isShared = live.contains { $0.author != own && $0.body.term >= call.term }
     guard isShared, call.term < .max, may(.handOver, own) else {
       return [.end(CallEnd(call: call.id, term: call.term))]
     }
-    let last = CallClaim(
-      call: call.id, term: call.term + 1, startedAt: call.startedAt, order: call.order)
+    let last = CallClaim(continuing: call)
     return [.claim(last), .end(CallEnd(call: call.id, term: last.term))]
   }
 
@@ -121,5 +158,14 @@ public enum CallLedger {
       }
     }
     return live
+  }
+}
+
+extension CallClaim {
+  /// The claim to the term after that of `call`, which must not be the last.
+  init(continuing call: CallInfo) {
+    self.init(
+      call: call.id, term: call.term + 1, startedAt: call.startedAt, order: call.order,
+      knowledge: call.standing == .blind ? .none : .compared)
   }
 }

@@ -3,10 +3,10 @@ import MusterWire
 
 /// Decides which entries a document keeps, as a function of the set of entries alone.
 ///
-/// Of presences, neighbour reports and redemptions, the newest of each author is kept; of the
-/// owner's grants, the newest for each subject. Each of these kinds has a limit, beyond which the
-/// oldest entries are dropped. Of messages, call entries, grants by others and unknown kinds, the
-/// newest are kept, up to a limit per author and a limit in total. Both rules commute with
+/// Of presences, neighbour reports, redemptions and joinings, the newest of each author is kept; of
+/// the owner's grants, the newest for each subject. Each of these kinds has a limit, beyond which
+/// the oldest entries are dropped. Of messages, call entries, grants by others and unknown kinds,
+/// the newest are kept, up to a limit per author and a limit in total. Both rules commute with
 /// insertion: a dropped entry has enough newer ones ahead of it, and further entries can only
 /// increase their number.
 struct Retention: Sendable {
@@ -99,17 +99,19 @@ struct Retention: Sendable {
     }
   }
 
-  /// The newest presence, neighbour report and redemption of each author.
+  /// The newest presence, neighbour report, redemption and joining of each author.
   struct PerAuthor: Sendable {
     var presence = Registers<NodeID>(limit: Limits.authors)
     var neighbourReport = Registers<NodeID>(limit: Limits.authors)
     var redemption = Registers<NodeID>(limit: Limits.authors)
+    var joining = Registers<NodeID>(limit: Limits.authors)
 
     subscript(kind: EntryBody.Kind) -> Registers<NodeID>? {
       switch kind {
       case .presence: presence
       case .neighbourReport: neighbourReport
       case .redemption: redemption
+      case .joining: joining
       case .claim, .end, .message, .grant, .epoch: nil
       }
     }
@@ -146,6 +148,7 @@ struct Retention: Sendable {
     case .neighbourReport:
       return registers.neighbourReport.insert(entry, under: author, policy)
     case .redemption: return registers.redemption.insert(entry, under: author, policy)
+    case .joining: return registers.joining.insert(entry, under: author, policy)
     case .grant(let grant):
       guard let owner else { return nil }
       guard author == owner else {
@@ -167,6 +170,7 @@ struct Retention: Sendable {
     case .presence: registers.presence.remove(entry, under: author)
     case .neighbourReport: registers.neighbourReport.remove(entry, under: author)
     case .redemption: registers.redemption.remove(entry, under: author)
+    case .joining: registers.joining.remove(entry, under: author)
     case .grant(let grant):
       if author == owner {
         grants.remove(entry, under: grant.subject)
@@ -183,9 +187,9 @@ struct Retention: Sendable {
   /// The number of entries kept.
   var count: Int {
     registers.presence.entries.count + registers.neighbourReport.entries.count
-      + registers.redemption.entries.count + grants.entries.count
-      + grantsOfOthers.entries.count + calls.entries.count + messages.entries.count
-      + epochs.entries.count + unknown.entries.count
+      + registers.redemption.entries.count + registers.joining.entries.count
+      + grants.entries.count + grantsOfOthers.entries.count + calls.entries.count
+      + messages.entries.count + epochs.entries.count + unknown.entries.count
   }
 
   /// The violated invariants: order, bounds and counts of the entries.
@@ -194,7 +198,7 @@ struct Retention: Sendable {
       grantsOfOthers.checkInvariants("grants") + calls.checkInvariants("call entries")
       + messages.checkInvariants("messages") + epochs.checkInvariants("key changes")
       + unknown.checkInvariants("unknown entries")
-    for kind in [EntryBody.Kind.presence, .neighbourReport, .redemption] {
+    for kind in [EntryBody.Kind.presence, .neighbourReport, .redemption, .joining] {
       let entries = registers[kind]?.entries ?? []
       if entries.count > Limits.authors { faults.append("too many entries of kind \(kind)") }
       let isMisplaced = entries.contains {
@@ -208,7 +212,7 @@ struct Retention: Sendable {
 
   func all(_ kind: EntryBody.Kind) -> [SignedEntry] {
     switch kind {
-    case .presence, .neighbourReport, .redemption: registers[kind]?.entries ?? []
+    case .presence, .neighbourReport, .redemption, .joining: registers[kind]?.entries ?? []
     case .grant: (grants.entries + grantsOfOthers.entries).sorted()
     case .claim, .end: calls.entries.filter { $0.entry.body.kind == kind }
     case .message: messages.entries

@@ -77,6 +77,10 @@ extension Gossip {
   ) {
     guard theirs != document.digest else {
       counters.digestsEqual &+= 1
+      comparedAt = comparedAt ?? now
+      // The neighbour learns of it as well; it has no answer to send then.
+      let peer = neighbours.keys[position]
+      if neighbours[at: position].sentDigest != theirs { compare(with: peer, &out) }
       return
     }
     counters.digestsDifferent &+= 1
@@ -110,8 +114,8 @@ extension Gossip {
     flush(position, at: now, &out)
   }
 
-  /// Sorts grants, redemptions and key changes before the entries that they permit, and claims and
-  /// ends before the presences of participants: the receiver derives events in the order of
+  /// Sorts grants, redemptions and key changes before the entries that they permit, and entries
+  /// about calls before the presences of participants: the receiver derives events in the order of
   /// arrival.
   private static func inOrder(_ entries: [SignedEntry]) -> [SignedEntry] {
     func isRight(_ entry: SignedEntry) -> Bool {
@@ -122,7 +126,7 @@ extension Gossip {
     }
     func isCall(_ entry: SignedEntry) -> Bool {
       switch entry.entry.body.kind {
-      case .claim, .end: true
+      case .claim, .end, .joining: true
       default: false
       }
     }

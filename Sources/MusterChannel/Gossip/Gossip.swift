@@ -21,6 +21,8 @@ public struct Gossip: Sendable {
 
   struct Neighbour: Sendable {
     var outbox = Outbox()
+    /// The digest that was last sent to this neighbour.
+    var sentDigest: DocumentDigest?
     /// The ids to acknowledge, at most `Control.idLimit`.
     var received: [UInt64] = []
     var acknowledgeAt: Instant?
@@ -52,6 +54,9 @@ public struct Gossip: Sendable {
   /// The delay of an acknowledgement, which combines several in one message.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
+  /// The first interval, which doubles until a comparison has shown equal documents: a newcomer
+  /// waits for this before it starts a call.
+  static let firstComparisonInterval = Duration.milliseconds(100)
   static let comparisonJitter = 0.2
   /// The pause before an entry requested from one neighbour is requested from another.
   static let askedElsewhereAfter = Duration.seconds(1)
@@ -70,7 +75,11 @@ public struct Gossip: Sendable {
   var neighbours = PeerTable<NodeID, Neighbour>()
   var waiting: [Waiting] = []
   var random: PRNG
+  /// The first time at which this document was equal to that of a neighbour, so that this node knew
+  /// what a neighbour knew; nil before.
+  public internal(set) var comparedAt: Instant?
   private var compareAt: Instant?
+  private var firstInterval = Gossip.firstComparisonInterval
 
   /// `own` is this node; `exempt`, the owner of a created channel, is never quarantined. `seed`
   /// only randomises comparison times and the choice of neighbours.
@@ -106,18 +115,23 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// Handles a usable link to `peer`: sends this node's redemption, the active call's `claim` and
-  /// this node's presence, in this order, then compares the documents.
+  /// Handles a usable link to `peer`: sends this node's redemption, the active call's `claim`, and
+  /// this node's joining and presence, in this order, then compares the documents.
   public mutating func linkUp(
     _ peer: NodeID, first claim: SignedEntry? = nil, at now: Instant
   ) -> [Output] {
     var neighbour = Neighbour()
     let entries = [
-      document.newest(.redemption, of: own), claim, document.newest(.presence, of: own),
+      document.newest(.redemption, of: own), claim, document.newest(.joining, of: own),
+      document.newest(.presence, of: own),
     ]
     for entry in entries.compactMap({ $0 }) { neighbour.outbox.add(entry) }
     neighbours[peer] = neighbour
-    if compareAt == nil { compareAt = now + random.jittered(Self.comparisonInterval, by: 0.5) }
+    if comparedAt == nil {
+      compareAt = now + firstInterval
+    } else if compareAt == nil {
+      compareAt = now + random.jittered(Self.comparisonInterval, by: 0.5)
+    }
     var out: [Output] = []
     if let position = neighbours.index(of: peer) { flush(position, at: now, &out) }
     compare(with: peer, &out)
@@ -135,9 +149,7 @@ public struct Gossip: Sendable {
     var out: [Output] = []
     flushAll(at: now, &out)
     if let due = compareAt, due <= now {
-      compareAt =
-        neighbours.isEmpty
-        ? nil : now + random.jittered(Self.comparisonInterval, by: Self.comparisonJitter)
+      compareAt = neighbours.isEmpty ? nil : now + nextInterval()
       if !neighbours.isEmpty {
         compare(with: neighbours.keys[random.below(neighbours.count)], &out)
       }
@@ -162,9 +174,20 @@ public struct Gossip: Sendable {
     !(0..<neighbours.count).contains { neighbours[at: $0].outbox.contains(id) }
   }
 
+  private mutating func nextInterval() -> Duration {
+    guard comparedAt == nil, firstInterval < Self.comparisonInterval else {
+      return random.jittered(Self.comparisonInterval, by: Self.comparisonJitter)
+    }
+    firstInterval = firstInterval + firstInterval
+    return firstInterval
+  }
+
   // MARK: Sending
 
   mutating func compare(with peer: NodeID, _ out: inout [Output]) {
+    if let position = neighbours.index(of: peer) {
+      neighbours[at: position].sentDigest = document.digest
+    }
     counters.digestsSent &+= 1
     out.append(.send(.digest(document.digest), to: peer))
   }

@@ -103,7 +103,7 @@ public struct Rights: Sendable {
     case .redemption(let redemption):
       let grant = Invites.verified(redemption, by: entry.author, in: channel)
       return grant.map { $0.entry.author == owner || wasOwner($0.entry.author) } ?? false
-    case .presence, .neighbourReport, .claim, .end, .message, .unknown:
+    case .presence, .neighbourReport, .claim, .end, .joining, .message, .unknown:
       return standings.index(of: entry.author) != nil
     }
   }

@@ -145,6 +145,7 @@ extension ChannelState {
         state.changes.call = true
       }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
+      if let due = state.togetherness.deadline, due <= now { state.changes.call = true }
     }
     return out
   }
@@ -218,7 +219,7 @@ extension ChannelState {
       } else if neighbours.index(of: author) != nil {
         detector.noted(neighbourReport, of: author, at: now)
       }
-    case .claim, .end: changes.call = true
+    case .claim, .end, .joining: changes.call = true
     case .grant, .redemption, .epoch: changes.rights = true
     case .message: show(messages.insert(entry, at: now), &out)
     case .unknown: break

@@ -45,7 +45,9 @@ extension ChannelState {
         guard state.mayItself(.joinCall) else { return }
         state.own.call = Participation(id: call.info.id, joined: state.gossip.document.lamport)
       } else if state.mayItself(.startCall) {
-        let claim = CallClaim(call: id, term: 1, startedAt: startedAt, order: 0)
+        let claim = CallClaim(
+          call: id, term: 1, startedAt: startedAt, order: 0,
+          knowledge: state.comparedAt == nil ? .none : .compared)
         state.signAndBroadcast(.claim(claim), at: now, &out)
         state.own.call = Participation(id: id, joined: state.gossip.document.lamport)
       }
@@ -71,8 +73,7 @@ extension ChannelState {
     own.call = nil
     guard let call, call.info.id == mine.id, call.info.initiator == identity.id else { return }
     let words = CallLedger.ending(
-      call.info, by: identity.id, claims: callEntries(.claim), ends: callEntries(.end),
-      may: { may($0, $1) })
+      call.info, by: identity.id, callEntries, may: { may($0, $1) })
     signAndCommit(words, as: .callEnd, &out)
     changes.call = true
   }

@@ -181,8 +181,8 @@ extension ChannelState {
     if let mine = own.call, isOver(mine.id) || !mayItself(.joinCall) { own.call = nil }
     var active = activeCall
     if let mine = own.call, active?.info.id != mine.id {
-      // Seniority carries over from the call that merges into this one.
-      own.call = active.map { Participation(id: $0.info.id, joined: mine.joined) }
+      // Seniority counts from the merge: those who were in this call come before a newcomer.
+      own.call = active.map { Participation(id: $0.info.id, joined: gossip.document.lamport) }
       active = activeCall
     }
     view(active, gone: nil, &out)
@@ -197,13 +197,27 @@ extension ChannelState {
     case .giveUp:
       own.call = nil
       changes.call = true
-    case .takeOver(let term):
+    case .takeOver:
       guard let info = active?.info else { break }
-      let claim = CallClaim(
-        call: info.id, term: term, startedAt: info.startedAt, order: info.order)
-      signAndBroadcast(.claim(claim), at: now, &out)
+      signAndBroadcast(.claim(CallClaim(continuing: info)), at: now, &out)
       changes.call = true
     }
+    attest(active, at: now, &out)
+  }
+
+  /// Publishes that this node is in the call together with others, which keeps a newcomer's call
+  /// from displacing it.
+  private mutating func attest(_ active: ActiveCall?, at now: Instant, _ out: inout [Output]) {
+    var published: CallJoining?
+    if case .joining(let newest)? = gossip.document.newest(.joining, of: identity.id)?
+      .entry.body
+    {
+      published = newest
+    }
+    let mine = own.call.flatMap { mine in active.flatMap { $0.info.id == mine.id ? $0 : nil } }
+    let joining = togetherness.update(
+      mine, own: identity.id, published: published, at: now)
+    if let joining { signAndBroadcast(.joining(joining), at: now, &out) }
   }
 
   private mutating func view(
@@ -232,7 +246,7 @@ extension ChannelState {
         let other = presence.call?.id, other != old.id, !isOver(other)
       else { return false }
       let info = CallLedger.info(
-        of: other, claims: callEntries(.claim), ends: callEntries(.end), may: mayIn)
+        of: other, callEntries, may: mayIn)
       return info.map { CallInfo.precedes($0, old) } ?? true
     }
   }
@@ -243,12 +257,11 @@ extension ChannelState {
   var leadingClaim: SignedEntry? {
     guard let call else { return nil }
     return CallLedger.leadingClaim(
-      of: call.info.id, claims: callEntries(.claim), ends: callEntries(.end), may: mayIn)
+      of: call.info.id, callEntries, may: mayIn)
   }
 
   private func isOver(_ id: CallID) -> Bool {
-    CallLedger.isOver(
-      id, claims: callEntries(.claim), ends: callEntries(.end), may: mayIn)
+    CallLedger.isOver(id, callEntries, may: mayIn)
   }
 
   var activeCall: ActiveCall? {
@@ -260,9 +273,7 @@ extension ChannelState {
       present.append((id, participation))
     }
     if let mine = own.call { present.append((identity.id, mine)) }
-    return CallLedger.active(
-      claims: callEntries(.claim), ends: callEntries(.end), present: present,
-      may: mayIn)
+    return CallLedger.active(callEntries, present: present, may: mayIn)
   }
 
   private var mayIn: (Capability, NodeID) -> Bool { { may($0, $1) } }

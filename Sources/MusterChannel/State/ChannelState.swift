@@ -101,6 +101,7 @@ public struct ChannelState: Sendable {
   var detector: FailureDetector
   var rights: Rights
   var succession = Succession()
+  var togetherness = Togetherness()
   var messages = MessageLog()
   /// Messages that an earlier process received but did not show.
   var unshown: [SignedEntry] = []
@@ -276,6 +277,10 @@ public struct ChannelState: Sendable {
     policy.permits(may(capability, identity.id), true)
   }
 
+  /// The first time at which this node's document was equal to that of a neighbour; nil before. A
+  /// node that starts a call earlier may not know of one that others are in.
+  public var comparedAt: Instant? { gossip.comparedAt }
+
   /// The end of the wait for a new neighbour's part of the document; nil at other times. Until
   /// then, a new call is not reported and none should be started, so that the first event of a call
   /// names all its current participants.
@@ -333,6 +338,7 @@ public struct ChannelState: Sendable {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))
     next = soonest(next, soonest(succession.deadline, messages.deadline))
+    next = soonest(next, togetherness.deadline)
     return soonest(next, soonest(expiryAt, catchesUpUntil))
   }
 }

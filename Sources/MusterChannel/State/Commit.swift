@@ -118,9 +118,14 @@ extension ChannelState {
     apply(outputs, isWritten: true, at: now, &out)
   }
 
-  /// The claims or ends that apply on this node: those in the document, and signed ones that wait
-  /// for the disk.
-  func callEntries(_ kind: EntryBody.Kind) -> [SignedEntry] {
+  /// The entries about calls that apply on this node: those in the document, and signed claims and
+  /// ends that wait for the disk.
+  var callEntries: CallEntries {
+    CallEntries(
+      claims: applied(.claim), ends: applied(.end), joinings: gossip.document.all(.joining))
+  }
+
+  private func applied(_ kind: EntryBody.Kind) -> [SignedEntry] {
     let own = pending.flatMap(\.entries).filter { $0.entry.body.kind == kind }
     return own.isEmpty ? gossip.document.all(kind) : gossip.document.all(kind) + own
   }

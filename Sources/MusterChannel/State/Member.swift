@@ -120,6 +120,6 @@ public enum CallEndReason {
   public static let ended = "ended"
   /// No reachable member is left in the call.
   public static let empty = "empty"
-  /// An earlier call became known, to which the participants of this call move.
+  /// A better established call became known, to which the participants of this call move.
   public static let merged = "merged"
 }

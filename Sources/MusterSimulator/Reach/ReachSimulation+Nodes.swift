@@ -133,9 +133,11 @@ extension ReachSimulation {
     let run = nodes[index].run
     nodes[index].source = SyntheticSource(
       sender: UInt8(index), run: UInt8(truncatingIfNeeded: run), layers: 0)
+    let servers = rendezvousAddresses(for: index)
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
     configuration.offersRendezvous = index == scenario.offering
+    configuration.rendezvousServers = servers.count
     nodes[index].process = Process(
       Node(
         identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
@@ -152,7 +154,6 @@ extension ReachSimulation {
     }
     input(index) { $0.setOwnAddresses(own, at: $1) }
     input(index) { $0.setSources([], hasAudio: true, at: $1) }
-    let servers = rendezvousAddresses(for: index)
     input(index) { $0.setRendezvous(servers, at: $1) }
     let setup = ChannelSetup(
       name: "\(Marker.text)-reach", keys: [nodes[index].firstKey], genesis: nil,

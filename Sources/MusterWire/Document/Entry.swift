@@ -63,6 +63,8 @@ public enum EntryBody: Equatable, Sendable {
   case claim(CallClaim)
   /// The end of a call.
   case end(CallEnd)
+  /// The author's presence in a call together with others.
+  case joining(CallJoining)
   /// A text message.
   case message(Message)
   /// A role, granted by an owner.
@@ -84,6 +86,7 @@ public enum EntryBody: Equatable, Sendable {
     case grant = 6
     case redemption = 7
     case epoch = 8
+    case joining = 9
   }
 
   /// The kind of the body; nil for a kind that this version does not know.
@@ -93,6 +96,7 @@ public enum EntryBody: Equatable, Sendable {
     case .neighbourReport: .neighbourReport
     case .claim: .claim
     case .end: .end
+    case .joining: .joining
     case .message: .message
     case .grant: .grant
     case .redemption: .redemption
@@ -113,6 +117,7 @@ public enum EntryBody: Equatable, Sendable {
     case .neighbourReport(let body): body.write(to: &writer)
     case .claim(let body): body.write(to: &writer)
     case .end(let body): body.write(to: &writer)
+    case .joining(let body): body.write(to: &writer)
     case .message(let body): body.write(to: &writer)
     case .grant(let body): body.write(to: &writer)
     case .redemption(let body): body.write(to: &writer)
@@ -134,6 +139,7 @@ public enum EntryBody: Equatable, Sendable {
     case .neighbourReport: self = .neighbourReport(try NeighbourReport(reading: &reader))
     case .claim: self = .claim(try CallClaim(reading: &reader))
     case .end: self = .end(try CallEnd(reading: &reader))
+    case .joining: self = .joining(try CallJoining(reading: &reader))
     case .message: self = .message(try Message(reading: &reader))
     case .grant: self = .grant(try Grant(reading: &reader))
     case .redemption: self = .redemption(try Redemption(reading: &reader))

@@ -5,34 +5,45 @@ import time
 from dataclasses import dataclass
 
 from .document import Document
-from .entries import Claim, End
+from .entries import Claim, End, Joining
 from .events import emit, short
 from .rights import Role
 
-_JOINS_AFTER = 0.3       # seconds after entering the channel
+# Seconds after entering the channel: without a comparison, and with one.
+_STARTS_AFTER, _STARTS_EARLY_AFTER = 1.0, 0.5
+_MET_AFTER, _LASTS_AFTER = 1.0, 10.0
 _GRACE, _NEXT_IN_LINE = 10.0, 2.0
 
 
 @dataclass(frozen=True)
 class Call:
-    """The channel's call; `claim` is the entry by which its initiator leads it."""
+    """A call; `claim` is the entry by which its initiator leads it."""
 
     id: bytes
+    standing: int
     term: int
     initiator: bytes
     order: int
     claim: object
 
+    @property
+    def rank(self):
+        """The call with the smallest rank is the channel's."""
+        return -self.standing, self.order, self.id
 
-def order_of(claim):
-    """The order of a call: the Lamport counter of the claim that started it."""
-    return claim.lamport if claim.body.term == 1 else claim.body.order
+
+BLIND, INFORMED, JOINED, LASTING = range(4)
+
+
+def valid_claims(document: Document, rights):
+    """The claims whose authors may make them."""
+    return [one for one in document.entries(Claim)
+            if rights.role(document, one.author) >= Role.PRESENTER]
 
 
 def live_claims(document: Document, rights):
     """The valid claims that no end covers."""
-    claims = [one for one in document.entries(Claim)
-              if rights.role(document, one.author) >= Role.PRESENTER]
+    claims = valid_claims(document, rights)
     claimed = {(one.author, one.body.call, one.body.term) for one in document.entries(Claim)}
     ends = [one for one in document.entries(End)
             if (one.author, one.body.call, one.body.term) in claimed]
@@ -46,18 +57,37 @@ def _covers(end, claim):
     return is_own or claim.body.term < end.body.term
 
 
-def channels_call(claims, present_in):
+def describe(call, document: Document, rights):
+    """The call as its entries show it; None without a live claim."""
+    live = [one for one in live_claims(document, rights) if one.body.call == call]
+    if not live:
+        return None
+    leader = min(live, key=lambda one: (-one.body.term, one.order))
+    claims = [one for one in valid_claims(document, rights) if one.body.call == call]
+    first = min((one for one in claims if one.body.term == 1),
+                key=lambda one: one.order, default=leader)
+    order = first.lamport if first.body.term == 1 else first.body.order
+    return Call(call, standing(call, first, claims, document, rights), leader.body.term,
+                leader.author, order, leader)
+
+
+def standing(call, first, claims, document: Document, rights):
+    """How well a call is established, by the words of two different members."""
+    joinings = [one for one in document.entries(Joining)
+                if one.body.call == call and rights.role(document, one.author) >= Role.ATTENDEE]
+    if any(one.body.term > 1 and one.author != first.author for one in claims):
+        return LASTING
+    if sum(one.body.stage == Joining.LASTING for one in joinings) > 1:
+        return LASTING
+    if any(one.author != first.author for one in joinings):
+        return JOINED
+    return INFORMED if first.body.has_compared else BLIND
+
+
+def channels_call(document: Document, rights, present_in):
     """The channel's call, or None. `present_in`: the ids of calls with a reachable participant."""
-    leading = {}
-    for claim in claims:
-        if claim.body.call not in present_in:
-            continue
-        best = leading.get(claim.body.call)
-        if best is None or (-claim.body.term, claim.order) < (-best.body.term, best.order):
-            leading[claim.body.call] = claim
-    calls = [Call(one.body.call, one.body.term, one.author, order_of(one), one)
-             for one in leading.values()]
-    return min(calls, key=lambda one: (one.order, one.id), default=None)
+    calls = [describe(one, document, rights) for one in set(present_in)]
+    return min((one for one in calls if one), key=lambda one: one.rank, default=None)
 
 
 class CallMember:
@@ -72,6 +102,7 @@ class CallMember:
         self.call = None             # the channel's
         self._participants = set()
         self._initiator_gone_at = None
+        self._together_since = None  # with another participant, without a break
 
     def others(self):
         """The other participants of the call that this node is in."""
@@ -85,9 +116,14 @@ class CallMember:
         self._wants = True
 
     def tick(self):
-        if self._wants and time.monotonic() - self._entered_at > _JOINS_AFTER:
+        if self._wants and (self.call is not None or self._may_start()):
             self._enter()
+        self._say_if_together()
         self._take_over_if_due()
+
+    def _may_start(self):
+        waited = time.monotonic() - self._entered_at
+        return waited > (_STARTS_EARLY_AFTER if self._node.gossip.has_compared else _STARTS_AFTER)
 
     def _enter(self):
         """Joins the channel's call; claims a new one if there is none."""
@@ -99,7 +135,8 @@ class CallMember:
             self.current = self.call.id
         elif node.rights.role(document, node.id) >= Role.PRESENTER:
             self.current = os.urandom(16)
-            node.gossip.publish(Claim(self.current, 1, int(time.time() * 1000), 0))
+            node.gossip.publish(Claim(self.current, 1, int(time.time() * 1000), 0,
+                                      node.gossip.has_compared))
         else:
             return
         node.publish_presence()
@@ -111,13 +148,15 @@ class CallMember:
                    if presence.call}
         if self.current is not None:
             members[self._node.id] = self.current
-        claims = live_claims(self._node.document, self._node.rights)
-        call = channels_call(claims, set(members.values()))
+        document, rights = self._node.document, self._node.rights
+        claims = live_claims(document, rights)
+        call = channels_call(document, rights, members.values())
         self._emit_changes(call, {one for one, at in members.items() if call and at == call.id})
         if self.current is None:
             return
         if call is not None and call.id != self.current:
             self.current = call.id       # moves over
+            self.joined = document.lamport
             self._node.publish_presence()
             self._node.refresh()
         elif self.current not in {one.body.call for one in claims}:
@@ -168,7 +207,27 @@ class CallMember:
 
     def _claim(self, term):
         started_at = self.call.claim.body.started_at
-        self._node.gossip.publish(Claim(self.call.id, term, started_at, self.call.order))
+        self._node.gossip.publish(Claim(self.call.id, term, started_at, self.call.order,
+                                        self.call.standing > BLIND))
+
+    # Saying that people are in it
+
+    def _say_if_together(self):
+        """After 1 s with another participant, and again after 10 s."""
+        if self.current is None or not self.others():
+            self._together_since = None
+            return
+        now, node = time.monotonic(), self._node
+        if self._together_since is None or self._together_since[0] != self.current:
+            self._together_since = (self.current, now)
+        together = now - self._together_since[1]
+        newest = node.document.latest(Joining, node.id)
+        said = newest.body.stage if newest and newest.body.call == self.current else 0
+        stage = (Joining.LASTING if together >= _LASTS_AFTER
+                 else Joining.MET if together >= _MET_AFTER else 0)
+        if stage > said:
+            node.gossip.publish(Joining(self.current, stage))
+            node.refresh()
 
     # Taking over
 

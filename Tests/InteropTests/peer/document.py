@@ -4,10 +4,10 @@ from collections import OrderedDict
 
 from . import ranges
 from .crypto import blake2b
-from .entries import Claim, End, Epoch, Grant, Message, NeighbourReport, Redemption
+from .entries import Claim, End, Epoch, Grant, Joining, Message, NeighbourReport, Redemption
 from .presence import Presence
 
-_NEWEST_OF_AUTHOR = (Presence.KIND, NeighbourReport.KIND, Redemption.KIND)
+_NEWEST_OF_AUTHOR = (Presence.KIND, NeighbourReport.KIND, Redemption.KIND, Joining.KIND)
 _MOST_NEWEST = 2048      # authors or subjects of whom the newest entry is kept
 _MOST_QUARANTINED = 256
 _MOST_REMEMBERED = 256

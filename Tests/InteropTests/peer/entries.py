@@ -40,16 +40,20 @@ class Claim:
     term: int
     started_at: int
     order: int
+    has_compared: bool     # whether who started the call had compared documents with a neighbour
 
     def encode(self):
-        return self.call + struct.pack(">IQQ", self.term, self.started_at, self.order)
+        return self.call + struct.pack(
+            ">IQQB", self.term, self.started_at, self.order, self.has_compared)
 
     @classmethod
     def decode(cls, reader):
         call, term = reader.take(16), reader.number(4)
         if term == 0:
             raise Malformed("term 0")
-        return cls(call, term, reader.number(8), reader.number(8))
+        started_at, order = reader.number(8), reader.number(8)
+        return cls(call, term, started_at, order,
+                   not reader.is_at_end and reader.number(1) != 0)
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,27 @@ class End:
     @classmethod
     def decode(cls, reader):
         return cls(reader.take(16), reader.number(4))
+
+
+@dataclass(frozen=True)
+class Joining:
+    """Says that its author has been in the call together with another."""
+
+    KIND = 9
+    MET, LASTING = 1, 2
+
+    call: bytes
+    stage: int
+
+    def encode(self):
+        return self.call + bytes([self.stage])
+
+    @classmethod
+    def decode(cls, reader):
+        call, stage = reader.take(16), reader.number(1)
+        if stage not in (cls.MET, cls.LASTING):
+            raise Malformed("stage of a joining")
+        return cls(call, stage)
 
 
 @dataclass(frozen=True)
@@ -165,7 +190,7 @@ class Epoch:
 
 
 _BODIES = {body.KIND: body for body in (
-    Presence, NeighbourReport, Claim, End, Message, Grant, Redemption, Epoch)}
+    Presence, NeighbourReport, Claim, End, Message, Grant, Redemption, Epoch, Joining)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from . import ranges
 from .budget import Budget
 from .control import Type, prefixes
 from .document import DROPPED, QUARANTINED, Document
-from .entries import Entry, Epoch, Grant, NeighbourReport, Redemption
+from .entries import Entry, Epoch, Grant, Joining, NeighbourReport, Redemption
 from .events import emit, short
 from .presence import Presence
 from .reader import Malformed
@@ -37,6 +37,7 @@ class GossipState:
 
     in_flight: dict = field(default_factory=dict)   # first 8 bytes of the id -> InFlight
     acknowledgements: list = field(default_factory=list)
+    sent_digest: bytes = b""
     unknown_entries: Budget = field(default_factory=lambda: Budget(2000, 1000))
     pushed_on: Budget = field(default_factory=lambda: Budget(200, 50))
     wanted: Budget = field(default_factory=lambda: Budget(1024, 512))
@@ -48,6 +49,7 @@ class Gossip:
         self._node = node
         self._links = node.links
         self._document: Document = node.document
+        self.has_compared = False   # whether the document has been equal to a neighbour's
         self._sequence = random.getrandbits(31) << 32   # the upper half is drawn by each process
 
     # Own entries
@@ -173,23 +175,31 @@ class Gossip:
         self._node.loop.every(_COMPARISON_INTERVAL, self._compare, _COMPARISON_VARIATION)
 
     def on_link_up(self, link):
-        """A node sends its own redemption and presence, then the digest."""
-        for body in (Redemption, Presence):
+        """A node sends its own redemption, joining and presence, then the digest."""
+        for body in (Redemption, Joining, Presence):
             entry = self._document.latest(body, self._node.id)
             if entry is not None:
                 self._send(link, [entry])
-        self._links.control(link, Type.DIGEST, self._document.digest())
+        self._send_digest(link)
 
     def _compare(self):
         links = self._links.all_up()
         if links:
-            self._links.control(random.choice(links), Type.DIGEST, self._document.digest())
+            self._send_digest(random.choice(links))
+
+    def _send_digest(self, link):
+        link.gossip.sent_digest = self._document.digest()
+        self._links.control(link, Type.DIGEST, link.gossip.sent_digest)
 
     def on_digest(self, link, value):
         is_equal = value == self._document.digest()
         emit("digest", member=short(link.peer), items=len(self._document.items),
              theirs=int.from_bytes(value[:4], "big"), equal=is_equal)
-        if not is_equal and link.gossip.range_bytes.take(_RANGE_COST):
+        if is_equal:
+            self.has_compared = True
+            if link.gossip.sent_digest != value:
+                self._send_digest(link)     # so that the neighbour knows as well
+        elif link.gossip.range_bytes.take(_RANGE_COST):
             self._send_ranges(link, ranges.whole(self._document.items))
 
     def on_ranges(self, link, received):

@@ -67,7 +67,7 @@ struct Scribe {
   }
 
   private func body(_ program: inout Program, by author: Identity) -> EntryBody {
-    switch program.u8() % 9 {
+    switch program.u8() % 10 {
     case 0: .presence(presence(&program))
     case 1:
       .neighbourReport(
@@ -78,13 +78,18 @@ struct Scribe {
       .claim(
         CallClaim(
           call: call(&program), term: max(UInt32(program.u8()), 1),
-          startedAt: UInt64(program.u8()), order: UInt64(program.u8())))
+          startedAt: UInt64(program.u8()), order: UInt64(program.u8()),
+          knowledge: program.u8() & 1 == 0 ? .none : .compared))
     case 3: .end(CallEnd(call: call(&program), term: UInt32(program.u8())))
     case 4: .message(message(&program, by: author))
     case 5: .grant(grant(&program))
     case 6: .redemption(redemption(&program, by: author))
     case 7: .epoch(epoch(&program))
-    default: .unknown(kind: 9 + program.u8() % 200, program.bytes())
+    case 8:
+      .joining(
+        CallJoining(
+          call: call(&program), stage: program.u8() & 1 == 0 ? .met : .lasting))
+    default: .unknown(kind: 10 + program.u8() % 200, program.bytes())
     }
   }
 

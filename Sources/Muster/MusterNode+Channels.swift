@@ -31,8 +31,11 @@ extension MusterNode {
     loadTrust(of: id)
     ownRecords[id] = nil
     if call { awaitedCalls.append(id) }
-    perform(node.join(opened.setup, call: call, at: now))
     add(peers: opened.peers, rendezvous: opened.rendezvous)
+    node.setFinders(
+      rendezvousServers: rendezvousNames.endpoints.count,
+      others: !peerNames.endpoints.isEmpty || dht != nil)
+    perform(node.join(opened.setup, call: call, at: now))
   }
 
   /// Leaves a channel gracefully; throws if the node is not in the channel.

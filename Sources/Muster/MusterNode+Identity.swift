@@ -47,8 +47,6 @@ extension MusterNode {
     core.policy = configuration.policy
     core.offersRendezvous = configuration.offersRendezvous
     core.relays = configuration.relays
-    core.rendezvousServers = configuration.rendezvous.count
-    core.findsSlowly = !configuration.peers.isEmpty || !configuration.dht.isEmpty
     core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if configuration.audioMuted { core.muted.insert(.audioMuted) }
     if configuration.videoMuted { core.muted.insert(.videoMuted) }

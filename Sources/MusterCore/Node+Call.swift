@@ -142,16 +142,15 @@ extension Node {
   /// The same while someone beyond the LAN may still answer: several attempts to reach a server or
   /// a peer over a slow network.
   private static let remoteGrace = Duration.seconds(5)
-  /// A node that has compared documents with a neighbour waits for half of what is left of this
-  /// time: of nodes that compare at the same moment, the one that came first starts the call.
-  private static let comparedGrace = Duration.milliseconds(800)
+  /// The wait of a node that has compared documents with a neighbour by then. Nodes that come
+  /// together on a LAN have, so that the one that came first starts the call.
+  private static let comparedGrace = Duration.milliseconds(600)
   /// The additional wait for neighbours with smaller ids, which may have come at the same moment.
   private static let startTurn = Duration.milliseconds(20)
 
   /// Whether a member beyond the LAN may still be found.
   private var mayHearFromAfar: Bool {
-    configuration.findsSlowly
-      || discovery.answeringRendezvous.count < configuration.rendezvousServers
+    finders.others || discovery.answeringRendezvous.count < finders.rendezvousServers
   }
 
   /// The time at which a node starts a call if it knows of none: `latest`, or soon after it
@@ -161,8 +160,8 @@ extension Node {
     if !mayHearFromAfar { due = min(due, now + Self.localGrace) }
     if let comparedAt = entry.state.comparedAt {
       let isFirst = entry.state.neighbourIDs.first.map { identity.id < $0 } ?? true
-      let left = max(.zero, entry.openedAt + Self.comparedGrace - comparedAt)
-      due = min(due, comparedAt + left / 2 + (isFirst ? .zero : Self.startTurn))
+      let first = max(comparedAt, entry.openedAt + Self.comparedGrace)
+      due = min(due, isFirst ? first : first + Self.startTurn)
     }
     return due
   }

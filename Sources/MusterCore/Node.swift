@@ -37,11 +37,6 @@ public struct Node: ~Copyable, Sendable {
     public var offersRendezvous = false
     /// Whether this node relays between members that cannot reach each other directly.
     public var relays = true
-    /// The number of rendezvous servers that this node asks for members.
-    public var rendezvousServers = 0
-    /// Whether members may also be found by other means that reach beyond the LAN: configured peers
-    /// or the DHT.
-    public var findsSlowly = false
     /// The interval at which RTCP sender reports, and likewise receiver reports, are sent on a
     /// link.
     public var reportInterval = Duration.seconds(1)
@@ -118,6 +113,8 @@ public struct Node: ~Copyable, Sendable {
   /// The state of this node as a rendezvous server; nil if this node is not a rendezvous server.
   var server: RendezvousServer?
   var entropy: Entropy
+  /// The means by which members beyond the LAN may be found.
+  var finders = (rendezvousServers: 0, others: false)
   var media: MediaSessions
   var prng: PRNG
   /// The offset from boot time to Unix time, in milliseconds.
@@ -258,6 +255,13 @@ public struct Node: ~Copyable, Sendable {
     var out: [Output] = []
     perform(discovery.setRendezvous(addresses, at: now), at: now, &out)
     return out
+  }
+
+  /// Sets by which means members beyond the LAN may be found, before the node joins a channel: the
+  /// number of rendezvous servers that it asks, and whether it has others, such as configured peers
+  /// or the DHT. Before it starts a call, a node waits for their answers (`startCall`).
+  public mutating func setFinders(rendezvousServers: Int, others: Bool) {
+    finders = (min(rendezvousServers, Limits.rendezvous), others)
   }
 
   /// The addresses of the rendezvous servers that have answered a request of this node.

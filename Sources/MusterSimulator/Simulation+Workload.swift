@@ -40,7 +40,6 @@ extension Simulation {
     nodes[index].events = EventChecker()
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
-    configuration.findsSlowly = scenario.usesPeers
     configuration.policy =
       nodes[index].isLawless ? .lawless : options.bug?.policy ?? .standard
     nodes[index].process = Process(
@@ -57,6 +56,11 @@ extension Simulation {
       $0.setSources(offers, hasAudio: hasAudio, at: $1)
     }
     setWallClock(index, error: 0)
+    let usesPeers = scenario.usesPeers
+    input(index) { node, _ in
+      node.setFinders(rendezvousServers: 0, others: usesPeers)
+      return []
+    }
     join(index)
     if scenario.usesPeers {
       let others = nodes.filter { $0.index != index }.map(\.address)

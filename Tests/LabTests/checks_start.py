@@ -1,6 +1,9 @@
-"""Starts: nodes that start together on a LAN with IPv4 and IPv6 settle on one path each."""
+"""Starts: nodes that start together on a LAN with IPv4 and IPv6 settle on one path each, and a node
+that is first starts a call once nobody is left who might know of one.
+"""
 
 from check import check
+from checks_rights import created, guest, invite
 
 # Seconds after the first frames, in which paths used to be exchanged.
 AFTERWARDS = 6
@@ -19,6 +22,21 @@ def four_nodes_that_start_together_keep_their_paths(t):
 @check(needs="namespaces")
 def nine_nodes_that_start_together_keep_their_paths(t):
     _start(t, 9)
+
+
+@check()
+def the_first_one_waits_for_answers_from_beyond_the_lan(t):
+    nobody = "127.0.0.1:9"
+    created(t)
+    url = invite(t, "presenter", "owner", "--rendezvous", nobody)
+    for name, node, waits in (
+            ("a LAN alone", t.node("anna"), 1),
+            ("a silent peer", t.node("berta", "--peer", nobody, channels=["apart"]), 5),
+            ("a silent rendezvous", t.node("cilla", "--rendezvous", nobody, channels=["off"]), 5),
+            ("a silent rendezvous of an invite", guest(t, "dora", url, call=True), 5)):
+        started = node.wait("call.started", 30)["at"] - node.ready()["at"]
+        t.figure(f"{name}: waited", started, "s", at_least=0.9 * waits, at_most=waits + 1)
+        t.expect(node.all("call.state")[0]["state"] == "connecting", "it did not say connecting")
 
 
 def _start(t, count):

@@ -56,7 +56,7 @@ struct CallsPropertyTests {
       .map { ($0.author, $0.term) }
   }
 
-  /// How well a call is established, by whoever has a say.
+  /// How well a call is established.
   private func standing(_ call: CallID, _ books: CallsBooks) -> CallStanding {
     func isValid(_ entry: SignedEntry) -> Bool {
       !books.listeners.contains(entry.entry.author)

@@ -128,7 +128,8 @@ public struct Gossip: Sendable {
     for entry in entries.compactMap({ $0 }) { neighbour.outbox.add(entry) }
     neighbours[peer] = neighbour
     if comparedAt == nil {
-      compareAt = now + firstInterval
+      firstInterval = Self.firstComparisonInterval
+      compareAt = soonest(compareAt, now + firstInterval)
     } else if compareAt == nil {
       compareAt = now + random.jittered(Self.comparisonInterval, by: 0.5)
     }

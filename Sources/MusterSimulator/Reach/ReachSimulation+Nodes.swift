@@ -137,7 +137,6 @@ extension ReachSimulation {
     var configuration = Node.Configuration()
     configuration.name = nodes[index].name
     configuration.offersRendezvous = index == scenario.offering
-    configuration.rendezvousServers = servers.count
     nodes[index].process = Process(
       Node(
         identity: nodes[index].identity, entropy: .seeded(prng.next()), seed: prng.next(),
@@ -150,6 +149,7 @@ extension ReachSimulation {
     let wall = WallTime.seconds(now) * 1000
     input(index) { node, clock in
       node.setWallClock(millisecondsSince1970: wall, at: clock)
+      node.setFinders(rendezvousServers: servers.count, others: false)
       return []
     }
     input(index) { $0.setOwnAddresses(own, at: $1) }

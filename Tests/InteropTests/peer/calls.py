@@ -10,7 +10,7 @@ from .events import emit, short
 from .rights import Role
 
 # Seconds after entering the channel: without a comparison, and with one.
-_STARTS_AFTER, _STARTS_EARLY_AFTER = 1.0, 0.5
+_STARTS_AFTER, _STARTS_EARLY_AFTER = 1.0, 0.6
 _MET_AFTER, _LASTS_AFTER = 1.0, 10.0
 _GRACE, _NEXT_IN_LINE = 10.0, 2.0
 

@@ -25,6 +25,8 @@ public enum Fault: String, CaseIterable, Sendable {
   case attack
   /// Disk writes are slow, and some fail.
   case disk
+  /// A node that enters the channel finds the others late.
+  case late
 }
 
 /// The choice of faults for a run.
@@ -82,6 +84,12 @@ struct FaultPlan: Sendable {
     let isLong = prng.chance(0.2)
     return isLong
       ? prng.duration(.seconds(9), .seconds(18)) : prng.duration(.milliseconds(50), .seconds(7))
+  }
+
+  /// The time for which a node that enters the channel reaches nobody; nil if it does at once.
+  func lateness(_ prng: inout PRNG) -> Duration? {
+    guard isOn(.late), prng.chance(0.5) else { return nil }
+    return prng.duration(.milliseconds(300), .seconds(8))
   }
 
   /// The path conditions in one direction between two nodes during the fault phase.

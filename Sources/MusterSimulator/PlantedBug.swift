@@ -11,12 +11,18 @@ package enum PlantedBug: String, Sendable, CaseIterable {
   case endsReportedFailed
   /// The host reports every commit as durable before it is written.
   case sendsBeforeWritten
+  /// Of two calls the one with the smaller counter stays, whether or not people are in the other.
+  case ordersByCounter
 
   /// The channel policy of nodes with this bug.
   var policy: ChannelPolicy {
     switch self {
     case .mergeByArrival: ChannelPolicy(name: rawValue, replaces: { _, _ in true })
     case .uncheckedRole: ChannelPolicy(name: rawValue, permits: { _, _ in true })
+    case .ordersByCounter:
+      ChannelPolicy(
+        name: rawValue,
+        precedes: { $0.order != $1.order ? $0.order < $1.order : $0.id < $1.id })
     case .endsReportedFailed, .sendsBeforeWritten: .standard
     }
   }

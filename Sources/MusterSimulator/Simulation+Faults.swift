@@ -19,7 +19,7 @@ extension Simulation {
     case .leave: leave()
     case .clock: stepClock()
     case .attack: attack()
-    case .delay, .loss, .bursts, .duplication, .reordering, .corruption, .rate, .disk: break
+    case .delay, .loss, .bursts, .duplication, .reordering, .corruption, .rate, .disk, .late: break
     }
   }
 
@@ -63,6 +63,20 @@ extension Simulation {
     network.setBlocked(false, from: from, to: to)
   }
 
+  /// Draws whether a node that enters the channel reaches nobody for a while.
+  mutating func delayDiscovery(of index: Int) {
+    let wait = isHealed ? nil : plan.lateness(&prng)
+    network.setIsolated(wait != nil, nodes[index].address)
+    guard let wait else { return }
+    note(nodes[index].label, "reaches nobody yet")
+    schedule(.found(index, run: nodes[index].run), in: wait)
+  }
+
+  mutating func endIsolation(of index: Int, run: Int) {
+    guard nodes[index].run == run else { return }
+    network.setIsolated(false, nodes[index].address)
+  }
+
   private mutating func attack() {
     let targets = nodes.map(\.address)
     guard let sent = attacker.attack(targets, &prng) else { return }
@@ -98,6 +112,7 @@ extension Simulation {
     for job in crash.written { written(job, at: index) }
     nodes[index].drafts = PeerTable()
     forgetMemory(of: index, crash)
+    standings.isIn(nil, withOthers: false, at: index, now)
     settling.changed(at: now)
     trace.sample(nodes[index], in: channel.id, at: now)
     for other in nodes.indices {

@@ -49,13 +49,16 @@ extension Simulation {
 
   mutating func perform(_ outputs: [Node.Output], of index: Int) {
     var writes = NodeWrites()
+    var concernsCall = false
     for output in outputs {
       switch output {
       case .write, .commit: writes.take(output)
       case .send(let datagram, let address): send(datagram, from: index, to: address)
       case .broadcast(let datagram): broadcast(datagram, from: index)
       case .event(.channel(.message(let message)), in: _): writes.messages.append(message)
-      case .event(let event, in: _): observe(event, of: index)
+      case .event(let event, in: _):
+        observe(event, of: index)
+        if case .channel(let event) = event { concernsCall = concernsCall || event.concernsCall }
       case .encode(let stream, let layers): nodes[index].source.encode(layers, of: stream)
       case .encodeKeyframe(let stream, let layer):
         nodes[index].source.requestKeyframe(layer, of: stream)
@@ -66,6 +69,7 @@ extension Simulation {
       }
     }
     write(writes, of: index)
+    if concernsCall { observeCall(of: index) }
     trace.sample(nodes[index], in: channel.id, at: now)
   }
 
@@ -129,6 +133,9 @@ extension Simulation {
     }
     if entry.author == nodes[index].identity.id {
       bounds.entries += 1
+      if let fault = standings.signed(entry.body, id, by: entry.author, at: index, now) {
+        violated("standing", "\(label) \(fault)")
+      }
     } else if let fault = commits.heard(id, of: entry.body.kind) {
       violated("commit", "\(label) \(fault)")
     }

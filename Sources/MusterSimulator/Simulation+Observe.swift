@@ -24,7 +24,8 @@ extension Simulation {
       nodes[index].refusals.append(reason)
       trace.mark(.refused(reason), at: index, now)
     case .keyChanged(let epoch): trace.mark(.key(epoch), at: index, now)
-    case .memberJoined, .memberUpdated, .memberLeft, .callEnded, .ownRoleChanged: break
+    case .callEnded(let call, let reason): observe(call, ending: reason, at: index)
+    case .memberJoined, .memberUpdated, .memberLeft, .ownRoleChanged: break
     }
   }
 
@@ -39,7 +40,7 @@ extension Simulation {
       mayWrite: { writers?.contains($0) ?? true })
     if let fault { violated("messages", "\(nodes[index].label): \(fault)") }
     if message.from != nodes[index].identity.id {
-      checkRole(.sendText, of: message.from, at: index, "shows text of")
+      checkRole(.sendText, of: message.from, at: index, "shows text of", since: shownAt)
       trace.mark(.shown, at: index, now)
     }
   }
@@ -52,14 +53,39 @@ extension Simulation {
       call.term == 1 ? .startCall : .handOver, of: call.initiator, at: index, "sees a call of")
   }
 
+  /// Checks that a participant is not moved out of a call that people are in.
+  private mutating func observe(_ old: CallInfo, ending reason: String, at index: Int) {
+    guard reason == CallEndReason.merged, standings.isInside(old.id, at: index),
+      let process = nodes[index].process, process.node.isInCall(channel.id),
+      let new = process.node.call(in: channel.id)?.info, new.id != old.id
+    else { return }
+    let fault = standings.moved(
+      from: old, to: new, known: process.node.entries(of: channel.id),
+      may: { process.node.may($0, $1, in: channel.id) })
+    if let fault { violated("standing", "\(nodes[index].label) \(fault)") }
+  }
+
+  /// Notes which call a node is in after an input.
+  mutating func observeCall(of index: Int) {
+    guard let process = nodes[index].process else { return }
+    let call = process.node.call(in: channel.id)
+    let others = call?.participants.filter { $0 != process.node.id } ?? []
+    let isIn = others.count != call?.participants.count
+    standings.isIn(isIn ? call?.info.id : nil, withOthers: !others.isEmpty, at: index, now)
+  }
+
   /// Checks that a member's role permits an action of the member that takes effect at another node.
+  /// `decidedAt` is the time at which that node let it take effect; nil for now.
   mutating func checkRole(
-    _ capability: Capability, of member: NodeID, at index: Int, _ what: String
+    _ capability: Capability, of member: NodeID, at index: Int, _ what: String,
+    since decidedAt: Instant? = nil
   ) {
     guard member != nodes[index].identity.id else { return }
+    let decidedAt = decidedAt ?? now
+    let hadSettled = settling.settledAt.map { $0 <= decidedAt } ?? false
     let isAllowed = roles.may(
-      capability, member, at: WallTime.seconds(now),
-      strictly: settling.settledAt != nil && settling.group.contains(index))
+      capability, member, at: WallTime.seconds(decidedAt),
+      strictly: hadSettled && settling.group.contains(index))
     if !isAllowed {
       violated("roles", "\(nodes[index].label) \(what) \(label(member)), who may not")
     }
@@ -80,5 +106,15 @@ extension Simulation {
     let isGentle = plan.isGentle && worstLoss <= 0.1 && scenario.removals == 0
     return (isGentle && scenario.expiring == nil)
       || (settling.settledAt != nil && indices.allSatisfy(settling.group.contains))
+  }
+}
+
+extension ChannelEvent {
+  /// Whether the event is about the channel's call.
+  var concernsCall: Bool {
+    switch self {
+    case .callStarted, .callJoined, .callLeft, .callHandedOver, .callEnded: true
+    default: false
+    }
   }
 }

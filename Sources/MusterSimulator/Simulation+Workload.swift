@@ -21,6 +21,7 @@ extension Simulation {
     case .frame(let index, let run): takeFrame(index, run: run)
     case .audio(let index, let run, let packetsLeft, let level):
       takeAudio(index, run: run, packetsLeft: packetsLeft, level: level)
+    case .found(let index, let run): endIsolation(of: index, run: run)
     case .check: check()
     case .healAll: healAll()
     }
@@ -74,6 +75,7 @@ extension Simulation {
     nodes[index].refusals = []
     settling.changed(at: now)
     if nodes[index].showsInvite { noteInvite(of: index) }
+    delayDiscovery(of: index)
     let setup = nodes[index].setup(of: channel)
     let call = nodes[index].wantsCall
     input(index) { $0.join(setup, call: call, at: $1) }

@@ -27,6 +27,7 @@ public struct Simulation: World {
     case remove
     case frame(Int, run: Int)
     case audio(Int, run: Int, packetsLeft: Int, level: UInt8)
+    case found(Int, run: Int)
     case check
     case healAll
   }
@@ -65,6 +66,7 @@ public struct Simulation: World {
   var frameChecker: FrameChecker
   var roles: RoleChecker
   var calls: CallChecker
+  var standings: StandingChecker
   var messages: MessageChecker
   var commits = CommitChecker()
   /// The time at which each stream was last shown, by receiver, sender and stream.
@@ -112,6 +114,7 @@ public struct Simulation: World {
     roles = RoleChecker(
       owner: channel.genesis?.genesis.owner, settings: scenario.settings)
     calls = CallChecker(nodes: count)
+    standings = StandingChecker(nodes: count)
     messages = MessageChecker()
     checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
     shownAt = Array(repeating: nil, count: count * count * Limits.videoStreams)

@@ -155,6 +155,26 @@ struct NetworkTests {
     #expect(drain(&network).map(\.delivery.datagram) == [[4]])
   }
 
+  @Test func anIsolatedHostHearsOnlyOutsiders() {
+    var network = network()
+    network.setIsolated(true, a)
+    network.partition([b])
+    network.send([1], from: a, to: b, at: .zero)
+    network.send([2], from: b, to: a, at: .zero)
+    network.send([3], from: outsider, to: a, at: .zero)
+    #expect(drain(&network).map(\.delivery.datagram) == [[3]])
+    network.partition([])
+    network.send([4], from: c, to: a, at: .zero)
+    #expect(drain(&network).isEmpty)
+    network.setIsolated(false, a)
+    network.send([5], from: a, to: b, at: .zero)
+    #expect(drain(&network).map(\.delivery.datagram) == [[5]])
+    network.setIsolated(true, a)
+    network.heal()
+    network.send([6], from: b, to: a, at: .zero)
+    #expect(drain(&network).map(\.delivery.datagram) == [[6]])
+  }
+
   @Test func aBlockedDirectionLetsTheOtherPass() {
     var network = network()
     network.setBlocked(true, from: a, to: b)

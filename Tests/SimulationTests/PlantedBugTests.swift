@@ -28,6 +28,7 @@ struct PlantedBugTests {
     case .uncheckedRole: "roles"
     case .endsReportedFailed: "calls"
     case .sendsBeforeWritten: "commit"
+    case .ordersByCounter: "standing"
     }
   }
 

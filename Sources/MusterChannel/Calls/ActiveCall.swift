@@ -48,7 +48,7 @@ public struct CallInfo: Equatable, Hashable, Sendable {
   /// Whether `a` stays when both calls are active in one channel: the better established call
   /// stays; of two that are equally well established, the one with the smaller `order`; and ids
   /// break ties.
-  static func precedes(_ a: CallInfo, _ b: CallInfo) -> Bool {
+  public static func precedes(_ a: CallInfo, _ b: CallInfo) -> Bool {
     if a.standing != b.standing { return a.standing > b.standing }
     return a.order != b.order ? a.order < b.order : a.id < b.id
   }

@@ -44,7 +44,8 @@ public enum CallLedger {
   public static func active(
     _ entries: CallEntries,
     present: [(member: NodeID, participation: Participation)],
-    may: (Capability, NodeID) -> Bool
+    may: (Capability, NodeID) -> Bool,
+    precedes: (CallInfo, CallInfo) -> Bool = CallInfo.precedes
   ) -> ActiveCall? {
     let present = present.filter { may(.joinCall, $0.member) }
     var calls = present.map(\.participation.id)
@@ -52,7 +53,7 @@ public enum CallLedger {
     var best: CallInfo?
     for (index, call) in calls.enumerated() where index == 0 || calls[index - 1] != call {
       guard let info = info(of: call, entries, may: may) else { continue }
-      if let known = best, CallInfo.precedes(known, info) { continue }
+      if let known = best, precedes(known, info) { continue }
       best = info
     }
     guard let best else { return nil }

@@ -7,17 +7,20 @@ public enum CallView {
   /// - Parameters:
   ///   - isOver: whether an initiator's end covers all claims to a call.
   ///   - hasMerged: whether participants of `old` have moved to an earlier call.
+  ///   - precedes: whether the first of two concurrent calls stays.
   ///   - reason: why a participant of `old` is no longer in the call.
   public static func events(
     from old: ActiveCall?, to new: ActiveCall?, isOver: (CallID) -> Bool, hasMerged: Bool,
+    precedes: (CallInfo, CallInfo) -> Bool = CallInfo.precedes,
     reason leaveReason: (NodeID) -> LeaveReason
   ) -> [ChannelEvent] {
     guard let old else { return new.map { [.callStarted($0)] } ?? [] }
     if let new, new.info.id == old.info.id {
       return changes(from: old, to: new, reason: leaveReason)
     }
-    let reason = endReason(
-      of: old.info, replacedBy: new?.info, isOver: isOver, hasMerged: hasMerged)
+    let isDisplaced = hasMerged || new.map { precedes($0.info, old.info) } ?? false
+    let unended = isDisplaced ? CallEndReason.merged : CallEndReason.empty
+    let reason = isOver(old.info.id) ? CallEndReason.ended : unended
     var events: [ChannelEvent] = []
     if reason == CallEndReason.empty {
       let nobody = ActiveCall(info: old.info, participants: [], byPresence: [])
@@ -26,15 +29,6 @@ public enum CallView {
     events.append(.callEnded(old.info, reason: reason))
     if let new { events.append(.callStarted(new)) }
     return events
-  }
-
-  private static func endReason(
-    of old: CallInfo, replacedBy new: CallInfo?, isOver: (CallID) -> Bool, hasMerged: Bool
-  ) -> String {
-    if isOver(old.id) { return CallEndReason.ended }
-    if hasMerged { return CallEndReason.merged }
-    if let new, CallInfo.precedes(new, old) { return CallEndReason.merged }
-    return CallEndReason.empty
   }
 
   /// Reports leaves, then a new initiator, then joins; each event carries the call after that

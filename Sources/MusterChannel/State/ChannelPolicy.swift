@@ -1,4 +1,4 @@
-/// Two rules of a channel that tests override, to inject a fault or to simulate a modified node.
+/// Rules of a channel that tests override, to inject a fault or to simulate a modified node.
 /// Production code uses `standard`.
 package struct ChannelPolicy: Sendable, Equatable {
   /// The name by which policies are compared.
@@ -8,16 +8,20 @@ package struct ChannelPolicy: Sendable, Equatable {
   /// Whether an action is carried out. `isAllowed`: the author's role permits the action; `isOwn`:
   /// the author is this node.
   package let permits: @Sendable (_ isAllowed: Bool, _ isOwn: Bool) -> Bool
+  /// Whether the first of two concurrent calls stays.
+  package let precedes: @Sendable (CallInfo, CallInfo) -> Bool
 
   package init(
     name: String,
     replaces: @escaping @Sendable (SignedEntry, SignedEntry) -> Bool = { known, new in known < new
     },
-    permits: @escaping @Sendable (Bool, Bool) -> Bool = { isAllowed, _ in isAllowed }
+    permits: @escaping @Sendable (Bool, Bool) -> Bool = { isAllowed, _ in isAllowed },
+    precedes: @escaping @Sendable (CallInfo, CallInfo) -> Bool = CallInfo.precedes
   ) {
     self.name = name
     self.replaces = replaces
     self.permits = permits
+    self.precedes = precedes
   }
 
   package static let standard = ChannelPolicy(name: "standard")

@@ -227,6 +227,7 @@ extension ChannelState {
     let events = CallView.events(
       from: call, to: active, isOver: isOver,
       hasMerged: call.map { hasMerged($0.info) } ?? false,
+      precedes: policy.precedes,
       reason: { member in
         if gone?.member == member { return gone?.reason ?? .left }
         if member == identity.id { return isShutOut ? .removed : .left }
@@ -247,7 +248,7 @@ extension ChannelState {
       else { return false }
       let info = CallLedger.info(
         of: other, callEntries, may: mayIn)
-      return info.map { CallInfo.precedes($0, old) } ?? true
+      return info.map { policy.precedes($0, old) } ?? true
     }
   }
 
@@ -273,7 +274,8 @@ extension ChannelState {
       present.append((id, participation))
     }
     if let mine = own.call { present.append((identity.id, mine)) }
-    return CallLedger.active(callEntries, present: present, may: mayIn)
+    return CallLedger.active(
+      callEntries, present: present, may: mayIn, precedes: policy.precedes)
   }
 
   private var mayIn: (Capability, NodeID) -> Bool { { may($0, $1) } }

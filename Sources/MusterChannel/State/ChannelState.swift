@@ -128,7 +128,7 @@ public struct ChannelState: Sendable {
   /// The time on the boot clock at which rights are next evaluated: at the next expiry of a role,
   /// at most a day ahead, or at once after the wall clock was set. Nil if no role expires.
   var expiryAt: Instant?
-  private let policy: ChannelPolicy
+  let policy: ChannelPolicy
 
   struct Changes: Sendable {
     var rights = true

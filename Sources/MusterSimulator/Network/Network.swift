@@ -28,7 +28,7 @@ public struct Network: Sendable {
     public var delivered: UInt64 = 0
     /// Datagrams dropped on a path by random loss, at its bottleneck or while it is blocked.
     public var lost: UInt64 = 0
-    /// Datagrams dropped by a partition.
+    /// Datagrams dropped by a partition or the isolation of a host.
     public var cut: UInt64 = 0
     /// Datagrams duplicated on a path.
     public var duplicated: UInt64 = 0
@@ -48,6 +48,8 @@ public struct Network: Sendable {
   /// The partition group of each host; hosts in different groups cannot reach each other. The last
   /// element is for outside senders.
   private var groups: [Int]
+  /// Whether each host is cut off from all other hosts.
+  private var isolated: [Bool]
   private var inFlight = EventQueue<Delivery>()
   private var prng: PRNG
 
@@ -58,6 +60,7 @@ public struct Network: Sendable {
     paths = Array(
       repeating: Path(conditions), count: (addresses.count + 1) * addresses.count)
     groups = Array(repeating: 0, count: addresses.count + 1)
+    isolated = Array(repeating: false, count: addresses.count)
     prng = PRNG(seed: seed)
   }
 
@@ -122,9 +125,16 @@ public struct Network: Sendable {
     for address in addresses { groups[hosts[address] ?? 0] = island.contains(address) ? 1 : 0 }
   }
 
-  /// Ends partitions and blocked directions; path conditions and removed paths stay as they are.
+  /// Cuts one host off from all other hosts, or ends that; independent of partitions.
+  public mutating func setIsolated(_ isIsolated: Bool, _ host: Address) {
+    if let index = hosts[host] { isolated[index] = isIsolated }
+  }
+
+  /// Ends partitions, isolation and blocked directions; path conditions and removed paths stay as
+  /// they are.
   public mutating func heal() {
     for index in groups.indices { groups[index] = 0 }
+    for index in isolated.indices { isolated[index] = false }
     for index in paths.indices { paths[index].isBlocked = false }
   }
 
@@ -141,8 +151,7 @@ public struct Network: Sendable {
     _ delivery: Delivery, _ sender: Int, _ receiver: Int, at now: Instant
   ) {
     counters.sent += 1
-    // Partitions do not stop outside senders.
-    guard sender == addresses.count || groups[sender] == groups[receiver] else {
+    guard isConnected(sender, receiver) else {
       counters.cut += 1
       return
     }
@@ -165,6 +174,12 @@ public struct Network: Sendable {
       delivery.datagram = Self.corrupted(delivery.datagram, &prng)
     }
     inFlight.schedule(delivery, at: arrival)
+  }
+
+  /// Whether partitions and isolation let datagrams pass; those of outside senders always do.
+  private func isConnected(_ sender: Int, _ receiver: Int) -> Bool {
+    sender == addresses.count
+      || (groups[sender] == groups[receiver] && !isolated[sender] && !isolated[receiver])
   }
 
   /// A copy of a datagram that is truncated or has up to three flipped bits.

@@ -5,13 +5,17 @@ from check import check
 from examples import ENTRY_HEADER, NAME, Given
 from peer import control
 from peer.announcement import Announcement
+from peer.calls import channels_call
 from peer.crypto import xseal
 from peer.entries import Entry
 from peer.invite import Invite
 from peer.media import rtcp
 from peer.media.rtp import RTPPacket
+from peer.reader import Malformed
+from peer.rights import Role
 
 _EXAMPLES = 75
+_CASES = 80
 
 
 def _all_reproduced(t, expected):
@@ -29,6 +33,54 @@ def every_hex_block_of_the_document_is_reproduced(t):
 @check()
 def every_vector_for_programs_is_reproduced(t):
     _all_reproduced(t, vectors.files())
+
+
+def _is_taken(given, raw):
+    try:
+        return Entry.decode(raw).is_signed(given.keys.id)
+    except Malformed:
+        return False
+
+
+class _Entries:
+    """A document and the rights in it, as a case gives them."""
+
+    def __init__(self, inputs):
+        self._entries = [Entry.decode(bytes.fromhex(one)) for one in inputs["entries"]]
+        self._roles = {bytes.fromhex(one): Role[role.upper()]
+                       for one, role in inputs["roles"].items()}
+
+    def entries(self, body):
+        return [one for one in self._entries if one.kind == body.KIND]
+
+    def role(self, _document, member):
+        return self._roles.get(member, Role.PRESENTER)
+
+
+def _call(inputs):
+    """The channel's call in the form of a case."""
+    given = _Entries(inputs)
+    present = [(joined, bytes.fromhex(member), bytes.fromhex(call))
+               for member, call, joined in inputs["present"]]
+    present = sorted(one for one in present if given.role(given, one[1]) > Role.NONE)
+    call = channels_call(given, given, [one[2] for one in present])
+    return call and {
+        "call": call.id.hex(), "initiator": call.initiator.hex(), "term": call.term,
+        "order": call.order, "started": call.started_at, "standing": call.standing,
+        "participants": [member.hex() for _, member, at in present if at == call.id],
+    }
+
+
+@check()
+def every_case_of_behaviour_has_its_result(t):
+    given = Given(vectors.blocks())
+    results = [(one, _is_taken(given, bytes.fromhex(one["inputs"]["entry"])))
+               for one in vectors.cases("well-formed")]
+    results += [(one, _call(one["inputs"])) for one in vectors.cases("calls")]
+    for one, result in results:
+        t.expect(result == one["expected"],
+                 f"{one['name']}: expected {one['expected']}, saw {result}")
+    t.figure("cases", len(results), at_least=_CASES)
 
 
 @check()

@@ -125,7 +125,7 @@ def rights(given):
     expires_at = 1_767_225_600   # 2026-01-01T00:00:00Z
     grant = _entry(given, 5, 0x2D, Grant(given.bert.id, 3, expires_at, 0, 1), genesis.channel_id)
     redeemed = given.bert.sign(redemption_message(genesis.channel_id, given.anna.id))
-    redemption = _entry(given, 7, 0x2F, Redemption(grant, redeemed), genesis.channel_id)
+    redemption = _entry(given, 7, 0x2F, Redemption(grant.raw, redeemed), genesis.channel_id)
     epoch = _entry(given, 6, 0x2E, Epoch(1, given.keys.id, bytes(32), (given.bert.id,), ()))
     invite = Invite(NAME, given.keys.secret, peers=_PEERS)
     created = Invite(NAME, given.keys.secret, genesis=genesis, one_time_key=given.bert,

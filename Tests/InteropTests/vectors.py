@@ -31,8 +31,14 @@ def files():
     for path in sorted(glob.glob(os.path.join(DOCS, "vectors", "*.json"))):
         with open(path, encoding="utf-8") as file:
             result |= {one["name"]: bytes.fromhex(one["expected"])
-                       for one in json.load(file)["vectors"]}
+                       for one in json.load(file).get("vectors", [])}
     return result
+
+
+def cases(name):
+    """The cases of behaviour in a file."""
+    with open(os.path.join(DOCS, "vectors", name + ".json"), encoding="utf-8") as file:
+        return json.load(file)["cases"]
 
 
 def computed():

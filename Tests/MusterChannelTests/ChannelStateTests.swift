@@ -193,4 +193,24 @@ struct ChannelStateTests {
     #expect(world.nodes[1].state.member(author.id)?.flags == [.audioMuted])
     #expect(world.agree)
   }
+
+  // MARK: Admission
+
+  @Test func aRedemptionOfNothingIsNotAdmittedEvenFromTheOwner() {
+    var world = ChannelStateWorld(2, settings: ChannelSettings())
+    world.connect(1, to: [0])
+    world.run(for: .seconds(1))
+    let owner = world.nodes[0].identity
+    let forged = Redemption(
+      grant: [], signature: [UInt8](repeating: 0, count: Entry.signatureBytes))
+    for body in [EntryBody.redemption(forged), .end(CallEnd(call: callID(1), term: 1))] {
+      let kind = body.kind
+      let entry = SignedEntry.sign(
+        Entry(author: owner.id, sequence: 1, lamport: 50, body: body), by: owner,
+        in: world.channel)
+      world.act(1) { $0.receive(.entry(entry.bytes), from: owner.id, at: $1) }
+      let isKept = world.nodes[1].state.entries.contains { $0.id == entry.id }
+      #expect(isKept == (kind == .end))
+    }
+  }
 }

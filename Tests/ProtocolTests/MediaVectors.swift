@@ -74,6 +74,7 @@ private func packets(_ inputs: Inputs) throws -> [[UInt8]] {
 /// The packets of a frame of temporal layer 0, cut as section 13 says.
 private func packets(_ inputs: Inputs, of frame: [UInt8], ssrc: UInt32) throws -> [[UInt8]] {
   let count = (frame.count + 1093) / 1094
+  let size = (frame.count + count - 1) / count
   return try (0..<count).map { index in
     let header = RTPHeader(
       marker: index == count - 1, payloadType: UInt8(try inputs.number("payload-type")),
@@ -87,7 +88,7 @@ private func packets(_ inputs: Inputs, of frame: [UInt8], ssrc: UInt32) throws -
     var writer = Writer()
     writer.append(header.encoded)
     descriptor.write(to: &writer)
-    writer.append(frame[index * frame.count / count..<(index + 1) * frame.count / count])
+    writer.append(frame[index * size..<min((index + 1) * size, frame.count)])
     return writer.bytes
   }
 }

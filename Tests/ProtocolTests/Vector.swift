@@ -39,7 +39,10 @@ enum Value: Sendable {
   case block(String)
   case text(String)
   case number(UInt64)
+  case flag(Bool)
+  case null
   case list([Value])
+  case object([(name: String, value: Value)])
 }
 
 /// The inputs of one vector by name, in the order in which they are written.
@@ -78,15 +81,25 @@ struct Inputs: Sendable {
     }
   }
 
+  func list(_ name: String) throws -> [Value] {
+    guard case .list(let list) = try value(name) else { throw WrongInput(name: name) }
+    return list
+  }
+
+  func object(_ name: String) throws -> [(name: String, value: Value)] {
+    guard case .object(let object) = try value(name) else { throw WrongInput(name: name) }
+    return object
+  }
+
   func addresses(_ name: String) throws -> [Address] {
     try texts(name).map { try #require(Address($0)) }
   }
 
-  private static func bytes(_ value: Value) throws -> [UInt8] {
+  static func bytes(_ value: Value) throws -> [UInt8] {
     switch value {
     case .hex(let bytes): return bytes
     case .block(let name): return try Document.bytes(name)
-    case .text, .number, .list: throw WrongInput(name: "\(value)")
+    case .text, .number, .flag, .null, .list, .object: throw WrongInput(name: "\(value)")
     }
   }
 }
@@ -104,7 +117,13 @@ extension Value {
     case .block(let name): "\"\(Hex.encode(try Document.bytes(name)))\""
     case .text(let text): Self.quoted(text)
     case .number(let number): "\(number)"
+    case .flag(let flag): "\(flag)"
+    case .null: "null"
     case .list(let list): "[\(try list.map { try $0.json() }.joined(separator: ", "))]"
+    case .object(let object):
+      "{"
+        + (try object.map { "\(Self.quoted($0.name)): \(try $0.value.json())" }
+          .joined(separator: ", ")) + "}"
     }
   }
 

@@ -8,6 +8,8 @@ private let topics: [Topic] = [
   rtcpVectors, rendezvousVectors,
 ]
 
+private let caseTopics: [CaseTopic] = [wellFormedCases, callCases]
+
 /// Blocks of the document that are given rather than computed: seeds, nonces and the like.
 private let givenBlocks = [
   "seed-anna", "seed-bert", "announcement-nonce", "challenge-nonce", "ephemeral-anna",
@@ -20,18 +22,41 @@ func theCodeComputesTheVector(name: String) throws {
   try expect(name, is: try vector.compute(vector.inputs))
 }
 
+@Test(arguments: caseTopics.flatMap { topic in topic.cases.map { [topic.name, $0.name] } })
+func theCodeBehavesAsInTheCase(name: [String]) throws {
+  let topic = try #require(caseTopics.first { $0.name == name[0] })
+  let one = try #require(topic.cases.first { $0.name == name[1] })
+  #expect(try topic.compute(one.inputs).json() == one.expected.json())
+}
+
+@Test func everyCaseHasANameOfItsOwn() {
+  for topic in caseTopics {
+    let names = topic.cases.map(\.name)
+    #expect(Set(names).count == names.count, "\(topic.name)")
+  }
+}
+
 @Test func everyBlockOfTheDocumentIsAVectorOnce() throws {
   let names = topics.flatMap { $0.vectors.map(\.name) } + givenBlocks
   #expect(names.sorted() == Document.names)
   for name in Document.names { #expect(!(try Document.bytes(name)).isEmpty, "\(name)") }
 }
 
-/// With `MUSTER_WRITE_VECTORS` set this rewrites the files; otherwise it compares them.
 @Test(arguments: topics.map(\.name))
 func theVectorFileSaysWhatTheDocumentSays(name: String) throws {
   let topic = try #require(topics.first { $0.name == name })
+  try expectFile(name, wanted: try topic.json(), "vectors", count: topic.vectors.count)
+}
+
+@Test(arguments: caseTopics.map(\.name))
+func theFileHasTheCases(name: String) throws {
+  let topic = try #require(caseTopics.first { $0.name == name })
+  try expectFile(name, wanted: try topic.json(), "cases", count: topic.cases.count)
+}
+
+/// With `MUSTER_WRITE_VECTORS` set this rewrites the file; otherwise it compares it.
+private func expectFile(_ name: String, wanted: String, _ items: String, count: Int) throws {
   let file = Document.directory.appendingPathComponent("vectors/\(name).json")
-  let wanted = try topic.json()
   if ProcessInfo.processInfo.environment["MUSTER_WRITE_VECTORS"] != nil {
     try wanted.write(to: file, atomically: true, encoding: .utf8)
   }
@@ -39,11 +64,12 @@ func theVectorFileSaysWhatTheDocumentSays(name: String) throws {
   #expect(
     found == wanted, "docs/vectors/\(name).json: run the test with MUSTER_WRITE_VECTORS=1 once")
   let parsed = try JSONSerialization.jsonObject(with: Data(found.utf8)) as? [String: Any]
-  #expect((parsed?["vectors"] as? [Any])?.count == topic.vectors.count)
+  #expect((parsed?[items] as? [Any])?.count == count)
 }
 
 @Test func noVectorFileIsLeftOver() throws {
   let files = try FileManager.default.contentsOfDirectory(
     atPath: Document.directory.appendingPathComponent("vectors").path)
-  #expect(files.sorted() == (topics.map { "\($0.name).json" } + ["README.md"]).sorted())
+  let names = topics.map(\.name) + caseTopics.map(\.name)
+  #expect(files.sorted() == (names.map { "\($0).json" } + ["README.md"]).sorted())
 }

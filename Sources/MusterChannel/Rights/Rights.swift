@@ -96,15 +96,16 @@ public struct Rights: Sendable {
   /// entries by keys without a grant must not displace those of members. A key that ever had a role
   /// stays admitted: an admission is never revoked.
   func admits(_ entry: Entry) -> Bool {
-    guard let owner, entry.author != owner else { return true }
+    guard let owner else { return true }
+    let isOwner = entry.author == owner
     switch entry.body {
-    case .epoch: return false
-    case .grant: return wasOwner(entry.author)
+    case .epoch: return isOwner
+    case .grant: return isOwner || wasOwner(entry.author)
     case .redemption(let redemption):
       let grant = Invites.verified(redemption, by: entry.author, in: channel)
       return grant.map { $0.entry.author == owner || wasOwner($0.entry.author) } ?? false
     case .presence, .neighbourReport, .claim, .end, .joining, .message, .unknown:
-      return standings.index(of: entry.author) != nil
+      return isOwner || standings.index(of: entry.author) != nil
     }
   }
 

@@ -17,14 +17,14 @@ _GRACE, _NEXT_IN_LINE = 10.0, 2.0
 
 @dataclass(frozen=True)
 class Call:
-    """A call; `claim` is the entry by which its initiator leads it."""
+    """A call, as the entries of a document show it."""
 
     id: bytes
     standing: int
     term: int
     initiator: bytes
     order: int
-    claim: object
+    started_at: int
 
     @property
     def rank(self):
@@ -44,7 +44,7 @@ def valid_claims(document: Document, rights):
 def live_claims(document: Document, rights):
     """The valid claims that no end covers."""
     claims = valid_claims(document, rights)
-    claimed = {(one.author, one.body.call, one.body.term) for one in document.entries(Claim)}
+    claimed = {(one.author, one.body.call, one.body.term) for one in claims}
     ends = [one for one in document.entries(End)
             if (one.author, one.body.call, one.body.term) in claimed]
     return [one for one in claims if not any(_covers(end, one) for end in ends)]
@@ -68,13 +68,13 @@ def describe(call, document: Document, rights):
                 key=lambda one: one.order, default=leader)
     order = first.lamport if first.body.term == 1 else first.body.order
     return Call(call, standing(call, first, claims, document, rights), leader.body.term,
-                leader.author, order, leader)
+                leader.author, order, first.body.started_at)
 
 
 def standing(call, first, claims, document: Document, rights):
     """How well a call is established, by the words of two different members."""
     joinings = [one for one in document.entries(Joining)
-                if one.body.call == call and rights.role(document, one.author) >= Role.ATTENDEE]
+                if one.body.call == call and rights.role(document, one.author) >= Role.CONSUMER]
     if any(one.body.term > 1 and one.author != first.author for one in claims):
         return LASTING
     if sum(one.body.stage == Joining.LASTING for one in joinings) > 1:
@@ -206,9 +206,9 @@ class CallMember:
         self._node.gossip.publish(End(call.id, term))
 
     def _claim(self, term):
-        started_at = self.call.claim.body.started_at
-        self._node.gossip.publish(Claim(self.call.id, term, started_at, self.call.order,
-                                        self.call.standing > BLIND))
+        call = self.call
+        self._node.gossip.publish(
+            Claim(call.id, term, call.started_at, call.order, call.standing > BLIND))
 
     # Saying that people are in it
 

@@ -88,10 +88,10 @@ class Document:
         """Takes an entry whose signature is good; KEPT, DROPPED or QUARANTINED."""
         if entry.author in self.quarantined or self.keeps(entry):
             return DROPPED
-        self.lamport = max(self.lamport, min(entry.lamport, self.lamport + _LARGEST_STEP))
         if not self._rights.takes(self, entry):
             self._refuse(entry)
             return DROPPED
+        self.lamport = max(self.lamport, min(entry.lamport, self.lamport + _LARGEST_STEP))
         key = entry.author, entry.sequence
         other = self._by_sequence.get(key) or self._former.get(key)
         if (other is not None and other.id != entry.id and not self._rights.is_owner(entry.author)
@@ -114,7 +114,9 @@ class Document:
             self._refused.popitem(last=False)
 
     def _displaced_by(self, entry):
-        """The entries that an entry supersedes; the entry itself if a newer one is kept."""
+        """The entries that an entry supersedes; the entry itself if it is not kept."""
+        if self._rights.drops(entry):
+            return [entry]
         if entry.kind in _NEWEST_OF_AUTHOR:
             return self._replace(self._newest[entry.kind], entry.author, entry)
         if entry.kind == Grant.KIND and self._rights.is_owner(entry.author):

@@ -141,27 +141,36 @@ class Grant:
         subject, role = reader.take(32), reader.number(1)
         if role > HIGHEST_ROLE:
             raise Malformed("unknown role")
-        return cls(subject, role, reader.number(8), reader.number(4), reader.number(1))
+        return cls(subject, role, reader.number(8), reader.number(4), reader.number(1) & 1)
 
 
 @dataclass(frozen=True)
 class Redemption:
-    """Redeems a bearer grant; the signature is by the grant's subject, a one-time key."""
+    """Redeems a bearer grant; the signature is by the grant's subject, a one-time key.
+
+    A redemption is well-formed whatever it redeems.
+    """
 
     KIND = 7
 
-    grant: "Entry"
+    redeemed: bytes
     signature: bytes
 
+    @property
+    def grant(self):
+        """The entry with the bearer grant; None if it is none."""
+        try:
+            entry = Entry.decode(self.redeemed)
+        except Malformed:
+            return None
+        return entry if entry.kind == Grant.KIND and entry.body.bearer else None
+
     def encode(self):
-        return struct.pack(">H", len(self.grant.raw)) + self.grant.raw + self.signature
+        return struct.pack(">H", len(self.redeemed)) + self.redeemed + self.signature
 
     @classmethod
     def decode(cls, reader):
-        grant = Entry.decode(reader.counted(2, 256))
-        if grant.kind != Grant.KIND:
-            raise Malformed("redeems what is no grant")
-        return cls(grant, reader.take(64))
+        return cls(reader.counted(2, 256), reader.take(64))
 
 
 @dataclass(frozen=True)

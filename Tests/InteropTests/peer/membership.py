@@ -24,7 +24,7 @@ class Membership:
             return
         message = redemption_message(self._node.channel.id, self._node.id)
         signature = self._invite.one_time_key.sign(message)
-        self._node.gossip.publish(Redemption(self._invite.grant, signature))
+        self._node.gossip.publish(Redemption(self._invite.grant.raw, signature))
 
     def refresh(self):
         role = self._node.rights.role(self._node.document, self._node.id)

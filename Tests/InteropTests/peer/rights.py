@@ -46,7 +46,10 @@ class OpenRights:
     """In an open channel everyone is a presenter; grants and epochs mean nothing."""
 
     def takes(self, document, entry):
-        return entry.kind not in (Grant.KIND, Epoch.KIND)
+        return True
+
+    def drops(self, entry):
+        return entry.kind in (Grant.KIND, Epoch.KIND)
 
     def is_owner(self, author):
         return False
@@ -97,16 +100,19 @@ class CreatedRights:
             previous = following[0].id
 
     def takes(self, document, entry):
-        """Whether the document accepts an entry, by its author and kind."""
+        """Whether the document admits an entry, by its author and kind."""
         if entry.kind == Epoch.KIND:
             return self.is_owner(entry.author)
         if entry.kind == Grant.KIND:
-            return self.is_owner(entry.author) or (
-                self._is_made_owner(document, entry.author)
-                and entry.lamport <= _HIGHEST_LAMPORT_OF_OTHERS)
+            return self.is_owner(entry.author) or self._is_made_owner(document, entry.author)
         if entry.kind == Redemption.KIND:
             return self._is_good(document, entry)
         return self._was_spoken_of(document, entry.author)
+
+    def drops(self, entry):
+        """Whether the document never keeps an entry that it takes."""
+        return (entry.kind == Grant.KIND and not self.is_owner(entry.author)
+                and entry.lamport > _HIGHEST_LAMPORT_OF_OTHERS)
 
     def _is_complete(self, document, epoch):
         """Whether a grant is known for each member that the epoch keeps."""
@@ -148,7 +154,7 @@ class CreatedRights:
 
     def _is_good(self, document, redemption):
         grant, channel_id = redemption.body.grant, self._genesis.channel_id
-        return (grant.body.bearer == 1 and self._counts(document, grant)
+        return (grant is not None and self._counts(document, grant)
                 and grant.is_signed(channel_id)
                 and verify(grant.body.subject, redemption.body.signature,
                            redemption_message(channel_id, redemption.author)))

@@ -46,6 +46,10 @@ class Texts:
         content = body.content
         if body.receiver is not None:
             content = xunseal(self._key(entry.author), content[:24], content[24:], entry.author)
-        if content is not None:
-            emit("message", **{"from": short(entry.author)}, text=content.decode(errors="replace"),
+        try:
+            text = None if content is None else content.decode()
+        except UnicodeDecodeError:
+            text = None
+        if text is not None:
+            emit("message", **{"from": short(entry.author)}, text=text,
                  to=body.receiver and short(body.receiver), predecessors=len(body.predecessors))

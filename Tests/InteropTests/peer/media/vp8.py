@@ -56,13 +56,13 @@ class Descriptor:
 
 
 def packetize(frame, descriptor):
-    """The payloads of a frame, in as few nearly equal parts as fit."""
+    """The payloads of a frame: as few parts as fit, of one size but for the last."""
     count = -(-len(frame) // _LARGEST_PART)
+    size = -(-len(frame) // count)
     payloads = []
     for index in range(count):
         descriptor.starts_frame = index == 0
-        part = frame[index * len(frame) // count:(index + 1) * len(frame) // count]
-        payloads.append(descriptor.encode() + part)
+        payloads.append(descriptor.encode() + frame[index * size:(index + 1) * size])
     return payloads
 
 

@@ -145,8 +145,10 @@ extension Node {
   /// The wait of a node that has compared documents with a neighbour by then. Nodes that come
   /// together on a LAN have, so that the one that came first starts the call.
   private static let comparedGrace = Duration.milliseconds(600)
-  /// The additional wait for neighbours with smaller ids, which may have come at the same moment.
+  /// The additional wait for neighbours with smaller ids, which may have come at the same moment,
+  /// on top of a round trip to them, within which their claims would arrive.
   private static let startTurn = Duration.milliseconds(20)
+  private static let longestStartTurn = Duration.seconds(1)
 
   /// Whether a member beyond the LAN may still be found.
   private var mayHearFromAfar: Bool {
@@ -159,11 +161,18 @@ extension Node {
     var due = latest
     if !mayHearFromAfar { due = min(due, now + Self.localGrace) }
     if let comparedAt = entry.state.comparedAt {
-      let isFirst = entry.state.neighbourIDs.first.map { identity.id < $0 } ?? true
-      let first = max(comparedAt, entry.openedAt + Self.comparedGrace)
-      due = min(due, isFirst ? first : first + Self.startTurn)
+      due = min(due, max(comparedAt, entry.openedAt + Self.comparedGrace) + startTurn(entry))
     }
     return due
+  }
+
+  private func startTurn(_ entry: Channel) -> Duration {
+    let before = entry.state.neighbourIDs.filter { $0 < identity.id }
+    guard !before.isEmpty else { return .zero }
+    let roundTrips = before.compactMap {
+      roundTrip(of: LinkID(channel: entry.state.channel, peer: $0))
+    }
+    return min(Self.startTurn + (roundTrips.max() ?? .zero), Self.longestStartTurn)
   }
 
   private func refusalToEnter(_ entry: Channel) -> CommandRefusal? {

@@ -47,6 +47,25 @@ struct CallStartTests {
     }
   }
 
+  /// Far from each other they do not hear of a call that the other has just started.
+  @Test(arguments: [1, 40, 100, 150])
+  func membersThatComeAtOnceFromAfarStartOneCall(milliseconds: Int) {
+    for count in 2...4 {
+      var world = CoreWorld(count)
+      world.delay = .milliseconds(milliseconds)
+      for index in world.hosts.indices.reversed() {
+        world.hosts[index].node.setFinders(rendezvousServers: 0, others: true)
+        world.joinAlone(index, Self.name, Self.key)
+        world.run(for: .milliseconds(15))
+      }
+      world.run(for: .seconds(6))
+      for host in world.hosts {
+        #expect(host.starts.count == 1 && host.ends.isEmpty, "\(count) nodes")
+        #expect(host.node.call(in: channel)?.participants.count == count)
+      }
+    }
+  }
+
   @Test(arguments: [1, 2, 3] as [UInt64])
   func theFirstOfSeveralStartsTheCall(seed: UInt64) throws {
     var world = CoreWorld(3, seed: seed)

@@ -72,7 +72,7 @@ struct CoreWorld {
   private(set) var hosts: [Host] = []
   private(set) var now = Instant.zero + .seconds(1000)
   /// One way.
-  static let delay = Duration.milliseconds(10)
+  var delay = Duration.milliseconds(10)
   /// Whether a datagram from one host arrives at another.
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
   /// Bytes added to each frame of a host's source.
@@ -278,7 +278,7 @@ struct CoreWorld {
 
   private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
     let flight = Flight(
-      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: now + Self.delay)
+      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: now + delay)
     hosts[index].sent.append(flight)
     guard let other = hosts.firstIndex(where: { $0.address == address }),
       passes(index, other, flight.kind)

@@ -308,7 +308,7 @@ private let rights: [Case] = [
     [.claim(.anna, 5), .claim(.bert, 8, term: 2, order: 5), .end(.bert, 9, term: 2)],
     present: [(.anna, red, 5)], roles: [(.bert, .attendee)], expected: call(standing: 0)),
   one(
-    "founder-without-right", "The leading claim counts where the first does not any more.",
+    "first-initiator-without-right", "The leading claim counts where the first does not any more.",
     [
       .claim(.anna, 5, compared: 1), .claim(.bert, 8, term: 2, started: 33, order: 5, compared: 1),
     ],

@@ -94,7 +94,7 @@ struct StandingCheckerTests {
   @Test func aMoveOutOfACallOfOneIsNoFault() {
     let alone = [(claim(old), first), (joining(old, .lasting), first)]
     #expect(!isMoveFound(known: alone, ever: [(claim(new), second)]))
-    // Without the claim of its founder a node cannot tell who has joined the call.
+    // A node that lacks the first claim does not know who has joined the call since.
     let unfounded = [(joining(old, .met), second)]
     #expect(!isMoveFound(known: unfounded, ever: [(claim(new), second)]))
   }

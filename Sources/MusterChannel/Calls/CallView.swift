@@ -6,7 +6,7 @@ public enum CallView {
   ///
   /// - Parameters:
   ///   - isOver: whether an initiator's end covers all claims to a call.
-  ///   - hasMerged: whether participants of `old` have moved to an earlier call.
+  ///   - hasMerged: whether participants of `old` have moved to a call that stays instead.
   ///   - precedes: whether the first of two concurrent calls stays.
   ///   - reason: why a participant of `old` is no longer in the call.
   public static func events(
@@ -18,9 +18,14 @@ public enum CallView {
     if let new, new.info.id == old.info.id {
       return changes(from: old, to: new, reason: leaveReason)
     }
-    let isDisplaced = hasMerged || new.map { precedes($0.info, old.info) } ?? false
-    let unended = isDisplaced ? CallEndReason.merged : CallEndReason.empty
-    let reason = isOver(old.info.id) ? CallEndReason.ended : unended
+    let reason =
+      if isOver(old.info.id) {
+        CallEndReason.ended
+      } else if hasMerged || new.map({ precedes($0.info, old.info) }) ?? false {
+        CallEndReason.merged
+      } else {
+        CallEndReason.empty
+      }
     var events: [ChannelEvent] = []
     if reason == CallEndReason.empty {
       let nobody = ActiveCall(info: old.info, participants: [], byPresence: [])

@@ -101,8 +101,8 @@ public struct Document: Sendable {
     return equivocations.first { $0.value.id == ids[position] }?.value.entries ?? []
   }
 
-  /// The newest presence, neighbour report or redemption of an author; nil if absent or of another
-  /// kind.
+  /// The newest presence, neighbour report, redemption or joining of an author; nil if absent or of
+  /// another kind.
   public func newest(_ kind: EntryBody.Kind, of author: NodeID) -> SignedEntry? {
     retention.registers[kind]?[author]
   }
@@ -112,8 +112,8 @@ public struct Document: Sendable {
     (authors[author] ?? []).reduce(0) { max($0, $1.entry.lamport) }
   }
 
-  /// All entries of one kind: presences, neighbour reports and redemptions by author, the others in
-  /// document order.
+  /// All entries of one kind: presences, neighbour reports, redemptions and joinings by author, the
+  /// others in document order.
   public func all(_ kind: EntryBody.Kind) -> [SignedEntry] { retention.all(kind) }
 
   /// The number of changes to entries of one kind, for readers that cache derived state.

@@ -237,9 +237,9 @@ extension ChannelState {
     out += events.map { .event($0) }
   }
 
-  /// Whether a participant of `old` is now in an earlier call, into which `old` has merged. A call
-  /// without a known claim counts as earlier: the first participant of a later call publishes its
-  /// claim before a presence names that call.
+  /// Whether a participant of `old` is now in a call that stays instead, into which `old` has
+  /// merged. A call without a known claim counts as such: the first participant of a later call
+  /// publishes its claim before a presence names that call.
   private func hasMerged(_ old: CallInfo) -> Bool {
     roster.keys.contains { id in
       guard call?.participants.contains(id) ?? false,

@@ -16,19 +16,21 @@ public struct StandingChecker: Sendable {
 
   /// What members have signed about one call in the whole run.
   private struct Record: Sendable {
-    var founder: NodeID?
+    var firstInitiator: NodeID?
     var joined: [NodeID] = []
     var lasting: [NodeID] = []
     var successors: [NodeID] = []
 
-    /// The level of the call at a node that knows the claim of its founder and these entries.
+    /// The level of the call at a node that knows its first claim and these entries.
     var level: Level {
-      if lasting.count > 1 || successors.contains(where: { $0 != founder }) { return .lasting }
-      return joined.contains { $0 != founder } ? .joined : .none
+      if lasting.count > 1 || successors.contains(where: { $0 != firstInitiator }) {
+        return .lasting
+      }
+      return joined.contains { $0 != firstInitiator } ? .joined : .none
     }
 
-    /// The highest level of the call at any node: without the founder's claim, the first one known
-    /// is a successor's, and the founder counts as another member.
+    /// The highest level of the call at any node: without that claim, the first one known is a
+    /// successor's, and the first initiator counts as another member.
     var highest: Level { max(level, joined.isEmpty || successors.isEmpty ? .none : .joined) }
   }
 
@@ -65,7 +67,11 @@ public struct StandingChecker: Sendable {
     switch body {
     case .claim(let claim):
       var record = records[claim.call] ?? Record()
-      if claim.term == 1 { record.founder = author } else { record.successors.append(author) }
+      if claim.term == 1 {
+        record.firstInitiator = author
+      } else {
+        record.successors.append(author)
+      }
       records[claim.call] = record
     case .joining(let joining):
       var record = records[joining.call] ?? Record()
@@ -101,9 +107,9 @@ public struct StandingChecker: Sendable {
     guard let call = together[index]?.call, let time = time(in: call, at: index, now) else {
       return nil
     }
-    let signed = newest[member].flatMap { $0.call == call ? $0.stage : nil }
+    let said = newest[member].flatMap { $0.call == call ? $0.stage : nil }
     let due = CallJoining.Stage.allCases.last { time >= $0.time + Self.slack }
-    guard let due, signed.map({ $0 < due }) ?? true else { return nil }
+    guard let due, said.map({ $0 < due }) ?? true else { return nil }
     return "has been in call \(call) with others for \(time) and says nothing"
   }
 
@@ -127,7 +133,7 @@ public struct StandingChecker: Sendable {
       let author = entry.entry.author
       switch entry.entry.body {
       case .claim(let claim) where claim.call == old.id:
-        if claim.term == 1, may(.startCall, author) { record.founder = author }
+        if claim.term == 1, may(.startCall, author) { record.firstInitiator = author }
         if claim.term > 1, may(.handOver, author) { record.successors.append(author) }
       case .joining(let joining) where joining.call == old.id && may(.joinCall, author):
         record.joined.append(author)
@@ -136,7 +142,7 @@ public struct StandingChecker: Sendable {
       }
     }
     let highest = records[new.id]?.highest ?? .none
-    guard record.founder != nil, record.level > highest else { return nil }
+    guard record.firstInitiator != nil, record.level > highest else { return nil }
     return "is moved from call \(old.id), \(record.level), to call \(new.id), \(highest)"
   }
 }

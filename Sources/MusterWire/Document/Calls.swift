@@ -12,8 +12,9 @@ public struct CallClaim: Equatable, Sendable {
   /// The start of the call in milliseconds since 1970, by the first initiator's wall clock; for
   /// display only.
   public var startedAt: UInt64
-  /// The Lamport counter of the call's first claim; of concurrent calls, the call with the smallest
-  /// counter continues. A claim for term 1 has the counter in its entry, and 0 here.
+  /// The Lamport counter of the call's first claim; of concurrent calls that are equally well
+  /// established, the one with the smallest counter stays. A claim for term 1 has the counter in
+  /// its entry, and 0 here.
   public var order: UInt64
 
   /// What the member that started the call knew of the channel then; the same in all claims of the

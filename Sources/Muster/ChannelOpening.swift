@@ -44,14 +44,15 @@ enum ChannelOpening {
         StoredChannel(id: setup.id, name: name, createdAt: WallClock.milliseconds / 1000))
     }
     try store.fill(&setup)
-    return Result(setup: setup, peers: known?.peers ?? [], rendezvous: known?.rendezvous ?? [])
+    return Result(
+      setup: setup, peers: known?.bootstrapAddresses ?? [], rendezvous: known?.rendezvous ?? [])
   }
 
   private static func open(_ invite: Invite, store: Store?) throws(MusterError) -> Result {
     guard let key = ChannelKey(secret: invite.key) else { throw damaged }
     var stored = StoredChannel(
       id: key.channelID, name: invite.name, createdAt: WallClock.milliseconds / 1000)
-    stored.peers = invite.peers
+    stored.bootstrapAddresses = invite.peers
     stored.rendezvous = invite.rendezvous
     if let bytes = invite.genesis {
       guard let genesis = SignedGenesis.verified(bytes), let grant = invite.grant,
@@ -59,7 +60,7 @@ enum ChannelOpening {
       else { throw damaged }
       stored.id = genesis.channelID
       stored.genesis = bytes
-      stored.ticket = StoredChannel.Ticket(grant: grant, seed: seed)
+      stored.credential = StoredChannel.InviteCredential(grant: grant, seed: seed)
     }
     stored.keys = [EpochKey(number: invite.epoch, key: key)]
     if let known = try store?.channel(stored.id) {
@@ -70,7 +71,7 @@ enum ChannelOpening {
       }
       stored.keys = (known.keys + new).sorted { $0.number < $1.number }
       stored.createdAt = known.createdAt
-      stored.peers = merged(invite.peers, known.peers)
+      stored.bootstrapAddresses = merged(invite.peers, known.bootstrapAddresses)
       stored.rendezvous = merged(invite.rendezvous, known.rendezvous)
     }
     try store?.save(stored)
@@ -97,7 +98,7 @@ enum ChannelOpening {
   ) throws(MusterError) -> Result {
     guard var setup = stored.setup else { throw damaged }
     try store?.fill(&setup)
-    return Result(setup: setup, peers: stored.peers, rendezvous: stored.rendezvous)
+    return Result(setup: setup, peers: stored.bootstrapAddresses, rendezvous: stored.rendezvous)
   }
 
   private static var damaged: MusterError {

@@ -53,7 +53,7 @@ public struct Statistics: Sendable {
   public var residentMegabytes: Double
   /// UDP payload sent over the last second, in kbit/s.
   public var uplinkKilobitsPerSecond: Double
-  /// One entry for each link, in the order of channel and member ids.
+  /// One entry for each link, in the order of member ids, then of channel ids.
   public var peers: [Peer]
   /// Pairs of members that cannot reach each other and that this node relays for.
   public var relayed: [Relayed]
@@ -90,11 +90,11 @@ public struct Statistics: Sendable {
     /// The camera's latency from capture to decoded frame; nil unless the member sends the test
     /// pattern and shares this node's boot clock.
     public var latency: (p50: Duration, p95: Duration)?
-    /// Video streams besides the camera.
+    /// The video streams other than the camera.
     public var streams: [Stream]
   }
 
-  /// A video stream besides the camera, in both directions.
+  /// The statistics of a video stream other than the camera, in both directions.
   public struct Stream: Sendable {
     /// The name in the sender's offer.
     public var name: String
@@ -119,7 +119,7 @@ public struct Statistics: Sendable {
     /// The number of freezes: gaps of more than 200 ms between frames.
     public var freezes: UInt64
     /// The total duration of the freezes.
-    public var frozen: Duration
+    public var totalFreezesDuration: Duration
     /// The share of audio packets that were missing at playout after repair, in percent.
     public var audioLostPercent: Double
     /// The reason for the current layer.

@@ -30,7 +30,7 @@ extension MusterNode {
     let id = opened.setup.id
     loadTrust(of: id)
     ownRecords[id] = nil
-    if call { awaitedCalls.append(id) }
+    if call { autoJoinChannels.append(id) }
     add(peers: opened.peers, rendezvous: opened.rendezvous)
     node.setFinders(
       rendezvousServers: rendezvousNames.endpoints.count,
@@ -53,14 +53,14 @@ extension MusterNode {
   private static let leaveRounds = 12
 
   func sendLeave(to channels: [ChannelID]) async {
-    for _ in 0..<Self.leaveRounds where !channels.allSatisfy({ node.isSettled($0) }) {
+    for _ in 0..<Self.leaveRounds where !channels.allSatisfy({ node.isFlushed($0) }) {
       try? await Task.sleep(for: .milliseconds(40))
     }
     for channel in channels {
       perform(node.finishLeaving(channel, at: now))
       trust[channel] = nil
       ownRecords[channel] = nil
-      awaitedCalls.removeAll { $0 == channel }
+      autoJoinChannels.removeAll { $0 == channel }
     }
   }
 

@@ -81,10 +81,10 @@ extension MusterNode {
   }
 
   private func leaveCall(in channel: ChannelID) throws(MusterError) {
-    let isAwaited = awaitedCalls.contains(channel)
-    awaitedCalls.removeAll { $0 == channel }
+    let isAutoJoin = autoJoinChannels.contains(channel)
+    autoJoinChannels.removeAll { $0 == channel }
     guard node.isInCall(channel) else {
-      if isAwaited { return }
+      if isAutoJoin { return }
       throw MusterError("this node is not in the call", hint: "join it with join-call")
     }
     perform(node.leaveCall(in: channel, at: now))

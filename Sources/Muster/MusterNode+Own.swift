@@ -15,7 +15,7 @@ extension Node {
   }
 }
 
-/// Methods that report changes of this node's own member state and join awaited calls.
+/// Methods that report changes of this node's own member state and auto-join calls.
 extension MusterNode {
   /// Reports changes of this node's own role, call and mute state as member events.
   func reportOwnChanges() {
@@ -32,10 +32,10 @@ extension MusterNode {
 
   /// The event for a call that this node is not permitted to start or join.
   ///
-  /// If the role permits joining but not starting, a node started with `--call` waits until another
-  /// member starts the call.
+  /// If the role permits joining but not starting, auto-join stays on: the node joins the call as
+  /// soon as another member starts one.
   func refused(_ refusal: CommandRefusal, in channel: ChannelID) -> Event {
-    if case .notAllowed(.startCall, let role) = refusal, awaitedCalls.contains(channel),
+    if case .notAllowed(.startCall, let role) = refusal, autoJoinChannels.contains(channel),
       Capability.joinCall.isAllowed(to: role, in: settings(of: channel))
     {
       return .warning(
@@ -43,7 +43,7 @@ extension MusterNode {
           "the role \(role.name) does not allow to start a call",
           hint: "the call is joined as soon as somebody starts one"))
     }
-    awaitedCalls.removeAll { $0 == channel }
+    autoJoinChannels.removeAll { $0 == channel }
     return .error(MusterError(refusal), command: nil)
   }
 
@@ -51,11 +51,11 @@ extension MusterNode {
     node.genesis(of: channel)?.genesis.settings ?? ChannelSettings()
   }
 
-  /// Joins the awaited calls that other members have started.
-  func joinAwaitedCalls() {
-    for channel in awaitedCalls {
+  /// Auto-joins calls that other members have started.
+  func autoJoinCalls() {
+    for channel in autoJoinChannels {
       guard !node.isInCall(channel) else {
-        awaitedCalls.removeAll { $0 == channel }
+        autoJoinChannels.removeAll { $0 == channel }
         continue
       }
       guard node.call(in: channel) != nil, let outputs = try? node.startCall(in: channel, at: now)

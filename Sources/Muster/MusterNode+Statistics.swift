@@ -115,7 +115,8 @@ extension MusterNode {
   ) -> Statistics.Direction {
     Statistics.Direction(
       layer: media.layer, kilobitsPerSecond: kilobitsPerSecond, frames: media.frames,
-      framesLost: media.framesLost, freezes: media.freezes, frozen: media.frozen,
+      framesLost: media.framesLost, freezes: media.freezes,
+      totalFreezesDuration: media.totalFreezesDuration,
       audioLostPercent: audioLost, why: media.why.rawValue)
   }
 }

@@ -94,7 +94,7 @@ extension Store.Change {
       switch change {
       case .entry(let bytes, let id): .keep(entry: bytes, id: id, channel: channel)
       case .forget(let ids): .forget(ids, channel: channel)
-      case .shown(let id): .shown(id, channel: channel)
+      case .delivered(let id): .delivered(id, channel: channel)
       case .key(let key): .key(key, channel: channel)
       }
   }

@@ -72,8 +72,8 @@ public actor MusterNode {
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
-  /// The channels in which this node joins the call as soon as another member starts it.
-  var awaitedCalls: [ChannelID] = []
+  /// The channels with auto-join: this node joins the call as soon as another member starts one.
+  var autoJoinChannels: [ChannelID] = []
   /// The last reported record of this node in each channel.
   var ownRecords: [ChannelID: MemberRecord] = [:]
   /// The pings that are waiting for answers.
@@ -260,7 +260,7 @@ public actor MusterNode {
     remember(remembered)
     armTimer()
     guard hasEvents else { return }
-    joinAwaitedCalls()
+    autoJoinCalls()
     reportOwnChanges()
   }
 
@@ -341,7 +341,8 @@ extension MusterNode {
   }
 }
 
-/// The start time of this process; a command reads it before anything else.
+/// The start time of this process, taken at the first access; a command therefore reads it before
+/// anything else.
 public enum ProcessClock {
   /// The boot-clock time of the first access.
   public static let startedAt = BootClock.now

@@ -103,31 +103,31 @@ public struct NodeID: Hashable, Comparable, Sendable, CustomStringConvertible {
 /// A channel's identity: a hash of its key (open channels) or of its genesis (created channels).
 public struct ChannelID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The hash that identifies the channel.
-  public let key: Bytes32
+  public let hash: Bytes32
 
-  public init(_ key: Bytes32) { self.key = key }
+  public init(_ hash: Bytes32) { self.hash = hash }
 
   /// The first 16 hex digits of the hash.
-  public var description: String { String(key.hex.prefix(16)) }
+  public var description: String { String(hash.hex.prefix(16)) }
 
-  public static func < (a: ChannelID, b: ChannelID) -> Bool { a.key < b.key }
+  public static func < (a: ChannelID, b: ChannelID) -> Bool { a.hash < b.hash }
 }
 
 /// The id of one channel key, which is a hash of its secret. A channel has one key for each epoch.
 public struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The hash that identifies the key.
-  public let key: Bytes32
+  public let hash: Bytes32
 
-  public init(_ key: Bytes32) { self.key = key }
+  public init(_ hash: Bytes32) { self.hash = hash }
 
   /// The first 16 hex digits of the hash.
-  public var description: String { String(key.hex.prefix(16)) }
+  public var description: String { String(hash.hex.prefix(16)) }
 
-  public static func < (a: KeyID, b: KeyID) -> Bool { a.key < b.key }
+  public static func < (a: KeyID, b: KeyID) -> Bool { a.hash < b.hash }
 }
 
-/// Identifies the link with one peer under one channel key: the scope of a handshake and its
-/// sessions.
+/// Identifies the session link with one peer: the handshakes and sessions under one channel key.
+/// MusterLink calls it a link for short.
 public struct SessionLinkID: Hashable, Comparable, Sendable {
   /// The id of the channel key.
   public let key: KeyID
@@ -145,7 +145,8 @@ public struct SessionLinkID: Hashable, Comparable, Sendable {
   }
 }
 
-/// Identifies the association with one peer in one channel, regardless of the channel key in use.
+/// Identifies the link with one peer in one channel, under whichever channel key; `Associations` in
+/// MusterCore holds its state.
 public struct LinkID: Hashable, Comparable, Sendable {
   /// The id of the channel.
   public let channel: ChannelID

@@ -21,8 +21,8 @@ enum ChannelTable {
 
   private static func members(_ channel: Channel) -> String {
     let count = channel.members.count
-    let here = channel.members.filter(\.here).count
-    return "\(count) \(count == 1 ? "member" : "members") known, \(here) here"
+    let online = channel.members.filter(\.online).count
+    return "\(count) \(count == 1 ? "member" : "members") known, \(online) online"
   }
 
   /// The details of one channel.
@@ -64,7 +64,7 @@ enum ChannelTable {
     return Style.padded(member.member, to: 18) + Style.padded(member.name ?? "?", to: 20)
       + Style.padded(member.role, to: 11)
       + Style.padded(member.verified ? "yes" : "no", to: 10)
-      + Style.padded(member.here ? "here" : seen, to: 18)
+      + Style.padded(member.online ? "online" : seen, to: 18)
       + Expiry.text(member.expiresAt ?? Expiry.never)
   }
 }

@@ -30,14 +30,14 @@ enum ChannelKeys {
         kind: .usage)
     }
     let fromEnvironment = getenv("MUSTER_PASSPHRASE").map { String(cString: $0) }
-    let secret = keyFile == nil ? passphrase ?? fromEnvironment : nil
     var channels: [Configuration.Channel] = []
     for name in names {
       try check(name)
       guard !channels.contains(where: { $0.name == name }) else {
         throw MusterError("channel \(name) is given twice", hint: "name it once", kind: .usage)
       }
-      let source = try source(of: name, passphrase: secret, keyFile: keyFile)
+      let source = try source(
+        of: name, passphrase: passphrase, keyFile: keyFile, fromEnvironment: fromEnvironment)
       channels.append(Configuration.Channel(name: name, source: source))
     }
     return channels
@@ -49,9 +49,9 @@ enum ChannelKeys {
   ) async -> [MusterError] {
     let created = await node.channelViews().filter(\.isCreated).map(\.name)
     return channels.compactMap { channel in
-      guard case .openOrStored = channel.source, !created.contains(channel.name) else {
-        return nil
-      }
+      guard case .openOrStored(ChannelKey.fromName(channel.name)) = channel.source,
+        !created.contains(channel.name)
+      else { return nil }
       return MusterError(
         "channel \(channel.name) has no passphrase: anyone who knows its name can join and listen",
         hint: "use --passphrase, or MUSTER_PASSPHRASE in the environment")
@@ -77,16 +77,23 @@ enum ChannelKeys {
   }
 
   private static func source(
-    of name: String, passphrase: String?, keyFile: String?
+    of name: String, passphrase: String?, keyFile: String?, fromEnvironment: String?
   ) throws(MusterError) -> Configuration.Channel.Source {
     if let keyFile { return .open(try read(keyFile)) }
-    // The key of a channel stored under this name takes precedence; otherwise the name alone
-    // determines the key.
-    guard let passphrase else { return .openOrStored(ChannelKey.fromName(name)) }
+    if let passphrase { return .open(try key(of: name, passphrase)) }
+    // The key of a channel stored under this name takes precedence over an exported passphrase,
+    // which names no channel. Without either, the name alone determines the key.
+    guard let fromEnvironment else { return .openOrStored(ChannelKey.fromName(name)) }
+    return .openOrStored(try key(of: name, fromEnvironment))
+  }
+
+  private static func key(
+    of name: String, _ passphrase: String
+  ) throws(MusterError) -> ChannelKey {
     guard !passphrase.isEmpty, let key = ChannelKey.fromPassphrase(passphrase, name: name) else {
       throw MusterError("the passphrase cannot be used", hint: "give a longer one", kind: .usage)
     }
-    return .open(key)
+    return key
   }
 
   private static func read(_ path: String) throws(MusterError) -> ChannelKey {

@@ -55,7 +55,8 @@ struct DemoCommand: AsyncParsableCommand {
 
   /// The names of the files that a node leaves in its data directory.
   private static let files = [
-    "identity", "lock", "control.sock", "muster.sqlite", "muster.sqlite-wal", "muster.sqlite-shm",
+    "identity", "name", "lock", "control.sock", "muster.sqlite", "muster.sqlite-wal",
+    "muster.sqlite-shm",
     "speaker.wav",
   ]
 

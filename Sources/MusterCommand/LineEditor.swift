@@ -1,6 +1,6 @@
 import MusterBase
 
-/// An editor for one line of text from the bytes of a raw terminal.
+/// A single-line editor for a terminal in raw mode.
 struct LineEditor {
   enum Outcome: Equatable {
     case editing

@@ -58,7 +58,7 @@ struct RendezvousCommand: AsyncParsableCommand {
     if json {
       let mapped = JSONValue.object([
         ("event", .string("mapped")), ("address", .string("\(mapping.outside)")),
-        ("way", .string(mapping.method.rawValue)),
+        ("protocol", .string(mapping.method.rawValue)),
       ])
       print(mapped.text)
     } else {

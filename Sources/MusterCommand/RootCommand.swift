@@ -26,8 +26,9 @@ struct RootCommand: AsyncParsableCommand {
     abstract: "Video calls without a server: nodes that find each other and talk, encrypted.",
     discussion: """
       Try it on this machine:           muster demo
-      Meet others on the same network:  muster join lab --passphrase 'a good one' --call
-      Decide who may join, and how:     muster channel create lab; muster invite lab
+      Agree on a passphrase:            export MUSTER_PASSPHRASE='a good long one'
+      Meet others on the same network:  muster join kitchen --call
+      Decide who may join, and how:     muster channel create crew; muster invite crew
       When something does not work:     muster doctor
       """,
     version: "0.1.0",

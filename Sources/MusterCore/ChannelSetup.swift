@@ -15,27 +15,28 @@ public struct ChannelSetup: Sendable {
   /// Signed entries that an earlier process wrote to the store.
   public var entries: [[UInt8]]
   /// The ids of the messages in `entries` that have not yet been shown to the user.
-  public var unshown: [EntryID] = []
+  public var undelivered: [EntryID] = []
   /// An invite that this node has not yet redeemed.
-  public var ticket: Ticket?
+  public var credential: InviteCredential?
 
   /// Creates the setup of an open channel.
   public init(name: String, key: ChannelKey) {
     self.init(
-      name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], ticket: nil)
+      name: name, keys: [EpochKey(number: 0, key: key)], genesis: nil, entries: [], credential: nil)
   }
 
   /// Creates the setup of a channel with this genesis, or of an open channel if `genesis` is nil;
   /// `keys` must not be empty.
   public init(
-    name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]], ticket: Ticket?
+    name: String, keys: [EpochKey], genesis: SignedGenesis?, entries: [[UInt8]],
+    credential: InviteCredential?
   ) {
     precondition(!keys.isEmpty)
     self.name = name
     self.keys = keys
     self.genesis = genesis
     self.entries = entries
-    self.ticket = ticket
+    self.credential = credential
   }
 
   /// The hash of the genesis, or for an open channel an id derived from its key.
@@ -57,13 +58,13 @@ public struct EpochKey: Equatable, Sendable {
 }
 
 /// The part of an invite that a node redeems for a role in a created channel.
-public struct Ticket: Sendable {
+public struct InviteCredential: Sendable {
   /// The owner's signed entry with a bearer grant.
   public var grant: [UInt8]
   /// The one-time key that the grant names.
   public var secret: Identity
 
-  /// Creates a ticket; `secret` must be the key pair that `grant` names as its subject.
+  /// Creates a credential; `secret` must be the key pair that `grant` names as its subject.
   public init(grant: [UInt8], secret: Identity) {
     self.grant = grant
     self.secret = secret

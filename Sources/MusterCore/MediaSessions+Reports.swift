@@ -156,7 +156,8 @@ extension MediaSessions {
     let video = stream.receiver.statistics
     return MediaStatistics(
       layer: stream.layer, bytes: video.bytes, frames: video.frames,
-      framesLost: video.framesLost, freezes: video.freezes, frozen: video.frozen,
+      framesLost: video.framesLost, freezes: video.freezes,
+      totalFreezesDuration: video.totalFreezesDuration,
       why: stream.why)
   }
 

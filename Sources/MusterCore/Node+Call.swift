@@ -86,7 +86,7 @@ extension Node {
       case .keep(let entry):
         out.append(.write(.entry(entry.bytes, id: entry.id), in: channel))
       case .forget(let ids): out.append(.write(.forget(ids), in: channel))
-      case .shown(let id): out.append(.write(.shown(id), in: channel))
+      case .delivered(let id): out.append(.write(.delivered(id), in: channel))
       case .fail(let peer): failed.append(peer)
       }
     }
@@ -112,9 +112,11 @@ extension Node {
     else { return }
     let entry = channels[at: index]
     var due = startTime(entry, latest: latest, at: now)
-    if let later = entry.state.catchesUpUntil { due = max(due, later) }
+    if let later = entry.state.initialSyncDeadline { due = max(due, later) }
     if due != latest { _ = channels.update(channel) { $0.startsCallAt = due } }
-    guard entry.state.catchesUpUntil == nil, entry.state.call != nil || now >= due else { return }
+    guard entry.state.initialSyncDeadline == nil, entry.state.call != nil || now >= due else {
+      return
+    }
     if let refusal = refusalToEnter(entry) {
       // After a restart, the grant that makes this node a member may still be on its way.
       if case .notMember = refusal, now - entry.openedAt < Self.grantPatience {
@@ -136,8 +138,8 @@ extension Node {
     perform(outputs, in: channel, at: now, &out)
   }
 
-  /// The wait of a node that has just entered a channel, for word of an active call: members on the
-  /// LAN are found within a fraction of it.
+  /// The time for which a node that has just entered a channel waits to learn of an active call
+  /// before it starts one; members on the LAN are found within a fraction of it.
   private static let localGrace = Duration.seconds(1)
   /// The same while someone beyond the LAN may still answer: several attempts to reach a server or
   /// a peer over a slow network.

@@ -19,7 +19,7 @@ extension Node {
     channels[id] = Channel(
       name: setup.name, genesis: setup.genesis, state: state(of: setup), openedAt: now,
       muted: configuration.muted)
-    perform(enter(id, ticket: setup.ticket, at: now), in: id, at: now, &out)
+    perform(enter(id, credential: setup.credential, at: now), in: id, at: now, &out)
     perform(keyring.open(id, setup.keys), at: now, &out)
     if wantsCall { wantCall(in: id, at: now, &out) }
     return out
@@ -32,22 +32,22 @@ extension Node {
     start.entries = setup.entries.compactMap {
       try? SignedEntry.verified($0, in: setup.id)
     }
-    start.unshown = setup.unshown
+    start.undelivered = setup.undelivered
     start.policy = configuration.policy
     return ChannelState(start)
   }
 
-  /// Publishes this node's presence with its stream offers, and redeems `ticket` if there is one.
+  /// Publishes this node's presence with its stream offers, and redeems the invite of `credential`.
   private mutating func enter(
-    _ channel: ChannelID, ticket: Ticket?, at now: Instant
+    _ channel: ChannelID, credential: InviteCredential?, at now: Instant
   ) -> [ChannelState.Output] {
     let (flags, offers) = (media.local.flags, media.local.streams.offers)
     let offset = wallOffset
     return channels.update(channel) { entry in
       entry.state.setWallClock(offsetMilliseconds: offset, at: now)
       var outputs: [ChannelState.Output] = []
-      if let ticket {
-        outputs += entry.state.redeem(grant: ticket.grant, secret: ticket.secret, at: now)
+      if let credential {
+        outputs += entry.state.redeem(grant: credential.grant, secret: credential.secret, at: now)
       }
       outputs += entry.state.setFlags(entry.flags(from: flags), at: now)
       outputs += entry.state.setStreams(entry.streams(from: offers), at: now)
@@ -76,8 +76,8 @@ extension Node {
 
   /// Whether every neighbour has acknowledged this node's newest entries; true if this node is not
   /// in the channel.
-  public func isSettled(_ channel: ChannelID) -> Bool {
-    channels[channel]?.state.isSettled ?? true
+  public func isFlushed(_ channel: ChannelID) -> Bool {
+    channels[channel]?.state.isFlushed ?? true
   }
 
   // MARK: Queries
@@ -262,7 +262,7 @@ extension Node {
   /// capability.
   func check(_ capability: Capability, in channel: ChannelID) throws(CommandRefusal) {
     guard let state = channels[channel]?.state else { throw .unknownChannel }
-    guard !state.mayItself(capability) else { return }
+    guard !state.isSelfAllowed(capability) else { return }
     if let refusal = state.refusal(of: identity.id) { throw .notMember(refusal) }
     throw .notAllowed(capability, state.role(of: identity.id))
   }

@@ -75,7 +75,7 @@ extension Node {
 
   /// The media that this node may send in a channel, by its role and its mute state.
   private func rights(ofItselfIn entry: Channel) -> MediaRights {
-    var rights = Self.rights { entry.state.mayItself($0) }
+    var rights = Self.rights { entry.state.isSelfAllowed($0) }
     if entry.muted.contains(.audioMuted) { rights.audio = false }
     if entry.muted.contains(.videoMuted), rights[.camera] == nil { rights[.camera] = .muted }
     return rights

@@ -47,7 +47,8 @@ public struct Node: ~Copyable, Sendable {
     public init() {}
   }
 
-  /// An action for the host. The shell and the simulator switch over the same cases.
+  /// An action for the host. `MusterNode`, `Simulation` and `ReachSimulation` switch over all
+  /// cases.
   public enum Output: Equatable, Sendable {
     /// Send a datagram to an address.
     case send([UInt8], to: Address)
@@ -83,7 +84,7 @@ public struct Node: ~Copyable, Sendable {
     /// Delete entries that are no longer needed.
     case forget([EntryID])
     /// A stored message has been shown, so later processes need not show the message again.
-    case shown(EntryID)
+    case delivered(EntryID)
     /// A key of the channel.
     case key(EpochKey)
   }

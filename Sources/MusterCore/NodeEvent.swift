@@ -114,7 +114,7 @@ public struct MediaStatistics: Equatable, Sendable {
   /// received media only.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
-  public var frozen: Duration = .zero
+  public var totalFreezesDuration: Duration = .zero
   /// The number of audio packets; always 0 for streams other than the camera.
   public var audioPackets: UInt64 = 0
   /// The reason for the last change of `layer`.

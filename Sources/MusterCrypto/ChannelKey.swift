@@ -16,7 +16,7 @@ public struct ChannelKey: Sendable {
 
   /// The id of the open channel with this key. It equals the key's id, since an open channel has
   /// only one key; the id of a created channel is derived from its genesis.
-  public var channelID: ChannelID { ChannelID(keyID.key) }
+  public var channelID: ChannelID { ChannelID(keyID.hash) }
 
   /// Creates a key from 32 random bytes; nil for any other length.
   public init?(secret: [UInt8]) {

@@ -12,7 +12,7 @@ public enum VerificationCode {
   /// The code as five groups of five digits, identical on both sides.
   public static func text(channel: ChannelID, _ a: NodeID, _ b: NodeID) -> String {
     let pair = [a, b].sorted()
-    let start = pair[0].key.bytes + pair[1].key.bytes + channel.key.bytes
+    let start = pair[0].key.bytes + pair[1].key.bytes + channel.hash.bytes
     var hash = Blake2b.hash(Array("muster/1 verification".utf8) + start, count: 64)
     for _ in 0..<iterations { hash = Blake2b.hash(hash + start, count: 64) }
     var groups: [String] = []

@@ -14,15 +14,17 @@ public struct IncomingStream: Sendable {
   private var hasShown = false
   /// The sender's offer; nil before the first one.
   private var offer: StreamOffer?
-  /// The reason why no frames are expected; nil while frames are expected.
+  /// The reason why the stream is off and no frames are expected, such as a muted camera; nil while
+  /// the stream is on.
   private var off: LayerReason?
   private var requested = RequestedResolution.best
-  /// The reason for the next change of layer.
+  /// The reason to report with the next layer change.
   private var nextWhy = LayerReason.started
 
   init(_ id: StreamID) { receiver = VideoReceiver(stream: id) }
 
-  /// Whether the sender has withdrawn its offer of the stream; `newest` is the current one.
+  /// Whether the sender has withdrawn its offer of the stream; `newest` is the newest offer, if
+  /// any.
   func isWithdrawn(by newest: StreamOffer?) -> Bool { offer != nil && newest == nil }
 
   /// Sets the conditions for expecting frames: the sender's offer, this node's requested

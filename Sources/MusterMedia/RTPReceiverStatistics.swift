@@ -9,9 +9,9 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   private let clockRate: Int
   private var sequences = SequenceUnwrapper()
   private var base: Int64 = 0
-  private var counted: Int64 = 0
+  private var received: Int64 = 0
   private var expectedPrior: Int64 = 0
-  private var countedPrior: Int64 = 0
+  private var receivedPrior: Int64 = 0
   private var restartSequence: UInt16?
   /// The jitter in timestamp units, times sixteen as in appendix A.8.
   private var scaledJitter: Int64 = 0
@@ -26,10 +26,10 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   public mutating func receive(
     sequence: UInt16, timestamp: UInt32, isRetransmission: Bool = false, at now: Instant
   ) {
-    guard !isRetransmission, isPlausible(sequence) else { return }
+    guard !isRetransmission, updateSequence(sequence) else { return }
     if sequences.highest == nil { base = sequences.extended(sequence) }
     base = min(base, sequences.unwrap(sequence))
-    counted &+= 1
+    received &+= 1
     measureJitter(timestamp, at: now)
   }
 
@@ -40,7 +40,7 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
 
   /// The number of packets expected minus the number received (RFC 3550 appendix A.3); negative if
   /// duplicates outnumber losses.
-  public var cumulativeLost: Int64 { expected - counted }
+  public var cumulativeLost: Int64 { expected - received }
 
   /// The interarrival jitter (RFC 3550 section 6.4.1).
   public var jitter: Duration {
@@ -54,9 +54,9 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   public mutating func reportBlock(ssrc: UInt32, at now: Instant) -> ReportBlock {
     let expectedNow = expected
     let expectedInterval = expectedNow - expectedPrior
-    let lostInterval = expectedInterval - (counted - countedPrior)
+    let lostInterval = expectedInterval - (received - receivedPrior)
     expectedPrior = expectedNow
-    countedPrior = counted
+    receivedPrior = received
     let fraction = expectedInterval > 0 ? (max(lostInterval, 0) << 8) / expectedInterval : 0
     return ReportBlock(
       ssrc: ssrc, fractionLost: UInt8(clamping: fraction),
@@ -75,9 +75,9 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
     return UInt32(clamping: (seconds << 16) + (rest << 16) / 1_000_000_000)
   }
 
-  /// Whether a sequence number continues the stream (appendix A.1): a single packet far off is
-  /// ignored, while two consecutive packets far off mean that the sender restarted.
-  private mutating func isPlausible(_ sequence: UInt16) -> Bool {
+  /// Returns whether a sequence number continues the stream (appendix A.1): a single packet far off
+  /// is ignored, while two consecutive packets far off mean that the sender restarted.
+  private mutating func updateSequence(_ sequence: UInt16) -> Bool {
     guard let highest = sequences.highest else { return true }
     let distance = sequences.extended(sequence) - highest
     if abs(distance) <= Self.maximumDropout {
@@ -85,16 +85,16 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
       return true
     }
     if sequence == restartSequence {
-      startAfresh()
+      initSequence()
       return true
     }
     restartSequence = sequence &+ 1
     return false
   }
 
-  private mutating func startAfresh() {
+  private mutating func initSequence() {
     sequences = SequenceUnwrapper()
-    (counted, expectedPrior, countedPrior) = (0, 0, 0)
+    (received, expectedPrior, receivedPrior) = (0, 0, 0)
     (restartSequence, lastTransit) = (nil, nil)
   }
 
@@ -108,6 +108,6 @@ public struct RTPReceiverStatistics: Equatable, Sendable {
   }
 
   public static func == (a: RTPReceiverStatistics, b: RTPReceiverStatistics) -> Bool {
-    a.sequences == b.sequences && a.counted == b.counted && a.scaledJitter == b.scaledJitter
+    a.sequences == b.sequences && a.received == b.received && a.scaledJitter == b.scaledJitter
   }
 }

@@ -91,7 +91,7 @@ extension VideoReceiver {
       from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate)
     guard wasTroubled || captured < Self.freeze else { return }
     counted.freezes &+= 1
-    counted.frozen += now - lastFrame.at
+    counted.totalFreezesDuration += now - lastFrame.at
   }
 
   private mutating func finish(

@@ -87,7 +87,7 @@ public struct VideoReceiver: Sendable {
     }
     switch layers[index].insert(packet, at: now) {
     case .new: break
-    case .recovered: counted.packetsRecovered &+= 1
+    case .recovered: counted.packetsRetransmitted &+= 1
     case .late: counted.packetsLate &+= 1
     case .unusable: counted.packetsIgnored &+= 1
     }

@@ -9,7 +9,7 @@ public struct VideoStatistics: Equatable, Sendable {
   /// Packets lost on the network, whether or not a retransmission replaced them.
   public var packetsLost: Int64 = 0
   /// Packets that arrived after they had been requested by NACK.
-  public var packetsRecovered: UInt64 = 0
+  public var packetsRetransmitted: UInt64 = 0
   /// Duplicates, and packets too late to be used.
   public var packetsLate: UInt64 = 0
   /// Malformed packets, and packets of an unknown layer or an unexpected SSRC.
@@ -23,7 +23,7 @@ public struct VideoStatistics: Equatable, Sendable {
   /// Intervals of more than 200 ms between frames, except pauses of the source.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
-  public var frozen: Duration = .zero
+  public var totalFreezesDuration: Duration = .zero
   /// Sequence numbers requested by NACK.
   public var packetsRequested: UInt64 = 0
   /// Keyframes requested by PLI.
@@ -43,7 +43,7 @@ extension VideoStatistics: CounterSet {
       ("packets", packets),
       ("bytes", bytes),
       ("packetsLost", UInt64(clamping: packetsLost)),
-      ("packetsRecovered", packetsRecovered),
+      ("packetsRetransmitted", packetsRetransmitted),
       ("packetsLate", packetsLate),
       ("packetsIgnored", packetsIgnored),
       ("frames", frames),

@@ -16,7 +16,7 @@ public struct RendezvousProbe: Sendable {
     /// The rendezvous server answered; `seen` is this host's server-reflexive address.
     case answered(seen: Address, roundTrip: Duration)
     /// The answer is not a cookie of this protocol version, or does not match a hello.
-    case misunderstood
+    case invalidResponse
     /// ICMP port unreachable: no process listens on the port, or a firewall rejects the datagram.
     case refused
     /// The host has no route or no permission to send; the string is the system's description.
@@ -241,7 +241,7 @@ private struct Questioning: Sendable {
     guard let cookie = try? RendezvousCookie(decoding: datagram), cookie.seen.isUnicast,
       let sent = questions[index].sent.first(where: { $0.token == cookie.token })
     else {
-      questions[index].outcome = .misunderstood
+      questions[index].outcome = .invalidResponse
       return
     }
     questions[index].outcome = .answered(

@@ -104,7 +104,8 @@ package final class VideoPipeline: Sendable {
     controls.withLock { $0.source = nil }
   }
 
-  /// Frees the encoders and closes a device while no layer is selected.
+  /// Frees the encoders and closes the capture device if no layer is selected; other sources stay
+  /// open.
   private func releaseUnused(_ encoders: inout [VP8Encoder?]) {
     let isUnused = controls.withLock { controls in
       guard controls.wanted.isEmpty else { return false }

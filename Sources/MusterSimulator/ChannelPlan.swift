@@ -92,7 +92,7 @@ extension Simulation {
       case .grant(let grant) = entry.body
     else { return nil }
     let invite = SimulatedNode.HeldInvite(
-      ticket: Ticket(grant: bytes, secret: secret), grant: grant,
+      credential: InviteCredential(grant: bytes, secret: secret), grant: grant,
       order: RoleChecker.Order(lamport: entry.lamport, author: entry.author),
       key: EpochKey(number: made.epoch, key: key))
     return (invite, outputs)

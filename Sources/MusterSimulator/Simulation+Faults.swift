@@ -165,7 +165,7 @@ extension Simulation {
   mutating func finishLeaving(_ index: Int, run: Int, patience: Int) {
     guard nodes[index].run == run, let process = nodes[index].process else { return }
     let id = channel.id
-    guard process.node.isSettled(id) || patience == 0 else {
+    guard process.node.isFlushed(id) || patience == 0 else {
       schedule(
         .finishLeaving(index, run: run, patience: patience - 1), in: .milliseconds(100))
       return

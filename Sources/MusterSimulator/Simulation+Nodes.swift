@@ -197,10 +197,10 @@ extension Simulation {
     switch entry.body {
     case .claim(let claim):
       calls.learnt(
-        claim: CallChecker.Word(call: claim.call, term: claim.term, author: author), at: index)
+        claim: CallChecker.Statement(call: claim.call, term: claim.term, author: author), at: index)
     case .end(let end):
       calls.learnt(
-        end: CallChecker.Word(call: end.call, term: end.term, author: author), at: index)
+        end: CallChecker.Statement(call: end.call, term: end.term, author: author), at: index)
     case .message:
       messages.kept(id, at: nodes[index].reader, isUnproven: isUnproven, at: takenInAt)
     case .redemption: if isOwn { nodes[index].disk.holdsRedemption = true }

@@ -172,7 +172,7 @@ extension Simulation {
         let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),
         entry.author == own, case .message(let message) = entry.body
       else { continue }
-      nodes[index].drafts[entryID] = MessageChecker.Word(
+      nodes[index].drafts[entryID] = MessageChecker.Draft(
         text: text, id: entryID, from: own, to: receiver, after: message.after)
       trace.mark(.sent, at: index, now)
     }

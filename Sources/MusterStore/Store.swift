@@ -19,7 +19,7 @@ public final class Store: Sendable {
     /// Deletes entries that the document no longer holds.
     case forget([EntryID], channel: ChannelID)
     /// Marks a message as shown to the user.
-    case shown(EntryID, channel: ChannelID)
+    case delivered(EntryID, channel: ChannelID)
     /// Stores the channel key of an epoch.
     case key(EpochKey, channel: ChannelID)
     /// Stores a member's name with the key seen under that name.
@@ -134,7 +134,7 @@ public final class Store: Sendable {
   public func channel(_ id: ChannelID) throws(MusterError) -> StoredChannel? {
     try read { database in
       let row = try Row.fetchOne(
-        database, sql: "SELECT * FROM channel WHERE id = ?", arguments: [Data(id.key.bytes)])
+        database, sql: "SELECT * FROM channel WHERE id = ?", arguments: [Data(id.hash.bytes)])
       return try row.flatMap { try Self.channel($0, database) }
     }
   }
@@ -156,9 +156,10 @@ public final class Store: Sendable {
           VALUES (?, ?, ?, ?, ?, ?, ?, ?)
           """,
         arguments: [
-          Data(channel.id.key.bytes), channel.name, channel.genesis.map { Data($0) },
-          Int64(clamping: channel.createdAt), channel.ticket.map { Data($0.grant) },
-          channel.ticket.map { Data($0.seed) }, channel.peers.joined(separator: "\n"),
+          Data(channel.id.hash.bytes), channel.name, channel.genesis.map { Data($0) },
+          Int64(clamping: channel.createdAt), channel.credential.map { Data($0.grant) },
+          channel.credential.map { Data($0.seed) },
+          channel.bootstrapAddresses.joined(separator: "\n"),
           channel.rendezvous.joined(separator: "\n"),
         ])
       for key in channel.keys { try Self.insert(key, channel.id, database) }
@@ -177,9 +178,9 @@ public final class Store: Sendable {
     if let grant = try row.decode(Data?.self, forColumn: "ticketGrant"),
       let seed = try row.decode(Data?.self, forColumn: "ticketSeed")
     {
-      channel.ticket = StoredChannel.Ticket(grant: Array(grant), seed: Array(seed))
+      channel.credential = StoredChannel.InviteCredential(grant: Array(grant), seed: Array(seed))
     }
-    channel.peers = try lines(row, "peers")
+    channel.bootstrapAddresses = try lines(row, "peers")
     channel.rendezvous = try lines(row, "rendezvous")
     let keys = try Row.fetchAll(
       database, sql: "SELECT number, secret FROM epochKey WHERE channel = ? ORDER BY number",
@@ -207,7 +208,7 @@ public final class Store: Sendable {
     try database.execute(
       sql: "INSERT OR REPLACE INTO epochKey (channel, number, secret) VALUES (?, ?, ?)",
       arguments: [
-        Data(channel.key.bytes), Int64(key.number), key.key.withSecret { Data($0) },
+        Data(channel.hash.bytes), Int64(key.number), key.key.withSecret { Data($0) },
       ])
   }
 
@@ -217,16 +218,16 @@ public final class Store: Sendable {
   /// the setup with which a node joins.
   package func fill(_ setup: inout ChannelSetup) throws(MusterError) {
     setup.entries = try entries(of: setup.id)
-    setup.unshown = try unshown(in: setup.id)
+    setup.undelivered = try undelivered(in: setup.id)
   }
 
   /// The ids of the stored entries that are not marked as shown. They include all entries other
   /// than messages, because only messages are ever marked.
-  public func unshown(in channel: ChannelID) throws(MusterError) -> [EntryID] {
+  public func undelivered(in channel: ChannelID) throws(MusterError) -> [EntryID] {
     try read { database in
       try Data.fetchAll(
         database, sql: "SELECT id FROM entry WHERE channel = ? AND NOT isShown",
-        arguments: [Data(channel.key.bytes)]
+        arguments: [Data(channel.hash.bytes)]
       ).compactMap { EntryID($0) }
     }
   }
@@ -236,7 +237,7 @@ public final class Store: Sendable {
     try read { database in
       try Data.fetchAll(
         database, sql: "SELECT bytes FROM entry WHERE channel = ?",
-        arguments: [Data(channel.key.bytes)]
+        arguments: [Data(channel.hash.bytes)]
       ).map { Array($0) }
     }
   }
@@ -253,30 +254,30 @@ public final class Store: Sendable {
     case .keep(let entry, let id, let channel):
       try database.execute(
         sql: "INSERT OR IGNORE INTO entry (channel, id, bytes) VALUES (?, ?, ?)",
-        arguments: [Data(channel.key.bytes), Data(id.bytes), Data(entry)])
+        arguments: [Data(channel.hash.bytes), Data(id.bytes), Data(entry)])
     case .forget(let ids, let channel):
       for id in ids {
         try database.execute(
           sql: "DELETE FROM entry WHERE channel = ? AND id = ?",
-          arguments: [Data(channel.key.bytes), Data(id.bytes)])
+          arguments: [Data(channel.hash.bytes), Data(id.bytes)])
       }
-    case .shown(let id, let channel):
+    case .delivered(let id, let channel):
       try database.execute(
         sql: "UPDATE entry SET isShown = TRUE WHERE channel = ? AND id = ?",
-        arguments: [Data(channel.key.bytes), Data(id.bytes)])
+        arguments: [Data(channel.hash.bytes), Data(id.bytes)])
     case .key(let key, let channel): try insert(key, channel, database)
     case .identity(let identity, let channel): try insert(identity, channel, database)
     case .rendezvous(let texts, let channel):
       try database.execute(
         sql: "UPDATE channel SET rendezvous = ? WHERE id = ?",
-        arguments: [texts.joined(separator: "\n"), Data(channel.key.bytes)])
+        arguments: [texts.joined(separator: "\n"), Data(channel.hash.bytes)])
     }
   }
 
   private static func insert(
     _ identity: KnownIdentity, _ channel: ChannelID, _ database: Database
   ) throws {
-    let id = Data(channel.key.bytes)
+    let id = Data(channel.hash.bytes)
     try database.execute(
       sql: """
         INSERT INTO identity (channel, name, key, firstSeen, lastSeen, isVerified)
@@ -307,7 +308,7 @@ public final class Store: Sendable {
     try read { database in
       try Row.fetchAll(
         database, sql: "SELECT * FROM identity WHERE channel = ? ORDER BY lastSeen",
-        arguments: [Data(channel.key.bytes)]
+        arguments: [Data(channel.hash.bytes)]
       ).compactMap { row in
         guard let key = Bytes32(try row.decode(Data.self, forColumn: "key")) else { return nil }
         return KnownIdentity(

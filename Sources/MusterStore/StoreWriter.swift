@@ -2,7 +2,8 @@ import Dispatch
 import MusterBase
 import MusterDevices
 
-/// Writes to a store on a separate dispatch queue, so that the event loop never waits for the disk.
+/// Writes to a store on a separate dispatch queue, so that writes requested by the node never block
+/// the event loop.
 ///
 /// Waiting changes are combined into one transaction, because every transaction costs an `fsync`.
 /// Actions that require durable changes belong in the completion of `write`. Once a stalled disk

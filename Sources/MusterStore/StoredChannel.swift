@@ -6,13 +6,13 @@ import MusterCrypto
 /// A channel as stored between runs.
 public struct StoredChannel: Sendable {
   /// The bearer grant and one-time key of the invite with which this node joined a created channel.
-  public struct Ticket: Sendable {
+  public struct InviteCredential: Sendable {
     /// The encoded bearer grant, signed by an owner.
     public var grant: [UInt8]
     /// The Ed25519 seed of the one-time key, 32 bytes.
     public var seed: [UInt8]
 
-    /// A ticket with these values, which are not checked.
+    /// A credential with these values, which are not checked.
     public init(grant: [UInt8], seed: [UInt8]) {
       self.grant = grant
       self.seed = seed
@@ -32,13 +32,13 @@ public struct StoredChannel: Sendable {
   public var createdAt: UInt64
   /// The bearer grant and one-time key of the invite with which this node joined; nil in an open
   /// channel or one that this node created.
-  public var ticket: Ticket?
+  public var credential: InviteCredential?
   /// The addresses (`HOST:PORT`) of nodes that may be reachable.
-  public var peers: [String] = []
+  public var bootstrapAddresses: [String] = []
   /// The addresses (`HOST:PORT`) of rendezvous servers, best first.
   public var rendezvous: [String] = []
 
-  /// A channel without keys, ticket and addresses, which can be set afterwards.
+  /// A channel without keys, credential and addresses, which can be set afterwards.
   public init(id: ChannelID, name: String, createdAt: UInt64) {
     self.id = id
     self.name = name
@@ -53,11 +53,11 @@ public struct StoredChannel: Sendable {
     guard (genesis == nil) == (signed == nil), signed.map({ $0.channelID == id }) ?? true else {
       return nil
     }
-    let secret = ticket.flatMap { Identity(seed: $0.seed) }
+    let secret = credential.flatMap { Identity(seed: $0.seed) }
     return ChannelSetup(
       name: name, keys: keys, genesis: signed, entries: [],
-      ticket: secret.flatMap { secret in
-        ticket.map { MusterCore.Ticket(grant: $0.grant, secret: secret) }
+      credential: secret.flatMap { secret in
+        credential.map { MusterCore.InviteCredential(grant: $0.grant, secret: secret) }
       })
   }
 }

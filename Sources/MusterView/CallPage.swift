@@ -31,10 +31,10 @@ public final class CallPage: Sendable {
     let bridge = PageBridge(node: node)
     let events = node.events()
     let (pages, pagesChanged) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    let host = ViewHost(
+    let interface = NodeInterface(
       snapshot: { await bridge.snapshot() }, perform: { await bridge.perform($0) },
       pagesChanged: { pagesChanged.yield($0 > 0) })
-    let server = ViewServer(host: host, port: port, token: token)
+    let server = ViewServer(node: interface, port: port, token: token)
     do {
       let url = try await server.start(group: MultiThreadedEventLoopGroup.singleton)
       let following = Task {

@@ -13,7 +13,7 @@ final class ViewHub {
   /// The minimum interval between keyframe requests; senders answer at most one per 300 ms.
   private static let keyframeInterval = TimeAmount.milliseconds(300)
 
-  private let host: ViewHost
+  private let node: NodeInterface
   private let loop: any EventLoop
   private let clientsChanged: @Sendable (Int) -> Void
   private var clients: [ViewClient] = []
@@ -25,8 +25,9 @@ final class ViewHub {
   private var isStale = false
   private var timer: RepeatedTask?
 
-  init(host: ViewHost, loop: any EventLoop, clientsChanged: @escaping @Sendable (Int) -> Void) {
-    self.host = host
+  init(node: NodeInterface, loop: any EventLoop, clientsChanged: @escaping @Sendable (Int) -> Void)
+  {
+    self.node = node
     self.loop = loop
     self.clientsChanged = clientsChanged
   }
@@ -103,11 +104,11 @@ final class ViewHub {
     if case .keyframe(let member, let stream, _) = command, !mayAsk(member, stream) {
       return client.answered(nil)
     }
-    let (host, loop, reply) = (host, loop, NIOLoopBound(client, eventLoop: loop))
+    let (node, loop, reply) = (node, loop, NIOLoopBound(client, eventLoop: loop))
     // Commands run one after the other: a mute and an unmute must not be reordered.
     client.lastCommand = Task { [previous = client.lastCommand] in
       await previous?.value
-      let error = await host.perform(command)
+      let error = await node.perform(command)
       loop.execute {
         reply.value.answered(
           error.flatMap { ViewMessage(message: $0, command: command.verb?.rawValue).encoded })
@@ -120,9 +121,9 @@ final class ViewHub {
     guard !clients.isEmpty else { return }
     isFetching = true
     isStale = false
-    let (host, loop, hub) = (host, loop, NIOLoopBound(self, eventLoop: loop))
+    let (node, loop, hub) = (node, loop, NIOLoopBound(self, eventLoop: loop))
     Task {
-      let snapshot = await host.snapshot()
+      let snapshot = await node.snapshot()
       let message = ViewMessage(snapshot: snapshot).encoded
       loop.execute { hub.value.broadcast(snapshot, as: message) }
     }
@@ -163,8 +164,8 @@ final class ViewHub {
     of member: String, _ stream: String? = nil, in channel: String
   ) {
     guard mayAsk(member, stream) else { return }
-    let host = host
-    Task { _ = await host.perform(.keyframe(member: member, stream: stream, channel: channel)) }
+    let node = node
+    Task { _ = await node.perform(.keyframe(member: member, stream: stream, channel: channel)) }
   }
 
   /// Returns true, and notes the time of the request, if the stream is known and the last request

@@ -30,7 +30,7 @@ public final class ViewServer: Sendable {
     var hub: NIOLoopBound<ViewHub>
   }
 
-  private let host: ViewHost
+  private let node: NodeInterface
   private let port: Int
   private let gate: ViewGuard
   private let running = Mutex<Running?>(nil)
@@ -39,8 +39,8 @@ public final class ViewServer: Sendable {
   private let open = Atomic<Int>(0)
 
   /// Prepares a server at `port` (0 for any free port), for bearers of `token`.
-  public init(host: ViewHost, port: Int, token: String) {
-    self.host = host
+  public init(node: NodeInterface, port: Int, token: String) {
+    self.node = node
     self.port = port
     gate = ViewGuard(token: token)
   }
@@ -92,9 +92,9 @@ public final class ViewServer: Sendable {
   }
 
   private func makeHub(on loop: any EventLoop) -> NIOLoopBound<ViewHub> {
-    let hub = ViewHub(host: host, loop: loop) { [weak self] count in
+    let hub = ViewHub(node: node, loop: loop) { [weak self] count in
       self?.pages.store(count, ordering: .relaxed)
-      self?.host.pagesChanged(count)
+      self?.node.pagesChanged(count)
     }
     return NIOLoopBound(hub, eventLoop: loop)
   }

@@ -28,7 +28,7 @@ def python_answers_the_handshake(t):
 
 @check()
 def both_begin_the_handshake_at_once(t):
-    """Each knows the other's address: muster is given a port that Python takes afterwards."""
+    """Both know each other's address: muster is given a port on which Python listens afterwards."""
     probe = t.start_peer(name="before")
     free = address(probe)
     probe.send("quit")

@@ -1,9 +1,9 @@
 import MusterBase
 import Testing
 
-/// Text as people write it, and in the canonical form of RFC 5952.
+/// Addresses as people write them, each with its canonical form (RFC 5952).
 private let canonical: [(String, String)] = [
-  // RFC 5952 section 1: one address, many spellings.
+  // RFC 5952 section 1: one address has many text representations.
   ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
   ("2001:0db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
   ("2001:db8::1:0:0:1", "2001:db8::1:0:0:1"),
@@ -11,15 +11,15 @@ private let canonical: [(String, String)] = [
   ("2001:0db8::1:0:0:1", "2001:db8::1:0:0:1"),
   ("2001:db8:0:0:1::1", "2001:db8::1:0:0:1"),
   ("2001:DB8:0:0:1::1", "2001:db8::1:0:0:1"),
-  // 4.1: leading zeros go.
+  // 4.1: leading zeros are suppressed.
   ("2001:0db8::0001", "2001:db8::1"),
-  // 4.2.1: as short as can be.
+  // 4.2.1: `::` shortens as much as possible.
   ("2001:db8:0:0:0:0:2:1", "2001:db8::2:1"), ("2001:db8::0:1", "2001:db8::1"),
-  // 4.2.2: one group of zeros is not shortened.
+  // 4.2.2: a single group of zeros is not shortened.
   ("2001:db8::1:1:1:1:1", "2001:db8:0:1:1:1:1:1"),
-  // 4.2.3: the longest run, the first of equals.
+  // 4.2.3: the longest run of zeros is shortened, and the first of equally long ones.
   ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"),
-  // 4.3: lower case.
+  // 4.3: hex digits are lower case.
   ("2001:DB8:AAAA::CCCD", "2001:db8:aaaa::cccd"),
   ("0:0:0:0:0:0:0:0", "::"), ("0:0:0:0:0:0:0:1", "::1"), ("1:0:0:0:0:0:0:0", "1::"),
   ("1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"), ("0:2:3:4:5:6:7:0", "0:2:3:4:5:6:7:0"),
@@ -46,7 +46,7 @@ func textOfIPv6IsCanonical(written: String, canonical: String) throws {
   "[::1]:99999", "::1]:80", "[::1:80", "[]:1", "[1:2:3:4:5:6:7]:1", "[1:2:3:4:5:6:7:8:9]:1",
   "[1:2:3:4:5:6:7:8::]:1", "[1::2::3]:1", "[:::]:1", "[12345::]:1", "[g::]:1", "[fe80::1%eth0]:1",
   "[fe80::1%1%2]:1", "[1.2.3.4]:1", "[:1]:1", "[1:]:1",
-  // A sign is no digit.
+  // A sign is not a digit.
   "+1.2.3.4:5", "1.2.3.4:+5", "[+1::]:80", "[fe80::1%+2]:1",
 ])
 func otherTextIsNoAddress(text: String) {
@@ -58,7 +58,7 @@ func otherTextIsNoAddress(text: String) {
   ("0.0.0.0:1", false), ("0.1.2.3:1", false), ("224.0.0.251:5353", false), ("239.1.1.1:1", false),
   ("255.255.255.255:1", false), ("240.0.0.1:1", false), ("[::]:1", false), ("[ff02::1]:1", false),
   ("192.0.2.1:0", false), ("[2001:db8::1]:0", false),
-  // IPv4 in IPv6 clothes (RFC 4291 2.5.5.2) reaches what the IPv4 address reaches.
+  // IPv4-mapped IPv6 addresses (RFC 4291 2.5.5.2) are judged as the IPv4 address.
   ("[::ffff:c000:201]:1", true), ("[::ffff:e000:1]:1", false), ("[::ffff:ffff:ffff]:1", false),
   ("[::ffff:0:0]:1", false),
 ])

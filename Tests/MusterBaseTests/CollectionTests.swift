@@ -1,7 +1,7 @@
 import MusterBase
 import Testing
 
-/// The table against the plainest thing that does the same, over random operations.
+/// Compares the table with a sorted list of pairs over random operations.
 @Test(arguments: 0..<20)
 func aTableBehavesLikeASortedListOfPairs(seed: Int) {
   var random = PRNG(seed: UInt64(seed))
@@ -44,7 +44,7 @@ func aTableBehavesLikeASortedListOfPairs(seed: Int) {
   #expect(table.update("c") { $0.append(1) } == nil)
 }
 
-/// The ring against an array, over random operations.
+/// Compares the ring buffer with an array over random operations.
 @Test(arguments: [1, 2, 3, 7, 64])
 func aRingBehavesLikeABoundedArray(capacity: Int) {
   var random = PRNG(seed: UInt64(capacity))

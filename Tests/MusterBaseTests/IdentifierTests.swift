@@ -5,7 +5,7 @@ import Testing
   var random = PRNG(seed: 1)
   for _ in 0..<10_000 {
     var first = random.bytes(32)
-    // Often alike at the front, so that later bytes decide.
+    // Many pairs share a prefix, so that later bytes decide the order.
     let second = first.prefix(random.below(33)) + random.bytes(32)
     let a = try #require(Bytes32(first))
     let b = try #require(Bytes32(second.prefix(32)))

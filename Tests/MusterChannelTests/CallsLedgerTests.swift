@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Entries on the table, and the call that follows from them.
+/// A set of call entries, and the call that follows from them.
 struct CallsBooks {
   var entries = CallEntries(claims: [], ends: [], joinings: [])
   var claims: [SignedEntry] {
@@ -107,7 +107,7 @@ struct CallsLedgerTests {
     let info = CallInfo(
       id: callID(7), initiator: b.id, startedAt: 1000, term: 2, order: 5, standing: .lasting)
     #expect(books.active?.info == info)
-    // The claim of the first term may be forgotten, and with it whose call it was.
+    // A document may drop the claim of the first term, and with it the original initiator.
     books.claims.removeFirst()
     var forgotten = info
     forgotten.standing = .informed
@@ -165,7 +165,7 @@ struct CallsLedgerTests {
     #expect(bodies == [.end(CallEnd(call: callID(7), term: 2))])
   }
 
-  /// Ends that their authors have no right to; each alone changes nothing.
+  /// None of these ends has an effect, because its author has no valid claim to that call and term.
   @Test mutating func nobodyEndsTheCallOfAnother() {
     books.add(a.claim(7, lamport: 5))
     books.join(a, 7)
@@ -247,8 +247,8 @@ struct CallsLedgerTests {
 
   // MARK: Which of two calls stays
 
-  /// What shows how well call 7 is established; call 8, of a newcomer that had seen nobody, has the
-  /// smaller counter.
+  /// The evidence for the standing of call 7; call 8 was started by a newcomer that had seen no
+  /// other member, and has the smaller Lamport counter.
   enum Evidence: CaseIterable {
     case comparison, meeting, twoWhoStayed, takeover
   }
@@ -286,7 +286,7 @@ struct CallsLedgerTests {
     #expect(books.active?.info.id == callID(7))
   }
 
-  /// One member alone can sign what it likes, and still has nobody with it.
+  /// One member can sign any number of claims and joinings, but these do not raise the standing.
   @Test mutating func oneMembersWordEstablishesNoCall() {
     books.add(a.claim(7, lamport: 500))
     books.add(b.joining(7, .met, lamport: 501))

@@ -34,7 +34,8 @@ struct CallsPropertyTests {
     return books
   }
 
-  /// The rules once more, as they are written: which claims no end covers.
+  /// An independent implementation of the rule: the initiator has the claim of the highest term
+  /// that no end covers.
   private func leader(_ call: UInt64, _ books: CallsBooks) -> (NodeID, UInt32)? {
     var claims: [(author: NodeID, term: UInt32, lamport: UInt64)] = []
     for entry in books.claims where !books.listeners.contains(entry.entry.author) {
@@ -56,7 +57,7 @@ struct CallsPropertyTests {
       .map { ($0.author, $0.term) }
   }
 
-  /// How well a call is established.
+  /// An independent implementation of the standing of a call.
   private func standing(_ call: CallID, _ books: CallsBooks) -> CallStanding {
     func isValid(_ entry: SignedEntry) -> Bool {
       !books.listeners.contains(entry.entry.author)
@@ -111,7 +112,7 @@ struct CallsPropertyTests {
       var books = start
       var document = Document(channel: testKey.channelID)
       let subset = prng.permuted(entries).prefix(prng.below(entries.count))
-      // Some arrive early, all arrive in the end, many more than once.
+      // A random subset arrives early, then all entries; many arrive twice.
       for entry in Array(subset) + prng.permuted(entries) {
         _ = document.insert(entry)
         books.claims = document.all(.claim)
@@ -180,11 +181,11 @@ struct CallsPropertyTests {
     }
     let inside = up.filter { $0.own != nil }.map(\.pen.id).sorted()
     #expect((call?.participants ?? []) == inside, "seed \(seed)")
-    // A vanished initiator has been succeeded, or the call ended with it.
+    // A vanished initiator has a successor, or the call has ended.
     if let call { #expect(call.participants.contains(call.info.initiator), "seed \(seed)") }
   }
 
-  /// Events tell of every call in order; an initiator's term that is over never comes again.
+  /// Checks that events report each call in order, and that no term returns after its end.
   private func expectNoReturn(_ events: [ChannelEvent], _ seed: UInt64) {
     var (ended, current): ([CallInfo], ActiveCall?) = ([], nil)
     for event in events {
@@ -223,7 +224,7 @@ struct CallsPropertyTests {
 
   private func member(_ number: UInt64) -> NodeID { testIdentity(number).id }
 
-  /// Four members, the first has started a call that all are in.
+  /// Four members in a call that the first one has started.
   private func worldInCall(endsWithInitiator: Bool = false) -> CallsWorld {
     var world = CallsWorld(4, endsWithInitiator: endsWithInitiator, seed: 1)
     for node in 0..<4 {
@@ -238,7 +239,7 @@ struct CallsPropertyTests {
     world.split([0, 0, 1, 1])
     world.run(for: .seconds(30))
     #expect(world.nodes.map { $0.view?.info.initiator } == [1, 1, 3, 3].map(member))
-    // The end on one side is not the end on the other.
+    // The call ends on one side of the partition and continues on the other.
     world.leave(0)
     world.run(for: .seconds(1))
     #expect(world.nodes[1].view == nil && world.nodes[1].own == nil)
@@ -257,7 +258,7 @@ struct CallsPropertyTests {
       world.start(node)
       world.run(for: .seconds(1))
     }
-    // The initiator is gone, and each half finds a successor of the same term.
+    // The initiator crashes, and each side of the partition elects a successor for the same term.
     world.crash(0)
     world.split([0, 1, 1, 2, 2, 2])
     world.run(for: .seconds(30))

@@ -44,7 +44,7 @@ struct CallsSuccessionTests {
     #expect(watch.see(rest, at: 14.9) == .none)
     #expect(watch.see(rest, at: 15) == .takeOver(term: 2))
     #expect(watch.succession.deadline == nil)
-    // Decided once, even if the claim never takes effect.
+    // The verdict is given once, even if the claim never takes effect.
     #expect(watch.see(rest, at: 16) == .none)
     #expect(watch.see(call([b, c], term: 2, by: b), at: 17) == .none)
   }
@@ -90,7 +90,7 @@ struct CallsSuccessionTests {
   @Test func everyTermHasAGraceOfItsOwn() {
     var watch = Watch(c)
     #expect(watch.see(call([b, c], by: a), at: 0) == .none)
-    // The successor has taken over and vanished at once.
+    // The successor vanishes as soon as it has taken over.
     #expect(watch.see(call([c], term: 2, by: b), at: 10.5) == .none)
     #expect(watch.see(call([c], term: 2, by: b), at: 20) == .none)
     #expect(watch.see(call([c], term: 2, by: b), at: 20.5) == .takeOver(term: 3))
@@ -109,7 +109,7 @@ struct CallsSuccessionTests {
     for node in [b, c] {
       var watch = Watch(node)
       watch.endsWithInitiator = true
-      // Rights make no difference to leaving.
+      // Leaving needs no right, so the barred members give up as well.
       watch.barred = [b, c]
       let rest = call([b, c], by: a)
       #expect(watch.see(rest, at: 1) == .none)

@@ -3,13 +3,13 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// A few members of one channel who keep a call by the rules, partitioned and reconnected at will.
-/// Presences are visible at once; entries arrive late and in any order.
+/// Members of one channel that derive their calls from documents, on a virtual network that tests
+/// can partition and heal. Presences are visible at once; entries arrive late and in any order.
 struct CallsWorld {
   struct Node {
     var pen: Pen
     var document: Document
-    /// Its own part in a call; a process that dies forgets it.
+    /// The participation that the node publishes; a crash clears it.
     var own: Participation?
     var succession = Succession()
     var isUp = true
@@ -21,11 +21,11 @@ struct CallsWorld {
   private(set) var nodes: [Node]
   private(set) var now = seconds(1)
   let endsWithInitiator: Bool
-  /// Entries on their way, or waiting for a way.
+  /// Entries in flight, including those that a partition holds back.
   private var flying: [(entry: SignedEntry, to: Int)] = []
   private var prng: PRNG
   private var calls: UInt64 = 0
-  /// Everyone's coming in counts on, as the Lamport counters of presences would.
+  /// Counts joins over all nodes, in place of the Lamport counters of presences.
   private var arrivals: UInt64 = 0
 
   init(_ count: Int, endsWithInitiator: Bool, seed: UInt64) {
@@ -84,7 +84,7 @@ struct CallsWorld {
     recomputeAll()
   }
 
-  /// Cuts the members into two groups.
+  /// Partitions the network: only nodes with the same side reach each other.
   mutating func split(_ sides: [Int]) {
     for (index, side) in sides.enumerated() { nodes[index].side = side }
     recomputeAll()
@@ -158,7 +158,8 @@ struct CallsWorld {
     }
   }
 
-  /// True when something came of it.
+  /// Recomputes the view of a node and applies its succession verdict; returns whether anything
+  /// changed.
   private mutating func recompute(_ node: Int) -> Bool {
     let before = (nodes[node].own, nodes[node].view)
     if let mine = nodes[node].own, isOver(mine.id, for: node) { nodes[node].own = nil }

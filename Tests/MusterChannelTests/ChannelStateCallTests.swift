@@ -4,9 +4,9 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// The one call of a channel, and who may do what in a created one.
+/// The single call of a channel, and the rights to call in a created channel.
 struct ChannelStateCallTests {
-  /// Everyone in a call that the first one started, one after the other.
+  /// All members have joined, one after the other, the call that the first one started.
   private func talking(_ count: Int) -> ChannelStateWorld {
     var world = ChannelStateWorld.mesh(count)
     joinAll(&world)
@@ -43,7 +43,7 @@ struct ChannelStateCallTests {
     }
     world.release()
     world.run(for: .seconds(2))
-    // All started under one counter: the smallest id stays.
+    // All calls have the same Lamport counter, so the one with the smallest id stays.
     for node in world.nodes {
       #expect(node.state.isInCall)
       #expect(node.state.call?.info.id == callID(UInt64(11 - count)))
@@ -63,7 +63,7 @@ struct ChannelStateCallTests {
       #expect(!node.state.isInCall && node.state.call == nil)
       #expect(node.events.callEnds == [CallEndReason.ended])
     }
-    // The next one is another.
+    // The next call has a new id.
     world.startOrJoin(1, proposing: 7)
     world.run(for: .seconds(1))
     for node in world.nodes { #expect(node.state.call?.info.id == callID(7)) }
@@ -87,7 +87,7 @@ struct ChannelStateCallTests {
     world.forgetEvents()
     world.act(0) { $0.leave(at: $1) }
     world.run(for: .seconds(1))
-    #expect(world.nodes[0].state.isSettled)
+    #expect(world.nodes[0].state.isFlushed)
     for index in [1, 2] {
       #expect(world.nodes[index].events.callEnds == [CallEndReason.ended])
       #expect(world.nodes[index].events.left.map(\.reason) == [.left])
@@ -159,7 +159,8 @@ struct ChannelStateCallTests {
     #expect(world.nodes.allSatisfy { $0.state.call?.info.id == callID(2) && $0.state.isInCall })
   }
 
-  /// The removal also ends the call that the removed node initiated, and the owner's is left.
+  /// The removal also ends the call of the removed initiator, so that only the owner's call is
+  /// left.
   @Test func aRemovedInitiatorMergesIntoNoOtherCall() {
     var world = club(2, .presenter, endsWithInitiator: false)
     world.startOrJoin(1, proposing: 1)

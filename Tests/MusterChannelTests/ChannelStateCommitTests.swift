@@ -4,8 +4,8 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Own entries that must be on the disk before anyone hears of them, on disks that are slow or
-/// fail.
+/// Entries of this node that must be on the disk before they are sent or shown, with a disk that is
+/// slow or fails.
 struct ChannelStateCommitTests {
   private func talking() -> ChannelStateWorld {
     var world = ChannelStateWorld.mesh(2)
@@ -52,9 +52,9 @@ struct ChannelStateCommitTests {
     world.say(0, "second")
     world.run(for: .seconds(5))
     for node in world.nodes { #expect(node.events.texts.isEmpty) }
-    // Comparisons of documents do not bring it either.
+    // Anti-entropy does not deliver the message either.
     #expect(world.nodes[0].state.digest == before && world.agree)
-    #expect(!world.nodes[0].state.isSettled)
+    #expect(!world.nodes[0].state.isFlushed)
     world.finishWrites(isDurable: true)
     world.run(for: .milliseconds(200))
     for node in world.nodes {

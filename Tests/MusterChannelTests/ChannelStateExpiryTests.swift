@@ -5,13 +5,13 @@ import Testing
 
 /// The initiator's role expires while its call is on.
 struct ChannelStateExpiryTests {
-  /// Wall clocks show boot time.
+  /// In this world the wall clocks equal boot time.
   private static let expiry = seconds(20)
 
   /// An owner and a presenter in the presenter's call, half a second before its role expires.
   private func expiring() -> ChannelStateWorld {
     var world = ChannelStateWorld(2, settings: ChannelSettings())
-    // The rights are evaluated for the last time in the middle of a second.
+    // This offset makes the last evaluation of the rights fall into the middle of a second.
     world.run(for: .milliseconds(300))
     let presenter = world.ids[1]
     world.act(0) { $0.grant(.presenter, to: presenter, expiresAt: 20, at: $1) }
@@ -48,7 +48,7 @@ struct ChannelStateExpiryTests {
     }
     #expect(world.nodes[1].events.first == .ownRoleChanged(.none))
     #expect(world.nodes[1].events.callEnds == [CallEndReason.empty])
-    // Without the role the call is no longer this node's to end.
+    // Without the role, this node has no right to end the call.
     for case .commit(let entries, _) in outputs {
       #expect(entries.allSatisfy { $0.entry.body.kind != .end })
     }

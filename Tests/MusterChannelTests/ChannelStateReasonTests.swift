@@ -120,7 +120,7 @@ extension Array where Element == ChannelEvent {
     compactMap { if case .callJoined(_, let id) = $0 { id } else { nil } }
   }
 
-  /// The initiators of the calls that began to be known.
+  /// The initiators of the calls reported as started.
   var initiators: [NodeID] {
     compactMap { if case .callStarted(let call) = $0 { call.info.initiator } else { nil } }
   }

@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Rosters and messages as members with links to each other see them.
+/// Rosters and messages of members that are linked to each other.
 struct ChannelStateTests {
   @Test(arguments: 2...5)
   func everyoneKnowsEveryoneOnce(_ count: Int) {
@@ -54,9 +54,9 @@ struct ChannelStateTests {
     var world = ChannelStateWorld.mesh(3)
     world.forgetEvents()
     world.act(1) { $0.leave(at: $1) }
-    #expect(world.nodes[1].state.hasLeft && !world.nodes[1].state.isSettled)
+    #expect(world.nodes[1].state.hasLeft && !world.nodes[1].state.isFlushed)
     world.run(for: .seconds(1))
-    #expect(world.nodes[1].state.isSettled)
+    #expect(world.nodes[1].state.isFlushed)
     world.disconnect(1, from: [0, 2], .left)
     world.run(for: .seconds(1))
     for index in [0, 2] {
@@ -66,7 +66,7 @@ struct ChannelStateTests {
     }
   }
 
-  /// Its last word, of which it knows no more, would have it gone for good.
+  /// The `left` flag of its last presence, which the member no longer has, must not keep it out.
   @Test func aMemberCanReenterInTheSameProcess() {
     var world = ChannelStateWorld.mesh(3)
     world.act(1) { $0.leave(at: $1) }
@@ -174,7 +174,8 @@ struct ChannelStateTests {
 
   // MARK: Counters
 
-  /// Its own word of an earlier process lies further ahead than one entry may raise the counter.
+  /// The Lamport counter of the earlier presence exceeds the clock by more than one entry may raise
+  /// it.
   @Test(arguments: [UInt64(1) << 20, 1 << 33, 1 << 60, Entry.lamportLimit - 1000])
   func aNewProcessOverridesEarlierPresences(_ lamport: UInt64) {
     var world = ChannelStateWorld.mesh(2)

@@ -3,8 +3,7 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// A few members of one channel with links between them, over which everything arrives at once, on
-/// a virtual clock.
+/// Members of one channel on a virtual clock, connected by links without delay or loss.
 struct ChannelStateWorld {
   struct Node {
     let identity: Identity
@@ -16,7 +15,7 @@ struct ChannelStateWorld {
     var isUp = true
     /// The time at which each of its links last received something.
     var heard = PeerTable<NodeID, Instant>()
-    /// The changes that it has asked to write.
+    /// The entries that it has output for writing.
     var written: [SignedEntry] = []
 
     var id: NodeID { identity.id }
@@ -27,13 +26,13 @@ struct ChannelStateWorld {
   private let genesis: SignedGenesis?
   var channel: ChannelID { genesis?.channelID ?? testKey.channelID }
   private var flights: [(from: Int, to: Int, message: Control)] = []
-  /// While it is, nothing arrives.
+  /// Whether messages are held back instead of delivered.
   private var isHeld = false
-  /// While it is, commits wait in `writes` for `finishWrites`.
+  /// Whether commits wait in `writes` for `finishWrites`.
   var isDiskStopped = false
   private(set) var writes: [(index: Int, id: CommitID)] = []
 
-  /// Members who have come in, not linked yet; in a created channel the first is the owner.
+  /// Creates members that have entered and have no links yet; the first owns a created channel.
   init(_ count: Int, settings: ChannelSettings? = nil) {
     let founder = testIdentity(1)
     genesis = settings.map { settings in
@@ -92,7 +91,7 @@ struct ChannelStateWorld {
     act(index) { $0.say(text, to: receiver, at: $1) }
   }
 
-  /// Both ends have the link before anything arrives over it.
+  /// Links a member to others; both ends have the link before a message arrives over it.
   mutating func connect(_ index: Int, to others: [Int]) {
     hold()
     for other in others {
@@ -115,11 +114,12 @@ struct ChannelStateWorld {
     release()
   }
 
-  /// It stops without a word; the others find out.
+  /// Stops a node without a leave; the others have to detect the crash.
   mutating func crash(_ index: Int) { nodes[index].isUp = false }
 
-  /// A new process, which has read what the one before wrote except for what `loses` chooses, or
-  /// nothing; or the same process in the channel once more.
+  /// Lets a member enter the channel again and links it to `others`: as a new process if `bootID`
+  /// is new, else as the same one. If it `remembers`, it restores the entries that it has written,
+  /// except those that `loses` selects.
   mutating func comeBack(
     _ index: Int, bootID: UInt64, to others: [Int], _ reason: LeaveReason,
     remembers: Bool = false, loses: (SignedEntry) -> Bool = { _ in false }
@@ -140,7 +140,7 @@ struct ChannelStateWorld {
     release()
   }
 
-  /// The disks go on, or turn out to have failed.
+  /// Finishes the pending writes of all disks, with success or failure.
   mutating func finishWrites(isDurable: Bool) {
     isDiskStopped = false
     let due = writes
@@ -166,7 +166,8 @@ struct ChannelStateWorld {
     while now < end {
       var due = end
       for node in upNodes { due = min(due, node.state.deadline ?? end) }
-      // A deadline that stays behind after its tick is a fault, but not one to hang on.
+      // Advances by at least 1 ms, so that a deadline that `tick` fails to move does not hang the
+      // test.
       now = min(end, max(due, now + .milliseconds(1)))
       for index in nodes.indices where nodes[index].isUp { tick(index) }
     }
@@ -204,7 +205,7 @@ struct ChannelStateWorld {
         }
         perform(nodes[index].state.finish(id, isDurable: true, at: now), of: index)
       case .keep(let entry): nodes[index].written.append(entry)
-      case .shown, .forget: break
+      case .delivered, .forget: break
       }
     }
   }

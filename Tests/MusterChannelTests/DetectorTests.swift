@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Nodes that watch each other over links that lose a part of what is sent, on a virtual clock.
+/// Nodes that probe each other over lossy links, on a virtual clock.
 private struct Watchers {
   let ids: [NodeID]
   var detectors: [FailureDetector]
@@ -33,7 +33,7 @@ private struct Watchers {
     }
   }
 
-  /// Five milliseconds at a time, for so long.
+  /// Advances the clock in steps of 5 ms.
   mutating func run(for duration: Duration) {
     let end = now + duration
     while now < end {
@@ -92,7 +92,7 @@ struct DetectorTests {
       world.run(for: .seconds(8))
       #expect(world.failed.map(\.by).sorted() == Array(1..<nodes), "seed \(seed)")
       let last = world.failed.map { $0.at - crashed }.max() ?? .zero
-      // Gossip, which is not here, makes the last ones of many sooner.
+      // In a whole node, gossip of suspicions shortens the last detections among many nodes.
       #expect(last < (nodes > 5 ? .seconds(8) : .milliseconds(5800)), "seed \(seed): \(last)")
     }
   }
@@ -113,7 +113,7 @@ struct DetectorTests {
     var world = Watchers(5, loss: 0.1, seed: 7)
     world.run(for: .seconds(3600))
     #expect(world.failed.isEmpty)
-    // One ping every 0.3 s at most while all is well, and the loss's.
+    // Each of five nodes may send five pings a second: one every 0.3 s, and more after a loss.
     #expect(world.pings < 5 * 3600 * 5)
   }
 

@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// An author who signs two entries under one sequence counts no more, anywhere.
+/// An author that signs two entries under one sequence number is quarantined on every node.
 struct EquivocationTests {
   private func equivocationID(_ author: NodeID) -> EntryID {
     SignedEntry.id(of: Array("muster/1 fence".utf8) + author.key.bytes)
@@ -37,7 +37,8 @@ struct EquivocationTests {
     #expect(Document.of(witnesses.reversed()).digest == first.digest)
   }
 
-  /// Both witnesses are older than what is known of the author, so neither is kept.
+  /// Both entries of the proof are older than the author's newest presence, so retention keeps
+  /// neither.
   @Test func outdatedProofsConvinceToo() {
     let pair = ["this", "that"].map {
       Entries.signed(1, sequence: 5, lamport: 5, Entries.presence($0))

@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCrypto
 import MusterWire
 
-/// Entries under any sequence, made by numbered authors.
+/// Creates entries of numbered authors, under any sequence number.
 enum Entries {
   static func signed(
     _ author: UInt64, sequence: UInt64, lamport: UInt64, _ body: EntryBody
@@ -35,7 +35,7 @@ enum Entries {
     .end(CallEnd(call: callID(call), term: 1))
   }
 
-  /// Two entries of an author under one sequence.
+  /// Two entries of one author under one sequence number.
   static func contradiction(_ author: UInt64, lamport: UInt64 = 5) -> [SignedEntry] {
     ["this", "that"].map {
       signed(author, sequence: 500, lamport: lamport, message($0))
@@ -55,7 +55,7 @@ enum Entries {
     }
   }
 
-  /// Entries of this number of authors over some time; no two under one sequence.
+  /// Random entries of several authors; no two have the same sequence number.
   static func some(_ count: Int, authors: Int, _ prng: inout PRNG) -> [SignedEntry] {
     (0..<count).map { number in
       signed(
@@ -72,7 +72,7 @@ extension Document {
     return document
   }
 
-  /// Everything that it reports, for comparison.
+  /// All entries and quarantined authors, to compare documents.
   var summary: [[EntryID]] {
     EntryBody.Kind.allCases.map { kind in all(kind).map(\.id) } + [quarantined.map(\.key)]
   }

@@ -22,7 +22,8 @@ struct DocumentPropertyTests {
     }
   }
 
-  /// Commutative, associative, idempotent: three parts merged in any way.
+  /// Merging is commutative, associative and idempotent: three parts give the same whole in any
+  /// order.
   @Test(arguments: 1...30 as ClosedRange<UInt64>)
   func partsMergeToTheWhole(seed: UInt64) {
     var prng = PRNG(seed: seed)
@@ -45,7 +46,7 @@ struct DocumentPropertyTests {
     }
   }
 
-  /// Beyond the bounds the newest entries of each author stay, and of those the newest of all.
+  /// Beyond the limits, the newest entries of each author stay, and among those the newest overall.
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func droppingEarlyEqualsDroppingLate(seed: UInt64) {
     var prng = PRNG(seed: seed)

@@ -48,7 +48,7 @@ struct DocumentTests {
     #expect(document.version(of: .message) != ofMessages)
   }
 
-  /// Claims and ends share one limit: readers of the ends have to look again.
+  /// Claims and ends share one limit, so a new claim can evict an end and must change its version.
   @Test func anEvictionChangesTheVersionOfItsKind() {
     var document = Document(channel: testKey.channelID)
     let end = Entries.signed(1, sequence: 0, lamport: 1, Entries.end(1))
@@ -92,7 +92,7 @@ struct DocumentTests {
     #expect(created.all(.epoch) == [words[0]] && created.all(.grant) == [words[1]])
   }
 
-  /// Its word must stand, all of it, and be the same everywhere.
+  /// All entries of the owner must stay, and be the same on every node.
   @Test func theOwnerIsNeverQuarantined() {
     let owner = testIdentity(1).id
     let words =

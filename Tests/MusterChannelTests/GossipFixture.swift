@@ -42,7 +42,7 @@ extension Array where Element == Gossip.Output {
   var bytes: Int { sends.reduce(0) { $0 + Control.encode([$1.message]).count } }
 }
 
-/// Gossip values and the links between them, on a virtual clock.
+/// Nodes that gossip over links with delay and loss, on a virtual clock.
 struct GossipNet {
   private struct Flight {
     var at: Instant
@@ -61,7 +61,7 @@ struct GossipNet {
   private(set) var entriesSent = 0
   private var links: [[Int]]
   private var sequences: [UInt64]
-  /// In the order of arrival.
+  /// The messages in flight, in the order of arrival.
   private var flights: [Flight] = []
   private var prng: PRNG
 
@@ -151,7 +151,7 @@ struct GossipNet {
   private func nextDue() -> Instant? {
     var next = flights.first?.at
     for node in nodes { next = soonest(next, node.deadline) }
-    // A deadline that stays behind after its tick is a fault, but not one to hang on.
+    // A deadline in the past, which `tick` failed to move, must not turn the clock back.
     return next.map { max($0, now) }
   }
 

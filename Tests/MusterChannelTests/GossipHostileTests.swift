@@ -58,7 +58,7 @@ struct GossipHostileTests {
       #expect(gossip.receive(.entry(junk), from: peer, at: seconds(1)).isEmpty)
     }
     #expect(gossip.counters.overBudget >= 2000)
-    // Others are heard all the same.
+    // Entries from other neighbours are still accepted.
     let good = Entries.signed(5, sequence: 1, lamport: 1, Entries.message("hello"))
     let out = gossip.receive(.entry(good.bytes), from: other, at: seconds(1))
     #expect(out.contains(.inserted(good, removed: [])))
@@ -95,7 +95,7 @@ struct GossipHostileTests {
       let ids = (0..<Control.idLimit).map { held[(round + $0) % held.count] }
       var out = gossip.receive(.want(ids), from: peer, at: seconds(1)).entries(to: peer)
       sent += out.count
-      // Acknowledged at once, so that the window does not bound it.
+      // Entries are acknowledged at once, so that the budget and not the window is the limit.
       while !out.isEmpty {
         let ids = out.map { SignedEntry.id(of: $0).prefix }
         out = gossip.receive(.entriesReceived(ids), from: peer, at: seconds(1))
@@ -128,7 +128,7 @@ struct GossipHostileTests {
     }
     #expect(wants(peer, at: 1) == [77])
     #expect(wants(other, at: 1.5).isEmpty)
-    // It has had its chance: others first, although it speaks up again.
+    // The first neighbour did not deliver, so the entry is requested from another one first.
     #expect(wants(peer, at: 2.1).isEmpty)
     #expect(wants(other, at: 2.2) == [77])
     #expect(wants(peer, at: 4.2) == [77])

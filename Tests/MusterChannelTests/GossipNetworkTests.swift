@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// Small networks of every shape: what one knows, all know soon, at a bounded price.
+/// Small networks of every shape: entries reach all nodes soon, at a bounded cost.
 struct GossipNetworkTests {
   enum Shape: CaseIterable {
     case chain, star, ring, mesh, random
@@ -17,7 +17,7 @@ struct GossipNetworkTests {
       case .ring: return (0..<count).map { ($0, ($0 + 1) % count) }
       case .mesh: return (1..<count).flatMap { a in (0..<a).map { (a, $0) } }
       case .random:
-        // A tree, so that all are connected, and some links more.
+        // A tree, which connects all nodes, and some more links.
         let tree = (1..<count).map { (prng.below($0), $0) }
         let more = (2..<count).filter { _ in prng.chance(0.5) }
           .map { (prng.below($0), $0) }
@@ -72,7 +72,7 @@ struct GossipNetworkTests {
     let before = net.entriesSent
     net.say(0, Entries.message("news"))
     net.run(.seconds(5))
-    // Eight others, and the two ways cross at the far end.
+    // The entry goes to eight other nodes; the two directions of the ring meet at the far end.
     #expect(net.agrees && (8...10).contains(net.entriesSent - before))
   }
 
@@ -101,7 +101,7 @@ struct GossipNetworkTests {
     #expect(took < .seconds(2))
   }
 
-  /// More than fits into an outbox at once.
+  /// The entries exceed the capacity of an outbox.
   @Test func aNodeThatWasAwayCatchesUp() throws {
     var net = GossipNet(2, links: [])
     for number in 0..<700 { net.say(0, Entries.message("text \(number)")) }
@@ -110,7 +110,7 @@ struct GossipNetworkTests {
     let settled = net.recompute(within: .seconds(20))
     let took = try #require(settled)
     #expect(took < .seconds(10))
-    // Every entry crosses once, and little more.
+    // Almost all entries cross the link only once.
     #expect(net.entriesSent <= 800)
   }
 

@@ -4,7 +4,8 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// News goes out at once, once to each who does not have it, no faster than it arrives.
+/// New entries are pushed at once, once to each neighbour that lacks them, and no faster than the
+/// neighbour acknowledges them.
 struct GossipPushTests {
   private let peer = testIdentity(2).id
 
@@ -15,7 +16,7 @@ struct GossipPushTests {
     }
   }
 
-  /// Lets time pass up to `end`; what it sends, and when.
+  /// Lets time pass up to `end`; returns the outputs of each tick, with its time.
   private func drive(
     _ gossip: inout Gossip, until end: Instant
   ) -> [(at: Instant, out: [Gossip.Output])] {
@@ -88,19 +89,19 @@ struct GossipPushTests {
     let pauses = zip(times.dropFirst(), times).map { $0 - $1 }
     #expect(pauses.first == .milliseconds(200))
     #expect(zip(pauses.dropFirst(), pauses).allSatisfy { $0 >= $1 })
-    #expect(gossip.isSettled(message.id))
+    #expect(gossip.isFlushed(message.id))
   }
 
   @Test func anEntryIsSettledWhenAllNeighboursHaveIt() {
     var gossip = Gossip.linked(1, to: [2, 3])
     let message = messages(1)[0]
     _ = gossip.broadcast(message, at: seconds(1))
-    #expect(!gossip.isSettled(message.id))
+    #expect(!gossip.isFlushed(message.id))
     _ = gossip.receive(.entriesReceived([message.id.prefix]), from: peer, at: seconds(1.1))
-    #expect(!gossip.isSettled(message.id))
+    #expect(!gossip.isFlushed(message.id))
     // A neighbour that sends the entry counts as having acknowledged it.
     _ = gossip.receive(.entry(message.bytes), from: testIdentity(3).id, at: seconds(1.1))
-    #expect(gossip.isSettled(message.id))
+    #expect(gossip.isFlushed(message.id))
   }
 
   @Test func outdatedEntriesAreNotRetransmitted() {
@@ -109,7 +110,7 @@ struct GossipPushTests {
     let new = Entries.signed(1, sequence: 2, lamport: 2, Entries.presence("new"))
     #expect(gossip.broadcast(old, at: seconds(1)).entries(to: peer) == [old.bytes])
     #expect(gossip.broadcast(new, at: seconds(1.1)).entries(to: peer) == [new.bytes])
-    #expect(gossip.isSettled(old.id))
+    #expect(gossip.isFlushed(old.id))
     let later = drive(&gossip, until: seconds(60)).flatMap { $0.out.entries(to: peer) }
     #expect(!later.isEmpty && later.allSatisfy { $0 == new.bytes })
   }
@@ -143,7 +144,7 @@ struct GossipPushTests {
       }
     }
     #expect(arrived == 500 && most == 64)
-    #expect(entries.allSatisfy { gossip.isSettled($0.id) })
+    #expect(entries.allSatisfy { gossip.isFlushed($0.id) })
   }
 
   @Test func callsGoBeforeMessages() {

@@ -48,8 +48,8 @@ struct RightsEpochTests {
     #expect(club.role(coOwner) == .owner)
   }
 
-  /// A newcomer's counter starts at the bottom, and a forger's wherever it likes: the Lamport
-  /// counter of a redemption proves nothing about its time.
+  /// The Lamport counter of a redemption does not prove when it was signed: a newcomer's starts at
+  /// the lowest value, and a forger chooses any.
   @Test(arguments: [1, 10, 11, 100] as [UInt64])
   func anInviteFromBeforeTheChangeIsRefused(lamport: UInt64) {
     var club = Club()
@@ -59,7 +59,7 @@ struct RightsEpochTests {
     club.add(late.redeem(invite, with: club.secret, lamport: lamport))
     #expect(club.role(late) == .none)
     #expect(club.refusal(late) == .inviteOutdated)
-    // A new one lets it in.
+    // A new invite admits the member.
     let renewed = club.invite(epoch: 1, lamport: 12)
     club.add(late.redeem(renewed, with: club.secret, lamport: 200))
     #expect(club.role(late) == .presenter)

@@ -71,7 +71,7 @@ struct Pen {
 
 func callID(_ number: UInt64) -> CallID { CallID(high: 0, low: number) }
 
-/// A created channel with its document and what follows from it.
+/// A created channel with its document and the rights that follow from it.
 struct Club {
   var owner: Pen
   let genesis: SignedGenesis

@@ -4,7 +4,7 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// A channel's birth certificate.
+/// The genesis of a created channel.
 struct RightsGenesisTests {
   private let signed = Club(settings: ChannelSettings(callEndsWithInitiator: true)).genesis
 

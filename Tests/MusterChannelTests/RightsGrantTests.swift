@@ -83,7 +83,7 @@ struct RightsGrantTests {
     #expect(club.rights.may(.grant, coOwner.id, at: 0))
     #expect(club.role(member) == .presenter)
     #expect(club.role(other) == .none)
-    // Its grants are valid as far as its role allows, and end with it.
+    // The co-owner's grants end with its own role.
     #expect(club.role(member, at: 1000) == .none)
     club.add(club.owner.grant(.attendee, to: coOwner.id, lamport: 4))
     #expect(club.role(member) == .none)

@@ -31,7 +31,7 @@ struct RightsInviteTests {
     #expect(club.refusal(member, at: 500) == .expired)
   }
 
-  /// Everything about a redemption that can be forged, each forgery alone.
+  /// Forges each part of a redemption, one at a time.
   @Test func aForgedRedemptionGivesNothing() {
     var club = Club()
     var (thief, robbed) = (club.pen(1), club.pen(2))
@@ -94,7 +94,7 @@ struct RightsInviteTests {
     club.add(club.owner.grant(.none, to: member.id, lamport: 8))
     #expect(club.role(member) == .none)
     #expect(club.refusal(member) == .removed)
-    // Nor does it help to show the same invite again.
+    // Redeeming the same invite again has no effect.
     club.add(member.redeem(invite, with: club.secret, lamport: 90))
     #expect(club.role(member) == .none)
   }

@@ -38,7 +38,7 @@ struct RightsPropertyTests {
     return entries
   }
 
-  /// Everything that rights say about everyone at a few times.
+  /// The roles and refusals of all members at several times, and the epochs.
   private func summary(_ rights: Rights) -> [String] {
     let everyone = ([100] + Array(1...5)).map { testIdentity($0).id }
     var lines = [0, 30, 60, 1000].flatMap { (time: UInt64) in
@@ -63,7 +63,7 @@ struct RightsPropertyTests {
     for _ in 0..<4 {
       var club = start
       for entry in prng.permuted(entries) {
-        // Now and then nothing is worked out between two arrivals.
+        // Some entries arrive twice within one update of the rights.
         club.add(prng.chance(0.3) ? [entry, entry] : [entry])
       }
       #expect(summary(club.rights) == expected, "seed \(seed)")

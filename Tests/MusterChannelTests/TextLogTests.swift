@@ -14,7 +14,7 @@ extension Pen {
   }
 }
 
-/// Messages are shown once, in their order, causes before effects.
+/// Messages are shown once, in order, each after its predecessors.
 struct TextLogTests {
   private var log = MessageLog()
   private var a = Pen(1)
@@ -28,7 +28,7 @@ struct TextLogTests {
     }
     #expect(log.deadline == seconds(1.03))
     #expect(log.tick(at: seconds(1.029)).isEmpty)
-    // The last one has come late, but all before it go with what has waited long enough.
+    // The last message arrived late; the earlier ones precede a message whose wait is over.
     #expect(log.tick(at: seconds(1.03)) == Array(sent[0..<3]))
     #expect(log.tick(at: seconds(1.04)) == [sent[3]])
     #expect(log.deadline == nil)
@@ -56,7 +56,7 @@ struct TextLogTests {
     #expect(log.deadline == nil)
     _ = log.insert(cause, at: seconds(10))
     #expect(log.tick(at: seconds(10.03)) == [cause])
-    // It is followed already.
+    // The late message already has a successor, so it is not a head.
     #expect(log.heads == [effect.id.prefix])
   }
 
@@ -117,7 +117,7 @@ struct TextLogTests {
     #expect(log.heads.isEmpty)
     let first = a.say("first", lamport: 1)
     _ = log.insert(first, at: seconds(1))
-    // The next one follows it, although it is not shown yet.
+    // The message is a head, although it is not shown yet.
     #expect(log.heads == [first.id.prefix])
     let second = a.say("second", after: log.heads, lamport: 2)
     _ = log.insert(second, at: seconds(1))
@@ -149,7 +149,8 @@ struct TextLogTests {
     #expect(log.tick(at: seconds(4)) == [liar])
   }
 
-  /// Counters that contradict what they name delay, but neither hide nor repeat.
+  /// A Lamport counter that contradicts the predecessors delays a message, but neither hides nor
+  /// repeats it.
   @Test mutating func aCauseWithAHigherCounterIsShownFirstNonetheless() {
     let cause = a.say("cause", lamport: 9)
     let effect = b.say("effect", after: [cause.id.prefix], lamport: 1)
@@ -178,14 +179,14 @@ struct TextLogTests {
   }
 }
 
-/// Conversations as they happen, heard in any order; every failure names its seed.
+/// Random conversations whose messages arrive in any order; every failure names its seed.
 struct TextPropertyTests {
   private struct Speech {
     var entry: SignedEntry
     var arrives: Instant
   }
 
-  /// Everyone follows what it has read of the others, and all arrives within two seconds.
+  /// Each message names the heads that its author has received; all arrive within two seconds.
   private func conversation(_ prng: inout PRNG) -> [Speech] {
     var pens = (1...4).map { Pen($0) }
     var logs = pens.map { _ in MessageLog() }
@@ -229,7 +230,7 @@ struct TextPropertyTests {
     }
   }
 
-  /// A tick after the deadline shows every waiting message, in the order.
+  /// A tick after the deadline shows every waiting message, in order.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func aLateTickShowsEverything(seed: UInt64) {
     var prng = PRNG(seed: seed)

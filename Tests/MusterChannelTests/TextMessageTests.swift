@@ -3,7 +3,7 @@ import MusterChannel
 import MusterCrypto
 import Testing
 
-/// The steps of a text before it is shown.
+/// The sanitising of a text before it is shown.
 struct TextMessageTests {
   @Test(arguments: [
     ("hello", "hello"), ("  hello \n", "hello"), ("one\ntwo\tthree", "one two three"),

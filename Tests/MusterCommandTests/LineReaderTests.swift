@@ -2,7 +2,7 @@ import Foundation
 import MusterCommand
 import Testing
 
-/// Commands on standard input: none is lost, however fast they come.
+/// The reader of standard input loses no line, however fast lines are written.
 struct LineReaderTests {
   private func read(_ pipe: Pipe) -> AsyncStream<[UInt8]> {
     LineReader.lines(of: pipe.fileHandleForReading.fileDescriptor)
@@ -16,23 +16,23 @@ struct LineReaderTests {
     }
   }
 
-  /// A line of 1,024 bytes, which a pipe takes as a whole or not at all.
+  /// A line of 1,024 bytes, which is written to a pipe atomically (at most PIPE_BUF bytes).
   private static func line(_ number: Int) -> String {
     let digits = "\(number)"
     return digits + String(repeating: ".", count: 1023 - digits.utf8.count) + "\n"
   }
 
-  /// The lines written until the reader had stopped, and whether it read on afterwards.
+  /// The number of lines written until the reader stopped, and whether it read more afterwards.
   private struct Filled {
     var written = 0
     var hasStopped = false
     var hasReadOn = false
   }
 
-  /// Writes lines to the empty pipe of a reader whose lines nobody takes, until both are full.
+  /// Fills the pipe and the buffer of a reader whose lines are not consumed.
   ///
-  /// It waits for room in the pipe, however long that takes; a reader that works never makes room
-  /// again once it has read one line more than may wait.
+  /// It waits for room in the pipe, however long that takes; a correct reader stops making room
+  /// once it has read one line more than it buffers.
   private func fill(_ pipe: Pipe) async -> Filled {
     let descriptor = pipe.fileHandleForWriting.fileDescriptor
     return await withCheckedContinuation { continuation in
@@ -52,7 +52,7 @@ struct LineReaderTests {
       if Glibc.write(descriptor, bytes, bytes.count) == bytes.count {
         filled.written += 1
       } else if hasStopped {
-        // A working reader passes this wait however long it is; a longer one finds more defects.
+        // A correct reader passes with any wait here; a longer wait finds more defects.
         filled.hasStopped = true
         filled.hasReadOn = hasRoom(descriptor, within: 100)
         break
@@ -79,7 +79,7 @@ struct LineReaderTests {
   @Test(.timeLimit(.minutes(1))) func everyLineComesInItsOrder() async throws {
     let pipe = Pipe()
     let lines = read(pipe)
-    // From here on the writer is ahead of the reader, whose lines do not all fit.
+    // This fills the pipe and the reader's buffer, so that the writer below has to wait.
     let first = await fill(pipe).written
     let count = first + 4 * LineReader.linesWaiting
     write((first..<count).map(Self.line).joined(), to: pipe)

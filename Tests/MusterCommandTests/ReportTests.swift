@@ -16,7 +16,7 @@ struct ExpiryTests {
   @Test func momentsAndDays() throws {
     #expect(try Expiry.parse("never", now: now) == Expiry.never)
     #expect(try Expiry.parse("2026-12-31T18:00Z", now: now) == 1_798_740_000)
-    // A day ends when it is over.
+    // A date expires at the end of that day.
     #expect(try Expiry.parse("2026-12-31", now: now) == 1_798_761_600)
   }
 

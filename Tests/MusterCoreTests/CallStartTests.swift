@@ -6,13 +6,13 @@ import MusterSimulator
 import MusterWire
 import Testing
 
-/// When a node that wants a call starts one, and what becomes of it when it hears of another.
+/// When a node that wants a call starts one, and how that call merges with another one.
 struct CallStartTests {
   private static let name = "\(Marker.text) start"
   private static let key = ChannelKey.fromName(name)
   private var channel: ChannelID { Self.key.channelID }
 
-  /// How long until a host reports a call; nil if it takes more than ten seconds.
+  /// The time until a host reports a call; nil if it takes more than ten seconds.
   private func startTime(_ index: Int, _ world: inout CoreWorld) -> Duration? {
     let start = world.now
     while world.hosts[index].starts.isEmpty {
@@ -47,7 +47,7 @@ struct CallStartTests {
     }
   }
 
-  /// Far from each other they do not hear of a call that the other has just started.
+  /// At these one-way delays, a member learns late of a call that another one has just started.
   @Test(arguments: [1, 40, 100, 150])
   func membersThatComeAtOnceFromAfarStartOneCall(milliseconds: Int) {
     for count in 2...4 {
@@ -142,7 +142,7 @@ struct CallStartTests {
         #expect(silence <= .milliseconds(300), "\(silence)")
       }
     }
-    // Newcomers are participants: their leaving ends nothing.
+    // Newcomers are ordinary participants, so the call continues when they leave.
     for index in 0..<newcomers {
       let channel = channel
       world.call(index) { $0.leaveCall(in: channel, at: $1) }

@@ -14,21 +14,21 @@ struct CoreWorld {
     var node: Node
     let address: Address
     var source: SyntheticSource
-    /// All that came and went, in order.
+    /// The datagrams that the host received and sent, in order.
     var received: [Flight] = []
     var sent: [Flight] = []
     /// The sizes of datagrams sent in response to one received from another node, with the time.
     var passedOn: [(at: Instant, from: Address, to: Address, bytes: Int)] = []
-    /// Its reports, in order.
+    /// The events that the node has reported, in order.
     var events: [NodeEvent] = []
     /// The number of others' frames shown, by the link to their sender.
     var shown = PeerTable<LinkID, Int>()
-    /// The same by stream, and the layers that were encoded.
+    /// The number of frames shown by stream, and the layers requested of the encoder.
     var shownStreams: [StreamID: Int] = [:]
     var encoded: [StreamID: [Int]] = [:]
-    /// From when audio and frames arrived to their capture by the sender's clock.
+    /// The capture time by the sender's media clock minus the arrival time, of audio and frames.
     var captureOffsets: [Duration] = []
-    /// When audio of each member arrived.
+    /// The times at which audio of each member arrived.
     var heard: [NodeID: [Instant]] = [:]
 
     /// The ids of the calls that began, in order.
@@ -47,7 +47,7 @@ struct CoreWorld {
       }
     }
 
-    /// Forgets what it has reported and heard so far.
+    /// Discards the events and the arrival times of audio so far.
     func clear() {
       events = []
       heard = [:]
@@ -71,7 +71,7 @@ struct CoreWorld {
 
   private(set) var hosts: [Host] = []
   private(set) var now = Instant.zero + .seconds(1000)
-  /// One way.
+  /// The one-way delay of all datagrams.
   var delay = Duration.milliseconds(10)
   /// Whether a datagram from one host arrives at another.
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
@@ -129,14 +129,14 @@ struct CoreWorld {
     hosts[index].node.call(in: channel)
   }
 
-  /// Everyone enters the channel and its call.
+  /// Lets all hosts enter the channel and its call.
   mutating func join(_ name: String, _ key: ChannelKey) {
     for index in hosts.indices {
       call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
     }
   }
 
-  /// A new process on one of the hosts: same identity and address, nothing remembered.
+  /// Restarts the node of a host, with the same identity and address and no stored state.
   mutating func restart(_ index: Int) {
     var configuration = Node.Configuration()
     configuration.name = "\(Marker.text) \(index)"
@@ -151,19 +151,19 @@ struct CoreWorld {
     call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
 
-  /// One node enters the channel and its call.
+  /// Lets one host enter the channel and its call.
   mutating func joinAlone(_ index: Int, _ name: String, _ key: ChannelKey) {
     call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
   }
 
-  /// The address of one's link to another; nil through a relay, and without a link.
+  /// The peer's address on a host's link; nil if the link is relayed or missing.
   func address(from index: Int, to other: Int, in channel: ChannelID) -> Address? {
     hosts[index].node.statistics().first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.address
   }
 
-  /// The neighbour that relays one's link to another.
+  /// The neighbour that relays a host's link to another host.
   func relay(from index: Int, to other: Int, in channel: ChannelID) -> NodeID? {
     hosts[index].node.statistics().first {
       $0.link == LinkID(channel: channel, peer: id(other))
@@ -184,7 +184,7 @@ struct CoreWorld {
     call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
 
-  /// Gives a node a command.
+  /// Runs a command on a node.
   mutating func command(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
     call(index, body)
   }
@@ -288,10 +288,11 @@ struct CoreWorld {
 }
 
 extension CoreWorld {
-  /// What a node's links open of what came to it: an engine with the same secrets and draws, to
-  /// which the same happened. It holds for a node that only ever answered handshakes.
+  /// A copy of a node's link engine, with the same keys and random numbers and given the same
+  /// datagrams, and the payloads that it opened. The copy is exact only for a node that was the
+  /// responder of all handshakes.
   func eyes(of index: Int, _ keys: [ChannelKey]) -> Eyes {
-    // As `Node` hands them out.
+    // The order of these draws is that of `Node.init`.
     var entropy = entropy(of: index)
     let bootID = entropy.u64()
     var prng = PRNG(seed: jitter(of: index))
@@ -322,7 +323,7 @@ extension CoreWorld {
   struct Eyes: ~Copyable {
     let engine: LinkEngine
     let seen: [Seen]
-    /// Whether the engine answered as the node's own one did.
+    /// Whether the copy sent the same handshake responses as the node's own engine.
     let isSame: Bool
   }
 

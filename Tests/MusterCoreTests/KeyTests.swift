@@ -14,7 +14,7 @@ private struct KeyWorld {
 
   var channel: ChannelID { genesis.channelID }
 
-  /// The hosts in `joining` enter; all of them have a grant.
+  /// All hosts but the owner get a grant; only those in `joining` enter the channel.
   init(_ count: Int, joining: [Int]) throws {
     world = CoreWorld(count)
     let owner = world.hosts[0].node.identity
@@ -29,11 +29,11 @@ private struct KeyWorld {
     world.run(for: .seconds(4))
   }
 
-  /// Enters the channel with the first key and nothing else.
+  /// Lets a host enter the channel with the first key only.
   mutating func join(_ index: Int) {
     let setup = ChannelSetup(
       name: "keys", keys: [EpochKey(number: 0, key: firstKey)], genesis: genesis, entries: [],
-      ticket: nil)
+      credential: nil)
     world.call(index) { $0.join(setup, call: false, at: $1) }
   }
 
@@ -57,7 +57,7 @@ private struct KeyWorld {
       .phase
   }
 
-  /// The phases that an association goes through in a time, each once in a row.
+  /// The successive phases of an association during `duration`.
   mutating func phases(
     at index: Int, of other: Int, for duration: Duration
   ) -> [AssociationPhase?] {
@@ -124,7 +124,7 @@ struct KeyTests {
     #expect(keys.contradictions() == [])
   }
 
-  /// A refusal holds for one run of the peer: another one may not know of it.
+  /// A refusal is remembered for one run of the peer only, since a new run may not know of it.
   @Test func aRemovedMemberThatRestartsHearsWhyAtOnce() throws {
     var keys = try KeyWorld(3, joining: [0, 1, 2])
     try keys.revoke(2)

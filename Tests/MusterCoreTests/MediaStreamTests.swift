@@ -7,7 +7,7 @@ import MusterSimulator
 import MusterWire
 import Testing
 
-/// Two nodes in a call, of which the first has a camera of two layers and a screen of three.
+/// Two nodes in a call; the first one sends a camera with two layers and a screen with three.
 private struct Sharing {
   static let key = ChannelKey.fromName("\(Marker.text) streams")
   let channel = key.channelID
@@ -115,7 +115,8 @@ private let middle = VideoSize(width: 320, height: 180)
   #expect(own?.stream(.camera)?.isMuted == true)
 }
 
-/// Members can compare times of one sender, and learn from none how long its machine has run.
+/// The timestamps of a sender's streams share one clock, which does not reveal its machine's
+/// uptime.
 @Test func theMediaClockIsOneForAllStreamsAndNotBootTime() throws {
   let hosts = Sharing().world.hosts
   let offsets = try hosts.map { host in

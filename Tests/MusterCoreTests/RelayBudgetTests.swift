@@ -7,13 +7,13 @@ struct RelayBudgetTests {
   private static let (total, share) = (500_000.0, 250_000.0)
   private static let (totalAtOnce, shareAtOnce) = (250_000.0, 125_000.0)
 
-  /// Offers packets for some seconds, each pair's as often; returns the bytes taken of each.
+  /// Offers packets at the given rates for some seconds; returns the bytes accepted from each pair.
   private func offer(
     _ rates: [(from: Int, to: Int, perSecond: Int)], seconds: Int = 10, _ budget: inout RelayBudget
   ) -> [Double] {
     let bytes = 1000
     var taken = rates.map { _ in 0.0 }
-    // In the order of arrival, at least a millisecond apart.
+    // Each millisecond, the packets that are due for each pair arrive.
     for millisecond in 0..<(seconds * 1000) {
       let now = Instant.zero + .seconds(100) + .milliseconds(millisecond)
       for (index, rate) in rates.enumerated() {
@@ -52,7 +52,8 @@ struct RelayBudgetTests {
       var budget = RelayBudget()
       let pairs = (1...greedy).map { (2 * $0 + 1, 2 * $0 + 2, 2_000_000) }
       let taken = offer([(1, 2, 90_000)] + pairs, &budget)
-      // Part of the first quarter of a second, in which the demand of each pair is not known yet.
+      // The missing 2 % fall into the first 250 ms, in which the demand of each pair is not known
+      // yet.
       #expect(taken[0] >= 0.98 * 900_000, "\(greedy) greedy pairs")
     }
   }
@@ -67,7 +68,7 @@ struct RelayBudgetTests {
   @Test func thereIsATotalHoweverManyPairsThereAre() {
     for count in [3, 20, 300] {
       var budget = RelayBudget()
-      // Also more pairs than are remembered: forgetting a pair gives it no larger share.
+      // 300 pairs exceed the number remembered; a forgotten pair gets no larger share.
       let taken = offer(
         (0..<count).map { (2 * $0 + 1, 2 * $0 + 2, 3_000_000 / count) }, seconds: 5, &budget)
       let sum = taken.reduce(0, +)
@@ -100,7 +101,7 @@ struct RelayBudgetTests {
           25_000, from: node(2 * pair), to: node(2 * pair + 1), in: channel, at: now)
       }
     }
-    // Of 250,000 bytes 100,000 are gone, then 150,000.
+    // The bucket of 250,000 bytes has lost 100,000 bytes here, and 150,000 below.
     take(1...4)
     let withLess = budget.isLoadHigh(at: now)
     #expect(!withLess)

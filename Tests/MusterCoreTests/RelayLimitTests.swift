@@ -6,7 +6,7 @@ import Testing
 /// The relaying budget of a member: PROTOCOL.md, section 7.
 private struct Laden {
   static let key = ChannelKey.fromName("laden")
-  /// All that is passed on in a second, of which one pair may have half.
+  /// The relaying budget in bytes per second; one pair may use half of it.
   static let total = 500_000.0
   static let share = 250_000.0
 
@@ -14,8 +14,8 @@ private struct Laden {
   let relay: Int
   private var since: Instant
 
-  /// Nodes among which these pairs are cut off from each other, with frames of these weights, after
-  /// their first ten seconds.
+  /// Creates nodes of which the pairs in `cut` cannot reach each other, and runs them for ten
+  /// seconds; `weight` is the size added to the frames of each node, in bytes.
   init(_ count: Int, relay: Int, cut: [[Int]], weight: @escaping (Int) -> Int) {
     self.relay = relay
     world = CoreWorld(count)
@@ -33,7 +33,7 @@ private struct Laden {
     world.run(for: duration)
   }
 
-  /// Bytes a second passed on between two, or in all.
+  /// The relayed bytes per second, of one pair or in total.
   func rate(_ pair: [Int]? = nil) -> Double {
     let ends = pair.map { pair in pair.map { world.hosts[$0].address } }
     let passed = world.hosts[relay].passedOn.filter { one in
@@ -54,7 +54,7 @@ struct RelayLimitTests {
     var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
     laden.run(for: .seconds(10))
     let rate = laden.rate([0, 2])
-    // With what the relaying link adds, and a bucket that was not empty.
+    // The 10 % are for the overhead of the relaying link and a bucket that was not empty.
     #expect(rate < Laden.share * 1.1, "\(Int(rate)) bytes/s")
     #expect(rate > Laden.share * 0.85, "\(Int(rate)) bytes/s")
   }
@@ -64,7 +64,7 @@ struct RelayLimitTests {
     let before = [laden.frames(at: 3, of: 4), laden.frames(at: 4, of: 3)]
     laden.run(for: .seconds(10))
     #expect(laden.rate([0, 1]) > Laden.share * 0.8)
-    // Five frames a second, all of them.
+    // All frames arrive, at five per second.
     #expect(laden.frames(at: 3, of: 4) - before[0] >= 48)
     #expect(laden.frames(at: 4, of: 3) - before[1] >= 48)
   }

@@ -15,7 +15,7 @@ private final class Passing {
   static let (first, relay, last) = (0, 1, 2)
 
   let world: CoreWorld
-  /// The relay's own link engine, as it is at the end.
+  /// A copy of the relay's link engine in its final state.
   var engine: LinkEngine
   /// The datagrams it was asked to relay, by the channel of the link they arrived over.
   let datagrams: [[[UInt8]]]
@@ -23,8 +23,7 @@ private final class Passing {
   init(seed: UInt64 = 1) throws {
     var world = CoreWorld(3, seed: seed)
     world.passes = { from, to, kind in
-      // The others find the relay and it finds nobody, so that it is the responder of all its
-      // handshakes.
+      // Only the others discover the relay, so that it is the responder of all its handshakes.
       if to == Self.relay, kind == .announcement { return false }
       return from == Self.relay || to == Self.relay
     }
@@ -71,9 +70,9 @@ struct RelayViewTests {
     for key in passing.keys { plaintext.add(key: key) }
     let found = passing.all.compactMap { plaintext.sent($0) }
     #expect(found.isEmpty, "\(found.prefix(3))")
-    // Values derived from a channel's key, and ids of channels, whole and in parts.
+    // No eight bytes of a value derived from a channel key may appear in the datagrams.
     let derived = passing.keys.flatMap { key in
-      [key.keyID.key.bytes, key.rendezvousTag(period: 1).id.key.bytes]
+      [key.keyID.hash.bytes, key.rendezvousTag(period: 1).id.key.bytes]
         + [key.noisePSK.withUnsafeBytes { Array($0) }]
     }
     let windows = Set(passing.all.flatMap { words($0[...]) })
@@ -94,7 +93,7 @@ struct RelayViewTests {
       }
     }
     #expect(passing.engine.counters.unknownIndex > before.unknownIndex)
-    // The same for the node as a whole: it sends nothing and reports nothing.
+    // The whole node ignores the datagrams as well: it sends nothing and reports nothing.
     let relay = world.hosts[Passing.relay]
     for datagram in passing.all.prefix(300) {
       let outputs = relay.node.receive(datagram, from: world.hosts[Passing.first].address, at: now)
@@ -102,7 +101,7 @@ struct RelayViewTests {
     }
     let keys = try relayKeys(passing)
     #expect(keys.count == 21)
-    // Every key with every form of sealing that the protocol has.
+    // Each key of the relay is tried with each AEAD construction of the protocol.
     let sample = passing.all.filter { DatagramKind(of: $0) == .data }.prefix(500)
     for datagram in sample {
       let header = Array(datagram.prefix(13))
@@ -133,7 +132,7 @@ struct RelayViewTests {
         #expect(isGapless, "\(counters.count) datagrams")
       }
     }
-    // Side by side they have nothing in common: one laid over the other is as random as each.
+    // The flows have nothing in common: their XOR is as random as each of them.
     let sealed = flows.map { $0.flatMap { $0.dropFirst(13) } }
     #expect(chiSquare(zip(sealed[0], sealed[1]).map { $0 ^ $1 }) < 400)
     let common = Set(flows[0].flatMap { words($0.dropFirst(13)) })
@@ -141,8 +140,8 @@ struct RelayViewTests {
     #expect(common.isEmpty)
   }
 
-  /// The same members, names and keys on another day: had anything that a relay sees to do with
-  /// them, it would be seen again.
+  /// Two runs have the same members, names and keys: whatever depends on these alone would appear
+  /// in both.
   @Test func nothingOfAFlowComesBackInAnotherRun() throws {
     let runs = try [Passing(seed: 1), Passing(seed: 2)]
     for position in runs[0].world.hosts.indices {
@@ -154,7 +153,7 @@ struct RelayViewTests {
     #expect(common.isEmpty, "\(common.count) of \(seen[0].count)")
   }
 
-  /// All that the relay has as a member of both channels, and from its identity.
+  /// All keys that the relay has or can derive, from its identity and as a member of both channels.
   private func relayKeys(_ passing: Passing) throws -> [SecretBytes] {
     let own = passing.world.hosts[Passing.relay].node.identity
     var keys = [own.linkKeys.secret]
@@ -179,7 +178,7 @@ struct RelayViewTests {
   }
 }
 
-/// Without what the protocol sets: kind, indices, counters, and a second MAC of zeros.
+/// The datagram without its predictable fields: kind, indices, counter, and a second MAC of zeros.
 private func unsteadyPart(_ datagram: [UInt8]) -> ArraySlice<UInt8> {
   switch DatagramKind(of: datagram) {
   case .handshakeInitiation: datagram[5...].dropLast(16)
@@ -192,7 +191,7 @@ private func sealedPart(_ datagram: [UInt8]) -> ArraySlice<UInt8> {
   DatagramKind(of: datagram) == .data ? datagram.dropFirst(13) : []
 }
 
-/// Every eight bytes that follow each other.
+/// All runs of eight consecutive bytes.
 private func words(_ bytes: ArraySlice<UInt8>) -> [UInt64] {
   var word: UInt64 = 0
   var words: [UInt64] = []

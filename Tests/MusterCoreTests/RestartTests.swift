@@ -4,14 +4,14 @@ import MusterCrypto
 import MusterWire
 import Testing
 
-/// A member that restarts is reached where it was before, and not through a relay.
+/// A restarted member is reached directly, at its former address, and not through a relay.
 @Test func aRestartedMemberIsReachedDirectlyAtOnce() {
   var world = CoreWorld(3)
   let key = ChannelKey.fromName("restart")
   world.join("restart", key)
   world.run(for: .seconds(3))
   #expect(world.address(from: 0, to: 1, in: key.channelID) == world.hosts[1].address)
-  // As behind NATs: only gossip reports that the member is back.
+  // Discovery is blocked, as behind NATs: only gossip reports that the member is back.
   world.passes = { from, to, kind in
     Set([from, to]) != [0, 1] || kind != .announcement && kind != .challenge
   }
@@ -32,7 +32,7 @@ import Testing
   #expect(world.hosts[2].node.relayedPairs(at: world.now).isEmpty)
 }
 
-/// Whatever happens, no node contradicts itself.
+/// The invariants of all nodes hold while members restart.
 @Test func nodesKeepTheirInvariantsWhileMembersRestart() {
   var world = CoreWorld(4)
   let key = ChannelKey.fromName("restart")

@@ -2,7 +2,8 @@ import MusterBase
 import MusterCrypto
 import Testing
 
-/// Anna, Bert and a third of `docs/PROTOCOL.md`, by their seeds.
+/// The identities of `docs/PROTOCOL.md` (Anna, Bert) and a third one, by the first byte of the
+/// seed.
 private func identity(_ first: UInt8) throws -> Identity {
   try #require(Identity(seed: (0..<32).map { first + $0 }))
 }
@@ -32,10 +33,10 @@ private func seal(
   }
 }
 
-/// Made with libsodium from Python, after the words of `docs/PROTOCOL.md` section 11.
+/// The sealed text was computed with libsodium from Python, as `docs/PROTOCOL.md` section 11 says.
 @Test func aTextSealedElsewhereIsOpened() throws {
   let (anna, bert) = (try identity(0), try identity(0x20))
-  let channel = ChannelKey.fromName("lab").channelID.key.bytes
+  let channel = ChannelKey.fromName("lab").channelID.hash.bytes
   let sealed = try bytes(
     "404142434445464748494a4b4c4d4e4f5051525354555657"
       + "303c4850733fd6d22097c1eaf63e86764c6f526f3634547b8282")
@@ -51,7 +52,7 @@ private func seal(
     #expect(
       DirectSeal.open(sealed, own: eve, other: other, from: anna.id, context: context) == nil)
   }
-  // Nor is it Bert's word, Eve's, or one for another channel.
+  // The text opens neither with Bert or Eve as its author, nor in another channel.
   for author in [bert.id, eve.id] {
     #expect(
       DirectSeal.open(sealed, own: bert, other: anna.id, from: author, context: context) == nil)

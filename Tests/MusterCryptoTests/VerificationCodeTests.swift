@@ -6,7 +6,7 @@ private func id(_ first: UInt8) throws -> NodeID {
   try #require(Identity(seed: (0..<32).map { first + $0 })).id
 }
 
-/// Computed with Python's hashlib, after the words of `docs/PROTOCOL.md` section 12.
+/// The code was computed with Python's hashlib, as `docs/PROTOCOL.md` section 12 says.
 @Test func theCodeOfAnnaAndBertIsAsWritten() throws {
   let channel = ChannelKey.fromName("lab").channelID
   let (anna, bert) = (try id(0), try id(0x20))

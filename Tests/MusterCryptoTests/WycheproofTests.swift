@@ -35,7 +35,8 @@ func aeadAgreesWithWycheproof(file: String, algorithm: AEAD.Algorithm) throws {
     let shared = X25519.shared(secret, try bytes32(test.public))
     let expected = try bytes(test.shared)
     if expected.allSatisfy({ $0 == 0 }) {
-      // Points of low order: Wycheproof calls either answer acceptable, here none is given.
+      // The point has low order: Wycheproof accepts either result, and this code refuses such a
+      // key.
       #expect(shared == nil, "\(test.tcId)")
     } else {
       #expect(shared == SecretBytes(expected), "\(test.tcId)")

@@ -14,7 +14,7 @@ import Testing
     for _ in 0..<56 {
       let audio = try #require(try source.next())
       #expect(audio.pcm.count == 960)
-      // Away from the transitions between quiet and loud.
+      // Only packets away from the transitions between quiet and loud are judged.
       let middle = audio.capturedAt + .milliseconds(10)
       let sure = [-12, 12].map {
         TestPattern.flashes(at: middle.advanced(by: .milliseconds($0)))

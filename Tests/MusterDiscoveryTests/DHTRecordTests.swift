@@ -11,7 +11,7 @@ private func poster(_ number: UInt64, bootID: UInt64 = 1, at now: Instant = .zer
   var discovery = testDiscovery(number, bootID: bootID)
   _ = discovery.setOwnAddresses([testAddress(Int(number))], at: now)
   _ = discovery.open(testKey, at: now)
-  // After the first announcements to the LAN, so that later output concerns other nodes.
+  // The first announcements to the LAN are discarded, so that later output concerns other nodes.
   _ = discovery.tick(at: now)
   return discovery
 }
@@ -21,7 +21,7 @@ private func candidateProbes(_ outputs: [Discovery.Output]) -> [Address] {
   outputs.sends.map(\.address)
 }
 
-/// The records put into a DHT: when, and under which keys.
+/// The schedule and the keys of the records that a node stores in a DHT.
 struct DHTScheduleTests {
   @Test func tagsChangeDailyAndWithTheKey() {
     let tags = (day...day + 2).map { testKey.dhtTag(day: $0) }
@@ -77,7 +77,7 @@ struct DHTScheduleTests {
         counters.append(openedAnnouncement(record.announcement)?.counter ?? 0)
       }
     }
-    // Twice early on, then every five minutes, ±20 %.
+    // Records are due at 0, 20 and 60 s and then every five minutes, ±20 %.
     #expect((12...18).contains(times.count))
     #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 <= .seconds(361) })
     #expect(times.dropFirst(3).allSatisfy { $0 >= seconds(240) })

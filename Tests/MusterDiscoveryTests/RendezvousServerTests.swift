@@ -138,7 +138,7 @@ struct RendezvousServerTests {
       default: break
       }
       heard += bytes.count
-      // Never from the one address that has a cookie.
+      // The source is never the one address that has a cookie.
       let source = Address(host: .v4(0x0B00_0000 | UInt32(prng.below(1 << 20))), port: 9)
       let answers = meeting.receive(bytes, from: source)
       answered += answers.reduce(0) { $0 + $1.datagram.count }

@@ -67,7 +67,7 @@ struct DualStackTests {
     #expect(moves(0, in: world) <= 1 && moves(1, in: world) <= 1)
   }
 
-  /// Each end of a new link begins where the handshake went through, although discovery has found
+  /// Each end of a new link starts on the path of its handshake, although discovery has found
   /// another address of the responder meanwhile.
   @Test(arguments: [0, 1])
   func aLinkBeginsWithThePathOfItsHandshake(initiator: Int) {

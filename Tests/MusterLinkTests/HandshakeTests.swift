@@ -18,7 +18,7 @@ import Testing
       .established(world.link(to: 0), route: LinkWorld.route(0), bootID: 1)
     ])
   #expect(world.nodes[0].events.map { $0.at - start } == [.milliseconds(20)])
-  // The responder is sure once the initiator has used the session.
+  // The responder reports the link once the initiator has used the session.
   #expect(world.nodes[1].events.map { $0.at - start } == [.milliseconds(30)])
   #expect(world.sent(0, .handshakeInitiation).count == 1)
   #expect(world.sent(1, .handshakeResponse).count == 1)
@@ -157,7 +157,7 @@ import Testing
   #expect(world.nodes.map { $0.engine.counters.sessionsMade } == [1, 1])
 }
 
-/// Loss of up to 40 %: the link comes up and then carries what gets through, each once.
+/// At a loss of up to 40 %, the link comes up, and each payload arrives at most once.
 @Test(arguments: 1...20)
 func linksComeUpThroughLoss(seed: Int) {
   let world = LinkWorld(2, seed: UInt64(seed))
@@ -193,7 +193,7 @@ func linksComeUpThroughLoss(seed: Int) {
 @Test func linksAreBounded() {
   let world = LinkWorld()
   var engine = world.nodes[0].twin()
-  // No one key's links keep those of others out.
+  // The limit applies to each key, so that links under one key do not prevent those under another.
   for number in 0..<(LinkEngine.linksPerKey + 20) {
     let peer = LinkWorld.identity(UInt64(50_000 + number))
     _ = engine.connect(

@@ -36,7 +36,7 @@ private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 44
   #expect(restarted.counters.wrongBoot == 1)
 }
 
-/// Each altered datagram meets the very state that the genuine one is meant for.
+/// Each altered datagram is given to an engine in the state that expects the genuine one.
 @Test func alteredAndTruncatedDatagramsGetNothing() {
   for cut in exchange() {
     let flight = cut.flight
@@ -165,7 +165,7 @@ private struct Cut {
   let outputs: [LinkEngine.Output]
 }
 
-/// A standing exchange cut open.
+/// Records a complete exchange, with the state before each datagram is received.
 private func exchange() -> [Cut] {
   var configuration = LinkEngine.Configuration()
   configuration.handshakesPerSecondBeforeCookies = 1
@@ -184,9 +184,9 @@ private func exchange() -> [Cut] {
   world.connect(2, to: 0)
   step(.handshakeInitiation, from: 2, to: 0)
   world.connect(1, to: 0)
-  step(.handshakeInitiation, from: 1, to: 0)  // asks for a cookie
+  step(.handshakeInitiation, from: 1, to: 0)  // answered with a cookie
   step(.cookieReply, from: 0, to: 1)
-  step(.handshakeInitiation, from: 1, to: 0)  // with the cookie
+  step(.handshakeInitiation, from: 1, to: 0)  // retried with the cookie
   step(.handshakeResponse, from: 0, to: 1)
   step(.data, from: 1, to: 0)
   world.say("hello", from: 1, to: 0)
@@ -201,8 +201,8 @@ private func expectSilence(_ cut: Cut, _ datagram: [UInt8], _ what: String) {
   var engine = cut.engine()
   let (links, deadline) = (engine.establishedLinks, engine.deadline)
   let outputs = engine.receive(datagram, from: flight.from, at: flight.arrivesAt)
-  // Under a flood even this may be answered with a cookie only if its first MAC holds, which
-  // covers all but the second one.
+  // Under a flood, a cookie reply requires a valid first MAC, which covers all bytes but the second
+  // MAC.
   #expect(outputs.isEmpty, "\(String(describing: flight.kind)), \(what)")
   #expect(engine.establishedLinks == links)
   #expect(engine.deadline == deadline)
@@ -210,7 +210,7 @@ private func expectSilence(_ cut: Cut, _ datagram: [UInt8], _ what: String) {
   #expect(!genuine.isEmpty, "\(String(describing: flight.kind)) after \(what)")
 }
 
-/// A neighbour that passes datagrams on knows the channel's key and both ends, and nothing more.
+/// A relaying member knows the channel key and the ids of both ends, and cannot open the datagrams.
 @Test func aRelayCanOpenNothing() {
   let world = LinkWorld(3)
   for (node, peer) in [(0, 1), (0, 2), (1, 2)] { world.connect(node, to: peer) }
@@ -226,7 +226,7 @@ private func expectSilence(_ cut: Cut, _ datagram: [UInt8], _ what: String) {
     #expect(outputs.isEmpty)
     let text = String(decoding: flight.datagram, as: UTF8.self)
     #expect(!text.contains("secret"))
-    let id = LinkWorld.key.keyID.key.bytes
+    let id = LinkWorld.key.keyID.hash.bytes
     #expect(!flight.datagram.indices.contains { flight.datagram[$0...].starts(with: id) })
   }
   #expect(world.heard(1).isEmpty)

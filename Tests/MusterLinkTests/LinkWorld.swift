@@ -6,8 +6,8 @@ import Testing
 
 /// Link engines on a virtual network and a virtual clock.
 final class LinkWorld {
-  /// A call of an engine. An engine cannot be copied; the same calls bring another one into its
-  /// state.
+  /// A call of an engine. An engine cannot be copied, but replaying its calls gives another one the
+  /// same state.
   typealias Input = (inout LinkEngine) -> [LinkEngine.Output]
 
   /// A reference, because its engine cannot be copied.
@@ -16,12 +16,12 @@ final class LinkWorld {
     let identity: Identity
     var id: NodeID { identity.id }
     var bootID: UInt64
-    /// The source of its datagrams, but for those to IPv6 addresses if it has one itself.
+    /// The source of its datagrams, except of those to IPv6 addresses if `v6` is set.
     var route: Route
     var v6: Route?
     /// Former routes at which it can still be reached.
     var reachableAt: [Route]
-    /// Everything but `send`.
+    /// The outputs other than `send`, in order.
     var events: [Event] = []
     var sent: [Flight] = []
     /// Makes the engine as it was at the start of this run.
@@ -77,7 +77,7 @@ final class LinkWorld {
 
   var nodes: [Node] = []
   var now = Instant.zero + .seconds(1000)
-  /// One way.
+  /// The one-way delay of all datagrams.
   var delay: Duration = .milliseconds(10)
   /// Whether a datagram arrives.
   var passes: (Flight) -> Bool = { _ in true }
@@ -105,7 +105,7 @@ final class LinkWorld {
     Route.direct(Address(host: .v4(0x0A00_0000 + UInt32(number)), port: 1000))
   }
 
-  /// The route to node 0 through a third member.
+  /// The route to node 0 (the smallest id) through a third member.
   static func relayed(_ number: UInt64) -> Route {
     let first = (1...2).map { identity(1000 &+ $0).id }.min() ?? identity(1001).id
     return .relayed(to: first, by: identity(500 &+ number).id, in: key.channelID)
@@ -127,7 +127,7 @@ final class LinkWorld {
     SessionLinkID(key: Self.key.keyID, peer: nodes[node].id)
   }
 
-  /// The report of discovery about `peer` at `node`; `found` is where, if not at its main address.
+  /// Gives `node` the report of discovery about `peer`; `found` is the address if not the main one.
   func connect(_ node: Int, to peer: Int, at found: Route? = nil) {
     let (id, bootID, route) = (nodes[peer].id, nodes[peer].bootID, found ?? nodes[peer].route)
     give(node) { [now] in
@@ -135,7 +135,7 @@ final class LinkWorld {
     }
   }
 
-  /// Sends a control payload; false when the link does not stand.
+  /// Sends a control payload; returns false if the link is not up.
   @discardableResult
   func say(_ text: String, from node: Int, to peer: Int) -> Bool {
     let payload = OutgoingPayload(.bytes([PayloadKind.controlByte]), Array(text.utf8)[...])
@@ -161,7 +161,7 @@ final class LinkWorld {
     }
   }
 
-  /// Everything but deliveries.
+  /// The outputs of a node other than `send` and `delivered`.
   func states(_ node: Int) -> [LinkEngine.Output] {
     nodes[node].events.map(\.output).filter {
       if case .delivered = $0 { false } else { true }
@@ -172,7 +172,7 @@ final class LinkWorld {
     nodes[node].engine.establishedLinks.contains(link(to: peer))
   }
 
-  /// Lets `node` check the path to a peer that has become quiet.
+  /// Lets `node` check the path to a peer from which nothing arrives.
   func check(_ node: Int, to peer: Int) {
     let link = link(to: peer)
     give(node) { [now] in $0.check(link, at: now) }
@@ -187,7 +187,7 @@ final class LinkWorld {
     return outputs
   }
 
-  /// Gives `node` the outputs of something done to its engine.
+  /// Executes the outputs of the engine of `node`.
   func perform(_ node: Int, _ outputs: [LinkEngine.Output]) {
     let faults = nodes[node].engine.checkInvariants()
     #expect(faults == [])
@@ -236,7 +236,7 @@ final class LinkWorld {
 }
 
 extension LinkWorld {
-  /// Two nodes with a link that stands and is quiet.
+  /// Two nodes with a link that is up and idle.
   static func linked(
     _ configuration: LinkEngine.Configuration = .init(), seed: UInt64 = 1
   ) -> LinkWorld {
@@ -251,7 +251,7 @@ extension LinkWorld {
     nodes[node].sent.filter { $0.kind == kind }
   }
 
-  /// A restarted node: same identity and address, nothing remembered.
+  /// Restarts a node, with the same identity and address and no stored state.
   func restart(_ node: Int, boot: UInt64) {
     let identity = nodes[node].identity
     nodes[node].makeEngine = { Self.engine(identity, boot: boot, seed: 99) }

@@ -10,7 +10,7 @@ private func liveness(every gap: Duration, count: Int = 200) -> (PathLiveness, I
   let link = world.link(to: 0)
   for _ in 0..<count {
     world.say("beat", from: 0, to: 1)
-    // Else it would be asked whether it is there.
+    // Without an answer, node 0 would challenge the path.
     world.say("beat", from: 1, to: 0)
     world.run(for: gap)
   }
@@ -55,7 +55,7 @@ struct PathLivenessTests {
   }
 }
 
-/// Two ways to a peer, of which the better one is taken.
+/// A link moves to the better of two paths to a peer.
 struct PathComparisonTests {
   private static let near = Route.direct(Address(host: .v4(0xC0A8_0105), port: 1000))
   private static let far = Route.direct(Address(host: .v4(0xC633_6407), port: 1000))
@@ -169,12 +169,12 @@ struct PathComparisonTests {
   }
 }
 
-/// Ways through a neighbour, which the engine takes for addresses.
+/// Paths through a relaying neighbour.
 struct RelayedPathTests {
   private let relayed = LinkWorld.relayed(1)
   private let other = LinkWorld.relayed(2)
 
-  /// From now on node 0 sends through a neighbour.
+  /// Makes node 0 send through a neighbour from now on.
   private func speakThrough(_ route: Route, _ world: LinkWorld) {
     world.nodes[0].route = route
     world.nodes[0].reachableAt.append(route)
@@ -251,7 +251,7 @@ struct RelayedPathTests {
     let world = LinkWorld.linked()
     let link = world.link(to: 0)
     world.run(for: .seconds(1))
-    // Nobody answers there.
+    // No node answers at that route.
     world.perform(1, world.nodes[1].engine.probe(link, over: relayed, now: world.now))
     let elsewhere = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
     world.nodes[0].route = elsewhere
@@ -300,7 +300,7 @@ struct SteadyPathTests {
   @Test func aChallengeFromElsewhereIsNoMove() {
     let world = LinkWorld.linked()
     let other = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))
-    // Node 0 asks from another address, which it has not moved to.
+    // Node 0 sends one challenge from another address, without moving to it.
     world.nodes[0].route = other
     world.nodes[0].reachableAt.append(other)
     world.perform(
@@ -342,7 +342,7 @@ struct SteadyPathTests {
   }
 }
 
-/// An answer that took a minute is no reason to expect the next datagram in two.
+/// A response after a minute must not make an interval of minutes between datagrams look normal.
 @Test func aSlowAnswerDoesNotMakeAPathLookWell() {
   let world = LinkWorld.linked()
   let elsewhere = Route.direct(Address(host: .v4(0x0A00_0063), port: 2000))

@@ -105,7 +105,7 @@ struct PathTableTests {
     #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))
   }
 
-  /// A datagram over a relayed route to somebody else opens nothing.
+  /// A datagram over a relayed route that names another peer is not opened.
   @Test func aRelayedRouteLeadsToOnePeerOnly() {
     let world = LinkWorld.linked()
     world.run(for: .seconds(1))

@@ -13,7 +13,7 @@ private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 44
   world.nodes[0].reachableAt.append(elsewhere)
   world.say("from elsewhere", from: 0, to: 1)
   world.run(for: .milliseconds(15))
-  // Delivered, but answers still go to the old address.
+  // The payload is delivered, but replies still go to the old address.
   #expect(world.heard(1) == ["from elsewhere"])
   #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == LinkWorld.route(0))
   world.run(for: .milliseconds(100))
@@ -21,7 +21,7 @@ private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 44
   #expect(world.nodes[1].engine.route(of: world.link(to: 0)) == elsewhere)
   world.say("back", from: 1, to: 0)
   #expect(world.nodes[1].sent.last?.to == elsewhere)
-  // The peer, who stayed, is sent to where it was.
+  // The peer has not moved, so its address stays the same.
   #expect(world.nodes[0].engine.route(of: world.link(to: 1)) == LinkWorld.route(1))
 }
 
@@ -86,7 +86,7 @@ private let unknownRoute = Route.direct(Address(host: .v4(0xC0A8_0101), port: 44
   world.passes = { _ in true }
   world.run(for: .seconds(6))
   #expect(world.isUp(0, 1) && !world.isUp(1, 0))
-  // Only one of them finds the other; it has asked in vain already.
+  // Only node 0 finds its peer, and its challenges have already failed.
   world.connect(0, to: 1)
   world.run(for: .milliseconds(200))
   #expect(world.isUp(1, 0))

@@ -15,7 +15,7 @@ import Testing
   world.run(for: .seconds(1))
   #expect(world.heard(1) == (0..<sent).map { "a\($0)" })
   #expect(world.heard(0) == (0..<sent).map { "b\($0)" })
-  // 400 s: sessions of 0, 120, 240 and 360 s.
+  // In 400 s, sessions begin at 0, 120, 240 and 360 s.
   #expect(world.nodes.map { $0.engine.counters.sessionsMade } == [4, 4])
   #expect(world.states(0).count == 1 && world.states(1).count == 1)
 }
@@ -78,7 +78,7 @@ import Testing
     world.run(for: .milliseconds(50))
   }
   for node in 0...1 {
-    // Index and counter; the index is random and of one session.
+    // Bytes 1 to 12 are the receiver index, which is random for each session, and the counter.
     let headers = world.sent(node, .data).map { Array($0.datagram[1..<13]) }
     #expect(headers.count > 3000)
     #expect(Set(headers).count == headers.count)
@@ -86,7 +86,7 @@ import Testing
 }
 
 @Test func keepalivesAreSentOnlyInSilence() {
-  // Links that are asked to answer sooner than that need no keepalives.
+  // Silence probes must come later than keepalives here, because they would replace them.
   var configuration = LinkEngine.Configuration()
   configuration.silenceProbeAfter = .seconds(20)
   let quiet = LinkWorld.linked(configuration)

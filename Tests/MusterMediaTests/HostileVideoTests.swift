@@ -35,7 +35,7 @@ private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
   _ = receiver.reportBlocks(at: now)
 }
 
-/// Packets that look right but for one thing each: order, gaps, duplicates, marks, layers, sources.
+/// Sends well-formed packets with random gaps, duplicates, markers, layers and SSRCs.
 @Test(arguments: UInt64(0)..<8) func nearlyRightPacketsKeepMemoryBounded(seed: UInt64) {
   var random = PRNG(seed: seed)
   var receiver = VideoReceiver()
@@ -66,7 +66,7 @@ private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
   #expect(receiver.statistics.keyframesRequested < 300)
 }
 
-/// Without repair only complete frames are delivered whose references have been, whatever is lost.
+/// Without repair, a frame is delivered only if it is complete and its references were delivered.
 @Test(arguments: UInt64(0)..<12) func onlyDecodableChainsAreDelivered(seed: UInt64) {
   var random = PRNG(seed: seed)
   var sender = ModelSender(seed: seed, firstSequence: UInt16(truncatingIfNeeded: random.next()))

@@ -8,8 +8,8 @@ extension Instant {
   }
 }
 
-/// An encoder that knows which frames each frame refers to and writes that into it, with the three
-/// temporal layers of the real one: 0, 2, 1, 2.
+/// A model encoder that writes the references of each frame into the frame, with the three temporal
+/// layers of the VP8 encoder: 0, 2, 1, 2.
 struct ModelEncoder {
   private(set) var lastID: UInt32 = 0
   private var last: UInt32 = 0
@@ -47,7 +47,7 @@ struct ModelEncoder {
   }
 }
 
-/// A decoder that can tell whether it holds the frames that a frame refers to.
+/// A model decoder that checks whether it has decoded the references of each frame.
 struct ModelDecoder {
   private var last: UInt32 = 0
   private var golden: UInt32 = 0
@@ -80,7 +80,7 @@ struct ModelDecoder {
   }
 }
 
-/// Sender of one layer as the node composes it, without encoder queues and pacing.
+/// The sender of one layer, composed as in a node, without encoder queues and pacing.
 struct ModelSender {
   var encoder = ModelEncoder()
   var packetizer: VideoPacketizer
@@ -96,7 +96,7 @@ struct ModelSender {
       firstSequence: firstSequence, historyCapacity: Limits.retransmissionPackets)
   }
 
-  /// One frame as packets, as they would be on the wire.
+  /// Encodes one frame; returns its RTP packets.
   mutating func frame(bytes: Int, keyframe: Bool = false, at now: Instant) -> [RTPPacket] {
     if limiter.tick(at: now) { wantsKeyframe = true }
     let isKeyframe = keyframe || wantsKeyframe

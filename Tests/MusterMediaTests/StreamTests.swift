@@ -28,7 +28,7 @@ private func keyframeData(_ size: VideoSize) -> [UInt8] {
 
 // MARK: Outgoing
 
-/// Selects a layer for what is requested; the reported change once its keyframe has come.
+/// Selects the layer for a requested resolution; returns the change, which a keyframe completes.
 private func select(
   _ streams: inout OutgoingStreams, _ requested: RequestedResolution,
   among layers: [VideoLayer] = [small, large], prevented: LayerReason? = nil
@@ -100,7 +100,7 @@ private func select(
 
 // MARK: Incoming
 
-/// The packets of a keyframe as they come to a receiver.
+/// Sends a keyframe to the receiver; returns the layer changes that it reports.
 private func receive(
   _ streams: inout IncomingStreams, _ id: StreamID, _ layer: VideoLayer,
   from outgoing: inout OutgoingStreams

@@ -42,7 +42,7 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   #expect(early.isEmpty)
   let last = receiver.receive(packets[1], at: start + .milliseconds(41))
   #expect(last.frames.count == 1)
-  #expect(receiver.statistics.packetsRecovered == 1)
+  #expect(receiver.statistics.packetsRetransmitted == 1)
   #expect(receiver.statistics.packetsLost == 1)
   #expect(receiver.deadline == nil)
 }
@@ -191,7 +191,7 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   let held = sender.frame(bytes: 900, at: later + frameTime)
   for packet in held { _ = receiver.receive(packet, at: later + .milliseconds(400)) }
   #expect(receiver.statistics.freezes == 1)
-  #expect(receiver.statistics.frozen == .milliseconds(400))
+  #expect(receiver.statistics.totalFreezesDuration == .milliseconds(400))
 }
 
 @Test func aSinkThatNeedsAKeyframeCostsTheOthersNothing() {

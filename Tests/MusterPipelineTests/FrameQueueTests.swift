@@ -2,7 +2,7 @@ import MusterBase
 import MusterPipeline
 import Testing
 
-/// An element as the tests see it: a stream, a number, and what the queue is to know of it.
+/// A queued element with its number, so that tests can identify it.
 private struct Item: Equatable, Sendable {
   var number: Int
   var media: QueuedMedia<String>
@@ -110,7 +110,7 @@ struct FrameQueueTests {
     let queue = queue()
     queue.add(.keyframe(1, of: "b"))
     for number in 2...4 { queue.add(.frame(number, 0)) }
-    // "b" waits longest, and has nothing but its keyframe.
+    // The oldest element is the only frame of "b", its keyframe, so that one is dropped.
     #expect(queue.add(.frame(5, 0)) == .needsKeyframe("b"))
     #expect(numbers(queue) == [2, 3, 4, 5])
   }

@@ -14,7 +14,7 @@ private let rounds = 3_000
   }
 }
 
-/// The largest of every kind, its signature and its frame fit into one datagram.
+/// The largest entry of every kind fits into one datagram, with its signature and framing.
 @Test func theLargestEntriesFitIntoADatagram() {
   let key = Bytes32.zero
   let bodies: [EntryBody] = [
@@ -36,7 +36,7 @@ private let rounds = 3_000
     let entry = Entry(author: NodeID(key), sequence: 1, lamport: 1, body: body)
     let signed = entry.encoded() + [UInt8](repeating: 0, count: Entry.signatureBytes)
     #expect(signed.count <= Limits.entryBytes)
-    // Header 13 and tag 16 of the link.
+    // The link adds a header of 13 bytes and a tag of 16.
     #expect(Control.encode([.entry(signed)]).count + 13 + 16 <= Limits.datagramBytes)
   }
 }

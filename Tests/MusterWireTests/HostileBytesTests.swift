@@ -2,13 +2,13 @@ import MusterBase
 import MusterWire
 import Testing
 
-/// Everything that reads bytes from the network, with a maker of bytes that it accepts.
+/// A decoder of bytes from the network, with a generator of valid input.
 private struct Decoder: Sendable, CustomTestStringConvertible {
   var name: String
   var valid: @Sendable (inout Samples) -> [UInt8]
-  /// True when the bytes were accepted.
+  /// Whether the bytes decode to a valid value; most types are encoded again to check that.
   var accepts: @Sendable ([UInt8]) -> Bool
-  /// The divisor of the number of rounds for types that are long and slow to read.
+  /// Divides the number of rounds, for types that take long to decode.
   var cost = 1
 
   var testDescription: String { name }
@@ -92,7 +92,7 @@ private let decoders = [
     accepts: { DatagramKind(of: $0) != nil || PayloadKind(of: $0) != nil }),
 ]
 
-/// For regressions; the fuzzers look for what is new.
+/// Enough rounds to catch regressions; the fuzzers search for new defects.
 private let rounds = 40_000
 
 @Test(arguments: decoders)
@@ -112,7 +112,7 @@ private func bytesThatWereTamperedWithNeverTrap(decoder: Decoder) {
     #expect(decoder.accepts(valid), "seed \(seed): \(valid)")
     for _ in 0..<20 where decoder.accepts(samples.mutated(valid)) { accepted += 1 }
   }
-  // Were nothing accepted, only the first check of the decoder would have been exercised.
+  // If no mutation were accepted, the test would only exercise the first check of the decoder.
   #expect(accepted > 100)
 }
 

@@ -3,7 +3,7 @@ import MusterBase
 import MusterWire
 import Testing
 
-/// Invites written by an independent base64 and checksum.
+/// An independent implementation of the base64url form and the checksum of invites.
 private enum Foreign {
   static func bytes(of url: String) throws -> [UInt8] {
     let digits = try #require(url.split(separator: "#").last)
@@ -42,7 +42,7 @@ private enum Foreign {
     let invite = samples.invite()
     let bytes = try Foreign.bytes(of: invite.url)
     #expect(Foreign.summed(Array(bytes.dropLast(4))) == bytes)
-    // The name in clear is for people; what counts stands behind the number sign.
+    // The name before the number sign is for people only and is not read.
     #expect(try Invite(url: Foreign.url(of: bytes)) == invite)
   }
   let plain = Foreign.start + Foreign.name("lab") + [0, 0]
@@ -56,7 +56,7 @@ private enum Foreign {
   for version in UInt8(2)...UInt8(255) {
     var bytes = try Foreign.bytes(of: samples.invite().url)
     bytes[0] = version
-    // The checksum of a later version may cover anything.
+    // A later version may define the checksum differently, so it is not verified.
     #expect(throws: InviteFault.newerVersion) { try Invite(url: Foreign.url(of: bytes)) }
   }
   let rest = Foreign.start.dropFirst() + Foreign.name("lab") + [0, 0]
@@ -84,7 +84,7 @@ private enum Foreign {
       let cut = Array(bytes.prefix(count))
       #expect(throws: InviteFault.damaged) { try Invite(url: Foreign.url(of: cut)) }
     }
-    // Also when the sum is right: no field is read beyond the end.
+    // A truncated invite is refused even with a valid checksum: no field is read beyond the end.
     for count in 1..<bytes.count - 4 {
       let cut = Foreign.summed(Array(bytes.prefix(count)))
       #expect(throws: InviteFault.damaged) { try Invite(url: Foreign.url(of: cut)) }
@@ -92,9 +92,9 @@ private enum Foreign {
   }
 }
 
-/// Nothing but what `encode` writes is base64url: each text has one reading, and each invite one.
+/// Only canonical base64url is accepted, so that an invite has exactly one URL.
 @Test func onlyOneSpellingOfAnInviteIsRead() throws {
-  // Lengths that leave 0, 2 and 4 bits over.
+  // The three lengths leave 0, 2 and 4 bits unused in the last digit.
   for name in ["a", "ab", "abc"] {
     let body = Foreign.start + Foreign.name(name) + [0, 0]
     let good = Foreign.url(of: Foreign.summed(body))
@@ -103,14 +103,14 @@ private enum Foreign {
       #expect(throws: InviteFault.damaged) { try Invite(url: good + ending) }
     }
     guard Foreign.summed(body).count % 3 != 0, let last = good.utf8.last else { continue }
-    // A digit whose left-over bits are not zero stands for the same bytes.
+    // A last digit whose unused bits are not zero would decode to the same bytes.
     let alphabet = Array(
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     let index = try #require(alphabet.firstIndex(of: last))
     let other = good.dropLast() + String(UnicodeScalar(alphabet[index + 1]))
     #expect(throws: InviteFault.damaged) { try Invite(url: String(other)) }
   }
-  // The digits of plain base64 where this one has others.
+  // Plain base64 has other digits, `+` and `/`, for two values.
   let key = Array(Foreign.start.dropLast(5)) + [0xFB, 0xEF, 0xFF, 7, 7]
   let body = key + Foreign.name("lab") + [0, 0]
   let good = Foreign.url(of: Foreign.summed(body))

@@ -1,7 +1,7 @@
 import MusterWire
 import Testing
 
-/// The bytes that a payload writes; those behind them must stay as they were.
+/// The bytes that a payload writes; checks that it does not write beyond `count`.
 private func written(_ payload: OutgoingPayload) -> [UInt8] {
   var bytes = [UInt8](repeating: 0xA5, count: payload.count + 4)
   bytes.withUnsafeMutableBytes {

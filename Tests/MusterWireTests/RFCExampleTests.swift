@@ -35,7 +35,7 @@ func onlyTheFirstPartitionStartsAFrame(low: UInt8) throws {
   #expect(read.isFrameStart == (low & 7 == 0))
 }
 
-/// RFC 7741 4.2: which bytes are there for which of the bits I, L, T and K.
+/// RFC 7741 4.2: each of the bits I, L, T and K adds its extension byte or bytes.
 @Test(arguments: 0..<16)
 func extensionBytesFollowTheirBits(bits: Int) throws {
   let present = UInt8(bits << 4)

@@ -125,7 +125,7 @@ struct Samples {
     }
   }
 
-  /// Missing sequence numbers as a receiver lists them: ascending, over the wrap too.
+  /// Missing sequence numbers as a receiver lists them: in ascending order, modulo 2^16.
   mutating func missing() -> [UInt16] {
     var sequence = u16()
     return (0..<(1 + random.below(Limits.nackEntries))).map { _ in
@@ -134,7 +134,7 @@ struct Samples {
     }
   }
 
-  /// A few bytes changed, removed, repeated or added.
+  /// A copy of `bytes` with a few bytes changed, removed, repeated or inserted.
   mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
     var result = bytes
     for _ in 0...random.below(4) {
@@ -151,7 +151,7 @@ struct Samples {
   }
 }
 
-/// The packets of others under Tests/Vectors/rtp.
+/// The packets of other implementations in `Tests/Vectors/rtp`.
 enum Vectors {
   static let folder = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Vectors/rtp")

@@ -36,7 +36,8 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
   }
 }
 
-/// The lengths to which each type's value may be cut, with a matching length field: no others.
+/// Truncates each type's value, with a matching length field; only the lengths in `mayEnd` are
+/// valid.
 @Test func valuesOfOtherLengthsAreRefused() throws {
   var samples = Samples(seed: 52)
   let mayEnd: [UInt8: [Int]] = [
@@ -92,7 +93,7 @@ private func payload(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
   }
 }
 
-/// A field of an entry's body that cannot be: a list of too many, or a value that means nothing.
+/// An invalid field of an entry's body: a list that is too long, or an undefined value.
 private struct WrongField: Sendable {
   var kind: EntryBody.Kind
   var index: Int

@@ -2,14 +2,14 @@ import MusterBase
 import MusterWire
 import Testing
 
-/// A packet of others and what it holds.
+/// A packet of another implementation, with the expected header and payload size.
 private struct Expected: Sendable {
   var file: String
   var header: RTPHeader
   var payloadBytes: Int
 }
 
-/// The headers as the aiortc project's own tests read them.
+/// The expected headers, which are those of the aiortc project's own tests.
 private let rtpPackets = [
   Expected(
     file: "rtp",
@@ -51,13 +51,13 @@ func rtpPacketsOfOthersAreRead(index: Int) throws {
   #expect(packet.payload.count == expected.payloadBytes, "\(expected.file)")
 }
 
-/// "    Sequence number: 23617" and the like in Wireshark's reading.
+/// The value of a field in Wireshark's output, such as ` Sequence number: 23617`.
 private func field(_ name: String, in info: String) -> Substring? {
   info.split(separator: "\n").map { $0.drop { $0 == " " } }
     .first { $0.hasPrefix(name + ": ") }?.dropFirst(name.count + 2)
 }
 
-/// The number in the last parentheses, or the whole text as one.
+/// Parses the number in the last parentheses, or else the whole text.
 private func number(_ text: Substring?) -> Int? {
   guard let text else { return nil }
   let inner = text.split(separator: "(").last?.split(separator: ")").first
@@ -142,7 +142,7 @@ func brokenReportsAreRefused(name: String) throws {
   #expect(throws: WireError.truncated) { try RTCPPacket.decode(bytes) }
 }
 
-/// The bytes of Go's `[]byte("\x8f\xcd0…")`.
+/// The bytes of a Go literal such as `[]byte("\x8f\xcd0…")`.
 private func goBytes(_ text: String) throws -> [UInt8] {
   let start = try #require(text.firstIndex(of: "\""))
   let end = try #require(text.lastIndex(of: "\""))

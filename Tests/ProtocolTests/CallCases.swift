@@ -64,7 +64,7 @@ private func hex(_ member: NodeID) -> Value { .hex(member.key.bytes) }
 private enum Person: Int, CaseIterable {
   case anna, bert, carl, dora
 
-  /// Carl's and Dora's seeds are 32 bytes that count up, like those of the other two.
+  /// The seed of each person is 32 consecutive byte values, as in the examples of Anna and Bert.
   var identity: Identity {
     let first = UInt8(rawValue * 0x20)
     guard let identity = Identity(seed: [UInt8](first..<first + 0x20)) else {
@@ -77,7 +77,7 @@ private enum Person: Int, CaseIterable {
 private let red = CallID(high: 0xE0E1_E2E3_E4E5_E6E7, low: 0xE8E9_EAEB_ECED_EEEF)
 private let blue = CallID(high: 0xF0F1_F2F3_F4F5_F6F7, low: 0xF8F9_FAFB_FCFD_FEFF)
 
-/// An entry by one of the members, with a Lamport counter that is its sequence number, too.
+/// An entry of one of the members; its Lamport counter is also its sequence number.
 private struct Word {
   let author: Person
   let lamport: UInt64
@@ -114,7 +114,7 @@ private struct Word {
     let identity = author.identity
     let unsigned =
       identity.id.key.bytes + bigEndian(lamport) + bigEndian(lamport) + [kind] + body
-    return unsigned + identity.sign(Array("muster/1 entry".utf8) + channel.key.bytes + unsigned)
+    return unsigned + identity.sign(Array("muster/1 entry".utf8) + channel.hash.bytes + unsigned)
   }
 }
 

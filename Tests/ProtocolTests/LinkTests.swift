@@ -4,7 +4,7 @@ import MusterLink
 import MusterWire
 import Testing
 
-/// A peer that follows the document is understood by the engine, and understands it.
+/// The engine completes a handshake with a peer that follows the document.
 @Test func theEngineAnswersTheInitiationAsWritten() throws {
   let cast = try Cast()
   var engine = LinkEngine(

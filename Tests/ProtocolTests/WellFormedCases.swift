@@ -135,12 +135,12 @@ private let boot: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
 
 private func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
-/// A count of one byte, and ids whose first 8 bytes these are.
+/// Encodes a list of id prefixes: a count of one byte, then 8 bytes for each id.
 private func ids(_ values: [UInt64]) -> [UInt8] {
   [UInt8(values.count)] + values.flatMap { bigEndian($0) }
 }
 
-/// A length of one byte, and as many letters.
+/// Encodes a name: a length of one byte, and that many letters.
 private func name(_ length: UInt8) -> [UInt8] {
   [length] + [UInt8](repeating: 0x61, count: Int(length))
 }
@@ -179,7 +179,7 @@ private func entry(
     let unsigned =
       cast.anna.id.key.bytes + bigEndian(UInt64(1)) + bigEndian(lamport) + [kind] + Array(body)
     bytes =
-      unsigned + cast.anna.sign(Array("muster/1 entry".utf8) + cast.channelID.key.bytes + unsigned)
+      unsigned + cast.anna.sign(Array("muster/1 entry".utf8) + cast.channelID.hash.bytes + unsigned)
   } else {
     bytes = []
   }

@@ -6,7 +6,7 @@ import MusterStore
 import MusterWire
 import Testing
 
-/// `muster channel`, `invite` and `verify` while no node runs.
+/// The commands `muster channel`, `invite` and `verify` while no node is running.
 struct AdministrationTests {
   private let fixture = StoreFixture()
 
@@ -85,7 +85,7 @@ struct AdministrationTests {
       $0.role = .presenter
     }
     #expect(try await role(of: anna) == "presenter")
-    // By id from now on: the role made it known.
+    // The short id suffices from here on, because the grant has made the member known.
     try await perform(.grant) {
       $0.member = anna.short
       $0.role = .consumer
@@ -159,7 +159,7 @@ struct AdministrationTests {
     #expect(error.message.contains(anna.short) && error.message.contains(other.short))
     let code = try await perform(.verify) { $0.member = anna.short }.code
     #expect(code?.filter(\.isNumber).count == VerificationCode.digits)
-    // Looking is not confirming.
+    // Showing the code does not confirm it.
     let before = try await perform(.show).channels.first?.members.filter(\.verified)
     #expect(before?.isEmpty == true)
     try await perform(.verify) {

@@ -6,7 +6,7 @@ import MusterCrypto
 import MusterStore
 import Testing
 
-/// Commands to a node that is running on the directory.
+/// Commands to a running node through the control socket of its data directory.
 struct ControlSocketTests {
   private func start(_ fixture: StoreFixture) async throws -> MusterNode {
     var configuration = Configuration()
@@ -71,7 +71,7 @@ struct ControlSocketTests {
     await node.stop()
   }
 
-  /// Read beside the running node, from a copy of its files.
+  /// The number of channel keys on the disk, read from a copy of the files while the node runs.
   private func keysOnDisk(_ fixture: StoreFixture) throws -> Int? {
     let copy = StoreFixture()
     for suffix in ["", "-wal"] {
@@ -132,7 +132,7 @@ struct ControlSocketTests {
 
   private func send(_ bytes: [UInt8], to fixture: StoreFixture) throws {
     let descriptor = try connect(to: fixture)
-    // The node may hang up before all of it is sent.
+    // The node may close the connection before everything is sent.
     _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     shutdown(descriptor, Int32(SHUT_WR))
     close(descriptor)

@@ -6,7 +6,7 @@ import MusterLink
 import MusterMedia
 import Testing
 
-/// Every counter is shown: the lists beside the properties have all of them, under their names.
+/// The list of each counter set must name every property, so that every counter is shown.
 struct CounterSetTests {
   @Test func listsHaveEveryIntegerProperty() {
     check(LinkCounters())

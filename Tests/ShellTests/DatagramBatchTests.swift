@@ -12,7 +12,7 @@ private func datagram(_ size: Int, _ byte: UInt8 = 1) -> [UInt8] {
   [UInt8](repeating: byte, count: size)
 }
 
-/// Which of the datagrams a batch takes, each in its turn.
+/// Whether a batch accepts each of the datagrams, appended in order.
 private func taken(_ datagrams: [([UInt8], Address)]) -> [Bool] {
   var batch = DatagramBatch()
   return datagrams.map { batch.append($0.0, to: $0.1) }

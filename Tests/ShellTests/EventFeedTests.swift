@@ -74,7 +74,7 @@ struct EventFeedTests {
       guard case .memberUpdated(_, let member) = event.event else { continue }
       changes.append(member.id.short)
     }
-    // Without a microphone it looks muted all the time, so that nothing has changed.
+    // Without a microphone, the node always counts as muted, so no change is reported.
     #expect(changes.isEmpty)
   }
 }

@@ -2,7 +2,7 @@ import Muster
 import MusterBase
 import Testing
 
-/// The JSON of events: their fields, the order of them, and that what is written can be read.
+/// The JSON of events: the fields and their order, and that decoding reads what encoding writes.
 struct EventRecordTests {
   private static let lines = [
     #"{"event":"ready","t":0.012,"schema":1,"id":"00ff","key":"00ffee","listen":["[::]:1"],"#
@@ -18,7 +18,7 @@ struct EventRecordTests {
     #"{"event":"media.first-frame","t":2.000,"channel":"lab","member":"00ff","stream":"screen","after":0.250,"#
       + #""width":640,"height":360}"#,
     #"{"event":"layer","t":2.000,"channel":"lab","member":"00ff","stream":"camera","direction":"out","from":"off","#
-      + #""to":"640x360@30","why":"call started"}"#,
+      + #""to":"640x360@30","why":"call-started"}"#,
     #"{"event":"message","t":2.000,"channel":"lab","id":"0b","from":"00ff","to":null,"#
       + #""text":"hé\n","sentAt":1700000000.000}"#,
     #"{"event":"warning","t":3.000,"message":"no camera","hint":"","command":null}"#,
@@ -27,7 +27,7 @@ struct EventRecordTests {
       + #""relays":[{"channel":"lab","members":["00ff","01ff"],"kbps":12.500}]},"peers":["#
       + #"{"channel":"lab","member":"00ff","rttMs":null,"lossPercent":0.000,"estimateKbps":null,"#
       + #""queueMs":null,"via":null,"out":null,"in":{"layer":"off","kbps":1.000,"frames":3,"framesLost":0,"#
-      + #""freezes":0,"frozenMs":0.000,"audioLostPercent":0.000,"why":"call started"},"#
+      + #""freezes":0,"frozenMs":0.000,"audioLostPercent":0.000,"why":"call-started"},"#
       + #""latencyMs":{"p50":1.000,"p95":2.000},"#
       + #""streams":[{"stream":"screen","out":null,"in":null,"latencyMs":null}]}],"#
       + #""counters":{"gossip.entriesSent":7,"#

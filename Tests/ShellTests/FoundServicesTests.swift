@@ -13,7 +13,7 @@ private func instance(
 
 private func address(_ last: UInt32) -> Address { Address(host: .v4(0x0A4D_0000 | last), port: 7) }
 
-/// Stands for one of Avahi's, which nothing here follows.
+/// A placeholder for an Avahi resolver; the code under test does not dereference it.
 private func resolver(_ number: Int) -> OpaquePointer {
   OpaquePointer(bitPattern: number + 1)!
 }

@@ -29,7 +29,7 @@ func aTableWithoutADefaultRouteLeadsNowhere(table: String) {
   "169.254.1.1", "127.0.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255",
 ])
 func privateAddressesAreNotOutside(host: String) throws {
-  #expect(try !#require(Address("\(host):1")).isOutside)
+  #expect(try !#require(Address("\(host):1")).isPublic)
 }
 
 @Test(arguments: [
@@ -37,7 +37,7 @@ func privateAddressesAreNotOutside(host: String) throws {
   "198.51.100.7", "223.255.255.255",
 ])
 func otherAddressesAreOutside(host: String) throws {
-  #expect(try #require(Address("\(host):1")).isOutside)
+  #expect(try #require(Address("\(host):1")).isPublic)
 }
 
 @Test(arguments: ["http://192.168.1.1/", "http://192.168.1.1:5000/rootDesc.xml"])
@@ -70,7 +70,7 @@ private func mapping(_ outside: String, _ lifetime: Duration) -> PortMapping {
   PortMapping(method: .natPMP, outside: Address(outside)!, lifetime: lifetime)
 }
 
-/// The first wait, to the second, until the gateway is asked again.
+/// The time in seconds until the next request to the gateway; nil if it exceeds 10,000 s.
 private func wait(after answer: PortMapping?) -> Int64? {
   var keeping = PortKeeping()
   guard keeping.begin(at: start) else { return nil }

@@ -19,7 +19,8 @@ struct RendezvousProbeTests {
     guard case .answered(let seen, let roundTrip) = probe.reports.first?.outcome else { return }
     #expect(seen.isLoopback)
     #expect(roundTrip > .zero && roundTrip < .seconds(2))
-    // One socket that asks everyone, and one of its own for each.
+    // Two sockets have asked: the one shared by all rendezvous, and the one for this rendezvous
+    // only.
     #expect(probe.observations.map(\.destination) == [Address(good), Address(good)])
     #expect(probe.observations.allSatisfy { $0.local == $0.seen })
     #expect(probe.observations.first?.local.port != probe.observations.last?.local.port)

@@ -15,7 +15,8 @@ struct StoreDiskTests {
       channel: channel)
   }
 
-  /// No file may grow beyond this from now on: for a process of a test's own.
+  /// Limits the size of all files that this process writes; such a test runs in a process of its
+  /// own.
   private static func limitFiles(to bytes: UInt) {
     signal(SIGXFSZ, SIG_IGN)
     var limit = rlimit()
@@ -139,11 +140,11 @@ struct StoreDiskTests {
     let channels = try store.channels()
     #expect(channels.map(\.name) == ["lab", "field"])
     #expect(channels.first?.keys.map(\.number) == [0, 1])
-    #expect(channels.first?.peers == ["10.0.0.1:4711"])
-    #expect(channels.first?.ticket?.seed == [6])
+    #expect(channels.first?.bootstrapAddresses == ["10.0.0.1:4711"])
+    #expect(channels.first?.credential?.seed == [6])
     #expect(
       try store.entries(of: Self.channel).sorted { $0.count < $1.count }.map(\.count) == [10, 20])
-    #expect(try store.unshown(in: Self.channel) == [bytes32(2)])
+    #expect(try store.undelivered(in: Self.channel) == [bytes32(2)])
     #expect(
       try store.identities(of: Self.channel) == [known("anna", 1, seen: 100...200, verified: true)])
     try use(store)
@@ -153,26 +154,26 @@ struct StoreDiskTests {
   private func fill(_ store: Store) throws {
     var lab = StoredChannel(id: Self.channel, name: "lab", createdAt: 1)
     lab.keys = [epochKey(0), epochKey(1)].compactMap { $0 }
-    lab.ticket = StoredChannel.Ticket(grant: [4, 5], seed: [6])
-    lab.peers = ["10.0.0.1:4711"]
+    lab.credential = StoredChannel.InviteCredential(grant: [4, 5], seed: [6])
+    lab.bootstrapAddresses = ["10.0.0.1:4711"]
     try store.save(lab)
     try store.save(StoredChannel(id: ChannelID(bytes32(2)), name: "field", createdAt: 2))
     let identity = known("anna", 1, seen: 100...200, verified: true)
     try store.apply([
       Self.message(1, bytes: 10), Self.message(2, bytes: 20),
-      .shown(bytes32(1), channel: Self.channel), .identity(identity, channel: Self.channel),
+      .delivered(bytes32(1), channel: Self.channel), .identity(identity, channel: Self.channel),
     ])
   }
 
-  /// Everything that a node does with a store.
+  /// Performs the operations that a node performs on a store.
   private func use(_ store: Store) throws {
     for channel in try store.channels() {
       _ = try store.entries(of: channel.id)
-      _ = try store.unshown(in: channel.id)
+      _ = try store.undelivered(in: channel.id)
       _ = try store.identities(of: channel.id)
     }
     try store.apply([
-      Self.message(50), .shown(bytes32(50), channel: Self.channel),
+      Self.message(50), .delivered(bytes32(50), channel: Self.channel),
       .forget([bytes32(50)], channel: Self.channel),
       .identity(known("berta", 2), channel: Self.channel),
       .key(try #require(epochKey(9)), channel: Self.channel),

@@ -7,13 +7,13 @@ import MusterCrypto
 import MusterStore
 import Testing
 
-/// A data directory of a test's own, removed with the value.
+/// A data directory for one test, removed on deinitialisation.
 final class StoreFixture: Sendable {
-  /// Not created yet; its first user creates it.
+  /// The path of the data directory, which its first user creates.
   let path: String
   private let top: String
 
-  /// `depth` folders more make the path longer than a socket's address may be.
+  /// `depth` is the number of parent folders, to make the path longer than a socket address allows.
   init(depth: Int = 0) {
     let folders = String(repeating: "/a-folder-with-a-long-name", count: depth)
     top = FileManager.default.temporaryDirectory.path + "/muster-test-\(UUID())"
@@ -28,7 +28,7 @@ final class StoreFixture: Sendable {
     return try Store.open(directory)
   }
 
-  /// The store, when a node that has ended has let go of it.
+  /// Opens the store once a node that has ended releases the directory; waits at most 5 s.
   func storeOnceFree() throws -> Store {
     for _ in 0..<500 {
       if let directory = try DataDirectory.open(path) { return try Store.open(directory) }
@@ -62,14 +62,14 @@ final class StoreFixture: Sendable {
     try Data(bytes).write(to: URL(filePath: file))
   }
 
-  /// Whether the text of an error, and not of a trap, says what to do.
+  /// Whether an error is a `MusterError` with a message and a hint.
   static func isClear(_ error: any Error) -> Bool {
     guard let error = error as? MusterError else { return false }
     return !error.message.isEmpty && !error.hint.isEmpty
   }
 }
 
-/// 32 bytes that tell two numbers from any others.
+/// 32 bytes that encode two numbers.
 func bytes32(_ first: Int, _ second: Int = 0) -> Bytes32 {
   let bytes = [first, second].flatMap { number in
     stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) }

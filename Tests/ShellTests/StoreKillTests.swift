@@ -6,9 +6,9 @@ import MusterBase
 import MusterStore
 import Testing
 
-/// Processes that write to a store and are killed at any moment, at their start as well.
+/// Kills processes that write to a store at random times, including at their start.
 struct StoreKillTests {
-  /// `MUSTER_KILLS=200` for the number that was promised.
+  /// The number of kills; `MUSTER_KILLS=200` is the full test.
   private static let kills =
     ProcessInfo.processInfo.environment["MUSTER_KILLS"].flatMap { Int($0) } ?? 25
   private static let channel = ChannelID(bytes32(1))

@@ -18,8 +18,8 @@ struct StoreTests {
     var made = stored(1, "lab \u{1F4E1}", at: 1_700_000_000)
     made.genesis = [1, 2, 3]
     made.keys = [epochKey(0), epochKey(70_000), epochKey(2)].compactMap { $0 }
-    made.ticket = StoredChannel.Ticket(grant: [4, 5], seed: [6])
-    made.peers = ["10.0.0.1:4711", "[fe80::1%eth0]:4711"]
+    made.credential = StoredChannel.InviteCredential(grant: [4, 5], seed: [6])
+    made.bootstrapAddresses = ["10.0.0.1:4711", "[fe80::1%eth0]:4711"]
     made.rendezvous = ["example.org:1"]
     try fixture.store().save(made)
     let read = try #require(try fixture.store().channel(channel))
@@ -29,9 +29,9 @@ struct StoreTests {
     #expect(read.keys.map(\.number) == [0, 2, 70_000])
     #expect(read.keys.map(\.key.channelID) == [0, 2, 1].map { made.keys[$0].key.channelID })
     #expect(read.createdAt == made.createdAt)
-    #expect(read.ticket?.grant == [4, 5])
-    #expect(read.ticket?.seed == [6])
-    #expect(read.peers == made.peers)
+    #expect(read.credential?.grant == [4, 5])
+    #expect(read.credential?.seed == [6])
+    #expect(read.bootstrapAddresses == made.bootstrapAddresses)
     #expect(read.rendezvous == made.rendezvous)
   }
 
@@ -83,17 +83,17 @@ struct StoreTests {
       .keep(entry: [1], id: bytes32(1), channel: channel),
       .keep(entry: [2], id: bytes32(2), channel: channel),
       .keep(entry: [1], id: bytes32(1), channel: other),
-      .shown(bytes32(2), channel: channel),
+      .delivered(bytes32(2), channel: channel),
     ])
-    #expect(try store.unshown(in: channel) == [bytes32(1)])
+    #expect(try store.undelivered(in: channel) == [bytes32(1)])
     try store.apply([
       .forget([bytes32(1), bytes32(77)], channel: channel),
-      // Keeping again says nothing about having been shown.
+      // Keeping an entry again does not mark it as undelivered.
       .keep(entry: [2], id: bytes32(2), channel: channel),
     ])
     let reopened = try fixture.store()
     #expect(try reopened.entries(of: channel) == [[2]])
-    #expect(try reopened.unshown(in: channel).isEmpty)
+    #expect(try reopened.undelivered(in: channel).isEmpty)
     #expect(try reopened.entries(of: other) == [[1]])
   }
 

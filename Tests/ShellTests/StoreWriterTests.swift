@@ -5,7 +5,7 @@ import MusterStore
 import Synchronization
 import Testing
 
-/// Numbers that callbacks leave behind.
+/// The numbers that completion handlers have recorded.
 private final class Notes: Sendable {
   private let notes = Mutex<[Int]>([])
 
@@ -68,14 +68,14 @@ struct StoreWriterTests {
     #expect(try store.entries(of: channel).count == 800)
   }
 
-  /// Outside of an asynchronous function, where waiting is not allowed.
+  /// Waits synchronously: an async function may not call `DispatchSemaphore.wait`.
   private func wait(for semaphore: DispatchSemaphore) { semaphore.wait() }
 
   @Test func aStalledDiskShedsInsteadOfBlocking() async throws {
     let store = try fixture.store()
     let writer = StoreWriter(store)
     let (stalled, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    // The completion runs on the writer's queue: while it waits, so does everything behind it.
+    // The completion handler runs on the writer's queue and blocks all later writes while it waits.
     writer.write([keep(0)]) { _ in
       stalled.signal()
       gate.wait()

@@ -26,7 +26,7 @@ struct TrustBookTests {
   @Test func oneMemberMayHaveSeveralNames() {
     var book = TrustBook([known("anna", 1, verified: true)])
     #expect(book.noted("Anna K.", anna, at: 200) == .new)
-    // The codes were compared for the key, not for the name.
+    // Verification applies to the key, not to the name.
     #expect(book.identity(of: anna, name: "Anna K.")?.isVerified == true)
     #expect(book.noted("berta", other, at: 200) == .new)
     #expect(book.identity(of: other, name: "berta")?.isVerified == false)

@@ -5,7 +5,7 @@ import MusterSimulator
 import MusterWire
 import Testing
 
-/// The agreement that rosters, calls and documents must come to.
+/// The checker for agreement of rosters, calls and documents.
 struct AgreementTests {
   private func id(_ seed: UInt64) -> NodeID {
     var entropy = Entropy.seeded(seed)
@@ -74,7 +74,7 @@ struct AgreementTests {
     var views = views([member(1), member(2)])
     views[1].linked = []
     #expect(AgreementChecker.groups(views).count == 2)
-    // Each knows a member that it cannot reach.
+    // Each roster lists a member that is unreachable.
     #expect(disagree(views))
   }
 

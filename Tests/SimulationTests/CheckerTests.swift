@@ -10,7 +10,7 @@ private func nodeID(_ seed: UInt64) -> NodeID {
   return Identity(generating: &entropy).id
 }
 
-/// Every checker finds what is planted, and nothing where nothing is.
+/// Every checker finds a planted fault, and reports none in correct traces.
 struct CheckerTests {
   private func data(index: UInt32, counter: UInt64) -> [UInt8] {
     var writer = Writer()
@@ -23,7 +23,7 @@ struct CheckerTests {
 
   @Test func aNonceUsedTwiceIsFound() {
     var checker = NonceChecker()
-    // Out of order is fine: outputs of one moment may change places.
+    // Counters may arrive out of order, because outputs of one instant have no fixed order.
     for counter in [1, 0, 2, 70, 64, 3] as [UInt64] {
       #expect(checker.sent(data(index: 5, counter: counter)) == nil)
     }
@@ -110,10 +110,10 @@ struct CheckerTests {
     #expect(checker.sent(data(index: 1, counter: 1), to: member) == nil)
     #expect(checker.sent(data(index: 1, counter: 1), to: outsider) != nil)
     checker.injected(announcement, from: outsider)
-    // One challenge for one announce, and no more.
+    // One announcement permits one challenge.
     #expect(checker.sent(challenge, to: outsider) == nil)
     #expect(checker.sent(challenge, to: outsider) != nil)
-    // Under a forged address of a member it is the member that gets the challenge.
+    // The challenge to an announcement under a forged address goes to that address.
     var other = SilenceChecker(members: [member])
     other.injected(announcement, from: member)
     #expect(other.sent(challenge, to: outsider) != nil)
@@ -131,7 +131,7 @@ struct CheckerTests {
     for position in next.indices {
       var altered = next
       altered[position] ^= 1
-      // Byte 7 is the run: only audio of an earlier run looks like that.
+      // Byte 7 is the run number; with another value, the packet looks like audio of another run.
       guard position != 7 else { continue }
       #expect(checker.played(altered, from: 1, at: 0) != nil, "byte \(position)")
     }

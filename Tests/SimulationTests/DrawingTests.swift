@@ -1,9 +1,9 @@
 import MusterSimulator
 import Testing
 
-/// The picture of a run is well-formed, whatever is in it.
+/// The SVG drawing of a run is well-formed for any content.
 struct DrawingTests {
-  /// Whether every element of a document is closed, and nothing else is a mark.
+  /// Whether every element is closed, and the text contains no unescaped markup.
   private func isWellFormed(_ text: String) -> Bool {
     var open: [Substring] = []
     var rest = Substring(text)

@@ -2,7 +2,7 @@ import MusterBase
 import MusterSimulator
 import Testing
 
-/// Frames of the synthetic source against the decoder that the checker imagines.
+/// Frames of the synthetic source, checked by the decoder model of the checker.
 struct FrameCheckerTests {
   private func frames(_ count: Int, layers: [Int] = [0], seed: UInt64 = 1) -> [EncodedFrame] {
     var prng = PRNG(seed: seed)
@@ -11,7 +11,7 @@ struct FrameCheckerTests {
     return (0..<count).flatMap { _ in source.frames(capturedAt: .zero, &prng) }
   }
 
-  /// The first fault when these are shown.
+  /// The first fault that the checker reports when these frames are shown.
   private func fault(_ frames: [EncodedFrame]) -> String? {
     var checker = FrameChecker(nodes: 2)
     for frame in frames {
@@ -56,7 +56,7 @@ struct FrameCheckerTests {
       #expect(checker.shown(frame.data, layer: 0, from: 1, at: 0) == nil)
     }
     checker.ended(from: 1, at: 0)
-    // A new decoder may be shown what the former one was, from a keyframe on.
+    // A new decoder may get frames again that the former one got, but must start at a keyframe.
     #expect(checker.shown(all[1].data, layer: 0, from: 1, at: 0) != nil)
     #expect(checker.shown(all[0].data, layer: 0, from: 1, at: 0) == nil)
   }

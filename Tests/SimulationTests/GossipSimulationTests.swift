@@ -2,7 +2,7 @@ import MusterBase
 import MusterSimulator
 import Testing
 
-/// News over random graphs: everywhere, soon, and at a cost that does not grow with their size.
+/// Entries spread over random graphs reach all nodes soon, at a cost that grows with log(size).
 struct GossipSimulationTests {
   #if DEBUG
     static let sizes = [10, 30, 60]
@@ -15,10 +15,10 @@ struct GossipSimulationTests {
     for result in results {
       #expect(result.reachedAll && result.updates == 10, "\(result)")
       #expect(result.median < .milliseconds(200) && result.p99 < .milliseconds(400), "\(result)")
-      // A comparison a second and nothing else.
+      // An idle node only sends one digest per second.
       #expect(result.idleBytesPerSecond < 150, "\(result)")
     }
-    // Among ten, many hear it from its author; the measure is the next size.
+    // Among ten nodes, many are the author's neighbours, so the next size is the baseline.
     let base = results[1].bytesPerUpdate
     for (size, result) in zip(Self.sizes, results).dropFirst(2) {
       let doublings = Double(

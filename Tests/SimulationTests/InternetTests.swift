@@ -6,14 +6,14 @@ private let port: UInt16 = 4000
 
 private func at(_ seconds: Int) -> Instant { .zero + .seconds(seconds) }
 
-/// Everything that arrives.
+/// Delivers all datagrams in flight.
 private func drain(_ internet: inout Internet) -> [Internet.Delivery] {
   var all: [Internet.Delivery] = []
   while let deadline = internet.deadline { all += internet.tick(at: deadline) }
   return all
 }
 
-/// Homes with a host each.
+/// An internet of homes with one host each.
 private func internet(_ kinds: NATKind...) -> Internet {
   var internet = Internet(homes: kinds, seed: 1)
   for home in kinds.indices { _ = internet.addHost(port: port, in: home) }
@@ -36,7 +36,7 @@ struct InternetTests {
     let all = drain(&internet)
     #expect(all.map(\.host) == [2, 2])
     #expect(all[0].from.host != all[1].from.host)
-    // Answers find the right one of the two.
+    // Each reply reaches the right one of the two hosts.
     internet.send([2], from: 2, to: all[0].from, at: at(1))
     internet.send([2], from: 2, to: all[1].from, at: at(1))
     #expect(drain(&internet).map(\.host).sorted() == [0, 1])
@@ -101,7 +101,7 @@ struct InternetTests {
     internet.move(1, to: 0)
     let addresses = [0, 1, other].map { internet.address(of: $0) }
     #expect(addresses.allSatisfy { one in addresses.count { $0 == one } == 1 })
-    // The address that became free is given away again.
+    // An address that has become free is assigned again.
     let left = internet.address(of: other)
     internet.move(other, to: 1)
     let next = internet.addHost(port: port, in: 0)

@@ -13,7 +13,7 @@ private func nodeID(_ seed: UInt64) -> NodeID {
 private let first = nodeID(1)
 private let second = nodeID(2)
 
-/// Roles as the owners' words make them.
+/// The roles that follow from the owners' grants.
 struct RoleCheckerTests {
   private let owner = nodeID(9)
 
@@ -44,7 +44,7 @@ struct RoleCheckerTests {
     checker.granted(.attendee, to: first, expiresAt: 0, order: order(5))
     checker.granted(.presenter, to: first, expiresAt: 0, order: order(4))
     #expect(checker.role(of: first, at: 0) == .attendee)
-    // A node may still know the other grant only.
+    // A node may not have received the newer grant yet.
     #expect(checker.may(.sendVideo, first, at: 0, strictly: false))
     #expect(!checker.may(.sendVideo, first, at: 0, strictly: true))
     #expect(!checker.may(.grant, first, at: 0, strictly: false))
@@ -75,7 +75,7 @@ struct RoleCheckerTests {
   }
 }
 
-/// Ends of calls that nodes know of.
+/// The checker for nodes that show a call whose end they have received.
 struct CallCheckerTests {
   private func call(_ term: UInt32, by initiator: NodeID = first) -> CallInfo {
     CallInfo(
@@ -83,8 +83,8 @@ struct CallCheckerTests {
       standing: .joined)
   }
 
-  private func word(_ term: UInt32, _ author: NodeID = first) -> CallChecker.Word {
-    CallChecker.Word(call: CallID(high: 1, low: 1), term: term, author: author)
+  private func word(_ term: UInt32, _ author: NodeID = first) -> CallChecker.Statement {
+    CallChecker.Statement(call: CallID(high: 1, low: 1), term: term, author: author)
   }
 
   @Test func anEndedCallThatComesBackIsFound() {
@@ -104,7 +104,7 @@ struct CallCheckerTests {
   @Test func anEndCoversEarlierTerms() {
     var checker = CallChecker(nodes: 1)
     checker.learnt(end: word(3), at: 0)
-    // An end of what was never claimed ends nothing.
+    // An end without a claim of its term has no effect.
     #expect(checker.seen(call(2), at: 0) == nil)
     checker.learnt(claim: word(3), at: 0)
     #expect(checker.seen(call(2, by: second), at: 0) != nil)
@@ -123,7 +123,7 @@ struct CallCheckerTests {
   }
 }
 
-/// Stories that do not hang together.
+/// The checker for inconsistent sequences of events.
 struct EventCheckerTests {
   private func member(_ id: NodeID, flags: MemberFlags = []) -> Member {
     Member(id: id, name: "m", flags: flags, bootID: 1)
@@ -136,7 +136,7 @@ struct EventCheckerTests {
     return ActiveCall(info: info, participants: participants.sorted(), byPresence: participants)
   }
 
-  /// The first fault in a story.
+  /// The first fault in a sequence of events.
   private func fault(_ events: [ChannelEvent]) -> String? {
     var checker = EventChecker()
     for event in events {
@@ -192,7 +192,7 @@ struct EventCheckerTests {
   }
 }
 
-/// Messages lost, doubled, altered, misplaced or turned round.
+/// The checker for messages that are lost, duplicated, altered, misdelivered or reordered.
 struct MessageCheckerTests {
   private let here = MessageChecker.Reader(index: 0, memory: 0)
   private let there = MessageChecker.Reader(index: 1, memory: 0)
@@ -205,8 +205,8 @@ struct MessageCheckerTests {
 
   private func word(
     _ number: UInt8, to: NodeID? = nil, after: [UInt8] = []
-  ) -> MessageChecker.Word {
-    MessageChecker.Word(
+  ) -> MessageChecker.Draft {
+    MessageChecker.Draft(
       text: "text \(number)", id: entryID(number), from: first, to: to,
       after: after.map { entryID($0).prefix })
   }
@@ -273,7 +273,7 @@ struct MessageCheckerTests {
     let fault = checker.shown(
       message(2), at: there, own: second, at: at(50), mayWrite: { _ in !isWithheld })
     #expect(fault == nil)
-    // Its author may write again.
+    // The author has the right to write again.
     let later = checker.shown(message(1), at: there, own: second, at: at(900))
     #expect((later == nil) == isWithheld)
   }

@@ -7,7 +7,7 @@ private let anna = Address(host: .v4(0xC0A8_0102), port: 4000)
 private let bert = Address(host: .v4(0xC0A8_0103), port: 4000)
 private let first = Address(host: .v4(0xC612_0102), port: 47_475)
 private let second = Address(host: .v4(0xC612_0202), port: 4000)
-/// The host of `second`, another port.
+/// Another port of the host of `second`.
 private let third = Address(host: .v4(0xC612_0202), port: 4001)
 
 private let routers: [NATKind] = [.full, .preserving, .random]
@@ -23,7 +23,7 @@ private func leave(
   return try #require(seen)
 }
 
-/// A router of each kind, by what RFC 4787 asks of one.
+/// Routers of each kind, against the definitions of RFC 4787.
 struct NATTests {
   @Test(arguments: routers)
   func outgoingDatagramsHaveTheOutsideAddress(kind: NATKind) throws {

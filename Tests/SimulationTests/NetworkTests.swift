@@ -16,7 +16,7 @@ private func network(_ change: (inout PathConditions) -> Void = { _ in }) -> Net
 
 private func at(_ milliseconds: Int) -> Instant { .zero + .milliseconds(milliseconds) }
 
-/// Everything that arrives, with its time.
+/// Delivers all datagrams in flight; returns them with their times.
 private func drain(_ network: inout Network) -> [(at: Instant, delivery: Network.Delivery)] {
   var all: [(at: Instant, delivery: Network.Delivery)] = []
   while let deadline = network.deadline {
@@ -25,7 +25,7 @@ private func drain(_ network: inout Network) -> [(at: Instant, delivery: Network
   return all
 }
 
-/// A thousand numbered datagrams from `a` to `b`, one a millisecond.
+/// Sends a thousand numbered datagrams from `a` to `b`, one per millisecond.
 private func sendThousand(_ network: inout Network) {
   for number in 0..<1000 {
     let datagram = [UInt8(number >> 8), UInt8(number & 255), 0, 0, 0, 0, 0, 0]
@@ -104,7 +104,7 @@ struct NetworkTests {
     let gaps = zip(numbers, numbers.dropFirst()).map { $1 - $0 - 1 }.filter { $0 > 0 }
     let lost = gaps.reduce(0, +)
     #expect(lost > 50 && gaps.count > 3)
-    // By themselves, losses would come one at a time.
+    // Independent losses would mostly be single ones; bursts lose several in a row.
     #expect(lost > 3 * gaps.count, "\(lost) in \(gaps.count)")
   }
 

@@ -1,12 +1,12 @@
 import MusterSimulator
 import Testing
 
-/// The rule of `docs/NAT.md`, and who follows from it for a whole network.
+/// The hole-punching rule of `docs/NAT.md`, and the links that follow from it in a whole network.
 struct ReachCheckerTests {
   private func checker(
     _ kinds: [NATKind], members: [Int?], cuts: [[Int]] = [], rendezvous: [Int]? = nil
   ) -> ReachChecker {
-    // The last home is a rendezvous's.
+    // The last home is that of the rendezvous.
     ReachChecker(
       .init(
         kinds: kinds + [.none], cuts: cuts, members: members,
@@ -56,7 +56,7 @@ struct ReachCheckerTests {
   }
 
   @Test func threeHopsAreTooMany() {
-    // A chain: 0 and 3 have two others between them.
+    // Homes 0 to 3 form a chain, so a path from 0 to 3 needs two relays.
     let kinds: [NATKind] = [.full, .full, .full, .full]
     let chain = checker(kinds, members: [0, 1, 2, 3], cuts: [[0, 2], [0, 3], [1, 3]])
     #expect(chain.mustBeLinked(0, 2) && chain.mustBeLinked(1, 3))

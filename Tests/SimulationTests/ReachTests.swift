@@ -2,7 +2,7 @@ import MusterBase
 import MusterSimulator
 import Testing
 
-/// Members of a call behind routers, while all of it changes.
+/// Members of a call behind routers whose network changes all the time.
 struct ReachTests {
   #if DEBUG
     static let seeds: ClosedRange<UInt64> = 1...5

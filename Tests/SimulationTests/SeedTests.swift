@@ -4,8 +4,8 @@ import Testing
 
 /// Whole simulations: their checks must hold on every seed.
 struct SeedTests {
-  /// The same ones in every run; `.ci/simulate` takes fresh ones. Unoptimised code takes some
-  /// twenty times as long: there a few seeds have to suffice.
+  /// The seeds are fixed; `.ci/simulate` draws fresh ones. Unoptimised code takes about twenty
+  /// times as long, so a few seeds have to suffice there.
   #if DEBUG
     static let seeds: ClosedRange<UInt64> = 1...30
   #else
@@ -118,7 +118,7 @@ struct SeedTests {
     }
   }
 
-  /// The ejection checker is at work in these: no present member is reported as gone.
+  /// These runs include the ejection checker: no present member may be reported as gone.
   @Test func nobodyIsEjectedAtATenthLost() {
     #if DEBUG
       let seconds = 120

@@ -10,7 +10,7 @@ private func identity(_ seed: UInt64) -> Identity {
   return Identity(generating: &entropy)
 }
 
-/// Moves out of calls that people are in, and joinings that are not true.
+/// The checker for members that leave an established call, and for false joinings.
 struct StandingCheckerTests {
   private let first = identity(1)
   private let second = identity(2)
@@ -41,7 +41,7 @@ struct StandingCheckerTests {
     return .sign(entry, by: author, in: key.channelID)
   }
 
-  /// The fault when an author signs this at `time`.
+  /// The fault that the checker reports when an author signs this body at `time`.
   private func fault(
     _ body: EntryBody, by author: Identity, _ time: Instant, _ checker: inout StandingChecker
   ) -> String? {
@@ -108,10 +108,10 @@ struct StandingCheckerTests {
       #expect(fault(body, by: first, early, &checker) != nil)
       #expect(fault(body, by: first, due, &checker) == nil)
       #expect(fault(joining(new, stage), by: first, due, &checker) != nil)
-      // Alone for a moment: its time begins again.
+      // The member is alone for an instant, which restarts its time in company.
       checker.isIn(old, withOthers: false, at: 0, due)
       checker.isIn(old, withOthers: true, at: 0, due)
-      // What others give back after the loss of a disk was signed before.
+      // After the loss of a disk, others return entries that were signed earlier.
       #expect(fault(body, by: first, due, &checker) == nil)
       #expect(fault(body, by: first, due + .milliseconds(1), &checker) != nil)
     }

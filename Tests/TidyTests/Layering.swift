@@ -1,6 +1,7 @@
 /// The permitted imports between targets, as drawn in `docs/ARCHITECTURE.md`.
 enum Layering {
-  /// Value types without I/O: the same code under the node, the simulator, tests and fuzzers.
+  /// The targets of value types without I/O; the node, the simulator, the tests and the fuzzers run
+  /// the same code.
   static let pure: [String: [String]] = [
     "MusterBase": [],
     "MusterWire": ["MusterBase"],
@@ -13,13 +14,13 @@ enum Layering {
     "MusterSimulator": protocols + ["MusterCore"],
   ]
 
-  /// The engines that MusterCore composes, and what they stand on.
+  /// The engines that MusterCore composes, and the targets that these import.
   private static let protocols = [
     "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery", "MusterChannel",
     "MusterMedia",
   ]
 
-  /// Everything that touches the world, with what of the system it may touch it through.
+  /// The other targets, each with its permitted imports, system libraries included.
   static let shells: [String: [String]] = [
     "MusterCodecs": [
       "MusterBase", "CVPX", "COpus", "CSpeexDSP", "CYUV", "CMusterShims", "Glibc",
@@ -60,13 +61,13 @@ enum Layering {
     "muster": ["MusterCommand"],
   ]
 
-  /// Single files that may import what their target may not, each with its reason.
+  /// The files that may import more than their target, each with the reason.
   static let exceptions: [String: [String]] = [
     // Rounding and logarithms are calls into the C library: `undefined reference to 'round'`.
     "Sources/MusterBase/Math.swift": ["Glibc"]
   ]
 
-  /// Each C library has one room that sees it.
+  /// The only target that may import each C library.
   static let rooms: [String: String] = [
     "CSodium": "MusterCrypto", "CVPX": "MusterCodecs", "COpus": "MusterCodecs",
     "CSpeexDSP": "MusterCodecs", "CYUV": "MusterCodecs", "CALSA": "MusterDevices",

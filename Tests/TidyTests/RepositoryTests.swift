@@ -16,7 +16,7 @@ import Testing
 
 @Test func nothingBuiltIsTracked() throws {
   let index = Tree.top.appending(path: ".git/index")
-  // A tree without git, or a work tree of its own, has no index to look into.
+  // Without git, or in a linked work tree, there is no index file at this path.
   guard let bytes = try? Data(contentsOf: index) else { return }
   for name in ["Package.resolved", ".build/", ".build-", ".swiftpm/"] {
     #expect(bytes.range(of: Data(name.utf8)) == nil, "\(name) is tracked")
@@ -24,7 +24,7 @@ import Testing
 }
 
 @Test func nothingIsLeftForLater() {
-  // Put together here, so that this file does not find itself.
+  // The words are concatenated, so that the test does not find this file.
   let words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]
   let found = lines { line in
     let all = line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }
@@ -73,7 +73,7 @@ import Testing
   }
 }
 
-/// "path:line: what" for each line of the tree in which `find` finds something.
+/// Formats each line in which `find` finds something as "path:line: finding".
 private func lines(where find: (Substring) -> String?) -> [String] {
   Tree.files.flatMap { file in
     file.lines.enumerated().compactMap { number, line in

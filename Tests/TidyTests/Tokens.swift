@@ -7,10 +7,10 @@ struct Token: Equatable {
   var isWord: Bool { text.first.map { $0.isLetter || $0 == "_" } ?? false }
 }
 
-/// Swift code as words and marks, without comments and without what stands in string literals.
+/// Splits Swift code into words and punctuation marks, without comments and string literals.
 ///
-/// Not a parser: enough to count lines, match braces and find words. Code inside `\(…)` of a
-/// string is code and is kept.
+/// This is not a parser, but suffices to count lines, match braces and find words. Code inside
+/// `\(…)` of a string is kept.
 struct Tokens {
   private(set) var all: [Token] = []
   private let characters: [Character]

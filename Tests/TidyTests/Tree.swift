@@ -23,7 +23,7 @@ enum Tree {
   static let top = URL(filePath: #filePath).resolvingSymlinksInPath()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Kinds of files that people write.
+  /// The extensions of files that people write.
   private static let written: [String] = [
     "swift", "c", "h", "modulemap", "md", "sh", "py", "awk", "js", "css", "html", "json",
   ]
@@ -74,7 +74,7 @@ enum Tree {
 
   private static func isWritten(_ path: String) -> Bool {
     let file = TextFile(path: path, text: "")
-    // Scripts such as .ci/run and the Makefile have no ending.
+    // Scripts such as .ci/run and the Makefile have no extension.
     return written.contains(file.kind) || file.kind == "" && !path.hasSuffix("LICENSE")
   }
 }

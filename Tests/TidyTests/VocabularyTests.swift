@@ -35,10 +35,12 @@ private let formerWords = [
   FormerWord("calm", "calms", instead: "heal"),
   FormerWord("outlook", instead: "reachability report"),
   FormerWord("examination", instead: "diagnostics"),
+  FormerWord("judgement", "judgements", instead: "decision"),
+  FormerWord("ticket", "tickets", instead: "invite credential"),
 ]
 
-/// Runs of words in which a former word is the field's own, or an ordinary one: PictureID (RFC
-/// 7741), Picture Loss Indication (RFC 4585), ALSA's sound devices.
+/// Runs of words in which a former word is permitted, as a term of the field or in its ordinary
+/// sense: PictureID (RFC 7741), Picture Loss Indication (RFC 4585), ALSA's sound devices.
 private let ordinaryRuns = [
   ["picture", "id"], ["picture", "loss"], ["sound", "device"], ["sound", "devices"],
   ["sound", "card"], ["in", "place"], ["either", "way"], ["both", "ways"],
@@ -72,9 +74,9 @@ private func instead(of identifier: String) -> String? {
   }?.instead
 }
 
-/// Identifiers as the words they are made of.
+/// Splits identifiers into words.
 enum Identifier {
-  /// `lastPictureID` is last, picture, id; `SEEK_SET` is seek, set.
+  /// The lower-case words: last, picture, id for `lastPictureID`; seek, set for `SEEK_SET`.
   static func words(of identifier: String) -> [String] {
     let all = Array(identifier)
     var words = [""]
@@ -118,13 +120,13 @@ func ordinaryIdentifiersAreNotFound(code: String) {
 
 // MARK: Comments
 
-/// How sentences without a subject begin.
+/// The beginnings of sentences without a subject.
 private let headless = [
   "Who ", "Whoever ", "Whom ", "Whose ", "Of whom ", "To whom ", "What is ", "What was ",
   "What has ", "What comes ", "What goes ",
 ]
 
-/// Phrases of no technical meaning.
+/// Phrases without a technical meaning.
 private let phrases = ["for ever", "is told of", "are told of", "has done with"]
 
 private func headlessComments(in file: TextFile) -> [String] {

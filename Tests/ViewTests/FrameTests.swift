@@ -38,7 +38,7 @@ struct FrameTests {
       var asked = 0
       var sequence: UInt32 = 0
       while asked < wanted {
-        // Paced by the server itself: each turn waits for the answer to a command.
+        // The server paces this loop: each iteration waits for the reply to a command.
         sequence += 1
         page.server.offer(TestPage.frame(sequence, isKeyframe: false))
         try await client.send(TestPage.impossible.json)
@@ -64,7 +64,7 @@ struct FrameTests {
     }
   }
 
-  /// 20 MB go by; what is kept for the one who never reads is less than a tenth of it.
+  /// The server sends 20 MB, and buffers less than a tenth of it for a client that never reads.
   @Test func aClientThatNeverReadsCostsNobodyAFrame() async throws {
     try await TestPage.run { page in
       let slow = try await page.open(receiveBuffer: 4096)
@@ -85,14 +85,14 @@ struct FrameTests {
     try await TestPage.run { page in
       let client = try await page.open(receiveBuffer: 4096)
       let other = try await page.open()
-      // Until the socket of the first is full: 8 MB are more than all buffers on the way.
+      // This fills the socket of the first client: 8 MB exceed all buffers on the path.
       for sequence in 0..<160 as Range<UInt32> {
         page.server.offer(TestPage.frame(sequence, isKeyframe: sequence == 0, bytes: 50_000))
         _ = try await other.receive { $0.opcode == 2 }
       }
       var last: UInt8 = 0
       var received = 0
-      // It reads what was kept, in order and without a hole; then its next frame is the keyframe.
+      // The client reads the buffered frames, in order and without a gap, and then the keyframe.
       reading: while true {
         let message = try await client.receive()
         guard message.opcode == 2 else {

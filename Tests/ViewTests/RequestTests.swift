@@ -2,7 +2,7 @@ import MusterView
 import NIOPosix
 import Testing
 
-/// A request, with `PORT` and `TOKEN` to be filled in, and the status it must get.
+/// A request, in which `PORT` and `TOKEN` are replaced, and the expected status.
 struct Attempt: Sendable, CustomTestStringConvertible {
   var what: String
   var method = "GET"
@@ -124,8 +124,8 @@ struct RequestTests {
 
   @Test func aBusyPortIsSaidInPlainWords() async throws {
     try await TestPage.run { page in
-      let host = ViewHost(snapshot: { TestPage.snapshot }, perform: { _ in nil })
-      let second = ViewServer(host: host, port: page.port, token: TestPage.token)
+      let node = NodeInterface(snapshot: { TestPage.snapshot }, perform: { _ in nil })
+      let second = ViewServer(node: node, port: page.port, token: TestPage.token)
       let error = await #expect(throws: ViewError.self) {
         _ = try await second.start(group: .singletonMultiThreadedEventLoopGroup)
       }

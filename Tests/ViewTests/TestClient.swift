@@ -1,7 +1,7 @@
 import Glibc
 import NIOPosix
 
-/// A blocking TCP client that speaks just enough HTTP and WebSocket to try a server's patience.
+/// A blocking TCP client that implements as much of HTTP and WebSocket as the tests need.
 ///
 /// Its methods run on NIO's thread pool: a test that blocked Swift's own threads could keep the
 /// server under test from answering.
@@ -25,7 +25,7 @@ final class TestClient: Sendable {
     if var size = receiveBuffer {
       setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
-    // Longer than any step of a test takes; a hang fails instead of lasting.
+    // The timeout exceeds the duration of every test step, and turns a hang into a failure.
     var patience = timeval(tv_sec: 20, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -43,7 +43,7 @@ final class TestClient: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Sends a request and reads what comes until the server closes.
+  /// Sends a request and reads the response until the server closes.
   func exchange(_ request: String) async throws -> String {
     try await NIOThreadPool.singleton.runIfActive {
       try self.write(Array(request.utf8))
@@ -104,7 +104,7 @@ final class TestClient: Sendable {
     }
   }
 
-  /// Reads and counts what still comes before the server closes.
+  /// Reads until the server closes; returns the number of bytes.
   func drain() async throws -> Int {
     try await NIOThreadPool.singleton.runIfActive { try self.readToEnd().count }
   }

@@ -16,14 +16,14 @@ struct TestPage: Sendable {
 
   init() async throws {
     let (commands, seen) = AsyncStream.makeStream(of: Command.self)
-    let host = ViewHost(
+    let node = NodeInterface(
       snapshot: { Self.snapshot },
       perform: { command in
         seen.yield(command)
         return command == Self.impossible ? Self.error : nil
       })
     self.commands = commands
-    server = ViewServer(host: host, port: 0, token: Self.token)
+    server = ViewServer(node: node, port: 0, token: Self.token)
     let url = try await server.start(group: .singletonMultiThreadedEventLoopGroup)
     let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
     port = Int(digits) ?? 0

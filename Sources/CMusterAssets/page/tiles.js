@@ -161,7 +161,7 @@ function factsOf(member) {
   if (kbps != null) parts.push(`${Math.round(kbps)} kbit/s`);
   if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
   if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
-  if (why) parts.push(why);
+  if (why) parts.push(why.replaceAll("-", " "));
   if (via) parts.push(`relayed by ${via}`);
   return parts.join(' · ');
 }

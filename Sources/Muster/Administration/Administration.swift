@@ -114,7 +114,7 @@ public enum Administration {
     /// Whether the user has confirmed that the verification codes are equal.
     public var verified: Bool
     /// Whether the member is reachable now; always false while no node runs.
-    public var here: Bool
+    public var online: Bool
     /// The time at which the member was last seen to join, in seconds since 1970; nil for a member
     /// that was never seen.
     public var lastSeen: UInt64?

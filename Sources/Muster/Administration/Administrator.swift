@@ -120,7 +120,7 @@ struct Administrator {
           "what is remembered of \(stored.name) is damaged", hint: "ask for a new invite")
     }
     try store.fill(&setup)
-    setup.ticket = nil
+    setup.credential = nil
     outputs += node.join(setup, call: false, at: now)
     return stored
   }
@@ -218,7 +218,7 @@ struct Administrator {
   ) -> Administration.ChannelSummary {
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
     return Administration.ChannelSummary(
-      name: stored.name, id: stored.id.key.hex, kind: genesis == nil ? .open : .created,
+      name: stored.name, id: stored.id.hash.hex, kind: genesis == nil ? .open : .created,
       owner: genesis?.genesis.owner.key.hex, isOwner: genesis?.genesis.owner == own,
       epoch: stored.keys.last?.number ?? 0, createdAt: stored.createdAt,
       callEndsWithInitiator: genesis?.genesis.settings.callEndsWithInitiator ?? false,
@@ -232,7 +232,7 @@ struct Administrator {
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
     let roles = try roles(in: stored, genesis, node)
     let own = node.ownMember(in: stored.id)
-    let here = (node.members(of: stored.id) + [own].compactMap { $0 }).map(\.id)
+    let online = (node.members(of: stored.id) + [own].compactMap { $0 }).map(\.id)
     let known = try store.identities(of: stored.id)
     var members: [NodeID] = roles.map(\.member)
     for identity in known where !members.contains(identity.key) { members.append(identity.key) }
@@ -247,7 +247,7 @@ struct Administrator {
           role: role?.role.name ?? (genesis == nil ? Role.presenter.name : Role.none.name),
           expiresAt: role.flatMap { $0.expiresAt == 0 ? nil : $0.expiresAt },
           verified: known.contains { $0.key == member && $0.isVerified },
-          here: here.contains(member), lastSeen: seen?.lastSeen))
+          online: online.contains(member), lastSeen: seen?.lastSeen))
     }
     return summary
   }

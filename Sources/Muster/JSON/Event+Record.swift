@@ -160,7 +160,8 @@ extension StatisticsRecord.Direction {
     self.init(
       layer: LayerRecord.text(direction.layer), kbps: direction.kilobitsPerSecond,
       frames: Int(clamping: direction.frames), framesLost: Int(clamping: direction.framesLost),
-      freezes: Int(clamping: direction.freezes), frozenMs: direction.frozen.inMilliseconds,
+      freezes: Int(clamping: direction.freezes),
+      frozenMs: direction.totalFreezesDuration.inMilliseconds,
       audioLostPercent: direction.audioLostPercent, why: direction.why)
   }
 }

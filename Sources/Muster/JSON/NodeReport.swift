@@ -28,7 +28,8 @@ public struct NodeReport: Codable, Equatable, Sendable {
   public var uptime: Double
   /// The non-zero counters since the start.
   public var counters: CounterRecord
-  /// One entry for each established or attempted link, in the order of channel and member ids.
+  /// One entry for each established or attempted link, in the order of member ids, then of channel
+  /// ids.
   public var links: [Link]
   /// One entry for each known path, in the order of member ids.
   public var paths: [Path]

@@ -64,7 +64,7 @@ public struct LinkRecord: Codable, Equatable, Sendable {
   public var address: String?
   /// The relaying member's id; null for a direct link.
   public var via: String?
-  /// The reason in `link.down`: `left`, `timedOut`, `replaced` or `local`; null in `link.up`.
+  /// The reason in `link.down`: `left`, `timed-out`, `replaced` or `local`; null in `link.up`.
   public var reason: String?
 }
 
@@ -94,7 +94,7 @@ public struct LayerRecord: Codable, Equatable, Sendable {
   public var from: String
   /// The new layer, `WxH@FPS` or `off`.
   public var to: String
-  /// The reason for the new layer, such as `receiver's request`; `docs/EVENTS.md` lists all.
+  /// The reason for the new layer, such as `receiver-request`; `docs/EVENTS.md` lists all.
   public var why: String
 }
 
@@ -126,7 +126,7 @@ public struct NoticeRecord: Codable, Equatable, Sendable {
 public struct StatisticsRecord: Codable, Equatable, Sendable {
   /// The statistics of the whole process.
   public var node: Node
-  /// One entry for each link, in the order of channel and member ids.
+  /// One entry for each link, in the order of member ids, then of channel ids.
   public var peers: [Peer]
   /// The non-zero counters of the engines and queues since the start.
   public var counters: CounterRecord

@@ -69,7 +69,7 @@ public struct SignedEntry: Sendable {
   }
 
   private static func message(_ bytes: ArraySlice<UInt8>, in channel: ChannelID) -> [UInt8] {
-    Array("muster/1 entry".utf8) + channel.key.bytes + bytes
+    Array("muster/1 entry".utf8) + channel.hash.bytes + bytes
   }
 }
 

@@ -78,7 +78,7 @@ extension Gossip {
     guard theirs != document.digest else {
       counters.digestsEqual &+= 1
       comparedAt = comparedAt ?? now
-      // The neighbour learns of it as well; it has no answer to send then.
+      // This digest lets the neighbour see the equality, too; it sends no answer then.
       let peer = neighbours.keys[position]
       if neighbours[at: position].sentDigest != theirs { compare(with: peer, &out) }
       return
@@ -164,7 +164,8 @@ extension Gossip {
     neighbours[at: position].asked = recent
   }
 
-  /// Charges one comparison to a neighbour's budget; returns false if the budget is exhausted.
+  /// Charges one anti-entropy message to a neighbour's budget; returns false if the budget is
+  /// exhausted.
   private mutating func maySpend(on position: Int, at now: Instant) -> Bool {
     let may = neighbours[at: position].answers.take(Self.comparisonCost, at: now)
     if !may { counters.overBudget &+= 1 }
@@ -176,8 +177,8 @@ extension Gossip {
     _ ranges: [RangeSummary], to position: Int, at now: Instant, _ out: inout [Output]
   ) {
     guard !ranges.isEmpty else { return }
-    // Ranges beyond the budget wait for a later comparison; the random start varies which ranges
-    // are left out.
+    // Ranges beyond the budget wait for a later round; the random start varies which ranges are
+    // left out.
     let first = ranges.count > Control.rangeLimit ? random.below(ranges.count) : 0
     var part: [RangeSummary] = []
     var size = 0

@@ -3,10 +3,10 @@ import MusterWire
 
 /// Replicates a channel's document over this node's links.
 ///
-/// New entries are pushed at once to every neighbour that does not get them from their author. Lost
-/// pushes are repaired by comparing documents with one random neighbour about every second. This
-/// combination of push and anti-entropy (Demers et al., PODC 1987) works over any connected graph
-/// of links.
+/// New entries are pushed at once to every neighbour that does not get them from their author.
+/// Anti-entropy repairs lost pushes: about once a second, this node compares its document with that
+/// of a random neighbour. Together, push and anti-entropy (Demers et al., PODC 1987) work over any
+/// connected graph of links.
 public struct Gossip: Sendable {
   /// The messages to send and the changes of the document, in the order in which the host must
   /// apply them.
@@ -29,10 +29,10 @@ public struct Gossip: Sendable {
     /// The budget for entries from this neighbour; verifying a signature costs 34 µs.
     var entries = TokenBucket(capacity: 2000, perSecond: 1000)
     /// The budget for entries from this neighbour that are forwarded at once; other entries spread
-    /// by comparison. This limit keeps one member from making all members flood one another.
+    /// by anti-entropy. This limit keeps one member from making all members flood one another.
     var relayed = TokenBucket(capacity: 200, perSecond: 50)
-    /// The budget for comparisons with this neighbour, in bytes. Even a slow link carries this much
-    /// within seconds; ranges beyond it wait for a later comparison.
+    /// The budget for anti-entropy with this neighbour, in bytes. Even a slow link carries this
+    /// much within seconds; ranges beyond it wait for a later round.
     var answers = TokenBucket(capacity: 24_000, perSecond: 6_000)
     /// The budget for entries that this neighbour requests.
     var requestBudget = TokenBucket(capacity: 1024, perSecond: 512)
@@ -48,14 +48,14 @@ public struct Gossip: Sendable {
 
   /// The maximum number of waiting entries: a newcomer to a full channel may receive this many
   /// before their authors' grants. Beyond this number, the oldest entries are dropped and arrive
-  /// again by comparison.
+  /// again by anti-entropy.
   static let waitingLimit = 256
 
   /// The delay of an acknowledgement, which combines several in one message.
   static let acknowledgeDelay = Duration.milliseconds(10)
   static let comparisonInterval = Duration.seconds(1)
-  /// The first interval, which doubles until a comparison has shown equal documents: a newcomer
-  /// waits for this before it starts a call.
+  /// The first anti-entropy interval, which doubles until this document equals that of a neighbour:
+  /// a newcomer waits for that before it starts a call.
   static let firstComparisonInterval = Duration.milliseconds(100)
   static let comparisonJitter = 0.2
   /// The pause before an entry requested from one neighbour is requested from another.
@@ -82,7 +82,7 @@ public struct Gossip: Sendable {
   private var firstInterval = Gossip.firstComparisonInterval
 
   /// `own` is this node; `exempt`, the owner of a created channel, is never quarantined. `seed`
-  /// only randomises comparison times and the choice of neighbours.
+  /// only randomises the times of anti-entropy and the choice of neighbours.
   public init(channel: ChannelID, own: NodeID, exempt: NodeID?, seed: UInt64) {
     self.init(channel: channel, own: own, exempt: exempt, seed: seed, policy: .standard)
   }
@@ -139,13 +139,14 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// Handles the loss of a link; entries in flight are left to a later comparison.
+  /// Handles the loss of a link; anti-entropy repairs the loss of entries in flight.
   public mutating func linkDown(_ peer: NodeID) {
     neighbours[peer] = nil
     if neighbours.isEmpty { compareAt = nil }
   }
 
-  /// Retransmits, acknowledges and compares when due; has no effect before `deadline`.
+  /// Retransmits entries, acknowledges them and runs anti-entropy when due; has no effect before
+  /// `deadline`.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
     flushAll(at: now, &out)
@@ -158,7 +159,7 @@ public struct Gossip: Sendable {
     return out
   }
 
-  /// The time at which `tick` is next due, for a comparison, an acknowledgement or a
+  /// The time at which `tick` is next due, for anti-entropy, an acknowledgement or a
   /// retransmission; nil without neighbours.
   public var deadline: Instant? {
     var next = neighbours.isEmpty ? nil : compareAt
@@ -171,7 +172,7 @@ public struct Gossip: Sendable {
 
   /// Whether the entry has left every outbox: each neighbour has acknowledged it, or it was dropped
   /// as obsolete or after `Outbox.attempts` transmissions.
-  public func isSettled(_ id: EntryID) -> Bool {
+  public func isFlushed(_ id: EntryID) -> Bool {
     !(0..<neighbours.count).contains { neighbours[at: $0].outbox.contains(id) }
   }
 

@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Counters of one channel's gossip: entries and comparisons, and each kind of misbehaviour.
+/// Counters of one channel's gossip: entries, anti-entropy, and each kind of misbehaviour.
 public struct GossipCounters: Equatable, Sendable {
   /// The number of entries sent to neighbours, including retransmissions.
   public var entriesSent: UInt64 = 0
@@ -10,7 +10,7 @@ public struct GossipCounters: Equatable, Sendable {
   public var entriesRepeated: UInt64 = 0
   /// The number of entries that retention did not keep: older than a kept entry, or beyond a limit.
   public var entriesSuperseded: UInt64 = 0
-  /// The number of comparisons begun by this node, each with a digest.
+  /// The number of digests sent, each to begin an anti-entropy round or to confirm equal documents.
   public var digestsSent: UInt64 = 0
   /// The number of received digests that equal this node's digest, so nothing is reconciled.
   public var digestsEqual: UInt64 = 0
@@ -19,7 +19,7 @@ public struct GossipCounters: Equatable, Sendable {
   /// The number of range summaries sent while reconciling.
   public var rangesSent: UInt64 = 0
 
-  /// The number of times that entries, requests or comparisons exceeded a neighbour's budget.
+  /// The number of times that entries, requests or anti-entropy exceeded a neighbour's budget.
   public var overBudget: UInt64 = 0
   /// The number of received entries that did not decode.
   public var malformed: UInt64 = 0

@@ -12,8 +12,8 @@ struct Outbox: Sendable {
   static let firstTimeout = Duration.milliseconds(200)
   static let shortestTimeout = Duration.milliseconds(60)
   static let longestTimeout = Duration.seconds(3)
-  /// The maximum number of transmissions of an entry; comparisons of documents find the entries
-  /// that have still not arrived.
+  /// The maximum number of transmissions of an entry; anti-entropy finds the entries that have
+  /// still not arrived.
   static let attempts = 6
   /// A round trip time this much longer than the shortest one indicates a growing queue.
   static let queueing = Duration.milliseconds(100)

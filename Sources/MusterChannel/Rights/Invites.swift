@@ -30,6 +30,6 @@ public enum Invites {
   }
 
   private static func message(_ redeemer: NodeID, _ channel: ChannelID) -> [UInt8] {
-    Array("muster/1 redeem".utf8) + channel.key.bytes + redeemer.key.bytes
+    Array("muster/1 redeem".utf8) + channel.hash.bytes + redeemer.key.bytes
   }
 }

@@ -1,7 +1,7 @@
 import MusterBase
 import MusterWire
 
-/// The derivation of each key's standing from the entries of a document.
+/// The derivation of the grants of each key from the entries of a document.
 extension Rights {
   /// The owner's key changes that are in effect, numbered from 1 without a gap.
   ///
@@ -51,43 +51,43 @@ extension Rights {
         continue
       }
       let grant = Invites.verified(redemption, by: author, in: channel)
-      table[author] = CheckedRedemption(id: entry.id, word: grant.flatMap(Standing.Word.init))
+      table[author] = CheckedRedemption(id: entry.id, signed: grant.flatMap(SignedGrant.init))
     }
     checked = table
   }
 
   /// Groups all grants, invites and removals that count now, or may count later, by subject.
-  mutating func collectStandings(_ entries: [SignedEntry], owner: NodeID) {
-    let grants = entries.compactMap(Standing.Word.init).filter { !$0.grant.isBearer }
+  mutating func collectGrants(_ entries: [SignedEntry], owner: NodeID) {
+    let grants = entries.compactMap(SignedGrant.init).filter { !$0.grant.isBearer }
     let invites = checked.compactMap { redeemer, redemption in
-      redemption.word.map { (redeemer: redeemer, word: $0) }
+      redemption.signed.map { (redeemer: redeemer, signed: $0) }
     }
     // Members to whom the channel's owner has granted the owner role, even if the grant has
     // expired.
     var owners: [NodeID] = []
     owners += grants.filter { $0.author == owner && $0.grant.role == .owner }.map(\.grant.subject)
-    owners += invites.filter { $0.word.author == owner && $0.word.grant.role == .owner }
+    owners += invites.filter { $0.signed.author == owner && $0.signed.grant.role == .owner }
       .map(\.redeemer)
 
-    func counts(_ word: Standing.Word) -> Bool {
-      word.author == owner || (word.grant.role < .owner && owners.contains(word.author))
+    func counts(_ signed: SignedGrant) -> Bool {
+      signed.author == owner || (signed.grant.role < .owner && owners.contains(signed.author))
     }
-    standings = PeerTable()
-    for word in grants.sorted(by: { $1.entry < $0.entry }) where counts(word) {
-      standings[word.grant.subject, default: Standing()].direct.append(word)
+    memberGrants = PeerTable()
+    for signed in grants.sorted(by: { $1.entry < $0.entry }) where counts(signed) {
+      memberGrants[signed.grant.subject, default: MemberGrants()].direct.append(signed)
     }
-    for (redeemer, word) in invites where counts(word) {
-      standings[redeemer, default: Standing()].invite = word
+    for (redeemer, signed) in invites where counts(signed) {
+      memberGrants[redeemer, default: MemberGrants()].invite = signed
     }
     for (change, entry) in chain {
       for member in change.removed {
-        standings[member, default: Standing()].shutOut(by: entry)
+        memberGrants[member, default: MemberGrants()].shutOut(by: entry)
       }
     }
   }
 }
 
-extension Standing.Word {
+extension SignedGrant {
   /// Reads the grant in an entry; nil for other entries.
   init?(_ entry: SignedEntry) {
     guard case .grant(let grant) = entry.entry.body else { return nil }

@@ -21,7 +21,7 @@ public struct Rights: Sendable {
   /// The owner's key changes, numbered from 1 without a gap; at most `Limits.epochs`.
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
   /// The grants, invites and removals of each key.
-  var standings = PeerTable<NodeID, Standing>()
+  var memberGrants = PeerTable<NodeID, MemberGrants>()
   /// A cache of verification results (at most `Limits.authors`), so that no redemption is verified
   /// twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
@@ -56,7 +56,7 @@ public struct Rights: Sendable {
 
   /// The role of a member at a time in seconds since 1970; `none` for a node without a role.
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
-    judgement(of: member, at: wallSeconds).role
+    decision(of: member, at: wallSeconds).role
   }
 
   /// Whether a member has a capability at a time in seconds since 1970.
@@ -69,7 +69,7 @@ public struct Rights: Sendable {
 
   /// The reason why `member` is refused; nil if it has a role.
   public func refusal(of member: NodeID, at wallSeconds: UInt64) -> Refusal? {
-    judgement(of: member, at: wallSeconds).refusal
+    decision(of: member, at: wallSeconds).refusal
   }
 
   /// All members with a role, sorted by id, and the expiry of each role in seconds since 1970 (0:
@@ -77,19 +77,19 @@ public struct Rights: Sendable {
   public func members(
     at wallSeconds: UInt64
   ) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
-    var known = standings.keys
-    if let owner, standings.index(of: owner) == nil { known.append(owner) }
+    var known = memberGrants.keys
+    if let owner, memberGrants.index(of: owner) == nil { known.append(owner) }
     return known.sorted().compactMap { member in
-      let judgement = judgement(of: member, at: wallSeconds)
-      return judgement.role == .none ? nil : (member, judgement.role, judgement.expiresAt)
+      let decision = decision(of: member, at: wallSeconds)
+      return decision.role == .none ? nil : (member, decision.role, decision.expiresAt)
     }
   }
 
   /// The highest Lamport counter of a member's grants, invites included; 0 without grants.
-  public func newestWord(about member: NodeID) -> UInt64 {
-    guard let standing = standings[member] else { return 0 }
-    let words = standing.direct + (standing.invite.map { [$0] } ?? [])
-    return words.map(\.entry.entry.lamport).max() ?? 0
+  public func newestGrantLamport(for member: NodeID) -> UInt64 {
+    guard let held = memberGrants[member] else { return 0 }
+    let all = held.direct + (held.invite.map { [$0] } ?? [])
+    return all.map(\.entry.entry.lamport).max() ?? 0
   }
 
   /// Whether the document of a created channel admits an entry. Anyone can generate keys, so
@@ -105,24 +105,24 @@ public struct Rights: Sendable {
       let grant = Invites.verified(redemption, by: entry.author, in: channel)
       return grant.map { $0.entry.author == owner || wasOwner($0.entry.author) } ?? false
     case .presence, .neighbourReport, .claim, .end, .joining, .message, .unknown:
-      return isOwner || standings.index(of: entry.author) != nil
+      return isOwner || memberGrants.index(of: entry.author) != nil
     }
   }
 
   /// Whether the document has a grant of the owner role to `member` by the channel's owner, even if
   /// the grant has expired.
   private func wasOwner(_ member: NodeID) -> Bool {
-    guard let standing = standings[member] else { return false }
-    return (standing.direct + [standing.invite].compactMap { $0 })
+    guard let held = memberGrants[member] else { return false }
+    return (held.direct + [held.invite].compactMap { $0 })
       .contains { $0.author == owner && $0.grant.role == .owner }
   }
 
   /// The time at which the next role expires, in seconds since 1970; nil if no role expires.
   public func nextExpiry(after wallSeconds: UInt64) -> UInt64? {
     var next: UInt64?
-    for (_, standing) in standings {
-      let invite = standing.invite.map { [$0] } ?? []
-      for time in (standing.direct + invite).map(\.grant.expiresAt) where time > wallSeconds {
+    for (_, held) in memberGrants {
+      let invite = held.invite.map { [$0] } ?? []
+      for time in (held.direct + invite).map(\.grant.expiresAt) where time > wallSeconds {
         next = min(next ?? time, time)
       }
     }
@@ -134,13 +134,13 @@ public struct Rights: Sendable {
   public func grantsBeforeKeyChange(
     removing removed: [NodeID], at wallSeconds: UInt64
   ) -> [Grant] {
-    standings.keys.compactMap { member in
-      let judgement = judgement(of: member, at: wallSeconds)
-      guard judgement.isByInvite, judgement.role > .none, !removed.contains(member) else {
+    memberGrants.keys.compactMap { member in
+      let decision = decision(of: member, at: wallSeconds)
+      guard decision.viaInvite, decision.role > .none, !removed.contains(member) else {
         return nil
       }
       return Grant(
-        subject: member, role: judgement.role, expiresAt: judgement.expiresAt, epoch: 0,
+        subject: member, role: decision.role, expiresAt: decision.expiresAt, epoch: 0,
         isBearer: false)
     }
   }
@@ -160,30 +160,30 @@ public struct Rights: Sendable {
     let grants = document.all(.grant)
     chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
     checkRedemptions(document.all(.redemption))
-    collectStandings(grants, owner: owner)
+    collectGrants(grants, owner: owner)
   }
 
-  // MARK: Judgements
+  // MARK: Decisions
 
-  private func judgement(of member: NodeID, at wallSeconds: UInt64) -> Judgement {
+  private func decision(of member: NodeID, at wallSeconds: UInt64) -> RoleDecision {
     guard let owner else {
-      return quarantined.contains(member) ? .refused(.equivocated) : Judgement(role: .presenter)
+      return quarantined.contains(member) ? .refused(.equivocated) : RoleDecision(role: .presenter)
     }
-    if member == owner { return Judgement(role: .owner) }
+    if member == owner { return RoleDecision(role: .owner) }
     if quarantined.contains(member) { return .refused(.equivocated) }
-    guard let standing = standings[member] else { return .refused(.noGrant) }
-    let byOwner = standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
+    guard let held = memberGrants[member] else { return .refused(.noGrant) }
+    let byOwner = held.decision(epoch: currentEpoch, at: wallSeconds) { $0 == owner }
     // Only the channel's owner can revoke another member's owner role.
     if byOwner.role == .owner { return byOwner }
-    return standing.judgement(epoch: currentEpoch, at: wallSeconds) {
+    return held.decision(epoch: currentEpoch, at: wallSeconds) {
       $0 == owner || isOwner($0, at: wallSeconds)
     }
   }
 
   /// Whether `member` has the owner role at this time, by a grant of the channel's owner.
   private func isOwner(_ member: NodeID, at wallSeconds: UInt64) -> Bool {
-    guard !quarantined.contains(member), let standing = standings[member] else { return false }
-    return standing.judgement(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner
+    guard !quarantined.contains(member), let held = memberGrants[member] else { return false }
+    return held.decision(epoch: currentEpoch, at: wallSeconds) { $0 == owner }.role == .owner
   }
 }
 
@@ -200,13 +200,15 @@ extension Rights {
       if link.entry.entry.author != owner { faults.append("a key change that is not the owner's") }
     }
     if checked.count > Limits.authors { faults.append("too many redemptions") }
-    for (_, standing) in standings {
-      let isSorted = zip(standing.direct, standing.direct.dropFirst()).allSatisfy {
+    for (_, held) in memberGrants {
+      let isSorted = zip(held.direct, held.direct.dropFirst()).allSatisfy {
         $1.entry < $0.entry
       }
       if !isSorted { faults.append("grants of a member are out of order") }
     }
-    if owner == nil, standings.count + chain.count > 0 { faults.append("rights without an owner") }
+    if owner == nil, memberGrants.count + chain.count > 0 {
+      faults.append("rights without an owner")
+    }
     return faults
   }
 }

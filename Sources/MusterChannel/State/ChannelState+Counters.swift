@@ -1,4 +1,5 @@
 extension ChannelState {
-  /// Counters of gossip since this node entered the channel: entries, comparisons and misbehaviour.
+  /// Counters of gossip since this node entered the channel: entries, anti-entropy and
+  /// misbehaviour.
   public var gossipCounters: GossipCounters { gossip.counters }
 }

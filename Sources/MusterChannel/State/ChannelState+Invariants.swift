@@ -14,7 +14,7 @@ extension ChannelState {
     fileprivate let own: Presence
     fileprivate let ownEntry: EntryID?
     fileprivate let pending: Int
-    fileprivate let catchesUpUntil: Instant?
+    fileprivate let initialSyncDeadline: Instant?
     fileprivate let isPresenceDue: Bool
     fileprivate let isDerived: Bool
   }
@@ -22,9 +22,10 @@ extension ChannelState {
   private var basis: Basis {
     Basis(
       document: gossip.document.revision, recomputations: recomputations, seconds: wallSeconds,
-      neighbours: neighbours.map(\.value.bootID), own: own, ownEntry: ownEntry?.id,
-      pending: pending.count, catchesUpUntil: catchesUpUntil, isPresenceDue: presenceDueAt != nil,
-      isDerived: expiryAt.map { $0 > wallNow } ?? true)
+      neighbours: neighbours.map(\.value.bootID), own: ownPresence, ownEntry: ownEntry?.id,
+      pending: pending.count, initialSyncDeadline: initialSyncDeadline,
+      isPresenceDue: presenceDueAt != nil,
+      isDerived: expiryAt.map { $0 > lastInputAt } ?? true)
   }
 
   /// The violated invariants of this state and its parts (for tests); empty if all hold.
@@ -54,7 +55,7 @@ extension ChannelState {
     let faults = gossip.document.checkInvariants() + rights.checkInvariants()
     // The derived state is not valid before the first input, nor between a step of the wall clock
     // and the next input.
-    guard ownEntry != nil, expiryAt.map({ $0 > wallNow }) ?? true else { return faults }
+    guard ownEntry != nil, expiryAt.map({ $0 > lastInputAt }) ?? true else { return faults }
     return faults + checkRoster() + checkCall() + checkOwnEntries()
   }
 
@@ -63,8 +64,10 @@ extension ChannelState {
     if neighbours.count > Limits.peersPerChannel { faults.append("too many neighbours") }
     if linkEnds.count > Limits.peersPerChannel { faults.append("too many ended links") }
     if pending.count > PendingCommit.limit { faults.append("too many commits") }
-    if withheld.count > Limits.messagesPerAuthor { faults.append("too many withheld messages") }
-    if lastWords.count > 4 { faults.append("too many last entries") }
+    if awaitingGrant.count > Limits.messagesPerAuthor {
+      faults.append("too many messages that await a grant")
+    }
+    if finalEntries.count > 4 { faults.append("too many last entries") }
     return faults
   }
 
@@ -89,9 +92,11 @@ extension ChannelState {
   /// have the right to join a call.
   private func checkCall() -> [String] {
     var faults: [String] = []
-    let isHeldBack = call == nil && own.call == nil && catchesUpUntil != nil
+    let isHeldBack = call == nil && ownPresence.call == nil && initialSyncDeadline != nil
     if !isHeldBack, call != activeCall { faults.append("a call other than the ledger's") }
-    if let mine = own.call, mine.id != call?.info.id { faults.append("in a call that is not on") }
+    if let mine = ownPresence.call, mine.id != call?.info.id {
+      faults.append("in a call that is not on")
+    }
     for participant in call?.participants ?? [] {
       let role = rights.role(of: participant, at: wallSeconds)
       if !Capability.joinCall.isAllowed(to: role, in: settings) {
@@ -101,15 +106,16 @@ extension ChannelState {
     return faults
   }
 
-  /// Checks that the document has this node's last presence, which is current or about to be
-  /// replaced.
+  /// Checks this node's own entries: its newest presence is in the document and matches its state
+  /// unless an update is pending, its Lamport counter is within the limit, and entries that wait
+  /// for the disk are not in the document.
   private func checkOwnEntries() -> [String] {
     var faults: [String] = []
     guard let ownEntry, !gossip.document.quarantined.contains(identity.id) else { return [] }
     if gossip.document.newest(.presence, of: identity.id) != ownEntry {
       faults.append("another own presence in the document")
     }
-    if case .presence(let published) = ownEntry.entry.body, published != ownPresence,
+    if case .presence(let published) = ownEntry.entry.body, published != presenceToPublish,
       presenceDueAt == nil, !pending.contains(where: { $0.subject == .callEnd })
     {
       faults.append("an outdated own presence")

@@ -21,8 +21,8 @@ extension ChannelState {
     return commit(at: now) { state, out in
       state.linkEnds[peer] = nil
       state.neighbours[peer] = Neighbour(bootID: bootID)
-      if state.call == nil, state.catchesUpUntil == nil {
-        state.catchesUpUntil = now + Self.catchUpTime
+      if state.call == nil, state.initialSyncDeadline == nil {
+        state.initialSyncDeadline = now + Self.initialSyncTime
       }
       state.detector.linkUp(peer, at: now)
       if let entry = state.gossip.document.newest(.neighbourReport, of: peer),
@@ -140,8 +140,8 @@ extension ChannelState {
       state.apply(state.gossip.tick(at: now), at: now, &out)
       state.show(state.messages.tick(at: now), &out)
       if let due = state.reportDueAt, due <= now { state.publishReport(at: now, &out) }
-      if let due = state.catchesUpUntil, due <= now {
-        state.catchesUpUntil = nil
+      if let due = state.initialSyncDeadline, due <= now {
+        state.initialSyncDeadline = nil
         state.changes.call = true
       }
       if let due = state.succession.deadline, due <= now { state.changes.call = true }
@@ -230,10 +230,10 @@ extension ChannelState {
   mutating func show(_ entries: [SignedEntry], _ out: inout [Output]) {
     for entry in entries {
       guard may(.sendText, entry.entry.author) else {
-        withheld = (withheld + [entry]).suffix(Limits.messagesPerAuthor)
+        awaitingGrant = (awaitingGrant + [entry]).suffix(Limits.messagesPerAuthor)
         continue
       }
-      out.append(.shown(entry.id))
+      out.append(.delivered(entry.id))
       if let text = text(of: entry) { out.append(.event(.message(text))) }
     }
   }

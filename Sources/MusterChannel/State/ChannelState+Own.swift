@@ -9,16 +9,16 @@ extension ChannelState {
   public mutating func enter(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.signPresence(at: now, &out)
-      for entry in state.unshown { state.show(state.messages.insert(entry, at: now), &out) }
-      state.unshown = []
+      for entry in state.undelivered { state.show(state.messages.insert(entry, at: now), &out) }
+      state.undelivered = []
     }
   }
 
   /// Sets the flags about audio, video and relaying; the `left` flag is not affected.
   public mutating func setFlags(_ flags: MemberFlags, at now: Instant) -> [Output] {
-    let kept = own.flags.intersection(.left)
+    let kept = ownPresence.flags.intersection(.left)
     return commit(at: now) { state, _ in
-      state.own.flags = flags.intersection(Self.settableFlags).union(kept)
+      state.ownPresence.flags = flags.intersection(Self.settableFlags).union(kept)
     }
   }
 
@@ -30,7 +30,7 @@ extension ChannelState {
   /// ascending order and have valid names.
   public mutating func setStreams(_ streams: [StreamOffer], at now: Instant) -> [Output] {
     commit(at: now) { state, _ in
-      state.own.streams = Array(streams.prefix(Limits.videoStreams))
+      state.ownPresence.streams = Array(streams.prefix(Limits.videoStreams))
     }
   }
 
@@ -39,17 +39,18 @@ extension ChannelState {
   public mutating func startOrJoinCall(
     proposing id: CallID, startedAt: UInt64, at now: Instant
   ) -> [Output] {
-    guard own.call == nil else { return [] }
+    guard ownPresence.call == nil else { return [] }
     return commit(at: now) { state, out in
       if let call = state.call {
-        guard state.mayItself(.joinCall) else { return }
-        state.own.call = Participation(id: call.info.id, joined: state.gossip.document.lamport)
-      } else if state.mayItself(.startCall) {
+        guard state.isSelfAllowed(.joinCall) else { return }
+        state.ownPresence.call = Participation(
+          id: call.info.id, joined: state.gossip.document.lamport)
+      } else if state.isSelfAllowed(.startCall) {
         let claim = CallClaim(
           call: id, term: 1, startedAt: startedAt, order: 0,
           knowledge: state.comparedAt == nil ? .none : .compared)
         state.signAndBroadcast(.claim(claim), at: now, &out)
-        state.own.call = Participation(id: id, joined: state.gossip.document.lamport)
+        state.ownPresence.call = Participation(id: id, joined: state.gossip.document.lamport)
       }
     }
   }
@@ -59,18 +60,18 @@ extension ChannelState {
     commit(at: now) { state, out in state.dropCall(at: now, &out) }
   }
 
-  /// Leaves the call and the channel. The host keeps the links until `isSettled`, so that
+  /// Leaves the call and the channel. The host keeps the links until `isFlushed`, so that
   /// neighbours receive the entries of both steps.
   public mutating func leave(at now: Instant) -> [Output] {
     commit(at: now) { state, out in
       state.dropCall(at: now, &out)
-      state.own.flags.insert(.left)
+      state.ownPresence.flags.insert(.left)
     }
   }
 
   private mutating func dropCall(at now: Instant, _ out: inout [Output]) {
-    guard let mine = own.call else { return }
-    own.call = nil
+    guard let mine = ownPresence.call else { return }
+    ownPresence.call = nil
     guard let call, call.info.id == mine.id, call.info.initiator == identity.id else { return }
     let words = CallLedger.ending(
       call.info, by: identity.id, callEntries, may: { may($0, $1) })
@@ -97,7 +98,7 @@ extension ChannelState {
     guard bytes.count <= Limits.textBytes else { return nil }
     guard let receiver else { return bytes }
     return DirectSeal.seal(
-      bytes, from: identity, to: receiver, context: channel.key.bytes, entropy: &entropy)
+      bytes, from: identity, to: receiver, context: channel.hash.bytes, entropy: &entropy)
   }
 
   /// The text message in an entry; nil for other entries, for messages between other members, and
@@ -110,7 +111,7 @@ extension ChannelState {
       guard author == identity.id || receiver == identity.id else { return nil }
       content = DirectSeal.open(
         message.content, own: identity, other: author == identity.id ? receiver : author,
-        from: author, context: channel.key.bytes)
+        from: author, context: channel.hash.bytes)
     }
     guard let content, let text = String(validating: content, as: UTF8.self) else { return nil }
     return TextMessage(
@@ -137,7 +138,8 @@ extension ChannelState {
     to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
-    // Invites end with the key: without a direct grant, invited members would lose their roles.
+    // A key change voids invites: without a direct grant, members who joined by invite would lose
+    // their roles.
     let kept = rights.grantsBeforeKeyChange(removing: removed, at: wallSeconds)
     let change = EpochChange(
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
@@ -190,7 +192,7 @@ extension ChannelState {
     // The grant of a redeemed invite may be missing from the document; a later direct grant must
     // still be newer.
     if case .grant(let grant) = body, !grant.isBearer {
-      known = max(known, rights.newestWord(about: grant.subject))
+      known = max(known, rights.newestGrantLamport(for: grant.subject))
     }
     let lamport = min(known &+ 1, Entry.lamportLimit)
     signedLamport = lamport
@@ -207,9 +209,9 @@ extension ChannelState {
 
   /// The presence that this node publishes. The speaking flag is cleared outside a call and without
   /// the right to send audio, whatever the microphone picks up.
-  var ownPresence: Presence {
-    var presence = own
-    if own.call == nil || !mayItself(.sendAudio) { presence.flags.remove(.speaking) }
+  var presenceToPublish: Presence {
+    var presence = ownPresence
+    if ownPresence.call == nil || !isSelfAllowed(.sendAudio) { presence.flags.remove(.speaking) }
     return presence
   }
 
@@ -217,7 +219,7 @@ extension ChannelState {
   mutating func signPresence(at now: Instant, _ out: inout [Output]) {
     presenceDueAt = nil
     presenceSentAt = now
-    let entry = sign(.presence(ownPresence))
+    let entry = sign(.presence(presenceToPublish))
     ownEntry = entry
     apply(gossip.broadcast(entry, at: now), at: now, &out)
   }
@@ -226,7 +228,7 @@ extension ChannelState {
   mutating func publishReport(at now: Instant, _ out: inout [Output]) {
     reportDueAt = nil
     let neighbourReport = NeighbourReport(
-      bootID: own.bootID, heard: neighbours.keys.map(\.key.prefix),
+      bootID: ownPresence.bootID, heard: neighbours.keys.map(\.key.prefix),
       suspected: detector.suspected.map(\.key.prefix))
     let entry = sign(.neighbourReport(neighbourReport))
     ownReport = entry.id

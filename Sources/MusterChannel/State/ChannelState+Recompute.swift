@@ -9,7 +9,7 @@ extension ChannelState {
   mutating func commit(
     at now: Instant, _ change: (inout ChannelState, inout [Output]) -> Void
   ) -> [Output] {
-    wallNow = now
+    lastInputAt = now
     var out: [Output] = []
     // A role has no effect from the second at which it expires. The expiry is applied first:
     // otherwise the change could be based on a call that its initiator may no longer lead.
@@ -17,9 +17,9 @@ extension ChannelState {
       changes.rights = true
       recomputeAll(at: now, &out)
     }
-    let before = own
+    let before = ownPresence
     change(&self, &out)
-    if own.call != before.call { changes.call = true }
+    if ownPresence.call != before.call { changes.call = true }
     recomputeAll(at: now, &out)
     publishOwnState(at: now, &out)
     return out
@@ -64,8 +64,8 @@ extension ChannelState {
     }
     let rights = rights
     apply(gossip.reconsider(at: now) { rights.admits($0) }, at: now, &out)
-    let held = withheld
-    withheld = []
+    let held = awaitingGrant
+    awaitingGrant = []
     show(held, &out)
     expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
   }
@@ -79,8 +79,8 @@ extension ChannelState {
     // evaluation.
     let passed =
       Duration.milliseconds(Int64(clamping: wallMilliseconds % 1000))
-      + .nanoseconds(wallNow.nanoseconds % 1_000_000)
-    return wallNow + (ahead - passed)
+      + .nanoseconds(lastInputAt.nanoseconds % 1_000_000)
+    return lastInputAt + (ahead - passed)
   }
 
   // MARK: Roster
@@ -178,24 +178,28 @@ extension ChannelState {
   // MARK: Call
 
   private mutating func recomputeCall(at now: Instant, _ out: inout [Output]) {
-    if let mine = own.call, isOver(mine.id) || !mayItself(.joinCall) { own.call = nil }
+    if let mine = ownPresence.call, isOver(mine.id) || !isSelfAllowed(.joinCall) {
+      ownPresence.call = nil
+    }
     var active = activeCall
-    if let mine = own.call, active?.info.id != mine.id {
+    if let mine = ownPresence.call, active?.info.id != mine.id {
       // Seniority counts from the merge: those who were in this call come before a newcomer.
-      own.call = active.map { Participation(id: $0.info.id, joined: gossip.document.lamport) }
+      ownPresence.call = active.map {
+        Participation(id: $0.info.id, joined: gossip.document.lamport)
+      }
       active = activeCall
     }
     view(active, gone: nil, &out)
     var watch = succession
     let verdict = watch.update(
-      active, own: identity.id, isInCall: own.call != nil,
+      active, own: identity.id, isInCall: ownPresence.call != nil,
       endsWithInitiator: settings.callEndsWithInitiator,
       mayHandOver: { may(.handOver, $0) }, at: now)
     succession = watch
     switch verdict {
     case .none: break
     case .giveUp:
-      own.call = nil
+      ownPresence.call = nil
       changes.call = true
     case .takeOver:
       guard let info = active?.info else { break }
@@ -214,7 +218,9 @@ extension ChannelState {
     {
       published = newest
     }
-    let mine = own.call.flatMap { mine in active.flatMap { $0.info.id == mine.id ? $0 : nil } }
+    let mine = ownPresence.call.flatMap { mine in
+      active.flatMap { $0.info.id == mine.id ? $0 : nil }
+    }
     let joining = togetherness.update(
       mine, own: identity.id, published: published, at: now)
     if let joining { signAndBroadcast(.joining(joining), at: now, &out) }
@@ -223,7 +229,7 @@ extension ChannelState {
   private mutating func view(
     _ active: ActiveCall?, gone: (member: NodeID, reason: LeaveReason)?, _ out: inout [Output]
   ) {
-    if isCatchingUp, call == nil, own.call == nil { return }
+    if isInitialSync, call == nil, ownPresence.call == nil { return }
     let events = CallView.events(
       from: call, to: active, isOver: isOver,
       hasMerged: call.map { hasMerged($0.info) } ?? false,
@@ -273,7 +279,7 @@ extension ChannelState {
       else { continue }
       present.append((id, participation))
     }
-    if let mine = own.call { present.append((identity.id, mine)) }
+    if let mine = ownPresence.call { present.append((identity.id, mine)) }
     return CallLedger.active(
       callEntries, present: present, may: mayIn, precedes: policy.precedes)
   }
@@ -286,7 +292,7 @@ extension ChannelState {
   /// rate-limited.
   private mutating func publishOwnState(at now: Instant, _ out: inout [Output]) {
     guard let ownEntry, case .presence(let published) = ownEntry.entry.body else { return }
-    let own = ownPresence
+    let own = presenceToPublish
     guard published != own else {
       presenceDueAt = nil
       return

@@ -23,7 +23,7 @@ public struct ChannelState: Sendable {
     case keep(SignedEntry)
     /// A stored message that has been shown, or is for another member; later processes do not show
     /// it.
-    case shown(EntryID)
+    case delivered(EntryID)
     /// Stored entries to delete, because later processes do not need them.
     case forget([EntryID])
     /// The neighbour has not answered within the suspicion timeout; its link counts as down.
@@ -49,7 +49,7 @@ public struct ChannelState: Sendable {
     /// Entries that an earlier process has stored on disk.
     public var entries: [SignedEntry] = []
     /// The messages among `entries` that the earlier process had not shown.
-    public var unshown: [EntryID] = []
+    public var undelivered: [EntryID] = []
     package var policy = ChannelPolicy.standard
 
     /// Describes a channel without entries of an earlier process.
@@ -84,7 +84,7 @@ public struct ChannelState: Sendable {
   let identity: Identity
   var entropy: Entropy
   /// This node's presence; `ownEntry` is the entry that last published it.
-  var own: Presence
+  var ownPresence: Presence
   var ownEntry: SignedEntry?
   var presenceDueAt: Instant?
   var presenceSentAt: Instant?
@@ -104,9 +104,9 @@ public struct ChannelState: Sendable {
   var togetherness = Togetherness()
   var messages = MessageLog()
   /// Messages that an earlier process received but did not show.
-  var unshown: [SignedEntry] = []
+  var undelivered: [SignedEntry] = []
   /// Messages whose authors have no right to write yet; the grants may still arrive.
-  var withheld: [SignedEntry] = []
+  var awaitingGrant: [SignedEntry] = []
 
   var neighbours = PeerTable<NodeID, Neighbour>()
   /// Why neighbours closed or replaced their links; used as the leave reason if the document does
@@ -122,7 +122,7 @@ public struct ChannelState: Sendable {
   /// The number of recomputations so far, for `checkInvariants`.
   var recomputations: UInt64 = 0
   /// Own entries that every neighbour must have before this node may close its links.
-  var lastWords: [EntryID] = []
+  var finalEntries: [EntryID] = []
   /// The offset of wall time from boot time in milliseconds, used only for expiry and display.
   var wallOffset: Int64 = 0
   /// The time on the boot clock at which rights are next evaluated: at the next expiry of a role,
@@ -158,19 +158,19 @@ public struct ChannelState: Sendable {
     // 32 random bits: a process must not repeat sequence numbers of an earlier one, whose entries
     // it may have lost.
     sequence = entropy.u64() & ~0xFFFF_FFFF
-    own = Presence(
+    ownPresence = Presence(
       bootID: setup.bootID, flags: [], name: Member.shownName(setup.name, of: setup.identity.id),
       call: nil, streams: [])
     ownRole = .none
     restore(setup.entries)
     let known = setup.entries.filter { $0.entry.body.kind == .message }
-    let waiting = setup.unshown.sorted()
-    let isUnshown = known.map { entry in
+    let waiting = setup.undelivered.sorted()
+    let isUndelivered = known.map { entry in
       let index = waiting.partitionIndex { $0 >= entry.id }
       return index < waiting.count && waiting[index] == entry.id
     }
-    unshown = zip(known, isUnshown).filter(\.1).map(\.0)
-    messages.restore(zip(known, isUnshown).filter { !$0.1 }.map(\.0))
+    undelivered = zip(known, isUndelivered).filter(\.1).map(\.0)
+    messages.restore(zip(known, isUndelivered).filter { !$0.1 }.map(\.0))
     ownRole = rights.role(of: setup.identity.id, at: 0)
   }
 
@@ -196,7 +196,7 @@ public struct ChannelState: Sendable {
   /// This node as its own presence describes it, with its role at the time of the last input.
   public var ownMember: Member {
     Member(
-      ownPresence, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds),
+      presenceToPublish, of: identity.id, role: rights.role(of: identity.id, at: wallSeconds),
       settings: settings)
   }
 
@@ -204,16 +204,16 @@ public struct ChannelState: Sendable {
   public func member(_ id: NodeID) -> Member? { roster[id] }
 
   /// Whether this node participates in a call.
-  public var isInCall: Bool { own.call != nil }
+  public var isInCall: Bool { ownPresence.call != nil }
 
   /// Whether this node has left the channel.
-  public var hasLeft: Bool { own.flags.contains(.left) }
+  public var hasLeft: Bool { ownPresence.flags.contains(.left) }
 
   /// Whether this node's newest entries are written and no longer wait for acknowledgements by
   /// neighbours.
-  public var isSettled: Bool {
+  public var isFlushed: Bool {
     pending.isEmpty
-      && (lastWords + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isSettled($0) }
+      && (finalEntries + [ownEntry?.id].compactMap { $0 }).allSatisfy { gossip.isFlushed($0) }
   }
 
   /// The nodes at the other ends of this node's links, sorted by id.
@@ -225,7 +225,7 @@ public struct ChannelState: Sendable {
 
   /// Neighbours under suspicion, sorted by id.
   public var suspected: [NodeID] { detector.suspected }
-  /// The number and the sum of the ids in the document, for comparison with neighbours.
+  /// The number and the sum of the ids in the document, for anti-entropy with neighbours.
   public var digest: DocumentDigest { gossip.document.digest }
   /// The owner's key changes in order, from epoch 1, with entry ids and signed bytes.
   public var epochs: [(change: EpochChange, id: EntryID, bytes: [UInt8])] { rights.epochs }
@@ -273,7 +273,7 @@ public struct ChannelState: Sendable {
 
   /// Whether this node carries out an action: its role must permit the action, unless a test
   /// overrides `ChannelPolicy`.
-  public func mayItself(_ capability: Capability) -> Bool {
+  public func isSelfAllowed(_ capability: Capability) -> Bool {
     policy.permits(may(capability, identity.id), true)
   }
 
@@ -284,13 +284,13 @@ public struct ChannelState: Sendable {
   /// The end of the wait for a new neighbour's part of the document; nil at other times. Until
   /// then, a new call is not reported and none should be started, so that the first event of a call
   /// names all its current participants.
-  public internal(set) var catchesUpUntil: Instant?
+  public internal(set) var initialSyncDeadline: Instant?
 
   /// The wait for a new neighbour's part of the document: a few round trips of a LAN. A longer wait
   /// would delay joining a call.
-  static let catchUpTime = Duration.milliseconds(50)
+  static let initialSyncTime = Duration.milliseconds(50)
 
-  var isCatchingUp: Bool { catchesUpUntil.map { wallNow < $0 } ?? false }
+  var isInitialSync: Bool { initialSyncDeadline.map { lastInputAt < $0 } ?? false }
 
   /// The reason why `peer` is refused; nil if it has a role.
   public func refusal(of peer: NodeID) -> Refusal? {
@@ -306,7 +306,7 @@ public struct ChannelState: Sendable {
   /// Whether this node and `peer` should be linked (`Topology`).
   public func wantsLink(to peer: NodeID) -> Bool {
     guard roster.count >= Topology.meshLimit, let member = roster[peer] else { return true }
-    let isShared = own.call != nil && own.call?.id == member.call
+    let isShared = ownPresence.call != nil && ownPresence.call?.id == member.call
     var everyone = roster.keys
     everyone.append(identity.id)
     everyone.sort()
@@ -319,17 +319,17 @@ public struct ChannelState: Sendable {
   /// effect on roles that expire.
   public mutating func setWallClock(offsetMilliseconds: Int64, at now: Instant) {
     wallOffset = offsetMilliseconds
-    wallNow = now
+    lastInputAt = now
     expiryAt = now
   }
 
   /// The boot time of the last input, from which `wallSeconds` is computed.
-  var wallNow = Instant.zero
+  var lastInputAt = Instant.zero
 
   var wallSeconds: UInt64 { wallMilliseconds / 1000 }
 
   var wallMilliseconds: UInt64 {
-    UInt64(clamping: wallOffset &+ wallNow.nanoseconds / 1_000_000)
+    UInt64(clamping: wallOffset &+ lastInputAt.nanoseconds / 1_000_000)
   }
 
   /// The time at which `tick` is next due, the earliest deadline of all parts; nil if no part has a
@@ -339,6 +339,6 @@ public struct ChannelState: Sendable {
     next = soonest(next, soonest(presenceDueAt, reportDueAt))
     next = soonest(next, soonest(succession.deadline, messages.deadline))
     next = soonest(next, togetherness.deadline)
-    return soonest(next, soonest(expiryAt, catchesUpUntil))
+    return soonest(next, soonest(expiryAt, initialSyncDeadline))
   }
 }

@@ -100,7 +100,7 @@ extension ChannelState {
       }
       for entry in done.entries { state.broadcastWritten(entry, at: now, &out) }
       if done.subject == .callEnd, let last = done.entries.last {
-        state.lastWords = (state.lastWords + [last.id]).suffix(4)
+        state.finalEntries = (state.finalEntries + [last.id]).suffix(4)
       }
     }
   }

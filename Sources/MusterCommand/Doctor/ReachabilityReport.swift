@@ -91,7 +91,7 @@ struct ReachabilityReport: Sendable {
         fact: "no rendezvous answers: down, or UDP does not get out",
         advice: "ask a second one on another machine, to know which: --rendezvous HOST:PORT")
     }
-    if outcomes.contains(.refused) || outcomes.contains(.misunderstood) {
+    if outcomes.contains(.refused) || outcomes.contains(.invalidResponse) {
       return Finding(
         subject: "UDP", verdict: verdict, fact: "no rendezvous answers",
         advice: "start muster rendezvous there; if it runs, let UDP out in the firewall here")
@@ -121,7 +121,7 @@ extension ReachabilityReport.Family {
     let kind = mapping?.kind.rawValue ?? (isBlocked ? "blocked" : nil)
     return .object([
       ("kind", kind.map { .string($0) } ?? .null), ("certain", .bool(mapping?.isCertain ?? false)),
-      ("outside", .array((mapping?.outside ?? []).map { .string($0.hostText) })),
+      ("publicAddresses", .array((mapping?.outside ?? []).map { .string($0.hostText) })),
     ])
   }
 }
@@ -147,7 +147,7 @@ extension RendezvousProbe.Report {
         fact: "\(shownName) answers in \(milliseconds / 10).\(milliseconds % 10) ms, sees \(seen)")
     case .unresolved:
       return note("does not resolve", "check the spelling, and this network's name server")
-    case .misunderstood:
+    case .invalidResponse:
       return note(
         "answers, but not as a rendezvous of this version",
         "check the port; update muster here or there")
@@ -184,7 +184,7 @@ extension RendezvousProbe.Outcome {
     switch self {
     case .unresolved: "unresolved"
     case .answered: "answered"
-    case .misunderstood: "misunderstood"
+    case .invalidResponse: "invalid-response"
     case .refused: "refused"
     case .unreachable: "unreachable"
     case .silent: "silent"

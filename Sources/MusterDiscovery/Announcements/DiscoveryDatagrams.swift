@@ -39,7 +39,7 @@ public struct SignedAnnouncement: Equatable, Sendable {
   }
 
   private static func message(_ bytes: [UInt8], in key: KeyID) -> [UInt8] {
-    Array("muster/1 announce".utf8) + key.key.bytes + bytes
+    Array("muster/1 announce".utf8) + key.hash.bytes + bytes
   }
 }
 

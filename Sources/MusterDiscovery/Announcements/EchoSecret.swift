@@ -45,7 +45,7 @@ struct EchoSecret: Sendable {
   {
     var writer = Writer(capacity: 128)
     writer.append("muster/1 echo".utf8)
-    writer.append(key.key)
+    writer.append(key.hash)
     writer.append(announcement.author.key)
     writer.u64(announcement.bootID)
     writer.address(source)

@@ -78,7 +78,7 @@ public enum LinkCloseReason: String, Sendable {
   /// The peer closed the link.
   case left
   /// No datagram arrived for too long, or no new session could be established.
-  case timedOut
+  case timedOut = "timed-out"
   /// The peer has restarted.
   case replaced
   /// This node closed the link.

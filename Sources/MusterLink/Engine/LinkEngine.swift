@@ -102,7 +102,7 @@ public struct LinkEngine: ~Copyable, Sendable {
     openKeys[channel.keyID] = OpenKey(
       key: channel, initiationKey: channel.handshakeKey(.initiation, responder: own),
       cookieKey: channel.handshakeKey(.cookie, responder: own),
-      prologue: Array("muster/1".utf8) + channel.keyID.key.bytes)
+      prologue: Array("muster/1".utf8) + channel.keyID.hash.bytes)
   }
 
   /// Closes all links under a key, and rejects further handshakes under that key.

@@ -92,7 +92,7 @@ struct CookieJar: Sendable {
     case .direct(let address): writer.address(address)
     case .relayed(let peer, let relay, let channel):
       // This input is longer than any address, so a cookie cannot be valid for both kinds of route.
-      for key in [peer.key, relay.key, channel.key] { writer.append(key) }
+      for key in [peer.key, relay.key, channel.hash] { writer.append(key) }
     }
     return Blake2b.mac(writer.bytes[...], key: secret, count: cookieBytes)
   }

@@ -65,7 +65,7 @@ extension Address {
   /// link-local, loopback, multicast or unspecified. Documentation addresses (RFC 5737) pass,
   /// because the tests build networks of such addresses. All IPv6 addresses except loopback and
   /// link-local addresses pass.
-  package var isOutside: Bool {
+  package var isPublic: Bool {
     guard case .v4(let ip) = host else { return !isLoopback && !isLinkLocal }
     let isPrivate =
       ip >> 24 == 10 || ip >> 20 == 0xAC1 || ip >> 16 == 0xC0A8 || ip >> 22 == 0x191

@@ -25,7 +25,7 @@ public struct PortMapping: Equatable, Sendable {
 
   /// Whether the mapping is reachable from outside; false if the gateway is itself behind another
   /// NAT and has a private address.
-  public var leadsOutside: Bool { outside.isOutside }
+  public var leadsOutside: Bool { outside.isPublic }
 }
 
 /// Requests port mappings for a UDP port of this machine from its gateway.
@@ -101,7 +101,7 @@ public struct PortMapper: Sendable {
 
   private func ask(_ question: PortQuestion, renewing before: PortMapping?) -> PortMapping? {
     guard port != 0, let route = DefaultRoute.current(through: interfaces),
-      let inside = route.ownAddress, !inside.isOutside,
+      let inside = route.ownAddress, !inside.isPublic,
       bound.map({ Self.reaches($0, inside) }) ?? true
     else { return nil }
     let requested = before?.outside.port ?? port

@@ -9,7 +9,7 @@ import MusterWire
 /// author's claim of the same term.
 public struct CallChecker: Sendable {
   /// A claim or an end: the call, the term and the author.
-  public struct Word: Equatable, Sendable {
+  public struct Statement: Equatable, Sendable {
     /// The claimed or ended call.
     public var call: CallID
     /// The claimed or ended term, from 1.
@@ -27,13 +27,13 @@ public struct CallChecker: Sendable {
 
   /// The claims and ends on the disk of one host.
   private struct Memory: Sendable {
-    var claims: [Word] = []
-    var ends: [Word] = []
+    var claims: [Statement] = []
+    var ends: [Statement] = []
   }
 
   private var memories: [Memory]
   private var started: [CallID] = []
-  private var terms: [Word] = []
+  private var terms: [Statement] = []
   private var ended: [CallID] = []
 
   /// `nodes` is the number of hosts; methods take their indices, 0 to `nodes` - 1.
@@ -48,14 +48,14 @@ public struct CallChecker: Sendable {
   // MARK: Entries on disks
 
   /// Records that a host has a claim on its disk.
-  public mutating func learnt(claim: Word, at index: Int) {
+  public mutating func learnt(claim: Statement, at index: Int) {
     if claim.term == 1, !started.contains(claim.call) { started.append(claim.call) }
     if claim.term > 1, !terms.contains(claim) { terms.append(claim) }
     if !memories[index].claims.contains(claim) { memories[index].claims.append(claim) }
   }
 
   /// Records that a host has an end on its disk.
-  public mutating func learnt(end: Word, at index: Int) {
+  public mutating func learnt(end: Statement, at index: Int) {
     if !ended.contains(end.call) { ended.append(end.call) }
     if !memories[index].ends.contains(end) { memories[index].ends.append(end) }
   }

@@ -19,7 +19,7 @@ public struct MessageChecker: Sendable {
   }
 
   /// A message as its author sent it.
-  public struct Word: Equatable, Sendable {
+  public struct Draft: Equatable, Sendable {
     /// The text as the author typed it; every reader must be shown exactly this text.
     public var text: String
     /// The entry that carries the message.
@@ -55,7 +55,7 @@ public struct MessageChecker: Sendable {
   }
 
   private struct Sent: Sendable {
-    let word: Word
+    let draft: Draft
     let author: Reader
     let at: Instant
     /// The numbers of the direct predecessors. Indirect predecessors were shown before the direct
@@ -101,14 +101,14 @@ public struct MessageChecker: Sendable {
   /// Records that a node has sent a message and written it to its disk. `isUnproven` is set if the
   /// node does not know its own right to write.
   public mutating func sent(
-    _ word: Word, at author: Reader, isUnproven: Bool = false, _ now: Instant
+    _ draft: Draft, at author: Reader, isUnproven: Bool = false, _ now: Instant
   ) {
     let number = messages.count
-    numbers[word.id] = number
-    let before = numbers.filter { word.after.contains($0.key.prefix) }.map(\.value)
-    messages.append(Sent(word: word, author: author, at: now, before: before))
-    if !authors.contains(word.from) { authors.append(word.from) }
-    kept(word.id, at: author, isUnproven: isUnproven, at: now)
+    numbers[draft.id] = number
+    let before = numbers.filter { draft.after.contains($0.key.prefix) }.map(\.value)
+    messages.append(Sent(draft: draft, author: author, at: now, before: before))
+    if !authors.contains(draft.from) { authors.append(draft.from) }
+    kept(draft.id, at: author, isUnproven: isUnproven, at: now)
   }
 
   /// Records that a reader has received a message's entry. `isUnproven` is set if the reader does
@@ -149,11 +149,11 @@ public struct MessageChecker: Sendable {
   ) -> String? {
     guard let number = numbers[message.id] else { return "a message that nobody said" }
     let sent = messages[number]
-    let word = sent.word
-    guard word.text == message.text, word.from == message.from, word.to == message.to else {
+    let draft = sent.draft
+    guard draft.text == message.text, draft.from == message.from, draft.to == message.to else {
       return "message \(number) altered"
     }
-    guard word.to == nil || word.to == own || word.from == own else {
+    guard draft.to == nil || draft.to == own || draft.from == own else {
       return "message \(number) to somebody else"
     }
     guard let copy = index(of: reader, number) else { return "message \(number) never came" }
@@ -162,7 +162,7 @@ public struct MessageChecker: Sendable {
       return "message \(number) after \(later), which follows it"
     }
     messages[number].copies[copy].shownAt = now
-    for earlier in sent.before where !mayWrite(messages[earlier].word.from) {
+    for earlier in sent.before where !mayWrite(messages[earlier].draft.from) {
       // The node withholds this predecessor until its author may write again, and shows its
       // successors first.
       guard let position = index(of: reader, earlier) else { continue }
@@ -205,7 +205,7 @@ public struct MessageChecker: Sendable {
     return messages.indices.filter { number in
       messages[number].copies.contains { copy in
         readers.contains(copy.reader)
-          && (!mayBeDropped || stillHolds(messages[number].word.id, copy.reader))
+          && (!mayBeDropped || stillHolds(messages[number].draft.id, copy.reader))
       }
     }
   }
@@ -224,9 +224,9 @@ public struct MessageChecker: Sendable {
       if let number = numbers[id] { _ = present.insert(UInt64(number)) }
     }
     let missing = required.first { number in
-      let word = messages[number].word
-      let isForIt = word.to == nil || word.to == own || word.from == own
-      return isForIt && isAuthor(word.from) && !present.contains(UInt64(number))
+      let draft = messages[number].draft
+      let isForIt = draft.to == nil || draft.to == own || draft.from == own
+      return isForIt && isAuthor(draft.from) && !present.contains(UInt64(number))
     }
     return missing.map { "lacks message \($0)" }
   }

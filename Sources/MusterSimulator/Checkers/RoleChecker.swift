@@ -25,7 +25,7 @@ public struct RoleChecker: Sendable {
     }
   }
 
-  private struct Word: Sendable {
+  private struct Statement: Sendable {
     var role: Role
     var expiresAt: UInt64
     var order: Order
@@ -36,7 +36,7 @@ public struct RoleChecker: Sendable {
   private let kind: ChannelKind
   private let settings: ChannelSettings
   private let owner: NodeID?
-  private var words = PeerTable<NodeID, [Word]>()
+  private var statements = PeerTable<NodeID, [Statement]>()
   /// The latest key change that excluded each member.
   private var removals = PeerTable<NodeID, Order>()
   /// The members with several invites: the document determines which invite counts.
@@ -60,7 +60,7 @@ public struct RoleChecker: Sendable {
   public mutating func granted(
     _ role: Role, to member: NodeID, expiresAt: UInt64, order: Order
   ) {
-    add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: nil), to: member)
+    add(Statement(role: role, expiresAt: expiresAt, order: order, invitedIn: nil), to: member)
   }
 
   /// Records that a member joins with an invite, which is valid only while `epoch` is current;
@@ -68,10 +68,10 @@ public struct RoleChecker: Sendable {
   public mutating func invited(
     _ member: NodeID, as role: Role, expiresAt: UInt64, epoch: UInt32, order: Order
   ) {
-    let known = words[member] ?? []
+    let known = statements[member] ?? []
     if known.contains(where: { $0.invitedIn != nil && $0.order == order }) { return }
     if known.contains(where: { $0.invitedIn != nil }) { ambiguous.append(member) }
-    add(Word(role: role, expiresAt: expiresAt, order: order, invitedIn: epoch), to: member)
+    add(Statement(role: role, expiresAt: expiresAt, order: order, invitedIn: epoch), to: member)
   }
 
   /// Records that the owner changes the key to exclude `member`.
@@ -85,10 +85,10 @@ public struct RoleChecker: Sendable {
     for member in members { removals[member] = max(removals[member] ?? order, order) }
   }
 
-  private mutating func add(_ word: Word, to member: NodeID) {
-    var known = words[member] ?? []
-    known.append(word)
-    words[member] = known
+  private mutating func add(_ statement: Statement, to member: NodeID) {
+    var known = statements[member] ?? []
+    known.append(statement)
+    statements[member] = known
   }
 
   // MARK: Expected roles
@@ -100,15 +100,17 @@ public struct RoleChecker: Sendable {
   public func role(of member: NodeID, at wallSeconds: UInt64) -> Role {
     guard kind == .created else { return .presenter }
     if member == owner { return .owner }
-    let all = words[member] ?? []
+    let all = statements[member] ?? []
     let removal = removals[member]
     let direct = all.filter { $0.invitedIn == nil && removal ?? $0.order <= $0.order }
       .max { $0.order < $1.order }
     let invite = all.filter { $0.invitedIn ?? 0 >= epoch && $0.invitedIn != nil }
       .max { $0.order < $1.order }
-    func role(_ word: Word?) -> Role {
-      guard let word, word.expiresAt == 0 || wallSeconds < word.expiresAt else { return .none }
-      return word.role
+    func role(_ statement: Statement?) -> Role {
+      guard let statement, statement.expiresAt == 0 || wallSeconds < statement.expiresAt else {
+        return .none
+      }
+      return statement.role
     }
     guard let direct else { return role(invite) }
     guard let invite, direct.order < invite.order else { return role(direct) }
@@ -126,6 +128,6 @@ public struct RoleChecker: Sendable {
     guard kind == .created, member != owner else {
       return capability.isAllowed(to: role(of: member, at: wallSeconds), in: settings)
     }
-    return (words[member] ?? []).contains { capability.isAllowed(to: $0.role, in: settings) }
+    return (statements[member] ?? []).contains { capability.isAllowed(to: $0.role, in: settings) }
   }
 }

@@ -6,10 +6,10 @@ import MusterWire
 
 /// A simulated host with a node: the state that survives restarts, and the current process.
 struct SimulatedNode {
-  /// An invite given to a host: the ticket and channel key with which it joins, and the grant and
-  /// its order, from which `RoleChecker` derives the expected role.
+  /// An invite given to a host: the credential and channel key with which it joins, and the grant
+  /// and its order, from which `RoleChecker` derives the expected role.
   struct HeldInvite: Sendable {
-    var ticket: Ticket
+    var credential: InviteCredential
     var grant: Grant
     var order: RoleChecker.Order
     var key: EpochKey
@@ -51,7 +51,7 @@ struct SimulatedNode {
   /// Whether this node is patched to ignore its own role.
   var isLawless = false
   /// The messages of this process that are not on the disk yet.
-  var drafts = PeerTable<EntryID, MessageChecker.Word>()
+  var drafts = PeerTable<EntryID, MessageChecker.Draft>()
   /// Whether the process had an input since the last check.
   private var hasActed = false
   /// The number of consecutive `tick` calls without an advance of time.
@@ -94,8 +94,8 @@ struct SimulatedNode {
     var setup = ChannelSetup(
       name: channel.name, keys: [firstKey] + later, genesis: channel.genesis,
       entries: disk.signedEntries,
-      ticket: showsInvite ? invite?.ticket : nil)
-    setup.unshown = disk.unshown
+      credential: showsInvite ? invite?.credential : nil)
+    setup.undelivered = disk.undelivered
     return setup
   }
 

@@ -157,7 +157,7 @@ extension ReachSimulation {
     input(index) { $0.setRendezvous(servers, at: $1) }
     let setup = ChannelSetup(
       name: "\(Marker.text)-reach", keys: [nodes[index].firstKey], genesis: nil,
-      entries: nodes[index].disk.signedEntries, ticket: nil)
+      entries: nodes[index].disk.signedEntries, credential: nil)
     let wantsCall = nodes[index].wantsCall
     input(index) { $0.join(setup, call: wantsCall, at: $1) }
     schedule(.audio(index, run: run), in: prng.duration(.zero, Self.audioInterval))

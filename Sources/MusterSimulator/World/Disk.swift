@@ -56,7 +56,7 @@ struct Disk: Sendable {
   /// The entries in the order of their ids.
   var signedEntries: [[UInt8]] { entries.map(\.value) }
   /// The entries that are not recorded as shown; of these, `ChannelSetup` uses only the messages.
-  var unshown: [EntryID] { entries.keys.filter { !shown.contains($0) } }
+  var undelivered: [EntryID] { entries.keys.filter { !shown.contains($0) } }
   func holds(_ id: EntryID) -> Bool { entries.index(of: id) != nil }
   var isIdle: Bool { jobs.isEmpty }
   /// The time at which the next write finishes; nil without pending writes.
@@ -79,7 +79,7 @@ struct Disk: Sendable {
     jobs.removeFirst()
     if job.fails {
       unwritten += job.changes.entryIDs
-      for case .shown(let id) in job.changes { shownUnwritten.append(id) }
+      for case .delivered(let id) in job.changes { shownUnwritten.append(id) }
     } else {
       for change in job.changes { apply(change) }
     }
@@ -113,7 +113,7 @@ struct Disk: Sendable {
     switch change {
     case .entry(let bytes, let id): entries[id] = bytes
     case .forget(let ids): for id in ids { entries[id] = nil }
-    case .shown(let id): if holds(id) { shown.append(id) }
+    case .delivered(let id): if holds(id) { shown.append(id) }
     case .key(let key):
       guard !keys.contains(where: { $0.number == key.number }) else { return }
       keys.append(key)

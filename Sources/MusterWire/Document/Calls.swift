@@ -63,8 +63,8 @@ public struct CallClaim: Equatable, Sendable {
   }
 }
 
-/// The author's word that it has been in a call together with others: people are in it. Unlike a
-/// presence, it outlives the process of its author.
+/// The author's statement that it has been in a call together with others, so that people are in
+/// it. Unlike a presence, it outlives the process of its author.
 ///
 /// Layout in bytes: call id 16, stage 1.
 public struct CallJoining: Equatable, Sendable {

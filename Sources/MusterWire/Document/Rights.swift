@@ -150,7 +150,7 @@ public struct EpochChange: Equatable, Sendable {
   func write(to writer: inout Writer) {
     precondition(removed.count <= Self.removedLimit && kept.count <= Self.keptLimit)
     writer.u32(number)
-    writer.append(keyID.key)
+    writer.append(keyID.hash)
     writer.append(previous)
     writer.u8(UInt8(removed.count))
     for member in removed { writer.append(member.key) }

@@ -70,7 +70,8 @@ def settings(options):
 
 
 def _subscriptions(command):
-    """The subscriptions of a command: to one stream, by name or number, or to all."""
+    """The subscriptions that a command requests: to one stream, given by name or number, or to all.
+    """
     chosen = command.get("stream")
     resolution = Resolution(command["width"], command["height"])
     return [Subscription(one, resolution) for one in VIDEO_STREAMS

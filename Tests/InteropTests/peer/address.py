@@ -22,7 +22,7 @@ class Address(NamedTuple):
 
 
 class Via(NamedTuple):
-    """A route to `member` through a neighbour that relays (section 7), both as node ids."""
+    """A relayed route (section 7): the node ids of the relaying neighbour and of the member."""
 
     neighbour: bytes
     member: bytes

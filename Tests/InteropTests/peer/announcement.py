@@ -109,7 +109,8 @@ class Challenge:
 
 
 def open_with_any(kind, channel, datagram):
-    """(the opened announcement, its keys) under any key of the channel, else (None, None)."""
+    """Tries all keys of a channel; returns the opened announcement and its keys, or (None, None).
+    """
     for keys in channel.keys:
         opened = kind.open(keys, datagram)
         if opened is not None:

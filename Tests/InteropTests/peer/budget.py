@@ -1,4 +1,4 @@
-"""Limits of the form "so many at once, then so many a second"."""
+"""Token buckets: a burst, then a rate per second."""
 
 import time
 
@@ -10,7 +10,7 @@ class Budget:
         self._at = time.monotonic()
 
     def take(self, amount=1):
-        """Takes the amount if it is there, else nothing."""
+        """Takes the amount and returns True, or returns False if less is left."""
         now = time.monotonic()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now

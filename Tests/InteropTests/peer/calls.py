@@ -72,7 +72,7 @@ def describe(call, document: Document, rights):
 
 
 def standing(call, first, claims, document: Document, rights):
-    """How well a call is established, by the words of two different members."""
+    """How well a call is established, by the entries of two different members."""
     joinings = [one for one in document.entries(Joining)
                 if one.body.call == call and rights.role(document, one.author) >= Role.CONSUMER]
     if any(one.body.term > 1 and one.author != first.author for one in claims):
@@ -210,10 +210,10 @@ class CallMember:
         self._node.gossip.publish(
             Claim(call.id, term, call.started_at, call.order, call.standing > BLIND))
 
-    # Saying that people are in it
+    # Joining entries
 
     def _say_if_together(self):
-        """After 1 s with another participant, and again after 10 s."""
+        """Signs a joining after 1 s with another participant, and another one after 10 s."""
         if self.current is None or not self.others():
             self._together_since = None
             return

@@ -16,7 +16,7 @@ from .events import emit, short
 _PEER_WAITS = (0.25, 0.5, 1, 2, 4, 5)  # seconds; the last one from then on
 _LINKED_WAIT = 30
 _VARIATION = 0.2
-_ANSWERED_FOR = 20.0   # seconds an own announcement may be asked about
+_ANSWERED_FOR = 20.0   # seconds for which challenges to an own announcement are answered
 _RECENT = 32
 _ECHO_SLOT = 10.0
 _MOST_PROVEN, _MOST_ADDRESSES, _MOST_FORMER = 128, 8, 4

@@ -74,7 +74,9 @@ class Initiation:
         return Finished(send_key, receive_key, message[1:5], payload)
 
     def read_cookie(self, message):
-        """The cookie of a reply to this initiation; None if it does not open."""
+        """Decrypts a cookie reply to this initiation; returns the cookie, or None if it does not
+        open.
+        """
         key = self.keys.cookie_key(self.peer_key)
         return xunseal(key, message[5:29], message[29:], self.mac1)
 

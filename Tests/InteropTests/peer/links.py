@@ -36,7 +36,7 @@ class Link:
         self.round_trip = None
         self.outbox = []             # control messages for the next datagram
         self.media = None
-        self.candidates = Budget(4, 0.5)   # that the peer may have probed
+        self.candidates = Budget(4, 0.5)   # limits candidates of the peer
         self.path, self.gossip, self.watch = PathState(), GossipState(), WatchState()
 
     @property
@@ -234,7 +234,7 @@ class Links:
         session = link.current
         age = now - session.began_at
         if age >= LIFETIME or now - link.heard_at > _SILENCE_LIMIT:
-            self.close(link, "timedOut")
+            self.close(link, "timed-out")
             return
         if self._node.topology.is_surplus(link, now):
             self.part(link)

@@ -121,7 +121,7 @@ class Node:
         self.links.leave()
         self.loop.is_stopped = True
 
-    # What it says of itself
+    # This node's own state
 
     def own_addresses(self):
         """The addresses at which this node may be reached, best first."""

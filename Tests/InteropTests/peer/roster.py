@@ -52,7 +52,7 @@ class Roster:
         return report is not None and other[:8] in report.neighbours
 
     def doubts(self, member, other):
-        """Whether a neighbour suspects another one, or does not name it."""
+        """Whether the neighbour report of `member` suspects `other` or does not list it."""
         report = self._report_of(member)
         return report is not None and (
             other[:8] in report.suspected or other[:8] not in report.neighbours)

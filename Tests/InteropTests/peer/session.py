@@ -34,7 +34,9 @@ class Session:
         return header + sealed
 
     def open(self, datagram):
-        """(payload, whether its counter is the highest so far); None if it must be ignored."""
+        """Decrypts a datagram; returns the payload and whether its counter is the highest so far,
+        or None for a forgery or a replay.
+        """
         counter = int.from_bytes(datagram[5:13], "big")
         payload = unseal(self._receive_key, counter, datagram[13:], datagram[:13])
         if payload is None:

@@ -113,7 +113,7 @@ class NeighbourWatch:
             self.ping(link)
             if now - state.suspected_at > self._limit(link):
                 state.asked_at = state.suspected_at = None
-                self._node.links.take_down(link, "timedOut")
+                self._node.links.take_down(link, "timed-out")
         elif now - state.asked_at > patience:
             state.suspected_at, state.answered_to_others = now, False
             self._node.roster.report_soon()

@@ -191,7 +191,7 @@ struct GossipTarget {
 
   // MARK: The newcomer
 
-  /// In virtual time, without loss; the comparisons of documents need a few seconds.
+  /// The limit in seconds of virtual time; without loss, anti-entropy needs a few seconds.
   private static let patience = 30
 
   private mutating func reportToANewcomer() {

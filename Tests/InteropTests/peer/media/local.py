@@ -59,7 +59,7 @@ class LocalMedia:
             self._node.loop.after(due - time.monotonic(), run)
         run()
 
-    # What it asks of the others
+    # Requests to other members
 
     def request(self, subscription):
         """Asks all senders for another resolution of a stream, from the next ping on."""
@@ -113,7 +113,7 @@ class LocalMedia:
         for sender in senders:
             sender.choose()
         timestamp = int(media_clock() * streams.VIDEO_CLOCK)
-        # Only what somebody gets is made, once for all who get it.
+        # A layer is encoded only if a receiver needs it, and once for all its receivers.
         for layer in sorted(set().union(*(sender.needed for sender in senders))):
             payloads, is_keyframe = self._video[stream].layers[layer].next_frame()
             for sender in senders:

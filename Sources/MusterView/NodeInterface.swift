@@ -1,7 +1,7 @@
 import Muster
 
 /// The functions of a node that the page's server uses.
-public struct ViewHost: Sendable {
+public struct NodeInterface: Sendable {
   /// Returns the current state of the node, for display on the page.
   public var snapshot: @Sendable () async -> ViewSnapshot
   /// Carries out a command; returns an error message, or nil on success.
@@ -9,7 +9,7 @@ public struct ViewHost: Sendable {
   /// Receives the number of open pages after every change; called on the server's event loop.
   public var pagesChanged: @Sendable (Int) -> Void
 
-  /// Creates a host whose functions may be called from any thread.
+  /// Creates an interface whose functions may be called from any thread.
   public init(
     snapshot: @escaping @Sendable () async -> ViewSnapshot,
     perform: @escaping @Sendable (Command) async -> String?,

@@ -27,7 +27,7 @@ STATIC = $(BUILD)-static/release/muster
 SOURCES = Package.swift $(shell find Sources -type f)
 
 .PHONY: help setup build build-tests demo check test test-all test-threads fuzz nightly lint bench \
-  docs install uninstall clean
+  docs pictures install uninstall clean
 .DEFAULT_GOAL := help
 
 help: ## List these targets
@@ -86,17 +86,25 @@ bench: build ## Measure cost and speed against the bare libraries; fails beyond 
 docs: build ## Write the library's reference to .build-docs
 	.ci/docs $(BUILD)/release .build-docs
 
+pictures: build ## Take the documents' pictures from the real program anew
+	@.ci/setup test
+	python3 -B Tests/PageTests/pictures.py $(MUSTER) docs/pictures
+
 $(STATIC): $(SOURCES)
 	@.ci/setup $(PACKAGES)
 	swift build $(SWIFT_FLAGS) --static-swift-stdlib --scratch-path $(BUILD)-static --product muster
 
+# Building needs the user's Swift, and only copying may need root.
+TARGET = $(DESTDIR)$(PREFIX)
+AS_ROOT = $(shell mkdir -p $(TARGET)/bin 2>/dev/null; test -w $(TARGET)/bin || echo sudo)
+
 install: $(STATIC) ## Install the command under PREFIX=/usr/local
-	install -D -m 755 $(STATIC) $(DESTDIR)$(PREFIX)/bin/muster
-	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/muster/LICENSE
+	$(AS_ROOT) install -D -m 755 $(STATIC) $(TARGET)/bin/muster
+	$(AS_ROOT) install -D -m 644 LICENSE $(TARGET)/share/doc/muster/LICENSE
 
 uninstall: ## Remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/muster $(DESTDIR)$(PREFIX)/share/doc/muster/LICENSE
-	-rmdir $(DESTDIR)$(PREFIX)/share/doc/muster
+	$(AS_ROOT) rm -f $(TARGET)/bin/muster $(TARGET)/share/doc/muster/LICENSE
+	-$(AS_ROOT) rmdir $(TARGET)/share/doc/muster
 
 clean: ## Remove everything that was built
 	rm -rf .build .build-*

@@ -95,7 +95,7 @@ def the_doctor_says_which_rendezvous_is_dead_and_why(t):
     host = internet.home("preserving").hosts[0]
     answer = _doctor(t, host, [*good, empty, stranger, _NOWHERE, _NO_NAME])
     outcomes = {one["name"]: one["outcome"] for one in answer["nat"]["rendezvous"]}
-    wanted = {good[0]: "answered", empty: "refused", stranger: "misunderstood",
+    wanted = {good[0]: "answered", empty: "refused", stranger: "invalid-response",
               _NOWHERE: "silent", _NO_NAME: "unresolved"}
     t.expect(outcomes == wanted, f"{outcomes}")
     t.expect([one["answers"] for one in answer["nat"]["rendezvous"]] == [True] + 4 * [False],
@@ -236,7 +236,7 @@ def _verdicts(answer, subject):
 
 def _expect_kind(t, answer, what, kind, is_certain, outside):
     nat = (answer["nat"] or {}).get("ipv4")
-    wanted = {"kind": kind, "certain": is_certain, "outside": outside}
+    wanted = {"kind": kind, "certain": is_certain, "publicAddresses": outside}
     t.expect(nat == wanted, f"{what}: {nat} rather than {wanted}")
 
 

@@ -1,6 +1,7 @@
-"""The main job, judged by events and by what was recorded: the checks that gate every change.
+"""The checks that gate every change: the main functions, judged by events and recordings.
 
-None of them measures a time. What must not happen is judged by an event that has to follow it.
+None of them measures a time. A check that something does not happen waits for an event that has to
+follow it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Two calls that become known to each other: the one stays that people are in."""
+"""Merging of two calls that become known to each other: the established one stays."""
 
 import time
 

@@ -31,7 +31,7 @@ def a_node_that_stays_on_the_lan_opens_no_port(t):
     cases = {"lan": [], "unmapped": [*_through(public), "--no-port-mapping"]}
     for (name, more), host in zip(cases.items(), home.hosts):
         t.node(name, *more, host=host, video="none", audio="none", call=False).ready()
-    # Longer than a request by both protocols takes.
+    # The pause exceeds the duration of a request by both protocols.
     t.pause(3.5)
     t.expect(not gateway.mappings(), f"mapped: {gateway.mappings()}")
 

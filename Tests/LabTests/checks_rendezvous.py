@@ -156,7 +156,7 @@ def _judge_bytes(t, capture, proven):
 
 
 def _received(host):
-    """Datagrams that sockets of this host received."""
+    """The number of UDP datagrams that sockets of this host have received."""
     with inside(host.namespace):
         with open("/proc/thread-self/net/snmp", encoding="ascii") as file:
             names, values = [line.split() for line in file if line.startswith("Udp:")]

@@ -100,7 +100,7 @@ def a_removed_member_is_out_and_stays_out(t):
     away = guest(t, "away", url, call=False)
     for node in (stays, goes, away):
         owner.wait("member.joined", LIMIT, member=node.id)
-    # What it hears of late is not to be taken for a return.
+    # This event must not be mistaken later for a return of the member.
     stays.wait("member.joined", LIMIT, member=goes.id)
     goes_id, away_id = goes.id, away.id
     away.send("quit")

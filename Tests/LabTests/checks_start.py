@@ -1,5 +1,5 @@
-"""Starts: nodes that start together on a LAN with IPv4 and IPv6 settle on one path each, and a node
-that is first starts a call once nobody is left who might know of one.
+"""Starts: nodes that start together on a LAN with IPv4 and IPv6 keep one path each, and the first
+node starts a call once no other member could know of one.
 """
 
 from check import check

@@ -281,8 +281,8 @@ def _rules(kind, network):
                 # To the first host of a full one, and to whom a gateway.py has mapped a port.
                 ct status dnat accept
             }}
-            # The router must not know a stranger's datagram as a connection of its own: the host
-            # behind it that uses this port would then get another one towards that stranger.
+            # The router must not track an unsolicited datagram as a connection of its own: the host
+            # behind it that uses this port would then get another port towards that sender.
             chain own {{
                 type filter hook input priority 0; policy accept;
                 iifname "wan" meta l4proto udp drop

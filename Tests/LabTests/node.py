@@ -15,14 +15,16 @@ class Unexpected(Exception):
 
 
 class Node:
-    """Starts at once, on a lab host or in this process's namespace; `wrap` precedes the command."""
+    """Starts at once, on a lab host or in this process's namespace; `wrap` precedes the command.
+    `script` is run by a shell instead, and ends with the command."""
 
-    def __init__(self, muster, name, arguments, folder, host=None, environment=None, wrap=()):
+    def __init__(self, muster, name, arguments, folder, host=None, environment=None, wrap=(),
+                 script=None):
         self.name = name
         self.folder = folder
         self.host = host
         os.makedirs(folder, exist_ok=True)
-        command = [*wrap, muster, "join", *arguments]
+        command = ["bash", "-e", "-c", script] if script else [*wrap, muster, "join", *arguments]
         if host is not None:
             command = ["ip", "netns", "exec", host.namespace, *command]
         self.command = command
@@ -176,7 +178,7 @@ class Node:
             pass
         self.process.stdout.close()
 
-    # What it left behind
+    # Output files
 
     @property
     def errors(self):

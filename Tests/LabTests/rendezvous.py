@@ -16,7 +16,7 @@ class Rendezvous:
     def __init__(self, muster, name, address, folder, host):
         self.name = name
         self.folder = folder
-        # A node's lines that are no events; this one's only line is read below.
+        # Lines that are not JSON, as a node has them; the only line of a rendezvous is read below.
         self.broken = []
         self.command = ["ip", "netns", "exec", host.namespace,
                         muster, "rendezvous", "--listen", address, "--json"]

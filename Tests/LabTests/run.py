@@ -25,6 +25,7 @@ import checks_merge  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
 import checks_ports  # noqa: E402, F401
+import checks_readme  # noqa: E402, F401
 import checks_relay  # noqa: E402, F401
 import checks_rendezvous  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401

@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 
-# A picture's time is right to this and to what the recording thread waits for its turn.
+# The error of an arrival time is this interval plus the delay of the recording thread, in seconds.
 _INTERVAL = 0.004
 _LOOK_FOR_FILES = 0.1
 _HEADER, _FRAME_HEADER = 32, 12

@@ -1,0 +1,116 @@
+"""README.md's examples, run as they stand, in order, as its readers paste them.
+
+A block of shell commands that follows `<!-- on NAME -->` is for that machine: `both` laptops, the
+`first`, the `second`, or the `server`. What a reader exports is there in later blocks; the files
+that the first laptop writes reach the second one, as an invite does.
+"""
+
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+from check import check
+from netns import ip
+from node import Node, clean_environment
+
+# Seconds. On an idle machine the slowest of these waits takes 6.
+LIMIT = 60
+_README = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "README.md")
+_BLOCK = re.compile(r"<!-- on (?P<where>\w+) -->\n+```sh\n(?P<script>.*?)\n```", re.DOTALL)
+# The address of the machine that serves as rendezvous in the examples.
+_SERVER = "203.0.113.5"
+# The commands that run until they are interrupted.
+_LASTING = ("muster join ", "muster rendezvous")
+
+
+@check(needs="namespaces", gate=True)
+def the_readmes_examples_work_as_they_stand(t):
+    sections = _sections()
+    t.figure("sections with examples", len(sections), at_least=3)
+    machines = _machines(t)
+    for title, blocks in sections:
+        running = []
+        for where, script in blocks:
+            for name in ("first", "second") if where == "both" else (where,):
+                if name == "second":
+                    _carry_files(machines["first"].folder, machines["second"].folder)
+                running += machines[name].paste(script)
+        nodes = [node for node in running if node.name in ("first", "second")]
+        t.require(len(nodes) == 2, f"{title}: the two laptops do not both join")
+        for one, other in (nodes, nodes[::-1]):
+            one.wait("member.joined", LIMIT, member=other.id)
+            one.wait("stats", LIMIT, where=lambda event, other=other: any(
+                peer["member"] == other.id and peer["in"] for peer in event["peers"]))
+        calls = {(node.wait("call.started", LIMIT)["call"]) for node in nodes}
+        t.figure(f"calls in \u201c{title}\u201d", len(calls), at_most=1)
+        for node in reversed(running):
+            node.signal(signal.SIGINT)
+            t.figure(f"{node.name}'s exit code", node.ended(LIMIT), at_most=0)
+
+
+def _sections():
+    """(title, blocks) of each section that has examples; a block is (machine, commands)."""
+    with open(_README, encoding="utf-8") as file:
+        parts = re.split(r"^#+ (.*)$", file.read(), flags=re.MULTILINE)
+    found = [(title, _BLOCK.findall(text)) for title, text in zip(parts[1::2], parts[2::2])]
+    return [(title, blocks) for title, blocks in found if blocks]
+
+
+def _machines(t):
+    """Three hosts of a LAN, on which the command is in the path, as after `make install`."""
+    lan = t.lan(3)
+    *laptops, server = lan.hosts
+    ip(namespace=server.namespace, lines=[f"addr add {_SERVER}/32 dev eth0"])
+    for host in laptops:
+        ip(namespace=host.namespace, lines=[f"route add {_SERVER}/32 via {server.address}"])
+    commands = os.path.join(t.folder, "bin")
+    os.makedirs(commands)
+    os.symlink(t.muster, os.path.join(commands, "muster"))
+    return {name: _Machine(t, name, host, commands)
+            for name, host in zip(("first", "second", "server"), lan.hosts)}
+
+
+class _Machine:
+    """One reader's shell: what it exported stays."""
+
+    def __init__(self, t, name, host, commands):
+        self._t, self._name, self._host = t, name, host
+        self.folder = os.path.join(t.folder, name)
+        os.makedirs(self.folder)
+        self._environment = {"PATH": f"{commands}:{os.environ['PATH']}", "USER": name}
+        self._exported = []
+
+    def paste(self, script):
+        """Runs a block; returns the node that its last line leaves running, in a list, or none."""
+        *before, last = script.splitlines()
+        if not last.startswith(_LASTING):
+            before.append(last)
+        if before:
+            self._run("\n".join([*self._exported, *before]))
+        self._exported += [line for line in before if line.startswith("export ")]
+        if not last.startswith(_LASTING):
+            return []
+        # The shell becomes the command, so that the interruption reaches it.
+        node = Node(
+            self._t.muster, self._name, (), self.folder, self._host, self._environment,
+            script="\n".join([*self._exported, f"exec {last}"]))
+        if last.startswith("muster join "):
+            self._t.nodes.append(node)
+        else:
+            self._t.later(node.close)
+        return [node]
+
+    def _run(self, script):
+        done = subprocess.run(
+            ["ip", "netns", "exec", self._host.namespace, "bash", "-e", "-c", script],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT,
+            cwd=self.folder, env=clean_environment(self.folder, self._environment))
+        self._t.require(done.returncode == 0, f"{self._name}: {script!r}: {done.stderr[-300:]}")
+
+
+def _carry_files(one, other):
+    for path in glob.glob(os.path.join(one, "*.invite")):
+        shutil.copy(path, other)

@@ -94,9 +94,11 @@ $(STATIC): $(SOURCES)
 	@.ci/setup $(PACKAGES)
 	swift build $(SWIFT_FLAGS) --static-swift-stdlib --scratch-path $(BUILD)-static --product muster
 
-# Building needs the user's Swift, and only copying may need root.
+# Building needs the user's Swift, and only copying may need root: where the nearest folder that is
+# there cannot be written to.
 TARGET = $(DESTDIR)$(PREFIX)
-AS_ROOT = $(shell mkdir -p $(TARGET)/bin 2>/dev/null; test -w $(TARGET)/bin || echo sudo)
+AS_ROOT = $(shell folder=$(TARGET)/bin; while [ ! -e "$$folder" ]; do folder=$$(dirname "$$folder"); \
+  done; test -w "$$folder" || echo sudo)
 
 install: $(STATIC) ## Install the command under PREFIX=/usr/local
 	$(AS_ROOT) install -D -m 755 $(STATIC) $(TARGET)/bin/muster

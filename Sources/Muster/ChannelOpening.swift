@@ -29,6 +29,10 @@ enum ChannelOpening {
         return try result(of: stored, store: store)
       }
       return try open(channel.name, key, store: store)
+    case .openOrCreated(let key):
+      let created = try store?.channels().last { $0.name == channel.name && $0.genesis != nil }
+      if let created { return try result(of: created, store: store) }
+      return try open(channel.name, key, store: store)
     }
   }
 

@@ -24,6 +24,10 @@ public struct Configuration: Sendable {
     public enum Source: Sendable {
       /// The channel stored under this name, or else the open channel with this key.
       case openOrStored(ChannelKey)
+      /// The created channel stored under this name, or else the open channel with this key, which
+      /// takes precedence over a stored open channel: agreeing on a new passphrase is how members
+      /// exclude others from one.
+      case openOrCreated(ChannelKey)
       /// The open channel with this key.
       case open(ChannelKey)
       case invite(Invite)

@@ -49,9 +49,9 @@ enum ChannelKeys {
   ) async -> [MusterError] {
     let created = await node.channelViews().filter(\.isCreated).map(\.name)
     return channels.compactMap { channel in
-      guard case .openOrStored(ChannelKey.fromName(channel.name)) = channel.source,
-        !created.contains(channel.name)
-      else { return nil }
+      guard case .openOrStored = channel.source, !created.contains(channel.name) else {
+        return nil
+      }
       return MusterError(
         "channel \(channel.name) has no passphrase: anyone who knows its name can join and listen",
         hint: "use --passphrase, or MUSTER_PASSPHRASE in the environment")
@@ -81,10 +81,11 @@ enum ChannelKeys {
   ) throws(MusterError) -> Configuration.Channel.Source {
     if let keyFile { return .open(try read(keyFile)) }
     if let passphrase { return .open(try key(of: name, passphrase)) }
-    // The key of a channel stored under this name takes precedence over an exported passphrase,
-    // which names no channel. Without either, the name alone determines the key.
-    guard let fromEnvironment else { return .openOrStored(ChannelKey.fromName(name)) }
-    return .openOrStored(try key(of: name, fromEnvironment))
+    // A created channel stored under this name takes precedence over an exported passphrase, which
+    // names no channel. Without a passphrase, the key of any channel stored under this name takes
+    // precedence; otherwise the name alone determines the key.
+    if let fromEnvironment { return .openOrCreated(try key(of: name, fromEnvironment)) }
+    return .openOrStored(ChannelKey.fromName(name))
   }
 
   private static func key(

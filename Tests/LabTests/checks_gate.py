@@ -143,9 +143,12 @@ def the_initiators_leave_ends_the_call_and_a_participants_does_not(t):
 @check(gate=True)
 def the_demo_shows_everyone_to_everyone(t):
     # Everyone sees everyone after 0.3 s on an idle machine.
+    temporary = os.path.join(t.folder, "tmp")
+    os.makedirs(temporary)
     done = subprocess.run(
         [t.muster, "demo", "--for", "10"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=3 * LIMIT, env=clean_environment(t.folder))
+        timeout=3 * LIMIT, env=clean_environment(t.folder, {"TMPDIR": temporary}))
+    t.expect(not os.listdir(temporary), f"it leaves {os.listdir(temporary)} behind")
     t.figure("exit code", done.returncode, at_most=0)
     t.expect("Everyone saw everyone" in done.stdout, done.stdout[-300:] + done.stderr[-300:])
 

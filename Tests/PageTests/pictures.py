@@ -76,7 +76,11 @@ class Person:
     def close(self):
         self.process.send_signal(signal.SIGINT)
         self.process.stdout.close()
-        self.process.wait(10)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 def take(muster, scratch, folder):

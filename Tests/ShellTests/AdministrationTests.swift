@@ -206,6 +206,41 @@ struct AdministrationTests {
     }
   }
 
+  /// Returns whether a node that joins `lab` from this source is in the created channel.
+  private func isCreated(from source: Configuration.Channel.Source) async throws -> Bool {
+    var configuration = Configuration()
+    configuration.dataDirectory = fixture.path
+    configuration.channels = [.init(name: "lab", source: source)]
+    configuration.interfaces = ["lo"]
+    configuration.lan = false
+    let node = try await MusterNode.start(configuration)
+    let views = await node.channelViews()
+    await node.stop()
+    return try #require(views.first).isCreated
+  }
+
+  @Test func anExportedPassphraseDoesNotHideACreatedChannel() async throws {
+    let exported = ChannelKey.fromName("stands for a passphrase")
+    #expect(try await !isCreated(from: .openOrCreated(exported)))
+    try await perform(.create)
+    #expect(try await isCreated(from: .openOrCreated(exported)))
+    #expect(try await !isCreated(from: .open(exported)), "given for this channel")
+  }
+
+  /// Members exclude somebody from an open channel by agreeing on a new passphrase.
+  @Test func anExportedPassphraseReplacesThatOfAStoredOpenChannel() async throws {
+    let former = [UInt8](repeating: 9, count: 32)
+    let invite = Invite(
+      name: "lab", genesis: nil, epoch: 0, key: former, oneTimeSeed: nil, grant: nil, peers: [],
+      rendezvous: [])
+    let exported = ChannelKey.fromName("stands for a passphrase")
+    #expect(try await !isCreated(from: .invite(invite)))
+    #expect(try fixture.storeOnceFree().channel(named: "lab")?.keys.count == 1)
+    #expect(try await !isCreated(from: .openOrCreated(exported)))
+    let stored = try fixture.storeOnceFree().channels().map(\.id)
+    #expect(stored.contains(exported.channelID))
+  }
+
   @Test(.timeLimit(.minutes(1))) func manyCommandsAtOnceAreAllDone() async throws {
     let path = fixture.path
     let names = (0..<8).map { "channel \($0)" }

@@ -94,7 +94,7 @@ struct StandingCheckerTests {
   @Test func aMoveOutOfACallOfOneIsNoFault() {
     let alone = [(claim(old), first), (joining(old, .lasting), first)]
     #expect(!isMoveFound(known: alone, ever: [(claim(new), second)]))
-    // A node that lacks the first claim does not know who has joined the call since.
+    // A node that lacks the first claim cannot tell the first initiator from later participants.
     let unfounded = [(joining(old, .met), second)]
     #expect(!isMoveFound(known: unfounded, ever: [(claim(new), second)]))
   }

@@ -106,7 +106,7 @@ public struct LayerReceiver: Sendable {
   /// The past or future time from which a keyframe is needed; nil if none is needed.
   public func keyframeNeeded(roundTrip: Duration) -> Instant? {
     guard assembler.isWaitingForKeyframe else {
-      return nacks.oldestNoticedAt.map { $0 + max(Self.minimumKeyframePatience, roundTrip * 3) }
+      return nacks.oldestNoticedAt.map { $0 + Self.keyframePatience(roundTrip: roundTrip) }
     }
     guard let waitingSince else { return nil }
     if let keyframeBegunAt, assembler.holdsKeyframeStart {
@@ -156,6 +156,11 @@ public struct LayerReceiver: Sendable {
 
   /// The number of packets that wait for missing packets.
   public var packetsHeld: Int { assembler.packetCount }
+
+  /// The age of a gap that requires a keyframe.
+  static func keyframePatience(roundTrip: Duration) -> Duration {
+    max(minimumKeyframePatience, roundTrip * 3)
+  }
 
   private static func patience(roundTrip: Duration) -> Duration {
     min(NackList.interval(roundTrip: roundTrip) + .milliseconds(10), maximumPatience)

@@ -25,6 +25,7 @@ public struct OutgoingStream: Sendable {
   private var targetWhy = LayerReason.started
   /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
+  private var retransmissionBudget = RetransmissionBudget()
   /// The rate limit for the receiver's keyframe requests: a burst of six, then one per second,
   /// which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
@@ -111,6 +112,7 @@ public struct OutgoingStream: Sendable {
   ) -> RTPHeader {
     bytes &+= UInt64(payload.count)
     if isLast { frames &+= 1 }
+    retransmissionBudget.sent(payload.count, at: now)
     return senders[frame.layer].send(
       payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil, at: now)
   }
@@ -120,7 +122,8 @@ public struct OutgoingStream: Sendable {
     of sequences: [UInt16], layer: Int, roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     guard senders.indices.contains(layer) else { return [] }
-    return senders[layer].retransmissions(of: sequences, roundTrip: roundTrip, at: now)
+    return senders[layer].retransmissions(
+      of: sequences, roundTrip: roundTrip, within: &retransmissionBudget, at: now)
   }
 
   /// Returns the packets of the current layer sent since `start`, within the retransmission budget.

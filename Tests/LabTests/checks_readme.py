@@ -14,6 +14,7 @@ import signal
 import subprocess
 
 from check import check
+from checks_mesh import call_of
 from netns import ip
 from node import Node, clean_environment
 
@@ -47,7 +48,7 @@ def the_readmes_examples_work_as_they_stand(t):
             one.wait("stats", LIMIT, where=lambda event, other=other: any(
                 peer["member"] == other.id and peer["in"] for peer in event["peers"]))
         # Each may have started a call in the same moment; one of the two is then merged away.
-        t.until(lambda nodes=nodes: None not in (calls := {_call(node) for node in nodes})
+        t.until(lambda nodes=nodes: None not in (calls := {call_of(node) for node in nodes})
                 and len(calls) == 1, f"{title}: one call of both laptops", LIMIT)
         if len(running) > len(nodes):
             t.until(lambda: _SERVER in machines["first"].remembered_rendezvous(),
@@ -55,13 +56,6 @@ def the_readmes_examples_work_as_they_stand(t):
         for node in reversed(running):
             node.signal(signal.SIGINT)
             t.figure(f"{node.name}'s exit code", node.ended(LIMIT), at_most=0)
-
-
-def _call(node):
-    """The call that a node's events leave it in; None before one has started."""
-    ended = {event["call"] for event in node.all("call.ended")}
-    calls = [event["call"] for event in node.all("call.started") if event["call"] not in ended]
-    return calls[-1] if calls else None
 
 
 def _sections():

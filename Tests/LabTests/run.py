@@ -23,6 +23,7 @@ import checks_hardship  # noqa: E402, F401
 import checks_media  # noqa: E402, F401
 import checks_merge  # noqa: E402, F401
 import checks_mesh  # noqa: E402, F401
+import checks_narrow  # noqa: E402, F401
 import checks_nat  # noqa: E402, F401
 import checks_ports  # noqa: E402, F401
 import checks_readme  # noqa: E402, F401

@@ -85,6 +85,7 @@ struct ModelSender {
   var encoder = ModelEncoder()
   var packetizer: VideoPacketizer
   var stream: RTPSender
+  var retransmissionBudget = RetransmissionBudget()
   var limiter = KeyframeLimiter()
   var wantsKeyframe = false
 
@@ -105,6 +106,7 @@ struct ModelSender {
     if encoded.isKeyframe { limiter.keyframeMade(at: now) }
     guard let frame = packetizer.packetize(encoded) else { return [] }
     return frame.payloads.indices.map { index in
+      retransmissionBudget.sent(frame.payloads[index].count, at: now)
       let header = stream.send(
         frame.payloads[index], marker: index == frame.payloads.count - 1,
         timestamp: frame.timestamp, audioLevel: nil, at: now)

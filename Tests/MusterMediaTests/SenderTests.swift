@@ -84,38 +84,76 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
 
 @Test func retransmissionsAreTheSamePacketsWithinTheirTime() {
   var sender = RTPSender(payloadType: 100, ssrc: 5, firstSequence: 65_534, historyCapacity: 8)
+  var budget = RetransmissionBudget()
   let start = Instant.milliseconds(1000)
   let headers = (0..<4).map { number in
     sender.send([UInt8(number)], marker: number == 3, timestamp: 9, audioLevel: nil, at: start)
   }
   #expect(headers.map(\.sequence) == [65_534, 65_535, 0, 1])
-  let roundTrip = Duration.milliseconds(40)
   func again(_ sequences: [UInt16], _ milliseconds: Int) -> [UInt8] {
     sender.retransmissions(
-      of: sequences, roundTrip: roundTrip, at: start + .milliseconds(milliseconds)
+      of: sequences, roundTrip: .milliseconds(40), within: &budget,
+      at: start + .milliseconds(milliseconds)
     ).map { $0.payload[0] }
   }
   #expect(again([65_535, 1, 77], 30) == [1, 3])
-  #expect(again([65_535, 0], 40) == [2])
-  #expect(again([65_535], 78) == [1])
-  #expect(again([65_534], 1001).isEmpty)
+  #expect(again([65_535, 0], 69) == [2])
+  #expect(again([65_535], 70) == [1])
+  #expect(again([65_535], 110) == [1])
+  // Three times is enough.
+  #expect(again([65_535], 150).isEmpty)
+  // A packet is useful for 50 ms + 250 ms + a round trip.
+  #expect(again([0], 340) == [2])
+  #expect(again([65_534], 341).isEmpty)
   #expect(sender.packets == 4)
-  #expect(sender.packetsRepeated == 4)
+  #expect(sender.packetsRepeated == 6)
 }
 
-@Test func historyForgetsTheOldestAndRepeatsHaveABudget() {
+@Test func theHistoryForgetsTheOldest() {
   var sender = RTPSender(payloadType: 100, ssrc: 5, firstSequence: 0, historyCapacity: 500)
+  var budget = RetransmissionBudget()
   let start = Instant.milliseconds(1000)
   for _ in 0..<600 {
     _ = sender.send([1], marker: true, timestamp: 0, audioLevel: nil, at: start)
   }
-  let tooOld = sender.retransmissions(of: [0, 99], roundTrip: .zero, at: start)
-  #expect(tooOld.isEmpty)
-  let burst = sender.retransmissions(of: Array(100..<350), roundTrip: .zero, at: start)
-  #expect(burst.count == 64)
-  let later = sender.retransmissions(
-    of: Array(350..<600), roundTrip: .zero, at: start + .milliseconds(100))
-  #expect((31...33).contains(later.count))
+  let again = sender.retransmissions(
+    of: [0, 99, 100], roundTrip: .zero, within: &budget, at: start)
+  #expect(again.map(\.header.sequence) == [100])
+}
+
+@Test func retransmissionsAreAtMostTwoFifthsOfWhatIsSent() {
+  for seed in UInt64(0)..<50 {
+    var random = PRNG(seed: seed)
+    var budget = RetransmissionBudget()
+    var log: [(at: Instant, sent: Int, again: Int)] = []
+    var now = Instant.milliseconds(random.below(5000))
+    for _ in 0..<600 {
+      now = now + .milliseconds(random.below(40))
+      let (size, wanted) = (random.below(1100), random.below(1100))
+      if random.chance(0.7) { budget.sent(size, at: now) } else { continue }
+      let isAllowed = budget.take(wanted, at: now)
+      log.append((now, size, isAllowed ? wanted : 0))
+      guard isAllowed else { continue }
+      // Whole slots count, between 0.9 and 1 s.
+      let again = log.filter { now - $0.at < .milliseconds(900) }.reduce(0) { $0 + $1.again }
+      let sent = log.filter { now - $0.at <= .seconds(1) }.reduce(0) { $0 + $1.sent }
+      #expect(again <= max(sent * 2 / 5, 2 * 1100), "seed \(seed), \(now)")
+    }
+    // The limit is used, not just kept.
+    let (sent, again) = log.reduce((0, 0)) { ($0.0 + $1.sent, $0.1 + $1.again) }
+    #expect(again * 10 > sent * 3, "seed \(seed)")
+  }
+}
+
+@Test func aStreamThatHardlySendsHasTwoRetransmissionsASecond() {
+  var budget = RetransmissionBudget()
+  let start = Instant.milliseconds(1000)
+  func taken(_ milliseconds: Int) -> Int {
+    (0..<5).count { _ in budget.take(1100, at: start + .milliseconds(milliseconds)) }
+  }
+  #expect(taken(0) == 2)
+  #expect(taken(800) == 0)
+  #expect(taken(1000) == 2)
 }
 
 @Test func roundTripAndLossComeFromReports() {

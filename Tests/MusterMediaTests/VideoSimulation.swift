@@ -74,7 +74,8 @@ struct VideoSimulation {
       mostHeld = max(mostHeld, receiver.packetsHeld)
     case .nack(let sequences):
       let again = sender.stream.retransmissions(
-        of: sequences, roundTrip: network.delay * 2, at: now)
+        of: sequences, roundTrip: network.delay * 2, within: &sender.retransmissionBudget,
+        at: now)
       for (header, payload) in again {
         transmit(.packet(RTPPacket(header: header, payload: payload[...])))
       }

@@ -1,0 +1,38 @@
+"""Calls through links that carry less than their media's rate."""
+
+from check import check
+from meeting import both_directions
+
+# UDP payload of a whole video packet in bytes, the most that a retransmission can take.
+_LONGEST_PACKET = 1_200
+_SECONDS = 15
+
+
+@check(needs=("namespaces", "ffmpeg"))
+def retransmissions_do_not_fill_a_narrow_link(t):
+    lan = t.lan(2, faulty=True)
+    pair = [t.node(name, host=host, video=t.footage.video, audio=t.footage.speech, record=True)
+            for name, host in zip(("anna", "berta"), lan.hosts)]
+    t.meet(*pair)
+    for host in lan.hosts:
+        host.impair(up={"rate": 600, "delay": 20, "queue": 300})
+    narrow = t.now()
+    before = [one.peer_statistics(other)["in"] for one, other in both_directions(pair)]
+    t.pause(_SECONDS)
+    for (one, other), earlier in zip(both_directions(pair), before):
+        received = one.peer_statistics(other)["in"]
+        t.figure(f"{one.name} received", received["frames"] - earlier["frames"], "frames")
+        t.figure("audio lost since the call began", received["audioLostPercent"], "%")
+        seconds = _sent_by_second(one, narrow)
+        sent = sum(total for total, _ in seconds) / len(seconds)
+        t.figure("sent", sent, "kbit/s")
+        most = max(total / (total - again) for total, again in seconds)
+        t.figure("most in a second", most, "times the media's rate", at_most=1.5)
+
+
+def _sent_by_second(node, since):
+    """(kbit/s in all, kbit/s of retransmissions) of each second, in UDP payload."""
+    events = node.all("stats", since)
+    again = [event["counters"].get("video.packetsRepeated", 0) for event in events]
+    return [(event["node"]["uplinkKbps"], (now - earlier) * _LONGEST_PACKET * 8 / 1000)
+            for event, earlier, now in zip(events[1:], again, again[1:])]

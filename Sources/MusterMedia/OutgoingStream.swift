@@ -114,7 +114,8 @@ public struct OutgoingStream: Sendable {
     if isLast { frames &+= 1 }
     retransmissionBudget.sent(payload.count, at: now)
     return senders[frame.layer].send(
-      payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil, at: now)
+      payload, marker: isLast, timestamp: frame.timestamp, audioLevel: nil,
+      isBase: frame.temporalLayer == 0, at: now)
   }
 
   /// Returns the packets of a layer to retransmit in response to a NACK.

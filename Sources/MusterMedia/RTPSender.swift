@@ -9,8 +9,9 @@ public struct RTPSender: Sendable {
   static let maximumRepeats: UInt8 = 3
   /// The minimum interval between retransmissions of one packet, for very short round trips.
   static let minimumRepeat = Duration.milliseconds(5)
-  /// The time until a receiver notices a loss by the next frame, at 20 frames per second or more.
-  static let noticeTime = Duration.milliseconds(50)
+  /// The age up to which packets can be retransmitted, unless three round trips are longer
+  /// (libwebrtc `rtp_packet_history.h`); older packets would miss their playout.
+  static let minimumHistory = Duration.seconds(1)
   /// The longest accepted round trip; a longer value results from a forged or corrupt report.
   static let maximumRoundTrip = Duration.seconds(10)
 
@@ -18,6 +19,8 @@ public struct RTPSender: Sendable {
     var header: RTPHeader
     var payload: ArraySlice<UInt8>
     var sentAt: Instant
+    var isBase: Bool
+    var requestedAt: Instant?
     var repeatedAt: Instant?
     var repeats: UInt8 = 0
   }
@@ -50,10 +53,11 @@ public struct RTPSender: Sendable {
     history = RingBuffer(capacity: min(max(historyCapacity, 1), Limits.retransmissionPackets))
   }
 
-  /// Returns the header for the next packet; keeps the packet for retransmission.
+  /// Returns the header for the next packet; keeps the packet for retransmission. `isBase` is
+  /// whether it belongs to temporal layer 0.
   public mutating func send(
     _ payload: ArraySlice<UInt8>, marker: Bool, timestamp: UInt32, audioLevel: UInt8?,
-    at now: Instant
+    isBase: Bool = true, at now: Instant
   ) -> RTPHeader {
     let header = RTPHeader(
       marker: marker, payloadType: payloadType, sequence: nextSequence, timestamp: timestamp,
@@ -61,7 +65,7 @@ public struct RTPSender: Sendable {
     nextSequence &+= 1
     packets &+= 1
     octets &+= UInt32(truncatingIfNeeded: payload.count)
-    history.append(Sent(header: header, payload: payload, sentAt: now, repeatedAt: nil))
+    history.append(Sent(header: header, payload: payload, sentAt: now, isBase: isBase))
     return header
   }
 
@@ -72,27 +76,29 @@ public struct RTPSender: Sendable {
     at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     let roundTrip = min(max(roundTrip, .zero), Self.maximumRoundTrip)
-    let oldest = Self.usefulAge(roundTrip: roundTrip)
+    let oldest = max(Self.minimumHistory, roundTrip * 3)
+    // Once the receiver has requested a keyframe instead, a retransmission comes too late. The time
+    // counts from the first NACK: the age of the packet includes the delay of a queue, of which the
+    // measured round trip may not know yet.
+    let patience = LayerReceiver.keyframePatience(roundTrip: roundTrip)
     let pause = max(Self.minimumRepeat, roundTrip)
     var result: [(header: RTPHeader, payload: ArraySlice<UInt8>)] = []
     for sequence in sequences.prefix(Limits.nackEntries) {
       guard let index = index(of: sequence) else { continue }
       let sent = history[index]
-      guard now - sent.sentAt <= oldest, sent.repeats < Self.maximumRepeats else { continue }
+      let requestedAt = sent.requestedAt ?? now
+      history[index].requestedAt = requestedAt
+      guard now - sent.sentAt <= oldest, now - requestedAt <= patience,
+        sent.repeats < Self.maximumRepeats
+      else { continue }
       if let repeatedAt = sent.repeatedAt, now - repeatedAt < pause { continue }
-      guard budget.take(sent.payload.count, at: now) else { break }
+      guard budget.take(sent.payload.count, isBase: sent.isBase, at: now) else { continue }
       history[index].repeatedAt = now
       history[index].repeats += 1
       packetsRepeated &+= 1
       result.append((sent.header, sent.payload))
     }
     return result
-  }
-
-  /// The age up to which a packet is worth retransmitting. Later, the receiver has requested a
-  /// keyframe, which arrives first.
-  private static func usefulAge(roundTrip: Duration) -> Duration {
-    noticeTime + LayerReceiver.keyframePatience(roundTrip: roundTrip) + roundTrip
   }
 
   /// The sequence numbers of the packets sent since `start` that are still in the history, oldest

@@ -5,9 +5,10 @@ import MusterBase
 /// A packet that a full queue dropped is missed like any other, and retransmissions fill the queue
 /// further. Unlimited, they become most of the traffic of a link that is narrower than the stream.
 public struct RetransmissionBudget: Sendable {
-  /// The share, which repairs random losses of up to 28 %: some retransmissions are lost, too. The
-  /// window moves on after a retransmission, so that what is sent may exceed 1.4 times the media.
-  static let share = 0.4
+  /// One byte may be retransmitted for so many that are sent. This repairs random losses of up to
+  /// 25 %, as some retransmissions are lost, too. In a second whose media is less than that of the
+  /// second before, the share is somewhat larger.
+  static let sentPerRetransmitted = 3
   /// The bytes that are allowed of a stream that sends hardly anything: two whole packets.
   static let minimum = 2 * Limits.rtpPayloadBytes
   /// The window and its resolution. A part of a lost keyframe is retransmitted at once, the rest as
@@ -36,9 +37,12 @@ public struct RetransmissionBudget: Sendable {
   }
 
   /// Takes the payload of a retransmission if it is within the limit; otherwise returns false.
-  public mutating func take(_ bytes: Int, at now: Instant) -> Bool {
+  /// Enhancement frames may use three quarters of the limit, because no frame can be shown without
+  /// those of the base layer.
+  public mutating func take(_ bytes: Int, isBase: Bool, at now: Instant) -> Bool {
     advance(to: now)
-    let limit = max(Int(Double(sum.sent) * Self.share), Self.minimum)
+    let whole = max(sum.sent / Self.sentPerRetransmitted, Self.minimum)
+    let limit = isBase ? whole : whole * 3 / 4
     guard sum.retransmitted + bytes <= limit else { return false }
     ring[index].retransmitted += bytes
     sum.retransmitted += bytes

@@ -26,7 +26,7 @@ def retransmissions_do_not_fill_a_narrow_link(t):
         seconds = _sent_by_second(one, narrow)
         sent = sum(total for total, _ in seconds) / len(seconds)
         t.figure("sent", sent, "kbit/s")
-        most = max(total / (total - again) for total, again in seconds)
+        most = max(total / max(total - again, 1) for total, again in seconds)
         t.figure("most in a second", most, "times the media's rate", at_most=1.5)
 
 

@@ -76,8 +76,7 @@ private let bitrates: [(base: Int, enhancement: Int, keyframe: Int)] = [
     var call = VideoSimulation(seed: seed, network: .init(loss: 0.3))
     call.run(for: .seconds(15))
     #expect(call.undecodable == 0, "seed \(seed)")
-    // The budget of retransmissions repairs less than this loss: keyframes are lost, too.
-    #expect(call.gaps.allSatisfy { $0 <= .seconds(6) }, "seed \(seed)")
+    #expect(call.gaps.allSatisfy { $0 <= .seconds(3) }, "seed \(seed)")
     #expect(call.delivered.count > 100, "seed \(seed)")
     #expect(call.mostHeld <= Limits.packetsInAssembly, "seed \(seed)")
   }

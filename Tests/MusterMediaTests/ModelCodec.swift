@@ -109,7 +109,8 @@ struct ModelSender {
       retransmissionBudget.sent(frame.payloads[index].count, at: now)
       let header = stream.send(
         frame.payloads[index], marker: index == frame.payloads.count - 1,
-        timestamp: frame.timestamp, audioLevel: nil, at: now)
+        timestamp: frame.timestamp, audioLevel: nil,
+        isBase: frame.temporalLayer == 0, at: now)
       return RTPPacket(header: header, payload: frame.payloads[index][...])
     }
   }

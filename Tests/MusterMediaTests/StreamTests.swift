@@ -98,6 +98,25 @@ private func select(
   #expect(streams.layers(of: .screen).isEmpty)
 }
 
+@Test func retransmissionsAreAShareOfWhatAllLayersSend() throws {
+  var streams = OutgoingStreams(seed: 2)
+  let payload = [UInt8](repeating: 0, count: 1000)
+  var sequences: [[UInt16]] = []
+  for (index, layer) in [small, large].enumerated() {
+    let frame = try keyframe(layer, index)
+    sequences.append(
+      streams.withStream(.camera) { stream in
+        (0..<50).map { _ in stream.send(payload[...], of: frame, isLast: false, at: now).sequence }
+      })
+  }
+  let again = [0, 1].map { layer in
+    streams.withStream(.camera) {
+      $0.retransmissions(of: sequences[layer], layer: layer, roundTrip: .zero, at: now).count
+    }
+  }
+  #expect(again == [33, 0])
+}
+
 // MARK: Incoming
 
 /// Sends a keyframe to the receiver; returns the layer changes that it reports.

@@ -80,12 +80,11 @@ extension MediaSessions {
   ) -> [Output] {
     guard let index = sessions.index(of: link), let ids = sessions[at: index].call?.outgoing.ids
     else { return [] }
-    let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
     var out: [Output] = []
     for id in ids {
       let packets =
         sessions[at: index].call?.outgoing.update(id) {
-          $0.repeats(since: start, roundTrip: roundTrip, at: now)
+          $0.repeats(since: start, at: now)
         } ?? []
       out += packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
     }

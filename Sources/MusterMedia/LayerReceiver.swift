@@ -15,6 +15,10 @@ public struct LayerReceiver: Sendable {
   /// The minimum age of a gap that requires a keyframe. A longer wait would prolong the freeze, as
   /// the keyframe takes a round trip and up to 300 ms (`KeyframeLimiter`) more.
   static let minimumKeyframePatience = Duration.milliseconds(250)
+  /// The silence and the number of missing packets from which a gap is an outage: it exceeds a
+  /// sender's budget (`RetransmissionBudget`), so that only a keyframe helps.
+  static let outage = Duration.milliseconds(333)
+  static let outagePackets = 16
   /// The minimum time granted for the rest of a keyframe that has partly arrived (libwebrtc
   /// `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
@@ -194,7 +198,10 @@ public struct LayerReceiver: Sendable {
     guard packet.sequence > highest else { return false }
     if packet.sequence > highest + 1 {
       isTroubled = true
-      if !nacks.notice(highest + 1..<packet.sequence, at: now) {
+      let missing = highest + 1..<packet.sequence
+      let isOutage = missing.count >= Self.outagePackets && now - lastNewAt >= Self.outage
+      if isOutage { nacks.removeAll() }
+      if isOutage || !nacks.notice(missing, at: now) {
         assembler.restart(at: packet.sequence)
         (waitingSince, keyframeBegunAt) = (nil, nil)
       }

@@ -127,13 +127,13 @@ public struct OutgoingStream: Sendable {
       of: sequences, roundTrip: roundTrip, within: &retransmissionBudget, at: now)
   }
 
-  /// Returns the packets of the current layer sent since `start`, within the retransmission budget.
+  /// Returns the packets of the current layer sent since `start`, to be resent over another path.
+  /// They are not part of the budget: it was not a queue of that path that lost them.
   public mutating func repeats(
-    since start: Instant, roundTrip: Duration, at now: Instant
+    since start: Instant, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
     guard let layer else { return [] }
-    return retransmissions(
-      of: senders[layer].sequences(since: start), layer: layer, roundTrip: roundTrip, at: now)
+    return senders[layer].repeats(since: start, at: now)
   }
 
   /// Whether to grant a keyframe request, which must be for the layer being sent and within the

@@ -9,6 +9,9 @@ public struct RTPSender: Sendable {
   static let maximumRepeats: UInt8 = 3
   /// The minimum interval between retransmissions of one packet, for very short round trips.
   static let minimumRepeat = Duration.milliseconds(5)
+  /// The maximum number of packets that are resent at once after a change of path: 250 ms of a
+  /// 2.5 Mbit/s layer.
+  static let repeatBurst = 64
   /// The age up to which packets can be retransmitted, unless three round trips are longer
   /// (libwebrtc `rtp_packet_history.h`); older packets would miss their playout.
   static let minimumHistory = Duration.seconds(1)
@@ -93,19 +96,29 @@ public struct RTPSender: Sendable {
       else { continue }
       if let repeatedAt = sent.repeatedAt, now - repeatedAt < pause { continue }
       guard budget.take(sent.payload.count, isBase: sent.isBase, at: now) else { continue }
-      history[index].repeatedAt = now
-      history[index].repeats += 1
-      packetsRepeated &+= 1
-      result.append((sent.header, sent.payload))
+      result.append(repeated(index, at: now))
     }
     return result
   }
 
-  /// The sequence numbers of the packets sent since `start` that are still in the history, oldest
-  /// first.
-  public func sequences(since start: Instant) -> [UInt16] {
-    (0..<history.count).filter { history[$0].sentAt >= start }
-      .map { history[$0].header.sequence }
+  /// Returns the packets sent since `start` that are still in the history, oldest first; at most
+  /// the newest `repeatBurst`.
+  mutating func repeats(
+    since start: Instant, at now: Instant
+  ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
+    (0..<history.count)
+      .filter { history[$0].sentAt >= start && history[$0].repeats < Self.maximumRepeats }
+      .suffix(Self.repeatBurst)
+      .map { repeated($0, at: now) }
+  }
+
+  private mutating func repeated(
+    _ index: Int, at now: Instant
+  ) -> (header: RTPHeader, payload: ArraySlice<UInt8>) {
+    history[index].repeatedAt = now
+    history[index].repeats += 1
+    packetsRepeated &+= 1
+    return (history[index].header, history[index].payload)
   }
 
   /// Creates a sender report (RFC 3550 section 6.4.1); `timestamp` is `now` on the stream's RTP

@@ -117,6 +117,21 @@ private func select(
   #expect(again == [33, 0])
 }
 
+@Test func aChangeOfPathResendsTheNewestPacketsThreeTimesAtMost() throws {
+  var streams = OutgoingStreams(seed: 2)
+  #expect(select(&streams, .best, among: [small]) != nil)
+  let frame = try keyframe(small, 0)
+  let sequences = streams.withStream(.camera) { stream in
+    (0..<100).map { _ in stream.send([1], of: frame, isLast: false, at: now).sequence }
+  }
+  func repeats(since start: Instant) -> [UInt16] {
+    streams.withStream(.camera) { $0.repeats(since: start, at: now).map(\.header.sequence) }
+  }
+  #expect(repeats(since: now + .milliseconds(1)).isEmpty)
+  for _ in 0..<3 { #expect(repeats(since: now) == Array(sequences.suffix(64))) }
+  #expect(repeats(since: now) == Array(sequences.prefix(36)))
+}
+
 // MARK: Incoming
 
 /// Sends a keyframe to the receiver; returns the layer changes that it reports.

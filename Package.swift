@@ -204,7 +204,7 @@ let package = Package(
     tests(
       "MusterCommandTests",
       [
-        "MusterBase", "Muster", "MusterCommand",
+        "MusterBase", "MusterSimulator", "Muster", "MusterCommand",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests(

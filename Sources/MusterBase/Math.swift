@@ -5,4 +5,7 @@ import Glibc
 public enum Math {
   /// The natural logarithm.
   public static func log(_ x: Double) -> Double { Glibc.log(x) }
+
+  /// The cube root.
+  public static func cubeRoot(_ x: Double) -> Double { Glibc.cbrt(x) }
 }

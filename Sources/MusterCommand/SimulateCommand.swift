@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import Muster
 import MusterBase
 import MusterSimulator
@@ -163,13 +162,7 @@ struct SimulateCommand: ParsableCommand {
       again.draws = true
       drawing = Simulation.run(again).drawing
     }
-    guard let file = fopen(path, "w") else {
-      throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))
-    }
-    let isWritten = fputs(drawing ?? "", file) >= 0
-    guard fclose(file) == 0, isWritten else {
-      throw MusterError("cannot write all of \(path)", hint: String(cString: strerror(errno)))
-    }
+    try TextFile.write(drawing ?? "", to: path)
   }
 
   // MARK: Gossip

@@ -1,4 +1,5 @@
 import Glibc
+import MusterBase
 
 /// Wall-clock time and its formatting.
 enum Clocks {
@@ -54,5 +55,18 @@ enum Browser {
   static func open(_ url: String) {
     guard isAtHand else { return }
     _ = ChildProcess.start("xdg-open", [url], output: nil)
+  }
+}
+
+/// Text that a command writes into a file named by the user.
+enum TextFile {
+  static func write(_ text: String, to path: String) throws {
+    guard let file = fopen(path, "w") else {
+      throw MusterError("cannot write \(path)", hint: String(cString: strerror(errno)))
+    }
+    let isWritten = fputs(text, file) >= 0
+    guard fclose(file) == 0, isWritten else {
+      throw MusterError("cannot write all of \(path)", hint: String(cString: strerror(errno)))
+    }
   }
 }

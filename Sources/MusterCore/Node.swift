@@ -47,8 +47,7 @@ public struct Node: ~Copyable, Sendable {
     public init() {}
   }
 
-  /// An action for the host. `MusterNode`, `Simulation` and `ReachSimulation` switch over all
-  /// cases.
+  /// An action for the host. `MusterNode` and the simulations switch over all cases.
   public enum Output: Equatable, Sendable {
     /// Send a datagram to an address.
     case send([UInt8], to: Address)

@@ -2,6 +2,7 @@
 
 from check import check
 from meeting import both_directions
+from scenario import Scenario
 
 # UDP payload of a whole video packet in bytes, the most that a retransmission can take.
 _LONGEST_PACKET = 1_200
@@ -28,6 +29,28 @@ def retransmissions_do_not_fill_a_narrow_link(t):
         t.figure("sent", sent, "kbit/s")
         most = max(total / max(total - again, 1) for total, again in seconds)
         t.figure("most in a second", most, "times the media's rate", at_most=1.5)
+
+
+@check(needs=("namespaces", "ffmpeg"))
+def scenarios_are_alike_in_the_model_and_by_processes(t):
+    rows = []
+    for name in ("narrow-600", "three-receivers", "random-loss-10"):
+        scenario = Scenario(t.muster, name)
+        model, measured = scenario.model(), scenario.run(t)
+        for (sender, receiver), real in measured.items():
+            flow = model[sender, receiver]
+            rows.append((
+                name, f"{sender} > {receiver}", f"{flow['kbps']:.0f} / {real['kbps']:.0f}",
+                f"{flow['queueMsMedian']:.0f} / {real['queueMsMedian']:.0f}",
+                f"{flow['queueMsP95']:.0f} / {real['queueMsP95']:.0f}",
+                f"{flow['video']['frames']} / {real['frames']}",
+                f"{flow['audioLostPercent']:.1f} / {real['audioLostPercent']:.1f}"))
+            # Without a bottleneck the rate depends on the picture.
+            if flow["availableKbps"] is not None:
+                t.figure(f"{name}, {receiver}: rate by rate of the model",
+                         real["kbps"] / flow["kbps"], at_least=0.7, at_most=1.4)
+    t.table(("scenario", "flow", "kbit/s, model / real", "queue p50, ms", "queue p95, ms",
+             "frames", "audio lost, %"), rows)
 
 
 def _sent_by_second(node, since):

@@ -75,12 +75,24 @@ class Lan:
         return lan
 
     def order(self, faults):
+        if self._ask(faults) != "ok":
+            raise OSError("the switch has ended")
+
+    def measure(self):
+        """Begins to measure what passes between the hosts."""
+        self.order({"measure": True})
+
+    def measured(self):
+        """What has passed since `measure`, by the indices of sender and receiver."""
+        report = json.loads(self._ask({"report": True}))
+        return {(flow["from"], flow["to"]): flow for flow in report}
+
+    def _ask(self, order):
         if self._switch is None:
             raise ValueError("a bridge has no faults")
-        self._switch.stdin.write(json.dumps(faults) + "\n")
+        self._switch.stdin.write(json.dumps(order) + "\n")
         self._switch.stdin.flush()
-        if self._switch.stdout.readline().strip() != "ok":
-            raise OSError("the switch has ended")
+        return self._switch.stdout.readline().strip()
 
     def split(self, *groups):
         """Partitions the LAN into groups of hosts, given by index from 0."""

@@ -7,8 +7,11 @@ The kernels that these checks run on may lack netem. Run as a process of its own
 It prints `ready`, then applies one JSON object per line of standard input, answering `ok`, and ends
 with its input: {"port": 0, "way": "up", "delay": 20, ...}. `up` is from the host into the switch,
 `down` from the switch to the host. Keys: delay and jitter (ms), loss, duplicate and reorder
-(percent), rate (kbit/s) with queue (ms), cut (true or false). {"port": 0, "reaches": [1, 2]} lets
-frames of a host pass to these ports only, null to all.
+(percent), burstStart and burstEnd (percent of frames with which a burst of losses begins and ends),
+rate (kbit/s of IP packets, without Ethernet) with queue (ms), cut (true or false).
+{"port": 0, "reaches": [1, 2]} lets frames of a host pass to these ports only, null to all.
+{"measure": true} begins to measure what passes from each port to each other; {"report": true} is
+answered with a line of JSON.
 """
 
 import fcntl
@@ -25,8 +28,8 @@ from netns import inside
 
 _TUNSETIFF = 0x400454CA
 _IFF_TAP, _IFF_NO_PI = 0x0002, 0x1000
-# What Ethernet adds to a frame on the wire: preamble, check sequence, gap.
-_OVERHEAD = 24
+# What Ethernet adds to an IP packet in a frame as it is read here.
+_HEADER = 14
 _LONGEST = 9216
 # Frames under way; a test that queues more has forgotten to limit its rate.
 _CAPACITY = 20_000
@@ -38,31 +41,66 @@ class Way:
     def __init__(self, seed):
         self.chance = random.Random(seed)
         self.delay = self.jitter = self.loss = self.duplicate = self.reorder = 0.0
+        self.burstStart, self.burstEnd = 0.0, 100.0
         self.rate = 0.0
         self.queue = 100.0
         self.cut = False
+        self._in_burst = False
         self._free = 0.0
         self._latest = 0.0
 
     def due(self, now, length):
-        """The departure time of each copy of a frame; empty when it is lost."""
-        if self.cut or self._happens(self.loss):
-            return []
-        start = now
+        """The time that a frame waits at the bottleneck, and the departure time of each copy; no
+        copy when it is lost."""
+        if self.cut or self._loses_in_burst() or self._happens(self.loss):
+            return 0.0, []
+        start, waits = now, 0.0
         if self.rate:
-            start = max(now, self._free)
-            if start - now > self.queue / 1000:
-                return []
-            start = self._free = start + (length + _OVERHEAD) * 8 / (self.rate * 1000)
+            waits = max(now, self._free) - now
+            if waits > self.queue / 1000:
+                return 0.0, []
+            start = self._free = now + waits + (length - _HEADER) * 8 / (self.rate * 1000)
         if self._happens(self.reorder):
-            return [start]
+            return waits, [start]
         late = self.delay + (self.chance.uniform(-self.jitter, self.jitter) if self.jitter else 0)
         # Jitter keeps the order, as queues do; `reorder` breaks it.
         self._latest = max(self._latest, start + max(0.0, late) / 1000)
-        return [self._latest] * (2 if self._happens(self.duplicate) else 1)
+        return waits, [self._latest] * (2 if self._happens(self.duplicate) else 1)
+
+    def _loses_in_burst(self):
+        if self.burstStart > 0:
+            turns = self.burstEnd if self._in_burst else self.burstStart
+            self._in_burst ^= self._happens(turns)
+        return self._in_burst
 
     def _happens(self, percent):
         return percent > 0 and self.chance.random() * 100 < percent
+
+
+class Measurement:
+    """What has passed from each port to each other since the beginning."""
+
+    def __init__(self):
+        self._since = time.monotonic()
+        self._bytes = {}
+        self._waits = {}
+
+    def passed(self, source, port, length, waits):
+        pair = source, port
+        self._bytes[pair] = self._bytes.get(pair, 0) + length - _HEADER
+        self._waits.setdefault(pair, []).append(waits)
+
+    def report(self):
+        seconds = time.monotonic() - self._since
+        return [
+            {"from": source, "to": port, "kbps": total * 8 / 1000 / seconds,
+             "queueMsMedian": self._part(source, port, 0.5),
+             "queueMsP95": self._part(source, port, 0.95)}
+            for (source, port), total in sorted(self._bytes.items())]
+
+    def _part(self, source, port, fraction):
+        waits = sorted(self._waits[source, port])
+        return waits[min(int(len(waits) * fraction), len(waits) - 1)] * 1000
 
 
 class Switch:
@@ -76,6 +114,7 @@ class Switch:
         self.reaches = [None] * len(ports)
         self.pending = []
         self.order = 0
+        self.measurement = None
 
     def run(self):
         poll = select.epoll()
@@ -99,6 +138,13 @@ class Switch:
             return False
         for line in text.splitlines():
             order = json.loads(line)
+            if "measure" in order:
+                self.measurement = Measurement()
+                print("ok", flush=True)
+                continue
+            if "report" in order:
+                print(json.dumps(self.measurement.report()), flush=True)
+                continue
             port = order.pop("port")
             if "reaches" in order:
                 self.reaches[port] = order["reaches"]
@@ -121,17 +167,21 @@ class Switch:
             if len(frame) < 14:
                 return
             now = time.monotonic()
-            for due in self.ways[port]["up"].due(now, len(frame)):
-                self.enter(due, port, frame)
+            waits, copies = self.ways[port]["up"].due(now, len(frame))
+            for due in copies:
+                self.enter(due, port, frame, waits)
 
-    def enter(self, now, source, frame):
+    def enter(self, now, source, frame, waited):
         if not frame[6] & 1:
             self.homes[frame[6:12]] = source
         home = None if frame[0] & 1 else self.homes.get(frame[0:6])
         for port in range(len(self.taps)) if home is None else [home]:
             if port == source or port not in (self.reaches[source] or [port]):
                 continue
-            for due in self.ways[port]["down"].due(now, len(frame)):
+            waits, copies = self.ways[port]["down"].due(now, len(frame))
+            if copies and self.measurement:
+                self.measurement.passed(source, port, len(frame), waited + waits)
+            for due in copies:
                 if len(self.pending) < _CAPACITY:
                     self.order += 1
                     heapq.heappush(self.pending, (due, self.order, port, frame))

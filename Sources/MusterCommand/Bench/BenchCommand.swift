@@ -11,7 +11,8 @@ struct BenchCommand: AsyncParsableCommand {
     discussion: """
       Every figure is a ratio of two measurements of the same run, so that it means the same on \
       any machine. Allocations are counted only with the counting library, as make bench has it.
-      """)
+      """,
+    subcommands: [NetworkBenchCommand.self])
 
   @Option(name: .customLong("for"), help: "Seconds to measure the call for.")
   var seconds = 10

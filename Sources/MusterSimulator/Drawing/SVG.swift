@@ -45,6 +45,14 @@ public struct SVG: Sendable {
     body += "/>\n"
   }
 
+  /// Adds a line through all points.
+  mutating func polyline(_ points: [(x: Double, y: Double)], stroke: String, width: Double = 1) {
+    let list = points.map { "\(number($0.x)),\(number($0.y))" }.joined(separator: " ")
+    body +=
+      "<polyline points=\"\(list)\" fill=\"none\" stroke=\"\(escaped(stroke))\" "
+      + "stroke-width=\"\(number(width))\"/>\n"
+  }
+
   /// Adds one line of text; `x` and `y` are the position of its `anchor` (start, middle or end) on
   /// the baseline.
   public mutating func text(

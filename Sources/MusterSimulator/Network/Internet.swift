@@ -72,7 +72,7 @@ public struct Internet: Sendable {
   private var hosts: [Host] = []
   /// The paths between homes, one row per sending home; the path of a home to itself is its local
   /// network.
-  private var paths: [Path] = []
+  private var paths: [Pipe] = []
   private var cuts: [Bool] = []
   private var inFlight = EventQueue<Flight>()
   private var prng: PRNG
@@ -85,7 +85,7 @@ public struct Internet: Sendable {
       let outside = Address.Host.v4(Home.network(number) + 1)
       homes.append(Home(number: number, nat: NAT(kind, outside: outside, seed: prng.next())))
     }
-    paths = Array(repeating: Path(conditions), count: kinds.count * kinds.count)
+    paths = Array(repeating: Pipe(conditions), count: kinds.count * kinds.count)
     cuts = Array(repeating: false, count: kinds.count * kinds.count)
   }
 
@@ -201,8 +201,8 @@ public struct Internet: Sendable {
 
   private mutating func transmit(_ flight: Flight, from home: Int, at now: Instant) {
     let index = home * homes.count + flight.home
-    if let arrival = paths[index].arrival(of: flight.datagram.count, at: now, &prng) {
-      inFlight.schedule(flight, at: arrival)
+    if let passage = paths[index].pass(flight.datagram.count, at: now, &prng) {
+      inFlight.schedule(flight, at: passage.arrival)
     } else {
       counters.lost += 1
     }

@@ -2,6 +2,10 @@ import MusterBase
 
 /// A simulated network of hosts in one broadcast domain. Callers pass the current time, and the
 /// seed determines all randomness.
+///
+/// A datagram passes the access link of its sender, the path between the two hosts, and the access
+/// link of its receiver. An access link is shared by all paths of its host, and ideal unless
+/// `setAccess` changes it.
 public struct Network: Sendable {
   /// A datagram in flight, which `tick` returns once it has arrived.
   public struct Delivery: Equatable, Sendable {
@@ -11,6 +15,8 @@ public struct Network: Sendable {
     public var from: Address
     /// The address of the receiving host.
     public var to: Address
+    /// The time that the datagram waited at bottlenecks.
+    public var queueing = Duration.zero
 
     /// A datagram in flight to the host at `to`.
     public init(datagram: [UInt8], from: Address, to: Address) {
@@ -44,21 +50,41 @@ public struct Network: Sendable {
   private var hosts = PeerTable<Address, Int>()
   private let addresses: [Address]
   /// The paths between hosts, one row per sending host; the last row is for outside senders.
-  private var paths: [Path]
+  private var paths: [Pipe]
+  /// The two directions of the access link of each host; the last of `ups` is for outside senders.
+  private var ups: [Pipe]
+  private var downs: [Pipe]
   /// The partition group of each host; hosts in different groups cannot reach each other. The last
   /// element is for outside senders.
   private var groups: [Int]
   /// Whether each host is cut off from all other hosts.
   private var isolated: [Bool]
-  private var inFlight = EventQueue<Delivery>()
+  private var inFlight = EventQueue<Flight>()
   private var prng: PRNG
+
+  /// A datagram between two of the pipes on its way, or after the last one.
+  private struct Flight: Sendable {
+    var delivery: Delivery
+    let sender: Int
+    let receiver: Int
+    /// The pipe that comes next; nil after the last one.
+    var next: Stage? = .up
+  }
+
+  private enum Stage: Sendable {
+    case up, path, down
+
+    var next: Self? { self == .up ? .path : self == .path ? .down : nil }
+  }
 
   /// A network between hosts at these addresses, with the same conditions on every path.
   public init(hosts addresses: [Address], conditions: PathConditions = .init(), seed: UInt64) {
     self.addresses = addresses
     for (index, address) in addresses.enumerated() { hosts[address] = index }
     paths = Array(
-      repeating: Path(conditions), count: (addresses.count + 1) * addresses.count)
+      repeating: Pipe(conditions), count: (addresses.count + 1) * addresses.count)
+    ups = Array(repeating: Pipe(.ideal), count: addresses.count + 1)
+    downs = Array(repeating: Pipe(.ideal), count: addresses.count)
     groups = Array(repeating: 0, count: addresses.count + 1)
     isolated = Array(repeating: false, count: addresses.count)
     prng = PRNG(seed: seed)
@@ -93,7 +119,9 @@ public struct Network: Sendable {
   /// Removes and returns the datagrams due by `now`, in order of arrival.
   public mutating func tick(at now: Instant) -> [Delivery] {
     var deliveries: [Delivery] = []
-    while let delivery = inFlight.popDue(at: now) { deliveries.append(delivery) }
+    while let due = inFlight.deadline, let flight = inFlight.popDue(at: now) {
+      if let arrived = advance(flight, at: due) { deliveries.append(arrived.delivery) }
+    }
     counters.delivered += UInt64(deliveries.count)
     return deliveries
   }
@@ -106,6 +134,17 @@ public struct Network: Sendable {
     _ conditions: PathConditions, from sender: Address, to receiver: Address
   ) {
     change(sender, receiver) { $0.conditions = conditions }
+  }
+
+  /// Changes the conditions from a host into the network; datagrams in flight are not affected.
+  public mutating func setAccess(up conditions: PathConditions, of host: Address) {
+    if let index = hosts[host] { ups[index].conditions = conditions }
+  }
+
+  /// Changes the conditions from the network to a host; datagrams that have passed its bottleneck
+  /// are not affected.
+  public mutating func setAccess(down conditions: PathConditions, of host: Address) {
+    if let index = hosts[host] { downs[index].conditions = conditions }
   }
 
   /// Blocks or unblocks one direction between two hosts.
@@ -139,7 +178,7 @@ public struct Network: Sendable {
   }
 
   private mutating func change(
-    _ sender: Address, _ receiver: Address, _ body: (inout Path) -> Void
+    _ sender: Address, _ receiver: Address, _ body: (inout Pipe) -> Void
   ) {
     guard let receiver = hosts[receiver] else { return }
     body(&paths[(hosts[sender] ?? addresses.count) * addresses.count + receiver])
@@ -155,25 +194,62 @@ public struct Network: Sendable {
       counters.cut += 1
       return
     }
-    let index = sender * addresses.count + receiver
-    guard
-      let arrival = paths[index].arrival(of: delivery.datagram.count, at: now, &prng)
-    else {
-      counters.lost += 1
-      return
+    let flight = Flight(delivery: delivery, sender: sender, receiver: receiver)
+    if let arrived = advance(flight, at: now) { inFlight.schedule(arrived, at: now) }
+  }
+
+  /// Sends a datagram through the pipes that remain on its way, until one of them delays it;
+  /// returns the datagram if it has passed all of them.
+  private mutating func advance(_ flight: Flight, at now: Instant) -> Flight? {
+    var flight = flight
+    while let stage = flight.next {
+      let bytes = flight.delivery.datagram.count
+      let passage: Pipe.Passage?
+      switch stage {
+      case .up: passage = ups[flight.sender].pass(bytes, at: now, &prng)
+      case .path: passage = paths[pathIndex(flight)].pass(bytes, at: now, &prng)
+      case .down: passage = downs[flight.receiver].pass(bytes, at: now, &prng)
+      }
+      guard let passage else {
+        counters.lost += 1
+        return nil
+      }
+      flight.delivery.queueing += passage.queueing
+      flight.next = stage.next
+      alter(&flight, conditions(of: flight, at: stage), arrival: passage.arrival)
+      guard passage.arrival == now else {
+        inFlight.schedule(flight, at: passage.arrival)
+        return nil
+      }
     }
-    let conditions = paths[index].conditions
+    return flight
+  }
+
+  private func pathIndex(_ flight: Flight) -> Int {
+    flight.sender * addresses.count + flight.receiver
+  }
+
+  private func conditions(of flight: Flight, at stage: Stage) -> PathConditions {
+    switch stage {
+    case .up: ups[flight.sender].conditions
+    case .path: paths[pathIndex(flight)].conditions
+    case .down: downs[flight.receiver].conditions
+    }
+  }
+
+  /// Duplicates and corrupts a datagram that has just passed a pipe with these conditions.
+  private mutating func alter(
+    _ flight: inout Flight, _ conditions: PathConditions, arrival: Instant
+  ) {
     if prng.happens(conditions.duplication) {
       counters.duplicated += 1
       let later = prng.duration(.zero, conditions.duplicateDelay)
-      inFlight.schedule(delivery, at: arrival + later)
+      inFlight.schedule(flight, at: arrival + later)
     }
-    var delivery = delivery
     if prng.happens(conditions.corruption) {
       counters.corrupted += 1
-      delivery.datagram = Self.corrupted(delivery.datagram, &prng)
+      flight.delivery.datagram = Self.corrupted(flight.delivery.datagram, &prng)
     }
-    inFlight.schedule(delivery, at: arrival)
   }
 
   /// Whether partitions and isolation let datagrams pass; those of outside senders always do.

@@ -66,23 +66,10 @@ struct SyntheticStream: Sendable {
     VideoSize(width: 160, height: 90), VideoSize(width: 320, height: 180),
     VideoSize(width: 640, height: 360),
   ]
-  /// The temporal layers in the encoder's pattern of four frames.
-  static let pattern: [UInt8] = [0, 2, 1, 2]
-
-  private struct Encoder: Sendable {
-    var serial: UInt32 = 0
-    var position = 0
-    /// The serial numbers of the last base-layer frame and of the last layer 1 frame since then;
-    /// 0 for none.
-    var base: UInt32 = 0
-    var golden: UInt32 = 0
-    var needsKeyframe = true
-  }
-
   let id: StreamID
   private let sender: UInt8
   private let run: UInt8
-  private var encoders = Array(repeating: Encoder(), count: Limits.spatialLayers)
+  private var encoders = Array(repeating: FrameReferences(), count: Limits.spatialLayers)
   private var encoded: [Int] = []
   private(set) var layers: [VideoLayer] = []
 
@@ -119,34 +106,12 @@ struct SyntheticStream: Sendable {
   private mutating func frame(
     of layer: Int, _ capturedAt: Instant, _ prng: inout PRNG
   ) -> EncodedFrame {
-    let token = nextToken(layer)
+    let token = encoders[layer].next(sender: sender, run: run, stream: id, layer: layer)
     // Most frames fit into one packet; keyframes need two or three.
     let bytes = token.isKeyframe ? 1200 + prng.below(1400) : 100 + prng.below(300)
     return EncodedFrame(
       data: token.frame(size: layers[layer].size, bytes: bytes), isKeyframe: token.isKeyframe,
       layer: layer, temporalLayer: Int(token.temporalLayer), isReference: token.temporalLayer < 2,
       capturedAt: capturedAt)
-  }
-
-  private mutating func nextToken(_ layer: Int) -> FrameToken {
-    var encoder = encoders[layer]
-    defer { encoders[layer] = encoder }
-    encoder.serial += 1
-    var token = FrameToken(
-      sender: sender, run: run, stream: id.number, layer: UInt8(layer), temporalLayer: 0,
-      serial: encoder.serial, base: 0, golden: 0)
-    if encoder.needsKeyframe {
-      encoder = Encoder(serial: encoder.serial, base: encoder.serial, needsKeyframe: false)
-      return token
-    }
-    encoder.position = (encoder.position + 1) % Self.pattern.count
-    token.temporalLayer = Self.pattern[encoder.position]
-    token.base = encoder.base
-    switch token.temporalLayer {
-    case 0: (encoder.base, encoder.golden) = (encoder.serial, 0)
-    case 1: encoder.golden = encoder.serial
-    default: token.golden = encoder.golden
-    }
-    return token
   }
 }

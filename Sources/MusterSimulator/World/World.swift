@@ -13,7 +13,7 @@ protocol VirtualNetwork: Sendable {
 extension Network: VirtualNetwork {}
 extension Internet: VirtualNetwork {}
 
-/// The common part of `Simulation` and `ReachSimulation`: nodes, their disks, a network and planned
+/// The common part of the simulations of nodes: nodes, their disks, a network and planned
 /// events on one virtual clock.
 ///
 /// In each step datagrams arrive, disks finish writes, planned events happen, nodes whose deadlines

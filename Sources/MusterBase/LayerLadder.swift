@@ -1,5 +1,3 @@
-import MusterBase
-
 /// The simulcast layers of a source and their bitrates.
 ///
 /// The table is libwebrtc's (`video/config/simulcast.cc`, kSimulcastFormatsVP8), the most widely

@@ -1,0 +1,81 @@
+import MusterBase
+
+/// One direction of a path or of an access link: a bottleneck with a queue, then a delay, with
+/// losses before both. (The word is dummynet's.)
+struct Pipe: Sendable {
+  /// A datagram's way through the pipe.
+  struct Passage: Equatable, Sendable {
+    var arrival: Instant
+    /// The time that the datagram waited behind others at the bottleneck.
+    var queueing: Duration
+  }
+
+  /// The size of the IPv4 and UDP headers in bytes; headers also pass the bottleneck.
+  static let headerBytes = 28
+
+  var conditions: PathConditions {
+    didSet { isInBurst = false }
+  }
+  /// Whether the pipe drops everything: `isBlocked` for a time, `isSevered` for the whole run.
+  var isBlocked = false
+  var isSevered = false
+  private var isInBurst = false
+  /// The time at which the bottleneck is free. A change of the rate does not concern datagrams that
+  /// are already queued.
+  private var busyUntil = Instant.zero
+  private var lastArrival = Instant.zero
+
+  init(_ conditions: PathConditions) { self.conditions = conditions }
+
+  /// Passes a datagram of `bytes` of UDP payload that is sent now; nil when it is lost.
+  mutating func pass(_ bytes: Int, at now: Instant, _ prng: inout PRNG) -> Passage? {
+    guard !isBlocked, !isSevered, !losesInBurst(&prng), !prng.happens(conditions.loss),
+      let departure = departure(of: bytes, at: now)
+    else { return nil }
+    var arrival = departure.at + conditions.delay
+    if conditions.jitter > .zero { arrival = arrival + conditions.jitter.scaled(by: prng.unit()) }
+    // A reordered datagram does not update `lastArrival`, so later datagrams can overtake it.
+    if prng.happens(conditions.reordering) {
+      arrival = arrival + conditions.reorderingDelay
+    } else {
+      lastArrival = max(arrival, lastArrival)
+      arrival = lastArrival
+    }
+    return Passage(arrival: arrival, queueing: departure.queueing)
+  }
+
+  private mutating func losesInBurst(_ prng: inout PRNG) -> Bool {
+    guard conditions.burstStart > 0 else { return false }
+    if prng.chance(isInBurst ? conditions.burstEnd : conditions.burstStart) { isInBurst.toggle() }
+    return isInBurst
+  }
+
+  private mutating func departure(
+    of bytes: Int, at now: Instant
+  ) -> (at: Instant, queueing: Duration)? {
+    guard let rate = conditions.kilobitsPerSecond else { return (now, .zero) }
+    let begins = max(busyUntil, now)
+    guard begins - now <= conditions.queueLimit else { return nil }
+    let bits = Int64(bytes + Self.headerBytes) * 8
+    busyUntil = begins + .nanoseconds(bits * 1_000_000 / Int64(max(rate, 1)))
+    return (busyUntil, begins - now)
+  }
+}
+
+extension PRNG {
+  /// Like `chance`, but without a random draw if the probability is 0.
+  mutating func happens(_ probability: Double) -> Bool {
+    probability > 0 && chance(probability)
+  }
+
+  /// Draws a uniformly distributed duration from `low` to `high`.
+  mutating func duration(_ low: Duration, _ high: Duration) -> Duration {
+    low + (high - low).scaled(by: unit())
+  }
+}
+
+extension Duration {
+  func scaled(by factor: Double) -> Duration {
+    .nanoseconds(Int64(Double(wholeNanoseconds) * factor))
+  }
+}

@@ -1,0 +1,107 @@
+"""The named scenarios of `muster bench network`, by real processes over the switch."""
+
+import json
+import subprocess
+import time
+
+# As in the model: a flow is measured from this time after both have joined.
+_SETTLING = 5
+
+
+class Scenario:
+    def __init__(self, muster, name):
+        self.name = name
+        self._muster = muster
+        self._plan = self._bench("--list")[0]
+        self.seconds = self._plan["seconds"]
+        self.participants = self._plan["participants"]
+        if self._plan["tcp"]:
+            raise ValueError(f"{name}: TCP is only in the model")
+
+    def _bench(self, *more):
+        output = subprocess.run(
+            [self._muster, "bench", "network", "--scenario", self.name, *more], check=True,
+            capture_output=True, text=True).stdout
+        return [json.loads(line) for line in output.splitlines()]
+
+    def model(self):
+        """What the simulator measures of each flow, by the names of sender and receiver."""
+        return {(flow["from"], flow["to"]): flow for flow in self._bench("--json")}
+
+    def run(self, t):
+        """Runs the scenario; returns what the switch and the nodes measured of each flow with
+        video, by the names of sender and receiver."""
+        lan = t.lan(len(self.participants), faulty=True)
+        start = t.now()
+        nodes, before = {}, None
+        for at, act in self._actions(t, lan, nodes):
+            time.sleep(max(0.0, start + at - t.now()))
+            before = act() or before
+        time.sleep(max(0.0, start + self.seconds - t.now()))
+        passed = lan.measured()
+        result = {}
+        for sender, receiver in self._flows():
+            flow = passed[self._place(sender), self._place(receiver)]
+            after = _received(nodes[receiver], nodes[sender])
+            flow["frames"] = after["frames"] - before[sender, receiver]["frames"]
+            flow["audioLostPercent"] = after["audioLostPercent"]
+            result[sender, receiver] = flow
+        for node in nodes.values():
+            node.send("quit")
+        for node in nodes.values():
+            node.ended(10)
+        return result
+
+    def _actions(self, t, lan, nodes):
+        """Pairs of time and function, in order of time."""
+        actions = [(0.0, lambda: None)]
+        for place, participant in enumerate(self.participants):
+            for way in ("up", "down"):
+                for step in participant[way]:
+                    conditions = {key: value for key, value in step.items() if key != "at"}
+                    actions.append((step["at"], _order(lan, place, way, conditions)))
+            actions.append((participant["joinsAt"], self._join(t, lan, nodes, place)))
+        last = max(participant["joinsAt"] for participant in self.participants)
+
+        def measure():
+            lan.measure()
+            return {(sender, receiver): _received(nodes[receiver], nodes[sender])
+                    for sender, receiver in self._flows()}
+
+        actions.append((last + _SETTLING, measure))
+        return sorted(actions, key=lambda action: action[0])
+
+    def _join(self, t, lan, nodes, place):
+        participant = self.participants[place]
+        video = participant["video"]
+        if video:
+            video = t.footage.video if video == "640x360" else f"test:{video}@30"
+        more = (["--video-bitrate", str(participant["videoKbps"])] if participant["videoKbps"]
+                else [])
+
+        def join():
+            nodes[participant["name"]] = t.node(
+                participant["name"], *more, host=lan.hosts[place], video=video or "none",
+                audio=t.footage.speech, record=participant["watches"])
+        return join
+
+    def _place(self, name):
+        return next(place for place, one in enumerate(self.participants) if one["name"] == name)
+
+    def _flows(self):
+        return [(one["name"], other["name"])
+                for one in self.participants for other in self.participants
+                if one is not other and one["video"] and other["watches"]]
+
+
+def _order(lan, place, way, conditions):
+    return lambda: lan.hosts[place].impair(**{way: conditions})
+
+
+def _received(node, other):
+    """The latest that a node has reported of what it receives of another one."""
+    for event in reversed(node.all("stats")):
+        for peer in event["peers"]:
+            if peer["member"] == other.id and peer["in"]:
+                return peer["in"]
+    return {"frames": 0, "audioLostPercent": 0.0}

@@ -1,0 +1,105 @@
+import MusterBase
+import MusterSimulator
+import Testing
+
+private let a = Address(host: .v4(0x0A00_0001), port: 1)
+private let b = Address(host: .v4(0x0A00_0002), port: 1)
+private let c = Address(host: .v4(0x0A00_0003), port: 1)
+
+private func at(_ milliseconds: Int) -> Instant { .zero + .milliseconds(milliseconds) }
+
+/// A bottleneck at which a datagram of 972 bytes, 1000 with its headers, takes 10 ms.
+private func bottleneck(queue: Duration = .milliseconds(300)) -> PathConditions {
+  var conditions = PathConditions.ideal
+  conditions.kilobitsPerSecond = 800
+  conditions.queueLimit = queue
+  return conditions
+}
+
+private let datagram = [UInt8](repeating: 0, count: 972)
+
+private func network() -> Network {
+  Network(hosts: [a, b, c], conditions: .ideal, seed: 1)
+}
+
+/// Delivers all datagrams in flight; returns them with their times.
+private func drain(_ network: inout Network) -> [(at: Instant, delivery: Network.Delivery)] {
+  var all: [(at: Instant, delivery: Network.Delivery)] = []
+  while let deadline = network.deadline {
+    all += network.tick(at: deadline).map { (deadline, $0) }
+  }
+  return all
+}
+
+@Suite struct AccessLinkTests {
+  @Test func allPathsOfAHostShareItsLink() {
+    var network = network()
+    network.setAccess(up: bottleneck(), of: a)
+    for receiver in [b, c, b, c] { network.send(datagram, from: a, to: receiver, at: .zero) }
+    let arrived = drain(&network)
+    #expect(arrived.map(\.at) == [at(10), at(20), at(30), at(40)])
+    #expect(arrived.map(\.delivery.to) == [b, c, b, c])
+    #expect(
+      arrived.map(\.delivery.queueing)
+        == [.zero, .milliseconds(10), .milliseconds(20), .milliseconds(30)])
+  }
+
+  @Test func theDirectionsAreSeparate() {
+    var network = network()
+    network.setAccess(up: bottleneck(), of: a)
+    network.send(datagram, from: b, to: a, at: .zero)
+    #expect(drain(&network).map(\.at) == [.zero])
+  }
+
+  @Test func whoArrivesFirstAtTheReceiversLinkPassesFirst() {
+    var network = network()
+    var far = PathConditions.ideal
+    far.delay = .milliseconds(100)
+    network.setAccess(up: far, of: a)
+    network.setAccess(down: bottleneck(), of: c)
+    network.send(datagram, from: a, to: c, at: .zero)
+    network.send(datagram, from: b, to: c, at: at(95))
+    let arrived = drain(&network)
+    #expect(arrived.map(\.delivery.from) == [b, a])
+    // The datagram from afar comes 5 ms after the other one and waits for the rest of its time.
+    #expect(arrived.map(\.at) == [at(105), at(115)])
+    #expect(arrived.map(\.delivery.queueing) == [.zero, .milliseconds(5)])
+  }
+
+  @Test func aFullQueueDrops() {
+    var network = network()
+    network.setAccess(down: bottleneck(queue: .milliseconds(20)), of: b)
+    for _ in 0..<10 { network.send(datagram, from: a, to: b, at: .zero) }
+    #expect(drain(&network).map(\.at) == [at(10), at(20), at(30)])
+    #expect(network.counters.lost == 7)
+  }
+
+  @Test func conditionsChangeForWhatIsSentLater() {
+    var network = network()
+    network.setAccess(up: bottleneck(), of: a)
+    network.send(datagram, from: a, to: b, at: .zero)
+    var fast = bottleneck()
+    fast.kilobitsPerSecond = 8000
+    network.setAccess(up: fast, of: a)
+    network.send(datagram, from: a, to: b, at: .zero)
+    #expect(drain(&network).map(\.at) == [at(10), at(11)])
+  }
+
+  /// A burst lasts 1 / `burstEnd` datagrams on average and begins so often that a tenth is lost.
+  @Test func burstsHaveTheirLengthAndTheirShare() {
+    var network = network()
+    var conditions = PathConditions.ideal
+    (conditions.burstStart, conditions.burstEnd) = (0.25 * 0.1 / 0.9, 0.25)
+    network.setAccess(up: conditions, of: a)
+    var (losses, bursts, wasLost) = (0, 0, false)
+    for number in 0..<40_000 {
+      network.send([1], from: a, to: b, at: at(number))
+      let isLost = drain(&network).isEmpty
+      if isLost { losses += 1 }
+      if isLost, !wasLost { bursts += 1 }
+      wasLost = isLost
+    }
+    #expect((3600...4400).contains(losses))
+    #expect((3.6...4.4).contains(Double(losses) / Double(bursts)))
+  }
+}

@@ -1,0 +1,255 @@
+import MusterBase
+import MusterSimulator
+import Testing
+
+private let small = VideoSize(width: 640, height: 360)
+
+/// Two participants with cameras behind the same links.
+private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkScenario {
+  let participants = ["anna", "berta"].map { name in
+    var participant = NetworkScenario.Participant(name, video: small)
+    participant.up = [.init(at: .zero, conditions: conditions)]
+    return participant
+  }
+  return NetworkScenario("pair", "", seconds: seconds, participants)
+}
+
+@Suite struct CallSimulationTests {
+  @Test func aGoodNetworkLosesNothing() throws {
+    let result = CallSimulation.run(pair(.ideal), seed: 1)
+    #expect(result.violation == nil)
+    #expect(result.flows.count == 2)
+    for flow in result.flows {
+      let video = try #require(flow.video)
+      #expect(try #require(video.firstFrameAfter) < .seconds(2))
+      #expect((207...210).contains(video.frames) && video.framesCaptured == 210)
+      #expect(video.freezes == 0 && flow.audioLostPercent == 0)
+      // 700 kbit/s of video and 32 of audio, with headers.
+      #expect((750...850).contains(flow.kilobitsPerSecond))
+      #expect(flow.availableKilobitsPerSecond == nil && video.size == small)
+    }
+  }
+
+  @Test func lossIsMeasured() {
+    var conditions = PathConditions.ideal
+    conditions.delay = .milliseconds(20)
+    conditions.loss = 1
+    let nothing = CallSimulation.run(pair(conditions), seed: 1).flows
+    #expect(nothing.allSatisfy { $0.audioLostPercent == 100 && $0.video?.frames == 0 })
+    #expect(nothing.allSatisfy { $0.video?.frozen == .seconds(7) })
+    #expect(nothing.allSatisfy { $0.video?.firstFrameAfter == nil })
+  }
+
+  @Test func aBottleneckLimitsTheRateAndFillsItsQueue() {
+    var conditions = PathConditions.ideal
+    conditions.kilobitsPerSecond = 64
+    conditions.queueLimit = .milliseconds(300)
+    for flow in CallSimulation.run(pair(conditions), seed: 1).flows {
+      #expect(flow.availableKilobitsPerSecond == 64)
+      #expect((58...64.5).contains(flow.kilobitsPerSecond))
+      #expect(flow.queueing95 <= .milliseconds(300) && flow.queueing95 > .milliseconds(20))
+    }
+  }
+
+  @Test func theSeedDeterminesEverything() {
+    var conditions = PathConditions.ideal
+    (conditions.loss, conditions.jitter) = (0.05, .milliseconds(10))
+    let scenario = pair(conditions, seconds: 7)
+    let runs = [1, 1, 2].map { CallSimulation.run(scenario, seed: $0, draws: true) }
+    #expect(runs[0].digest == runs[1].digest && runs[0].drawing == runs[1].drawing)
+    #expect(runs[0].digest != runs[2].digest)
+    #expect(runs[0].drawing?.contains("anna receives") == true)
+  }
+}
+
+@Suite struct NetworkScenarioTests {
+  @Test func namesAreUniqueAndFound() {
+    for scenario in NetworkScenario.all {
+      #expect(NetworkScenario.named(scenario.name) == scenario)
+      #expect(!scenario.summary.isEmpty)
+    }
+    #expect(NetworkScenario.named("none") == nil)
+  }
+
+  @Test func stepsBeginAtOnceAndComeInOrder() {
+    for scenario in NetworkScenario.all {
+      #expect(scenario.participants.count >= 2)
+      for participant in scenario.participants {
+        #expect(participant.joinsAt + .seconds(10) <= scenario.duration)
+        for steps in [participant.up, participant.down] where !steps.isEmpty {
+          #expect(steps[0].at == .zero, "\(scenario.name)")
+          #expect(zip(steps, steps.dropFirst()).allSatisfy { $0.at < $1.at }, "\(scenario.name)")
+          #expect(steps.last.map { $0.at < scenario.duration } == true, "\(scenario.name)")
+        }
+      }
+    }
+  }
+
+  @Test func theCapacityIsTheNarrowestLinksOnAverage() throws {
+    func link(_ rate: Int?) -> PathConditions {
+      var conditions = PathConditions.ideal
+      conditions.kilobitsPerSecond = rate
+      return conditions
+    }
+    var sender = NetworkScenario.Participant("sender")
+    sender.up = [.init(at: .zero, conditions: link(1000))]
+    var receiver = NetworkScenario.Participant("receiver")
+    receiver.down = [
+      .init(at: .zero, conditions: link(2000)), .init(at: .seconds(10), conditions: link(400)),
+      .init(at: .seconds(15), conditions: link(nil)),
+    ]
+    let scenario = NetworkScenario("", "", seconds: 20, [sender, receiver])
+    #expect(scenario.rate(from: 0, to: 1, at: .seconds(9)) == 1000)
+    #expect(scenario.rate(from: 0, to: 1, at: .seconds(10)) == 400)
+    #expect(scenario.rate(from: 1, to: 0, at: .zero) == nil)
+    #expect(scenario.capacity(from: 1, to: 0, between: .zero, and: .seconds(20)) == nil)
+    let mean = scenario.capacity(from: 0, to: 1, between: .seconds(5), and: .seconds(20))
+    #expect(try #require(mean) == 800)
+  }
+}
+
+@Suite struct EncoderModelTests {
+  private func encode(
+    _ model: inout EncoderModel, frames: Int, _ body: (Int, [EncodedFrame]) -> Void
+  ) {
+    var prng = PRNG(seed: 1)
+    for number in 0..<frames {
+      body(number, model.frames(capturedAt: .zero + .milliseconds(number * 33), &prng))
+    }
+  }
+
+  @Test func eachLayerHasItsRate() {
+    var model = EncoderModel(
+      sender: 0, source: VideoSize(width: 1280, height: 720), kilobitsPerSecond: nil)
+    model.encode([0, 1, 2])
+    var bytes = [0, 0, 0]
+    encode(&model, frames: 900) { _, frames in
+      for frame in frames { bytes[frame.layer] += frame.data.count }
+    }
+    for (sum, rate) in zip(bytes, [150, 500, 2500]) {
+      let measured = Double(sum) * 8 / 1000 / 30
+      #expect(abs(measured / Double(rate) - 1) < 0.05, "\(measured) of \(rate) kbit/s")
+    }
+  }
+
+  @Test func onlyWhatIsWantedIsEncodedAndBeginsWithAKeyframe() {
+    var model = EncoderModel(sender: 0, source: small, kilobitsPerSecond: 1000)
+    encode(&model, frames: 3) { _, frames in #expect(frames.isEmpty) }
+    model.encode([1])
+    encode(&model, frames: 3) { number, frames in
+      #expect(frames.map(\.layer) == [1])
+      #expect(frames.first?.isKeyframe == (number == 0))
+    }
+    model.encode([0, 1, 7])
+    encode(&model, frames: 1) { _, frames in
+      #expect(frames.map(\.isKeyframe) == [true, false])
+    }
+  }
+
+  /// Keyframes on every picture exceed the target; the rate control cannot drop them, but drops
+  /// what follows.
+  @Test func framesAreDroppedWhenTheBufferIsEmpty() {
+    var model = EncoderModel(sender: 0, source: small, kilobitsPerSecond: nil)
+    model.encode([1])
+    var prng = PRNG(seed: 1)
+    for _ in 0..<10 {
+      model.requestKeyframe(1)
+      #expect(model.frames(capturedAt: .zero, &prng).first?.isKeyframe == true)
+    }
+    #expect(model.frames(capturedAt: .zero, &prng).isEmpty)
+    var dropped = 0
+    while model.frames(capturedAt: .zero, &prng).isEmpty { dropped += 1 }
+    // Ten keyframes of 5 mean frames each, less the initial buffer of 15.
+    #expect((18...32).contains(dropped))
+  }
+}
+
+@Suite struct FreezeMeterTests {
+  private static func steady(from start: Int = 33, until end: Int = 2000) -> [Int] {
+    Array(stride(from: start, to: end, by: 33))
+  }
+
+  /// Frames at these times in milliseconds, and the freezes counted until 2 s.
+  @Test(arguments: [
+    (steady(), 0, 0),
+    // A gap below the mean plus 150 ms is none.
+    (steady(until: 1000) + steady(from: 1150), 0, 0),
+    (steady(until: 1000) + steady(from: 1300), 1, 310),
+    // Slow video has longer gaps without freezing.
+    (Array(stride(from: 100, to: 2000, by: 200)), 0, 0),
+    // A gap that is still open counts, even without any frame.
+    (steady(until: 1000), 1, 1010),
+    ([], 1, 2000),
+  ])
+  func freezes(shown: [Int], freezes: Int, milliseconds: Int) {
+    var meter = FreezeMeter(from: .zero, interval: .milliseconds(33))
+    for time in shown { meter.shown(at: .zero + .milliseconds(time)) }
+    meter.end(at: .zero + .seconds(2))
+    #expect(meter.freezes == freezes)
+    #expect(meter.frozen == .milliseconds(milliseconds))
+  }
+}
+
+@Suite struct CubicFlowTests {
+  /// Runs flows that start one after the other over one bottleneck; returns the rate of each in
+  /// kbit/s over the last half.
+  private func run(_ rate: Int, loss: Double = 0, flows count: Int, seconds: Int) -> [Double] {
+    let server = Address(host: .v4(1), port: 1)
+    let clients = (0..<count).map { Address(host: .v4(2), port: UInt16($0)) }
+    var path = PathConditions.ideal
+    (path.delay, path.loss) = (.milliseconds(20), loss)
+    var network = Network(hosts: [server] + clients, conditions: path, seed: 1)
+    var link = PathConditions.ideal
+    (link.kilobitsPerSecond, link.queueLimit) = (rate, .milliseconds(100))
+    network.setAccess(up: link, of: server)
+    var flows = (0..<count).map { _ in CubicFlow(at: .zero) }
+    var halfway = Array(repeating: 0 as UInt64, count: count)
+    var now = Instant.zero
+    func send(_ segments: [[UInt8]], _ index: Int, _ network: inout Network) {
+      for segment in segments { network.send(segment, from: server, to: clients[index], at: now) }
+    }
+    for index in flows.indices { send(flows[index].send(at: now), index, &network) }
+    while now < .zero + .seconds(seconds) {
+      let next = flows.reduce(network.deadline) { soonest($0, $1.deadline) }
+      now = max(now, next ?? now)
+      for delivery in network.tick(at: now) {
+        let isSegment = delivery.from == server
+        guard let index = clients.firstIndex(of: isSegment ? delivery.to : delivery.from) else {
+          continue
+        }
+        if !isSegment {
+          let segments = flows[index].receive(acknowledgement: delivery.datagram, at: now)
+          send(segments, index, &network)
+        } else if let reply = flows[index].receive(segment: delivery.datagram) {
+          network.send(reply, from: clients[index], to: server, at: now)
+        }
+      }
+      for index in flows.indices { send(flows[index].tick(at: now), index, &network) }
+      if now < .zero + .seconds(seconds / 2) { halfway = flows.map(\.segmentsReceived) }
+    }
+    return zip(flows, halfway).map {
+      Double($0.segmentsReceived - $1) * 1500 * 8 / 1000 / Double(seconds - seconds / 2)
+    }
+  }
+
+  @Test func oneFlowFillsItsLink() {
+    #expect((4500...5001).contains(run(5000, flows: 1, seconds: 40)[0]))
+  }
+
+  @Test func twoFlowsShare() {
+    let rates = run(5000, flows: 2, seconds: 80)
+    #expect((4500...5001).contains(rates[0] + rates[1]))
+    #expect(min(rates[0], rates[1]) > 1500, "\(rates)")
+  }
+
+  /// At this round trip CUBIC is as fast as Reno (RFC 9438 section 5.1), whose response function
+  /// gives 1.22 segments per round trip and square root of the loss: 3.6 Mbit/s at 1 %.
+  @Test func lossLimitsTheRate() {
+    let rate = run(20_000, loss: 0.01, flows: 1, seconds: 60)[0]
+    #expect((2000...6000).contains(rate), "\(rate)")
+  }
+
+  @Test func nothingArrivesOfADeadLink() {
+    #expect(run(5000, loss: 1, flows: 1, seconds: 20) == [0])
+  }
+}

@@ -4,7 +4,8 @@ import json
 import subprocess
 import time
 
-# As in the model: a flow is measured from this time after both have joined.
+# Flows are measured from this time after the last participant has joined; in the model each flow
+# from the same time after its own two have.
 _SETTLING = 5
 
 
@@ -33,10 +34,10 @@ class Scenario:
         video, by the names of sender and receiver."""
         lan = t.lan(len(self.participants), faulty=True)
         start = t.now()
-        nodes, before = {}, None
-        for at, act in self._actions(t, lan, nodes):
+        nodes, before = {}, {}
+        for at, act in self._actions(t, lan, nodes, before):
             time.sleep(max(0.0, start + at - t.now()))
-            before = act() or before
+            act()
         time.sleep(max(0.0, start + self.seconds - t.now()))
         passed = lan.measured()
         result = {}
@@ -44,6 +45,7 @@ class Scenario:
             flow = passed[self._place(sender), self._place(receiver)]
             after = _received(nodes[receiver], nodes[sender])
             flow["frames"] = after["frames"] - before[sender, receiver]["frames"]
+            # Since the start of the call: the statistics have only the share.
             flow["audioLostPercent"] = after["audioLostPercent"]
             result[sender, receiver] = flow
         for node in nodes.values():
@@ -52,9 +54,10 @@ class Scenario:
             node.ended(10)
         return result
 
-    def _actions(self, t, lan, nodes):
-        """Pairs of time and function, in order of time."""
-        actions = [(0.0, lambda: None)]
+    def _actions(self, t, lan, nodes, before):
+        """Pairs of time and function, in order of time; they fill `nodes` by name, and `before` with
+        what each flow had received when its measurement began."""
+        actions = []
         for place, participant in enumerate(self.participants):
             for way in ("up", "down"):
                 for step in participant[way]:
@@ -65,8 +68,8 @@ class Scenario:
 
         def measure():
             lan.measure()
-            return {(sender, receiver): _received(nodes[receiver], nodes[sender])
-                    for sender, receiver in self._flows()}
+            for sender, receiver in self._flows():
+                before[sender, receiver] = _received(nodes[receiver], nodes[sender])
 
         actions.append((last + _SETTLING, measure))
         return sorted(actions, key=lambda action: action[0])

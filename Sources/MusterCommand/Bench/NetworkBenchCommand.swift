@@ -31,6 +31,9 @@ struct NetworkBenchCommand: ParsableCommand {
   var list = false
 
   func run() throws {
+    if list, svg != nil {
+      throw MusterError("--list runs nothing to draw", hint: "leave out --svg", kind: .usage)
+    }
     let chosen = try scenario.isEmpty ? NetworkScenario.all : scenario.map(find)
     if list {
       for scenario in chosen { print(NetworkBenchReport.json(scenario).text) }

@@ -19,8 +19,6 @@ public struct CallSimulation: World {
     case end
   }
 
-  /// The interval of playout reports for lip sync, in packets, as in `AudioPlayout`.
-  static let packetsPerReport = 10
   static let packetInterval = Duration.milliseconds(20)
 
   let scenario: NetworkScenario

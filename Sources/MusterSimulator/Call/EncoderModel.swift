@@ -102,7 +102,7 @@ package struct EncoderModel: Sendable {
       : Self.temporalFrames[Int(layer.references.nextTemporalLayer)] * Self.correction(layer.level)
     let seconds = share * content * frameSeconds
     layer.level -= seconds
-    return max(Int(seconds * Double(layer.kilobitsPerSecond) * 125), FrameToken.leastBytes)
+    return Int(seconds * Double(layer.kilobitsPerSecond) * 125)
   }
 
   /// The factor by which the level of the virtual buffer scales a frame: down by up to half below

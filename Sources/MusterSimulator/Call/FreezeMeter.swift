@@ -23,7 +23,8 @@ package struct FreezeMeter: Sendable {
 
   /// Records a frame shown at `now`.
   package mutating func shown(at now: Instant) {
-    let interval = now - latest
+    // A frame may be shown at once while the one before it is still delayed for lip sync.
+    let interval = max(now - latest, .zero)
     count(interval)
     sum += interval
     if let dropped = intervals.append(interval) { sum -= dropped }

@@ -10,8 +10,6 @@ struct CallDrawing {
   private static let delayPanel = 60.0
   private static let gap = 34.0
   private static let plot = 900.0
-  /// Colours that are distinct for colour-blind readers (Okabe and Ito).
-  private static let colours = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"]
   private static let capacityColour = "#8c959f"
 
   private let run: CallSimulation
@@ -34,7 +32,7 @@ struct CallDrawing {
 
   private static var pitch: Double { panel + delayPanel + gap * 2 }
 
-  /// The participants who receive video, or all in a call without video.
+  /// The participants who receive video.
   private static func receivers(of run: CallSimulation) -> [Int] {
     run.nodes.indices.filter { receiver in
       run.scenario.participants[receiver].watches && !senders(to: receiver, in: run).isEmpty
@@ -84,7 +82,7 @@ struct CallDrawing {
     for (index, values) in lines.enumerated() {
       line(
         values, top: top, height: Self.panel, highest: highest,
-        colour: Self.colours[index % Self.colours.count], name: names[index], row: index + 1)
+        colour: SVG.colour(index), name: names[index], row: index + 1)
     }
     drawDelays(of: receiver, senders, top: top + Self.panel + Self.gap)
   }
@@ -98,7 +96,7 @@ struct CallDrawing {
     for (index, values) in delays.enumerated() {
       line(
         values, top: top, height: Self.delayPanel, highest: highest,
-        colour: Self.colours[index % Self.colours.count])
+        colour: SVG.colour(index))
     }
   }
 

@@ -10,11 +10,6 @@ struct RunDrawing {
   private static let lane = 46.0
   private static let plot = 1160.0
   private static let legendHeight = 96.0
-  /// The colours of calls in order of appearance. The first six are distinct for colour-blind
-  /// readers (Okabe and Ito).
-  private static let colours = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#6b4c9a",
-  ]
 
   private let run: Simulation
   private var svg: SVG
@@ -121,7 +116,7 @@ struct RunDrawing {
       let number = calls.firstIndex(of: id) ?? 0
       let title = "call \(number + 1), term \(term)\(isInitiator ? ", initiator" : "")"
       svg.rectangle(
-        from, top + 20, width: to - from, height: 16, fill: colour(number),
+        from, top + 20, width: to - from, height: 16, fill: SVG.colour(number),
         opacity: term % 2 == 1 ? 0.95 : 0.55, title: title)
       if isInitiator {
         svg.rectangle(from, top + 18, width: to - from, height: 3, fill: "#24292f", title: title)
@@ -136,8 +131,6 @@ struct RunDrawing {
         opacity: min(Double(count) / Double(others), 1), title: "\(count) links of \(others)")
     }
   }
-
-  private func colour(_ number: Int) -> String { Self.colours[number % Self.colours.count] }
 
   private mutating func draw(_ mark: RunTrace.Mark) {
     let (at, top) = (x(mark.at), y(mark.index))

@@ -6,6 +6,14 @@ public struct SVG: Sendable {
   public let height: Int
   private var body = ""
 
+  private static let colours = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d31", "#6b4c9a",
+  ]
+
+  /// The colour of the thing with this number from 0. The first six are distinct for colour-blind
+  /// readers (Okabe and Ito), the ninth is the first again.
+  static func colour(_ number: Int) -> String { colours[number % colours.count] }
+
   /// An empty drawing, white when rendered.
   public init(width: Int, height: Int) {
     self.width = width

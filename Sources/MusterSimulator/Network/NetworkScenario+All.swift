@@ -13,7 +13,7 @@ extension NetworkScenario {
   private static let small = VideoSize(width: 640, height: 360)
   private static let large = VideoSize(width: 1280, height: 720)
 
-  /// A constant rate with a queue of 300 ms, the longest of RFC 8867 (section 4.1).
+  /// A constant rate, with a queue of 300 ms where nothing else is said, as in RFC 8867.
   private static func link(
     _ kilobitsPerSecond: Int? = nil, delay: Duration = .zero, queue: Duration = .milliseconds(300)
   ) -> PathConditions {
@@ -39,9 +39,9 @@ extension NetworkScenario {
   }
 
   /// Two participants with cameras and the same link into the network.
-  private static func pair(up: [Step], video: VideoSize = small, bitrate: Int? = nil)
-    -> [Participant]
-  {
+  private static func pair(
+    up: [Step], video: VideoSize = small, bitrate: Int? = nil
+  ) -> [Participant] {
     ["anna", "berta"].map { name in
       var participant = Participant(name, video: video)
       participant.videoKilobitsPerSecond = bitrate
@@ -116,8 +116,8 @@ extension NetworkScenario {
 
   // MARK: RFC 8867
 
-  /// The test cases of RFC 8867, sections 5.1 to 5.6, with the reference values of section 4: 50 ms
-  /// each way and a queue of 300 ms.
+  /// The test cases of RFC 8867, sections 5.1 to 5.6, with 50 ms each way and a queue of 300 ms, as
+  /// in their implementation for ns-3 (github.com/cisco/ns3-rmcat).
   static let rfc8867: [NetworkScenario] = [
     sharedBottleneck(
       "5.1", "variable capacity, one flow", seconds: 100, senders: 1,

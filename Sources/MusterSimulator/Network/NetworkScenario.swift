@@ -72,9 +72,9 @@ extension NetworkScenario {
     var changes = (participants[sender].up + participants[receiver].down).map(\.at)
     changes = [start] + changes.filter { start < $0 && $0 < end }.sorted() + [end]
     var bits = 0.0
-    for (from, to) in zip(changes, changes.dropFirst()) {
-      guard let rate = rate(from: sender, to: receiver, at: from) else { return nil }
-      bits += Double(rate) * (to - from).inSeconds
+    for (begin, next) in zip(changes, changes.dropFirst()) {
+      guard let rate = rate(from: sender, to: receiver, at: begin) else { return nil }
+      bits += Double(rate) * (next - begin).inSeconds
     }
     return end > start ? bits / (end - start).inSeconds : nil
   }

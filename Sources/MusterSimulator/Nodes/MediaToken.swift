@@ -22,9 +22,6 @@ public enum Marker {
 
 /// The content of a synthetic frame: its sender, its number and the frames that it refers to.
 public struct FrameToken: Equatable, Sendable {
-  /// The size of the smallest frame in bytes: the start of a keyframe and the token.
-  static let leastBytes = 10 + Marker.bytes.count + 17
-
   /// The index of the sending node.
   public var sender: UInt8
   /// The number of the sender's process: a restart begins a new run.

@@ -40,7 +40,15 @@ extension Node {
     return out
   }
 
+  /// Performs the due work of a channel: of its state, its call, and its search for relays.
   mutating func tick(channel: ChannelID, at now: Instant, _ out: inout [Output]) {
+    if let due = channels[channel]?.deadline, due <= now { tickState(of: channel, at: now, &out) }
+    if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
+  }
+
+  private mutating func tickState(
+    of channel: ChannelID, at now: Instant, _ out: inout [Output]
+  ) {
     guard let index = channels.index(of: channel) else { return }
     if let due = channels[at: index].state.deadline, due <= now {
       var heard = PeerTable<NodeID, (at: Instant, roundTrip: Duration?)>()
@@ -56,7 +64,6 @@ extension Node {
       if isInCall(channel) { updateCallState(in: channel, at: now, &out) }
     }
     enterCallIfDue(channel, at: now, &out)
-    if relaying.isDue(channel, at: now) { searchRelays(in: channel, at: now, &out) }
   }
 
   /// Executes the outputs of a channel, then updates the call and the media if the channel's state
@@ -98,8 +105,11 @@ extension Node {
       }
     }
     guard changed else { return }
-    // A participant may have joined, or restarted and published a presence with a new boot id.
-    if isInCall(channel) { relaying.searchSoon(in: channel, at: now) }
+    // A participant may have joined, or restarted and published a presence with a new boot id, or
+    // this node has left the call, which ends its search.
+    if isInCall(channel) || relaying.isSearching(channel) {
+      relaying.searchSoon(in: channel, at: now)
+    }
     enterCallIfDue(channel, at: now, &out)
     updateMedia(in: channel, at: now, &out)
   }

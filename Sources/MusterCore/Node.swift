@@ -153,7 +153,7 @@ public struct Node: ~Copyable, Sendable {
   /// The time at which the host must call `tick`, and the part that is due. The parts cache their
   /// deadlines, so hosts can read this property after every datagram.
   public var wake: Wake? {
-    var next = Wake(isDiscoveryStale ? discovery.deadline : discoveryDeadline, .discovery)
+    var next = Wake(discoveryDue, .discovery)
     next = soonest(next, Wake(links.deadline, .link))
     next = soonest(next, Wake(links.paths.deadline, .path))
     next = soonest(next, Wake(associations.deadline, .association))
@@ -177,18 +177,27 @@ public struct Node: ~Copyable, Sendable {
     isDiscoveryStale = false
   }
 
-  /// Handles all due timers; has no effect before `deadline`.
+  private var discoveryDue: Instant? { isDiscoveryStale ? discovery.deadline : discoveryDeadline }
+
+  /// Handles all due timers; has no effect before `deadline`. Only the parts that are due are
+  /// called, because in a call one part or another is due every few milliseconds. A part that
+  /// becomes due through another waits for the next tick if its turn is over.
   public mutating func tick(at now: Instant) -> [Output] {
     var out: [Output] = []
+    func isDue(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
     noticeSleep(at: now, &out)
-    perform(discovery.tick(at: now), at: now, &out)
-    perform(links.tick(at: now), at: now, &out)
+    if isDue(discoveryDue) { perform(discovery.tick(at: now), at: now, &out) }
+    if isDue(links.deadline) { perform(links.tick(at: now), at: now, &out) }
     server?.tick(at: now)
-    perform(media.tick(at: now), at: now, &out)
-    for channel in channels.keys { tick(channel: channel, at: now, &out) }
-    pingDuePaths(at: now, &out)
-    for link in peers.keys { tick(peer: link, at: now, &out) }
-    perform(associations.tick(at: now), at: now, &out)
+    if isDue(media.deadline) { perform(media.tick(at: now), at: now, &out) }
+    if isDue(soonest(channels.deadline, relaying.deadline)) {
+      for channel in channels.keys { tick(channel: channel, at: now, &out) }
+    }
+    if isDue(links.paths.deadline) { pingDuePaths(at: now, &out) }
+    if isDue(associations.peers.deadline) {
+      for link in peers.keys { tick(peer: link, at: now, &out) }
+    }
+    if isDue(associations.deadline) { perform(associations.tick(at: now), at: now, &out) }
     refreshDeadlines()
     return out
   }

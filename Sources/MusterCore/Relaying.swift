@@ -92,9 +92,9 @@ struct Relaying: ~Copyable, Sendable {
   /// Whether a search is scheduled in a channel.
   func isSearching(_ channel: ChannelID) -> Bool { nextAt.index(of: channel) != nil }
 
-  /// Whether a search is due in a channel; true if none has been scheduled yet.
+  /// Whether a search is due in a channel.
   func isDue(_ channel: ChannelID, at now: Instant) -> Bool {
-    nextAt[channel].map { $0 <= now } ?? true
+    nextAt[channel].map { $0 <= now } ?? false
   }
 
   // MARK: Changes of links

@@ -10,14 +10,6 @@ struct ReachTests {
     static let seeds: ClosedRange<UInt64> = 1...100
   #endif
 
-  /// Seeds in which two nodes exchanged a direct and a relayed path for more than 10 s, and one in
-  /// which a node stayed on a silent path after it had found its peer at another address.
-  @Test(arguments: [202_611_240_297, 202_611_243_728, 202_611_244_153] as [UInt64])
-  func seedsOfFormerDefectsPass(seed: UInt64) {
-    let result = ReachSimulation.run(ReachOptions(seed: seed))
-    #expect(result.violation == nil, "seed \(seed): \(String(describing: result.violation))")
-  }
-
   @Test func reachablePairsLinkWithinTenSecondsOfTheLastChange() async {
     var changes = ReachChange.allCases.map { _ in 0 }
     var (direct, relayed, apart) = (0, 0, 0)

@@ -35,27 +35,6 @@ struct SeedTests {
     #expect(quiet < Self.seeds.count / 8, "no pictures in \(quiet) seeds")
   }
 
-  /// Seeds that once revealed a defect of an engine or of a checker.
-  @Test(arguments: [
-    // A call was still active on a node after the call had ended in its first term.
-    777_000_313, 777_000_336,
-    // A removed participant merged into another call.
-    918_000_560,
-    // After a crash, a node kept a message whose author's grant it had lost.
-    919_006_627,
-    // The checker judged the right to write when the disk finished, not when the message was shown.
-    919_000_947,
-    // An overdue message was shown before a predecessor that had arrived after it.
-    920_005_831,
-    // A neighbour that had a session with a member that had left and returned kept challenging
-    // the member, and never offered a new session.
-    202_611_261_067,
-  ])
-  func seedsOfFormerDefectsPass(seed: UInt64) {
-    let result = Simulation.run(SimulationOptions(seed: seed))
-    #expect(result.violation == nil, "seed \(seed): \(String(describing: result.violation))")
-  }
-
   @Test(arguments: [1, 2, 3, 99] as [UInt64])
   func theSameSeedIsTheSameRunToTheByte(seed: UInt64) {
     let options = SimulationOptions(seed: seed, keepsTimeline: true)

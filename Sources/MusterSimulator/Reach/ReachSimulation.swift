@@ -76,7 +76,7 @@ public struct ReachSimulation: World {
   var audioPackets: UInt64 = 0
   var violation: Violation?
   var isFinished = false
-  let checkers: [StepChecker]
+  let checkers: [StepChecker] = [.progress, .invariants]
   var otherDeadline: Instant? {
     rendezvous.reduce(nil) { soonest($0, $1.server?.deadline) }
   }
@@ -94,7 +94,6 @@ public struct ReachSimulation: World {
     timeline = Timeline(keepsLines: options.keepsTimeline)
     heardAt = Array(repeating: nil, count: scenario.count * scenario.count)
     steadiness = PathSteadiness(nodes: scenario.count)
-    checkers = [.progress] + (options.checksInvariants ? [.invariants] : [])
     changeCounts = ReachChange.allCases.map { _ in 0 }
     for index in 0..<scenario.count { addNode(index) }
     for home in scenario.rendezvousHomes { addRendezvous(in: home) }

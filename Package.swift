@@ -37,7 +37,7 @@ func tests(
 /// The engines that MusterCore composes, and what they stand on.
 let protocols = [
   "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery", "MusterChannel",
-  "MusterMedia",
+  "MusterCongestion", "MusterMedia",
 ]
 
 let package = Package(
@@ -48,7 +48,7 @@ let package = Package(
       name: "MusterEngines",
       targets: [
         "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery",
-        "MusterChannel", "MusterMedia", "MusterCore", "MusterSimulator",
+        "MusterChannel", "MusterCongestion", "MusterMedia", "MusterCore", "MusterSimulator",
       ]),
     .executable(name: "muster", targets: ["muster"]),
   ],
@@ -90,6 +90,7 @@ let package = Package(
     engine("MusterLink", ["MusterBase", "MusterWire", "MusterCrypto"]),
     engine("MusterDiscovery", ["MusterBase", "MusterWire", "MusterCrypto"], safe: true),
     engine("MusterChannel", ["MusterBase", "MusterWire", "MusterCrypto"], safe: true),
+    engine("MusterCongestion", ["MusterBase", "MusterWire"], safe: true),
     engine("MusterMedia", ["MusterBase", "MusterWire"], safe: true),
     engine("MusterCore", protocols),
     .target(
@@ -168,6 +169,7 @@ let package = Package(
     tests("MusterLinkTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterLink"]),
     tests("MusterDiscoveryTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterDiscovery"]),
     tests("MusterChannelTests", ["MusterBase", "MusterWire", "MusterCrypto", "MusterChannel"]),
+    tests("MusterCongestionTests", ["MusterBase", "MusterWire", "MusterCongestion"]),
     tests("MusterMediaTests", ["MusterBase", "MusterWire", "MusterMedia"]),
     tests("MusterCodecsTests", ["MusterBase", "MusterCodecs"]),
     tests(

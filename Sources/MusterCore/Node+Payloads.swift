@@ -24,7 +24,7 @@ extension Node {
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
       receive(messages, over: link, route, at: now, &out)
-    case .keepalive, .path, nil: break
+    case .feedback, .keepalive, .path, nil: break
     }
   }
 

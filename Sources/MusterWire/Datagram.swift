@@ -42,6 +42,8 @@ public enum PayloadKind: Equatable, Sendable {
   case path
   /// A relayed datagram: see `RelayEnvelope`.
   case relay
+  /// A report of arrivals: see `CongestionFeedback`.
+  case feedback
   /// An RTP packet (RFC 3550).
   case rtp
   /// A compound or reduced-size RTCP packet.
@@ -55,6 +57,8 @@ public enum PayloadKind: Equatable, Sendable {
   public static let pathByte: UInt8 = 0x02
   /// The first byte of a relay envelope.
   public static let relayByte: UInt8 = 0x03
+  /// The first byte of congestion feedback.
+  public static let feedbackByte: UInt8 = 0x04
 
   /// The kind of a payload; nil if unknown.
   public init?(of payload: [UInt8]) {
@@ -67,6 +71,7 @@ public enum PayloadKind: Equatable, Sendable {
     case Self.controlByte: self = .control
     case Self.pathByte: self = .path
     case Self.relayByte: self = .relay
+    case Self.feedbackByte: self = .feedback
     case 0x80...0xBF:
       guard payload.count >= 2 else { return nil }
       // RTCP packet types are 192 to 223 (RFC 5761 section 4).

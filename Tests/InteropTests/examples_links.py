@@ -3,7 +3,7 @@
 from examples import (
     BERTS_BOOT, BERTS_INDEX, BOOT, INDEX, NAME, OUTSIDE, OUTSIDE_6, PASSPHRASE, PERIOD)
 from examples_channel import subscription_and_ping
-from peer import channel, handshake, rendezvous, session
+from peer import channel, feedback, handshake, rendezvous, session
 from peer.announcement import Announcement, Challenge
 from peer.crypto import link_key
 from peer.handshake import Initiation, ReceivedInitiation
@@ -98,6 +98,7 @@ def data(given):
         "path-response": bytes([PATH, RESPONSE]) + token, "path-close": bytes([PATH, CLOSE]),
         "relay-forward": bytes([RELAYED, FORWARD]) + given.bert.id[:8]
         + bytes([session.DATA]) + BERTS_INDEX + bytes(8),
+        "feedback": feedback.encode(INDEX, 1000, 4_000_000, [400, 380, None, 9000, 1]),
     }
 
 

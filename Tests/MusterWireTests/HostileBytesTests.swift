@@ -61,6 +61,12 @@ private let decoders = [
       return value.encoded() == bytes
     }),
   Decoder(
+    name: "feedback", valid: { $0.feedback().encoded() },
+    accepts: { bytes in
+      guard let value = try? CongestionFeedback(decoding: bytes) else { return false }
+      return (try? CongestionFeedback(decoding: value.encoded())) == value
+    }),
+  Decoder(
     name: "rtp", valid: { $0.rtp().encoded() },
     accepts: { bytes in
       guard let value = try? RTPPacket(decoding: bytes) else { return false }

@@ -94,6 +94,50 @@ private let rounds = 5_000
   }
 }
 
+@Test func congestionFeedbackComesBack() throws {
+  var samples = Samples(seed: 12)
+  for _ in 0..<rounds / 10 {
+    let feedback = samples.feedback()
+    let bytes = feedback.encoded()
+    #expect(try CongestionFeedback(decoding: bytes) == feedback)
+    #expect(PayloadKind(of: bytes) == .feedback)
+    // It fits into a datagram that a relay carries.
+    #expect(bytes.count <= 1161 - 29)
+  }
+}
+
+@Test func agesOfArrivalsEndAtTwoSeconds() {
+  typealias Arrival = CongestionFeedback.Arrival
+  #expect(Arrival.missing.age == nil && !Arrival.missing.isReceived)
+  #expect(Arrival(age: 0).age == .zero)
+  #expect(Arrival(age: 400).age == .milliseconds(100))
+  #expect(Arrival(age: 0x1FFD).age == .microseconds(2_047_250))
+  for old in [0x1FFE, 0x1FFF, 0x2000, .max] as [UInt32] {
+    #expect(Arrival(age: old).age == nil && Arrival(age: old).isReceived)
+  }
+}
+
+@Test func malformedFeedbackIsRefused() throws {
+  let one = [UInt8](
+    [4, 1, 2, 3, 4] + [UInt8](repeating: 0xFF, count: 8) + [0, 0, 0, 9, 0x80, 0])
+  #expect(try CongestionFeedback(decoding: one).arrivals.count == 1)
+  // No packet, half a block, a number beyond 2^64 - 1, and more than the limit.
+  for (bytes, error) in [
+    (Array(one.dropLast(2)), .truncated), (Array(one.dropLast()), .truncated),
+    (one + [0, 0], .invalidValue),
+    (one + [UInt8](repeating: 0, count: 2 * CongestionFeedback.limit), .tooLong),
+    ([3] + one.dropFirst(), .invalidValue),
+  ] as [([UInt8], WireError)] {
+    #expect(throws: error) { try CongestionFeedback(decoding: bytes) }
+  }
+  // The bits for ECN, and the age of what has not arrived, are ignored.
+  let other = one.dropLast(2) + [0x6A, 0xAA]
+  #expect(try CongestionFeedback(decoding: Array(other)).arrivals == [.missing])
+  let marked = one.dropLast(2) + [0xE0, 0x04]
+  #expect(
+    try CongestionFeedback(decoding: Array(marked)).arrivals.map(\.age) == [.milliseconds(1)])
+}
+
 @Test func rtpAndRTCPAreDistinguished() {
   var samples = Samples(seed: 11)
   let types = (96...107).map { UInt8($0) } + [PayloadType.opus]
@@ -116,5 +160,5 @@ private let rounds = 5_000
   #expect(PayloadKind(of: []) == .keepalive)
   #expect(PayloadKind(of: [0, 9]) == .keepalive)
   #expect(PayloadKind(of: [0x80]) == nil)
-  #expect(PayloadKind(of: [4]) == nil && PayloadKind(of: [0xC0, 0]) == nil)
+  #expect(PayloadKind(of: [5]) == nil && PayloadKind(of: [0xC0, 0]) == nil)
 }

@@ -111,6 +111,15 @@ struct Samples {
       highestSequence: u32(), jitter: u32(), lastReport: u32(), delaySinceLastReport: u32())
   }
 
+  mutating func feedback() -> CongestionFeedback {
+    let arrivals = (0..<(1 + random.below(CongestionFeedback.limit))).map { _ in
+      random.below(4) == 0
+        ? CongestionFeedback.Arrival.missing : .init(age: UInt32(random.below(0x2100)))
+    }
+    return CongestionFeedback(
+      session: u32(), base: u64() >> 1, time: u32(), arrivals: arrivals)
+  }
+
   mutating func rtcp() -> RTCPPacket {
     func reports(_ count: Int) -> [ReportBlock] { (0..<count).map { _ in reportBlock() } }
     switch random.below(4) {

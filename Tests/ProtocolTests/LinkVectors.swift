@@ -106,7 +106,7 @@ private let cookieReply = Vector(
 
 let dataVectors = Topic(
   name: "data", section: 7,
-  description: "Data datagrams of a session, path messages and relayed datagrams.",
+  description: "Data datagrams of a session, path messages, relayed datagrams and feedback.",
   vectors: [
     data("data-keepalive", payload: .hex([0]), counter: 0),
     data("data-control", payload: .block("control-subscribe-ping"), counter: 1),
@@ -127,11 +127,29 @@ let dataVectors = Topic(
       let member = try inputs.bytes32("member").prefix
       return RelayEnvelope.header(.forward, member) + (try inputs.bytes("datagram"))
     },
+    Vector(
+      "feedback", "A report on five packets, of which the third has not arrived.",
+      [
+        "session": .hex([0xA1, 0xA2, 0xA3, 0xA4]), "base": .number(1_000),
+        "time": .number(4_000_000),
+        "ages": .list([.number(400), .number(380), .null, .number(9_000), .number(1)]),
+      ]
+    ) { inputs in
+      let arrivals =
+        try inputs.list("ages").map { age in
+          if case .number(let age) = age { .init(age: UInt32(age)) } else { .missing }
+        } as [CongestionFeedback.Arrival]
+      return CongestionFeedback(
+        session: UInt32(truncatingIfNeeded: try integer(inputs.bytes("session"))),
+        base: try inputs.number("base"), time: UInt32(try inputs.number("time")),
+        arrivals: arrivals
+      ).encoded()
+    },
   ])
 
-private func token(_ inputs: Inputs) throws -> UInt64 {
-  try inputs.bytes("token").reduce(0) { $0 << 8 | UInt64($1) }
-}
+private func token(_ inputs: Inputs) throws -> UInt64 { integer(try inputs.bytes("token")) }
+
+private func integer(_ bytes: [UInt8]) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
 private func data(_ name: String, payload: Value, counter: UInt64) -> Vector {
   Vector(

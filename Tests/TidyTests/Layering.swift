@@ -9,6 +9,7 @@ enum Layering {
     "MusterLink": ["MusterBase", "MusterWire", "MusterCrypto"],
     "MusterDiscovery": ["MusterBase", "MusterWire", "MusterCrypto"],
     "MusterChannel": ["MusterBase", "MusterWire", "MusterCrypto"],
+    "MusterCongestion": ["MusterBase", "MusterWire"],
     "MusterMedia": ["MusterBase", "MusterWire"],
     "MusterCore": protocols,
     "MusterSimulator": protocols + ["MusterCore"],
@@ -17,7 +18,7 @@ enum Layering {
   /// The engines that MusterCore composes, and the targets that these import.
   private static let protocols = [
     "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterDiscovery", "MusterChannel",
-    "MusterMedia",
+    "MusterCongestion", "MusterMedia",
   ]
 
   /// The other targets, each with its permitted imports, system libraries included.

@@ -56,7 +56,7 @@ extension LinkEngine {
     }
     switch PayloadKind(of: payload) {
     case .keepalive: break
-    case .control, .relay, .rtp, .rtcp:
+    case .control, .relay, .feedback, .rtp, .rtcp:
       outputs.append(
         .delivered(id, payload, over: source, packetNumber: arrival.packetNumber))
     case .path: outputs += handlePath(payload, position, arrival.slot, from: source, at: now)

@@ -33,6 +33,11 @@ private func datagram(_ bytes: [UInt8]) {
       RelayEnvelope.header(envelope.direction, envelope.member) + envelope.datagram == bytes,
       "an envelope comes back")
   }
+  if let feedback = try? CongestionFeedback(decoding: bytes) {
+    check(
+      (try? CongestionFeedback(decoding: feedback.encoded())) == feedback, "feedback comes back")
+    check((1...CongestionFeedback.limit).contains(feedback.arrivals.count), "a bounded report")
+  }
   guard PayloadKind(of: bytes) == .path else { return }
   if let message = try? PathMessage(decoding: bytes) {
     check(message.encoded() == bytes, "a path message comes back")

@@ -1,0 +1,54 @@
+import MusterBase
+import MusterWire
+
+/// The receiving end of congestion control: records the packets of one session, and reports their
+/// arrivals to the sender.
+public struct FeedbackReporter: HasDeadline, Sendable {
+  /// The reporter's index of the session.
+  public let session: UInt32
+
+  private var log = ArrivalLog()
+  private var schedule = FeedbackSchedule()
+  private var growth = TransitGrowth()
+
+  /// Creates the reporter of a session without packets.
+  public init(session: UInt32) { self.session = session }
+
+  /// Whether a payload asks for feedback: RTP and padding do. Feedback does not, since the two
+  /// ends would then answer each other without end.
+  public static func asks(_ payload: [UInt8]) -> Bool {
+    switch PayloadKind(of: payload) {
+    case .rtp: true
+    case .keepalive: payload.count > 1
+    case .control, .path, .relay, .feedback, .rtcp, nil: false
+    }
+  }
+
+  /// Records a packet with any payload, which is no replay; `bytes` is the length of its IP packet.
+  public mutating func received(
+    _ number: UInt64, _ payload: [UInt8], bytes: Int, at now: Instant
+  ) {
+    let isGap = log.record(number, at: now)
+    guard Self.asks(payload) else { return }
+    let header = try? RTPPacket(decoding: payload).header
+    schedule.asked(
+      bytes: bytes, isVideo: header.map { $0.payloadType != PayloadType.opus } ?? true, at: now)
+    let isGrowing = header.map { growth.add($0, at: now) } ?? false
+    if isGap || isGrowing { schedule.hurry() }
+  }
+
+  /// The time of the next report; nil if no packet asks for one.
+  public var deadline: Instant? { schedule.deadline }
+
+  /// The report that is due; nil before `deadline`. `overhead` is the number of bytes that the link
+  /// and the network add to it.
+  public mutating func report(overhead: Int, at now: Instant) -> [UInt8]? {
+    guard let deadline, deadline <= now, let feedback = log.report(of: session, at: now) else {
+      return nil
+    }
+    let payload = feedback.encoded()
+    schedule.reported(bytes: payload.count + overhead, at: now)
+    growth.reported()
+    return payload
+  }
+}

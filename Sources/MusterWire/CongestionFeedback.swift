@@ -11,15 +11,15 @@ public struct CongestionFeedback: Equatable, Sendable {
     /// The resolution of times: 250 µs, so that 13 bits span two seconds.
     public static let unit = Duration.microseconds(250)
     /// The age of packets that arrived longer ago than a block can express.
-    static let tooOld: UInt16 = 0x1FFE
-    /// The age of packets that arrived after the time of the report, or at an unknown time.
-    static let unavailable: UInt16 = 0x1FFF
+    private static let tooOld: UInt16 = 0x1FFE
+    /// The bits of the age; all of them set mean that the time of arrival is unknown.
+    private static let ageMask: UInt16 = 0x1FFF
     private static let received: UInt16 = 0x8000
 
     let bits: UInt16
 
     init(bits: UInt16) {
-      self.bits = bits & Self.received == 0 ? 0 : bits & (Self.received | Self.unavailable)
+      self.bits = bits & Self.received == 0 ? 0 : bits & (Self.received | Self.ageMask)
     }
 
     /// A packet that has not arrived.
@@ -34,9 +34,9 @@ public struct CongestionFeedback: Equatable, Sendable {
     public var isReceived: Bool { bits & Self.received != 0 }
 
     /// The time from the packet's arrival to the time of the report; nil if the packet has not
-    /// arrived, or longer ago than a block can express.
+    /// arrived, longer ago than a block can express, or at an unknown time.
     public var age: Duration? {
-      let age = bits & Self.unavailable
+      let age = bits & Self.ageMask
       return isReceived && age < Self.tooOld ? Self.unit * Int(age) : nil
     }
   }
@@ -46,13 +46,13 @@ public struct CongestionFeedback: Equatable, Sendable {
 
   /// The index of the session whose packets are reported: that of the reporting node, which is in
   /// the header of these packets.
-  public var session: UInt32
+  public let session: UInt32
   /// The number of the first reported packet.
-  public var base: UInt64
+  public let base: UInt64
   /// The time of the report on the reporter's clock, in units of `Arrival.unit`, modulo 2^32.
-  public var time: UInt32
+  public let time: UInt32
   /// The arrivals of the packets with consecutive numbers from `base` on; not empty.
-  public var arrivals: [Arrival]
+  public let arrivals: [Arrival]
 
   /// Describes the arrivals of 1 to `limit` packets.
   public init(session: UInt32, base: UInt64, time: UInt32, arrivals: [Arrival]) {
@@ -86,11 +86,12 @@ public struct CongestionFeedback: Equatable, Sendable {
     time = try reader.u32()
     guard reader.remaining > 0 else { throw .truncated }
     guard reader.remaining <= 2 * Self.limit else { throw .tooLong }
-    arrivals = []
+    var arrivals: [Arrival] = []
     arrivals.reserveCapacity(reader.remaining / 2)
     while !reader.isAtEnd { arrivals.append(Arrival(bits: try reader.u16())) }
     guard !base.addingReportingOverflow(UInt64(arrivals.count - 1)).overflow else {
       throw .invalidValue
     }
+    self.arrivals = arrivals
   }
 }

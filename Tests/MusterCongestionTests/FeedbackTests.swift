@@ -137,9 +137,10 @@ struct FeedbackReportTests {
 
   @Test func otherPayloadsAreReportedButAskForNothing() throws {
     var world = World()
-    for payload in [[], [0], [1, 2], [2, 2], [3, 0], [4, 0], [0x81, 201, 0, 0], [9]] as [[UInt8]] {
+    let others: [[UInt8]] = [[], [0], [1, 2], [2, 2], [3, 0], [4, 0], [0x81, 201, 0, 0], [9]]
+    for (number, payload) in others.enumerated() {
       #expect(!FeedbackReporter.asks(payload), "\(payload)")
-      world.receive(UInt64(world.reports.count), payload)
+      world.receive(UInt64(number), payload)
       #expect(world.reporter.deadline == nil)
     }
     #expect(FeedbackReporter.asks([0, 0]))
@@ -211,7 +212,7 @@ struct FeedbackScheduleTests {
     #expect(world.intervals.allSatisfy { (250...300).contains($0) }, "\(world.intervals)")
   }
 
-  /// 16 kbit/s: a twentieth of it is less than a report a second.
+  /// 4 kbit/s: a twentieth of it is less than a report a second.
   @Test func slowAudioIsReportedOnceASecond() {
     var world = World()
     for number in 0..<200 as Range<UInt64> {
@@ -249,6 +250,33 @@ struct FeedbackScheduleTests {
     }
     let early = zip(times, world.intervals).filter { $0.0 > turn && $0.1 < usual }
     #expect(early.count > 5, "\(world.intervals)")
+  }
+
+  /// A late packet makes every other report a large one.
+  @Test func largeReportsKeepTheShareToo() {
+    var world = World()
+    for number in 0..<4_000 as Range<UInt64> {
+      if number % 40 != 5 { world.receive(number, World.audio(20 * Int(number)), bytes: 450) }
+      if number > 400, number % 40 == 30 {
+        world.receive(number - 385, World.audio(20 * Int(number) - 7_700), bytes: 450)
+      }
+      world.run(for: .milliseconds(20))
+    }
+    #expect(world.reports.contains { $0.feedback.arrivals.count > 350 })
+    #expect(Double(world.reportBytes) <= 0.05 * Double(world.askedBytes) + 1_000)
+  }
+
+  @Test func aPauseIsNoRiseInDelay() throws {
+    var world = World()
+    for number in 0..<100 {
+      if number == 50 { world.run(for: .seconds(5)) }
+      world.receive(UInt64(number), World.audio(20 * number), bytes: 230)
+      world.run(for: .milliseconds(20))
+    }
+    // The first packet after it is collected with those that follow.
+    let resumed = Instant.zero + .seconds(106)
+    #expect(
+      try #require(world.reports.first { $0.at >= resumed }).at == resumed + .milliseconds(50))
   }
 
   /// A clock that jumps, retransmissions and reordered packets are no rise in delay.

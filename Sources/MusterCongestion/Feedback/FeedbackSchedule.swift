@@ -32,12 +32,14 @@ struct FeedbackSchedule: Equatable, Sendable {
   /// The time of the next report; nil if no packet asks for one.
   var deadline: Instant? {
     guard let askedAt else { return nil }
-    let last = lastAt ?? askedAt
-    guard credit >= cost else { return max(askedAt, last + Self.slowInterval) }
-    guard !isUrgent else { return max(askedAt, (lastAt ?? .zero) + Self.urgentInterval) }
-    guard lastAt != nil else { return askedAt + Self.firstWait }
-    return max(
-      askedAt + Self.firstWait, last + (hasVideo ? Self.videoInterval : Self.audioInterval))
+    let earliest = isUrgent ? askedAt : askedAt + Self.firstWait
+    return lastAt.map { max(earliest, $0 + interval) } ?? earliest
+  }
+
+  private var interval: Duration {
+    if credit < cost { return Self.slowInterval }
+    if isUrgent { return Self.urgentInterval }
+    return hasVideo ? Self.videoInterval : Self.audioInterval
   }
 
   /// Counts a packet of this many bytes that asks for feedback.
@@ -50,10 +52,11 @@ struct FeedbackSchedule: Equatable, Sendable {
   /// Brings the next report forward after a gap or a rise in delay.
   mutating func hurry() { isUrgent = true }
 
-  /// Counts a report of this many bytes.
+  /// Counts a report of this many bytes. One that is larger than assumed, or that `share` does not
+  /// allow, leaves a debt, which is bounded since a sender of very little could never pay it.
   mutating func reported(bytes: Int, at now: Instant) {
     cost = Double(bytes)
-    credit = max(credit - cost, 0)
+    credit = max(credit - cost, -Self.savings)
     lastAt = now
     (askedAt, hasVideo, isUrgent) = (nil, false, false)
   }

@@ -6,7 +6,7 @@ import MusterWire
 struct TransitGrowth: Sendable {
   /// The growth that calls for an early report; packets of a frame and capture times vary by less.
   static let limit = Duration.milliseconds(25)
-  /// The difference of two packets beyond which the sender's clock has jumped or paused.
+  /// The growth between two packets from which the sender has paused, as when it was muted.
   private static let pause = Duration.seconds(1)
   /// The SSRCs that are watched at once: audio, and the layers that a receiver has on the way.
   private static let streamLimit = 8
@@ -35,7 +35,7 @@ struct TransitGrowth: Sendable {
       now - streams[at: index].arrivedAt - .nanoseconds(ticks * 1_000_000_000 / rate)
     streams[at: index].timestamp = header.timestamp
     streams[at: index].arrivedAt = now
-    guard change < Self.pause, .zero - change < Self.pause else {
+    guard change < Self.pause else {
       streams[at: index].growth = .zero
       return false
     }

@@ -63,7 +63,7 @@ enum DiscoveryTarget {
         Address(host: .v4(program.u32()), port: program.u16())
       }
     ).encoded()
-    let signed = Array("muster/1 announce".utf8) + key.keyID.key.bytes + bytes
+    let signed = Array("muster/1 announce".utf8) + key.keyID.hash.bytes + bytes
     return bytes + other.sign(signed)
   }
 

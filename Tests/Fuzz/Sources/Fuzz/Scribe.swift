@@ -121,7 +121,7 @@ struct Scribe {
       var entropy = Entropy.seeded(UInt64(program.u8()))
       content =
         DirectSeal.seal(
-          content, from: author, to: to, context: channel.key.bytes, entropy: &entropy) ?? []
+          content, from: author, to: to, context: channel.hash.bytes, entropy: &entropy) ?? []
     }
     return Message(sentAt: program.u64(), after: after, to: to, content: content)
   }
@@ -144,7 +144,7 @@ struct Scribe {
     let index = Int(program.u8())
     let follows = program.bit() && !written.isEmpty
     return EpochChange(
-      number: max(UInt32(program.u8() & 7), 1), keyID: KeyID(channel.key),
+      number: max(UInt32(program.u8() & 7), 1), keyID: KeyID(channel.hash),
       previous: follows ? written[index % written.count].id : .zero,
       removed: Array(members(&program).prefix(EpochChange.removedLimit)),
       kept: members(&program).map(\.key.prefix))

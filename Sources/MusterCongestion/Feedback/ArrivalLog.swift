@@ -16,8 +16,8 @@ struct ArrivalLog: Sendable {
   private var reportedEnd: UInt64 = 0
 
   /// Records a packet that is no replay; packet numbers end before 2^64 - 2^13. Returns whether it
-  /// leaves a gap, that is, numbers that are below its own and have not arrived. Packets from before
-  /// the first recorded one are ignored, since nothing is known of their neighbours.
+  /// leaves a gap, that is, numbers that are below its own and have not arrived. Packets from
+  /// before the first recorded one are ignored, since nothing is known of their neighbours.
   mutating func record(_ number: UInt64, at now: Instant) -> Bool {
     guard let known else {
       times = [Int64?](repeating: nil, count: Self.capacity)

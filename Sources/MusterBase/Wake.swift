@@ -16,6 +16,8 @@ public struct Wake: Hashable, Comparable, Sendable {
     case rendezvous
     /// Deferred keyframes, RTCP reports, subscriptions and retransmission requests.
     case media
+    /// A report on the packets that have arrived.
+    case congestion
     /// Gossip, failure detection and the call of a channel.
     case channel
     /// The repetition of a key offer, or the check of a peer's membership.

@@ -45,6 +45,12 @@ extension Node {
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
     if !media.sessions.isConsistent { found.append("media changed their deadline unnoticed") }
+    if !congestion.reporters.isConsistent {
+      found.append("congestion control changed its deadline unnoticed")
+    }
+    for link in congestion.reporters.keys where links.route(of: link) == nil {
+      found.append("reports on a link with \(link.peer) that is gone")
+    }
     return found + deadlineFaults()
   }
 
@@ -63,6 +69,7 @@ extension Node {
     check("relaying", relaying.deadline)
     check("rendezvous", server?.deadline)
     check("media", media.deadline)
+    check("congestion", congestion.deadline)
     for position in 0..<channels.count {
       check("channel \(channels.keys[position])", channels[at: position].deadline)
     }

@@ -64,9 +64,10 @@ extension Node {
         else { continue }
         discovery.setLinked(linkedPeers)
         pathChanged(of: link, to: route, at: now, &out)
-      case .delivered(let session, let payload, let route, _):
-        receivePayload(payload, over: session, route, at: now, &out)
+      case .delivered(let session, let payload, let route, let packet):
+        receivePayload(payload, packet, over: session, route, at: now, &out)
       case .closed(let session, let reason):
+        congestion.closed(session)
         perform(associations.closed(session, reason), at: now, &out)
       }
     }

@@ -10,13 +10,14 @@ import MusterWire
 extension Node {
   /// Handles a decrypted, non-replayed payload of a session link, which arrived over `route`.
   mutating func receivePayload(
-    _ payload: [UInt8], over session: SessionLinkID, _ route: Route, at now: Instant,
-    _ out: inout [Output]
+    _ payload: [UInt8], _ packet: ReceivedPacket, over session: SessionLinkID, _ route: Route,
+    at now: Instant, _ out: inout [Output]
   ) {
     guard let link = associations.usedLink(of: session) else {
       receive(payload, restrictedTo: session, at: now, &out)
       return
     }
+    congestion.received(packet, payload, on: session, over: route, at: now)
     switch PayloadKind(of: payload) {
     case .rtp: perform(media.receiveRTP(payload, over: link, at: now), at: now, &out)
     case .rtcp: perform(media.receiveRTCP(payload, over: link, at: now), at: now, &out)
@@ -116,9 +117,29 @@ extension Node {
   mutating func send(
     _ messages: [Control], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
-    let payload = OutgoingPayload(Control.encode(messages))
+    send(OutgoingPayload(Control.encode(messages)), over: session, at: now, &out)
+  }
+
+  /// Seals a payload as one datagram for a session link of any role; drops the payload if the link
+  /// has no session.
+  private mutating func send(
+    _ payload: OutgoingPayload, over session: SessionLinkID, at now: Instant,
+    _ out: inout [Output]
+  ) {
     guard let sealed = links.seal(payload, on: session, at: now) else { return }
     send(sealed.datagram, over: sealed.route, at: now, &out)
+  }
+
+  /// Executes the outputs of congestion control.
+  mutating func perform(
+    _ outputs: [Congestion.Output], at now: Instant, _ out: inout [Output]
+  ) {
+    for output in outputs {
+      switch output {
+      case .send(let payload, let session):
+        send(OutgoingPayload(payload), over: session, at: now, &out)
+      }
+    }
   }
 
   // MARK: Time

@@ -11,7 +11,8 @@ import MusterWire
 /// A node performs no I/O. The shell and the simulator pass datagrams, encoded media, commands and
 /// the time to the node, and execute the `Output` that every method returns. The node only routes
 /// between its parts, which own their state and return outputs: `Discovery`, `LinkEngine` with its
-/// paths, `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, and the media.
+/// paths, `Keyring`, `Associations`, `Relaying`, a `ChannelState` for each channel, the media and
+/// `Congestion`.
 /// There are four families of methods:
 ///
 /// - getters, such as `members(of:)`, `statistics()` and `wake`;
@@ -116,6 +117,7 @@ public struct Node: ~Copyable, Sendable {
   /// The means by which members beyond the LAN may be found.
   var finders = (rendezvousServers: 0, others: false)
   var media: MediaSessions
+  var congestion = Congestion()
   var prng: PRNG
   /// The offset from boot time to Unix time, in milliseconds.
   var wallOffset: Int64 = 0
@@ -160,6 +162,7 @@ public struct Node: ~Copyable, Sendable {
     next = soonest(next, Wake(relaying.deadline, .relaying))
     next = soonest(next, Wake(server?.deadline, .rendezvous))
     next = soonest(next, Wake(media.deadline, .media))
+    next = soonest(next, Wake(congestion.deadline, .congestion))
     next = soonest(next, Wake(channels.deadline, .channel))
     return soonest(next, Wake(associations.peers.deadline, .peer))
   }
@@ -172,6 +175,7 @@ public struct Node: ~Copyable, Sendable {
     channels.refresh()
     associations.peers.refresh()
     media.refreshDeadlines()
+    congestion.refreshDeadlines()
     guard isDiscoveryStale else { return }
     discoveryDeadline = discovery.deadline
     isDiscoveryStale = false
@@ -190,6 +194,7 @@ public struct Node: ~Copyable, Sendable {
     if isDue(links.deadline) { perform(links.tick(at: now), at: now, &out) }
     server?.tick(at: now)
     if isDue(media.deadline) { perform(media.tick(at: now), at: now, &out) }
+    if isDue(congestion.deadline) { perform(congestion.tick(at: now), at: now, &out) }
     if isDue(soonest(channels.deadline, relaying.deadline)) {
       for channel in channels.keys { tick(channel: channel, at: now, &out) }
     }

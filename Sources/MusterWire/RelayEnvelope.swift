@@ -23,7 +23,7 @@ public struct RelayEnvelope: Equatable, Sendable {
   static let headerBytes = 10
   /// The size in bytes of the envelope header, plus the carrying link's packet header and tag (29
   /// bytes).
-  private static let overhead = headerBytes + 29
+  static let overhead = headerBytes + 29
   /// The size in bytes of the longest datagram that fits into a datagram of the carrying link.
   public static let datagramLimit = Limits.datagramBytes - overhead
 

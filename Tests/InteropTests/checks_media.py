@@ -78,3 +78,26 @@ def lost_packets_are_sent_again_and_recordings_decode(t):
     t.figure("repeated", figures["out"]["camera"]["packetsRepeated"])
     video_plays(t, recording(muster, python), 2 * FRAMES)
     video_plays(t, recording(python, muster), 2 * FRAMES)
+
+
+@check(needs="ffmpeg")
+def muster_reports_the_packets_that_arrive(t):
+    """Python loses one of 20 long datagrams, and muster's feedback names those that are missing."""
+    muster = t.start_muster(call=True)
+    python = t.start_peer("--loss", "5", knows=[muster], call=True, sends=True)
+    python.wait("media", member=muster.id, where=lambda event: event["feedback"]["reports"] >= 30)
+    figures = latest(python, "media")["feedback"]
+    t.figure("feedback", figures)
+    t.expect(figures["wrong"] == 0, f"expected only datagrams that were sent, saw {figures}")
+    t.expect(0 < figures["missing"] < figures["arrived"] / 5,
+             f"expected one of twenty or fewer to be missing, saw {figures}")
+
+
+@check(needs="ffmpeg")
+def muster_reports_nothing_to_a_peer_without_the_capability(t):
+    muster = t.start_muster(call=True, record=True)
+    python = t.start_peer("--no-feedback", knows=[muster], call=True, sends=True)
+    frames_received(muster, python, FRAMES)
+    python.wait("media", where=lambda event: event["audioPacketsSent"] >= AUDIO_PACKETS)
+    figures = latest(python, "media")["feedback"]
+    t.expect(figures["reports"] + figures["wrong"] == 0, f"expected no feedback, saw {figures}")

@@ -90,7 +90,7 @@ def data(given):
     received = ReceivedInitiation(given.bert, given.keys, begun.message)
     response, _ = received.respond(
         BERTS_INDEX, handshake.response_payload(BERTS_BOOT), given["ephemeral-bert"])
-    link = session.Session(given.keys, begun.read_response(response), INDEX, True, 0)
+    link = session.Session(given.keys, begun.read_response(response), INDEX, True, 0, 0)
     token = bytes(range(0x21, 0x29))
     return {
         "data-keepalive": link.seal(b"\0"), "data-control": link.seal(subscription_and_ping()),

@@ -308,8 +308,9 @@ extension CoreWorld {
         flight.datagram, from: .direct(flight.from), at: flight.arrivesAt)
       {
         switch output {
-        case .delivered(let link, let payload, _, _):
-          seen.append(Seen(link: link, payload: payload))
+        case .delivered(let link, let payload, _, let packet):
+          seen.append(
+            Seen(link: link, payload: payload, packet: packet, at: flight.arrivesAt))
         case .send(let datagram, _) where DatagramKind(of: datagram) == .handshakeResponse:
           answers.append(datagram)
         default: break
@@ -330,5 +331,7 @@ extension CoreWorld {
   struct Seen {
     let link: SessionLinkID
     let payload: [UInt8]
+    let packet: ReceivedPacket
+    let at: Instant
   }
 }

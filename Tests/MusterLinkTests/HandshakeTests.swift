@@ -17,9 +17,9 @@ import Testing
     world.states(1) == [
       .established(world.link(to: 0), route: LinkWorld.route(0), bootID: 1)
     ])
-  #expect(world.nodes[0].events.map { $0.at - start } == [.milliseconds(20)])
+  #expect(world.changes(0).map { $0.at - start } == [.milliseconds(20)])
   // The responder reports the link once the initiator has used the session.
-  #expect(world.nodes[1].events.map { $0.at - start } == [.milliseconds(30)])
+  #expect(world.changes(1).map { $0.at - start } == [.milliseconds(30)])
   #expect(world.sent(0, .handshakeInitiation).count == 1)
   #expect(world.sent(1, .handshakeResponse).count == 1)
 }

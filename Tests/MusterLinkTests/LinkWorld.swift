@@ -153,20 +153,30 @@ final class LinkWorld {
     give(node) { [now] in $0.receive(flight.datagram, from: flight.from, at: now) }
   }
 
-  /// The payloads that `node` received, in order.
+  /// The control payloads that `node` received, in order.
   func heard(_ node: Int) -> [String] {
     nodes[node].events.compactMap {
-      guard case .delivered(_, let payload, _, _) = $0.output else { return nil }
+      guard case .delivered(_, let payload, _, _) = $0.output,
+        PayloadKind(of: payload) == .control
+      else { return nil }
       return String(decoding: payload.dropFirst(), as: UTF8.self)
     }
   }
 
-  /// The outputs of a node other than `send` and `delivered`.
-  func states(_ node: Int) -> [LinkEngine.Output] {
-    nodes[node].events.map(\.output).filter {
-      if case .delivered = $0 { false } else { true }
+  /// The packets that `node` received with any payload, in order.
+  func packets(_ node: Int) -> [ReceivedPacket] {
+    nodes[node].events.compactMap {
+      if case .delivered(_, _, _, let packet) = $0.output { packet } else { nil }
     }
   }
+
+  /// The events of a node other than `delivered`.
+  func changes(_ node: Int) -> [Event] {
+    nodes[node].events.filter { if case .delivered = $0.output { false } else { true } }
+  }
+
+  /// The outputs of a node other than `send` and `delivered`.
+  func states(_ node: Int) -> [LinkEngine.Output] { changes(node).map(\.output) }
 
   func isUp(_ node: Int, _ peer: Int) -> Bool {
     nodes[node].engine.establishedLinks.contains(link(to: peer))

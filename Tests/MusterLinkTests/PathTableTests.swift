@@ -38,10 +38,10 @@ struct PathTableTests {
     }
     world.run(for: .milliseconds(20))
     var arrived: [UInt64] = []
-    for case .delivered(_, _, over: LinkWorld.route(0), packetNumber: let number)
+    for case .delivered(_, [1], over: LinkWorld.route(0), let packet)
       in world.nodes[1].events.map(\.output)
     {
-      arrived.append(number)
+      arrived.append(packet.number)
     }
     #expect(sent.count == 5)
     #expect(zip(sent, sent.dropFirst()).allSatisfy { $1 == $0 + 1 })

@@ -139,8 +139,9 @@ import Testing
   #expect(world.nodes[1].sent.count == sent)
 }
 
-@Test func unknownPayloadsAreCountedAndNotDelivered() {
+@Test func unknownPayloadsAreCountedAndChangeNothing() {
   let world = LinkWorld.linked()
+  let before = world.states(1)
   for payload in [[0x7F, 1], [PayloadKind.pathByte], [PayloadKind.pathByte, 9], [0xC0]] as [[UInt8]]
   {
     let sealed = world.nodes[0].engine.seal(
@@ -148,7 +149,47 @@ import Testing
     if let sealed { world.perform(0, [.send(sealed.datagram, over: sealed.route)]) }
   }
   world.run(for: .milliseconds(100))
-  #expect(world.heard(1).isEmpty)
+  #expect(world.states(1) == before)
   #expect(world.nodes[1].engine.counters.unknownPayloads == 4)
   #expect(world.isUp(1, 0))
+}
+
+@Test func everyPacketOfASessionIsDeliveredWithItsNumber() {
+  let world = LinkWorld.linked()
+  for payload in [[PayloadKind.keepaliveByte], [PayloadKind.pathByte, 9], [0xC0]] as [[UInt8]] {
+    let sealed = world.nodes[0].engine.seal(
+      OutgoingPayload(payload), on: world.link(to: 1), at: world.now)
+    if let sealed { world.perform(0, [.send(sealed.datagram, over: sealed.route)]) }
+  }
+  // The second session begins at 120 s.
+  world.run(for: .seconds(130))
+  let received = world.packets(1)
+  let sent = world.sent(0, .data)
+  #expect(received.map(\.bytes) == sent.map(\.datagram.count))
+  let sessions = received.map(\.session)
+  let second = received.firstIndex { $0.session != sessions[0] }
+  #expect(second.map { $0 >= 4 } ?? false && Set(sessions).count == 2)
+  for session in Set(sessions) {
+    let numbers = received.filter { $0.session == session }.map(\.number)
+    #expect(numbers == Array(0..<UInt64(numbers.count)))
+  }
+}
+
+@Test(arguments: [false, true])
+func aCapabilityIsInForceIfBothEndsOfferIt(isOffered: Bool) {
+  let world = LinkWorld(1)
+  var configuration = LinkEngine.Configuration()
+  if !isOffered { configuration.capabilities = [] }
+  let other = LinkWorld(1, configuration, seed: 7)
+  world.nodes.append(other.nodes[0])
+  world.nodes[1].route = LinkWorld.route(1)
+  world.nodes[1].reachableAt = [LinkWorld.route(1)]
+  world.connect(0, to: 1)
+  world.run(for: .seconds(20))
+  for node in 0...1 {
+    let packets = world.packets(node)
+    #expect(!packets.isEmpty)
+    #expect(
+      packets.allSatisfy { $0.capabilities == (isOffered ? .congestionFeedback : []) })
+  }
 }

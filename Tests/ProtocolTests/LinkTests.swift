@@ -7,8 +7,11 @@ import Testing
 /// The engine completes a handshake with a peer that follows the document.
 @Test func theEngineAnswersTheInitiationAsWritten() throws {
   let cast = try Cast()
+  var configuration = LinkEngine.Configuration()
+  configuration.capabilities = []
   var engine = LinkEngine(
-    identity: cast.bert, bootID: cast.bertBoot, entropy: .seeded(1), seed: 1)
+    identity: cast.bert, bootID: cast.bertBoot, entropy: .seeded(1), seed: 1,
+    configuration: configuration)
   engine.open(cast.channel)
   let initiation = try Document.bytes("initiation")
   let answers = engine.receive(initiation, from: .direct(cast.annaAddress), at: .zero)

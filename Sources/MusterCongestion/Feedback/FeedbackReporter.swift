@@ -10,6 +10,8 @@ public struct FeedbackReporter: HasDeadline, Sendable {
   private var log = ArrivalLog()
   private var schedule = FeedbackSchedule()
   private var growth = TransitGrowth()
+  /// The overhead of the last packet that asked for feedback; a report is assumed to have the same.
+  private var overhead = 0
 
   /// Creates the reporter of a session without packets.
   public init(session: UInt32) { self.session = session }
@@ -24,15 +26,18 @@ public struct FeedbackReporter: HasDeadline, Sendable {
     }
   }
 
-  /// Records a packet with any payload, which is no replay; `bytes` is the length of its IP packet.
+  /// Records a packet with any payload, which is no replay; `overhead` is the number of bytes that
+  /// the link and the network add to the payload, up to the IP packet.
   public mutating func received(
-    _ number: UInt64, _ payload: [UInt8], bytes: Int, at now: Instant
+    _ number: UInt64, _ payload: [UInt8], overhead: Int, at now: Instant
   ) {
     let isGap = log.record(number, at: now)
     guard Self.asks(payload) else { return }
+    self.overhead = overhead
     let header = try? RTPPacket(decoding: payload).header
     schedule.asked(
-      bytes: bytes, isVideo: header.map { $0.payloadType != PayloadType.opus } ?? true, at: now)
+      bytes: payload.count + overhead,
+      isVideo: header.map { $0.payloadType != PayloadType.opus } ?? true, at: now)
     let isGrowing = header.map { growth.add($0, at: now) } ?? false
     if isGap || isGrowing { schedule.hurry() }
   }
@@ -40,9 +45,8 @@ public struct FeedbackReporter: HasDeadline, Sendable {
   /// The time of the next report; nil if no packet asks for one.
   public var deadline: Instant? { schedule.deadline }
 
-  /// The report that is due; nil before `deadline`. `overhead` is the number of bytes that the link
-  /// and the network add to it.
-  public mutating func report(overhead: Int, at now: Instant) -> [UInt8]? {
+  /// The report that is due; nil before `deadline`.
+  public mutating func report(at now: Instant) -> [UInt8]? {
     guard let deadline, deadline <= now, let feedback = log.report(of: session, at: now) else {
       return nil
     }

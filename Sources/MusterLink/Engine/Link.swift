@@ -140,7 +140,7 @@ struct Link: Sendable {
     case unknown, expired, forged, replayed
     /// `isElsewhere` means that the packet arrived over a route other than the link's and has the
     /// highest counter of its session so far; always false under the previous session.
-    case payload([UInt8], Slot, isElsewhere: Bool)
+    case payload([UInt8], Slot, LinkCapabilities, isElsewhere: Bool)
   }
 
   mutating func open(
@@ -161,12 +161,12 @@ struct Link: Sendable {
     case .expired: return .expired
     case .forged: return .forged
     case .replayed: return .replayed
-    case .payload(let payload, let isNewest):
+    case .payload(let payload, let capabilities, let isNewest):
       lastHeard = now
       if slot == .current { confirmation = nil }
       // A reordered old datagram does not show that the peer has moved (RFC 9000 section 9.3).
       let isElsewhere = isNewest && slot != .previous && source != route
-      return .payload(payload, slot, isElsewhere: isElsewhere)
+      return .payload(payload, slot, capabilities, isElsewhere: isElsewhere)
     }
   }
 

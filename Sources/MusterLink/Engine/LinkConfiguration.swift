@@ -67,10 +67,23 @@ extension LinkEngine {
     /// The minimum interval between two comparisons with the same address if the first was
     /// complete.
     public var repeatedComparisonInterval: Duration = .seconds(30)
+    /// The capabilities that this node offers in handshakes.
+    public var capabilities = LinkCapabilities.congestionFeedback
 
     /// Creates the protocol's default configuration.
     public init() {}
   }
+}
+
+/// Extensions of the link protocol, each of which is in force on a session if both ends offer it
+/// (PROTOCOL.md section 6).
+public struct LinkCapabilities: OptionSet, Sendable {
+  public let rawValue: UInt32
+
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// Each end reports the arrivals of the other end's packets.
+  public static let congestionFeedback = LinkCapabilities(rawValue: 1 << 0)
 }
 
 /// The reason why a link was closed.

@@ -25,23 +25,26 @@ extension LinkEngine {
     case .expired: counters.expired += 1
     case .forged: counters.forged += 1
     case .replayed: counters.replayedData += 1
-    case .payload(let payload, let slot, let isElsewhere):
+    case .payload(let payload, let slot, let capabilities, let isElsewhere):
       paths.change(PathID(peer: id.peer, route: source), at: now) {
         $0.received(datagram.count, number: header.counter, at: now)
       }
+      let packet = ReceivedPacket(
+        session: header.receiverIndex, number: header.counter, bytes: datagram.count,
+        capabilities: capabilities)
       let arrival = Arrival(
-        payload: payload, slot: slot, isElsewhere: isElsewhere, packetNumber: header.counter)
+        payload: payload, slot: slot, isElsewhere: isElsewhere, packet: packet)
       accept(arrival, position, from: source, at: now, into: &outputs)
     }
   }
 
-  /// An authenticated payload that is not a replay, with its session, its packet number and whether
-  /// it arrived over a route other than the link's.
+  /// An authenticated payload that is not a replay, with its session, its packet and whether it
+  /// arrived over a route other than the link's.
   private struct Arrival {
     let payload: [UInt8]
     let slot: Link.Slot
     let isElsewhere: Bool
-    let packetNumber: UInt64
+    let packet: ReceivedPacket
   }
 
   /// Confirms the session if necessary, handles the payload, and then follows a change of route.
@@ -54,18 +57,17 @@ extension LinkEngine {
     if case .unconfirmed(let number) = arrival.slot {
       outputs += confirm(number, position, at: now)
     }
-    switch PayloadKind(of: payload) {
-    case .keepalive: break
-    case .control, .relay, .feedback, .rtp, .rtcp:
-      outputs.append(
-        .delivered(id, payload, over: source, packetNumber: arrival.packetNumber))
+    outputs.append(.delivered(id, payload, over: source, arrival.packet))
+    let kind = PayloadKind(of: payload)
+    switch kind {
+    case .keepalive, .control, .relay, .feedback, .rtp, .rtcp: break
     case .path: outputs += handlePath(payload, position, arrival.slot, from: source, at: now)
     case nil: counters.unknownPayloads += 1
     }
     // A challenge or a response alone does not show that the peer has moved (RFC 9000 section 9.1:
     // probing packets), except through a relay, which a peer uses only without a working direct
     // path. The payload may have closed the link or changed its route.
-    guard arrival.isElsewhere, !source.isDirect || PayloadKind(of: payload) != .path,
+    guard arrival.isElsewhere, !source.isDirect || kind != .path,
       links.index(of: id) == position, links[at: position].route != source
     else { return }
     outputs += follow(position, to: source, at: now)

@@ -31,7 +31,7 @@ extension LinkEngine {
       remoteStatic: peerKey, psk: openKey.key.noisePSK)
     let payload = InitiationPayload(
       author: identity.id, bootID: bootID, counter: handshakeCounter,
-      responderBootID: pending.bootID, capabilities: 0)
+      responderBootID: pending.bootID, capabilities: configuration.capabilities)
     let noise = handshake.write(
       payload.encoded(), ephemeral: X25519.KeyPair(generating: &entropy))
     guard let noise else {
@@ -97,6 +97,7 @@ extension LinkEngine {
     let session = Session(
       keys: handshake.split(), localIndex: message.receiverIndex,
       remoteIndex: message.senderIndex, isInitiator: true, bootID: payload.bootID,
+      capabilities: configuration.capabilities.intersection(payload.capabilities),
       route: isRekey ? pending.route : pending.attempts[attempt].route, createdAt: now)
     // The index stays allocated, because it now belongs to the session.
     links[at: position].pending?.attempts.remove(at: attempt)

@@ -128,7 +128,7 @@ extension LinkEngine {
     _ id: SessionLinkID, _ openKey: OpenKey, from source: Route, at now: Instant
   ) -> [Output] {
     var handshake = read
-    let response = ResponsePayload(bootID: bootID, capabilities: 0)
+    let response = ResponsePayload(bootID: bootID, capabilities: configuration.capabilities)
     let pair = X25519.KeyPair(generating: &entropy)
     guard let noise = handshake.write(response.encoded(), ephemeral: pair) else {
       counters.unverifiable += 1
@@ -137,7 +137,9 @@ extension LinkEngine {
     guard let position = index(of: id, route: source, at: now) else { return [] }
     let session = Session(
       keys: handshake.split(), localIndex: newIndex(for: id), remoteIndex: message.senderIndex,
-      isInitiator: false, bootID: payload.bootID, route: source, createdAt: now)
+      isInitiator: false, bootID: payload.bootID,
+      capabilities: configuration.capabilities.intersection(payload.capabilities),
+      route: source, createdAt: now)
     links[at: position].unconfirmed.append(session)
     if links[at: position].unconfirmed.count > Limits.sessionsPerLink {
       forget(links[at: position].unconfirmed.removeFirst())

@@ -9,9 +9,20 @@ public struct SealedDatagram: Equatable, Sendable {
   /// The route to send the datagram over.
   public let route: Route
   /// The 64-bit counter of the datagram's session. It increases by one per datagram and restarts
-  /// with every session, about every two minutes; feedback is sent under the session to whose
-  /// numbers it refers.
+  /// with every session, about every two minutes.
   public let packetNumber: UInt64
+}
+
+/// The packet that carried a payload, as congestion feedback refers to it.
+public struct ReceivedPacket: Equatable, Sendable {
+  /// This node's index of the packet's session, as in the packet's header.
+  public let session: UInt32
+  /// The 64-bit counter of the session, which the packet has and no other.
+  public let number: UInt64
+  /// The size of the datagram, which is the UDP payload, in bytes.
+  public let bytes: Int
+  /// The capabilities in force on the session.
+  public let capabilities: LinkCapabilities
 }
 
 /// All links of one node, with their handshakes, sessions and path selection, as a state machine
@@ -30,9 +41,9 @@ public struct LinkEngine: ~Copyable, Sendable {
     /// The link uses another path: the peer responded to a challenge there, or sent through a
     /// relay.
     case moved(SessionLinkID, to: Route)
-    /// A decrypted control, relay, RTP or RTCP payload arrived over this route, with this packet
-    /// number.
-    case delivered(SessionLinkID, [UInt8], over: Route, packetNumber: UInt64)
+    /// A decrypted payload of any kind arrived over this route. The engine itself handles path
+    /// messages; the host needs them for congestion feedback, which covers all packets.
+    case delivered(SessionLinkID, [UInt8], over: Route, ReceivedPacket)
     /// An established link was removed; its id is invalid until it is established again.
     case closed(SessionLinkID, LinkCloseReason)
   }

@@ -32,6 +32,8 @@ struct Session: Sendable {
   let isInitiator: Bool
   /// The run of the peer that established the session.
   let bootID: UInt64
+  /// The capabilities that both ends offered.
+  let capabilities: LinkCapabilities
   /// The route of the handshake, validated by the handshake's round trip.
   let route: Route
   let createdAt: Instant
@@ -42,13 +44,14 @@ struct Session: Sendable {
 
   init(
     keys: HandshakeState.TransportKeys, localIndex: UInt32, remoteIndex: UInt32, isInitiator: Bool,
-    bootID: UInt64, route: Route, createdAt: Instant
+    bootID: UInt64, capabilities: LinkCapabilities, route: Route, createdAt: Instant
   ) {
     self.keys = keys
     self.localIndex = localIndex
     self.remoteIndex = remoteIndex
     self.isInitiator = isInitiator
     self.bootID = bootID
+    self.capabilities = capabilities
     self.route = route
     self.createdAt = createdAt
   }
@@ -81,7 +84,7 @@ struct Session: Sendable {
 
   enum Opened {
     case expired, forged, replayed
-    case payload([UInt8], isNewest: Bool)
+    case payload([UInt8], LinkCapabilities, isNewest: Bool)
   }
 
   /// Opens a datagram. Authentication comes before the replay window is updated, so that forged
@@ -94,7 +97,7 @@ struct Session: Sendable {
       return .forged
     }
     guard window.accept(counter) else { return .replayed }
-    return .payload(payload, isNewest: counter == window.highest)
+    return .payload(payload, capabilities, isNewest: counter == window.highest)
   }
 
   /// Decrypts from the datagram directly into the payload's array.

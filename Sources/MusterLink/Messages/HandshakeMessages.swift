@@ -127,8 +127,7 @@ struct InitiationPayload: Equatable {
   /// The boot id of the intended responder, which voids the initiation after the responder
   /// restarts.
   var responderBootID: UInt64
-  /// Reserved for features that both sides must support; none are defined.
-  var capabilities: UInt32
+  var capabilities: LinkCapabilities
 
   func encoded() -> [UInt8] {
     var writer = Writer(capacity: Self.bytes)
@@ -136,12 +135,13 @@ struct InitiationPayload: Equatable {
     writer.u64(bootID)
     writer.u64(counter)
     writer.u64(responderBootID)
-    writer.u32(capabilities)
+    writer.u32(capabilities.rawValue)
     return writer.bytes
   }
 
   init(
-    author: NodeID, bootID: UInt64, counter: UInt64, responderBootID: UInt64, capabilities: UInt32
+    author: NodeID, bootID: UInt64, counter: UInt64, responderBootID: UInt64,
+    capabilities: LinkCapabilities
   ) {
     self.author = author
     self.bootID = bootID
@@ -156,7 +156,7 @@ struct InitiationPayload: Equatable {
     bootID = try reader.u64()
     counter = try reader.u64()
     responderBootID = try reader.u64()
-    capabilities = try reader.u32()
+    capabilities = LinkCapabilities(rawValue: try reader.u32())
     try reader.expectEnd()
   }
 }
@@ -166,16 +166,16 @@ struct ResponsePayload: Equatable {
   static let bytes = 8 + 4
 
   var bootID: UInt64
-  var capabilities: UInt32
+  var capabilities: LinkCapabilities
 
   func encoded() -> [UInt8] {
     var writer = Writer(capacity: Self.bytes)
     writer.u64(bootID)
-    writer.u32(capabilities)
+    writer.u32(capabilities.rawValue)
     return writer.bytes
   }
 
-  init(bootID: UInt64, capabilities: UInt32) {
+  init(bootID: UInt64, capabilities: LinkCapabilities) {
     self.bootID = bootID
     self.capabilities = capabilities
   }
@@ -183,7 +183,7 @@ struct ResponsePayload: Equatable {
   init(decoding bytes: [UInt8]) throws(WireError) {
     var reader = Reader(bytes)
     bootID = try reader.u64()
-    capabilities = try reader.u32()
+    capabilities = LinkCapabilities(rawValue: try reader.u32())
     try reader.expectEnd()
   }
 }

@@ -4,8 +4,7 @@ import MusterBase
 ///
 /// Links of different channels between the same two nodes share the entries, so each route is
 /// measured only once. Entries outlive links: a restarted peer is first tried at its last direct
-/// address. Future state of a path, such as a bandwidth estimate and a pacer, belongs in the
-/// entries as well.
+/// address.
 ///
 /// The link engine owns the table, because every datagram that is opened or sealed changes an
 /// entry.

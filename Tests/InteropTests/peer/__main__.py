@@ -8,6 +8,7 @@ import json
 import os
 import sys
 
+from . import feedback
 from .address import parse_address
 from .channel import Channel, secret_from_name, secret_from_passphrase
 from .crypto import Identity
@@ -42,6 +43,8 @@ def arguments():
     tests = parser.add_argument_group("for tests")
     tests.add_argument("--demand-cookies", action="store_true",
                        help="answer no initiation without a cookie")
+    tests.add_argument("--no-feedback", action="store_true",
+                       help="do without the capability of congestion feedback")
     tests.add_argument("--loss", type=float, default=0, metavar="PERCENT",
                        help="drop so many of the datagrams over 200 bytes, both ways")
     return parser.parse_intermixed_args()
@@ -66,7 +69,9 @@ def settings(options):
         uses_local_network=options.lan, joins_call=options.call,
         videos={stream: paths for stream, paths in files.items() if paths},
         audio=options.audio, record=options.record, relays=not options.no_relay,
-        demands_cookies=options.demand_cookies, lost_part=options.loss / 100)
+        demands_cookies=options.demand_cookies,
+        capabilities=0 if options.no_feedback else feedback.CAPABILITY,
+        lost_part=options.loss / 100)
 
 
 def _subscriptions(command):

@@ -11,19 +11,19 @@ from .reader import Malformed, Reader
 INITIATION, RESPONSE, COOKIE_REPLY = 0x10, 0x11, 0x12
 INITIATION_LENGTH, RESPONSE_LENGTH, COOKIE_REPLY_LENGTH = 193, 101, 61
 _NO_MAC2 = bytes(16)
-_CAPABILITIES = bytes(4)
 
 
 def prologue(keys):
     return b"muster/1" + keys.id
 
 
-def initiation_payload(initiator, boot, counter, responder_boot):
-    return initiator + boot + struct.pack(">Q", counter) + responder_boot + _CAPABILITIES
+def initiation_payload(initiator, boot, counter, responder_boot, capabilities=0):
+    return (initiator + boot + struct.pack(">Q", counter) + responder_boot
+            + struct.pack(">I", capabilities))
 
 
-def response_payload(boot):
-    return boot + _CAPABILITIES
+def response_payload(boot, capabilities=0):
+    return boot + struct.pack(">I", capabilities)
 
 
 class Initiation:
@@ -108,6 +108,7 @@ class ReceivedInitiation:
         reader = Reader(self.payload)
         self.peer, self.peer_boot = reader.take(32), reader.take(8)
         self.counter, self.own_boot = reader.number(8), reader.take(8)
+        self.capabilities = reader.number(4)
 
     def respond(self, index, payload, ephemeral=None):
         """(the response, `Finished`)"""

@@ -86,7 +86,8 @@ class Handshakes:
         attempt = self._attempts[peer]
         self._counter += 1
         payload = handshake.initiation_payload(
-            self._node.id, self._node.boot, self._counter, attempt.boot)
+            self._node.id, self._node.boot, self._counter, attempt.boot,
+            self._node.settings.capabilities)
         try:
             made = handshake.Initiation(
                 self._node.identity, attempt.keys, peer, self._node.links.new_index(), payload,
@@ -114,7 +115,9 @@ class Handshakes:
             return
         del self._attempts[peer]
         link = self._node.links.link_for(peer, attempt.boot, route)
-        session = Session(made.keys, finished, made.index, True, time.monotonic())
+        offered = int.from_bytes(finished.payload[8:12], "big")
+        session = Session(made.keys, finished, made.index, True, time.monotonic(),
+                          offered & self._node.settings.capabilities)
         self._node.links.use(link, session, route)
         emit("handshake", member=short(peer), role="initiator", address=route,
              key=short(made.keys.id), cookie=attempt.cookie is not None)
@@ -201,7 +204,10 @@ class Handshakes:
     def _answer(self, received, route):
         link = self._node.links.link_for(received.peer, received.peer_boot, route)
         index = self._node.links.new_index()
-        message, finished = received.respond(index, handshake.response_payload(self._node.boot))
-        session = Session(received.keys, finished, index, False, time.monotonic())
+        own = self._node.settings.capabilities
+        message, finished = received.respond(
+            index, handshake.response_payload(self._node.boot, own))
+        session = Session(received.keys, finished, index, False, time.monotonic(),
+                          received.capabilities & own)
         self._node.links.keep_answered(link, session)
         self._node.send(route, message)

@@ -5,12 +5,13 @@ import random
 import time
 from collections import OrderedDict
 
-from . import control
+from . import control, feedback
 from .address import Via
 from .budget import Budget
 from .events import emit, short
 from .gossip import GossipState
 from .paths import CLOSE, PATH, PathState
+from .reader import Malformed
 from .relay import RELAYED, LONGEST_RELAYED
 from .session import LIFETIME, LONGEST_DATAGRAM, OVERHEAD
 from .watch import WatchState
@@ -37,6 +38,7 @@ class Link:
         self.outbox = []             # control messages for the next datagram
         self.media = None
         self.candidates = Budget(4, 0.5)   # limits candidates of the peer
+        self.reported = feedback.Reported()
         self.path, self.gossip, self.watch = PathState(), GossipState(), WatchState()
 
     @property
@@ -213,15 +215,26 @@ class Links:
             self._node.paths.receive(link, session, payload, route)
         elif payload[0] == RELAYED:
             self._node.relay.receive(link, payload)
+        elif payload[0] == feedback.FEEDBACK:
+            self._on_feedback(link, payload)
         elif 0x80 <= payload[0] <= 0xBF and len(payload) > 1 and link.media:
             link.media.receive(payload, lambda stream: self._node.rights.may_send(
                 self._node.document, link.peer, stream))
+
+    def _on_feedback(self, link, payload):
+        try:
+            link.reported.take(link.sessions, payload)
+        except Malformed as error:
+            emit("error", message=f"feedback is ignored: {error}", command=None)
 
     # Time
 
     def tick(self):
         now = time.monotonic()
         for link in self.all():
+            for session in link.sessions:
+                if report := session.arrivals.due_report(session.own_index):
+                    self.send(link, report)
             for session in [one for one in link.answered if now - one.began_at > _UNUSED_LIMIT]:
                 link.answered.remove(session)
                 self._by_index.pop(session.own_index, None)

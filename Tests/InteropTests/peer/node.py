@@ -5,7 +5,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from . import announcement, control, handshake, rendezvous
+from . import announcement, control, feedback, handshake, rendezvous
 from .address import Via, is_unicast
 from .calls import CallMember
 from .channel import Channel
@@ -45,7 +45,7 @@ _LONG = 200          # bytes of a datagram: media, for the most part
 
 @dataclass
 class Settings:
-    """The configuration of a node; the last two fields are for tests."""
+    """The configuration of a node; the last three fields are for tests."""
 
     name: str
     channel: Channel
@@ -61,6 +61,7 @@ class Settings:
     record: str = None
     relays: bool = True
     demands_cookies: bool = False
+    capabilities: int = feedback.CAPABILITY
     lost_part: float = 0.0         # of the long datagrams, both ways
 
 

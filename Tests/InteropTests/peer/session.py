@@ -2,6 +2,7 @@
 
 import struct
 
+from . import feedback
 from .crypto import seal, unseal
 
 DATA = 0x20
@@ -14,15 +15,22 @@ _WINDOW = 8128  # RFC 6479
 class Session:
     """The result of a handshake: two keys, two indices, a counter and a replay window."""
 
-    def __init__(self, keys, finished, own_index, is_initiator, now):
+    def __init__(self, keys, finished, own_index, is_initiator, now, capabilities):
         self.keys = keys
         self.own_index, self.peer_index = own_index, finished.peer_index
         self._send_key, self._receive_key = finished.send_key, finished.receive_key
         self.is_initiator, self.began_at = is_initiator, now
         self.has_opened = False
+        self.has_feedback = bool(capabilities & feedback.CAPABILITY)
+        self.arrivals = feedback.ArrivalLog()
         self._next_counter = 0
         self._highest = -1
         self._seen = 0  # bit n: counter `_highest` - n has been seen
+
+    @property
+    def next_counter(self):
+        """That of the next datagram, and so the number of those that were sent."""
+        return self._next_counter
 
     def is_over(self, now):
         return now - self.began_at >= LIFETIME
@@ -45,6 +53,8 @@ class Session:
         if not self._mark(counter):
             return None
         self.has_opened = True
+        if self.has_feedback:
+            self.arrivals.record(counter, payload)
         return payload, is_newest
 
     def _mark(self, counter):

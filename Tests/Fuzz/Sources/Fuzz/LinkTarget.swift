@@ -158,7 +158,8 @@ struct LinkTarget: ~Copyable {
         post(Letter(to: 1 - index, bytes: bytes, from: Self.addresses[index]))
       case .delivered(let link, let payload, _, _):
         check(link == self.link(of: index), "payloads come by their own link")
-        received(payload, by: index)
+        // Keepalives and path messages come from the engines themselves.
+        if PayloadKind(of: payload) == .control { received(payload, by: index) }
       case .established, .moved, .closed: break
       }
     }

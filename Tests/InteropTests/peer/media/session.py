@@ -257,6 +257,7 @@ class MediaSession:
         emit("media", member=short(self.link.peer), packetsAskedFor=self.nacks,
              keyframesAskedFor=self.picture_losses, audioPackets=self._audio_in.packets,
              audioLevel=self._audio_in.level, audioPacketsSent=self.audio_out.packets,
+             feedback=self.link.reported.figures,
              **{"in": {one.name: one.figures for one in self._video_in.values() if one.frames},
                 "out": {streams.NAMES[stream]: one.figures
                         for stream, one in self.video_out.items()}})

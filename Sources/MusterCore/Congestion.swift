@@ -24,10 +24,7 @@ struct Congestion: Sendable {
     at now: Instant
   ) {
     guard packet.capabilities.contains(.congestionFeedback) else { return }
-    if reporters.index(of: link) == nil {
-      guard FeedbackReporter.asks(payload) else { return }
-      reporters[link] = LinkReporter()
-    }
+    if reporters.index(of: link) == nil { reporters[link] = LinkReporter() }
     _ = reporters.update(link) {
       $0.received(
         packet.number, payload, overhead: packet.bytes - payload.count + route.overheadBytes,

@@ -8,7 +8,8 @@ import Testing
 
 /// Two nodes in a call for 130 s, in which the second session begins. The first node's packets are
 /// reported on by the second; a copy of the first node's link engine opens the reports.
-private struct ReportedCall {
+private struct ReportedCall: Sendable {
+  static let only = Result { try ReportedCall() }
   static let key = ChannelKey.fromName("\(Marker.text) feedback")
   static let loss = 40
 
@@ -64,7 +65,7 @@ private struct ReportedCall {
 }
 
 @Test func bothSessionsOfACallAreReportedToTheEndOfEach() throws {
-  let call = try ReportedCall()
+  let call = try ReportedCall.only.get()
   let sessions = Set(call.reports.map(\.feedback.session))
   #expect(sessions.count == 2 && sessions.isSubset(of: call.sent.map(\.session)))
   var reported: [ReportedCall.Name: UInt32] = [:]
@@ -98,7 +99,7 @@ private struct ReportedCall {
 }
 
 @Test func reportsHaveAtMostAFewPercentOfWhatTheyReportOn() throws {
-  let call = try ReportedCall()
+  let call = try ReportedCall.only.get()
   let bytes = call.reports.reduce(0) { $0 + $1.bytes }
   #expect(call.reports.count > 300)
   #expect(Double(bytes) < 0.05 * Double(call.sentBytes) + 1_000)

@@ -17,7 +17,7 @@ public struct SealedDatagram: Equatable, Sendable {
 public struct ReceivedPacket: Equatable, Sendable {
   /// This node's index of the packet's session, as in the packet's header.
   public let session: UInt32
-  /// The 64-bit counter of the session, which the packet has and no other.
+  /// The packet's 64-bit counter, as `SealedDatagram.packetNumber` at the sender.
   public let number: UInt64
   /// The size of the datagram, which is the UDP payload, in bytes.
   public let bytes: Int

@@ -127,6 +127,7 @@ struct InitiationPayload: Equatable {
   /// The boot id of the intended responder, which voids the initiation after the responder
   /// restarts.
   var responderBootID: UInt64
+  /// What the initiator offers.
   var capabilities: LinkCapabilities
 
   func encoded() -> [UInt8] {
@@ -166,6 +167,7 @@ struct ResponsePayload: Equatable {
   static let bytes = 8 + 4
 
   var bootID: UInt64
+  /// What the responder offers.
   var capabilities: LinkCapabilities
 
   func encoded() -> [UInt8] {

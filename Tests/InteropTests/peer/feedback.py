@@ -66,6 +66,8 @@ class ArrivalLog:
         elif not self._arrivals:
             return                    # reports begin with the first packet that asks for them
         self._arrivals[counter] = int(now / UNIT)
+        if self._base is not None:
+            self._base = min(self._base, counter)   # late: it was reported as missing
         for old in [one for one in self._arrivals if one <= counter - _MOST]:
             del self._arrivals[old]
 

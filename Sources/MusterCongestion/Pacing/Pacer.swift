@@ -1,0 +1,182 @@
+import MusterBase
+
+/// Spreads the packets of a path over time, so that they do not queue on it.
+///
+/// Audio and control messages do not wait here: they are sent at once and counted with `charge`,
+/// and the others then have less. Items leave in bursts of at most `burst`, retransmissions before
+/// video; what cannot leave in time expires, since a late frame only delays the next one.
+public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
+  /// The urgency of an item, highest first.
+  public enum Priority: Int, CaseIterable, Sendable {
+    case retransmission
+    case video
+  }
+
+  /// A packet that leaves.
+  public enum Release: Sendable {
+    /// A queued item; the probe cluster that it belongs to, if any.
+    case item(Item, probe: ProbeCluster.ID?)
+    /// Padding that fills a probe cluster, to be sent as an IP packet of about this many bytes.
+    case padding(bytes: Int, probe: ProbeCluster.ID)
+  }
+
+  private struct Entry: Sendable {
+    let item: Item
+    let bytes: Int
+    let expiresAt: Instant
+  }
+
+  private struct Probe: Sendable {
+    let cluster: ProbeCluster
+    var startedAt: Instant?
+    var packets = 0
+    var bytes = 0.0
+
+    var nextAt: Instant? {
+      startedAt.map { $0 + .seconds(bytes / max(cluster.rate.bytes(in: .seconds(1)), 1)) }
+    }
+    var isComplete: Bool { packets >= ProbeCluster.packets && bytes >= cluster.bytes }
+  }
+
+  /// The bytes that may leave at once, as the time that they take at the pacing rate.
+  public static var burst: Duration { .milliseconds(5) }
+  /// The pacing rate in multiples of the estimate, so that a queue in the pacer empties.
+  public static var headroom: Double { 1.1 }
+  /// The time for which charged packets hold up others, at most.
+  private static var longestDebt: Duration { .milliseconds(500) }
+  /// The IP packets of padding are between these sizes.
+  private static var paddingBytes: ClosedRange<Double> { 100...1_200 }
+
+  /// The rate at which items leave.
+  public private(set) var rate: DataRate
+  /// By priority.
+  private var queues: [[Entry]]
+  private var probes: [Probe] = []
+  /// The time at which the rate has paid for all that has left. Nothing is saved up: an idle pacer
+  /// has no right to a burst.
+  private var paidAt: Instant?
+  /// The bytes that are queued.
+  public private(set) var queuedBytes = 0
+
+  /// Creates the pacer of a path with this estimate.
+  public init(estimate: DataRate) {
+    rate = estimate * Self.headroom
+    queues = Priority.allCases.map { _ in [] }
+  }
+
+  /// Takes a new estimate.
+  public mutating func set(estimate: DataRate, at now: Instant) {
+    let new = estimate * Self.headroom
+    guard new != rate else { return }
+    if let paidAt, paidAt > now {
+      let unpaid = rate.bytes(in: paidAt - now)
+      self.paidAt = now + min(time(for: unpaid, at: new), Self.longestDebt)
+    }
+    rate = new
+  }
+
+  /// Counts a packet that was sent without waiting.
+  public mutating func charge(_ bytes: Int, at now: Instant) {
+    pay(bytes, at: now)
+    paidAt = paidAt.map { min($0, now + Self.longestDebt) }
+  }
+
+  /// Queues an item, which leaves before `expiresAt` or not at all.
+  public mutating func add(
+    _ item: Item, _ priority: Priority, bytes: Int, expiresAt: Instant, at now: Instant
+  ) {
+    paidAt = paidAt ?? now
+    queues[priority.rawValue].append(Entry(item: item, bytes: bytes, expiresAt: expiresAt))
+    queuedBytes += bytes
+  }
+
+  /// Takes out the items that fulfil a condition, in the order in which they would have left.
+  public mutating func remove(where condition: (Item) -> Bool) -> [Item] {
+    var removed: [Item] = []
+    for index in queues.indices {
+      removed += queues[index].filter { condition($0.item) }.map(\.item)
+      queues[index].removeAll { condition($0.item) }
+    }
+    queuedBytes = queues.joined().reduce(0) { $0 + $1.bytes }
+    return removed
+  }
+
+  /// Begins to send a probe cluster, after those that are under way.
+  public mutating func probe(_ cluster: ProbeCluster, at now: Instant) {
+    probes.append(Probe(cluster: cluster))
+    if probes.count == 1 { probes[0].startedAt = now }
+  }
+
+  /// The time for which the queue lasts at the pacing rate.
+  public var queuedTime: Duration { time(for: Double(queuedBytes), at: rate) }
+
+  /// The time at which the next packet leaves; nil if none waits.
+  public var deadline: Instant? {
+    guard probes.isEmpty else { return probes[0].nextAt }
+    return queuedBytes > 0 ? paidAt : nil
+  }
+
+  /// Releases what leaves now, and drops what has expired.
+  public mutating func release(at now: Instant) -> (released: [Release], expired: [Item]) {
+    var released: [Release] = []
+    var expired: [Item] = []
+    while let due = probes.first?.nextAt, due <= now {
+      // A small packet goes first: were the first one larger than the others, its bytes, which do
+      // not count, would leave a longer gap than theirs.
+      let isFirst = probes[0].packets == 0
+      let padding =
+        isFirst ? Int(Self.paddingBytes.lowerBound) : paddingSize(for: probes[0].cluster)
+      let id = probes[0].cluster.id
+      if !isFirst, let entry = next(at: now, expired: &expired) {
+        released.append(.item(entry.item, probe: id))
+        count(entry.bytes, at: now)
+      } else {
+        released.append(.padding(bytes: padding, probe: id))
+        count(padding, at: now)
+      }
+    }
+    guard probes.isEmpty, paidAt ?? now <= now else { return (released, expired) }
+    let end = now + Self.burst
+    while paidAt ?? now < end, let entry = next(at: now, expired: &expired) {
+      released.append(.item(entry.item, probe: nil))
+      pay(entry.bytes, at: now)
+    }
+    return (released, expired)
+  }
+
+  /// Takes the most urgent item that has not expired.
+  private mutating func next(at now: Instant, expired: inout [Item]) -> Entry? {
+    for index in queues.indices {
+      while let first = queues[index].first {
+        queues[index].removeFirst()
+        queuedBytes -= first.bytes
+        if first.expiresAt > now { return first }
+        expired.append(first.item)
+      }
+    }
+    return nil
+  }
+
+  /// Counts a packet of the first probe, and goes on to the next one when it is complete.
+  private mutating func count(_ bytes: Int, at now: Instant) {
+    pay(bytes, at: now)
+    probes[0].packets += 1
+    probes[0].bytes += Double(bytes)
+    guard probes[0].isComplete else { return }
+    probes.removeFirst()
+    if !probes.isEmpty { probes[0].startedAt = now }
+  }
+
+  private func paddingSize(for cluster: ProbeCluster) -> Int {
+    let share = cluster.bytes / Double(ProbeCluster.packets)
+    return Int(min(max(share, Self.paddingBytes.lowerBound), Self.paddingBytes.upperBound))
+  }
+
+  private mutating func pay(_ bytes: Int, at now: Instant) {
+    paidAt = max(paidAt ?? now, now) + time(for: Double(bytes), at: rate)
+  }
+
+  private func time(for bytes: Double, at rate: DataRate) -> Duration {
+    .seconds(bytes / max(rate.bytes(in: .seconds(1)), 1))
+  }
+}

@@ -1,0 +1,113 @@
+import MusterBase
+
+/// The sending end of congestion control on one path: estimates the path's bandwidth and its
+/// queueing delay from feedback, with the algorithms of Google Congestion Control as WebRTC has
+/// them.
+///
+/// The path may be shared by several sessions; all of them report their packets here, and the
+/// reports on them.
+public struct PathController: Sendable {
+  /// The limits and the start of the estimate.
+  public static let limits = DataRate(kbps: 10)...DataRate(kbps: 100_000)
+  public static let start = DataRate(kbps: 300)
+  /// The share of the acknowledged rate below which no probe result lowers the estimate.
+  private static let probeFloor = 0.85
+  /// The queueing delay and the loss that together show that the queue is full.
+  private static let fullQueue = (delay: Duration.milliseconds(100), loss: 0.02)
+
+  /// The bandwidth of the path, as far as it is known.
+  public private(set) var estimate = start
+  /// The round trip of the last report, without the time for which the receiver held it back; nil
+  /// before the first.
+  public private(set) var roundTrip: Duration?
+  /// The rate that the application could use. The path is probed as long as the estimate is lower.
+  public var demand = DataRate.zero
+
+  private var queue = QueueDelay()
+  private var acknowledged = AcknowledgedRate()
+  private var limit = ApplicationLimit()
+  /// The time at which the application last was no longer limited.
+  private var limitEndedAt: Instant?
+  private var delay = DelayEstimator(start: start, limits: limits)
+  private var loss = LossEstimator(least: limits.lowerBound)
+  private var silence = Silence()
+  private var probes = ProbeEstimator()
+  private var prober = ProbeController()
+
+  /// Creates the controller of a path without packets.
+  public init() {}
+
+  /// The queueing delay of the last reported packets; nil before the first report.
+  public var queueDelay: Duration? { queue.mean }
+  /// The rate at which packets arrive; nil while few do.
+  public var acknowledgedRate: DataRate? { acknowledged.rate }
+  /// The share of the bytes that are lost, over the last seconds.
+  public var lossRatio: Double { loss.averageLoss }
+  /// Whether the application sends much less than the estimate.
+  public var isApplicationLimited: Bool { limit.since != nil }
+
+  /// Counts a packet; `asks` tells whether its payload asks for feedback. The estimate falls if
+  /// feedback is overdue.
+  public mutating func sent(bytes: Int, asks: Bool, at now: Instant) {
+    let wasLimited = isApplicationLimited
+    limit.sent(bytes: bytes, estimate: estimate, at: now)
+    if wasLimited, !isApplicationLimited { limitEndedAt = now }
+    guard asks, silence.asked(at: now) else { return }
+    delay.set(estimate * Silence.decrease, at: now)
+    updateEstimate()
+  }
+
+  /// Takes the news about the path in a report. Returns the probe clusters to send now.
+  public mutating func reported(_ report: PathReport, at now: Instant) -> [ProbeCluster] {
+    silence.reported(roundTrip: report.roundTrip)
+    roundTrip = report.roundTrip ?? roundTrip
+    let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: isEarlier)
+    queue.update(arrivals, at: now)
+    var probe: DataRate?
+    for packet in arrivals {
+      guard let arrivedAt = packet.arrivedAt else { continue }
+      acknowledged.add(bytes: packet.bytes, sentAt: packet.sentAt, arrivedAt: arrivedAt)
+      probe = probes.add(packet) ?? probe
+    }
+    let acknowledged = acknowledged.rate
+    if let result = probe, let acknowledged {
+      probe = max(result, min(delay.rate, acknowledged * Self.probeFloor))
+    }
+    let hasRecovered = delay.update(
+      arrivals, isFull: isQueueFull, acknowledged: acknowledged, probe: probe,
+      roundTrip: roundTrip ?? .zero, at: now)
+    loss.update(
+      report.results, delayEstimate: delay.rate, acknowledged: acknowledged,
+      isApplicationLimited: isApplicationLimited)
+    updateEstimate()
+    return nextProbes(hasRecovered: hasRecovered, at: now)
+  }
+
+  /// Whether the queue drops packets: its delay is long, and no longer grows.
+  private var isQueueFull: Bool {
+    queue.shortest > Self.fullQueue.delay && loss.averageLoss > Self.fullQueue.loss
+  }
+
+  private mutating func updateEstimate() {
+    let lossLimit = loss.limit ?? delay.rate
+    estimate = max(min(delay.rate, lossLimit), Self.limits.lowerBound)
+  }
+
+  private mutating func nextProbes(hasRecovered: Bool, at now: Instant) -> [ProbeCluster] {
+    let cause: ProbeController.Cause =
+      if delay.trend != .steady || loss.state == .decreasing {
+        .congestion
+      } else if loss.state == .increasing { .loss } else { .nothing }
+    let wasLimited = limitEndedAt.map { now - $0 < ProbeController.limitEndedWindow } ?? false
+    let clusters = prober.next(
+      estimate: estimate, demand: demand, cause: cause, recovered: hasRecovered,
+      isApplicationLimited: isApplicationLimited || wasLimited, at: now)
+    for cluster in clusters { probes.began(cluster) }
+    return clusters
+  }
+
+  private func isEarlier(_ a: PacketResult, _ b: PacketResult) -> Bool {
+    guard let first = a.arrivedAt, let second = b.arrivedAt else { return false }
+    return first < second
+  }
+}

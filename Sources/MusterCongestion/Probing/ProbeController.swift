@@ -1,0 +1,93 @@
+import MusterBase
+
+/// Decides when to probe a path: at its start, while the results show more, after a large drop, and
+/// for as long as the application wants more than the estimate.
+package struct ProbeController: Sendable {
+  /// The probes at the start, in multiples of the estimate.
+  static let first = [3.0, 6.0]
+  /// The next probe, in multiples of the estimate, which is made if the result exceeds a share of
+  /// the last one.
+  static let further = 2.0
+  static let success = 0.7
+  /// The wait for a result.
+  static let wait = Duration.seconds(1)
+  /// No probe exceeds this rate, or this many times what the application wants.
+  static let most = DataRate(kbps: 5_000)
+  static let mostOfDemand = 2.0
+  /// The most, in multiples of the estimate, while losses limit it.
+  static let lossLimited = 1.5
+  /// A fall of the estimate below this share is a large drop; within `recoveryWindow` a path that
+  /// has recovered is probed with a share of the old estimate.
+  static let largeDrop = 0.66
+  static let recovery = 0.85
+  static let recoveryWindow = Duration.seconds(5)
+  static let limitEndedWindow = Duration.seconds(3)
+  /// The interval of probes for unmet demand; they cost about 1 % of the estimate.
+  static let interval = Duration.seconds(3)
+
+  /// What limits the estimate.
+  package enum Cause: Equatable {
+    case nothing
+    /// The queue grows, or drains; nothing arrives; or losses lower the estimate.
+    case congestion
+    /// Losses limit the estimate, which grows.
+    case loss
+  }
+
+  private var hasStarted = false
+  private var nextID: ProbeCluster.ID = 1
+  /// The estimate beyond which a pending result calls for a further probe.
+  private var pending: (above: DataRate, since: Instant)?
+  private var lastEstimate: DataRate?
+  private var drop: (from: DataRate, at: Instant)?
+  private var recoveredAt: Instant?
+  private var probedAt: Instant?
+
+  package init() {}
+
+  /// Takes the estimate after a report, and returns the clusters to send now. `recovered` tells
+  /// that the queue, which had to drain, is steady again; `isApplicationLimited` that the
+  /// application sends, or sent until just now, much less than the estimate.
+  package mutating func next(
+    estimate: DataRate, demand: DataRate, cause: Cause, recovered: Bool,
+    isApplicationLimited: Bool, at now: Instant
+  ) -> [ProbeCluster] {
+    defer { lastEstimate = estimate }
+    if let lastEstimate, estimate < lastEstimate * Self.largeDrop { drop = (lastEstimate, now) }
+    if let pending, now - pending.since > Self.wait { self.pending = nil }
+    guard cause != .congestion, estimate < demand else { return [] }
+    var most = min(Self.most, demand * Self.mostOfDemand)
+    if cause == .loss { most = min(most, estimate * Self.lossLimited) }
+
+    if !hasStarted {
+      hasStarted = true
+      return probe(Self.first.map { estimate * $0 }, most: most, over: estimate, at: now)
+    }
+    if recovered, isApplicationLimited, let drop, now - drop.at < Self.recoveryWindow,
+      recoveredAt.map({ now - $0 >= Self.recoveryWindow }) ?? true
+    {
+      recoveredAt = now
+      return probe([drop.from * Self.recovery], most: most, over: estimate, at: now)
+    }
+    if let pending {
+      guard estimate > pending.above else { return [] }
+      return probe([estimate * Self.further], most: most, over: estimate, at: now)
+    }
+    guard let probedAt, now - probedAt >= Self.interval else { return [] }
+    return probe([estimate * Self.further], most: most, over: estimate, at: now)
+  }
+
+  private mutating func probe(
+    _ rates: [DataRate], most: DataRate, over estimate: DataRate, at now: Instant
+  ) -> [ProbeCluster] {
+    var clusters: [ProbeCluster] = []
+    for rate in rates where min(rate, most) > estimate {
+      clusters.append(ProbeCluster(id: nextID, rate: min(rate, most)))
+      nextID += 1
+      if rate >= most { break }
+    }
+    pending = clusters.last.map { ($0.rate * Self.success, now) }
+    probedAt = now
+    return clusters
+  }
+}

@@ -1,0 +1,133 @@
+import MusterBase
+import MusterWire
+
+/// The packets sent in one session, until their receiver reports on them. Packet numbers count per
+/// session, and a session may send over several routes, so a report is split by route.
+public struct SendHistory: Sendable {
+  /// The number of packets that are remembered: 7 s at 3 Mbit/s.
+  static let capacity = 2048
+  /// The number of later packets that must have arrived before a missing one counts as lost
+  /// (RFC 9002 section 6.1.1).
+  static let reorderingThreshold: UInt64 = 3
+  /// The routes that are told apart; an older one is forgotten with its packets.
+  private static let routeLimit = 8
+
+  private enum State {
+    case inFlight
+    case lost
+    case arrived
+  }
+
+  private struct Sent {
+    var number: UInt64
+    var at: Instant
+    var bytes: Int32
+    var route: UInt8
+    var state = State.inFlight
+    var probe: ProbeCluster.ID?
+  }
+
+  /// By packet number modulo `capacity`; empty until the first packet.
+  private var sent: [Sent?] = []
+  /// By the index in `Sent.route`.
+  private var routes: [Route] = []
+  /// The index that the next new route takes once there are `routeLimit`.
+  private var nextRoute = 0
+  /// The time of the last report on the receiver's clock, in units of
+  /// `CongestionFeedback.Arrival.unit`, without the wrap at 2^32.
+  private var receiverTime: Int64?
+
+  /// Creates the history of a session that has sent nothing.
+  public init() {}
+
+  /// Records a packet. Numbers increase from packet to packet, and may have gaps.
+  public mutating func sent(
+    _ number: UInt64, bytes: Int, over route: Route, probe: ProbeCluster.ID? = nil,
+    at now: Instant
+  ) {
+    if sent.isEmpty { sent = [Sent?](repeating: nil, count: Self.capacity) }
+    sent[Self.slot(of: number)] = Sent(
+      number: number, at: now, bytes: Int32(clamping: bytes), route: index(of: route),
+      probe: probe)
+  }
+
+  /// Takes a report of this session, and returns what it says that was not known before.
+  public mutating func reported(_ feedback: CongestionFeedback, at now: Instant) -> [PathReport] {
+    guard !sent.isEmpty else { return [] }
+    var reports: [PathReport] = []
+    let time = unwrappedTime(of: feedback)
+    var highest: UInt64?
+    for (offset, arrival) in feedback.arrivals.enumerated() where arrival.isReceived {
+      let number = feedback.base + UInt64(offset)
+      guard let packet = self[number] else { continue }
+      highest = number
+      guard packet.state != .arrived else { continue }
+      sent[Self.slot(of: number)]?.state = .arrived
+      let arrivedAt = arrival.age.map { time + (.zero - $0) }
+      let fate = packet.state == .lost ? PacketResult.Fate.arrivedLate : .arrived(at: arrivedAt)
+      let index = add(packet, fate, to: &reports)
+      if let age = arrival.age {
+        let roundTrip = max(now - packet.at - age, .zero)
+        reports[index].roundTrip = min(reports[index].roundTrip ?? roundTrip, roundTrip)
+      }
+    }
+    // What a report does not cover may have arrived, and have been in a report that was lost.
+    let first = feedback.base
+    if let highest, highest >= first + Self.reorderingThreshold {
+      for number in first...(highest - Self.reorderingThreshold) {
+        guard let packet = self[number], packet.state == .inFlight else { continue }
+        sent[Self.slot(of: number)]?.state = .lost
+        _ = add(packet, .lost, to: &reports)
+      }
+    }
+    for index in reports.indices { reports[index].results.sort { $0.sentAt < $1.sentAt } }
+    return reports
+  }
+
+  /// Adds a result to the report on its route, and returns the index of the report.
+  private func add(
+    _ packet: Sent, _ fate: PacketResult.Fate, to reports: inout [PathReport]
+  ) -> Int {
+    let result = PacketResult(
+      bytes: Int(packet.bytes), sentAt: packet.at, probe: packet.probe, fate: fate)
+    let route = routes[Int(packet.route)]
+    if let index = reports.firstIndex(where: { $0.route == route }) {
+      reports[index].results.append(result)
+      return index
+    }
+    reports.append(PathReport(route: route, results: [result]))
+    return reports.count - 1
+  }
+
+  /// The packet of a number; nil if it was not sent or is forgotten.
+  private subscript(number: UInt64) -> Sent? {
+    let packet = sent[Self.slot(of: number)]
+    return packet?.number == number ? packet : nil
+  }
+
+  private static func slot(of number: UInt64) -> Int { Int(number % UInt64(capacity)) }
+
+  private mutating func index(of route: Route) -> UInt8 {
+    if let index = routes.firstIndex(of: route) { return UInt8(index) }
+    guard routes.count == Self.routeLimit else {
+      routes.append(route)
+      return UInt8(routes.count - 1)
+    }
+    let index = nextRoute
+    nextRoute = (nextRoute + 1) % Self.routeLimit
+    for slot in sent.indices where sent[slot].map({ Int($0.route) == index }) ?? false {
+      sent[slot] = nil
+    }
+    routes[index] = route
+    return UInt8(index)
+  }
+
+  /// The time of a report on the receiver's clock. A report may claim any time, so the sum wraps.
+  private mutating func unwrappedTime(of feedback: CongestionFeedback) -> Instant {
+    let last = receiverTime ?? Int64(feedback.time)
+    let step = Int32(bitPattern: feedback.time &- UInt32(truncatingIfNeeded: last))
+    let time = last &+ Int64(step)
+    receiverTime = time
+    return Instant(nanoseconds: time &* CongestionFeedback.Arrival.unit.wholeNanoseconds)
+  }
+}

@@ -1,0 +1,229 @@
+import MusterBase
+import MusterCongestion
+import Testing
+
+/// The estimator and the pacer on the paths of a script. The figures are those that WebRTC's own
+/// tests of its estimator accept, where it has such a test.
+struct PathControllerTests {
+  typealias Network = PathScript.Network
+
+  private static func kbps(_ rate: Double) -> DataRate { DataRate(kbps: rate) }
+
+  @Test(arguments: 1...5 as ClosedRange<UInt64>)
+  func theEstimateFollowsTheCapacity(seed: UInt64) {
+    var script = PathScript(
+      Network(rate: Self.kbps(500), delay: .milliseconds(100)), .video(most: Self.kbps(1_500)),
+      seed: seed)
+    script.run(for: .seconds(25))
+    #expect((350...550).contains(script.meanEstimate(over: .seconds(5))), "seed \(seed)")
+    script.network.rate = Self.kbps(800)
+    script.run(for: .seconds(20))
+    #expect((600...900).contains(script.meanEstimate(over: .seconds(5))), "seed \(seed)")
+    script.network.rate = Self.kbps(100)
+    script.network.delay = .milliseconds(200)
+    script.run(for: .seconds(50))
+    #expect((65...115).contains(script.meanEstimate(over: .seconds(5))), "seed \(seed)")
+  }
+
+  /// What one path costs and gives, in steady state: the share of its rate that is used, and the
+  /// queueing delay.
+  @Test(arguments: [60, 150, 250, 600, 1_500, 3_000] as [Double])
+  func aNarrowPathIsUsedWithoutAStandingQueue(rate: Double) {
+    var script = PathScript(
+      Network(rate: Self.kbps(rate), delay: .milliseconds(20)), .video(most: Self.kbps(5_000)))
+    script.run(for: .seconds(60))
+    let steady = script.samples(from: .seconds(20))
+    let sent = steady.map(\.sent).reduce(0, +) / Double(steady.count)
+    let queues = steady.map(\.queue).sorted()
+    #expect(sent >= 0.8 * rate && sent <= 1.05 * rate, "\(sent) kbit/s")
+    // Of a packet of 1,200 bytes at 60 kbit/s, 160 ms are not queueing but sending.
+    #expect(queues[queues.count / 2] < 50 + 9_600 / rate)
+    #expect(queues[queues.count * 95 / 100] < 150 + 2 * 9_600 / rate)
+  }
+
+  @Test(arguments: 1...5 as ClosedRange<UInt64>)
+  func randomLossDoesNotLowerTheEstimateBelowWhatIsSent(seed: UInt64) {
+    var script = PathScript(
+      Network(rate: Self.kbps(5_000), delay: .milliseconds(20), loss: 0.1),
+      .video(most: Self.kbps(700)), seed: seed)
+    script.run(for: .seconds(60))
+    let steady = script.samples(from: .seconds(10))
+    let sent = steady.map(\.sent).reduce(0, +) / Double(steady.count)
+    #expect(sent > 500, "seed \(seed): \(sent)")
+    #expect(script.meanEstimate(over: .seconds(50)) >= 0.8 * sent, "seed \(seed)")
+    #expect((0.06...0.14).contains(script.controller.lossRatio))
+  }
+
+  @Test func anApplicationThatSendsLittleIsNotBelievedMore() throws {
+    var script = PathScript(
+      Network(rate: Self.kbps(10_000), delay: .milliseconds(20)), .constant(Self.kbps(400)))
+    script.controller.demand = .zero
+    script.run(for: .seconds(60))
+    let acknowledged = script.samples.compactMap(\.acknowledged)
+    let most = try #require(script.samples.map(\.estimate).max())
+    #expect(most <= 1.5 * (try #require(acknowledged.max())) + 10)
+    #expect((380...420).contains(try #require(script.controller.acknowledgedRate).kbps))
+  }
+
+  /// What it wants is found out with padding.
+  @Test func demandIsProbedFor() {
+    var script = PathScript(
+      Network(rate: Self.kbps(5_000), delay: .milliseconds(20)), .constant(Self.kbps(100)))
+    script.run(for: .seconds(20))
+    #expect(script.controller.estimate < Self.kbps(330))
+    #expect(script.controller.isApplicationLimited && script.padding == 0)
+    script.controller.demand = Self.kbps(2_000)
+    script.run(for: .seconds(5))
+    #expect(script.controller.estimate >= Self.kbps(2_000))
+    #expect(script.padding > 0)
+  }
+
+  @Test func aFreePathIsFoundWithinASecond() {
+    var script = PathScript(
+      Network(rate: Self.kbps(10_000), delay: .milliseconds(20)), .video(most: Self.kbps(2_500)))
+    script.run(for: .seconds(1))
+    #expect(script.controller.estimate >= Self.kbps(2_500))
+  }
+
+  /// No cluster is sent at more than twice the demand, and a free path returns what was sent.
+  @Test func aProbeMeasuresTheRateAtWhichItWasSent() throws {
+    var script = PathScript(
+      Network(rate: Self.kbps(10_000), delay: .milliseconds(20)), .constant(Self.kbps(50)))
+    script.controller.demand = Self.kbps(800)
+    script.run(for: .seconds(3))
+    let most = try #require(script.samples.map(\.estimate).max())
+    #expect((0.95 * 1_600...1.05 * 1_600).contains(most), "\(most)")
+  }
+
+  @Test(arguments: 1...5 as ClosedRange<UInt64>)
+  func thePathIsFoundAgainAfterADip(seed: UInt64) {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .video(most: Self.kbps(2_500)),
+      seed: seed)
+    script.run(for: .seconds(20))
+    #expect(script.controller.estimate >= Self.kbps(2_500))
+    script.network.rate = Self.kbps(600)
+    script.run(for: .seconds(20))
+    // The queue that the old rate has filled drains.
+    let dip = script.samples(from: .seconds(24))
+    #expect(dip.allSatisfy { $0.queue < 100 && $0.estimate < 750 }, "seed \(seed)")
+    script.network.rate = Self.kbps(3_000)
+    script.run(for: .seconds(5))
+    #expect(script.controller.estimate >= Self.kbps(2_400), "seed \(seed)")
+  }
+
+  /// A sender that ignores the estimate keeps the queue full.
+  @Test(arguments: [600, 2_000] as [Double])
+  func theEstimateOfAnOverloadedPathIsItsRate(rate: Double) throws {
+    var script = PathScript(
+      Network(rate: Self.kbps(rate), delay: .milliseconds(20)), .constant(Self.kbps(3 * rate)))
+    script.controller.demand = .zero
+    script.run(for: .seconds(20))
+    for sample in script.samples(from: .seconds(5)) {
+      #expect((0.75 * rate...1.25 * rate).contains(sample.estimate), "\(sample)")
+      #expect(abs(try #require(sample.estimatedQueue) - sample.queue) < 60, "\(sample)")
+    }
+  }
+
+  @Test func silenceLowersTheEstimate() {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .video(most: Self.kbps(2_500)))
+    script.run(for: .seconds(10))
+    let before = script.controller.estimate
+    script.network.reportLoss = 1
+    script.run(for: .milliseconds(2_800))
+    #expect(script.controller.estimate == before)
+    script.run(for: .seconds(10))
+    #expect(script.controller.estimate <= before * 0.15)
+    script.network.reportLoss = 0
+    script.run(for: .seconds(5))
+    #expect(script.controller.estimate >= Self.kbps(2_000))
+  }
+
+  /// Nor is one in which the last report is lost.
+  @Test(arguments: [0, 1] as [Double])
+  func aPauseIsNoSilence(reportLoss: Double) {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .constant(Self.kbps(1_000)))
+    script.run(for: .seconds(10))
+    let before = script.controller.estimate
+    script.network.reportLoss = reportLoss
+    script.run(for: .milliseconds(500))
+    script.source = .constant(.zero)
+    script.run(for: .seconds(60))
+    #expect(script.controller.estimate == before)
+    script.network.reportLoss = 0
+    script.source = .constant(Self.kbps(1_000))
+    script.run(for: .seconds(1))
+    #expect(script.controller.estimate >= before)
+  }
+
+  /// As when the route changes in a pause.
+  @Test func aLongerDelayAfterAPauseIsNoGrowingQueue() {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .constant(Self.kbps(1_000)))
+    script.run(for: .seconds(10))
+    let before = script.controller.estimate
+    script.source = .constant(.zero)
+    script.run(for: .seconds(3))
+    script.network.delay = .milliseconds(400)
+    script.source = .constant(Self.kbps(1_000))
+    script.run(for: .seconds(5))
+    #expect(script.controller.estimate >= before)
+  }
+
+  /// A few packets say less than all others.
+  @Test func aSlowProbeLowersTheEstimateOnlyToWhatArrives() throws {
+    var controller = PathController()
+    controller.demand = DataRate(kbps: 5_000)
+    let start = Instant.zero + .seconds(50)
+    var clusters: [ProbeCluster] = []
+    // 800 kbit/s for 3 s, and then a cluster that arrives at 80 kbit/s.
+    for number in 0..<300 {
+      let sentAt = start + .milliseconds(10 * number)
+      controller.sent(bytes: 1_000, asks: true, at: sentAt)
+      let result = PacketResult(bytes: 1_000, sentAt: sentAt, fate: .arrived(at: sentAt))
+      let report = PathReport(route: PathScript.route, results: [result], roundTrip: .zero)
+      clusters += controller.reported(report, at: sentAt)
+    }
+    let id = try #require(clusters.first).id
+    let sentAt = start + .seconds(3)
+    let results = (0..<6).map { index in
+      PacketResult(
+        bytes: 1_000, sentAt: sentAt + .milliseconds(5 * index), probe: id,
+        fate: .arrived(at: sentAt + .milliseconds(100 * index)))
+    }
+    let report = PathReport(route: PathScript.route, results: results, roundTrip: .zero)
+    _ = controller.reported(report, at: sentAt + .seconds(1))
+    let acknowledged = try #require(controller.acknowledgedRate)
+    #expect(controller.estimate >= acknowledged * 0.84)
+  }
+
+  @Test func lostReportsDoNotLowerTheEstimate() {
+    var script = PathScript(
+      Network(rate: Self.kbps(1_000), delay: .milliseconds(50), reportLoss: 0.3),
+      .video(most: Self.kbps(2_500)))
+    script.run(for: .seconds(40))
+    #expect((750...1_100).contains(script.meanEstimate(over: .seconds(20))))
+  }
+
+  @Test func aJitteryPathIsUsed() {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20), jitter: .milliseconds(15)),
+      .video(most: Self.kbps(2_000)))
+    script.run(for: .seconds(40))
+    #expect(script.meanEstimate(over: .seconds(20)) >= 1_600)
+  }
+
+  /// As when a receiver is suspended.
+  @Test(arguments: [1, 2, 3_600])
+  func aStepOfTheReceiversClockChangesLittle(seconds: Int) {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .constant(Self.kbps(1_000)))
+    script.run(for: .seconds(10))
+    let before = script.controller.estimate
+    script.clockOffset = script.clockOffset + .seconds(seconds)
+    script.run(for: .seconds(40))
+    #expect(script.controller.estimate >= before * 0.7, "\(seconds) s")
+  }
+}

@@ -83,6 +83,10 @@ public struct Statistics: Sendable {
     /// The smoothed packet loss from this node to the member, as reported by the member, in
     /// percent.
     public var lossPercent: Double
+    /// The estimated bandwidth of the path in kbit/s; nil before the first report on sent media.
+    public var estimatedKilobitsPerSecond: Double?
+    /// The queueing delay of the path; nil before the first report on sent media.
+    public var queueingDelay: Duration?
     /// Camera and audio to the member; nil while not in a call together.
     public var sent: Direction?
     /// Camera and audio from the member; nil while not in a call together.

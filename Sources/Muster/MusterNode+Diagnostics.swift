@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCongestion
 import MusterCore
 import MusterLink
 import MusterMedia
@@ -27,11 +28,12 @@ extension MusterNode {
   }
 
   private func pathReports() -> [NodeReport.Path] {
-    node.paths.map { id, path in
+    node.paths.map { id, path, estimate in
       NodeReport.Path(
         member: id.peer.short, address: id.route.address?.description, via: id.route.relay?.short,
         inUse: path.usedSince != nil, validation: path.validation(at: now).name,
-        rttMs: path.roundTrip?.smoothed.inMilliseconds,
+        rttMs: path.roundTrip?.smoothed.inMilliseconds, estimateKbps: estimate?.rate.kbps,
+        queueMs: estimate?.queueDelay.inMilliseconds,
         datagramsOut: path.sent.datagrams, datagramsIn: path.received.datagrams,
         bytesOut: path.sent.bytes, bytesIn: path.received.bytes)
     }

@@ -1,6 +1,7 @@
 import Glibc
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterCore
 import MusterMedia
 import MusterPipeline
@@ -85,8 +86,10 @@ extension MusterNode {
       audioLost: lost, over: seconds)
     return Statistics.Peer(
       channel: node.name(of: link.channel) ?? "", member: link.peer, via: peer.via,
-      roundTrip: peer.roundTrip, lossPercent: peer.lossPercent, sent: camera.sent,
-      received: camera.received, latency: camera.latency,
+      roundTrip: peer.roundTrip, lossPercent: peer.lossPercent,
+      estimatedKilobitsPerSecond: peer.estimate?.rate.kbps,
+      queueingDelay: peer.estimate?.queueDelay, sent: camera.sent, received: camera.received,
+      latency: camera.latency,
       streams: peer.streams.map { stream($0, of: link, audioLost: 0, over: seconds) })
   }
 

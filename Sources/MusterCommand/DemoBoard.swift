@@ -51,7 +51,8 @@ final class DemoBoard: Sendable {
         Style.padded("receiver", to: 10) + Style.padded("sender", to: 10)
           + Style.padded("video", to: 14) + Style.padded("kbit/s", to: 8)
           + Style.padded("frames", to: 8) + Style.padded("freezes", to: 9)
-          + Style.padded("delay p50/p95", to: 16) + "round trip")
+          + Style.padded("delay p50/p95", to: 16) + Style.padded("round trip", to: 12)
+          + "estimate")
     ]
     for node in nodes {
       let report = node.report
@@ -73,7 +74,9 @@ final class DemoBoard: Sendable {
       + Style.padded(whole(peer.received?.kbps), to: 8)
       + Style.padded(peer.received.map { String($0.frames) } ?? "-", to: 8)
       + Style.padded(peer.received.map { String($0.freezes) } ?? "-", to: 9)
-      + Style.padded(latency, to: 16) + (peer.rttMs.map { "\(hundredths($0)) ms" } ?? "-")
+      + Style.padded(latency, to: 16)
+      + Style.padded(peer.rttMs.map { "\(hundredths($0)) ms" } ?? "-", to: 12)
+      + whole(peer.estimateKbps)
   }
 
   private func hundredths(_ value: Double) -> String {

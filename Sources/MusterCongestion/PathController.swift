@@ -1,5 +1,18 @@
 import MusterBase
 
+/// The bandwidth and the queueing delay of a path.
+public struct PathEstimate: Equatable, Sendable {
+  /// The estimate, counted in IP packets.
+  public var rate: DataRate
+  /// The queueing delay of the last reported packets.
+  public var queueDelay: Duration
+
+  public init(rate: DataRate, queueDelay: Duration) {
+    self.rate = rate
+    self.queueDelay = queueDelay
+  }
+}
+
 /// The sending end of congestion control on one path: estimates the path's bandwidth and its
 /// queueing delay from feedback, with the algorithms of Google Congestion Control as WebRTC has
 /// them.
@@ -39,6 +52,10 @@ public struct PathController: Sendable {
 
   /// The queueing delay of the last reported packets; nil before the first report.
   public var queueDelay: Duration? { queue.mean }
+  /// What the reports show; nil before the first.
+  public var measured: PathEstimate? {
+    queueDelay.map { PathEstimate(rate: estimate, queueDelay: $0) }
+  }
   /// The rate at which packets arrive; nil while few do.
   public var acknowledgedRate: DataRate? { acknowledged.rate }
   /// The share of the bytes that are lost, over the last seconds.
@@ -64,9 +81,11 @@ public struct PathController: Sendable {
     let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: isEarlier)
     queue.update(arrivals, at: now)
     var probe: DataRate?
-    for packet in arrivals {
+    for (index, packet) in arrivals.enumerated() {
       guard let arrivedAt = packet.arrivedAt else { continue }
-      acknowledged.add(bytes: packet.bytes, sentAt: packet.sentAt, arrivedAt: arrivedAt)
+      acknowledged.add(
+        bytes: packet.bytes, sentAt: packet.sentAt, arrivedAt: arrivedAt,
+        isAfterGap: index == 0 && report.isAfterGap)
       probe = probes.add(packet) ?? probe
     }
     let acknowledged = acknowledged.rate

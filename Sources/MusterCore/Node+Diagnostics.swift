@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterDiscovery
 import MusterLink
 import MusterMedia
@@ -35,8 +36,10 @@ extension Node {
 
 extension Node {
   /// All known paths in order of peer and route, including those that no link uses.
-  public var paths: [(id: PathID, path: Path)] {
-    links.paths.ids.compactMap { id in links.paths[id].map { (id, $0) } }
+  public var paths: [(id: PathID, path: Path, estimate: PathEstimate?)] {
+    links.paths.ids.compactMap { id in
+      links.paths[id].map { (id, $0, congestion.path(id)?.measured) }
+    }
   }
 }
 

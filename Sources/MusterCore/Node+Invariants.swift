@@ -45,12 +45,7 @@ extension Node {
     if channels.count > Limits.channels { found.append("\(channels.count) channels") }
     if !channels.isConsistent { found.append("a channel changed its deadline unnoticed") }
     if !media.sessions.isConsistent { found.append("media changed their deadline unnoticed") }
-    if !congestion.reporters.isConsistent {
-      found.append("congestion control changed its deadline unnoticed")
-    }
-    for link in congestion.reporters.keys where links.route(of: link) == nil {
-      found.append("reports on a link with \(link.peer) that is gone")
-    }
+    found += congestion.checkInvariants { links.route(of: $0) != nil }
     return found + deadlineFaults()
   }
 

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterCrypto
 import MusterLink
 import MusterMedia
@@ -132,10 +133,11 @@ extension Node {
   public func statistics() -> [PeerStatistics] {
     peers.keys.map { link in
       let statistics = media.statistics(of: link)
+      let path = path(of: link)
       return PeerStatistics(
-        link: link,
-        address: path(of: link)?.route.address, via: relay(of: link),
+        link: link, address: path?.route.address, via: relay(of: link),
         roundTrip: roundTrip(of: link),
+        estimate: path.flatMap { congestion.path($0)?.measured },
         lossPercent: statistics?.lossPercent ?? 0, sent: statistics?.camera.sent,
         received: statistics?.camera.received, streams: statistics?.others ?? [])
     }

@@ -25,7 +25,8 @@ extension Node {
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
       receive(messages, over: link, route, at: now, &out)
-    case .feedback, .keepalive, .path, nil: break
+    case .feedback: receiveFeedback(payload, over: session, at: now)
+    case .keepalive, .path, nil: break
     }
   }
 
@@ -109,6 +110,7 @@ extension Node {
     guard let session = associations.session(of: link),
       let sealed = links.seal(payload, on: session, at: now)
     else { return false }
+    congestion.sent(sealed, payload, on: session, at: now)
     send(sealed.datagram, over: sealed.route, at: now, &out)
     return true
   }
@@ -127,6 +129,7 @@ extension Node {
     _ out: inout [Output]
   ) {
     guard let sealed = links.seal(payload, on: session, at: now) else { return }
+    congestion.sent(sealed, payload, on: session, at: now)
     send(sealed.datagram, over: sealed.route, at: now, &out)
   }
 

@@ -50,6 +50,21 @@ extension Node {
   mutating func receivePong(_ token: UInt64, _ path: PathID, at now: Instant) {
     let sentAt = Instant(nanoseconds: Int64(bitPattern: token))
     links.paths.receivePong(path, sentAt: sentAt, at: now)
+    roundTripChanged(of: path)
+  }
+
+  /// Takes a report of a peer. While media flows, reports measure the round trip ten times a
+  /// second, pings only every few seconds.
+  mutating func receiveFeedback(
+    _ payload: [UInt8], over session: SessionLinkID, at now: Instant
+  ) {
+    for (path, roundTrip) in congestion.reported(payload, on: session, at: now) {
+      links.paths.measured(path, roundTrip)
+      roundTripChanged(of: path)
+    }
+  }
+
+  private mutating func roundTripChanged(of path: PathID) {
     guard let roundTrip = links.paths.roundTrip(path) else { return }
     for link in peers.keys where link.peer == path.peer { media.setRoundTrip(roundTrip, of: link) }
   }

@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterLink
 import MusterMedia
 import MusterWire
@@ -72,6 +73,8 @@ public struct PeerStatistics: Equatable, Sendable {
   public var via: NodeID?
   /// The smoothed round trip of the path in use; nil before the first measurement.
   public var roundTrip: Duration?
+  /// The estimate of the path in use; nil before the first report on media that this node sends.
+  public var estimate: PathEstimate?
   /// The loss of the media that this node sends, in percent, from the member's RTCP reports.
   public var lossPercent: Double
   /// Sent media of the camera and the audio; nil while there is no media with the member.

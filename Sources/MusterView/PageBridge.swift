@@ -133,7 +133,9 @@ actor PageBridge {
       width: received?.layer?.size.width, height: received?.layer?.size.height,
       fps: (received?.layer?.framesPerSecond).map(Double.init),
       kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
-      lossPercent: peer?.lossPercent, layer: received?.layer?.description, why: received?.why,
+      lossPercent: peer?.lossPercent, estimateKbps: peer?.estimatedKilobitsPerSecond,
+      queueMs: peer?.queueingDelay?.inMilliseconds, layer: received?.layer?.description,
+      why: received?.why,
       via: peer?.via.map { messages.name(of: $0) },
       streams: member.isInCall ? streams(of: member, peer, channel) : [])
   }

@@ -164,6 +164,10 @@ extension ViewSnapshot {
     public var rttMs: Double?
     /// The smoothed loss of packets that this node sends, as reported by the member, in percent.
     public var lossPercent: Double?
+    /// The estimated bandwidth of the path to the member in kbit/s, and its queueing delay in ms;
+    /// nil before the first report on media that this node sends.
+    public var estimateKbps: Double?
+    public var queueMs: Double?
     /// The layer that the member sends to this node, as `WxH@FPS`; nil for no layer.
     public var layer: String?
     /// The reason why the member sends this layer and no better layer; nil outside a call.
@@ -178,8 +182,8 @@ extension ViewSnapshot {
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
       speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
       fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil, lossPercent: Double? = nil,
-      layer: String? = nil, why: String? = nil, via: String? = nil,
-      streams: [Stream] = []
+      estimateKbps: Double? = nil, queueMs: Double? = nil, layer: String? = nil,
+      why: String? = nil, via: String? = nil, streams: [Stream] = []
     ) {
       self.id = id
       self.name = name
@@ -195,6 +199,8 @@ extension ViewSnapshot {
       self.kbps = kbps
       self.rttMs = rttMs
       self.lossPercent = lossPercent
+      self.estimateKbps = estimateKbps
+      self.queueMs = queueMs
       self.layer = layer
       self.why = why
       self.via = via

@@ -93,6 +93,36 @@ def muster_reports_the_packets_that_arrive(t):
              f"expected one of twenty or fewer to be missing, saw {figures}")
 
 
+def _estimate(node, member):
+    """The latest estimate of the path to a member, and the queueing delay there."""
+    peers = latest(node, "stats")["peers"]
+    peer = next(peer for peer in peers if peer["member"] == member.id)
+    return peer["estimateKbps"], peer["queueMs"]
+
+
+@check()
+def muster_understands_reports(t):
+    muster = t.start_muster(call=True, video="test:320x180@15")
+    python = t.start_peer(knows=[muster], call=True)
+    muster.wait("stats", where=lambda event: any(
+        peer["estimateKbps"] is not None and peer["out"] and peer["out"]["frames"] >= FRAMES
+        for peer in event["peers"]))
+    estimate, queue = _estimate(muster, python)
+    t.figure("estimate", estimate, "kbit/s")
+    t.figure("queueing delay", queue, "ms")
+    t.expect(queue >= 0, f"expected a delay, saw {queue}")
+
+
+@check()
+def muster_estimates_nothing_without_reports(t):
+    muster = t.start_muster(call=True, video="test:320x180@15")
+    python = t.start_peer("--no-feedback", knows=[muster], call=True)
+    muster.wait("stats", where=lambda event: any(
+        peer["out"] and peer["out"]["frames"] >= FRAMES for peer in event["peers"]))
+    t.expect(_estimate(muster, python) == (None, None),
+             f"expected no estimate, saw {_estimate(muster, python)}")
+
+
 @check(needs="ffmpeg")
 def muster_reports_nothing_to_a_peer_without_the_capability(t):
     muster = t.start_muster(call=True, record=True)

@@ -7,6 +7,9 @@ from scenario import Scenario
 # UDP payload of a whole video packet in bytes, the most that a retransmission can take.
 _LONGEST_PACKET = 1_200
 _SECONDS = 15
+# The rate in kbit/s, and the time after which the estimate has to be near to it.
+_NARROW = 600
+_SETTLING = 5
 
 
 @check(needs=("namespaces", "ffmpeg"))
@@ -16,7 +19,7 @@ def retransmissions_do_not_fill_a_narrow_link(t):
             for name, host in zip(("anna", "berta"), lan.hosts)]
     t.meet(*pair)
     for host in lan.hosts:
-        host.impair(up={"rate": 600, "delay": 20, "queue": 300})
+        host.impair(up={"rate": _NARROW, "delay": 20, "queue": 300})
     narrow = t.now()
     before = [one.peer_statistics(other)["in"] for one, other in both_directions(pair)]
     t.pause(_SECONDS)
@@ -29,6 +32,9 @@ def retransmissions_do_not_fill_a_narrow_link(t):
         t.figure("sent", sent, "kbit/s")
         most = max(total / max(total - again, 1) for total, again in seconds)
         t.figure("most in a second", most, "times the media's rate", at_most=1.5)
+        estimates = _estimates(one, other, narrow + _SETTLING)
+        t.figure("lowest estimate", min(estimates), "kbit/s", at_least=0.75 * _NARROW)
+        t.figure("highest estimate", max(estimates), "kbit/s", at_most=1.25 * _NARROW)
 
 
 @check(needs=("namespaces", "ffmpeg"))
@@ -51,6 +57,12 @@ def scenarios_are_alike_in_the_model_and_by_processes(t):
                          real["kbps"] / flow["kbps"], at_least=0.7, at_most=1.4)
     t.table(("scenario", "flow", "kbit/s, model / real", "queue p50, ms", "queue p95, ms",
              "frames", "audio lost, %"), rows)
+
+
+def _estimates(node, other, since):
+    """The node's estimates of the path to another in kbit/s."""
+    return [peer["estimateKbps"] for event in node.all("stats", since)
+            for peer in event["peers"] if peer["member"] == other.id]
 
 
 def _sent_by_second(node, since):

@@ -269,6 +269,17 @@ struct FeedbackScheduleTests {
     #expect(Double(world.reportBytes) <= 0.05 * Double(world.askedBytes) + 1_000)
   }
 
+  /// Three of four packets are lost, at 1,100 kbit/s; reports with 512 arrivals follow a gap.
+  @Test func aLargeReportIsNotFollowedByOthersAsLarge() {
+    var world = World()
+    for number in 0..<3_000 as Range<UInt64> {
+      if number % 4 == 0 { world.receive(number + (number > 1_000 ? 1_000 : 0), bytes: 490) }
+      world.run(for: .milliseconds(3))
+    }
+    #expect(world.reports.contains { $0.feedback.arrivals.count == 512 })
+    #expect(world.intervals.suffix(10).allSatisfy { $0 < 700 }, "\(world.intervals.suffix(10))")
+  }
+
   @Test func aPauseIsNoRiseInDelay() throws {
     var world = World()
     for number in 0..<100 {

@@ -34,6 +34,13 @@ struct NodeTests {
       break
     }
     #expect(sawFrame)
+    for await event in first.events() {
+      guard case .statistics(let statistics) = event.event,
+        let peer = statistics.peers.first, let estimate = peer.estimatedKilobitsPerSecond
+      else { continue }
+      #expect(estimate >= 10 && peer.queueingDelay.map { $0 >= .zero } ?? false)
+      break
+    }
     await second.stop()
     var reason: String?
     for await event in first.events() {

@@ -51,6 +51,34 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     }
   }
 
+  /// Within a quarter of the configured rate, from 5 s on, wherever the call fills the path.
+  @Test(arguments: [
+    (150, small), (250, small), (600, small), (1_500, VideoSize(width: 1280, height: 720)),
+  ])
+  func theEstimateIsTheRateOfAFullPath(rate: Int, video: VideoSize) throws {
+    var conditions = PathConditions.ideal
+    (conditions.kilobitsPerSecond, conditions.delay) = (rate, .milliseconds(20))
+    var sender = NetworkScenario.Participant("anna", video: video)
+    sender.up = [.init(at: .zero, conditions: conditions)]
+    let scenario = NetworkScenario(
+      "full", "", seconds: 30, [sender, NetworkScenario.Participant("berta")])
+    let flows = CallSimulation.run(scenario, seed: 1).flows
+    expectNear(try #require(flows.first { $0.from == "anna" }), Double(rate))
+  }
+
+  /// Here the reports have to pass a full path as well.
+  @Test func theEstimatesOfTwoFullPathsAreTheirRates() throws {
+    let scenario = try #require(NetworkScenario.named("narrow-600"))
+    for flow in CallSimulation.run(scenario, seed: 1).flows { expectNear(flow, 600) }
+  }
+
+  private func expectNear(_ flow: FlowReport, _ rate: Double) {
+    #expect(flow.estimates.count >= 20)
+    for estimate in flow.estimates {
+      #expect(abs(estimate.kilobitsPerSecond / rate - 1) <= 0.25, "\(estimate) of \(rate)")
+    }
+  }
+
   @Test func theSeedDeterminesEverything() {
     var conditions = PathConditions.ideal
     (conditions.loss, conditions.jitter) = (0.05, .milliseconds(10))

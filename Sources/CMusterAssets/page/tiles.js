@@ -154,6 +154,7 @@ function quality({ rttMs, lossPercent }) {
 
 function factsOf(member) {
   const { width, height, fps, kbps, rttMs, lossPercent, layer, why, via } = member;
+  const { estimateKbps, queueMs } = member;
   const parts = [];
   const rate = fps != null ? ` at ${Math.round(fps)}` : '';
   if (width && height) parts.push(`${width}×${height}${rate}`);
@@ -161,6 +162,8 @@ function factsOf(member) {
   if (kbps != null) parts.push(`${Math.round(kbps)} kbit/s`);
   if (rttMs != null) parts.push(`${rttMs < 10 ? rttMs.toFixed(1) : Math.round(rttMs)} ms`);
   if (lossPercent != null) parts.push(`${lossPercent.toFixed(lossPercent < 10 ? 1 : 0)} % lost`);
+  if (estimateKbps != null) parts.push(`path to them ${Math.round(estimateKbps)} kbit/s`);
+  if (queueMs != null && queueMs >= 10) parts.push(`${Math.round(queueMs)} ms queued`);
   if (why) parts.push(why.replaceAll("-", " "));
   if (via) parts.push(`relayed by ${via}`);
   return parts.join(' · ');

@@ -136,7 +136,8 @@ extension StatisticsRecord.Peer {
   init(_ peer: Statistics.Peer) {
     self.init(
       channel: peer.channel, member: peer.member.short, rttMs: peer.roundTrip?.inMilliseconds,
-      lossPercent: peer.lossPercent, estimateKbps: nil, queueMs: nil,
+      lossPercent: peer.lossPercent, estimateKbps: peer.estimatedKilobitsPerSecond,
+      queueMs: peer.queueingDelay?.inMilliseconds,
       via: peer.via?.short, sent: peer.sent.map { .init($0) },
       received: peer.received.map { .init($0) },
       latencyMs: peer.latency.map { StatisticsRecord.Latency($0) },

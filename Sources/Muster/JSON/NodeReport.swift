@@ -70,6 +70,10 @@ public struct NodeReport: Codable, Equatable, Sendable {
     public var validation: String
     /// The smoothed round-trip time in ms; null before the first sample.
     public var rttMs: Double?
+    /// The estimated bandwidth in kbit/s, and the queueing delay in ms; null before the first
+    /// report on media that this node sends.
+    public var estimateKbps: Double?
+    public var queueMs: Double?
     /// The sealed datagrams sent and received over the path.
     public var datagramsOut: UInt64
     public var datagramsIn: UInt64

@@ -164,9 +164,10 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     /// The smoothed packet loss from this node to the member, as reported by the member, in
     /// percent.
     public var lossPercent: Double
-    /// Reserved for the path's bandwidth estimate, in kbit/s.
+    /// The estimated bandwidth of the path to the member in kbit/s, counted in IP packets; null
+    /// before the first report on media that this node sends.
     public var estimateKbps: Double?
-    /// Reserved for the path's queueing delay, in ms.
+    /// The queueing delay of the path to the member in ms; null like `estimateKbps`.
     public var queueMs: Double?
     /// The relaying member's id; null for a direct link.
     public var via: String?

@@ -4,13 +4,14 @@ import MusterSimulator
 
 /// The report of `muster bench network` as a table and as JSON.
 package enum NetworkBenchReport {
-  private static let widths = [16, 20, 7, 6, 5, 9, 8, 10, 9, 9, 7, 8]
+  private static let widths = [16, 20, 7, 6, 5, 9, 9, 8, 10, 9, 9, 7, 8]
   private static let titles = [
-    "scenario", "flow", "kbit/s", "of", "used", "queue ms", "first s", "frames", "frozen s",
+    "scenario", "flow", "kbit/s", "of", "used", "estimate", "queue ms", "first s", "frames",
+    "frozen s",
     "longest", "audio", "layers",
   ]
   private static let units = [
-    "", "", "", "", "%", "p50/p95", "", "", "", "s", "lost %", "changes",
+    "", "", "", "", "%", "", "p50/p95", "", "", "", "s", "lost %", "changes",
   ]
 
   package static let header = [titles, units].map(line).joined(separator: "\n")
@@ -38,6 +39,7 @@ package enum NetworkBenchReport {
       "\(flow.from) > \(flow.to)", Figures.text(flow.kilobitsPerSecond, 0),
       available.map { Figures.text($0, 0) } ?? "-",
       available.map { Figures.text(100 * flow.kilobitsPerSecond / $0, 0) } ?? "-",
+      flow.estimatedKilobitsPerSecond.map { Figures.text($0, 0) } ?? "-",
       "\(milliseconds(flow.queueingMedian))/\(milliseconds(flow.queueing95))",
     ]
     if let video = flow.video {
@@ -64,6 +66,7 @@ package enum NetworkBenchReport {
         ("from", .string(flow.from)), ("to", .string(flow.to)),
         ("kbps", .number(flow.kilobitsPerSecond)),
         ("availableKbps", flow.availableKilobitsPerSecond.map(JSONValue.number) ?? .null),
+        ("estimateKbps", flow.estimatedKilobitsPerSecond.map(JSONValue.number) ?? .null),
         ("queueMsMedian", .number(flow.queueingMedian.inSeconds * 1000)),
         ("queueMsP95", .number(flow.queueing95.inSeconds * 1000)),
         ("video", flow.video.map(json) ?? .null),

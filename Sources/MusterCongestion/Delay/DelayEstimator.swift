@@ -5,13 +5,14 @@ import MusterBase
 struct DelayEstimator: Sendable {
   /// The time without packets after which what was measured before means nothing.
   static let timeout = Duration.seconds(2)
-  /// The division of the rate when the queue grows before anything has been acknowledged.
+  /// The share of the rate that remains when the queue grows before anything has been acknowledged.
   private static let blindDecrease = 0.5
 
   private var groups = PacketGroups()
   private var detector = TrendDetector()
   private var controller: RateController
   private var lastAt: Instant?
+  private var hasAcknowledged = false
 
   /// Starts with a rate.
   init(start: DataRate, limits: ClosedRange<DataRate>) {
@@ -37,6 +38,7 @@ struct DelayEstimator: Sendable {
       (groups, detector) = (PacketGroups(), TrendDetector())
     }
     lastAt = now
+    hasAcknowledged = hasAcknowledged || acknowledged != nil
     let before = trend
     for packet in arrivals {
       guard let arrivedAt = packet.arrivedAt,
@@ -50,10 +52,10 @@ struct DelayEstimator: Sendable {
       guard controller.mayDecrease(acknowledged: acknowledged, roundTrip: roundTrip, at: now) else {
         break
       }
-      if acknowledged == nil {
-        controller.set(rate * Self.blindDecrease, at: now)
-      } else {
+      if acknowledged != nil {
         controller.update(.growing, acknowledged: acknowledged, roundTrip: roundTrip, at: now)
+      } else if !hasAcknowledged {
+        controller.set(rate * Self.blindDecrease, at: now)
       }
     case .steady, .shrinking:
       if let probe {

@@ -14,7 +14,7 @@ package struct RateController: Sendable {
   /// not show more (beyond it, a sender of little would believe anything).
   static let mostOfAcknowledged = 1.5
   static let headroom = DataRate(kbps: 10)
-  /// Unless the queue grows, the rate is at least this share of the acknowledged rate.
+  /// A rate below this share of the acknowledged rate is raised to that.
   static let leastOfAcknowledged = 0.75
   /// The least growth per second.
   static let leastStep = DataRate(kbps: 4)
@@ -77,6 +77,11 @@ package struct RateController: Sendable {
     case .increase: raise(acknowledged: acknowledged, roundTrip: roundTrip, at: now)
     case .decrease: lower(acknowledged: acknowledged ?? rate, at: now)
     }
+    // What arrives is no estimate but a fact. It exceeds the rate by this much only if the sender
+    // does not keep to it; while a queue drains, it may exceed it by less.
+    if let acknowledged, rate < acknowledged * Self.leastOfAcknowledged {
+      rate = clamped(acknowledged)
+    }
   }
 
   private mutating func raise(acknowledged: DataRate?, roundTrip: Duration, at now: Instant) {
@@ -86,9 +91,6 @@ package struct RateController: Sendable {
     let elapsed = changedAt.map { min(now - $0, .seconds(1)) } ?? .zero
     changedAt = now
     if rate < limit { rate = clamped(min(rate + growth(in: elapsed, roundTrip: roundTrip), limit)) }
-    // What arrives is no estimate but a fact. It exceeds the rate by this much only if the sender
-    // does not keep to it; while a queue drains, it may exceed it by less.
-    if let acknowledged { rate = max(rate, clamped(acknowledged * Self.leastOfAcknowledged)) }
   }
 
   private func growth(in time: Duration, roundTrip: Duration) -> DataRate {

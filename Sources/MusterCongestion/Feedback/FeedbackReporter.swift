@@ -26,6 +26,15 @@ public struct FeedbackReporter: HasDeadline, Sendable {
     }
   }
 
+  /// Whether a payload that is to be sealed asks for feedback.
+  public static func asks(_ payload: OutgoingPayload) -> Bool {
+    switch payload.header {
+    case .rtp: true
+    case .bytes: false
+    case .none: asks([UInt8](payload.body.prefix(2)))
+    }
+  }
+
   /// Records a packet with any payload, which is no replay; `overhead` is the number of bytes that
   /// the link and the network add to the payload, up to the IP packet.
   public mutating func received(

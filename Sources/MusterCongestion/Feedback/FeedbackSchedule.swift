@@ -16,8 +16,9 @@ struct FeedbackSchedule: Equatable, Sendable {
   /// learns of the path.
   static let slowInterval = Duration.seconds(1)
   static let share = 0.05
-  /// The bytes that may be saved up, for several urgent reports in a row.
-  static let savings = 1000.0
+  /// The bytes that may be saved up, for several urgent reports in a row, or for the longest one: a
+  /// report that could never be saved up for would be followed by others as long.
+  static let savings = 1300.0
 
   /// The bytes that reports may still have.
   private var credit = savings / 2

@@ -39,14 +39,19 @@ public struct PathReport: Equatable, Sendable {
   public let route: Route
   /// The packets whose fate is new, in the order of sending; not empty.
   public internal(set) var results: [PacketResult]
+  /// Whether the packets before these are in no report, since one was lost.
+  public internal(set) var isAfterGap: Bool
   /// The time from the sending of a packet to this report, without the time for which the receiver
   /// held it back; nil if no packet's arrival is new.
   public internal(set) var roundTrip: Duration?
 
   /// Describes the news.
-  public init(route: Route, results: [PacketResult], roundTrip: Duration? = nil) {
+  public init(
+    route: Route, results: [PacketResult], isAfterGap: Bool = false, roundTrip: Duration? = nil
+  ) {
     self.route = route
     self.results = results
+    self.isAfterGap = isAfterGap
     self.roundTrip = roundTrip
   }
 }

@@ -37,6 +37,9 @@ public struct SendHistory: Sendable {
   /// `CongestionFeedback.Arrival.unit`, without the wrap at 2^32.
   private var receiverTime: Int64?
 
+  /// The highest number that a report has covered.
+  private var covered: UInt64?
+
   /// Creates the history of a session that has sent nothing.
   public init() {}
 
@@ -80,7 +83,12 @@ public struct SendHistory: Sendable {
         _ = add(packet, .lost, to: &reports)
       }
     }
-    for index in reports.indices { reports[index].results.sort { $0.sentAt < $1.sentAt } }
+    let isAfterGap = covered.map { feedback.base > $0 && feedback.base - $0 > 1 } ?? false
+    covered = max(covered ?? 0, feedback.base + UInt64(feedback.arrivals.count - 1))
+    for index in reports.indices {
+      reports[index].results.sort { $0.sentAt < $1.sentAt }
+      reports[index].isAfterGap = isAfterGap
+    }
     return reports
   }
 

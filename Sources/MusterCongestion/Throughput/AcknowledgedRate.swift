@@ -9,13 +9,16 @@ package struct AcknowledgedRate: Sendable {
   /// No window is longer, or has more packets.
   static let longest = Duration.seconds(5)
   static let most = 500
-  /// The packets without which there is no estimate.
-  static let required = 10
+  /// The packets and the time without which there is no estimate: a burst, such as a keyframe, has
+  /// no rate.
+  static let required = (packets: 10, time: Duration.milliseconds(500))
 
   private struct Arrival {
     let bytes: Int
     let sentAt: Instant
     let arrivedAt: Instant
+    /// Whether the packets before it were never reported.
+    let isAfterGap: Bool
   }
 
   /// In the order of arrival.
@@ -23,11 +26,15 @@ package struct AcknowledgedRate: Sendable {
 
   package init() {}
 
-  /// Adds a packet, in the order of arrival.
-  package mutating func add(bytes: Int, sentAt: Instant, arrivedAt: Instant) {
+  /// Adds a packet, in the order of arrival; `isAfterGap` tells that the reports on packets before
+  /// it were lost.
+  package mutating func add(
+    bytes: Int, sentAt: Instant, arrivedAt: Instant, isAfterGap: Bool = false
+  ) {
     // A receiver whose clock jumps begins anew.
     if let last = window.last, arrivedAt < last.arrivedAt { window.removeAll() }
-    window.append(Arrival(bytes: bytes, sentAt: sentAt, arrivedAt: arrivedAt))
+    window.append(
+      Arrival(bytes: bytes, sentAt: sentAt, arrivedAt: arrivedAt, isAfterGap: isAfterGap))
     while let first = window.first {
       let age = arrivedAt - first.arrivedAt
       let isLong = age > Self.duration && window.count > Self.packets
@@ -38,30 +45,22 @@ package struct AcknowledgedRate: Sendable {
 
   /// The rate; nil before enough has arrived.
   package var rate: DataRate? {
-    guard window.count >= Self.required, let first = window.first, let last = window.last else {
-      return nil
-    }
+    guard window.count >= Self.required.packets else { return nil }
     var bytes = 0
-    var (firstSent, lastSent) = (first.sentAt, first.sentAt)
-    var lastSentBytes = first.bytes
-    var (gap, secondGap) = (Duration.zero, Duration.zero)
-    var previous = first.arrivedAt
-    for index in 0..<window.count {
-      let packet = window[index]
+    var (sending, arriving) = (Duration.zero, Duration.zero)
+    var (longest, second) = (Duration.zero, Duration.zero)
+    for index in 1..<window.count where !window[index].isAfterGap {
+      let (packet, previous) = (window[index], window[index - 1])
       bytes += packet.bytes
-      firstSent = min(firstSent, packet.sentAt)
-      if packet.sentAt >= lastSent { (lastSent, lastSentBytes) = (packet.sentAt, packet.bytes) }
-      let wait = packet.arrivedAt - previous
-      if wait > gap { (gap, secondGap) = (wait, gap) } else { secondGap = max(secondGap, wait) }
-      previous = packet.arrivedAt
+      sending = sending + (packet.sentAt - previous.sentAt)
+      let wait = packet.arrivedAt - previous.arrivedAt
+      arriving = arriving + wait
+      (longest, second) = wait > longest ? (wait, longest) : (longest, max(second, wait))
     }
-    // n packets span n - 1 intervals. The longest interval, such as that of a path that stood
-    // still, is taken as long as the second longest.
-    let arriving = last.arrivedAt - first.arrivedAt - gap + secondGap
-    let sending = lastSent - firstSent
-    let least = Duration.milliseconds(1)
-    return min(
-      DataRate(bytes: Double(bytes - first.bytes), over: max(arriving, least)),
-      DataRate(bytes: Double(bytes - lastSentBytes), over: max(sending, least)))
+    // A path that stands still once is no slower: the longest interval counts as the second
+    // longest.
+    arriving = arriving - longest + second
+    guard arriving >= Self.required.time else { return nil }
+    return DataRate(bytes: Double(bytes), over: max(arriving, sending))
   }
 }

@@ -175,10 +175,9 @@ struct Link: Sendable {
   mutating func seal(
     _ payload: OutgoingPayload, over other: Route?, at now: Instant, lifetime: Duration
   ) -> SealedDatagram? {
-    guard let sealed = current?.seal(payload, at: now, lifetime) else { return nil }
-    lastSent = now
-    return SealedDatagram(
-      datagram: sealed.datagram, route: other ?? route, packetNumber: sealed.packetNumber)
+    let sealed = current?.seal(payload, over: other ?? route, at: now, lifetime)
+    if sealed != nil { lastSent = now }
+    return sealed
   }
 
   /// The local indices of this link's sessions and unanswered initiations.

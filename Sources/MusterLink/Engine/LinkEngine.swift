@@ -8,9 +8,13 @@ public struct SealedDatagram: Equatable, Sendable {
   public let datagram: [UInt8]
   /// The route to send the datagram over.
   public let route: Route
+  /// The peer's index of the datagram's session, as in the datagram's header.
+  public let session: UInt32
   /// The 64-bit counter of the datagram's session. It increases by one per datagram and restarts
   /// with every session, about every two minutes.
   public let packetNumber: UInt64
+  /// The capabilities in force on the session.
+  public let capabilities: LinkCapabilities
 }
 
 /// The packet that carried a payload, as congestion feedback refers to it.

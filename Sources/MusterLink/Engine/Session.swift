@@ -59,8 +59,8 @@ struct Session: Sendable {
   /// Seals a payload into one datagram, encrypted in place; nil if the session has expired or its
   /// counters are exhausted.
   mutating func seal(
-    _ payload: OutgoingPayload, at now: Instant, _ lifetime: Duration
-  ) -> (datagram: [UInt8], packetNumber: UInt64)? {
+    _ payload: OutgoingPayload, over route: Route, at now: Instant, _ lifetime: Duration
+  ) -> SealedDatagram? {
     guard now - createdAt < lifetime, nextCounter < Self.counterLimit else { return nil }
     let counter = nextCounter
     nextCounter += 1
@@ -79,7 +79,9 @@ struct Session: Sendable {
         key: keys.send)
       used = total
     }
-    return (datagram, counter)
+    return SealedDatagram(
+      datagram: datagram, route: route, session: remoteIndex, packetNumber: counter,
+      capabilities: capabilities)
   }
 
   enum Opened {

@@ -116,6 +116,11 @@ public struct PathTable: Sendable {
     }
   }
 
+  /// Records a round trip that was measured otherwise, such as by congestion feedback.
+  public mutating func measured(_ id: PathID, _ roundTrip: Duration) {
+    _ = paths.update(id) { $0.measured(roundTrip) }
+  }
+
   // MARK: Bounds
 
   private func range(of peer: NodeID) -> Range<Int> {

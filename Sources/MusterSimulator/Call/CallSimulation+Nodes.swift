@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterCore
 import MusterCrypto
 import MusterMedia
@@ -19,6 +20,7 @@ extension CallSimulation {
     case .startTCP:
       tcp = CubicFlow(at: now)
       send(segments: tcp?.send(at: now) ?? [])
+    case .estimates: noteEstimates()
     case .end: isFinished = true
     }
   }
@@ -139,6 +141,17 @@ extension CallSimulation {
       nodes[index].process?.node.noteAudioPlayout(
         of: LinkID(channel: channel, peer: nodes[sender].identity.id), timestamp: timestamp,
         playedAt: nodes[index].local(now))
+    }
+  }
+
+  private mutating func noteEstimates() {
+    schedule(.estimates, in: Self.estimateInterval)
+    for sender in nodes.indices {
+      for peer in nodes[sender].process?.node.statistics() ?? [] {
+        guard let receiver = owners[peer.link.peer], let estimate = peer.estimate else { continue }
+        meters[meterIndex(from: sender, to: receiver)].estimated(
+          kilobitsPerSecond: estimate.rate.kbps, at: now)
+      }
     }
   }
 

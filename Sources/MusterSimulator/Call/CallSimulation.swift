@@ -16,10 +16,13 @@ public struct CallSimulation: World {
     case audio(Int)
     case playout(Int)
     case startTCP
+    case estimates
     case end
   }
 
   static let packetInterval = Duration.milliseconds(20)
+  /// The interval of the samples of estimates.
+  static let estimateInterval = Duration.seconds(1)
 
   let scenario: NetworkScenario
   let draws: Bool
@@ -64,6 +67,7 @@ public struct CallSimulation: World {
       }
     }
     if let tcp = scenario.tcp { queue.schedule(.startTCP, at: .zero + tcp.startsAt) }
+    queue.schedule(.estimates, at: .zero + Self.estimateInterval)
     queue.schedule(.end, at: .zero + scenario.duration)
   }
 

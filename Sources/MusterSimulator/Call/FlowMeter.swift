@@ -22,6 +22,7 @@ struct FlowMeter: Sendable {
   let end: Instant
   private(set) var points: [Point] = []
   private(set) var layerChanges = 0
+  private var estimates: [FlowReport.Estimate] = []
   private var bytes = 0
   private var queueing: [Duration] = []
   private var firstFrameAt: Instant?
@@ -67,6 +68,11 @@ struct FlowMeter: Sendable {
 
   mutating func changedLayer(at now: Instant) {
     if isMeasured(now) { layerChanges += 1 }
+  }
+
+  mutating func estimated(kilobitsPerSecond: Double, at now: Instant) {
+    guard isMeasured(now) else { return }
+    estimates.append(.init(at: now - .zero, kilobitsPerSecond: kilobitsPerSecond))
   }
 
   private mutating func note(at now: Instant, _ body: (inout Point) -> Void) {
@@ -126,7 +132,8 @@ struct FlowMeter: Sendable {
       kilobitsPerSecond: Double(bytes) * 8 / 1000 / seconds,
       availableKilobitsPerSecond: scenario.capacity(
         from: sender, to: receiver, between: start - .zero, and: end - .zero),
-      queueingMedian: part(0.5), queueing95: part(0.95), video: hasVideo ? video : nil,
+      estimates: estimates, queueingMedian: part(0.5), queueing95: part(0.95),
+      video: hasVideo ? video : nil,
       audioLostPercent: audioSent == 0
         ? 0 : 100 * Double(audioSent - min(audioPlayed, audioSent)) / Double(audioSent))
   }

@@ -24,6 +24,8 @@ public struct FlowReport: Equatable, Sendable {
   public let kilobitsPerSecond: Double
   /// The mean rate of the bottleneck in kbit/s; nil for none.
   public let availableKilobitsPerSecond: Double?
+  /// The sender's estimate of the path, each second.
+  public let estimates: [Estimate]
   /// The time that packets waited at bottlenecks.
   public let queueingMedian: Duration
   public let queueing95: Duration
@@ -31,6 +33,19 @@ public struct FlowReport: Equatable, Sendable {
   public let video: Video?
   /// The fraction of audio packets that were not there when they were due, in percent.
   public let audioLostPercent: Double
+
+  /// The mean of the estimates in kbit/s; nil if there are none.
+  public var estimatedKilobitsPerSecond: Double? {
+    guard !estimates.isEmpty else { return nil }
+    return estimates.reduce(0) { $0 + $1.kilobitsPerSecond } / Double(estimates.count)
+  }
+
+  /// A sender's estimate at one time.
+  public struct Estimate: Equatable, Sendable {
+    /// The time since the start of the scenario.
+    public let at: Duration
+    public let kilobitsPerSecond: Double
+  }
 
   public struct Video: Equatable, Sendable {
     /// The time from the joining of both to the first frame; nil if no frame was ever shown.

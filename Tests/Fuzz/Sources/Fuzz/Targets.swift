@@ -16,6 +16,7 @@ struct FuzzTarget: Sendable {
     FuzzTarget(name: "rtcp", run: rtcp),
     FuzzTarget(name: "text", run: text),
     FuzzTarget(name: "link", run: LinkTarget.run),
+    FuzzTarget(name: "congestion", run: CongestionTarget.run),
     FuzzTarget(name: "discovery", run: DiscoveryTarget.run),
     FuzzTarget(name: "rendezvous", run: RendezvousTarget.run),
     FuzzTarget(name: "document", run: DocumentTarget.run),

@@ -22,7 +22,7 @@ import Testing
     #expect(rows.count == 1)
     #expect(rows[0].hasPrefix("narrow           anna > berta "))
     let titles = NetworkBenchReport.header.split(separator: "\n")[0].split(separator: "  ")
-    #expect(titles.count == 12)
+    #expect(titles.count == 13)
   }
 
   @Test func everyFlowIsAJSONObject() {

@@ -183,4 +183,26 @@ struct AcknowledgedRateTests {
       rate(count: 110) { $0 < 90 ? 10 * $0 : max(10 * $0, 1_200 + Int(2.5 * Double($0 - 90))) })
     #expect(rate > 950, "\(rate)")
   }
+
+  /// A report that is lost takes a second out of the window, in which packets did arrive.
+  @Test func aGapInTheReportsIsNoLowerRate() throws {
+    var acknowledged = AcknowledgedRate()
+    for index in 0..<200 where !(100..<190).contains(index) {
+      acknowledged.add(
+        bytes: 1_250, sentAt: start + .milliseconds(10 * index),
+        arrivedAt: start + .milliseconds(10 * index), isAfterGap: index == 190)
+    }
+    #expect(abs(try #require(acknowledged.rate).kbps - 1_000) < 1)
+  }
+
+  /// As a receiver may claim.
+  @Test func arrivalsInAnotherOrderAreNoHigherRate() throws {
+    var acknowledged = AcknowledgedRate()
+    for index in 0..<300 {
+      acknowledged.add(
+        bytes: 1_250, sentAt: start + .milliseconds(10 * (299 - index)),
+        arrivedAt: start + .milliseconds(2 * index))
+    }
+    #expect(try #require(acknowledged.rate) <= DataRate(kbps: 1_000))
+  }
 }

@@ -34,16 +34,14 @@ struct NodeTests {
       break
     }
     #expect(sawFrame)
-    for await event in first.events() {
-      guard case .statistics(let statistics) = event.event,
-        let peer = statistics.peers.first, let estimate = peer.estimatedKilobitsPerSecond
-      else { continue }
-      #expect(estimate >= 10 && peer.queueingDelay.map { $0 >= .zero } ?? false)
-      break
-    }
-    await second.stop()
     var reason: String?
     for await event in first.events() {
+      if case .statistics(let statistics) = event.event, let peer = statistics.peers.first,
+        let estimate = peer.estimatedKilobitsPerSecond
+      {
+        #expect(estimate >= 10 && peer.queueingDelay.map { $0 >= .zero } ?? false)
+        await second.stop()
+      }
       guard case .memberLeft(_, _, let why) = event.event else { continue }
       reason = why.rawValue
       break

@@ -7,8 +7,7 @@ package enum NetworkBenchReport {
   private static let widths = [16, 20, 7, 6, 5, 9, 9, 8, 10, 9, 9, 7, 8]
   private static let titles = [
     "scenario", "flow", "kbit/s", "of", "used", "estimate", "queue ms", "first s", "frames",
-    "frozen s",
-    "longest", "audio", "layers",
+    "frozen s", "longest", "audio", "layers",
   ]
   private static let units = [
     "", "", "", "", "%", "", "p50/p95", "", "", "", "s", "lost %", "changes",

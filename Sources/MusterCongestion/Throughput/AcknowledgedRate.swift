@@ -3,7 +3,8 @@ import MusterBase
 /// The rate at which packets arrive, over the last second or more: what the path has carried
 /// ("robust throughput estimator" in WebRTC).
 package struct AcknowledgedRate: Sendable {
-  /// The window has at least this many packets and this duration, as far as there are as many.
+  /// The window has at least this many packets and this duration without gaps, as far as there are
+  /// as many.
   static let packets = 20
   static let duration = Duration.seconds(1)
   /// No window is longer, or has more packets.
@@ -23,6 +24,8 @@ package struct AcknowledgedRate: Sendable {
 
   /// In the order of arrival.
   private var window = RingBuffer<Arrival>(capacity: most)
+  /// The time in the window that no report covers.
+  private var gaps = Duration.zero
 
   package init() {}
 
@@ -32,27 +35,44 @@ package struct AcknowledgedRate: Sendable {
     bytes: Int, sentAt: Instant, arrivedAt: Instant, isAfterGap: Bool = false
   ) {
     // A receiver whose clock jumps begins anew.
-    if let last = window.last, arrivedAt < last.arrivedAt { window.removeAll() }
+    if let last = window.last, arrivedAt < last.arrivedAt {
+      window.removeAll()
+      gaps = .zero
+    }
+    if isAfterGap, let last = window.last { gaps = gaps + (arrivedAt - last.arrivedAt) }
+    if window.isFull { removeFirst() }
     window.append(
       Arrival(bytes: bytes, sentAt: sentAt, arrivedAt: arrivedAt, isAfterGap: isAfterGap))
     while let first = window.first {
       let age = arrivedAt - first.arrivedAt
-      let isLong = age > Self.duration && window.count > Self.packets
+      let isLong = age - gaps > Self.duration && window.count > Self.packets
       guard isLong || age > Self.longest else { break }
-      window.popFirst()
+      removeFirst()
     }
+  }
+
+  private mutating func removeFirst() {
+    guard let removed = window.popFirst(), let first = window.first else { return }
+    guard first.isAfterGap else { return }
+    gaps = gaps - (first.arrivedAt - removed.arrivedAt)
   }
 
   /// The rate; nil before enough has arrived.
   package var rate: DataRate? {
     guard window.count >= Self.required.packets else { return nil }
     var bytes = 0
-    var (sending, arriving) = (Duration.zero, Duration.zero)
+    var (unreported, arriving) = (Duration.zero, Duration.zero)
+    var (firstSent, lastSent) = (window[0].sentAt, window[0].sentAt)
     var (longest, second) = (Duration.zero, Duration.zero)
-    for index in 1..<window.count where !window[index].isAfterGap {
+    for index in 1..<window.count {
       let (packet, previous) = (window[index], window[index - 1])
+      firstSent = min(firstSent, packet.sentAt)
+      lastSent = max(lastSent, packet.sentAt)
+      guard !packet.isAfterGap else {
+        unreported = unreported + (packet.sentAt - previous.sentAt)
+        continue
+      }
       bytes += packet.bytes
-      sending = sending + (packet.sentAt - previous.sentAt)
       let wait = packet.arrivedAt - previous.arrivedAt
       arriving = arriving + wait
       (longest, second) = wait > longest ? (wait, longest) : (longest, max(second, wait))
@@ -61,6 +81,6 @@ package struct AcknowledgedRate: Sendable {
     // longest.
     arriving = arriving - longest + second
     guard arriving >= Self.required.time else { return nil }
-    return DataRate(bytes: Double(bytes), over: max(arriving, sending))
+    return DataRate(bytes: Double(bytes), over: max(arriving, lastSent - firstSent - unreported))
   }
 }

@@ -52,7 +52,7 @@ final class DemoBoard: Sendable {
           + Style.padded("video", to: 14) + Style.padded("kbit/s", to: 8)
           + Style.padded("frames", to: 8) + Style.padded("freezes", to: 9)
           + Style.padded("delay p50/p95", to: 16) + Style.padded("round trip", to: 12)
-          + "estimate")
+          + "path back, kbit/s")
     ]
     for node in nodes {
       let report = node.report

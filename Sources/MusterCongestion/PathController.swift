@@ -78,7 +78,7 @@ public struct PathController: Sendable {
   public mutating func reported(_ report: PathReport, at now: Instant) -> [ProbeCluster] {
     silence.reported(roundTrip: report.roundTrip)
     roundTrip = report.roundTrip ?? roundTrip
-    let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: isEarlier)
+    let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: Self.isEarlier)
     queue.update(arrivals, at: now)
     var probe: DataRate?
     for (index, packet) in arrivals.enumerated() {
@@ -125,7 +125,7 @@ public struct PathController: Sendable {
     return clusters
   }
 
-  private func isEarlier(_ a: PacketResult, _ b: PacketResult) -> Bool {
+  private static func isEarlier(_ a: PacketResult, _ b: PacketResult) -> Bool {
     guard let first = a.arrivedAt, let second = b.arrivedAt else { return false }
     return first < second
   }

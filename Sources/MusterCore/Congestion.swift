@@ -122,12 +122,11 @@ struct Congestion: Sendable {
 
   // MARK: Time
 
-  /// Makes the reports that are due.
+  /// Makes the reports that are due, and those that may go along with them.
   mutating func tick(at now: Instant) -> [Output] {
+    guard let deadline, deadline <= now else { return [] }
     var out: [Output] = []
     for index in 0..<reporters.count {
-      let isDue = reporters.read(at: index) { $0.deadline.map { $0 <= now } ?? false }
-      guard isDue else { continue }
       let link = reporters.keys[index]
       for report in reporters.update(at: index, { $0.reports(at: now) }) {
         out.append(.send(report, over: link))

@@ -206,6 +206,31 @@ struct FeedbackScheduleTests {
     #expect(world.intervals.allSatisfy { (50...100).contains($0) } && world.intervals.count > 25)
   }
 
+  /// One payload, the time after which a report is due, and by how much it may go before.
+  @Test(arguments: [
+    (World.video(0), after: 100, early: 20), (World.audio(0), after: 250, early: 0),
+  ])
+  func onlyReportsOnVideoMayGoEarlyWithAnothers(_ payload: [UInt8], after: Int, early: Int) {
+    var world = World()
+    world.receive(0, payload)
+    world.run(for: .milliseconds(50))
+    #expect(world.reports.count == 1)
+    world.receive(1, payload)
+    world.run(for: .milliseconds(after - early - 1))
+    #expect(world.reporter.report(at: world.now) == nil)
+    #expect(world.reporter.report(at: world.now + .milliseconds(1)) != nil)
+  }
+
+  @Test func aReportThatAGapBroughtForwardKeepsItsDistance() {
+    var world = World()
+    world.receive(0)
+    world.run(for: .milliseconds(50))
+    world.receive(2)
+    world.run(for: .milliseconds(24))
+    #expect(world.reports.count == 1 && world.reporter.report(at: world.now) == nil)
+    #expect(world.reporter.report(at: world.now + .milliseconds(1)) != nil)
+  }
+
   @Test func audioAloneIsReportedFourTimesASecondAtMost() {
     var world = World()
     for number in 0..<500 as Range<UInt64> {

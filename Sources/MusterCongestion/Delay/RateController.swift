@@ -100,8 +100,8 @@ package struct RateController: Sendable {
     // Half a packet per response time of the control loop.
     let frame = rate.bytes(in: .seconds(1)) / Self.framesPerSecond
     let packet = frame / (frame / Self.packetBytes).rounded(.up)
-    let response = (roundTrip + .milliseconds(100)) * 2
-    let perSecond = max(DataRate(bytes: packet, over: response), Self.leastStep)
+    let response = roundTrip + .milliseconds(100)
+    let perSecond = max(DataRate(bytes: packet / 2, over: response), Self.leastStep)
     return perSecond * time.inSeconds
   }
 

@@ -54,9 +54,9 @@ public struct FeedbackReporter: HasDeadline, Sendable {
   /// The time of the next report; nil if no packet asks for one.
   public var deadline: Instant? { schedule.deadline }
 
-  /// The report that is due; nil before `deadline`.
+  /// The report that is due, or that may go now along with another's; nil if neither holds.
   public mutating func report(at now: Instant) -> [UInt8]? {
-    guard let deadline, deadline <= now, let feedback = log.report(of: session, at: now) else {
+    guard schedule.allows(at: now), let feedback = log.report(of: session, at: now) else {
       return nil
     }
     let payload = feedback.encoded()

@@ -15,6 +15,9 @@ struct FeedbackSchedule: Equatable, Sendable {
   /// The interval of reports that `share` does not allow, so that a sender of very little still
   /// learns of the path.
   static let slowInterval = Duration.seconds(1)
+  /// The time by which a report on video may go before it is due, along with another link's: a node
+  /// with many links then wakes up once for all their reports.
+  static let earliness = Duration.milliseconds(20)
   static let share = 0.05
   /// The bytes that may be saved up, for several urgent reports in a row, or for the longest one: a
   /// report that could never be saved up for would be followed by others as long.
@@ -35,6 +38,14 @@ struct FeedbackSchedule: Equatable, Sendable {
     guard let askedAt else { return nil }
     let earliest = isUrgent ? askedAt : askedAt + Self.firstWait
     return lastAt.map { max(earliest, $0 + interval) } ?? earliest
+  }
+
+  /// Whether a report is due, or may go now along with another's. One that is brought forward, or
+  /// that `share` does not allow, waits for its time.
+  func allows(at now: Instant) -> Bool {
+    guard let deadline else { return false }
+    let isEarly = interval == Self.videoInterval && !isUrgent
+    return deadline <= (isEarly ? now + Self.earliness : now)
   }
 
   private var interval: Duration {

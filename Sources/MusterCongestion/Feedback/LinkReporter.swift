@@ -27,9 +27,13 @@ public struct LinkReporter: HasDeadline, Sendable {
   }
 
   /// The time of the next report; nil if no packet asks for one.
-  public var deadline: Instant? { reporters.reduce(nil) { soonest($0, $1.deadline) } }
+  public var deadline: Instant? {
+    var next: Instant?
+    for index in reporters.indices { next = soonest(next, reporters[index].deadline) }
+    return next
+  }
 
-  /// The reports that are due; see `FeedbackReporter.report`.
+  /// The reports that are due, or may go now along with another's; see `FeedbackReporter.report`.
   public mutating func reports(at now: Instant) -> [[UInt8]] {
     reporters.indices.compactMap { reporters[$0].report(at: now) }
   }

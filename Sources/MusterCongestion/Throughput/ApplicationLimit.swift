@@ -22,7 +22,7 @@ struct ApplicationLimit: Sendable {
   mutating func sent(bytes: Int, estimate: DataRate, at now: Instant) {
     let rate = estimate * Self.share
     let most = rate.bytes(in: Self.window)
-    let elapsed = min(updatedAt.map { now - $0 } ?? .zero, Self.window * 2)
+    let elapsed = updatedAt.map { now - $0 } ?? .zero
     updatedAt = now
     unused = min(unused + rate.bytes(in: elapsed), most)
     unused = max(unused - Double(bytes), -most)

@@ -175,8 +175,9 @@ struct Link: Sendable {
   mutating func seal(
     _ payload: OutgoingPayload, over other: Route?, at now: Instant, lifetime: Duration
   ) -> SealedDatagram? {
-    let sealed = current?.seal(payload, over: other ?? route, at: now, lifetime)
-    if sealed != nil { lastSent = now }
+    let route = other ?? route
+    guard let sealed = current?.seal(payload, over: route, at: now, lifetime) else { return nil }
+    lastSent = now
     return sealed
   }
 

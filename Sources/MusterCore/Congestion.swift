@@ -4,33 +4,49 @@ import MusterLink
 import MusterWire
 
 /// The congestion control of a node: for each link the reports on what its peer has sent, and the
-/// history of what this node has; for each path the estimate.
-///
-/// The estimate is measured, and nothing follows from it yet.
+/// history of what this node has; for each path the estimate, and the packets that wait for their
+/// turn.
 struct Congestion: Sendable {
   /// An action that follows from the time.
   enum Output: Equatable, Sendable {
     /// Send a report to the peer.
     case send([UInt8], over: SessionLinkID)
+    /// Seal this packet and send it: its turn has come.
+    case release(QueuedPacket)
+    /// The packet has waited for too long, and is not sent.
+    case expired(QueuedPacket)
   }
 
   /// A path, and the time of the last packet that asked for feedback on it.
-  private struct Entry: Sendable {
+  private struct Entry: HasDeadline, Sendable {
     var controller = PathController()
+    var pacer = Pacer<QueuedPacket>(estimate: PathController.start)
     var usedAt: Instant
+
+    var deadline: Instant? { pacer.deadline }
   }
 
   /// The paths to one peer; a peer with more addresses loses the one that was used least recently.
   private static let pathLimit = 8
+  /// The time after which a packet that still waits is not sent: its frame would come too late, and
+  /// the frames after it, too.
+  private static let longestWait = Duration.milliseconds(500)
 
+  /// Whether packets wait for their turn.
+  private let paces: Bool
   private(set) var reporters = DeadlineTable<SessionLinkID, LinkReporter>()
   private var histories = PeerTable<SessionLinkID, LinkHistory>()
-  private var paths = PeerTable<PathID, Entry>()
+  private var paths = DeadlineTable<PathID, Entry>()
 
-  /// The time of the next report; nil if none is due.
-  var deadline: Instant? { reporters.deadline }
+  init(paces: Bool) { self.paces = paces }
 
-  mutating func refreshDeadlines() { reporters.refresh() }
+  /// The time of the next report or of the next packet that waits; nil if there is none.
+  var deadline: Instant? { soonest(reporters.deadline, paths.deadline) }
+
+  mutating func refreshDeadlines() {
+    reporters.refresh()
+    paths.refresh()
+  }
 
   /// The state of a path; nil if no packet that asks for feedback was sent over it.
   func path(_ id: PathID) -> PathController? { paths[id]?.controller }
@@ -51,9 +67,10 @@ struct Congestion: Sendable {
     }
   }
 
-  /// Records a sealed packet of a link.
+  /// Records a sealed packet of a link; `isReleased` tells that it has waited for its turn.
   mutating func sent(
-    _ packet: SealedDatagram, _ payload: OutgoingPayload, on link: SessionLinkID, at now: Instant
+    _ packet: SealedDatagram, _ payload: OutgoingPayload, isReleased: Bool,
+    on link: SessionLinkID, at now: Instant
   ) {
     guard packet.capabilities.contains(.congestionFeedback) else { return }
     let asks = FeedbackReporter.asks(payload)
@@ -69,6 +86,9 @@ struct Congestion: Sendable {
     _ = paths.update(path) {
       $0.controller.sent(bytes: bytes, asks: asks, at: now)
       if asks { $0.usedAt = now }
+      guard paces else { return }
+      $0.pacer.set(estimate: $0.controller.estimate, at: now)
+      if !isReleased { $0.pacer.charge(bytes, at: now) }
     }
   }
 
@@ -80,15 +100,65 @@ struct Congestion: Sendable {
     let reports = histories.update(link) { $0.reported(feedback, at: now) } ?? []
     return reports.compactMap { report in
       let path = PathID(peer: link.peer, route: report.route)
-      _ = paths.update(path) { $0.controller.reported(report, at: now) }
+      _ = paths.update(path) {
+        _ = $0.controller.reported(report, at: now)
+        if paces { $0.pacer.set(estimate: $0.controller.estimate, at: now) }
+      }
       return report.roundTrip.map { (path, $0) }
     }
   }
 
+  // MARK: Pacing
+
+  /// Queues a packet until its turn on a path comes; false if the path has no estimate, since its
+  /// peer does not report, or nothing was sent yet.
+  mutating func queue(
+    _ packet: QueuedPacket, _ priority: QueuedPacket.Priority, on path: PathID, at now: Instant
+  ) -> Bool {
+    guard paces, let index = paths.index(of: path) else { return false }
+    let bytes = packet.payload.count + SealedDatagram.overhead + path.route.overheadBytes
+    paths.update(at: index) {
+      $0.pacer.add(packet, priority, bytes: bytes, expiresAt: now + Self.longestWait, at: now)
+    }
+    return true
+  }
+
+  /// The time that a packet of video would now wait for its turn on a path.
+  func wait(on path: PathID, at now: Instant) -> Duration {
+    guard paces, let index = paths.index(of: path) else { return .zero }
+    return paths.read(at: index) { $0.pacer.wait(at: now) }
+  }
+
+  /// Takes a link's packets out of the queue of a path that it no longer uses.
+  mutating func takeQueue(
+    of link: LinkID
+  ) -> [(item: QueuedPacket, priority: QueuedPacket.Priority)] {
+    var taken: [(item: QueuedPacket, priority: QueuedPacket.Priority)] = []
+    for index in 0..<paths.count where paths.keys[index].peer == link.peer {
+      taken += paths.update(at: index) { $0.pacer.remove { $0.link == link } }
+    }
+    return taken
+  }
+
+  /// Releases the packets whose turn has come.
+  mutating func release(at now: Instant) -> [Output] {
+    var out: [Output] = []
+    for index in 0..<paths.count {
+      guard paths.read(at: index, { $0.deadline != nil }) else { continue }
+      let (released, expired) = paths.update(at: index) { $0.pacer.release(at: now) }
+      for case .item(let packet, probe: _) in released { out.append(.release(packet)) }
+      out += expired.map { .expired($0) }
+    }
+    return out
+  }
+
+  // MARK: Paths
+
   private mutating func addPath(_ path: PathID, at now: Instant) {
     let others = paths.keys.indices.filter { paths.keys[$0].peer == path.peer }
+    let usedAt = others.map { index in paths.read(at: index) { $0.usedAt } }
     if others.count == Self.pathLimit,
-      let oldest = others.min(by: { paths[at: $0].usedAt < paths[at: $1].usedAt })
+      let oldest = zip(others, usedAt).min(by: { $0.1 < $1.1 })?.0
     {
       paths[paths.keys[oldest]] = nil
     }
@@ -105,7 +175,9 @@ struct Congestion: Sendable {
   /// Descriptions of violated invariants; `isOpen` tells whether a link exists.
   func checkInvariants(isOpen: (SessionLinkID) -> Bool) -> [String] {
     var found: [String] = []
-    if !reporters.isConsistent { found.append("congestion control changed its deadline unnoticed") }
+    if !reporters.isConsistent || !paths.isConsistent {
+      found.append("congestion control changed its deadline unnoticed")
+    }
     for link in reporters.keys + histories.keys where !isOpen(link) {
       found.append("congestion control of a link with \(link.peer) that is gone")
     }
@@ -122,10 +194,11 @@ struct Congestion: Sendable {
 
   // MARK: Time
 
-  /// Makes the reports that are due, and those that may go along with them.
+  /// Releases the packets whose turn has come, and makes the reports that are due, along with those
+  /// that may go early.
   mutating func tick(at now: Instant) -> [Output] {
-    guard let deadline, deadline <= now else { return [] }
-    var out: [Output] = []
+    var out = release(at: now)
+    guard let deadline = reporters.deadline, deadline <= now else { return out }
     for index in 0..<reporters.count {
       let link = reporters.keys[index]
       for report in reporters.update(at: index, { $0.reports(at: now) }) {

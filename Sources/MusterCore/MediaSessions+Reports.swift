@@ -71,7 +71,7 @@ extension MediaSessions {
         $0.retransmissions(of: sequences, layer: layer, roundTrip: roundTrip, at: now)
       } ?? []
     let link = sessions.keys[index]
-    return packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
+    return packets.map { Self.retransmission($0.header, $0.payload, over: link) }
   }
 
   /// Sends the RTCP reports, NACKs and PLIs that are due for one peer.

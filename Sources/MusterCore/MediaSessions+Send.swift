@@ -1,12 +1,15 @@
 import MusterBase
+import MusterCongestion
 import MusterMedia
 import MusterWire
 
 /// The sending of this node's media to every receiver.
 extension MediaSessions {
-  /// Sends one encoded frame to all receivers of its layer; the frame is packetised only once.
+  /// Sends one encoded frame to the receivers of its layer; the frame is packetised only once.
+  /// `waits` are the times that a frame sent now would wait on the path of each session; where the
+  /// time is too long, the frame is left out.
   mutating func sendVideo(
-    _ frame: EncodedFrame, of stream: StreamID, at now: Instant
+    _ frame: EncodedFrame, of stream: StreamID, waits: [Duration], at now: Instant
   ) -> [Output] {
     var stamped = frame
     stamped.capturedAt = local.mediaTime(frame.capturedAt)
@@ -15,24 +18,29 @@ extension MediaSessions {
     out.reserveCapacity(packets.payloads.count * sessions.count)
     if frame.isKeyframe {
       local.streams.keyframeSent(of: stream, layer: frame.layer, at: now)
-      switchLayers(of: stream, to: frame.layer, &out)
+      switchLayers(of: stream, to: frame.layer, waits, &out)
       out += selectLayers(at: now)
     }
     for index in 0..<sessions.count {
       let current = sessions.read(at: index) { $0.call?.outgoing.layers(of: stream).current }
       guard current == frame.layer else { continue }
-      send(packets, of: stream, toSessionAt: index, at: now, &out)
+      send(packets, of: stream, toSessionAt: index, wait: waits[index], at: now, &out)
+    }
+    for index in 0..<sessions.count {
+      requestLeftOutKeyframe(of: stream, forSessionAt: index, wait: waits[index], at: now, &out)
     }
     return out
   }
 
   /// Switches the receivers that wait for a keyframe of `layer` to that layer.
   private mutating func switchLayers(
-    of stream: StreamID, to layer: Int, _ out: inout [Output]
+    of stream: StreamID, to layer: Int, _ waits: [Duration], _ out: inout [Output]
   ) {
     for index in 0..<sessions.count {
       let change =
-        sessions[at: index].call?.outgoing.update(stream) { $0.switchLayer(to: layer) } ?? nil
+        sessions[at: index].call?.outgoing.update(stream) {
+          $0.switchLayer(to: layer, wait: waits[index])
+        } ?? nil
       if let change {
         out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
       }
@@ -40,18 +48,46 @@ extension MediaSessions {
   }
 
   private mutating func send(
-    _ frame: PacketizedFrame, of stream: StreamID, toSessionAt index: Int, at now: Instant,
-    _ out: inout [Output]
+    _ frame: PacketizedFrame, of stream: StreamID, toSessionAt index: Int, wait: Duration,
+    at now: Instant, _ out: inout [Output]
   ) {
     let link = sessions.keys[index]
     let last = frame.payloads.count - 1
     sessions.update(at: index) { session in
       _ = session.call?.outgoing.update(stream) { stream in
+        guard stream.admits(frame, wait: wait) else { return }
         for (position, payload) in frame.payloads.enumerated() {
           let header = stream.send(payload, of: frame, isLast: position == last, at: now)
-          out.append(.send(OutgoingPayload(.rtp(header), payload), over: link))
+          let packet = QueuedPacket(OutgoingPayload(.rtp(header), payload), over: link)
+          out.append(.queue(packet, .video))
         }
       }
+    }
+  }
+
+  /// Requests a keyframe for a receiver whose last one was left out, once its path has room.
+  private mutating func requestLeftOutKeyframe(
+    of stream: StreamID, forSessionAt index: Int, wait: Duration, at now: Instant,
+    _ out: inout [Output]
+  ) {
+    let isOwed = sessions.read(at: index) { $0.call?.outgoing.owesKeyframe(of: stream) ?? false }
+    guard isOwed else { return }
+    let layer =
+      sessions[at: index].call?.outgoing.update(stream) {
+        $0.takeKeyframe(wait: wait, at: now)
+      } ?? nil
+    if let layer { requestKeyframe(of: stream, layer: layer, at: now, &out) }
+  }
+
+  /// Notes that a packet was not sent in time; until the next keyframe, its receiver gets nothing
+  /// that could refer to it.
+  mutating func expired(_ packet: QueuedPacket) {
+    guard case .rtp(let header) = packet.payload.header else { return }
+    _ = sessions.update(packet.link) { session in
+      guard let (stream, layer) = session.call?.outgoing.ssrcs.video(of: header.ssrc) else {
+        return
+      }
+      _ = session.call?.outgoing.update(stream) { $0.expired(layer: layer) }
     }
   }
 
@@ -86,9 +122,15 @@ extension MediaSessions {
         sessions[at: index].call?.outgoing.update(id) {
           $0.repeats(since: start, at: now)
         } ?? []
-      out += packets.map { .send(OutgoingPayload(.rtp($0.header), $0.payload), over: link) }
+      out += packets.map { Self.retransmission($0.header, $0.payload, over: link) }
     }
     return out
+  }
+
+  static func retransmission(
+    _ header: RTPHeader, _ payload: ArraySlice<UInt8>, over link: LinkID
+  ) -> Output {
+    .queue(QueuedPacket(OutgoingPayload(.rtp(header), payload), over: link), .retransmission)
   }
 
   /// The assumed round trip of a link that has not been measured yet.

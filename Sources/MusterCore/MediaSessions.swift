@@ -9,8 +9,10 @@ import MusterWire
 /// `+Reports` handles RTCP and statistics.
 struct MediaSessions: ~Copyable, Sendable {
   enum Output: Equatable {
-    /// Seal this payload for the link.
+    /// Seal this payload for the link, and send it at once.
     case send(OutgoingPayload, over: LinkID)
+    /// Send this payload when its turn on the path of the link comes.
+    case queue(QueuedPacket, QueuedPacket.Priority)
     case control([Control], over: LinkID)
     /// Pass this output to the host unchanged.
     case host(Node.Output)

@@ -12,13 +12,18 @@ extension Node {
   mutating func perform(
     _ outputs: [MediaSessions.Output], at now: Instant, _ out: inout [Output]
   ) {
+    var hasQueued = false
     for output in outputs {
       switch output {
       case .send(let payload, let link): send(payload, over: link, at: now, &out)
+      case .queue(let packet, let priority):
+        queue(packet, priority, at: now, &out)
+        hasQueued = true
       case .control(let messages, let link): send(messages, over: link, at: now, &out)
       case .host(let output): out.append(output)
       }
     }
+    if hasQueued { perform(congestion.release(at: now), at: now, &out) }
   }
 
   private mutating func performed(
@@ -36,7 +41,10 @@ extension Node {
   public mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID = .camera, at now: Instant
   ) -> [Output] {
-    performed(media.sendVideo(frame, of: stream, at: now), at: now)
+    let waits = media.sessions.keys.map { link in
+      path(of: link).map { congestion.wait(on: $0, at: now) } ?? .zero
+    }
+    return performed(media.sendVideo(frame, of: stream, waits: waits, at: now), at: now)
   }
 
   /// Sends one Opus packet of this node's microphone to the participants of all calls in which this

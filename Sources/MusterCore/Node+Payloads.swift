@@ -102,15 +102,16 @@ extension Node {
   }
 
   /// Seals a payload as one datagram; false if the link has no session.
+  /// `isReleased` tells that the payload has waited for its turn.
   @discardableResult
   mutating func send(
-    _ payload: OutgoingPayload, over link: LinkID, at now: Instant,
+    _ payload: OutgoingPayload, isReleased: Bool = false, over link: LinkID, at now: Instant,
     _ out: inout [Output]
   ) -> Bool {
     guard let session = associations.session(of: link),
       let sealed = links.seal(payload, on: session, at: now)
     else { return false }
-    congestion.sent(sealed, payload, on: session, at: now)
+    congestion.sent(sealed, payload, isReleased: isReleased, on: session, at: now)
     send(sealed.datagram, over: sealed.route, at: now, &out)
     return true
   }
@@ -129,8 +130,19 @@ extension Node {
     _ out: inout [Output]
   ) {
     guard let sealed = links.seal(payload, on: session, at: now) else { return }
-    congestion.sent(sealed, payload, on: session, at: now)
+    congestion.sent(sealed, payload, isReleased: false, on: session, at: now)
     send(sealed.datagram, over: sealed.route, at: now, &out)
+  }
+
+  /// Sends a payload when its turn on the link's path comes, or at once if the path is not paced.
+  mutating func queue(
+    _ packet: QueuedPacket, _ priority: QueuedPacket.Priority, at now: Instant,
+    _ out: inout [Output]
+  ) {
+    if let path = path(of: packet.link), congestion.queue(packet, priority, on: path, at: now) {
+      return
+    }
+    send(packet.payload, over: packet.link, at: now, &out)
   }
 
   /// Executes the outputs of congestion control.
@@ -141,6 +153,9 @@ extension Node {
       switch output {
       case .send(let payload, let session):
         send(OutgoingPayload(payload), over: session, at: now, &out)
+      case .release(let packet):
+        send(packet.payload, isReleased: true, over: packet.link, at: now, &out)
+      case .expired(let packet): media.expired(packet)
       }
     }
   }

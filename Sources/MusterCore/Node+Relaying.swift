@@ -109,9 +109,13 @@ extension Node {
       _ = peers.update(link) { $0.seesThisNodeAt = nil }
       seenChanged()
     }
+    let queued = congestion.takeQueue(of: link)
     if !route.isDirect || relaying.isUnreachable(link) {
+      // The packets that were queued are among those that are resent.
       let start = now + (.zero - Self.repeatedTime)
       perform(media.repeatFrames(over: link, since: start, at: now), at: now, &out)
+    } else {
+      perform(queued.map { .queue($0.item, $0.priority) }, at: now, &out)
     }
   }
 

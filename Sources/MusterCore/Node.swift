@@ -41,6 +41,8 @@ public struct Node: ~Copyable, Sendable {
     /// The interval at which RTCP sender reports, and likewise receiver reports, are sent on a
     /// link.
     public var reportInterval = Duration.seconds(1)
+    /// Whether video waits for its turn, so that no path gets more than its estimate.
+    package var pacesVideo = false
     /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
 
@@ -117,7 +119,7 @@ public struct Node: ~Copyable, Sendable {
   /// The means by which members beyond the LAN may be found.
   var finders = (rendezvousServers: 0, others: false)
   var media: MediaSessions
-  var congestion = Congestion()
+  var congestion: Congestion
   var prng: PRNG
   /// The offset from boot time to Unix time, in milliseconds.
   var wallOffset: Int64 = 0
@@ -138,6 +140,7 @@ public struct Node: ~Copyable, Sendable {
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     media = MediaSessions(configuration, prng: &prng)
+    congestion = Congestion(paces: configuration.pacesVideo)
     media.local.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()

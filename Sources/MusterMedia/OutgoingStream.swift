@@ -26,8 +26,12 @@ public struct OutgoingStream: Sendable {
   /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
   private var retransmissionBudget = RetransmissionBudget()
-  /// The rate limit for the receiver's keyframe requests: a burst of six, then one per second,
-  /// which suffices even at high loss.
+  private var admission = FrameAdmission()
+  /// The layer whose keyframe was left out, because the path was full; it is requested again when
+  /// the path has room.
+  private var leftOutKeyframe: Int?
+  /// The rate limit for keyframe requests, the receiver's and those after frames were left out: a
+  /// burst of six, then one per second, which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
 
   init(_ id: StreamID, ssrcs: SSRCPlan, prng: inout PRNG) {
@@ -84,10 +88,14 @@ public struct OutgoingStream: Sendable {
     return Selection(change: LayerChange(from: reported, to: nil, why: reason))
   }
 
-  /// Switches to `layer` if it is the target; called just before the layer's keyframe is sent. Nil
-  /// if the reported layer does not change.
-  public mutating func switchLayer(to layer: Int) -> LayerChange? {
+  /// Switches to `layer` if it is the target and its keyframe, which would wait for `wait`, can be
+  /// sent; called just before the keyframe is. Nil if the reported layer does not change.
+  public mutating func switchLayer(to layer: Int, wait: Duration) -> LayerChange? {
     guard layer == target else { return nil }
+    guard wait <= FrameAdmission.longestWait[0] else {
+      leftOutKeyframe = layer
+      return nil
+    }
     self.layer = layer
     let now = offered.indices.contains(layer) ? offered[layer] : nil
     guard now != reported else { return nil }
@@ -104,6 +112,39 @@ public struct OutgoingStream: Sendable {
   }
 
   // MARK: Packets
+
+  /// Whether a frame of the layer being sent, which would wait for `wait` to leave, is sent to this
+  /// receiver. If it is not, neither are those that refer to it.
+  public mutating func admits(_ frame: PacketizedFrame, wait: Duration) -> Bool {
+    guard frame.layer == layer else { return false }
+    let isAdmitted = admission.admits(frame, wait: wait)
+    if admission.isWaitingForKeyframe { leftOutKeyframe = leftOutKeyframe ?? layer }
+    if isAdmitted, frame.isKeyframe { leftOutKeyframe = nil }
+    return isAdmitted
+  }
+
+  /// Notes that a packet of a layer was not sent, although its frame was admitted.
+  public mutating func expired(layer: Int) {
+    guard layer == self.layer else { return }
+    admission.lost()
+    leftOutKeyframe = leftOutKeyframe ?? layer
+  }
+
+  /// Whether a keyframe was left out, and has not been requested again.
+  var owesKeyframe: Bool { leftOutKeyframe != nil }
+
+  /// The layer of which a keyframe is to be requested now, since one was left out, and the next one
+  /// would only wait for `wait`; nil if there is none.
+  public mutating func takeKeyframe(wait: Duration, at now: Instant) -> Int? {
+    guard let leftOutKeyframe, wait <= FrameAdmission.keyframeWait else { return nil }
+    guard leftOutKeyframe == layer || leftOutKeyframe == target else {
+      self.leftOutKeyframe = nil
+      return nil
+    }
+    guard keyframeRequests.take(at: now) else { return nil }
+    self.leftOutKeyframe = nil
+    return leftOutKeyframe
+  }
 
   /// Returns the header for the next packet of the frame's layer; keeps the packet for
   /// retransmission.
@@ -191,6 +232,11 @@ public struct OutgoingStreams: Sendable {
   public func layers(of id: StreamID) -> (current: Int?, target: Int?) {
     guard let index = streams.index(of: id) else { return (nil, nil) }
     return (streams[at: index].layer, streams[at: index].target)
+  }
+
+  /// Whether a keyframe of a stream was left out, and has not been requested again.
+  public func owesKeyframe(of id: StreamID) -> Bool {
+    streams.index(of: id).map { streams[at: $0].owesKeyframe } ?? false
   }
 
   /// Modifies a stream, which is created if necessary.

@@ -9,6 +9,8 @@ public struct PacketizedFrame: Equatable, Sendable {
   public var temporalLayer: Int
   /// Whether the frame decodes without any earlier frame.
   public var isKeyframe: Bool
+  /// Whether later frames may refer to this one.
+  public var isReference: Bool
   /// The capture time on the sender's media clock.
   public var capturedAt: Instant
   /// The RTP timestamp: `capturedAt` on the 90 kHz clock.
@@ -20,12 +22,13 @@ public struct PacketizedFrame: Equatable, Sendable {
   /// Creates a frame; `timestamp` must be `capturedAt` on the 90 kHz clock, and `payloads` must
   /// have one element per packet.
   public init(
-    layer: Int, temporalLayer: Int, isKeyframe: Bool, capturedAt: Instant, timestamp: UInt32,
-    payloads: [ArraySlice<UInt8>]
+    layer: Int, temporalLayer: Int, isKeyframe: Bool, isReference: Bool, capturedAt: Instant,
+    timestamp: UInt32, payloads: [ArraySlice<UInt8>]
   ) {
     self.layer = layer
     self.temporalLayer = temporalLayer
     self.isKeyframe = isKeyframe
+    self.isReference = isReference
     self.capturedAt = capturedAt
     self.timestamp = timestamp
     self.payloads = payloads
@@ -77,7 +80,7 @@ public struct VideoPacketizer: Sendable {
     }
     return PacketizedFrame(
       layer: layer, temporalLayer: frame.temporalLayer, isKeyframe: frame.isKeyframe,
-      capturedAt: frame.capturedAt,
+      isReference: frame.isReference, capturedAt: frame.capturedAt,
       timestamp: RTPTime.timestamp(of: frame.capturedAt, clockRate: RTPTime.videoClockRate),
       payloads: payloads)
   }

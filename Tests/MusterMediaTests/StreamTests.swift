@@ -35,7 +35,8 @@ private func select(
 ) -> LayerChange? {
   streams.withStream(.camera) { stream in
     let selection = stream.select(requested, among: layers, prevented: prevented)
-    return selection.change ?? selection.keyframe.flatMap { stream.switchLayer(to: $0) }
+    return selection.change
+      ?? selection.keyframe.flatMap { stream.switchLayer(to: $0, wait: .zero) }
   }
 }
 

@@ -72,6 +72,21 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     for flow in CallSimulation.run(scenario, seed: 1).flows { expectNear(flow, 600) }
   }
 
+  /// Video that needs more than the path has waits for its turn, and frames are left out: the queue
+  /// of the path stays short, no audio is lost, and nothing has to be sent twice.
+  @Test(arguments: [1, 2, 3])
+  func pacedVideoLeavesRoomForAudio(seed: UInt64) throws {
+    let scenario = try #require(NetworkScenario.named("narrow-600"))
+    let result = CallSimulation.run(scenario, seed: seed, pacesVideo: true)
+    #expect(result.violation == nil)
+    for flow in result.flows {
+      let video = try #require(flow.video)
+      #expect(flow.audioLostPercent == 0 && flow.queueing95 < .milliseconds(50))
+      #expect(flow.kilobitsPerSecond > 510)
+      #expect(video.freezes == 0 && video.frames > 500, "\(video)")
+    }
+  }
+
   private func expectNear(_ flow: FlowReport, _ rate: Double) {
     #expect(flow.estimates.count >= 20)
     for estimate in flow.estimates {

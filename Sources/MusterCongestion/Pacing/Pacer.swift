@@ -91,10 +91,13 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   }
 
   /// Takes out the items that fulfil a condition, in the order in which they would have left.
-  public mutating func remove(where condition: (Item) -> Bool) -> [Item] {
-    var removed: [Item] = []
-    for index in queues.indices {
-      removed += queues[index].filter { condition($0.item) }.map(\.item)
+  public mutating func remove(
+    where condition: (Item) -> Bool
+  ) -> [(item: Item, priority: Priority)] {
+    var removed: [(item: Item, priority: Priority)] = []
+    for priority in Priority.allCases {
+      let index = priority.rawValue
+      removed += queues[index].filter { condition($0.item) }.map { ($0.item, priority) }
       queues[index].removeAll { condition($0.item) }
     }
     queuedBytes = queues.joined().reduce(0) { $0 + $1.bytes }
@@ -107,8 +110,11 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     if probes.count == 1 { probes[0].startedAt = now }
   }
 
-  /// The time for which the queue lasts at the pacing rate.
-  public var queuedTime: Duration { time(for: Double(queuedBytes), at: rate) }
+  /// The time that an item of the lowest priority would now wait.
+  public func wait(at now: Instant) -> Duration {
+    let unpaid = paidAt.map { max($0 - now, .zero) } ?? .zero
+    return unpaid + time(for: Double(queuedBytes), at: rate)
+  }
 
   /// The time at which the next packet leaves; nil if none waits.
   public var deadline: Instant? {
@@ -135,7 +141,7 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
         count(padding, at: now)
       }
     }
-    guard probes.isEmpty, paidAt ?? now <= now else { return (released, expired) }
+    guard probes.isEmpty else { return (released, expired) }
     let end = now + Self.burst
     while paidAt ?? now < end, let entry = next(at: now, expired: &expired) {
       released.append(.item(entry.item, probe: nil))

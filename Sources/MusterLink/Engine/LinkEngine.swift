@@ -15,6 +15,9 @@ public struct SealedDatagram: Equatable, Sendable {
   public let packetNumber: UInt64
   /// The capabilities in force on the session.
   public let capabilities: LinkCapabilities
+
+  /// The bytes that a datagram has besides its payload: the header, and the tag of the encryption.
+  public static let overhead = DataHeader.bytes + AEAD.tagBytes
 }
 
 /// The packet that carried a payload, as congestion feedback refers to it.

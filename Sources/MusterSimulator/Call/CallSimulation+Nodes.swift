@@ -83,6 +83,7 @@ extension CallSimulation {
     nodes[index].run = 1
     var configuration = Node.Configuration()
     configuration.name = participant.name
+    configuration.pacesVideo = pacesVideo
     configuration.requested = participant.watches ? .best : .none
     nodes[index].process = Process(
       Node(

@@ -26,6 +26,7 @@ public struct CallSimulation: World {
 
   let scenario: NetworkScenario
   let draws: Bool
+  let pacesVideo: Bool
   let key: ChannelKey
   var channel: ChannelID { key.channelID }
 
@@ -50,8 +51,13 @@ public struct CallSimulation: World {
 
   /// Plans the scenario; no node runs yet.
   public init(_ scenario: NetworkScenario, seed: UInt64, draws: Bool = false) {
+    self.init(scenario, seed: seed, draws: draws, pacesVideo: false)
+  }
+
+  private init(_ scenario: NetworkScenario, seed: UInt64, draws: Bool, pacesVideo: Bool) {
     self.scenario = scenario
     self.draws = draws
+    self.pacesVideo = pacesVideo
     prng = PRNG(seed: seed)
     key = ChannelKey.fromName("\(Marker.text)-\(scenario.name)")
     let count = scenario.participants.count
@@ -75,7 +81,15 @@ public struct CallSimulation: World {
   public static func run(
     _ scenario: NetworkScenario, seed: UInt64, draws: Bool = false
   ) -> CallResult {
-    var simulation = CallSimulation(scenario, seed: seed, draws: draws)
+    run(scenario, seed: seed, draws: draws, pacesVideo: false)
+  }
+
+  /// The same, with the setting `Node.Configuration.pacesVideo`.
+  package static func run(
+    _ scenario: NetworkScenario, seed: UInt64, draws: Bool = false, pacesVideo: Bool
+  ) -> CallResult {
+    var simulation = CallSimulation(
+      scenario, seed: seed, draws: draws, pacesVideo: pacesVideo)
     simulation.drive()
     return simulation.result
   }

@@ -1,0 +1,74 @@
+import MusterBase
+import MusterCore
+import MusterCrypto
+import MusterSimulator
+import Testing
+
+/// Three nodes in a call whose video, 400 kbit/s in each direction, has to wait: an estimate begins
+/// at 300 kbit/s.
+private struct Paced {
+  static let key = ChannelKey.fromName("\(Marker.text) paced")
+  var world: CoreWorld
+
+  init() {
+    world = CoreWorld(3, seed: 5) { $1.pacesVideo = true }
+    world.weight = { _ in 10_000 }
+    world.join("paced", Self.key)
+    world.run(for: .seconds(8))
+  }
+
+  /// The sizes of the datagrams that a host has sent to another since the last `clear`, in bursts:
+  /// those of the same moment.
+  func bursts(from index: Int, to other: Int) -> [Int] {
+    var bursts: [(at: Instant, bytes: Int)] = []
+    for flight in world.hosts[index].sent where flight.to == world.hosts[other].address {
+      let bytes = flight.datagram.count + 28
+      if bursts.last?.at == flight.arrivesAt {
+        bursts[bursts.count - 1].bytes += bytes
+      } else {
+        bursts.append((flight.arrivesAt, bytes))
+      }
+    }
+    return bursts.map(\.bytes)
+  }
+
+  func frames(from other: Int, at index: Int) -> Int {
+    let link = world.hosts[index].shown.keys.first { $0.peer == world.id(other) }
+    return link.flatMap { world.hosts[index].shown[$0] } ?? 0
+  }
+}
+
+struct PacingTests {
+  /// Without pacing, the ten packets of a frame leave together.
+  @Test func aFrameLeavesInSmallBursts() throws {
+    let paced = Paced()
+    for other in 1...2 {
+      let bursts = paced.bursts(from: 0, to: other).sorted()
+      #expect(bursts.count > 200)
+      #expect(try #require(bursts.last) < 6_000, "\(bursts.suffix(5))")
+      #expect(bursts[bursts.count * 95 / 100] < 3_000, "\(bursts.suffix(20))")
+    }
+    #expect(paced.frames(from: 0, at: 1) > 15 && paced.frames(from: 1, at: 0) > 15)
+  }
+
+  @Test func audioDoesNotWait() throws {
+    let paced = Paced()
+    for index in 0..<3 {
+      for other in 0..<3 where other != index {
+        let silence = try #require(paced.world.longestSilence(from: other, to: index))
+        #expect(silence <= .milliseconds(20))
+      }
+    }
+  }
+
+  /// What waits for a path goes to the one that replaces it.
+  @Test func videoGoesOnAfterAChangeOfPath() throws {
+    var paced = Paced()
+    paced.world.passes = { from, to, _ in Set([from, to]) != Set([0, 2]) }
+    paced.world.run(for: .seconds(6))
+    #expect(paced.world.relay(from: 0, to: 2, in: Paced.key.channelID) == paced.world.id(1))
+    let before = paced.frames(from: 0, at: 2)
+    paced.world.run(for: .seconds(4))
+    #expect(paced.frames(from: 0, at: 2) - before > 15)
+  }
+}

@@ -1,0 +1,118 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+import Testing
+
+private let layer = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30)
+
+/// A stream that a receiver has begun to get, and the frames of its layer.
+private final class Sending {
+  var streams = OutgoingStreams(seed: 1)
+  var now = Instant.zero + .seconds(100)
+
+  enum Kind { case key, base, middle, top }
+
+  init() {
+    _ = streams.withStream(.camera) { stream in
+      _ = stream.select(.best, among: [layer], prevented: nil)
+      return stream.switchLayer(to: 0, wait: .zero)
+    }
+  }
+
+  /// Whether a frame is sent; frames of the top temporal layer are no references.
+  func admits(_ kind: Kind, wait: Int = 0) -> Bool {
+    let temporal = [Kind.key: 0, .base: 0, .middle: 1, .top: 2][kind] ?? 0
+    let frame = PacketizedFrame(
+      layer: 0, temporalLayer: temporal, isKeyframe: kind == .key, isReference: kind != .top,
+      capturedAt: now, timestamp: 0, payloads: [[0, 1][...]])
+    return streams.withStream(.camera) { $0.admits(frame, wait: .milliseconds(wait)) }
+  }
+
+  /// The layer of which a keyframe is requested.
+  func keyframe(wait: Int) -> Int? {
+    let now = now
+    return streams.withStream(.camera) { $0.takeKeyframe(wait: .milliseconds(wait), at: now) }
+  }
+}
+
+struct FrameAdmissionTests {
+  @Test(arguments: [
+    (Sending.Kind.key, 250), (.base, 250), (.middle, 120), (.top, 60),
+  ])
+  private func aFrameWaitsSoLongByItsTemporalLayer(kind: Sending.Kind, longest: Int) {
+    let sending = Sending()
+    #expect(sending.admits(kind, wait: longest))
+    #expect(!sending.admits(kind, wait: longest + 1))
+  }
+
+  @Test func nothingRefersToATopFrame() {
+    let sending = Sending()
+    #expect(!sending.admits(.top, wait: 100))
+    #expect(sending.admits(.middle) && sending.admits(.top) && sending.admits(.base))
+    #expect(!sending.streams.owesKeyframe(of: .camera))
+  }
+
+  @Test func framesAboveTheBaseMayReferToAMiddleFrameUpToTheNextBaseFrame() {
+    let sending = Sending()
+    #expect(!sending.admits(.middle, wait: 150))
+    #expect(!sending.admits(.top) && !sending.admits(.middle))
+    #expect(sending.admits(.base) && sending.admits(.top) && sending.admits(.middle))
+    #expect(!sending.streams.owesKeyframe(of: .camera))
+  }
+
+  @Test func everythingRefersToABaseFrameUpToTheNextKeyframe() {
+    let sending = Sending()
+    #expect(!sending.admits(.base, wait: 300))
+    #expect(!sending.admits(.top) && !sending.admits(.base) && !sending.admits(.middle))
+    #expect(!sending.admits(.key, wait: 300))
+    #expect(sending.admits(.key) && sending.admits(.top) && sending.admits(.base))
+  }
+
+  @Test func aKeyframeIsRequestedWhenThePathHasRoomAgain() {
+    let sending = Sending()
+    #expect(sending.keyframe(wait: 0) == nil)
+    #expect(!sending.admits(.base, wait: 300))
+    #expect(sending.streams.owesKeyframe(of: .camera))
+    #expect(sending.keyframe(wait: 61) == nil && sending.keyframe(wait: 60) == 0)
+    #expect(sending.keyframe(wait: 0) == nil)
+    // It is left out as well.
+    #expect(!sending.admits(.key, wait: 300) && sending.keyframe(wait: 0) == 0)
+    #expect(sending.admits(.key))
+    #expect(sending.keyframe(wait: 0) == nil && !sending.streams.owesKeyframe(of: .camera))
+  }
+
+  /// Six at once, then one a second, whatever the path does.
+  @Test func keyframesAreNotRequestedWithoutEnd() {
+    let sending = Sending()
+    var requested = 0
+    for _ in 0..<100 {
+      _ = sending.admits(.key, wait: 300)
+      if sending.keyframe(wait: 0) != nil { requested += 1 }
+      sending.now = sending.now + .milliseconds(100)
+    }
+    #expect((15...16).contains(requested), "\(requested)")
+  }
+
+  @Test func afterAPacketThatDidNotLeaveAKeyframeFollows() {
+    let sending = Sending()
+    sending.streams.withStream(.camera) { $0.expired(layer: 1) }
+    #expect(sending.admits(.top))
+    sending.streams.withStream(.camera) { $0.expired(layer: 0) }
+    #expect(!sending.admits(.base) && sending.keyframe(wait: 0) == 0 && sending.admits(.key))
+  }
+
+  /// The receiver keeps the layer that it has until the keyframe of the other one can leave.
+  @Test func aLayerIsNotSwitchedToWhileItsKeyframeWouldWait() {
+    let sending = Sending()
+    let small = VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: 30)
+    sending.streams.withStream(.camera) { stream in
+      let selection = stream.select(.best, among: [small, layer], prevented: nil)
+      #expect(selection.keyframe == 1)
+      _ = stream.switchLayer(to: 1, wait: .milliseconds(251))
+      #expect(stream.layer == 0 && stream.target == 1)
+    }
+    #expect(sending.keyframe(wait: 0) == 1)
+    _ = sending.streams.withStream(.camera) { $0.switchLayer(to: 1, wait: .milliseconds(250)) }
+    #expect(sending.streams[.camera]?.layer == 1)
+  }
+}

@@ -66,7 +66,7 @@ final class DemoBoard: Sendable {
   private func row(
     _ node: DemoNode, _ report: DemoNode.Report, _ peer: StatisticsRecord.Peer
   ) -> String {
-    func whole(_ value: Double?) -> String { value.map { String(Int($0.rounded())) } ?? "-" }
+    func whole(_ value: Double?) -> String { Figures.text(value, 0) }
     let latency = peer.latencyMs.map { "\(whole($0.p50)) / \(whole($0.p95)) ms" } ?? "-"
     return Style.padded(node.part.name, to: 10)
       + Style.padded(report.names[peer.member] ?? "?", to: 10)
@@ -75,13 +75,8 @@ final class DemoBoard: Sendable {
       + Style.padded(peer.received.map { String($0.frames) } ?? "-", to: 8)
       + Style.padded(peer.received.map { String($0.freezes) } ?? "-", to: 9)
       + Style.padded(latency, to: 16)
-      + Style.padded(peer.rttMs.map { "\(hundredths($0)) ms" } ?? "-", to: 12)
+      + Style.padded(peer.rttMs.map { "\(Figures.text($0, 2)) ms" } ?? "-", to: 12)
       + whole(peer.estimateKbps)
-  }
-
-  private func hundredths(_ value: Double) -> String {
-    let scaled = Int((value * 100).rounded())
-    return "\(scaled / 100).\(scaled % 100 < 10 ? "0" : "")\(scaled % 100)"
   }
 
   /// Prints a summary of the call; returns true if every node received video of all other nodes.

@@ -27,7 +27,7 @@ extension MediaSessions {
       send(packets, of: stream, toSessionAt: index, wait: waits[index], at: now, &out)
     }
     for index in 0..<sessions.count {
-      requestLeftOutKeyframe(of: stream, forSessionAt: index, wait: waits[index], at: now, &out)
+      requestOwedKeyframe(of: stream, forSessionAt: index, wait: waits[index], at: now, &out)
     }
     return out
   }
@@ -65,8 +65,8 @@ extension MediaSessions {
     }
   }
 
-  /// Requests a keyframe for a receiver whose last one was left out, once its path has room.
-  private mutating func requestLeftOutKeyframe(
+  /// Requests a keyframe for a receiver to whom frames were left out, once its path has room.
+  private mutating func requestOwedKeyframe(
     of stream: StreamID, forSessionAt index: Int, wait: Duration, at now: Instant,
     _ out: inout [Output]
   ) {
@@ -74,7 +74,7 @@ extension MediaSessions {
     guard isOwed else { return }
     let layer =
       sessions[at: index].call?.outgoing.update(stream) {
-        $0.takeKeyframe(wait: wait, at: now)
+        $0.dueKeyframe(wait: wait, at: now)
       } ?? nil
     if let layer { requestKeyframe(of: stream, layer: layer, at: now, &out) }
   }

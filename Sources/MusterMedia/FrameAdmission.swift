@@ -11,37 +11,29 @@ struct FrameAdmission: Equatable, Sendable {
   static let longestWait = [
     Duration.milliseconds(250), .milliseconds(120), .milliseconds(60),
   ]
-  /// The wait up to which a new keyframe is requested after one was left out.
+  /// The wait up to which a keyframe is requested after a frame was left out without which others
+  /// cannot be shown, and the least interval of such requests: the keyframe may have to wait for
+  /// `KeyframeLimiter`, and for the encoder.
   static let keyframeWait = Duration.milliseconds(60)
+  static let keyframeInterval = Duration.seconds(1)
 
-  private enum Gap {
-    /// Frames above the base layer refer to one that was left out, up to the next of the base.
-    case enhancement
-    /// All frames do, up to the next keyframe.
-    case base
-  }
-
-  private var gap: Gap?
+  private var gap = ReferenceGap()
 
   /// Whether only a keyframe can be sent next.
-  var isWaitingForKeyframe: Bool { gap == .base }
+  var isWaitingForKeyframe: Bool { gap.needsKeyframe }
 
   /// Whether a frame is sent that would wait for this time.
   mutating func admits(_ frame: PacketizedFrame, wait: Duration) -> Bool {
-    let isBase = frame.temporalLayer == 0
-    switch gap {
-    case .base where !frame.isKeyframe: return false
-    case .enhancement where !isBase: return false
-    default: break
-    }
-    guard wait <= Self.longestWait[min(frame.temporalLayer, Self.longestWait.count - 1)] else {
-      if isBase { gap = .base } else if frame.isReference { gap = gap ?? .enhancement }
+    let layer = min(frame.temporalLayer, Self.longestWait.count - 1)
+    guard gap.admits(temporalLayer: layer, isKeyframe: frame.isKeyframe) else { return false }
+    guard wait <= Self.longestWait[layer] else {
+      if frame.isReference { gap.leftOut(temporalLayer: layer) }
       return false
     }
-    if isBase { gap = nil }
+    gap.kept(temporalLayer: layer)
     return true
   }
 
   /// Notes that frames that were admitted have not been sent after all.
-  mutating func lost() { gap = .base }
+  mutating func lost() { gap.leftOut(temporalLayer: 0) }
 }

@@ -27,11 +27,12 @@ public struct OutgoingStream: Sendable {
   private var senders: [RTPSender]
   private var retransmissionBudget = RetransmissionBudget()
   private var admission = FrameAdmission()
-  /// The layer whose keyframe was left out, because the path was full; it is requested again when
-  /// the path has room.
-  private var leftOutKeyframe: Int?
-  /// The rate limit for keyframe requests, the receiver's and those after frames were left out: a
-  /// burst of six, then one per second, which suffices even at high loss.
+  /// The layer that goes on with a keyframe only, since the path was full; it is requested when the
+  /// path has room.
+  private var owedKeyframe: Int?
+  private var owedKeyframeRequestedAt: Instant?
+  /// The rate limit for the receiver's keyframe requests: a burst of six, then one per second,
+  /// which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
 
   init(_ id: StreamID, ssrcs: SSRCPlan, prng: inout PRNG) {
@@ -93,7 +94,7 @@ public struct OutgoingStream: Sendable {
   public mutating func switchLayer(to layer: Int, wait: Duration) -> LayerChange? {
     guard layer == target else { return nil }
     guard wait <= FrameAdmission.longestWait[0] else {
-      leftOutKeyframe = layer
+      owedKeyframe = layer
       return nil
     }
     self.layer = layer
@@ -118,8 +119,8 @@ public struct OutgoingStream: Sendable {
   public mutating func admits(_ frame: PacketizedFrame, wait: Duration) -> Bool {
     guard frame.layer == layer else { return false }
     let isAdmitted = admission.admits(frame, wait: wait)
-    if admission.isWaitingForKeyframe { leftOutKeyframe = leftOutKeyframe ?? layer }
-    if isAdmitted, frame.isKeyframe { leftOutKeyframe = nil }
+    if admission.isWaitingForKeyframe { owedKeyframe = owedKeyframe ?? layer }
+    if isAdmitted, frame.isKeyframe { owedKeyframe = nil }
     return isAdmitted
   }
 
@@ -127,23 +128,26 @@ public struct OutgoingStream: Sendable {
   public mutating func expired(layer: Int) {
     guard layer == self.layer else { return }
     admission.lost()
-    leftOutKeyframe = leftOutKeyframe ?? layer
+    owedKeyframe = owedKeyframe ?? layer
   }
 
-  /// Whether a keyframe was left out, and has not been requested again.
-  var owesKeyframe: Bool { leftOutKeyframe != nil }
+  /// Whether the receiver gets nothing before a keyframe, since frames were left out.
+  var owesKeyframe: Bool { owedKeyframe != nil }
 
-  /// The layer of which a keyframe is to be requested now, since one was left out, and the next one
-  /// would only wait for `wait`; nil if there is none.
-  public mutating func takeKeyframe(wait: Duration, at now: Instant) -> Int? {
-    guard let leftOutKeyframe, wait <= FrameAdmission.keyframeWait else { return nil }
-    guard leftOutKeyframe == layer || leftOutKeyframe == target else {
-      self.leftOutKeyframe = nil
+  /// The layer of which a keyframe is to be requested now, since frames were left out, and it would
+  /// only wait for `wait`; nil if there is none. Until the keyframe is sent, it is requested again
+  /// after `FrameAdmission.keyframeInterval`.
+  public mutating func dueKeyframe(wait: Duration, at now: Instant) -> Int? {
+    guard let owedKeyframe, wait <= FrameAdmission.keyframeWait else { return nil }
+    guard owedKeyframe == layer || owedKeyframe == target else {
+      self.owedKeyframe = nil
       return nil
     }
-    guard keyframeRequests.take(at: now) else { return nil }
-    self.leftOutKeyframe = nil
-    return leftOutKeyframe
+    if let last = owedKeyframeRequestedAt, now - last < FrameAdmission.keyframeInterval {
+      return nil
+    }
+    owedKeyframeRequestedAt = now
+    return owedKeyframe
   }
 
   /// Returns the header for the next packet of the frame's layer; keeps the packet for
@@ -234,7 +238,7 @@ public struct OutgoingStreams: Sendable {
     return (streams[at: index].layer, streams[at: index].target)
   }
 
-  /// Whether a keyframe of a stream was left out, and has not been requested again.
+  /// Whether the receiver of a stream gets nothing before a keyframe, since frames were left out.
   public func owesKeyframe(of id: StreamID) -> Bool {
     streams.index(of: id).map { streams[at: $0].owesKeyframe } ?? false
   }

@@ -66,9 +66,8 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
 
   /// A stream and spatial layer in which new frames may refer to dropped frames.
   private struct Gap {
-    var key: Key
-    /// Frames of this temporal layer and above refer to dropped frames; at 0, all but keyframes do.
-    var temporalLayer: Int
+    let key: Key
+    var frames = ReferenceGap()
   }
 
   private struct Contents {
@@ -172,13 +171,11 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     _ key: Key, _ temporalLayer: Int, _ isKeyframe: Bool, _ contents: inout Contents
   ) -> Bool {
     guard let index = contents.gaps.firstIndex(where: { $0.key == key }) else { return true }
-    let gap = contents.gaps[index].temporalLayer
-    // A base-layer frame refers only to base-layer frames, so it closes a gap in the layers above.
-    if isKeyframe || (gap > 0 && temporalLayer == 0) {
-      contents.gaps.remove(at: index)
-      return true
-    }
-    return temporalLayer < gap
+    guard contents.gaps[index].frames.admits(temporalLayer: temporalLayer, isKeyframe: isKeyframe)
+    else { return false }
+    contents.gaps[index].frames.kept(temporalLayer: temporalLayer)
+    if contents.gaps[index].frames.isClosed { contents.gaps.remove(at: index) }
+    return true
   }
 
   private static func makeRoom(_ contents: inout Contents) -> Admission {
@@ -207,7 +204,7 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
       if other == 0 { isHealed = true }
       return other >= layer
     }
-    if !isHealed { note(Gap(key: key, temporalLayer: layer), &contents) }
+    if !isHealed { note(key, temporalLayer: layer, &contents) }
   }
 
   /// Drops the frames of the stream with the oldest queued frame, up to its next keyframe.
@@ -230,7 +227,7 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
       return !isHealed
     }
     guard !isHealed else { return .dropped }
-    note(Gap(key: first.key, temporalLayer: 0), &contents)
+    note(first.key, temporalLayer: 0, &contents)
     return .needsKeyframe(first.key)
   }
 
@@ -244,9 +241,10 @@ package final class FrameQueue<Element: Sendable, Key: Equatable & Sendable>: Se
     contents.dropped += UInt64(count)
   }
 
-  private static func note(_ gap: Gap, _ contents: inout Contents) {
-    contents.gaps.removeAll { $0.key == gap.key && $0.temporalLayer >= gap.temporalLayer }
-    guard !contents.gaps.contains(where: { $0.key == gap.key }) else { return }
-    contents.gaps.append(gap)
+  private static func note(_ key: Key, temporalLayer: Int, _ contents: inout Contents) {
+    let known = contents.gaps.firstIndex { $0.key == key }
+    let index = known ?? contents.gaps.count
+    if known == nil { contents.gaps.append(Gap(key: key)) }
+    contents.gaps[index].frames.leftOut(temporalLayer: temporalLayer)
   }
 }

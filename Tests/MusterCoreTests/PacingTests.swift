@@ -61,7 +61,7 @@ struct PacingTests {
     }
   }
 
-  /// What waits for a path goes to the one that replaces it.
+  /// The path through the relay has a queue of its own.
   @Test func videoGoesOnAfterAChangeOfPath() throws {
     var paced = Paced()
     paced.world.passes = { from, to, _ in Set([from, to]) != Set([0, 2]) }

@@ -31,7 +31,7 @@ private final class Sending {
   /// The layer of which a keyframe is requested.
   func keyframe(wait: Int) -> Int? {
     let now = now
-    return streams.withStream(.camera) { $0.takeKeyframe(wait: .milliseconds(wait), at: now) }
+    return streams.withStream(.camera) { $0.dueKeyframe(wait: .milliseconds(wait), at: now) }
   }
 }
 
@@ -74,23 +74,33 @@ struct FrameAdmissionTests {
     #expect(!sending.admits(.base, wait: 300))
     #expect(sending.streams.owesKeyframe(of: .camera))
     #expect(sending.keyframe(wait: 61) == nil && sending.keyframe(wait: 60) == 0)
-    #expect(sending.keyframe(wait: 0) == nil)
-    // It is left out as well.
-    #expect(!sending.admits(.key, wait: 300) && sending.keyframe(wait: 0) == 0)
     #expect(sending.admits(.key))
     #expect(sending.keyframe(wait: 0) == nil && !sending.streams.owesKeyframe(of: .camera))
   }
 
-  /// Six at once, then one a second, whatever the path does.
-  @Test func keyframesAreNotRequestedWithoutEnd() {
+  /// Once a second until it is sent, whatever becomes of it and of the frames before it.
+  @Test func anOwedKeyframeIsRequestedAgainButNotAtEveryFrame() {
     let sending = Sending()
-    var requested = 0
-    for _ in 0..<100 {
-      _ = sending.admits(.key, wait: 300)
-      if sending.keyframe(wait: 0) != nil { requested += 1 }
-      sending.now = sending.now + .milliseconds(100)
+    _ = sending.admits(.base, wait: 300)
+    var requests: [Int] = []
+    for frame in 0..<90 {
+      if sending.keyframe(wait: 0) != nil { requests.append(frame) }
+      _ = frame == 40 ? sending.admits(.key, wait: 300) : sending.admits(.base)
+      sending.now = sending.now + .milliseconds(40)
     }
-    #expect((15...16).contains(requested), "\(requested)")
+    #expect(requests == [0, 25, 50, 75])
+  }
+
+  /// They are the receiver's own.
+  @Test func theReceiversRequestsAreNotUsedUp() {
+    let sending = Sending()
+    _ = sending.admits(.base, wait: 300)
+    for _ in 0..<20 { _ = sending.keyframe(wait: 0) }
+    let now = sending.now
+    let isAdmitted = sending.streams.withStream(.camera) {
+      $0.admitsKeyframeRequest(layer: 0, at: now)
+    }
+    #expect(isAdmitted)
   }
 
   @Test func afterAPacketThatDidNotLeaveAKeyframeFollows() {

@@ -64,6 +64,11 @@ struct BenchCommand: AsyncParsableCommand {
 
 /// The CPU time of this process, and the formatting of numbers.
 enum Figures {
+  /// A number, or a dash if there is none.
+  static func text(_ value: Double?, _ decimals: Int) -> String {
+    value.map { text($0, decimals) } ?? "-"
+  }
+
   static func text(_ value: Double, _ decimals: Int) -> String {
     guard value.isFinite else { return "-" }
     let scale = (0..<decimals).reduce(1.0) { scale, _ in scale * 10 }

@@ -36,9 +36,9 @@ package enum NetworkBenchReport {
     let available = flow.availableKilobitsPerSecond
     var cells = [
       "\(flow.from) > \(flow.to)", Figures.text(flow.kilobitsPerSecond, 0),
-      available.map { Figures.text($0, 0) } ?? "-",
+      Figures.text(available, 0),
       available.map { Figures.text(100 * flow.kilobitsPerSecond / $0, 0) } ?? "-",
-      flow.estimatedKilobitsPerSecond.map { Figures.text($0, 0) } ?? "-",
+      Figures.text(flow.estimatedKilobitsPerSecond, 0),
       "\(milliseconds(flow.queueingMedian))/\(milliseconds(flow.queueing95))",
     ]
     if let video = flow.video {

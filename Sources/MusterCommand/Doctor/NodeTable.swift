@@ -36,14 +36,10 @@ enum NodeTable {
         return Style.padded(path.member, to: 18) + Style.padded(route, to: 34)
           + Style.padded(path.validation + (path.inUse ? ", in use" : ""), to: 20)
           + Style.padded(path.rttMs.map { JSONValue.number($0).text } ?? "?", to: 10)
-          + Style.padded(whole(path.estimateKbps), to: 10)
-          + Style.padded(whole(path.queueMs), to: 10)
+          + Style.padded(Figures.text(path.estimateKbps, 0), to: 10)
+          + Style.padded(Figures.text(path.queueMs, 0), to: 10)
           + Style.padded(String(path.bytesOut / 1000), to: 12) + String(path.bytesIn / 1000)
       }
-  }
-
-  private static func whole(_ value: Double?) -> String {
-    value.map { String(Int($0.rounded())) } ?? "-"
   }
 
   private static func queues(_ queues: [NodeReport.Queue]) -> [String] {

@@ -44,8 +44,8 @@ struct FeedbackSchedule: Equatable, Sendable {
   /// that `share` does not allow, waits for its time.
   func allows(at now: Instant) -> Bool {
     guard let deadline else { return false }
-    let isEarly = interval == Self.videoInterval && !isUrgent
-    return deadline <= (isEarly ? now + Self.earliness : now)
+    let mayBeEarly = interval == Self.videoInterval
+    return deadline <= (mayBeEarly ? now + Self.earliness : now)
   }
 
   private var interval: Duration {

@@ -83,7 +83,7 @@ public struct LinkCapabilities: OptionSet, Sendable {
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// Each end reports the arrivals of the other end's packets.
-  public static var congestionFeedback: LinkCapabilities { LinkCapabilities(rawValue: 1 << 0) }
+  public static let congestionFeedback = LinkCapabilities(rawValue: 1 << 0)
 }
 
 /// The reason why a link was closed.

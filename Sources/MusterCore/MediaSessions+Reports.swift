@@ -8,9 +8,10 @@ extension MediaSessions {
     .send(OutgoingPayload(RTCPPacket.encode(packets)), over: link)
   }
 
-  /// Handles a compound RTCP packet from a peer.
+  /// Handles a compound RTCP packet from a peer; `wait` is the time that video would now wait for
+  /// its turn on the path to it.
   mutating func receiveRTCP(
-    _ payload: [UInt8], over link: LinkID, at now: Instant
+    _ payload: [UInt8], over link: LinkID, wait: Duration, at now: Instant
   ) -> [Output] {
     guard let index = sessions.index(of: link), sessions[at: index].call != nil,
       let packets = try? RTCPPacket.decode(payload)
@@ -27,7 +28,7 @@ extension MediaSessions {
       case .pictureLoss(_, let media):
         guard let (stream, layer) = sessions[at: index].call?.outgoing.ssrcs.video(of: media),
           sessions[at: index].call?.outgoing.update(
-            stream, { $0.admitsKeyframeRequest(layer: layer, at: now) }) ?? false
+            stream, { $0.admitsKeyframeRequest(layer: layer, wait: wait, at: now) }) ?? false
         else { continue }
         requestKeyframe(of: stream, layer: layer, at: now, &out)
       }

@@ -41,9 +41,7 @@ extension Node {
   public mutating func sendVideo(
     _ frame: EncodedFrame, of stream: StreamID = .camera, at now: Instant
   ) -> [Output] {
-    let waits = media.sessions.keys.map { link in
-      path(of: link).map { congestion.wait(on: $0, at: now) } ?? .zero
-    }
+    let waits = media.sessions.keys.map { videoWait(over: $0, at: now) }
     return performed(media.sendVideo(frame, of: stream, waits: waits, at: now), at: now)
   }
 

@@ -20,7 +20,9 @@ extension Node {
     congestion.received(packet, payload, on: session, over: route, at: now)
     switch PayloadKind(of: payload) {
     case .rtp: perform(media.receiveRTP(payload, over: link, at: now), at: now, &out)
-    case .rtcp: perform(media.receiveRTCP(payload, over: link, at: now), at: now, &out)
+    case .rtcp:
+      let wait = videoWait(over: link, at: now)
+      perform(media.receiveRTCP(payload, over: link, wait: wait, at: now), at: now, &out)
     case .relay: receiveEnvelope(payload, over: link, at: now, &out)
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
@@ -143,6 +145,11 @@ extension Node {
       return
     }
     send(packet.payload, over: packet.link, at: now, &out)
+  }
+
+  /// The time that video would now wait for its turn on a link's path.
+  func videoWait(over link: LinkID, at now: Instant) -> Duration {
+    path(of: link).map { congestion.wait(on: $0, at: now) } ?? .zero
   }
 
   /// Executes the outputs of congestion control.

@@ -12,8 +12,8 @@ struct FrameAdmission: Equatable, Sendable {
     Duration.milliseconds(250), .milliseconds(120), .milliseconds(60),
   ]
   /// The wait up to which a keyframe is requested after a frame was left out without which others
-  /// cannot be shown, and the least interval of such requests: the keyframe may have to wait for
-  /// `KeyframeLimiter`, and for the encoder.
+  /// cannot be shown, and the time after which a request is repeated: the keyframe may have to wait
+  /// for `KeyframeLimiter`, and for the encoder.
   static let keyframeWait = Duration.milliseconds(60)
   static let keyframeInterval = Duration.seconds(1)
 

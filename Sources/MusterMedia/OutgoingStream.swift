@@ -30,10 +30,12 @@ public struct OutgoingStream: Sendable {
   /// The layer that goes on with a keyframe only, since the path was full; it is requested when the
   /// path has room.
   private var owedKeyframe: Int?
+  /// The time of the request for it; nil if there was none, or the keyframe that came was left out.
   private var owedKeyframeRequestedAt: Instant?
-  /// The rate limit for the receiver's keyframe requests: a burst of six, then one per second,
-  /// which suffices even at high loss.
+  /// The rate limits for the receiver's keyframe requests and for those of owed keyframes: a burst
+  /// of six, then one per second, which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
+  private var owedKeyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
 
   init(_ id: StreamID, ssrcs: SSRCPlan, prng: inout PRNG) {
     self.id = id
@@ -94,7 +96,7 @@ public struct OutgoingStream: Sendable {
   public mutating func switchLayer(to layer: Int, wait: Duration) -> LayerChange? {
     guard layer == target else { return nil }
     guard wait <= FrameAdmission.longestWait[0] else {
-      owedKeyframe = layer
+      (owedKeyframe, owedKeyframeRequestedAt) = (layer, nil)
       return nil
     }
     self.layer = layer
@@ -120,7 +122,10 @@ public struct OutgoingStream: Sendable {
     guard frame.layer == layer else { return false }
     let isAdmitted = admission.admits(frame, wait: wait)
     if admission.isWaitingForKeyframe { owedKeyframe = owedKeyframe ?? layer }
-    if isAdmitted, frame.isKeyframe { owedKeyframe = nil }
+    if frame.isKeyframe {
+      owedKeyframeRequestedAt = nil
+      if isAdmitted { owedKeyframe = nil }
+    }
     return isAdmitted
   }
 
@@ -135,8 +140,8 @@ public struct OutgoingStream: Sendable {
   var owesKeyframe: Bool { owedKeyframe != nil }
 
   /// The layer of which a keyframe is to be requested now, since frames were left out, and it would
-  /// only wait for `wait`; nil if there is none. Until the keyframe is sent, it is requested again
-  /// after `FrameAdmission.keyframeInterval`.
+  /// only wait for `wait`; nil if there is none. If no keyframe comes, it is requested again after
+  /// `FrameAdmission.keyframeInterval`.
   public mutating func dueKeyframe(wait: Duration, at now: Instant) -> Int? {
     guard let owedKeyframe, wait <= FrameAdmission.keyframeWait else { return nil }
     guard owedKeyframe == layer || owedKeyframe == target else {
@@ -146,6 +151,7 @@ public struct OutgoingStream: Sendable {
     if let last = owedKeyframeRequestedAt, now - last < FrameAdmission.keyframeInterval {
       return nil
     }
+    guard owedKeyframeRequests.take(at: now) else { return nil }
     owedKeyframeRequestedAt = now
     return owedKeyframe
   }
@@ -181,10 +187,16 @@ public struct OutgoingStream: Sendable {
     return senders[layer].repeats(since: start, at: now)
   }
 
-  /// Whether to grant a keyframe request, which must be for the layer being sent and within the
-  /// rate limit.
-  public mutating func admitsKeyframeRequest(layer: Int, at now: Instant) -> Bool {
-    layer == self.layer && keyframeRequests.take(at: now)
+  /// Whether to grant the receiver's keyframe request now, which must be for the layer being sent
+  /// and within the rate limit. A keyframe that would have to wait is owed instead: the receiver
+  /// may miss only what is still queued, and a further keyframe would queue behind it.
+  public mutating func admitsKeyframeRequest(
+    layer: Int, wait: Duration, at now: Instant
+  ) -> Bool {
+    guard layer == self.layer, keyframeRequests.take(at: now) else { return false }
+    guard wait > FrameAdmission.keyframeWait else { return true }
+    owedKeyframe = owedKeyframe ?? layer
+    return false
   }
 
   mutating func receive(_ block: ReportBlock, layer: Int, at now: Instant) {

@@ -33,6 +33,14 @@ private final class Sending {
     let now = now
     return streams.withStream(.camera) { $0.dueKeyframe(wait: .milliseconds(wait), at: now) }
   }
+
+  /// Whether the receiver's request for a keyframe is granted at once.
+  func grants(wait: Int) -> Bool {
+    let now = now
+    return streams.withStream(.camera) {
+      $0.admitsKeyframeRequest(layer: 0, wait: .milliseconds(wait), at: now)
+    }
+  }
 }
 
 struct FrameAdmissionTests {
@@ -78,7 +86,7 @@ struct FrameAdmissionTests {
     #expect(sending.keyframe(wait: 0) == nil && !sending.streams.owesKeyframe(of: .camera))
   }
 
-  /// Once a second until it is sent, whatever becomes of it and of the frames before it.
+  /// Once a second until it comes, and at once if it is left out as well.
   @Test func anOwedKeyframeIsRequestedAgainButNotAtEveryFrame() {
     let sending = Sending()
     _ = sending.admits(.base, wait: 300)
@@ -88,7 +96,20 @@ struct FrameAdmissionTests {
       _ = frame == 40 ? sending.admits(.key, wait: 300) : sending.admits(.base)
       sending.now = sending.now + .milliseconds(40)
     }
-    #expect(requests == [0, 25, 50, 75])
+    #expect(requests == [0, 25, 41, 66])
+  }
+
+  /// Six at once, then one a second, whatever the path does.
+  @Test func keyframesAreNotOwedWithoutEnd() {
+    let sending = Sending()
+    var requested = 0
+    for _ in 0..<100 {
+      _ = sending.admits(.base, wait: 300)
+      if sending.keyframe(wait: 0) != nil { requested += 1 }
+      _ = sending.admits(.key)
+      sending.now = sending.now + .milliseconds(100)
+    }
+    #expect((15...16).contains(requested), "\(requested)")
   }
 
   /// They are the receiver's own.
@@ -96,11 +117,16 @@ struct FrameAdmissionTests {
     let sending = Sending()
     _ = sending.admits(.base, wait: 300)
     for _ in 0..<20 { _ = sending.keyframe(wait: 0) }
-    let now = sending.now
-    let isAdmitted = sending.streams.withStream(.camera) {
-      $0.admitsKeyframeRequest(layer: 0, at: now)
-    }
-    #expect(isAdmitted)
+    #expect(sending.grants(wait: 0))
+  }
+
+  /// It would queue behind what the receiver misses.
+  @Test func theKeyframeThatTheReceiverRequestsWaitsForRoom() {
+    let sending = Sending()
+    #expect(sending.grants(wait: 60) && !sending.streams.owesKeyframe(of: .camera))
+    #expect(!sending.grants(wait: 61) && sending.keyframe(wait: 61) == nil)
+    #expect(sending.admits(.base) && sending.admits(.top))
+    #expect(sending.keyframe(wait: 60) == 0)
   }
 
   @Test func afterAPacketThatDidNotLeaveAKeyframeFollows() {

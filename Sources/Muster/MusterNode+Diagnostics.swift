@@ -15,7 +15,7 @@ extension MusterNode {
   }
 
   private func linkReports() -> [NodeReport.Link] {
-    let inUse = node.statistics()
+    let inUse = node.statistics(at: now)
     return node.associationPhases(at: now).compactMap { link, phase in
       // A refused association remains known after its channel has been left.
       guard let channel = node.name(of: link.channel) else { return nil }
@@ -41,7 +41,7 @@ extension MusterNode {
 
   /// All counters of the engines, sockets and threads, zeros included.
   func counters() -> [CounterRecord.Counter] {
-    let engines = node.diagnostics()
+    let engines = node.diagnostics(at: now)
     var sums = CounterSums()
     sums.add("link", engines.link)
     sums.add("discovery", engines.discovery)

@@ -33,7 +33,7 @@ extension MusterNode {
     showsPreview = sink != nil
     updateEncoders()
     guard sink != nil else { return }
-    for peer in node.statistics() where peer.received != nil {
+    for peer in node.statistics(at: now) where peer.received != nil {
       for stream in StreamID.all {
         perform(node.requestKeyframe(of: stream, from: peer.link, at: now))
       }

@@ -34,7 +34,7 @@ extension MusterNode {
     guard pongListeners.count < Self.pongListenerLimit else {
       throw MusterError("too many pings at once", hint: "try again in a moment")
     }
-    var waiting = node.statistics().filter { link in
+    var waiting = node.statistics(at: now).filter { link in
       link.link.peer == member.id && channels.contains(link.link.channel)
     }
     guard !waiting.isEmpty else {

@@ -47,7 +47,7 @@ extension MusterNode {
     let span = max(seconds, 0.001)
     let cpu = ProcessUsage.cpuNanoseconds
     let sent = sockets.bytesSent
-    let peers = node.statistics()
+    let peers = node.statistics(at: now)
     for stream in meters.media.keys where !peers.contains(where: { $0.link == stream.link }) {
       meters.forget(stream.link)
     }
@@ -120,7 +120,7 @@ extension MusterNode {
       layer: media.layer, kilobitsPerSecond: kilobitsPerSecond, frames: media.frames,
       framesLost: media.framesLost, freezes: media.freezes,
       totalFreezesDuration: media.totalFreezesDuration,
-      audioLostPercent: audioLost, why: media.why.rawValue)
+      audioLostPercent: audioLost, why: media.why.name)
   }
 }
 

@@ -66,7 +66,7 @@ extension MusterNode {
       let owner = direction == .sent ? id : member
       return .layer(
         channel: name, member, stream: self.name(of: stream, of: owner, in: channel), direction,
-        from: change.from, to: change.to, why: change.why.rawValue)
+        from: change.from, to: change.to, why: change.why.name)
     }
   }
 

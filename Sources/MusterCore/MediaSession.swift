@@ -15,6 +15,11 @@ struct MediaSession: HasDeadline, Sendable {
   /// encoding of a layer.
   var subscriptionBudgets = Array(
     repeating: TokenBucket(capacity: 8, perSecond: 2), count: Limits.videoStreams)
+  /// What the peer says that it sends, by stream index; the peer may begin media first.
+  var sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
+  /// The rate limit for changes of `sentLayers`, by stream index: each may be an event.
+  var sentLayerBudgets = Array(
+    repeating: TokenBucket(capacity: 8, perSecond: 2), count: Limits.videoStreams)
   /// The media of the call; nil unless both nodes are in it.
   var call: CallMedia?
 
@@ -54,8 +59,8 @@ struct CallMedia: Sendable {
   var offers: [StreamOffer] = []
   /// The resolution that this node requests for each of the peer's streams, by stream index.
   var wanted: [RequestedResolution]
-  /// The time at which the subscriptions are next repeated.
-  var nextRequestAt: Instant
+  /// The time at which the subscriptions and the sent layers are next repeated.
+  var nextRepetition: Instant
   /// The playout time of the audio on this node's clock minus its capture time on the peer's media
   /// clock; nil while unknown. The offset of the clocks cancels out in `LipSync`.
   var audioDelay: Duration?
@@ -75,7 +80,7 @@ struct CallMedia: Sendable {
       firstSequence: UInt16(truncatingIfNeeded: prng.next()), historyCapacity: 0)
     nextSenderReport = now
     self.wanted = wanted
-    nextRequestAt = now
+    nextRepetition = now
     nextReceiverReport = now + Self.firstReceiverReport
   }
 
@@ -84,10 +89,15 @@ struct CallMedia: Sendable {
     StreamID.all.map { .subscribe(Subscription($0, wanted[$0.index])) }
   }
 
+  /// What this node sends, as messages for the peer.
+  var sentLayers: [Control] {
+    outgoing.ids.compactMap { outgoing[$0].map { .sentLayer($0.sent) } }
+  }
+
   func offer(of stream: StreamID) -> StreamOffer? { offers.first { $0.id == stream } }
 
   var deadline: Instant? {
-    soonest(incoming.deadline, min(nextRequestAt, min(nextSenderReport, nextReceiverReport)))
+    soonest(incoming.deadline, min(nextRepetition, min(nextSenderReport, nextReceiverReport)))
   }
 
   // MARK: Packets

@@ -51,9 +51,18 @@ extension MediaSessions {
     if let change = selection?.change {
       out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
     }
+    notify(of: stream, sessionAt: index, &out)
     if let layer = selection?.keyframe {
       requestKeyframe(of: stream, layer: layer, at: now, &out)
     }
+  }
+
+  /// Notifies a receiver of the layer of a stream that it gets, and why, if that has changed.
+  mutating func notify(
+    of stream: StreamID, sessionAt index: Int, _ out: inout [Output]
+  ) {
+    let sent = sessions[at: index].call?.outgoing.update(stream) { $0.notification() } ?? nil
+    if let sent { out.append(.control([.sentLayer(sent)], over: sessions.keys[index])) }
   }
 
   private func wantedLayers(of stream: StreamID) -> [Int] {

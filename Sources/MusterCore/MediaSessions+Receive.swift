@@ -93,6 +93,18 @@ extension MediaSessions {
     return out
   }
 
+  /// Handles what the peer says that it sends of a stream.
+  mutating func receive(_ sent: SentLayer, from link: LinkID, at now: Instant) -> [Output] {
+    let stream = sent.stream.index
+    guard let index = sessions.index(of: link), sessions[at: index].sentLayers[stream] != sent,
+      // The peer repeats what it sends, so a change beyond the limit is only delayed.
+      sessions.update(at: index, { $0.sentLayerBudgets[stream].take(at: now) })
+    else { return [] }
+    sessions[at: index].sentLayers[stream] = sent
+    let change = sessions[at: index].call?.incoming.receive(sent, at: now) ?? nil
+    return change.map { [Self.event($0, .received, of: sent.stream, link)] } ?? []
+  }
+
   // MARK: Reports from the sinks
 
   /// Requests a keyframe of a stream because a sink could not decode a frame or was newly opened.

@@ -120,13 +120,13 @@ extension MediaSessions {
   // MARK: Statistics
 
   /// The totals of the media of a link, and the loss of the sent media; nil without media.
-  func statistics(of link: LinkID) -> LinkStatistics? {
+  func statistics(of link: LinkID, at now: Instant) -> LinkStatistics? {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call else {
       return nil
     }
     let streams = StreamID.all.compactMap { stream -> StreamStatistics? in
       let sent = call.outgoing[stream].map { sentStatistics($0) }
-      let received = call.incoming[stream].map { receivedStatistics($0) }
+      let received = call.incoming[stream].map { receivedStatistics($0, at: now) }
       guard stream == .camera || sent != nil || received != nil else { return nil }
       return StreamStatistics(stream: stream, sent: sent, received: received)
     }
@@ -153,8 +153,10 @@ extension MediaSessions {
     return result
   }
 
-  private func receivedStatistics(_ stream: IncomingStream) -> MediaStatistics {
-    let video = stream.receiver.statistics
+  private func receivedStatistics(
+    _ stream: IncomingStream, at now: Instant
+  ) -> MediaStatistics {
+    let video = stream.receiver.statistics(at: now)
     return MediaStatistics(
       layer: stream.layer, bytes: video.bytes, frames: video.frames,
       framesLost: video.framesLost, freezes: video.freezes,

@@ -44,6 +44,7 @@ extension MediaSessions {
       if let change {
         out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
       }
+      notify(of: stream, sessionAt: index, &out)
     }
   }
 

@@ -27,13 +27,13 @@ struct MediaSessions: ~Copyable, Sendable {
   private var requested = PeerTable<ChannelID, [RequestedResolution]>()
   private let defaultRequest: RequestedResolution
   let reportInterval: Duration
-  private let requestInterval: Duration
+  private let repetitionInterval: Duration
   private var prng: PRNG
 
   init(_ configuration: Node.Configuration, prng: inout PRNG) {
     defaultRequest = configuration.requested
     reportInterval = configuration.reportInterval
-    requestInterval = configuration.pingInterval
+    repetitionInterval = configuration.pingInterval
     local = LocalMedia(prng: &prng)
     self.prng = PRNG(seed: prng.next())
   }
@@ -63,6 +63,9 @@ struct MediaSessions: ~Copyable, Sendable {
     guard let index = sessions.index(of: link), sessions[at: index].call == nil else { return [] }
     var call = CallMedia(seed: prng.next(), wanted: requests(in: link.channel), at: now)
     if let roundTrip = sessions[at: index].roundTrip { call.incoming.setRoundTrip(roundTrip) }
+    for sent in sessions[at: index].sentLayers {
+      if let sent { _ = call.incoming.receive(sent, at: now) }
+    }
     sessions[at: index].call = call
     return [.control(call.subscriptions, over: link)]
   }
@@ -83,6 +86,7 @@ struct MediaSessions: ~Copyable, Sendable {
       }
     }
     sessions[at: index].call = nil
+    sessions[at: index].sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
     out.append(.host(.mediaEnded(link, stream: nil)))
     return out + selectLayers(at: now)
   }
@@ -144,15 +148,15 @@ struct MediaSessions: ~Copyable, Sendable {
     return out
   }
 
-  /// Returns the subscriptions if their repetition is due, and schedules the next repetition. The
-  /// interval is that of the pings, so a lost subscription takes effect with a delay of at most one
+  /// Returns the subscriptions and the sent layers if their repetition is due, and schedules the
+  /// next repetition. The interval is that of the pings, so a lost message is late by at most one
   /// interval.
-  mutating func dueSubscriptions(over link: LinkID, at now: Instant) -> [Control] {
+  mutating func dueRepetitions(over link: LinkID, at now: Instant) -> [Control] {
     guard let index = sessions.index(of: link), let call = sessions[at: index].call,
-      call.nextRequestAt <= now
+      call.nextRepetition <= now
     else { return [] }
-    sessions[at: index].call?.nextRequestAt = now + requestInterval
-    return call.subscriptions
+    sessions[at: index].call?.nextRepetition = now + repetitionInterval
+    return call.subscriptions + call.sentLayers
   }
 
   // MARK: Time
@@ -162,7 +166,7 @@ struct MediaSessions: ~Copyable, Sendable {
   /// Updates the deadlines of the sessions that changed.
   mutating func refreshDeadlines() { sessions.refresh() }
 
-  /// Returns the keyframe requests, subscriptions, NACKs and RTCP reports that are due.
+  /// Returns the keyframe requests, repeated messages, NACKs and RTCP reports that are due.
   mutating func tick(at now: Instant) -> [Output] {
     var out = local.streams.dueKeyframes(at: now).map { due in
       Output.host(.encodeKeyframe(due.stream, layer: due.layer))
@@ -170,8 +174,8 @@ struct MediaSessions: ~Copyable, Sendable {
     for index in 0..<sessions.count {
       guard let due = sessions.read(at: index, { $0.deadline }), due <= now else { continue }
       let link = sessions.keys[index]
-      let subscriptions = dueSubscriptions(over: link, at: now)
-      if !subscriptions.isEmpty { out.append(.control(subscriptions, over: link)) }
+      let repetitions = dueRepetitions(over: link, at: now)
+      if !repetitions.isEmpty { out.append(.control(repetitions, over: link)) }
       tick(sessionAt: index, at: now, &out)
     }
     return out

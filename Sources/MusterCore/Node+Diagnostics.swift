@@ -25,12 +25,12 @@ public struct NodeDiagnostics: Equatable, Sendable {
 
 extension Node {
   /// Returns the engines' current counters.
-  public func diagnostics() -> NodeDiagnostics {
+  public func diagnostics(at now: Instant) -> NodeDiagnostics {
     NodeDiagnostics(
       link: links.counters, discovery: discovery.counters, relay: relaying.counters,
       rendezvous: server?.counters,
       gossip: (0..<channels.count).map { channels[at: $0].state.gossipCounters },
-      video: media.receivedVideo, videoPacketsRepeated: media.videoPacketsRepeated)
+      video: media.receivedVideo(at: now), videoPacketsRepeated: media.videoPacketsRepeated)
   }
 }
 
@@ -45,8 +45,8 @@ extension Node {
 
 extension MediaSessions {
   /// The statistics of each video stream that is being received.
-  fileprivate var receivedVideo: [VideoStatistics] {
-    (0..<sessions.count).flatMap { sessions[at: $0].call?.incoming.statistics ?? [] }
+  fileprivate func receivedVideo(at now: Instant) -> [VideoStatistics] {
+    (0..<sessions.count).flatMap { sessions[at: $0].call?.incoming.statistics(at: now) ?? [] }
   }
 
   fileprivate var videoPacketsRepeated: UInt64 {

@@ -136,9 +136,9 @@ extension Node {
   }
 
   /// The path and the media statistics of every linked peer, ordered by peer, then by channel.
-  public func statistics() -> [PeerStatistics] {
+  public func statistics(at now: Instant) -> [PeerStatistics] {
     peers.keys.map { link in
-      let statistics = media.statistics(of: link)
+      let statistics = media.statistics(of: link, at: now)
       let path = path(of: link)
       return PeerStatistics(
         link: link, address: path?.route.address, via: relay(of: link),

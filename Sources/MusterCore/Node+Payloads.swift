@@ -93,6 +93,7 @@ extension Node {
     case .refused(let reason): refused(reason, over: link, at: now, &out)
     case .seen(let address): receiveSeen(address, over: link, at: now)
     case .candidates(let addresses): receiveCandidates(addresses, over: link, at: now, &out)
+    case .sentLayer(let sent): perform(media.receive(sent, from: link, at: now), at: now, &out)
     }
   }
 

@@ -28,7 +28,7 @@ extension Node {
   /// in nanoseconds, which the peer returns in its pong.
   mutating func sendPing(over link: LinkID, at now: Instant, _ out: inout [Output]) {
     let ping = Control.ping(UInt64(bitPattern: now.nanoseconds))
-    send([ping] + media.dueSubscriptions(over: link, at: now), over: link, at: now, &out)
+    send([ping] + media.dueRepetitions(over: link, at: now), over: link, at: now, &out)
   }
 
   /// Schedules a ping of a link's path for the next tick.

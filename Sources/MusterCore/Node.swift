@@ -15,7 +15,7 @@ import MusterWire
 /// `Congestion`.
 /// There are four families of methods:
 ///
-/// - getters, such as `members(of:)`, `statistics()` and `wake`;
+/// - getters, such as `members(of:)`, `statistics(at:)` and `wake`;
 /// - inputs: `receive(_:from:at:)`, `tick(at:)`, `sendVideo`, `sendAudio`, and the host's
 ///   addresses, rendezvous servers, clock and sources;
 /// - user commands, such as `join`, `say`, `grant` and `leaveCall`, which may be refused;

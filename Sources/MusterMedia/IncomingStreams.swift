@@ -17,9 +17,8 @@ public struct IncomingStream: Sendable {
   /// The reason why the stream is off and no frames are expected, such as a muted camera; nil while
   /// the stream is on.
   private var off: LayerReason?
-  private var requested = RequestedResolution.best
-  /// The reason to report with the next layer change.
-  private var nextWhy = LayerReason.started
+  /// What the sender says that it sends; nil before it says so, and while no frames are expected.
+  private var sent: SentLayer?
 
   init(_ id: StreamID) { receiver = VideoReceiver(stream: id) }
 
@@ -33,22 +32,31 @@ public struct IncomingStream: Sendable {
   mutating func expect(
     _ newest: StreamOffer?, _ request: RequestedResolution, isAllowed: Bool
   ) -> LayerChange? {
-    if newest?.layers != offer?.layers, layer != nil { nextWhy = .source }
-    if request != requested, layer != nil { nextWhy = .requested }
     offer = newest
-    requested = request
-    let before = off
+    let wasOff = off != nil
     off =
       !isAllowed
       ? .role
       : !request.wantsVideo
         ? .requested : newest.map { $0.isMuted ? .muted : $0.layers.isEmpty ? .source : nil } ?? nil
-    guard let off else {
-      if let before { nextWhy = before.onResuming }
-      return nil
-    }
+    guard let off else { return nil }
+    // Whatever is sent from here on has another reason.
+    if !wasOff { sent = nil }
     receiver.pause()
     return end(off)
+  }
+
+  /// Takes what the sender says that it sends. Returns a change only if the current layer ends, or
+  /// its frame rate changes; a layer of another size begins with its first frame.
+  mutating func receive(_ sent: SentLayer) -> LayerChange? {
+    self.sent = sent
+    guard off == nil else { return nil }
+    guard let newest = sent.layer else {
+      receiver.pause()
+      return end(sent.why)
+    }
+    guard newest.size == layer?.size else { return nil }
+    return change(to: newest, why: sent.why)
   }
 
   /// Ends the current layer; returns nil if no layer is current.
@@ -83,16 +91,18 @@ public struct IncomingStream: Sendable {
     return Showing(isFirst: !hasShown, change: layerChange(to: frame.size), delay: delay)
   }
 
-  /// Returns the change if a frame is of another layer than the current layer. Frames still in
-  /// flight while no frames are expected cause no change.
+  /// Returns the change if a frame is the first of the layer that the sender says it sends. Frames
+  /// still in flight while no frames are expected cause no change.
   private mutating func layerChange(to size: VideoSize) -> LayerChange? {
-    guard off == nil, size != layer?.size else { return nil }
-    let rate = offer?.layers.first { $0.size == size }?.framesPerSecond ?? 0
-    let newest = VideoLayer(size: size, framesPerSecond: rate)
-    let best = offer?.layers.max { $0.size.pixels < $1.size.pixels }
-    let isBest = best.map { size.pixels >= $0.size.pixels } ?? true
-    why = layer == nil && !isBest && requested != .best ? .requested : nextWhy
-    nextWhy = .requested
+    guard off == nil, size != layer?.size, let sent, let newest = sent.layer, newest.size == size
+    else { return nil }
+    return change(to: newest, why: sent.why)
+  }
+
+  /// Makes a layer the current one; returns nil if it is already.
+  private mutating func change(to newest: VideoLayer, why: LayerReason) -> LayerChange? {
+    self.why = why
+    guard newest != layer else { return nil }
     defer { layer = newest }
     return LayerChange(from: layer, to: newest, why: why)
   }
@@ -103,7 +113,8 @@ public struct IncomingStreams: Sendable {
   /// An output of one stream's receiver: a NACK, a PLI or a delivered frame.
   public typealias Output = (stream: StreamID, output: VideoReceiver.Output)
 
-  /// The streams, each created at its first packet or offer; at most `Limits.videoStreams`.
+  /// The streams, each created at its first packet, offer or sent layer; at most
+  /// `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
   /// The newest sender reports on SSRCs without packets so far, for streams that begin later.
@@ -112,15 +123,15 @@ public struct IncomingStreams: Sendable {
   /// Creates an empty set of streams.
   public init() {}
 
-  /// The streams with a packet or an offer so far, in ascending order.
+  /// The streams that exist, in ascending order.
   public var ids: [StreamID] { streams.keys }
 
-  /// The stream; nil before its first packet or offer.
+  /// The stream; nil if there was no packet, offer or sent layer.
   public subscript(id: StreamID) -> IncomingStream? { streams[id] }
 
   /// The packet and frame statistics of each stream, in the order of `ids`.
-  public var statistics: [VideoStatistics] {
-    (0..<streams.count).map { streams[at: $0].receiver.statistics }
+  public func statistics(at now: Instant) -> [VideoStatistics] {
+    (0..<streams.count).map { streams[at: $0].receiver.statistics(at: now) }
   }
 
   /// Handles a packet of any stream and layer.
@@ -170,6 +181,13 @@ public struct IncomingStreams: Sendable {
       return (change, true)
     }
     return (streams[at: index].expect(offer, requested, isAllowed: isAllowed), false)
+  }
+
+  /// Takes what the sender says that it sends of a stream. Returns a change if the stream's layer
+  /// ends, or its frame rate changes.
+  public mutating func receive(_ sent: SentLayer, at now: Instant) -> LayerChange? {
+    if sent.layer != nil { begin(sent.stream, at: now) }
+    return streams.update(sent.stream) { $0.receive(sent) } ?? nil
   }
 
   /// Prepares to show a frame of a stream; nil if the stream does not exist.

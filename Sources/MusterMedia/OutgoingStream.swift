@@ -21,6 +21,8 @@ public struct OutgoingStream: Sendable {
   private var offered: [VideoLayer] = []
   /// The layer as last reported in a `LayerChange`.
   private var reported: VideoLayer?
+  /// The state of which the receiver was last notified.
+  private var notified: SentLayer?
   /// The reason for `target` if it differs from `layer`.
   private var targetWhy = LayerReason.started
   /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
@@ -106,6 +108,16 @@ public struct OutgoingStream: Sendable {
     targetWhy = .requested
     defer { reported = now }
     return LayerChange(from: reported, to: now, why: why)
+  }
+
+  /// The state of which the receiver is notified, again and again in case that it missed a change.
+  public var sent: SentLayer { SentLayer(id, reported, why: why) }
+
+  /// Returns the new state if the receiver is to be notified of it; nil if it has not changed.
+  public mutating func notification() -> SentLayer? {
+    guard sent != notified else { return nil }
+    notified = sent
+    return sent
   }
 
   /// Ends the stream; nil if no video was being sent.

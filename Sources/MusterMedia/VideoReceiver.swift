@@ -144,9 +144,14 @@ public struct VideoReceiver: Sendable {
   /// The time at which `tick` next has work.
   public var deadline: Instant? { wakeAt.reduce(nil) { soonest($0, $1) } }
 
-  /// The counters of packets and frames so far.
-  public var statistics: VideoStatistics {
+  /// The counters of packets and frames so far. An interval that is still open counts as a freeze,
+  /// unless its end shows that the source had paused.
+  public func statistics(at now: Instant) -> VideoStatistics {
     var result = counted
+    if let lastFrame, now - lastFrame.at > Self.freeze {
+      result.freezes &+= 1
+      result.totalFreezesDuration += now - lastFrame.at
+    }
     result.packetsLost = layers.reduce(0) { $0 + $1.statistics.cumulativeLost }
     return result
   }

@@ -20,7 +20,8 @@ public struct VideoStatistics: Equatable, Sendable {
   public var keyframes: UInt64 = 0
   /// Frames that were not delivered, from gaps in the PictureID.
   public var framesLost: UInt64 = 0
-  /// Intervals of more than 200 ms between frames, except pauses of the source.
+  /// Intervals of more than 200 ms between frames, except pauses of the source; also the interval
+  /// since the last frame.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
   public var totalFreezesDuration: Duration = .zero

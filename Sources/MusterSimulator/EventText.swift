@@ -21,7 +21,7 @@ extension Simulation {
     case .layer(let peer, let stream, let direction, let change):
       "layer \(direction.rawValue) \(stream) \(label(peer)): "
         + "\(change.from?.description ?? "none") to \(change.to?.description ?? "none"), "
-        + change.why.rawValue
+        + change.why.name
     case .peerRefused(let peer, let reason): "refuses \(label(peer)): \(reason)"
     case .pong(let peer, let roundTrip, _):
       "\(label(peer)) answers after \(roundTrip.wholeNanoseconds / 1_000_000) ms"

@@ -112,7 +112,7 @@ extension Simulation {
       (
         "bounds",
         bounds.kept(
-          members: members.count, peers: process.node.statistics().count,
+          members: members.count, peers: process.node.statistics(at: now).count,
           participants: call?.participants.count ?? 0)
       ),
       ("bounds", bounds.kept(entries: Int(process.node.digest(of: id)?.count ?? 0))),
@@ -138,7 +138,7 @@ extension Simulation {
       else { return nil }
       return AgreementChecker.View(
         own: own, members: process.node.members(of: id),
-        linked: process.node.statistics().map(\.link.peer),
+        linked: process.node.statistics(at: now).map(\.link.peer),
         call: process.node.call(in: id), digest: process.node.digest(of: id),
         epoch: process.node.epoch(of: id),
         isLawless: simulated.index == scenario.lawless)

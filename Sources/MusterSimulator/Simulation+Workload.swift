@@ -195,7 +195,7 @@ extension Simulation {
 
   /// Requests a keyframe, as a node does when a browser reloads the page and loses its decoder.
   private mutating func loseDecoder(_ index: Int) {
-    let links = nodes[index].process?.node.statistics().map(\.link) ?? []
+    let links = nodes[index].process?.node.statistics(at: now).map(\.link) ?? []
     guard !links.isEmpty else { return }
     let link = prng.one(of: links)
     let stream = prng.one(of: [StreamID.camera, .screen])

@@ -33,6 +33,8 @@ public enum Control: Equatable, Sendable {
   case seen(Address)
   /// Addresses at which the sender accepts datagrams directly, best first.
   case candidates([Address])
+  /// The layer that the sender sends of one of its video streams, and the reason.
+  case sentLayer(SentLayer)
 
   private enum Kind: UInt8 {
     case entry = 1
@@ -49,6 +51,7 @@ public enum Control: Equatable, Sendable {
     case refused = 12
     case seen = 13
     case candidates = 14
+    case sentLayer = 15
   }
 
   static let criticalBit: UInt8 = 0x80
@@ -120,6 +123,9 @@ public enum Control: Equatable, Sendable {
       precondition(addresses.count <= Limits.addresses)
       for address in addresses { writer.address(address) }
       return (.candidates, writer.bytes)
+    case .sentLayer(let sent):
+      sent.write(to: &writer)
+      return (.sentLayer, writer.bytes)
     }
   }
 
@@ -141,7 +147,8 @@ public enum Control: Equatable, Sendable {
     return messages
   }
 
-  /// Decodes one message; nil for a subscription to an unsupported stream.
+  /// Decodes one message; nil for one about a stream that this version does not
+  /// support.
   private static func message(
     _ kind: Kind, _ value: ArraySlice<UInt8>
   ) throws(WireError) -> Control? {
@@ -176,6 +183,7 @@ public enum Control: Equatable, Sendable {
         addresses.append(try body.address())
       }
       message = .candidates(addresses)
+    case .sentLayer: message = try SentLayer.read(from: &body).map { .sentLayer($0) }
     }
     try body.expectEnd()
     return message

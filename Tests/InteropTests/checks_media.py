@@ -49,16 +49,19 @@ def subscriptions_choose_the_layer(t):
     muster = t.start_muster(call=True, video="test:640x360@15", record=True)
     python = t.start_peer(knows=[muster], call=True, sends=True)
     python.wait("layer", member=muster.id, to="640x360")
-    muster.wait("layer", member=python.id, direction="in",
+    python.wait("sent-layer", member=muster.id, width=640, rate=15, why="CALL_STARTED")
+    muster.wait("layer", member=python.id, direction="in", why="call-started",
                 where=lambda event: event["to"].startswith(LARGE))
     python.send("subscribe", width=320, height=180)
     python.wait("layer", member=muster.id, to="320x180")
+    python.wait("sent-layer", member=muster.id, width=320, why="RECEIVER_REQUEST")
     muster.send("watch", member=python.id, width=160, height=90)
     python.wait("subscription", member=muster.id, width=160, height=90)
-    muster.wait("layer", member=python.id, direction="in",
+    muster.wait("layer", member=python.id, direction="in", why="receiver-request",
                 where=lambda event: event["to"].startswith(SMALL))
     python.send("subscribe", width=0, height=0)
     muster.wait("layer", member=python.id, direction="out", to="off")
+    python.wait("sent-layer", member=muster.id, width=0, why="RECEIVER_REQUEST")
     python.send("subscribe", width=65535, height=65535)
     python.wait("layer", member=muster.id, to="640x360",
                 where=lambda event: event["t"] > latest(python, "layer", to="320x180")["t"])

@@ -17,6 +17,7 @@ from peer.media.vp8 import Descriptor, packetize
 from peer.presence import Flag, Layer, Presence, Stream, StreamFlag
 from peer.ranges import digest, whole
 from peer.rights import redemption_message
+from peer.sent_layer import Reason, SentLayer
 from peer.subscription import Resolution, Subscription
 from peer.texts import direct_key
 
@@ -87,6 +88,10 @@ def messages(given):
     candidates = encode_address(OUTSIDE) + encode_address(OUTSIDE_6)
     return {
         "control-subscribe-ping": subscription_and_ping(),
+        "control-sent-layers": _payload(
+            (Type.SENT_LAYER, SentLayer(streams.CAMERA, 640, 360, 15, Reason.BANDWIDTH).encode()),
+            (Type.SENT_LAYER, SentLayer(
+                streams.SCREEN, 0, 0, 0, Reason.RECEIVER_REQUEST).encode())),
         "control-seen": _payload((Type.SEEN, encode_address(OUTSIDE))),
         "control-received": _payload((Type.RECEIVED, prefixes)),
         "control-mixed": _payload(

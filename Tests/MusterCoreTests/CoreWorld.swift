@@ -158,14 +158,14 @@ struct CoreWorld {
 
   /// The peer's address on a host's link; nil if the link is relayed or missing.
   func address(from index: Int, to other: Int, in channel: ChannelID) -> Address? {
-    hosts[index].node.statistics().first {
+    hosts[index].node.statistics(at: now).first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.address
   }
 
   /// The neighbour that relays a host's link to another host.
   func relay(from index: Int, to other: Int, in channel: ChannelID) -> NodeID? {
-    hosts[index].node.statistics().first {
+    hosts[index].node.statistics(at: now).first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.via
   }

@@ -50,7 +50,7 @@ private let middle = VideoSize(width: 320, height: 180)
   #expect(first.first { $0.0 == .screen }?.1 == best)
   #expect(sharing.changes(.screen).map(\.why) == [.started])
   #expect(sharing.world.hosts[0].encoded == [.camera: [1], .screen: [2]])
-  let statistics = sharing.world.hosts[1].node.statistics()
+  let statistics = sharing.world.hosts[1].node.statistics(at: sharing.world.now)
   #expect(statistics.first?.streams.map(\.stream) == [.screen])
   #expect(statistics.first?.received?.layer?.size == middle)
   #expect(statistics.first?.streams.first?.received?.layer?.size == best)
@@ -95,7 +95,33 @@ private let middle = VideoSize(width: 320, height: 180)
   sharing.world.run(for: .seconds(2))
   #expect(sharing.changes(.screen, since: start).map(\.to) == [nil])
   #expect(sharing.changes(.screen, since: start).map(\.why) == [.source])
-  #expect(sharing.world.hosts[1].node.statistics().first?.streams.isEmpty == true)
+  #expect(
+    sharing.world.hosts[1].node.statistics(at: sharing.world.now).first?.streams.isEmpty == true)
+}
+
+@Test func bothEndsReportTheSameChangesAndReasons() {
+  var sharing = Sharing()
+  sharing.watch(RequestedResolution(width: 320, height: 180), .screen)
+  sharing.world.run(for: .seconds(2))
+  sharing.watch(.none, .screen)
+  sharing.world.run(for: .seconds(2))
+  sharing.watch(.best, .screen)
+  sharing.world.run(for: .seconds(2))
+  sharing.world.command(0) { $0.setMuted(video: true, at: $1) }
+  sharing.world.run(for: .seconds(2))
+  sharing.world.command(0) { $0.setMuted(video: false, at: $1) }
+  sharing.world.run(for: .seconds(2))
+  for stream in [StreamID.camera, .screen] {
+    let sent = sharing.world.hosts[0].events.compactMap { event -> LayerChange? in
+      guard case .layer(_, stream, .sent, let change) = event else { return nil }
+      return change
+    }
+    #expect(sharing.changes(stream) == sent)
+    #expect(sent.count == (stream == .screen ? 4 : 3), "\(sent)")
+  }
+  let now = sharing.world.now
+  let camera = sharing.world.hosts.map { $0.node.statistics(at: now).first }
+  #expect(camera[0]?.sent?.why == .unmuted && camera[1]?.received?.why == .unmuted)
 }
 
 @Test func aNodeEntersMuted() {

@@ -63,7 +63,7 @@ private func drain(_ receiver: inout VideoReceiver, until end: Instant) {
     drain(&receiver, until: now)
     #expect(receiver.packetsHeld <= mostPackets)
   }
-  #expect(receiver.statistics.keyframesRequested < 300)
+  #expect(receiver.statistics(at: now).keyframesRequested < 300)
 }
 
 /// Without repair, a frame is delivered only if it is complete and its references were delivered.

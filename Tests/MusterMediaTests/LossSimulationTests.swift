@@ -46,11 +46,11 @@ private let bitrates: [(base: Int, enhancement: Int, keyframe: Int)] = [
   var call = VideoSimulation(seed: 3, network: .init(delay: .milliseconds(1)))
   call.run(for: .seconds(10))
   #expect(call.delivered.count >= call.captured.count - 1)
-  #expect(call.receiver.statistics.packetsRequested == 0)
-  #expect(call.receiver.statistics.keyframesRequested == 0)
-  #expect(call.receiver.statistics.freezes == 0)
-  #expect(call.receiver.statistics.packetsLost == 0)
-  #expect(call.receiver.statistics.keyframes == 1)
+  #expect(call.receiver.statistics(at: call.now).packetsRequested == 0)
+  #expect(call.receiver.statistics(at: call.now).keyframesRequested == 0)
+  #expect(call.receiver.statistics(at: call.now).freezes == 0)
+  #expect(call.receiver.statistics(at: call.now).packetsLost == 0)
+  #expect(call.receiver.statistics(at: call.now).keyframes == 1)
 }
 
 @Test func halfASecondWithoutNetworkHealsByItself() {
@@ -66,7 +66,7 @@ private let bitrates: [(base: Int, enhancement: Int, keyframe: Int)] = [
     let first = call.delivered.first { $0.at > healed }
     // A keyframe is requested at once: a packet within 33 ms, then a round trip of 40 ms.
     #expect(first.map { $0.at - healed <= .milliseconds(150) } == true, "seed \(seed)")
-    #expect(call.receiver.statistics.freezes >= 1, "seed \(seed)")
+    #expect(call.receiver.statistics(at: call.now).freezes >= 1, "seed \(seed)")
     let late = call.delivered.filter { $0.at > healed + .seconds(1) }
     #expect(late.count >= 55, "seed \(seed)")
   }

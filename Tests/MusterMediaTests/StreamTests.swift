@@ -135,13 +135,18 @@ private func select(
 
 // MARK: Incoming
 
-/// Sends a keyframe to the receiver; returns the layer changes that it reports.
+/// Sends a keyframe to the receiver, and before it the reason unless that is nil; returns the layer
+/// changes that the receiver reports.
 private func receive(
-  _ streams: inout IncomingStreams, _ id: StreamID, _ layer: VideoLayer,
+  _ streams: inout IncomingStreams, _ id: StreamID, _ layer: VideoLayer, why: LayerReason? = nil,
   from outgoing: inout OutgoingStreams
 ) throws -> [LayerChange] {
   let frame = try keyframe(layer, 0)
   var changes: [LayerChange] = []
+  if let why {
+    let change = streams.receive(SentLayer(id, layer, why: why), at: now)
+    if let change { changes.append(change) }
+  }
   for (index, payload) in frame.payloads.enumerated() {
     let header = outgoing.withStream(id) {
       $0.send(payload, of: frame, isLast: index == frame.payloads.count - 1, at: now)
@@ -165,7 +170,7 @@ private func receive(
     streams.expect(.screen, offer, requested, isAllowed: isAllowed, at: now).change
   }
   #expect(expect(offer) == nil)
-  let first = try receive(&streams, .screen, large, from: &sender)
+  let first = try receive(&streams, .screen, large, why: .started, from: &sender)
   #expect(first == [LayerChange(from: nil, to: large, why: .started)])
   var muted = offer
   muted.isMuted = true
@@ -175,7 +180,10 @@ private func receive(
   #expect(late.isEmpty)
   #expect(streams[.screen]?.layer == nil)
   #expect(expect(offer) == nil)
-  let second = try receive(&streams, .screen, large, from: &sender)
+  // The sender says the reason from before, or nothing yet.
+  let early = try receive(&streams, .screen, large, from: &sender)
+  #expect(early.isEmpty)
+  let second = try receive(&streams, .screen, large, why: .unmuted, from: &sender)
   #expect(second == [LayerChange(from: nil, to: large, why: .unmuted)])
   #expect(expect(offer, .none) == LayerChange(from: large, to: nil, why: .requested))
   #expect(expect(offer, .best, isAllowed: false) == nil)
@@ -187,13 +195,51 @@ private func receive(
   var sender = OutgoingStreams(seed: 6)
   let offer = StreamOffer(.screen, layers: [small])
   _ = streams.expect(.screen, offer, .best, isAllowed: true, at: now)
-  _ = try receive(&streams, .screen, small, from: &sender)
+  _ = try receive(&streams, .screen, small, why: .started, from: &sender)
   let (change, hasEnded) = streams.expect(.screen, nil, .best, isAllowed: true, at: now)
   #expect(change == LayerChange(from: small, to: nil, why: .source) && hasEnded)
   #expect(streams[.screen] == nil)
   _ = streams.expect(.screen, offer, .best, isAllowed: true, at: now)
-  let again = try receive(&streams, .screen, small, from: &sender)
-  #expect(again == [LayerChange(from: nil, to: small, why: .started)])
+  let again = try receive(&streams, .screen, small, why: .source, from: &sender)
+  #expect(again == [LayerChange(from: nil, to: small, why: .source)])
+}
+
+@Test func aReceiverReportsTheReasonsOfItsSender() throws {
+  var streams = IncomingStreams()
+  var sender = OutgoingStreams(seed: 8)
+  func tell(_ layer: VideoLayer?, _ why: LayerReason) -> LayerChange? {
+    streams.receive(SentLayer(.camera, layer, why: why), at: now)
+  }
+  _ = streams.expect(
+    .camera, StreamOffer(.camera, layers: [small, large]), .best, isAllowed: true, at: now)
+  let first = try receive(&streams, .camera, large, why: .started, from: &sender)
+  #expect(first == [LayerChange(from: nil, to: large, why: .started)])
+  // A layer of another size begins with its first frame, a frame rate at once.
+  #expect(tell(small, .bandwidth) == nil)
+  #expect(streams[.camera]?.layer == large && streams[.camera]?.why == .started)
+  let second = try receive(&streams, .camera, small, from: &sender)
+  #expect(second == [LayerChange(from: large, to: small, why: .bandwidth)])
+  let slower = VideoLayer(size: small.size, framesPerSecond: 15)
+  #expect(tell(slower, .bandwidth) == LayerChange(from: small, to: slower, why: .bandwidth))
+  #expect(tell(slower, .requested) == nil)
+  #expect(streams[.camera]?.why == .requested)
+  #expect(tell(nil, .bandwidth) == LayerChange(from: slower, to: nil, why: .bandwidth))
+  // A frame that was still in flight does not bring the layer back.
+  let late = try receive(&streams, .camera, small, from: &sender)
+  #expect(late.isEmpty && streams[.camera]?.layer == nil)
+}
+
+@Test func aReceiverIsNotifiedOfEveryChange() {
+  var streams = OutgoingStreams(seed: 9)
+  func news() -> SentLayer? { streams.withStream(.camera) { $0.notification() } }
+  #expect(news() == SentLayer(.camera, nil, why: .started))
+  _ = select(&streams, .best)
+  #expect(news() == SentLayer(.camera, large, why: .started))
+  #expect(news() == nil)
+  _ = select(&streams, .best, prevented: .muted)
+  #expect(news() == SentLayer(.camera, nil, why: .muted))
+  _ = select(&streams, .best, prevented: .role)
+  #expect(news() == SentLayer(.camera, nil, why: .role))
 }
 
 @Test func streamsOfOneSenderDoNotDisturbEachOther() throws {
@@ -203,7 +249,7 @@ private func receive(
     let name = id <= .screen ? nil : "board"
     _ = streams.expect(
       id, StreamOffer(id, name: name, layers: [small]), .best, isAllowed: true, at: now)
-    let changes = try receive(&streams, id, small, from: &sender)
+    let changes = try receive(&streams, id, small, why: .started, from: &sender)
     #expect(changes.count == 1)
   }
   #expect(streams.ids == StreamID.all)

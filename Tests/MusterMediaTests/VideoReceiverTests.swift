@@ -22,7 +22,7 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   }
   #expect(receiver.deadline == nil)
   #expect(receiver.packetsHeld == 0)
-  #expect(receiver.statistics.size == VideoSize(width: 640, height: 360))
+  #expect(receiver.statistics(at: now).size == VideoSize(width: 640, height: 360))
 }
 
 @Test func aLatePacketIsWaitedForAndAskedForOnce() {
@@ -42,8 +42,8 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   #expect(early.isEmpty)
   let last = receiver.receive(packets[1], at: start + .milliseconds(41))
   #expect(last.frames.count == 1)
-  #expect(receiver.statistics.packetsRetransmitted == 1)
-  #expect(receiver.statistics.packetsLost == 1)
+  #expect(receiver.statistics(at: start + .milliseconds(41)).packetsRetransmitted == 1)
+  #expect(receiver.statistics(at: start + .milliseconds(41)).packetsLost == 1)
   #expect(receiver.deadline == nil)
 }
 
@@ -81,8 +81,8 @@ private let frameTime = Duration.nanoseconds(33_333_333)
     now = next
   }
   #expect(ids == [1, 3, 4, 5, 6, 7, 9, 10, 11, 12])
-  #expect(receiver.statistics.framesLost == 2)
-  #expect(receiver.statistics.keyframesRequested == 0)
+  #expect(receiver.statistics(at: now).framesLost == 2)
+  #expect(receiver.statistics(at: now).keyframesRequested == 0)
 }
 
 @Test func aLostBaseFrameStopsEverythingUntilAKeyframe() {
@@ -107,8 +107,8 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   }
   #expect(ids == Array(1...4) + Array(41...60))
   #expect((2...6).contains(requests))
-  #expect(receiver.statistics.freezes == 1)
-  #expect(receiver.statistics.framesLost == 36)
+  #expect(receiver.statistics(at: now).freezes == 1)
+  #expect(receiver.statistics(at: now).framesLost == 36)
 }
 
 @Test func aLateJoinerAsksAtOnceAndRepeatsUntilAKeyframeComes() {
@@ -187,11 +187,25 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   for packet in sender.frame(bytes: 900, at: start) { _ = receiver.receive(packet, at: start) }
   let later = start + .seconds(5)
   for packet in sender.frame(bytes: 900, at: later) { _ = receiver.receive(packet, at: later) }
-  #expect(receiver.statistics.freezes == 0)
+  #expect(receiver.statistics(at: later).freezes == 0)
   let held = sender.frame(bytes: 900, at: later + frameTime)
-  for packet in held { _ = receiver.receive(packet, at: later + .milliseconds(400)) }
-  #expect(receiver.statistics.freezes == 1)
-  #expect(receiver.statistics.totalFreezesDuration == .milliseconds(400))
+  let shown = later + .milliseconds(400)
+  for packet in held { _ = receiver.receive(packet, at: shown) }
+  #expect(receiver.statistics(at: shown).freezes == 1)
+  #expect(receiver.statistics(at: shown).totalFreezesDuration == .milliseconds(400))
+}
+
+@Test func anOpenIntervalIsAFreezeButAMuteIsNot() {
+  var sender = ModelSender()
+  var receiver = VideoReceiver()
+  let start = Instant.milliseconds(1000)
+  #expect(receiver.statistics(at: start + .seconds(9)).freezes == 0)
+  for packet in sender.frame(bytes: 900, at: start) { _ = receiver.receive(packet, at: start) }
+  #expect(receiver.statistics(at: start + .milliseconds(200)).freezes == 0)
+  let frozen = receiver.statistics(at: start + .seconds(3))
+  #expect(frozen.freezes == 1 && frozen.totalFreezesDuration == .seconds(3))
+  receiver.pause()
+  #expect(receiver.statistics(at: start + .seconds(4)).totalFreezesDuration == .zero)
 }
 
 @Test func aSinkThatNeedsAKeyframeCostsTheOthersNothing() {

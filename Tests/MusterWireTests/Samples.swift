@@ -49,7 +49,7 @@ struct Samples {
   mutating func call() -> CallID { CallID(high: u64(), low: u64()) }
 
   mutating func control() -> Control {
-    switch random.below(14) {
+    switch random.below(15) {
     case 0: .entry(bytes(upTo: 300))
     case 1: .entriesReceived(ids(Control.idLimit))
     case 2: .subscribe(subscription())
@@ -63,6 +63,7 @@ struct Samples {
     case 10: .epochKey(random.bytes(32), entry: bytes(upTo: 300))
     case 11: .seen(address())
     case 12: .candidates((0..<random.below(Limits.addresses + 1)).map { _ in address() })
+    case 13: .sentLayer(sentLayer())
     default: .refused(Refusal(rawValue: u8() % 6) ?? .unknown)
     }
   }
@@ -71,6 +72,13 @@ struct Samples {
 
   mutating func subscription() -> Subscription {
     Subscription(stream(), RequestedResolution(width: u16(), height: u16()))
+  }
+
+  mutating func sentLayer() -> SentLayer {
+    let layer = VideoLayer(
+      size: VideoSize(width: Int(u16() | 1), height: Int(u16() | 1)), framesPerSecond: Int(u8()))
+    let reason = LayerReason.allCases[random.below(LayerReason.allCases.count)]
+    return SentLayer(stream(), bit() ? layer : nil, why: reason)
   }
 
   mutating func ids(_ limit: Int) -> [UInt64] { (0..<random.below(limit + 1)).map { _ in u64() } }

@@ -50,6 +50,20 @@ func everyStreamAndLayerHasItsSSRC(base: UInt32) {
   }
 }
 
+@Test func sentLayersAreReadAsFarAsTheyAreKnown() throws {
+  let message: [UInt8] = [1, 15, 0, 7, 1, 2, 128, 1, 104, 15, 8]
+  let layer = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 15)
+  #expect(
+    try Control.decode(message) == [.sentLayer(SentLayer(.screen, layer, why: .bandwidth))])
+  let later = message.dropLast() + [200]
+  #expect(
+    try Control.decode(Array(later)) == [.sentLayer(SentLayer(.screen, layer, why: .unknown))])
+  let flat: [UInt8] = [1, 15, 0, 7, 0, 2, 128, 0, 0, 15, 2]
+  #expect(try Control.decode(flat) == [.sentLayer(SentLayer(.camera, nil, why: .requested))])
+  let unknown: [UInt8] = [1, 15, 0, 7, 4, 2, 128, 1, 104, 15, 8]
+  #expect(try Control.decode(unknown) == [])
+}
+
 /// A presence whose streams are these bytes, count included.
 private func presence(_ streams: [UInt8]) -> [UInt8] {
   // Author, sequence, Lamport counter, kind; boot id, flags, no name.

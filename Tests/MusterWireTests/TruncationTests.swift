@@ -12,6 +12,7 @@ private func messages(_ samples: inout Samples) -> [Control] {
   ]
   return [
     .entry([1, 2, 3]), .entriesReceived([1, 2]), .subscribe(Subscription(.screen, .best)), .ping(1),
+    .sentLayer(SentLayer(.camera, nil, why: .muted)),
     .pong(2),
     .digest(DocumentDigest(count: 3, sum: samples.key())), .ranges(lists), .want([4]),
     .probe(samples.node(), token: 5), .probed(samples.node(), token: 6, answered: true),

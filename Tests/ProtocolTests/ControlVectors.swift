@@ -26,6 +26,23 @@ let controlVectors = Topic(
       return payload([(3, value), (4, try inputs.bytes("token"))])
     },
     Vector(
+      "control-sent-layers", "The layer sent of one video stream, and none of another.",
+      [
+        "stream": .number(0), "width": .number(640), "height": .number(360),
+        "frames-per-second": .number(15), "reason": .number(8), "stream-off": .number(1),
+        "reason-off": .number(2),
+      ]
+    ) { inputs in
+      let size = VideoSize(
+        width: Int(try inputs.number("width")), height: Int(try inputs.number("height")))
+      let layer = VideoLayer(
+        size: size, framesPerSecond: Int(try inputs.number("frames-per-second")))
+      return Control.encode([
+        .sentLayer(SentLayer(.camera, layer, why: .bandwidth)),
+        .sentLayer(SentLayer(.screen, nil, why: .requested)),
+      ])
+    },
+    Vector(
       "control-received", "The acknowledgement of two entries.",
       ["ids": .list([.hex([UInt8](0x01...0x08)), .hex([UInt8](0x11...0x18))])]
     ) { _ in
@@ -64,7 +81,9 @@ private func payload(_ messages: [(type: UInt8, value: [UInt8])]) -> [UInt8] {
   messages.reduce([0x01]) { $0 + [$1.type] + bigEndian(UInt16($1.value.count)) + $1.value }
 }
 
-@Test(arguments: ["control-seen", "control-subscribe-ping", "control-received"])
+@Test(arguments: [
+  "control-seen", "control-subscribe-ping", "control-sent-layers", "control-received",
+])
 func controlPayloadsAreReadAsWritten(name: String) throws {
   let bytes = try Document.bytes(name)
   #expect(Control.encode(try Control.decode(bytes)) == bytes)

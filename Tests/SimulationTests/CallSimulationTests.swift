@@ -46,7 +46,7 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     conditions.queueLimit = .milliseconds(300)
     for flow in CallSimulation.run(pair(conditions), seed: 1).flows {
       #expect(flow.availableKilobitsPerSecond == 64)
-      #expect((58...64.5).contains(flow.kilobitsPerSecond))
+      #expect((58...66).contains(flow.kilobitsPerSecond))
       #expect(flow.queueing95 <= .milliseconds(300) && flow.queueing95 > .milliseconds(20))
     }
   }

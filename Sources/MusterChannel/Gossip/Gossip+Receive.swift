@@ -18,7 +18,9 @@ extension Gossip {
     case .digest(let theirs): receiveDigest(theirs, from: position, at: now, &out)
     case .ranges(let ranges): receiveRanges(ranges, from: position, at: now, &out)
     case .want(let ids): receiveRequest(ids, from: position, at: now, &out)
-    case .subscribe, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates: break
+    case .subscribe, .ping, .pong, .probe, .probed, .epochKey, .refused, .seen, .candidates,
+      .sentLayer:
+      break
     }
     return out
   }

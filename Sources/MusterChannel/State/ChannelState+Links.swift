@@ -88,7 +88,8 @@ extension ChannelState {
         state.execute(
           state.detector.receiveProbed(
             target, token: token, answered: isThere, from: peer, at: now), at: now, &out)
-      case .subscribe, .ping, .pong, .epochKey, .refused, .seen, .candidates: break
+      case .subscribe, .ping, .pong, .epochKey, .refused, .seen, .candidates, .sentLayer:
+        break
       }
     }
   }

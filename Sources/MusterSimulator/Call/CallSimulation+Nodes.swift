@@ -148,7 +148,7 @@ extension CallSimulation {
   private mutating func noteEstimates() {
     schedule(.estimates, in: Self.estimateInterval)
     for sender in nodes.indices {
-      for peer in nodes[sender].process?.node.statistics() ?? [] {
+      for peer in nodes[sender].process?.node.statistics(at: now) ?? [] {
         guard let receiver = owners[peer.link.peer], let estimate = peer.estimate else { continue }
         meters[meterIndex(from: sender, to: receiver)].estimated(
           kilobitsPerSecond: estimate.rate.kbps, at: now)

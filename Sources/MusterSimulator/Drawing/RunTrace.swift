@@ -90,7 +90,7 @@ struct RunTrace: Sendable {
       call = .call(info.id, term: info.term, isInitiator: info.initiator == process.node.id)
     }
     set(call, row: 2, of: position, at: now)
-    set(process.map { .links($0.node.statistics().count) }, row: 3, of: position, at: now)
+    set(process.map { .links($0.node.statistics(at: now).count) }, row: 3, of: position, at: now)
   }
 
   private mutating func set(_ kind: Span.Kind?, row: Int, of position: Int, at now: Instant) {

@@ -45,7 +45,8 @@ extension ReachSimulation {
   private mutating func checkBounds(of index: Int) {
     guard let process = nodes[index].process else { return }
     let fault = bounds.kept(
-      members: process.node.members(of: channel).count, peers: process.node.statistics().count,
+      members: process.node.members(of: channel).count,
+      peers: process.node.statistics(at: now).count,
       participants: process.node.call(in: channel)?.participants.count ?? 0)
     if let fault { violated("bounds", "\(nodes[index].label): \(fault)") }
   }
@@ -103,7 +104,7 @@ extension ReachSimulation {
   /// The fault when a member reports a link, or a path of a link, that cannot exist; nil for none.
   private func surplus(_ checker: ReachChecker) -> String? {
     for one in nodes.indices {
-      for statistics in nodes[one].process?.node.statistics() ?? [] {
+      for statistics in nodes[one].process?.node.statistics(at: now) ?? [] {
         let a = nodes[one].label
         guard let other = owners[statistics.link.peer] else {
           return "\(a) is linked to an outsider"
@@ -122,7 +123,7 @@ extension ReachSimulation {
   }
 
   private func link(_ one: Int, _ other: Int) -> PeerStatistics? {
-    nodes[one].process?.node.statistics().first { $0.link.peer == nodes[other].identity.id }
+    nodes[one].process?.node.statistics(at: now).first { $0.link.peer == nodes[other].identity.id }
   }
 
   /// The number of pairs of running members by kind of link.
@@ -147,7 +148,7 @@ extension ReachSimulation {
       }
       return AgreementChecker.View(
         own: own, members: process.node.members(of: channel),
-        linked: process.node.statistics().map(\.link.peer),
+        linked: process.node.statistics(at: now).map(\.link.peer),
         call: process.node.call(in: channel), digest: process.node.digest(of: channel))
     }
   }

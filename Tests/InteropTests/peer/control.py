@@ -3,10 +3,10 @@
 import struct
 from enum import IntEnum
 
+from . import sent_layer, subscription
 from .address import decode_address
 from .ranges import decode_ranges
 from .reader import Malformed, Reader
-from .subscription import VALUE_LENGTH
 
 CONTROL = 0x01
 _CRITICAL = 0x80
@@ -28,11 +28,13 @@ class Type(IntEnum):
     REFUSED = 12
     SEEN = 13
     CANDIDATES = 14
+    SENT_LAYER = 15
 
 
 _LENGTHS = {
-    Type.SUBSCRIBE: VALUE_LENGTH, Type.PING: 8, Type.PONG: 8, Type.DIGEST: 36, Type.PROBE: 40,
-    Type.PROBE_RESULT: 41, Type.REFUSED: 1,
+    Type.SUBSCRIBE: subscription.VALUE_LENGTH, Type.PING: 8, Type.PONG: 8, Type.DIGEST: 36,
+    Type.PROBE: 40, Type.PROBE_RESULT: 41, Type.REFUSED: 1,
+    Type.SENT_LAYER: sent_layer.VALUE_LENGTH,
 }
 
 

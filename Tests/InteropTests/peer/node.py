@@ -31,6 +31,7 @@ from .rendezvous import Rendezvous
 from .rights import CreatedRights, OpenRights
 from .roster import Roster
 from .session import DATA, LONGEST_DATAGRAM
+from .sent_layer import SentLayer
 from .subscription import Subscription
 from .texts import Texts
 from .topology import Topology
@@ -218,12 +219,17 @@ class Node:
             Type.SEEN: lambda: emit("seen", member=short(link.peer),
                                     address=control.decode_addresses(value)[0]),
             Type.CANDIDATES: lambda: self._on_candidates(link, value),
+            Type.SENT_LAYER: lambda: self._on_sent_layer(link, value),
         }
         actions[kind]()
 
     def _on_subscription(self, link, value):
         if link.media:
             link.media.on_subscription(Subscription.decode(value))
+
+    def _on_sent_layer(self, link, value):
+        if link.media:
+            link.media.on_sent_layer(SentLayer.decode(value))
 
     def _on_candidates(self, link, value):
         for address in control.decode_addresses(value):

@@ -58,6 +58,8 @@ class NeighbourWatch:
         link.watch.next_ping = now + (_PING_INTERVAL_IN_CALL if in_call else _PING_INTERVAL)
         for subscription in self._node.media.requested if link.media else ():
             self._node.links.control(link, Type.SUBSCRIBE, subscription.encode())
+        for sent in link.media.sent_layers if link.media else ():
+            self._node.links.control(link, Type.SENT_LAYER, sent.encode())
         self._node.links.control(link, Type.PING, token)
 
     def on_pong(self, link, token):

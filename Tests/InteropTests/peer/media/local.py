@@ -3,6 +3,7 @@
 import os
 import time
 
+from ..control import Type
 from ..presence import Flag, Stream
 from ..subscription import BEST, Subscription
 from . import streams
@@ -75,8 +76,11 @@ class LocalMedia:
     def begin(self, link):
         def send(payload):
             self._node.links.send(link, payload)
+
+        def tell(sent):
+            self._node.links.control(link, Type.SENT_LAYER, sent.encode())
         member = Member(link.peer, lambda: self._node.roster.members.get(link.peer))
-        link.media = MediaSession(link, member, self._video, send, self._folder)
+        link.media = MediaSession(link, member, self._video, send, tell, self._folder)
 
     def end(self, link):
         link.media.emit_figures()

@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 
 from ..budget import Budget
+from ..sent_layer import Reason, SentLayer
 from ..subscription import BEST, layer_for
 from . import streams
 from .rtcp import SenderReport
@@ -66,20 +67,22 @@ class RTPSender:
 class VideoSender:
     """One video stream to one receiver: which layer it gets, and when that changes."""
 
-    def __init__(self, stream, source, base, send):
+    def __init__(self, stream, source, base, send, tell):
         self.stream = stream
-        self._source, self._base, self._send = source, base, send
+        self._source, self._base, self._send, self._tell = source, base, send, tell
         self._senders = {}    # layer -> RTPSender
         self.layer = None     # the one being sent; None: none
         self._next = None     # the one to change to at its next keyframe
         self.requested = BEST
+        self._why = Reason.CALL_STARTED
         self.frames = 0
 
     def choose(self):
         """Follows the requested resolution."""
         wanted = layer_for(self.requested, self._source.announced)
         if wanted is None:
-            self.layer = self._next = None
+            self._change(None, Reason.RECEIVER_REQUEST)
+            self._next = None
         elif wanted == self.layer:
             self._next = None
         elif wanted != self._next:
@@ -91,10 +94,26 @@ class VideoSender:
         """The layers that have to be encoded for this receiver."""
         return {one for one in (self.layer, self._next) if one is not None}
 
+    @property
+    def sent(self):
+        """What this receiver gets."""
+        if self.layer is None:
+            return SentLayer(self.stream, 0, 0, 0, self._why)
+        layer = self._source.announced[self.layer]
+        return SentLayer(self.stream, layer.width, layer.height, layer.rate, self._why)
+
+    def _change(self, layer, why):
+        """Sends another layer from here on, or none; the receiver is told."""
+        if layer != self.layer:
+            self.layer, self._why = layer, why
+            self._tell(self.sent)
+
     def offer(self, layer, payloads, is_keyframe, timestamp):
         """Sends the frame if its layer is the one for this receiver."""
         if is_keyframe and layer == self._next:
-            self.layer, self._next = layer, None
+            is_first = self.layer is None and self.requested == BEST
+            self._change(layer, Reason.CALL_STARTED if is_first else Reason.RECEIVER_REQUEST)
+            self._next = None
         if layer != self.layer:
             return
         sender = self._sender(layer)

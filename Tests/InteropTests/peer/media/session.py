@@ -127,7 +127,7 @@ class IncomingAudio:
 class MediaSession:
     """Begins when both are in the call and their link is up; draws its SSRCs anew."""
 
-    def __init__(self, link, member, sources, send, folder):
+    def __init__(self, link, member, sources, send, tell, folder):
         self.link = link
         self._send = send
         self._base = random.getrandbits(32)
@@ -138,9 +138,10 @@ class MediaSession:
         self._keyframe_asked = {}  # SSRC -> [how often, when it may be asked for again]
         self.audio_out = RTPSender(streams.audio_ssrc(self._base), streams.AUDIO_PAYLOAD_TYPE,
                                    send, is_repaired=False)
-        self.video_out = {one: VideoSender(one, source, self._base, send)
+        self.video_out = {one: VideoSender(one, source, self._base, send, tell)
                           for one, source in sources.items()}
         self._subscription_changes = {one: Budget(8, 2) for one in sources}
+        self._said = {}            # stream -> the SentLayer that the member said last
         self.nacks = self.picture_losses = 0
 
     def close(self):
@@ -203,6 +204,18 @@ class MediaSession:
             video.requested = resolution
             emit("subscription", member=short(self.link.peer), stream=streams.NAMES[stream],
                  width=resolution.width, height=resolution.height)
+
+    @property
+    def sent_layers(self):
+        """What the member gets of each stream, said again with each ping."""
+        return [video.sent for video in self.video_out.values()]
+
+    def on_sent_layer(self, sent):
+        """The member says what it sends of a stream."""
+        if self._said.get(sent.stream) != sent:
+            self._said[sent.stream] = sent
+            emit("sent-layer", member=short(self.link.peer), stream=streams.name(sent.stream),
+                 width=sent.width, height=sent.height, rate=sent.rate, why=sent.why.name)
 
     def _receptions(self):
         yield from self._audio_in.receptions.values()

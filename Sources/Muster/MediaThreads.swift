@@ -50,8 +50,7 @@ final class MediaThreads: Sendable {
     let echo = isLive ? try EchoControl() : nil
     videos = try configuration.videoSources.map { stream, source in
       try VideoPipeline(
-        stream, source, bitrateCap: stream == .camera ? configuration.videoBitrate : nil,
-        deliver: { hooks.video($0, stream) }, failed: { hooks.failed($0) })
+        stream, source, deliver: { hooks.video($0, stream) }, failed: { hooks.failed($0) })
     }
     audio = try configuration.audio.map { source in
       try AudioPipeline(

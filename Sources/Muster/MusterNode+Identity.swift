@@ -47,6 +47,7 @@ extension MusterNode {
     core.policy = configuration.policy
     core.offersRendezvous = configuration.offersRendezvous
     core.relays = configuration.relays
+    core.videoBitrate = configuration.videoBitrate
     core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if configuration.audioMuted { core.muted.insert(.audioMuted) }
     if configuration.videoMuted { core.muted.insert(.videoMuted) }

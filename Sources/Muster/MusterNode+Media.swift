@@ -69,7 +69,7 @@ extension MusterNode {
   }
 
   private func encoded(_ frame: EncodedFrame, of stream: StreamID) {
-    if wantedLayers[stream.index].contains(frame.layer) {
+    if encoderTargets[stream.index].contains(where: { $0.layer == frame.layer }) {
       perform(node.sendVideo(frame, of: stream, at: now))
     }
     if showsPreview, stream == .camera, frame.layer == 0, let frameSink {
@@ -99,10 +99,10 @@ extension MusterNode {
       node.ownMember(in: $0)?.flags.contains(.videoMuted) ?? false
     }
     for video in media.videos {
-      var layers = wantedLayers[video.offer.id.index]
+      var targets = encoderTargets[video.offer.id.index]
       let isPreviewed = video.offer.id == .camera && showsPreview && isInCall && !isMuted
-      if isPreviewed, !layers.contains(0) { layers.insert(0, at: 0) }
-      video.encode(layers: layers)
+      if isPreviewed, targets.first?.layer != 0 { targets.insert(video.previewTarget, at: 0) }
+      video.encode(targets)
     }
     media.audio?.setWanted(isInCall)
   }

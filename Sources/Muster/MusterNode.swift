@@ -47,7 +47,7 @@ public actor MusterNode {
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
   /// The layers of this node's streams that members need, by the index of the stream.
-  var wantedLayers = [[Int]](repeating: [], count: Limits.videoStreams)
+  var encoderTargets = [[EncoderTarget]](repeating: [], count: Limits.videoStreams)
 
   private var timer: Scheduled<Void>?
   private var timerDue: Instant?
@@ -243,8 +243,8 @@ public actor MusterNode {
         } else {
           emit(translated)
         }
-      case .encode(let stream, let layers):
-        wantedLayers[stream.index] = layers
+      case .encode(let stream, let targets):
+        encoderTargets[stream.index] = targets
         updateEncoders()
       case .encodeKeyframe(let stream, let layer):
         media.video(stream)?.requestKeyframe(layer: layer)

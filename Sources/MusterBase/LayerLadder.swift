@@ -7,7 +7,7 @@ public enum LayerLadder {
   public struct Bitrate: Equatable, Sendable {
     /// The target bitrate of the largest layer; a higher bitrate gives no visible gain.
     public let max: Int
-    /// The target bitrate of a layer below the largest.
+    /// The bitrate of a layer whose receivers set no limit: for the largest layer the maximum.
     public let target: Int
     /// The bitrate below which the layer is not sent.
     public let min: Int
@@ -16,6 +16,19 @@ public enum LayerLadder {
       self.max = max
       self.target = target
       self.min = min
+    }
+  }
+
+  /// The bitrates of the layers of a source, smallest first. `cap` is the maximum of the largest
+  /// layer; nil selects that of the ladder.
+  public static func bitrates(
+    of sizes: [VideoSize], framesPerSecond: Int, cap: Int? = nil
+  ) -> [Bitrate] {
+    sizes.indices.map { index in
+      let ladder = bitrate(for: sizes[index], framesPerSecond: framesPerSecond)
+      guard index == sizes.count - 1 else { return ladder }
+      let most = cap ?? ladder.max
+      return Bitrate(max: most, target: most, min: Swift.min(ladder.min, most))
     }
   }
 

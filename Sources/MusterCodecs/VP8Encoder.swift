@@ -187,9 +187,9 @@ extension VP8Encoder {
     configuration.rc_buf_optimal_sz = UInt32(optimalBufferMilliseconds)
     configuration.rc_buf_sz = 1000
     configuration.rc_dropframe_thresh = 30
-    configuration.ts_number_layers = UInt32(TemporalPattern.decimators.count)
+    configuration.ts_number_layers = UInt32(TemporalLayers.decimators.count)
     configuration.ts_periodicity = UInt32(TemporalPattern.layers.count)
-    for (index, decimator) in TemporalPattern.decimators.enumerated() {
+    for (index, decimator) in TemporalLayers.decimators.enumerated() {
       set(&configuration.ts_rate_decimator, index, UInt32(decimator))
     }
     for (index, layer) in TemporalPattern.layers.enumerated() {
@@ -203,7 +203,7 @@ extension VP8Encoder {
 
   private static func setRates(_ configuration: inout vpx_codec_enc_cfg_t, kilobitsPerSecond: Int) {
     configuration.rc_target_bitrate = UInt32(kilobitsPerSecond)
-    for (index, percent) in TemporalPattern.cumulativePercent.enumerated() {
+    for (index, percent) in TemporalLayers.cumulativePercent.enumerated() {
       set(&configuration.ts_target_bitrate, index, UInt32(kilobitsPerSecond * percent / 100))
     }
   }

@@ -11,8 +11,10 @@ struct Congestion: Sendable {
   enum Output: Equatable, Sendable {
     /// Send a report to the peer.
     case send([UInt8], over: SessionLinkID)
-    /// Seal this packet and send it: its turn has come.
-    case release(QueuedPacket)
+    /// Seal this packet and send it: its turn has come. It may be part of a probe.
+    case release(QueuedPacket, probe: ProbeCluster.ID?)
+    /// Send this padding for a probe.
+    case pad([UInt8], over: SessionLinkID, probe: ProbeCluster.ID)
     /// The packet has waited for too long, and is not sent.
     case expired(QueuedPacket)
   }
@@ -20,8 +22,13 @@ struct Congestion: Sendable {
   /// A path, and the time of the last packet that asked for feedback on it.
   private struct Entry: HasDeadline, Sendable {
     var controller = PathController()
-    var pacer = Pacer<QueuedPacket>(estimate: PathController.start)
+    var pacer = Pacer<QueuedPacket>(
+      estimate: PathController.start, initialWindow: initialWindow)
+    /// The rate of the packets that do not wait.
+    var unpaced = AverageRate(audioRate)
     var usedAt: Instant
+    /// The link that used the path last; padding is sent over it.
+    var link: SessionLinkID
 
     var deadline: Instant? { pacer.deadline }
   }
@@ -31,6 +38,11 @@ struct Congestion: Sendable {
   /// The time after which a packet that still waits is not sent: its frame would come too late, and
   /// the frames after it, too.
   private static let longestWait = Duration.milliseconds(500)
+  /// The bytes that leave at once before anything is known of a path: ten packets, as in TCP
+  /// (RFC 6928), so that the first frame is not late.
+  private static let initialWindow = 12_000
+  /// The rate of audio in packets of 20 ms, and of reports on as much, before they are measured.
+  private static let audioRate = DataRate(kbps: 70)
 
   /// Whether packets wait for their turn.
   private let paces: Bool
@@ -51,7 +63,28 @@ struct Congestion: Sendable {
   /// The state of a path; nil if no packet that asks for feedback was sent over it.
   func path(_ id: PathID) -> PathController? { paths[id]?.controller }
 
+  /// The bandwidth that a path has for video; nil if it is not known, or not to be kept to.
+  func videoBandwidth(on path: PathID, at now: Instant) -> DataRate? {
+    guard paces, let index = paths.index(of: path) else { return nil }
+    return paths.read(at: index) {
+      max($0.controller.estimate - $0.unpaced.value(at: now), .zero)
+    }
+  }
+
+  /// Sets the rate of the video that a path could use.
+  mutating func set(videoDemand: DataRate, on path: PathID, at now: Instant) {
+    _ = paths.update(path) { $0.controller.demand = videoDemand + $0.unpaced.value(at: now) }
+  }
+
   // MARK: Packets
+
+  /// Begins to control a path before its first packet, so that the first video waits for its turn.
+  mutating func begin(_ link: SessionLinkID, over route: Route, at now: Instant) {
+    guard paces else { return }
+    let path = PathID(peer: link.peer, route: route)
+    if histories.index(of: link) == nil { histories[link] = LinkHistory() }
+    if paths.index(of: path) == nil { addPath(path, for: link, at: now) }
+  }
 
   /// Records a packet of a link in use.
   mutating func received(
@@ -67,10 +100,11 @@ struct Congestion: Sendable {
     }
   }
 
-  /// Records a sealed packet of a link; `isReleased` tells that it has waited for its turn.
+  /// Records a sealed packet of a link; `isReleased` tells that it has waited for its turn, and
+  /// `probe` that it is part of a probe.
   mutating func sent(
     _ packet: SealedDatagram, _ payload: OutgoingPayload, isReleased: Bool,
-    on link: SessionLinkID, at now: Instant
+    probe: ProbeCluster.ID?, on link: SessionLinkID, at now: Instant
   ) {
     guard packet.capabilities.contains(.congestionFeedback) else { return }
     let asks = FeedbackReporter.asks(payload)
@@ -79,32 +113,37 @@ struct Congestion: Sendable {
     _ = histories.update(link) {
       $0.sent(
         packet.packetNumber, of: packet.session, bytes: bytes, asks: asks, over: packet.route,
-        at: now)
+        probe: probe, at: now)
     }
     let path = PathID(peer: link.peer, route: packet.route)
-    if asks, paths.index(of: path) == nil { addPath(path, at: now) }
+    if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     _ = paths.update(path) {
       $0.controller.sent(bytes: bytes, asks: asks, at: now)
-      if asks { $0.usedAt = now }
+      if asks { ($0.usedAt, $0.link) = (now, link) }
       guard paces else { return }
       $0.pacer.set(estimate: $0.controller.estimate, at: now)
-      if !isReleased { $0.pacer.charge(bytes, at: now) }
+      guard !isReleased else { return }
+      $0.pacer.charge(bytes, at: now)
+      $0.unpaced.add(bytes, at: now)
     }
   }
 
-  /// Takes a report of a peer. Returns the round trips that it shows.
+  /// Takes a report of a peer. Returns the paths that it is about, and the round trips that it
+  /// shows.
   mutating func reported(
     _ payload: [UInt8], on link: SessionLinkID, at now: Instant
-  ) -> [(path: PathID, roundTrip: Duration)] {
+  ) -> [(path: PathID, roundTrip: Duration?)] {
     guard let feedback = try? CongestionFeedback(decoding: payload) else { return [] }
     let reports = histories.update(link) { $0.reported(feedback, at: now) } ?? []
-    return reports.compactMap { report in
+    return reports.map { report in
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {
-        _ = $0.controller.reported(report, at: now)
-        if paces { $0.pacer.set(estimate: $0.controller.estimate, at: now) }
+        let probes = $0.controller.reported(report, at: now)
+        guard paces else { return }
+        $0.pacer.set(estimate: $0.controller.estimate, at: now)
+        for probe in probes { $0.pacer.probe(probe, at: now) }
       }
-      return report.roundTrip.map { (path, $0) }
+      return (path, report.roundTrip)
     }
   }
 
@@ -146,7 +185,17 @@ struct Congestion: Sendable {
     for index in 0..<paths.count {
       guard paths.read(at: index, { $0.deadline != nil }) else { continue }
       let (released, expired) = paths.update(at: index) { $0.pacer.release(at: now) }
-      for case .item(let packet, probe: _) in released { out.append(.release(packet)) }
+      let link = paths.read(at: index) { $0.link }
+      for release in released {
+        switch release {
+        case .item(let packet, let probe): out.append(.release(packet, probe: probe))
+        case .padding(let bytes, let probe):
+          let overhead = SealedDatagram.overhead + paths.keys[index].route.overheadBytes
+          let padding = [UInt8](
+            repeating: PayloadKind.keepaliveByte, count: max(bytes - overhead, 2))
+          out.append(.pad(padding, over: link, probe: probe))
+        }
+      }
       out += expired.map { .expired($0) }
     }
     return out
@@ -154,7 +203,7 @@ struct Congestion: Sendable {
 
   // MARK: Paths
 
-  private mutating func addPath(_ path: PathID, at now: Instant) {
+  private mutating func addPath(_ path: PathID, for link: SessionLinkID, at now: Instant) {
     let others = paths.keys.indices.filter { paths.keys[$0].peer == path.peer }
     let usedAt = others.map { index in paths.read(at: index) { $0.usedAt } }
     if others.count == Self.pathLimit,
@@ -162,7 +211,7 @@ struct Congestion: Sendable {
     {
       paths[paths.keys[oldest]] = nil
     }
-    paths[path] = Entry(usedAt: now)
+    paths[path] = Entry(usedAt: now, link: link)
   }
 
   /// Forgets a link that is closed, and the paths to its peer with the last one.

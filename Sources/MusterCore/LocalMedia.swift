@@ -13,12 +13,14 @@ struct LocalMedia: Sendable {
   /// The random offset of the media clock from boot time, which hides this machine's uptime from
   /// receivers of timestamps and sender reports. All streams share the offset, for lip sync.
   private let clockOffset: Duration
+  private let cameraBitrate: Int?
 
   /// The range of the offset: 36 years in nanoseconds. Boot time plus offset, in seconds, fits into
   /// the 32 bits of an NTP timestamp (RFC 3550 section 4).
   private static let clockRange = 1 << 60
 
-  init(prng: inout PRNG) {
+  init(cameraBitrate: Int?, prng: inout PRNG) {
+    self.cameraBitrate = cameraBitrate
     var draws = PRNG(seed: prng.next())
     streams = EncodedStreams(seed: draws.next())
     clockOffset = .nanoseconds(draws.below(Self.clockRange))
@@ -34,7 +36,7 @@ struct LocalMedia: Sendable {
   }
 
   mutating func setSources(_ offers: [StreamOffer], hasAudio: Bool) {
-    streams.set(offers)
+    streams.set(offers, cameraBitrate: cameraBitrate)
     set(.audio, to: hasAudio)
     set(.sharing, to: !streams.layers(of: .screen).isEmpty)
   }

@@ -15,6 +15,9 @@ struct MediaSession: HasDeadline, Sendable {
   /// encoding of a layer.
   var subscriptionBudgets = Array(
     repeating: TokenBucket(capacity: 8, perSecond: 2), count: Limits.videoStreams)
+  /// The bandwidth that the path has for the video of this link, in kbit/s of IP packets; nil if
+  /// unlimited.
+  var bandwidth: Int?
   /// What the peer says that it sends, by stream index; the peer may begin media first.
   var sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
   /// The rate limit for changes of `sentLayers`, by stream index: each may be an event.
@@ -24,6 +27,52 @@ struct MediaSession: HasDeadline, Sendable {
   var call: CallMedia?
 
   init(upSince: Instant) { self.upSince = upSince }
+
+  /// The peer as a receiver of a stream of `streams`; nil if it is to get nothing of it.
+  func receiver(
+    of stream: StreamID, _ streams: EncodedStreams, at now: Instant
+  ) -> LayerAllocation.Receiver? {
+    guard let largest = request(of: stream, streams)?.largest else { return nil }
+    let sent = call?.outgoing[stream]
+    return LayerAllocation.Receiver(
+      requested: largest, bandwidth: bandwidth.map { $0 * share(of: stream, streams) / 100 },
+      current: sent?.target, mayRise: sent?.mayRise(at: now) ?? true)
+  }
+
+  /// The bandwidth in kbit/s of IP packets that all that the peer requests could use.
+  func demand(_ streams: EncodedStreams) -> Int {
+    streams.ids.reduce(0) { sum, stream in
+      guard let (largest, layers) = request(of: stream, streams) else { return sum }
+      return sum
+        + LayerStep(layer: largest).bandwidth(
+          ofLayerAt: streams.bitrates(of: stream)[largest].max,
+          framesPerSecond: layers[largest].framesPerSecond)
+    }
+  }
+
+  /// The largest layer of a stream that the peer requests, and all layers; nil if it gets nothing
+  /// of the stream.
+  private func request(
+    of stream: StreamID, _ streams: EncodedStreams
+  ) -> (largest: Int, layers: [VideoLayer])? {
+    let layers = streams.layers(of: stream)
+    guard let call, call.outgoingRights[stream] == nil else { return nil }
+    return LayerChoice.layer(for: requested[stream.index], among: layers).map { ($0, layers) }
+  }
+
+  /// The share of the link's bandwidth in percent that a stream gets of those that the peer
+  /// requests: that of the most it could use.
+  private func share(of stream: StreamID, _ streams: EncodedStreams) -> Int {
+    var all = 0
+    var own = 0
+    for id in streams.ids {
+      guard let largest = request(of: id, streams)?.largest else { continue }
+      let most = streams.bitrates(of: id)[largest].max
+      all += most
+      if id == stream { own = most }
+    }
+    return all == 0 ? 0 : own * 100 / all
+  }
 
   var deadline: Instant? { call?.deadline }
 }

@@ -4,6 +4,9 @@ import MusterWire
 
 /// The selection of a simulcast layer of each stream for each receiver.
 extension MediaSessions {
+  /// An encoder's target stays the same if it would change by less than this.
+  private static let similarPercent = 4
+
   /// Handles the peer's request for a stream at another resolution.
   mutating func receive(
     _ subscription: Subscription, from link: LinkID, at now: Instant
@@ -22,31 +25,63 @@ extension MediaSessions {
     return changed ? selectLayers(at: now) : []
   }
 
-  /// Selects the layer of every stream for every receiver. If the set of selected layers changes,
-  /// the outputs request the new set from the host's encoders.
+  /// Sets the bandwidth that the path of a link has for its video, in kbit/s of IP packets. Returns
+  /// whether it differs from the one for which layers were last selected.
+  mutating func set(bandwidth: Int, of link: LinkID) -> Bool {
+    sessions.update(link) { session in
+      let last = session.bandwidth ?? .max
+      guard abs(bandwidth - last) > last / 100 * Self.similarPercent else { return false }
+      session.bandwidth = bandwidth
+      return true
+    } ?? false
+  }
+
+  /// The bandwidth that the video of a link could use, in kbit/s of IP packets.
+  func demand(over link: LinkID) -> Int {
+    sessions.index(of: link).map { sessions[at: $0].demand(local.streams) } ?? 0
+  }
+
+  /// Selects the layer of every stream for every receiver. If the set of selected layers or their
+  /// bitrates change, the outputs request the new ones from the host's encoders.
   mutating func selectLayers(at now: Instant) -> [Output] {
     var out: [Output] = []
     for stream in local.streams.ids {
       let layers = local.streams.layers(of: stream)
+      let allocation = allocateLayers(of: stream, among: layers, at: now)
       for index in 0..<sessions.count where sessions[at: index].call != nil {
-        selectLayer(of: stream, among: layers, forSessionAt: index, at: now, &out)
+        select(
+          allocation.steps[index], of: stream, among: layers, forSessionAt: index, at: now, &out)
       }
-      let wanted = wantedLayers(of: stream)
-      if local.streams.setEncoded(wanted, of: stream) {
-        out.append(.host(.encode(stream, layers: wanted)))
+      let targets = encoderTargets(of: stream, allocation.bitrates)
+      if local.streams.setEncoded(targets, of: stream) {
+        out.append(.host(.encode(stream, targets)))
       }
     }
     return out
   }
 
-  private mutating func selectLayer(
-    of stream: StreamID, among layers: [VideoLayer], forSessionAt index: Int, at now: Instant,
-    _ out: inout [Output]
+  /// Allocates the layers of a stream to the receivers; the steps are by the index of the session.
+  private func allocateLayers(
+    of stream: StreamID, among layers: [VideoLayer], at now: Instant
+  ) -> (steps: [LayerStep?], bitrates: [Int?]) {
+    let receivers = (0..<sessions.count).map { index in
+      sessions.read(at: index) { $0.receiver(of: stream, local.streams, at: now) }
+    }
+    let allocation = LayerAllocation(
+      local.streams.bitrates(of: stream), framesPerSecond: layers.last?.framesPerSecond ?? 0,
+      receivers: receivers.compactMap(\.self))
+    var steps = allocation.steps[...]
+    return (receivers.map { $0 == nil ? nil : steps.removeFirst() }, allocation.bitrates)
+  }
+
+  private mutating func select(
+    _ step: LayerStep?, of stream: StreamID, among layers: [VideoLayer], forSessionAt index: Int,
+    at now: Instant, _ out: inout [Output]
   ) {
     let requested = sessions[at: index].requested[stream.index]
     let prevented = sessions[at: index].call?.outgoingRights[stream]
     let selection = sessions[at: index].call?.outgoing.withStream(stream) {
-      $0.select(requested, among: layers, prevented: prevented)
+      $0.select(step, for: requested, among: layers, prevented: prevented, at: now)
     }
     if let change = selection?.change {
       out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
@@ -65,14 +100,22 @@ extension MediaSessions {
     if let sent { out.append(.control([.sentLayer(sent)], over: sessions.keys[index])) }
   }
 
-  private func wantedLayers(of stream: StreamID) -> [Int] {
+  /// The layers that receivers get or are about to get. A layer that is left keeps its bitrate, and
+  /// one that hardly changes, too.
+  private func encoderTargets(of stream: StreamID, _ bitrates: [Int?]) -> [EncoderTarget] {
     var isWanted = [Bool](repeating: false, count: Limits.spatialLayers)
     for index in 0..<sessions.count {
       guard let layers = sessions[at: index].call?.outgoing.layers(of: stream) else { continue }
       if let current = layers.current { isWanted[current] = true }
       if let target = layers.target { isWanted[target] = true }
     }
-    return isWanted.indices.filter { isWanted[$0] }
+    let former = local.streams.encoded(of: stream)
+    return bitrates.indices.filter { isWanted[$0] }.map { layer in
+      let last = former.first { $0.layer == layer }?.kilobitsPerSecond
+      let next = bitrates[layer] ?? last ?? local.streams.bitrates(of: stream)[layer].target
+      let isSimilar = last.map { abs(next - $0) * 100 < $0 * Self.similarPercent } ?? false
+      return EncoderTarget(layer: layer, kilobitsPerSecond: isSimilar ? last ?? next : next)
+    }
   }
 
   mutating func requestKeyframe(

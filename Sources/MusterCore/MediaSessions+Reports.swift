@@ -75,7 +75,7 @@ extension MediaSessions {
     return packets.map { Self.retransmission($0.header, $0.payload, over: link) }
   }
 
-  /// Sends the RTCP reports, NACKs and PLIs that are due for one peer.
+  /// Sends the RTCP reports, NACKs and PLIs that are due for one peer, and reconsiders the layers.
   mutating func tick(sessionAt index: Int, at now: Instant, _ out: inout [Output]) {
     for (stream, output) in sessions[at: index].call?.incoming.tick(at: now) ?? [] {
       out += perform([output], of: stream, ofSessionAt: index, at: now)
@@ -83,6 +83,8 @@ extension MediaSessions {
     if let due = sessions[at: index].call?.nextSenderReport, due <= now {
       sessions[at: index].call?.nextSenderReport = now + reportInterval
       sendReports(toSessionAt: index, at: now, &out)
+      // A stream may rise again some time after its bandwidth did.
+      out += selectLayers(at: now)
     }
     if let due = sessions[at: index].call?.nextReceiverReport, due <= now {
       sessions[at: index].call?.nextReceiverReport = now + reportInterval
@@ -144,9 +146,8 @@ extension MediaSessions {
   }
 
   private func sentStatistics(_ stream: OutgoingStream) -> MediaStatistics {
-    let layers = local.streams.layers(of: stream.id)
     var result = MediaStatistics()
-    result.layer = stream.layer.flatMap { layers.indices.contains($0) ? layers[$0] : nil }
+    result.layer = stream.sent.layer
     result.bytes = stream.bytes
     result.frames = stream.frames
     result.why = stream.why

@@ -56,7 +56,7 @@ extension MediaSessions {
     let last = frame.payloads.count - 1
     sessions.update(at: index) { session in
       _ = session.call?.outgoing.update(stream) { stream in
-        guard stream.admits(frame, wait: wait) else { return }
+        guard stream.admits(frame, wait: wait, at: now) else { return }
         for (position, payload) in frame.payloads.enumerated() {
           let header = stream.send(payload, of: frame, isLast: position == last, at: now)
           let packet = QueuedPacket(OutgoingPayload(.rtp(header), payload), over: link)

@@ -34,7 +34,7 @@ struct MediaSessions: ~Copyable, Sendable {
     defaultRequest = configuration.requested
     reportInterval = configuration.reportInterval
     repetitionInterval = configuration.pingInterval
-    local = LocalMedia(prng: &prng)
+    local = LocalMedia(cameraBitrate: configuration.videoBitrate, prng: &prng)
     self.prng = PRNG(seed: prng.next())
   }
 

@@ -69,6 +69,7 @@ extension Node {
       if !media.isActive(link) {
         if let roundTrip = roundTrip(of: link) { media.setRoundTrip(roundTrip, of: link) }
         perform(media.begin(link, at: now), at: now, &out)
+        beginCongestionControl(of: link, at: now)
         pingSoon(link, at: now)
       }
       let outputs = media.update(
@@ -100,6 +101,39 @@ extension Node {
     let screen: LayerReason? = may(.share) ? nil : .role
     for stream in StreamID.all { rights[stream] = stream == .screen ? screen : video }
     return rights
+  }
+
+  // MARK: Bandwidth
+
+  private mutating func beginCongestionControl(of link: LinkID, at now: Instant) {
+    guard let session = associations.session(of: link), let path = path(of: link),
+      links.capabilities(of: session).contains(.congestionFeedback)
+    else { return }
+    congestion.begin(session, over: path.route, at: now)
+    _ = shareBandwidth(of: path, at: now)
+  }
+
+  /// Selects the layers for the bandwidth that a path now has.
+  mutating func updateBandwidth(of path: PathID, at now: Instant, _ out: inout [Output]) {
+    if shareBandwidth(of: path, at: now) { perform(media.selectLayers(at: now), at: now, &out) }
+  }
+
+  /// Shares the bandwidth that a path has for video among the links that use it. Returns whether a
+  /// share has changed.
+  private mutating func shareBandwidth(of path: PathID, at now: Instant) -> Bool {
+    guard let bandwidth = congestion.videoBandwidth(on: path, at: now) else { return false }
+    let users = peers.keys.filter {
+      $0.peer == path.peer && media.isActive($0) && self.path(of: $0) == path
+    }
+    var demand = 0
+    var hasChanged = false
+    for link in users {
+      demand += media.demand(over: link)
+      let share = Int(bandwidth.kbps) / users.count
+      if media.set(bandwidth: share, of: link) { hasChanged = true }
+    }
+    congestion.set(videoDemand: DataRate(kbps: Double(demand)), on: path, at: now)
+    return hasChanged
   }
 
   mutating func endMedia(in channel: ChannelID, at now: Instant, _ out: inout [Output]) {

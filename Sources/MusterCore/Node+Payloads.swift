@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterCrypto
 import MusterDiscovery
 import MusterLink
@@ -27,7 +28,7 @@ extension Node {
     case .control:
       guard let messages = try? Control.decode(payload) else { return }
       receive(messages, over: link, route, at: now, &out)
-    case .feedback: receiveFeedback(payload, over: session, at: now)
+    case .feedback: receiveFeedback(payload, over: session, at: now, &out)
     case .keepalive, .path, nil: break
     }
   }
@@ -105,18 +106,15 @@ extension Node {
   }
 
   /// Seals a payload as one datagram; false if the link has no session.
-  /// `isReleased` tells that the payload has waited for its turn.
+  /// `isReleased` tells that the payload has waited for its turn; it may be part of a probe.
   @discardableResult
   mutating func send(
-    _ payload: OutgoingPayload, isReleased: Bool = false, over link: LinkID, at now: Instant,
-    _ out: inout [Output]
+    _ payload: OutgoingPayload, isReleased: Bool = false, probe: ProbeCluster.ID? = nil,
+    over link: LinkID, at now: Instant, _ out: inout [Output]
   ) -> Bool {
-    guard let session = associations.session(of: link),
-      let sealed = links.seal(payload, on: session, at: now)
-    else { return false }
-    congestion.sent(sealed, payload, isReleased: isReleased, on: session, at: now)
-    send(sealed.datagram, over: sealed.route, at: now, &out)
-    return true
+    guard let session = associations.session(of: link) else { return false }
+    return send(
+      payload, isReleased: isReleased, probe: probe, over: session, at: now, &out)
   }
 
   /// Seals control messages for a session link of any role.
@@ -126,15 +124,18 @@ extension Node {
     send(OutgoingPayload(Control.encode(messages)), over: session, at: now, &out)
   }
 
-  /// Seals a payload as one datagram for a session link of any role; drops the payload if the link
-  /// has no session.
+  /// Seals a payload as one datagram for a session link of any role; false if the link has no
+  /// session.
+  @discardableResult
   private mutating func send(
-    _ payload: OutgoingPayload, over session: SessionLinkID, at now: Instant,
-    _ out: inout [Output]
-  ) {
-    guard let sealed = links.seal(payload, on: session, at: now) else { return }
-    congestion.sent(sealed, payload, isReleased: false, on: session, at: now)
+    _ payload: OutgoingPayload, isReleased: Bool = false, probe: ProbeCluster.ID? = nil,
+    over session: SessionLinkID, at now: Instant, _ out: inout [Output]
+  ) -> Bool {
+    guard let sealed = links.seal(payload, on: session, at: now) else { return false }
+    congestion.sent(
+      sealed, payload, isReleased: isReleased, probe: probe, on: session, at: now)
     send(sealed.datagram, over: sealed.route, at: now, &out)
+    return true
   }
 
   /// Sends a payload when its turn on the link's path comes, or at once if the path is not paced.
@@ -161,8 +162,11 @@ extension Node {
       switch output {
       case .send(let payload, let session):
         send(OutgoingPayload(payload), over: session, at: now, &out)
-      case .release(let packet):
-        send(packet.payload, isReleased: true, over: packet.link, at: now, &out)
+      case .release(let packet, let probe):
+        send(packet.payload, isReleased: true, probe: probe, over: packet.link, at: now, &out)
+      case .pad(let padding, let session, let probe):
+        send(
+          OutgoingPayload(padding), isReleased: true, probe: probe, over: session, at: now, &out)
       case .expired(let packet): media.expired(packet)
       }
     }

@@ -56,11 +56,14 @@ extension Node {
   /// Takes a report of a peer. While media flows, reports measure the round trip ten times a
   /// second, pings only every few seconds.
   mutating func receiveFeedback(
-    _ payload: [UInt8], over session: SessionLinkID, at now: Instant
+    _ payload: [UInt8], over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) {
     for (path, roundTrip) in congestion.reported(payload, on: session, at: now) {
-      links.paths.measured(path, roundTrip)
-      roundTripChanged(of: path)
+      if let roundTrip {
+        links.paths.measured(path, roundTrip)
+        roundTripChanged(of: path)
+      }
+      updateBandwidth(of: path, at: now, &out)
     }
   }
 

@@ -41,7 +41,11 @@ public struct Node: ~Copyable, Sendable {
     /// The interval at which RTCP sender reports, and likewise receiver reports, are sent on a
     /// link.
     public var reportInterval = Duration.seconds(1)
-    /// Whether video waits for its turn, so that no path gets more than its estimate.
+    /// The most that the camera's largest layer may take in kbit/s; nil selects the maximum of
+    /// `LayerLadder`.
+    public var videoBitrate: Int?
+    /// Whether video keeps to the estimates of its paths: layers and bitrates are selected by
+    /// them, packets wait for their turn, and paths are probed for more.
     package var pacesVideo = false
     /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
@@ -58,9 +62,9 @@ public struct Node: ~Copyable, Sendable {
     case broadcast([UInt8])
     /// Report an event of a channel to users and scripts.
     case event(NodeEvent, in: ChannelID)
-    /// Encode exactly these layers of a stream, smallest first; stop encoding if the array is
-    /// empty.
-    case encode(StreamID, layers: [Int])
+    /// Encode exactly these layers of a stream at these bitrates, smallest first; stop encoding if
+    /// the array is empty.
+    case encode(StreamID, [EncoderTarget])
     /// Make the next frame of a layer a keyframe.
     case encodeKeyframe(StreamID, layer: Int)
     /// Show this frame, but not before `delay` has passed.

@@ -7,10 +7,12 @@ public struct EncodedStreams: Sendable {
   /// One stream, whose counters continue if it is withdrawn and offered again.
   private struct Stream: Sendable {
     var offer: StreamOffer?
+    /// The bitrates of the offered layers.
+    var bitrates: [LayerLadder.Bitrate] = []
     var packetizers: [VideoPacketizer] = []
     var limiters = Array(repeating: KeyframeLimiter(), count: Limits.spatialLayers)
-    /// The layers that the host currently encodes.
-    var encoded: [Int] = []
+    /// What the host currently encodes.
+    var encoded: [EncoderTarget] = []
   }
 
   /// The streams by id, at most `Limits.videoStreams`, which the key's type ensures.
@@ -23,13 +25,18 @@ public struct EncodedStreams: Sendable {
   /// The streams on offer, in ascending order.
   public var offers: [StreamOffer] { streams.compactMap(\.value.offer) }
 
-  /// Replaces the streams on offer; a stream without layers is withdrawn.
-  public mutating func set(_ offers: [StreamOffer]) {
+  /// Replaces the streams on offer; a stream without layers is withdrawn. `cameraBitrate` is the
+  /// most that the camera's largest layer may take in kbit/s; nil selects the ladder's maximum.
+  public mutating func set(_ offers: [StreamOffer], cameraBitrate: Int? = nil) {
     for id in StreamID.all {
       var offer = offers.first { $0.id == id && !$0.layers.isEmpty }
       if let layers = offer?.layers { offer?.layers = Array(layers.prefix(Limits.spatialLayers)) }
       if offer != nil, streams[id] == nil { streams[id] = makeStream() }
-      _ = streams.update(id) { $0.offer = offer }
+      let layers = offer?.layers ?? []
+      let bitrates = LayerLadder.bitrates(
+        of: layers.map(\.size), framesPerSecond: layers.last?.framesPerSecond ?? 0,
+        cap: id == .camera ? cameraBitrate : nil)
+      _ = streams.update(id) { ($0.offer, $0.bitrates) = (offer, bitrates) }
     }
   }
 
@@ -47,6 +54,11 @@ public struct EncodedStreams: Sendable {
   /// The layers of a stream, smallest first; empty if it is not offered.
   public func layers(of stream: StreamID) -> [VideoLayer] { streams[stream]?.offer?.layers ?? [] }
 
+  /// The bitrates of a stream's layers, smallest first; empty if it is not offered.
+  public func bitrates(of stream: StreamID) -> [LayerLadder.Bitrate] {
+    streams[stream]?.bitrates ?? []
+  }
+
   /// The payloads of a frame; nil if the stream is not offered or the frame is not usable (see
   /// `VideoPacketizer`).
   public mutating func packetize(
@@ -60,12 +72,15 @@ public struct EncodedStreams: Sendable {
     } ?? nil
   }
 
-  /// Sets the layers to encode, smallest first; false if nothing changes or the stream was never
+  /// What the host currently encodes of a stream, smallest layer first.
+  public func encoded(of stream: StreamID) -> [EncoderTarget] { streams[stream]?.encoded ?? [] }
+
+  /// Sets what to encode, smallest layer first; false if nothing changes or the stream was never
   /// offered.
-  public mutating func setEncoded(_ layers: [Int], of stream: StreamID) -> Bool {
+  public mutating func setEncoded(_ targets: [EncoderTarget], of stream: StreamID) -> Bool {
     streams.update(stream) { stream in
-      defer { stream.encoded = layers }
-      return stream.encoded != layers
+      defer { stream.encoded = targets }
+      return stream.encoded != targets
     } ?? false
   }
 

@@ -11,12 +11,16 @@ struct FrameAdmission: Equatable, Sendable {
   static let longestWait = [
     Duration.milliseconds(250), .milliseconds(120), .milliseconds(60),
   ]
+  /// The interval of stills, if there is no room for more.
+  static let stillInterval = Duration.seconds(4)
   /// The wait up to which a keyframe is requested after a frame was left out without which others
   /// cannot be shown, and the time after which a request is repeated: the keyframe may have to wait
   /// for `KeyframeLimiter`, and for the encoder.
   static let keyframeWait = Duration.milliseconds(60)
   static let keyframeInterval = Duration.seconds(1)
 
+  /// The number of temporal layers that the receiver gets; 0 for keyframes only.
+  var temporalLayers = TemporalLayers.count
   private var gap = ReferenceGap()
 
   /// Whether only a keyframe can be sent next.
@@ -26,7 +30,7 @@ struct FrameAdmission: Equatable, Sendable {
   mutating func admits(_ frame: PacketizedFrame, wait: Duration) -> Bool {
     let layer = min(frame.temporalLayer, Self.longestWait.count - 1)
     guard gap.admits(temporalLayer: layer, isKeyframe: frame.isKeyframe) else { return false }
-    guard wait <= Self.longestWait[layer] else {
+    guard frame.isKeyframe || layer < temporalLayers, wait <= Self.longestWait[layer] else {
       if frame.isReference { gap.leftOut(temporalLayer: layer) }
       return false
     }

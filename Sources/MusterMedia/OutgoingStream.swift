@@ -1,15 +1,15 @@
 import MusterBase
 import MusterWire
 
-/// One video stream to one receiver: the selected layer, and an RTP sender per layer.
+/// One video stream to one receiver: the selected step, and an RTP sender per layer.
 public struct OutgoingStream: Sendable {
   /// The stream's id.
   public let id: StreamID
-  /// The layer that is being sent; nil if no video is sent.
-  public private(set) var layer: Int?
-  /// The layer to which the stream changes at that layer's next keyframe, or the current layer; nil
-  /// if no video is to be sent.
-  public private(set) var target: Int?
+  /// The step that is being sent; nil if no video is sent.
+  public private(set) var current: LayerStep?
+  /// The step to which the stream changes at the next keyframe of its layer, or the current step;
+  /// nil if no video is to be sent.
+  public private(set) var target: LayerStep?
   /// The reason for the current layer.
   public private(set) var why = LayerReason.started
   /// The number of frames sent.
@@ -17,8 +17,16 @@ public struct OutgoingStream: Sendable {
   /// The number of RTP payload bytes sent, excluding retransmissions.
   public private(set) var bytes: UInt64 = 0
 
-  /// The layers that were offered when `select` was last called.
+  /// The least time between a change to more and the change before it, if the bandwidth is the
+  /// reason (mediasoup: 10 s from a downgrade to an upgrade).
+  static let riseInterval = Duration.seconds(10)
+
+  /// The layers that were offered, and the resolution that was requested, when `select` was last
+  /// called.
   private var offered: [VideoLayer] = []
+  private var requested = RequestedResolution.best
+  /// The time of the last change for which the bandwidth was the reason.
+  private var bandwidthChangedAt: Instant?
   /// The layer as last reported in a `LayerChange`.
   private var reported: VideoLayer?
   /// The state of which the receiver was last notified.
@@ -32,6 +40,8 @@ public struct OutgoingStream: Sendable {
   /// The layer that goes on with a keyframe only, since the path was full; it is requested when the
   /// path has room.
   private var owedKeyframe: Int?
+  /// The time of the last keyframe that was sent.
+  private var keyframeSentAt: Instant?
   /// The time of the request for it; nil if there was none, or the keyframe that came was left out.
   private var owedKeyframeRequestedAt: Instant?
   /// The rate limits for the receiver's keyframe requests and for those of owed keyframes: a burst
@@ -51,63 +61,107 @@ public struct OutgoingStream: Sendable {
     }
   }
 
-  /// The result of selecting a layer.
+  /// The result of selecting a step.
   public struct Selection: Equatable, Sendable {
-    /// The new target layer, of which a keyframe must be requested; nil if the target stays the
-    /// same or no video is to be sent.
+    /// The layer of which a keyframe must be requested; nil if the layer stays the same or no video
+    /// is to be sent.
     public var keyframe: Int?
-    /// The end of the current layer if video stops; nil otherwise.
+    /// The change that takes effect at once: of the frame rate, or to no video; nil otherwise.
     public var change: LayerChange?
   }
 
-  /// Selects the layer for the receiver's request, out of `layers`, smallest first. A non-nil
-  /// `prevented` is the reason not to send the stream; no layer is then selected.
+  /// Whether the stream may change to a higher step.
+  public func mayRise(at now: Instant) -> Bool {
+    bandwidthChangedAt.map { now - $0 >= Self.riseInterval } ?? true
+  }
+
+  /// Selects a step for the receiver's request, out of `layers`, smallest first; nil if the path
+  /// has no room for any. A non-nil `prevented` is the reason not to send the stream; no step is
+  /// then selected.
   public mutating func select(
-    _ requested: RequestedResolution, among layers: [VideoLayer], prevented: LayerReason?
+    _ step: LayerStep?, for requested: RequestedResolution, among layers: [VideoLayer],
+    prevented: LayerReason?, at now: Instant
   ) -> Selection {
     let isNewSource = layers != offered
-    offered = layers
-    if isNewSource, layer != nil { targetWhy = .source }
-    let off = prevented ?? (layers.isEmpty ? .source : requested.wantsVideo ? nil : .requested)
-    if let off {
+    let isNewRequest = requested != self.requested
+    (offered, self.requested) = (layers, requested)
+    if isNewSource, current != nil { targetWhy = .source }
+    let off =
+      prevented
+      ?? (layers.isEmpty
+        ? .source : !requested.wantsVideo ? .requested : step == nil ? .bandwidth : nil)
+    guard off == nil, let step else {
+      if off == .bandwidth, target != nil { bandwidthChangedAt = now }
       target = nil
-      return stop(off)
+      return stop(off ?? .bandwidth)
     }
-    let choice = LayerChoice.layer(for: requested, among: layers)
-    guard choice != target else { return Selection() }
-    if layer == nil {
-      let isBest = choice == LayerChoice.layer(for: .best, among: layers)
-      targetWhy = isBest ? why.onResuming : .requested
-    } else if !isNewSource {
-      targetWhy = .requested
+    let reason = reason(for: step, isNewRequest: isNewRequest)
+    guard step != target else {
+      // The step stays, but now for another reason.
+      if isNewRequest, step == current { why = reason }
+      return Selection()
     }
-    target = choice
-    return Selection(keyframe: choice)
+    if reason == .bandwidth, target != nil || why == .bandwidth, !isNewRequest, !isNewSource {
+      bandwidthChangedAt = now
+    }
+    let pending = target
+    target = step
+    guard step.layer != current?.layer else {
+      send(step)
+      return Selection(change: reportedChange(why: reason))
+    }
+    if !isNewSource || current == nil { targetWhy = reason }
+    return Selection(keyframe: step.layer == pending?.layer ? nil : step.layer)
+  }
+
+  /// The reason why a step is selected.
+  private func reason(for step: LayerStep, isNewRequest: Bool) -> LayerReason {
+    let largest = LayerChoice.layer(for: requested, among: offered)
+    guard step == largest.map({ LayerStep(layer: $0) }) else { return .bandwidth }
+    if current == nil, target == nil {
+      let isBest = largest == LayerChoice.layer(for: .best, among: offered)
+      return isBest ? why.onResuming : .requested
+    }
+    return why == .bandwidth && !isNewRequest ? .bandwidth : .requested
+  }
+
+  private mutating func send(_ step: LayerStep) {
+    current = step
+    admission.temporalLayers = step.temporalLayers
   }
 
   private mutating func stop(_ reason: LayerReason) -> Selection {
     why = reason
-    guard layer != nil else { return Selection() }
-    layer = nil
-    defer { reported = nil }
-    return Selection(change: LayerChange(from: reported, to: nil, why: reason))
+    guard current != nil else { return Selection() }
+    current = nil
+    return Selection(change: reportedChange(why: reason))
   }
 
-  /// Switches to `layer` if it is the target and its keyframe, which would wait for `wait`, can be
-  /// sent; called just before the keyframe is. Nil if the reported layer does not change.
+  /// The change of what is sent since the last one that was reported; nil if there is none.
+  private mutating func reportedChange(why reason: LayerReason) -> LayerChange? {
+    var now: VideoLayer?
+    if let current, offered.indices.contains(current.layer) {
+      now = offered[current.layer]
+      now?.framesPerSecond = current.framesPerSecond(of: offered[current.layer].framesPerSecond)
+    }
+    guard now != reported else { return nil }
+    why = reason
+    defer { reported = now }
+    return LayerChange(from: reported, to: now, why: reason)
+  }
+
+  /// Switches to `layer` if it is that of the target and its keyframe, which would wait for `wait`,
+  /// can be sent; called just before the keyframe is. Nil if the reported layer does not change.
   public mutating func switchLayer(to layer: Int, wait: Duration) -> LayerChange? {
-    guard layer == target else { return nil }
+    guard let target, layer == target.layer else { return nil }
     guard wait <= FrameAdmission.longestWait[0] else {
       (owedKeyframe, owedKeyframeRequestedAt) = (layer, nil)
       return nil
     }
-    self.layer = layer
-    let now = offered.indices.contains(layer) ? offered[layer] : nil
-    guard now != reported else { return nil }
-    why = targetWhy
-    targetWhy = .requested
-    defer { reported = now }
-    return LayerChange(from: reported, to: now, why: why)
+    send(target)
+    let change = reportedChange(why: targetWhy)
+    if change != nil { targetWhy = .requested }
+    return change
   }
 
   /// The state of which the receiver is notified, again and again in case that it missed a change.
@@ -130,20 +184,22 @@ public struct OutgoingStream: Sendable {
 
   /// Whether a frame of the layer being sent, which would wait for `wait` to leave, is sent to this
   /// receiver. If it is not, neither are those that refer to it.
-  public mutating func admits(_ frame: PacketizedFrame, wait: Duration) -> Bool {
-    guard frame.layer == layer else { return false }
+  public mutating func admits(
+    _ frame: PacketizedFrame, wait: Duration, at now: Instant
+  ) -> Bool {
+    guard frame.layer == current?.layer else { return false }
     let isAdmitted = admission.admits(frame, wait: wait)
-    if admission.isWaitingForKeyframe { owedKeyframe = owedKeyframe ?? layer }
+    if admission.isWaitingForKeyframe { owedKeyframe = owedKeyframe ?? frame.layer }
     if frame.isKeyframe {
       owedKeyframeRequestedAt = nil
-      if isAdmitted { owedKeyframe = nil }
+      if isAdmitted { (owedKeyframe, keyframeSentAt) = (nil, now) }
     }
     return isAdmitted
   }
 
   /// Notes that a packet of a layer was not sent, although its frame was admitted.
   public mutating func expired(layer: Int) {
-    guard layer == self.layer else { return }
+    guard layer == current?.layer else { return }
     admission.lost()
     owedKeyframe = owedKeyframe ?? layer
   }
@@ -156,8 +212,13 @@ public struct OutgoingStream: Sendable {
   /// `FrameAdmission.keyframeInterval`.
   public mutating func dueKeyframe(wait: Duration, at now: Instant) -> Int? {
     guard let owedKeyframe, wait <= FrameAdmission.keyframeWait else { return nil }
-    guard owedKeyframe == layer || owedKeyframe == target else {
+    guard owedKeyframe == current?.layer || owedKeyframe == target?.layer else {
       self.owedKeyframe = nil
+      return nil
+    }
+    if current?.temporalLayers == 0, target == current, let last = keyframeSentAt,
+      now - last < FrameAdmission.stillInterval
+    {
       return nil
     }
     if let last = owedKeyframeRequestedAt, now - last < FrameAdmission.keyframeInterval {
@@ -195,7 +256,7 @@ public struct OutgoingStream: Sendable {
   public mutating func repeats(
     since start: Instant, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
-    guard let layer else { return [] }
+    guard let layer = current?.layer else { return [] }
     return senders[layer].repeats(since: start, at: now)
   }
 
@@ -205,7 +266,7 @@ public struct OutgoingStream: Sendable {
   public mutating func admitsKeyframeRequest(
     layer: Int, wait: Duration, at now: Instant
   ) -> Bool {
-    guard layer == self.layer, keyframeRequests.take(at: now) else { return false }
+    guard layer == current?.layer, keyframeRequests.take(at: now) else { return false }
     guard wait > FrameAdmission.keyframeWait else { return true }
     owedKeyframe = owedKeyframe ?? layer
     return false
@@ -218,7 +279,7 @@ public struct OutgoingStream: Sendable {
   /// The sender report on the current layer, or else the target layer; nil if no video is to be
   /// sent.
   func report(at now: Instant) -> SenderReport? {
-    guard let layer = layer ?? target else { return nil }
+    guard let layer = (current ?? target)?.layer else { return nil }
     let timestamp = RTPTime.timestamp(of: now, clockRate: RTPTime.videoClockRate)
     return senders[layer].report(at: now, timestamp: timestamp)
   }
@@ -228,7 +289,7 @@ public struct OutgoingStream: Sendable {
 
   /// The loss of the current layer in percent, from the receiver's reports; nil if no video is
   /// sent.
-  public var lossPercent: Double? { layer.map { senders[$0].lossPercent } }
+  public var lossPercent: Double? { current.map { senders[$0.layer].lossPercent } }
 }
 
 /// All video streams to one receiver.
@@ -259,7 +320,7 @@ public struct OutgoingStreams: Sendable {
   /// The layer of a stream that is being sent, and its target layer.
   public func layers(of id: StreamID) -> (current: Int?, target: Int?) {
     guard let index = streams.index(of: id) else { return (nil, nil) }
-    return (streams[at: index].layer, streams[at: index].target)
+    return (streams[at: index].current?.layer, streams[at: index].target?.layer)
   }
 
   /// Whether the receiver of a stream gets nothing before a keyframe, since frames were left out.

@@ -10,7 +10,7 @@ import MusterWire
 /// is closed.
 package final class VideoPipeline: Sendable {
   private struct Controls {
-    var wanted: [Int] = []
+    var targets: [EncoderTarget] = []
     var keyframes: Set<Int> = []
     var isStopped = false
     /// The open source; nil while a device is not in use.
@@ -23,7 +23,6 @@ package final class VideoPipeline: Sendable {
   package let backlog = FrameBacklog()
 
   private let specification: String
-  private let bitrates: [Int]
   private let controls: Monitor<Controls>
   private let deliver: @Sendable (EncodedFrame) -> Void
   private let failed: @Sendable (MusterError) -> Void
@@ -32,9 +31,8 @@ package final class VideoPipeline: Sendable {
   private static let staleness = Duration.milliseconds(250)
 
   /// Opens the source to determine its size and frame rate; a camera is closed again until needed.
-  /// `bitrateCap` is for the largest layer, in kbit/s; nil selects the maximum of `LayerLadder`.
   package init(
-    _ stream: StreamID, _ specification: String, bitrateCap: Int?,
+    _ stream: StreamID, _ specification: String,
     deliver: @escaping @Sendable (EncodedFrame) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
   ) throws(DeviceError) {
@@ -47,19 +45,23 @@ package final class VideoPipeline: Sendable {
     offer = StreamOffer(
       stream, isPattern: source.isPattern,
       layers: sizes.map { VideoLayer(size: $0, framesPerSecond: rate) })
-    bitrates = sizes.indices.map { index in
-      let ladder = LayerLadder.bitrate(for: sizes[index], framesPerSecond: rate)
-      guard index == sizes.count - 1 else { return ladder.target }
-      return bitrateCap ?? ladder.max
-    }
     let held = VideoSources.isDevice(specification) ? nil : source
     controls = Monitor(Controls(source: held))
   }
 
   package var layers: [VideoLayer] { offer.layers }
 
-  /// Selects the layers to encode from now on by index, 0 for the smallest; empty for none.
-  package func encode(layers: [Int]) { controls.withLock { $0.wanted = layers } }
+  /// The target of the smallest layer if only this node's own preview shows it.
+  package var previewTarget: EncoderTarget {
+    let layer = layers[0]
+    let bitrate = LayerLadder.bitrate(for: layer.size, framesPerSecond: layer.framesPerSecond)
+    return EncoderTarget(layer: 0, kilobitsPerSecond: bitrate.target)
+  }
+
+  /// Encodes exactly these layers from now on at these bitrates, smallest first; none if empty.
+  package func encode(_ targets: [EncoderTarget]) {
+    controls.withLock { $0.targets = targets }
+  }
 
   /// Makes the next frame of `layer` a keyframe.
   package func requestKeyframe(layer: Int) { controls.withLock { _ = $0.keyframes.insert(layer) } }
@@ -74,12 +76,12 @@ package final class VideoPipeline: Sendable {
   }
 
   /// The layers to encode, and the layers whose next frame must be a keyframe.
-  private typealias Work = (wanted: [Int], keyframes: Set<Int>)
+  private typealias Work = (targets: [EncoderTarget], keyframes: Set<Int>)
 
   private func takeWork() -> Work {
     controls.withLock { controls in
-      defer { controls.keyframes.subtract(controls.wanted) }
-      return (controls.wanted, controls.keyframes)
+      defer { controls.keyframes.subtract(controls.targets.map(\.layer)) }
+      return (controls.targets, controls.keyframes)
     }
   }
 
@@ -91,10 +93,10 @@ package final class VideoPipeline: Sendable {
         guard let source = try sourceWhenWanted() else { break }
         guard let captured = try source.next() else { break }
         let work = takeWork()
-        guard !work.wanted.isEmpty, BootClock.now - captured.capturedAt < Self.staleness else {
+        guard !work.targets.isEmpty, BootClock.now - captured.capturedAt < Self.staleness else {
           continue
         }
-        try encode(captured, work.wanted, work.keyframes, &encoders)
+        try encode(captured, work, &encoders)
       }
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))
@@ -108,7 +110,7 @@ package final class VideoPipeline: Sendable {
   /// open.
   private func releaseUnused(_ encoders: inout [VP8Encoder?]) {
     let isUnused = controls.withLock { controls in
-      guard controls.wanted.isEmpty else { return false }
+      guard controls.targets.isEmpty else { return false }
       if VideoSources.isDevice(specification) { controls.source = nil }
       return true
     }
@@ -118,7 +120,7 @@ package final class VideoPipeline: Sendable {
   /// Waits until a layer is selected, then returns the video source, opened if necessary; nil when
   /// the pipeline is stopped.
   private func sourceWhenWanted() throws(DeviceError) -> (any VideoSource)? {
-    guard controls.wait({ $0.isStopped || !$0.wanted.isEmpty ? !$0.isStopped : nil }) else {
+    guard controls.wait({ $0.isStopped || !$0.targets.isEmpty ? !$0.isStopped : nil }) else {
       return nil
     }
     if let source = controls.withLock({ $0.source }) { return source }
@@ -131,23 +133,24 @@ package final class VideoPipeline: Sendable {
   }
 
   private func encode(
-    _ captured: CapturedFrame, _ wanted: [Int], _ keyframes: Set<Int>,
-    _ encoders: inout [VP8Encoder?]
+    _ captured: CapturedFrame, _ work: Work, _ encoders: inout [VP8Encoder?]
   ) throws {
+    let smallest = work.targets.first?.layer ?? 0
     // Largest layer first, because each smaller frame is scaled from the next larger one.
     var frame = captured.frame
-    for layer in layers.indices.reversed() where layer >= (wanted.min() ?? 0) {
+    for layer in layers.indices.reversed() where layer >= smallest {
       frame = try scaled(frame, to: layers[layer].size)
-      guard wanted.contains(layer) else {
+      guard let target = work.targets.first(where: { $0.layer == layer }) else {
         encoders[layer] = nil  // frees the memory of an unused encoder
         continue
       }
       let isNew = encoders[layer] == nil
-      let encoder = try encoders[layer] ?? makeEncoder(layer)
+      let encoder = try encoders[layer] ?? makeEncoder(target)
       encoders[layer] = encoder
+      encoder.setBitrate(target.kilobitsPerSecond)
       guard
         let encoded = try encoder.encode(
-          frame, at: captured.capturedAt, forceKeyframe: isNew || keyframes.contains(layer))
+          frame, at: captured.capturedAt, forceKeyframe: isNew || work.keyframes.contains(layer))
       else { continue }
       deliver(
         EncodedFrame(
@@ -155,13 +158,14 @@ package final class VideoPipeline: Sendable {
           temporalLayer: encoded.temporalLayer, isReference: encoded.isReference,
           capturedAt: captured.capturedAt))
     }
-    for layer in layers.indices where layer < (wanted.min() ?? 0) { encoders[layer] = nil }
+    for layer in layers.indices where layer < smallest { encoders[layer] = nil }
   }
 
-  private func makeEncoder(_ layer: Int) throws -> VP8Encoder {
-    try VP8Encoder(
-      size: layers[layer].size, framesPerSecond: layers[layer].framesPerSecond,
-      kilobitsPerSecond: bitrates[layer])
+  private func makeEncoder(_ target: EncoderTarget) throws -> VP8Encoder {
+    let layer = layers[target.layer]
+    return try VP8Encoder(
+      size: layer.size, framesPerSecond: layer.framesPerSecond,
+      kilobitsPerSecond: target.kilobitsPerSecond)
   }
 
   private func scaled(_ frame: I420Frame, to size: VideoSize) throws -> I420Frame {

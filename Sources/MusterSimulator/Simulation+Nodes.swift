@@ -59,7 +59,8 @@ extension Simulation {
       case .event(let event, in: _):
         observe(event, of: index)
         if case .channel(let event) = event { concernsCall = concernsCall || event.concernsCall }
-      case .encode(let stream, let layers): nodes[index].source.encode(layers, of: stream)
+      case .encode(let stream, let targets):
+        nodes[index].source.encode(targets.map(\.layer), of: stream)
       case .encodeKeyframe(let stream, let layer):
         nodes[index].source.requestKeyframe(layer, of: stream)
       case .show(let frame, let link, let stream, let delay):

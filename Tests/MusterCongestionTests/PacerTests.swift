@@ -45,6 +45,19 @@ private struct World {
 }
 
 struct PacerTests {
+  @Test func theFirstPacketsDoNotWait() {
+    var world = World()
+    world.pacer = Pacer(estimate: DataRate(kbps: 1_000), initialWindow: 3_500)
+    for item in 0..<6 {
+      #expect((world.pacer.wait(at: world.now) == .zero) == (item < 4))
+      world.add(item)
+    }
+    world.run(for: .zero)
+    // Four by the window, and one burst.
+    #expect(world.items.map(\.item) == [0, 1, 2, 3, 4])
+    #expect(world.pacer.wait(at: world.now) > .milliseconds(10))
+  }
+
   @Test func itemsLeaveAtTheRate() {
     var world = World()
     for item in 0..<12 { world.add(item) }

@@ -33,10 +33,12 @@ struct ProbeControllerTests {
   @Test func successfulProbesAreFollowedByOthers() {
     var world = World()
     _ = world.probes(300)
-    #expect(world.probes(1_800, after: .milliseconds(100)) == [3_600])
-    #expect(world.probes(3_600, after: .milliseconds(100)) == [5_000])
-    #expect(world.probes(5_000, after: .milliseconds(100)) == [])
-    #expect(world.probes(5_000, after: .seconds(10)) == [])
+    for result in [1_800.0, 3_600, 7_200, 14_400] {
+      #expect(world.probes(result, after: .milliseconds(100)) == [result * 2])
+    }
+    #expect(world.probes(28_800, after: .milliseconds(100)) == [30_000])
+    #expect(world.probes(30_000, after: .milliseconds(100)) == [])
+    #expect(world.probes(30_000, after: .seconds(10)) == [])
   }
 
   /// A result that comes later than a second belongs to something else.
@@ -49,7 +51,11 @@ struct ProbeControllerTests {
   @Test func onlyDemandIsProbedFor() {
     var world = World()
     #expect(world.probes(300, demand: 200) == [])
-    #expect(world.probes(300, demand: 350) == [700])
+    #expect(world.probes(300, demand: 350) == [900, 1_800])
+    // While probes succeed, there are others, up to 16 times the demand.
+    #expect(world.probes(1_800, demand: 350, after: .milliseconds(100)) == [3_600])
+    #expect(world.probes(3_600, demand: 350, after: .milliseconds(100)) == [5_600])
+    #expect(world.probes(5_600, demand: 350, after: .milliseconds(100)) == [])
     #expect(world.probes(400, demand: 350, after: .seconds(60)) == [])
   }
 

@@ -259,7 +259,8 @@ struct CoreWorld {
         for other in hosts.indices where other != index {
           send(datagram, from: index, to: hosts[other].address)
         }
-      case .encode(let stream, let layers):
+      case .encode(let stream, let targets):
+        let layers = targets.map(\.layer)
         hosts[index].source.encode(layers, of: stream)
         hosts[index].encoded[stream] = layers
       case .encodeKeyframe(let stream, let layer):

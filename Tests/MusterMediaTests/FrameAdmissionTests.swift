@@ -14,7 +14,8 @@ private final class Sending {
 
   init() {
     _ = streams.withStream(.camera) { stream in
-      _ = stream.select(.best, among: [layer], prevented: nil)
+      _ = stream.select(
+        LayerStep(layer: 0), for: .best, among: [layer], prevented: nil, at: .zero)
       return stream.switchLayer(to: 0, wait: .zero)
     }
   }
@@ -22,10 +23,11 @@ private final class Sending {
   /// Whether a frame is sent; frames of the top temporal layer are no references.
   func admits(_ kind: Kind, wait: Int = 0) -> Bool {
     let temporal = [Kind.key: 0, .base: 0, .middle: 1, .top: 2][kind] ?? 0
+    let now = now
     let frame = PacketizedFrame(
       layer: 0, temporalLayer: temporal, isKeyframe: kind == .key, isReference: kind != .top,
       capturedAt: now, timestamp: 0, payloads: [[0, 1][...]])
-    return streams.withStream(.camera) { $0.admits(frame, wait: .milliseconds(wait)) }
+    return streams.withStream(.camera) { $0.admits(frame, wait: .milliseconds(wait), at: now) }
   }
 
   /// The layer of which a keyframe is requested.
@@ -142,13 +144,14 @@ struct FrameAdmissionTests {
     let sending = Sending()
     let small = VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: 30)
     sending.streams.withStream(.camera) { stream in
-      let selection = stream.select(.best, among: [small, layer], prevented: nil)
+      let selection = stream.select(
+        LayerStep(layer: 1), for: .best, among: [small, layer], prevented: nil, at: .zero)
       #expect(selection.keyframe == 1)
       _ = stream.switchLayer(to: 1, wait: .milliseconds(251))
-      #expect(stream.layer == 0 && stream.target == 1)
+      #expect(stream.current?.layer == 0 && stream.target?.layer == 1)
     }
     #expect(sending.keyframe(wait: 0) == 1)
     _ = sending.streams.withStream(.camera) { $0.switchLayer(to: 1, wait: .milliseconds(250)) }
-    #expect(sending.streams[.camera]?.layer == 1)
+    #expect(sending.streams[.camera]?.current?.layer == 1)
   }
 }

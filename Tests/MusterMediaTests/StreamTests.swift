@@ -34,7 +34,10 @@ private func select(
   among layers: [VideoLayer] = [small, large], prevented: LayerReason? = nil
 ) -> LayerChange? {
   streams.withStream(.camera) { stream in
-    let selection = stream.select(requested, among: layers, prevented: prevented)
+    let largest = LayerChoice.layer(for: requested, among: layers)
+    let selection = stream.select(
+      largest.map { LayerStep(layer: $0) }, for: requested, among: layers, prevented: prevented,
+      at: now)
     return selection.change
       ?? selection.keyframe.flatMap { stream.switchLayer(to: $0, wait: .zero) }
   }

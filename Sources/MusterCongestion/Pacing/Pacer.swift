@@ -55,11 +55,14 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   /// The time at which the rate has paid for all that has left. Nothing is saved up: an idle pacer
   /// has no right to a burst.
   private var paidAt: Instant?
+  /// The bytes that may still leave at once since nothing is known of the path.
+  private var window: Int
   /// The bytes that are queued.
   public private(set) var queuedBytes = 0
 
-  /// Creates the pacer of a path with this estimate.
-  public init(estimate: DataRate) {
+  /// Creates the pacer of a path with this estimate. The first `initialWindow` bytes do not wait.
+  public init(estimate: DataRate, initialWindow: Int = 0) {
+    window = initialWindow
     rate = estimate * Self.headroom
     queues = Priority.allCases.map { _ in [] }
   }
@@ -112,8 +115,9 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
 
   /// The time that an item of the lowest priority would now wait.
   public func wait(at now: Instant) -> Duration {
+    guard queuedBytes >= window else { return .zero }
     let unpaid = paidAt.map { max($0 - now, .zero) } ?? .zero
-    return unpaid + time(for: Double(queuedBytes), at: rate)
+    return unpaid + time(for: Double(queuedBytes - window), at: rate)
   }
 
   /// The time at which the next packet leaves; nil if none waits.
@@ -143,9 +147,13 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     }
     guard probes.isEmpty else { return (released, expired) }
     let end = now + Self.burst
-    while paidAt ?? now < end, let entry = next(at: now, expired: &expired) {
+    while window > 0 || paidAt ?? now < end, let entry = next(at: now, expired: &expired) {
       released.append(.item(entry.item, probe: nil))
-      pay(entry.bytes, at: now)
+      if window > 0 {
+        window = max(window - entry.bytes, 0)
+      } else {
+        pay(entry.bytes, at: now)
+      }
     }
     return (released, expired)
   }

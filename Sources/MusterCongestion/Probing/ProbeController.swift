@@ -12,8 +12,8 @@ package struct ProbeController: Sendable {
   /// The wait for a result.
   static let wait = Duration.seconds(1)
   /// No probe exceeds this rate, or this many times what the application wants.
-  static let most = DataRate(kbps: 5_000)
-  static let mostOfDemand = 2.0
+  static let most = DataRate(kbps: 30_000)
+  static let mostOfDemand = 16.0
   /// The most, in multiples of the estimate, while losses limit it.
   static let lossLimited = 1.5
   /// A fall of the estimate below this share is a large drop; within `recoveryWindow` a path that
@@ -55,7 +55,7 @@ package struct ProbeController: Sendable {
     defer { lastEstimate = estimate }
     if let lastEstimate, estimate < lastEstimate * Self.largeDrop { drop = (lastEstimate, now) }
     if let pending, now - pending.since > Self.wait { self.pending = nil }
-    guard cause != .congestion, estimate < demand else { return [] }
+    guard cause != .congestion, estimate < demand || pending != nil else { return [] }
     var most = min(Self.most, demand * Self.mostOfDemand)
     if cause == .loss { most = min(most, estimate * Self.lossLimited) }
 

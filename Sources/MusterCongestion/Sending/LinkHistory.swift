@@ -18,7 +18,7 @@ public struct LinkHistory: Sendable {
   /// does.
   public mutating func sent(
     _ number: UInt64, of session: UInt32, bytes: Int, asks: Bool, over route: Route,
-    at now: Instant
+    probe: ProbeCluster.ID? = nil, at now: Instant
   ) {
     var index = histories.firstIndex { $0.session == session }
     if index == nil, asks {
@@ -27,7 +27,8 @@ public struct LinkHistory: Sendable {
       index = histories.count - 1
     }
     if let index {
-      histories[index].history.sent(number, bytes: bytes, over: route, at: now)
+      histories[index].history.sent(
+        number, bytes: bytes, over: route, probe: probe, at: now)
     }
   }
 

@@ -227,6 +227,11 @@ public struct LinkEngine: ~Copyable, Sendable {
     links.index(of: link).map { links[at: $0].route }
   }
 
+  /// The capabilities in force on a link's current session; none without a session.
+  public func capabilities(of link: SessionLinkID) -> LinkCapabilities {
+    links.index(of: link).flatMap { links[at: $0].current?.capabilities } ?? []
+  }
+
   /// The path that a link uses; nil before the first session.
   public func path(of link: SessionLinkID) -> PathID? {
     links.index(of: link).flatMap { links[at: $0].isEstablished ? links[at: $0].path : nil }

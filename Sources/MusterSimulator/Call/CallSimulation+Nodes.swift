@@ -57,7 +57,7 @@ extension CallSimulation {
         network.send(datagram, from: nodes[index].address, to: address, at: now)
       case .broadcast(let datagram):
         network.broadcast(datagram, from: nodes[index].address, at: now)
-      case .encode(_, let layers): encoders[index]?.encode(layers)
+      case .encode(_, let targets): encoders[index]?.encode(targets)
       case .encodeKeyframe(_, let layer): encoders[index]?.requestKeyframe(layer)
       case .show(let frame, let link, _, let delay): show(frame, of: link, at: index, after: delay)
       case .play(let audio, let link):
@@ -84,6 +84,7 @@ extension CallSimulation {
     var configuration = Node.Configuration()
     configuration.name = participant.name
     configuration.pacesVideo = pacesVideo
+    configuration.videoBitrate = participant.videoKilobitsPerSecond
     configuration.requested = participant.watches ? .best : .none
     nodes[index].process = Process(
       Node(

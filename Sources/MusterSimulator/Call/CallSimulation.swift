@@ -116,9 +116,7 @@ public struct CallSimulation: World {
     owners[identity.id] = index
     encoders.append(
       participant.video.map {
-        EncoderModel(
-          sender: UInt8(index), source: $0,
-          kilobitsPerSecond: participant.videoKilobitsPerSecond)
+        EncoderModel(sender: UInt8(index), source: $0)
       })
     for step in participant.up { queue.schedule(.up(index, step.conditions), at: .zero + step.at) }
     for step in participant.down {

@@ -14,40 +14,44 @@ package struct EncoderModel: Sendable {
   /// to 4.5 at 1280x720 and 2500 kbit/s.
   package static let keyframeFrames = 5.0
   /// The size of a frame of each temporal layer, in mean frames: layers 0 to 2 take 50, 20 and 30 %
-  /// of the rate (`TemporalPattern`) in 1, 1 and 2 of 4 frames.
+  /// of the rate (`TemporalLayers`) in 1, 1 and 2 of 4 frames.
   static let temporalFrames = [2.0, 0.8, 0.6]
   /// The deviation of frame sizes from their target that content causes.
   static let contentDeviation = 0.25
 
   private struct Layer: Sendable {
     let size: VideoSize
-    let kilobitsPerSecond: Int
+    private(set) var kilobitsPerSecond = 0
     var references = FrameReferences()
     /// The level of the virtual buffer as media time in seconds.
     var level = startLevel
+
+    init(size: VideoSize) { self.size = size }
 
     // libvpx's settings in `VP8Encoder`: 500 ms at first, 600 ms aimed at, at most 1 s.
     static let startLevel = 0.5
     static let optimalLevel = 0.6
     static let highestLevel = 1.0
+
+    mutating func start(kilobitsPerSecond: Int) {
+      (self.kilobitsPerSecond, level) = (kilobitsPerSecond, Self.startLevel)
+      references.needsKeyframe = true
+    }
+
+    mutating func set(kilobitsPerSecond new: Int) {
+      level = min(level * Double(kilobitsPerSecond) / Double(max(new, 1)), Self.highestLevel)
+      kilobitsPerSecond = new
+    }
   }
 
   private let sender: UInt8
   private var layers: [Layer]
   private var encoded: [Int] = []
 
-  /// The encoders for a source of this size. The layers have the bitrates of `LayerLadder`, the
-  /// largest `kilobitsPerSecond` if given.
-  package init(sender: UInt8, source: VideoSize, kilobitsPerSecond: Int?) {
+  /// The encoders for a source of this size.
+  package init(sender: UInt8, source: VideoSize) {
     self.sender = sender
-    let sizes = LayerLadder.sizes(for: source)
-    layers = sizes.indices.map { index in
-      let bitrate = LayerLadder.bitrate(for: sizes[index])
-      let isLargest = index == sizes.count - 1
-      return Layer(
-        size: sizes[index],
-        kilobitsPerSecond: isLargest ? kilobitsPerSecond ?? bitrate.max : bitrate.target)
-    }
+    layers = LayerLadder.sizes(for: source).map { Layer(size: $0) }
   }
 
   /// The offer of the camera.
@@ -57,10 +61,19 @@ package struct EncoderModel: Sendable {
       layers: layers.map { VideoLayer(size: $0.size, framesPerSecond: Self.framesPerSecond) })
   }
 
-  /// Encodes exactly these layers from now on; newly encoded layers start with a keyframe.
-  package mutating func encode(_ wanted: [Int]) {
-    for layer in wanted where !encoded.contains(layer) { requestKeyframe(layer) }
-    encoded = wanted.filter(layers.indices.contains)
+  /// Encodes exactly these layers from now on at these bitrates; newly encoded layers start with a
+  /// keyframe. A new bitrate holds from the next frame on. The virtual buffer keeps its bits, which
+  /// then last for another time, as in libvpx.
+  package mutating func encode(_ targets: [EncoderTarget]) {
+    let known = targets.filter { layers.indices.contains($0.layer) }
+    for target in known {
+      if encoded.contains(target.layer) {
+        layers[target.layer].set(kilobitsPerSecond: target.kilobitsPerSecond)
+      } else {
+        layers[target.layer].start(kilobitsPerSecond: target.kilobitsPerSecond)
+      }
+    }
+    encoded = known.map(\.layer)
   }
 
   /// Makes the layer's next frame a keyframe.

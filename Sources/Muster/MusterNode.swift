@@ -46,7 +46,8 @@ public actor MusterNode {
   /// The receiver of frames for the page; nil while no page is open.
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
   var showsPreview = false
-  /// The layers of this node's streams that members need, by the index of the stream.
+  /// The layers of this node's streams that members need, and their bitrates, by the index of the
+  /// stream.
   var encoderTargets = [[EncoderTarget]](repeating: [], count: Limits.videoStreams)
 
   private var timer: Scheduled<Void>?

@@ -168,13 +168,17 @@ struct Congestion: Sendable {
     return paths.read(at: index) { $0.pacer.wait(at: now) }
   }
 
-  /// Takes a link's packets out of the queue of a path that it no longer uses.
+  /// Takes a link's packets out of the queue of a path that it no longer uses. Probes of the peer's
+  /// paths end, since their packets would now take another one.
   mutating func takeQueue(
     of link: LinkID
   ) -> [(item: QueuedPacket, priority: QueuedPacket.Priority)] {
     var taken: [(item: QueuedPacket, priority: QueuedPacket.Priority)] = []
     for index in 0..<paths.count where paths.keys[index].peer == link.peer {
-      taken += paths.update(at: index) { $0.pacer.remove { $0.link == link } }
+      taken += paths.update(at: index) {
+        $0.pacer.cancelProbes()
+        return $0.pacer.remove { $0.link == link }
+      }
     }
     return taken
   }

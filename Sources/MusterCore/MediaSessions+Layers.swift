@@ -4,7 +4,7 @@ import MusterWire
 
 /// The selection of a simulcast layer of each stream for each receiver.
 extension MediaSessions {
-  /// An encoder's target stays the same if it would change by less than this.
+  /// A bandwidth or an encoder's target stays the same if it would change by less than this.
   private static let similarPercent = 4
 
   /// Handles the peer's request for a stream at another resolution.

@@ -96,10 +96,13 @@ extension MediaSessions {
   /// Handles what the peer says that it sends of a stream.
   mutating func receive(_ sent: SentLayer, from link: LinkID, at now: Instant) -> [Output] {
     let stream = sent.stream.index
-    guard let index = sessions.index(of: link), sessions[at: index].sentLayers[stream] != sent,
-      // The peer repeats what it sends, so a change beyond the limit is only delayed.
-      sessions.update(at: index, { $0.sentLayerBudgets[stream].take(at: now) })
-    else { return [] }
+    guard let index = sessions.index(of: link) else { return [] }
+    // The peer repeats what it sends, so a change beyond the limit is only delayed. A repetition is
+    // no change, but the stream may have forgotten the first one (`IncomingStreams.expect`).
+    let isAccepted = sessions.update(at: index) { session in
+      session.sentLayers[stream] == sent || session.sentLayerBudgets[stream].take(at: now)
+    }
+    guard isAccepted else { return [] }
     sessions[at: index].sentLayers[stream] = sent
     let change = sessions[at: index].call?.incoming.receive(sent, at: now) ?? nil
     return change.map { [Self.event($0, .received, of: sent.stream, link)] } ?? []

@@ -87,6 +87,7 @@ struct MediaSessions: ~Copyable, Sendable {
     }
     sessions[at: index].call = nil
     sessions[at: index].sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
+    sessions[at: index].bandwidth = nil
     out.append(.host(.mediaEnded(link, stream: nil)))
     return out + selectLayers(at: now)
   }

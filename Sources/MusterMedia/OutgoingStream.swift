@@ -31,7 +31,7 @@ public struct OutgoingStream: Sendable {
   private var reported: VideoLayer?
   /// The state of which the receiver was last notified.
   private var notified: SentLayer?
-  /// The reason for `target` if it differs from `layer`.
+  /// The reason for `target` if it differs from `current`.
   private var targetWhy = LayerReason.started
   /// The RTP senders, one per layer; sequence numbers continue when a layer is selected again.
   private var senders: [RTPSender]
@@ -40,10 +40,10 @@ public struct OutgoingStream: Sendable {
   /// The layer that goes on with a keyframe only, since the path was full; it is requested when the
   /// path has room.
   private var owedKeyframe: Int?
-  /// The time of the last keyframe that was sent.
-  private var keyframeSentAt: Instant?
   /// The time of the request for it; nil if there was none, or the keyframe that came was left out.
   private var owedKeyframeRequestedAt: Instant?
+  /// The time of the last keyframe that was sent.
+  private var keyframeSentAt: Instant?
   /// The rate limits for the receiver's keyframe requests and for those of owed keyframes: a burst
   /// of six, then one per second, which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
@@ -97,8 +97,8 @@ public struct OutgoingStream: Sendable {
     }
     let reason = reason(for: step, isNewRequest: isNewRequest)
     guard step != target else {
-      // The step stays, but now for another reason.
-      if isNewRequest, step == current { why = reason }
+      // The step stays, but it is no longer the bandwidth that limits it, or now it is.
+      if isNewRequest, step == current, why == .bandwidth || reason == .bandwidth { why = reason }
       return Selection()
     }
     if reason == .bandwidth, target != nil || why == .bandwidth, !isNewRequest, !isNewSource {
@@ -118,7 +118,7 @@ public struct OutgoingStream: Sendable {
   private func reason(for step: LayerStep, isNewRequest: Bool) -> LayerReason {
     let largest = LayerChoice.layer(for: requested, among: offered)
     guard step == largest.map({ LayerStep(layer: $0) }) else { return .bandwidth }
-    if current == nil, target == nil {
+    if current == nil {
       let isBest = largest == LayerChoice.layer(for: .best, among: offered)
       return isBest ? why.onResuming : .requested
     }

@@ -45,6 +45,19 @@ private struct World {
 }
 
 struct PacerTests {
+  @Test func aProbeThatIsCancelledLeavesTheQueue() {
+    var world = World()
+    world.pacer.probe(ProbeCluster(id: 1, rate: DataRate(kbps: 3_000)), at: world.now)
+    world.run(for: .milliseconds(3))
+    world.add(7)
+    world.pacer.cancelProbes()
+    let padding = world.padding.count
+    #expect(padding > 0)
+    world.run(for: .seconds(1))
+    #expect(world.padding.count == padding && world.items.map(\.item) == [7])
+    #expect(world.pacer.deadline == nil)
+  }
+
   @Test func theFirstPacketsDoNotWait() {
     var world = World()
     world.pacer = Pacer(estimate: DataRate(kbps: 1_000), initialWindow: 3_500)

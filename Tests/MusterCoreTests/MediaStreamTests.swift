@@ -124,6 +124,22 @@ private let middle = VideoSize(width: 320, height: 180)
   #expect(camera[0]?.sent?.why == .unmuted && camera[1]?.received?.why == .unmuted)
 }
 
+/// The message that the sender had stopped is lost, and what it says next it has said before.
+@Test func aRepeatedReasonIsTakenAfterAPause() {
+  var sharing = Sharing()
+  for round in 0..<6 {
+    sharing.watch(.none, .screen)
+    if round > 0 { sharing.world.passes = { from, _, _ in from != 0 } }
+    sharing.world.run(for: .milliseconds(300))
+    sharing.world.passes = { _, _, _ in true }
+    sharing.watch(.best, .screen)
+    sharing.world.run(for: .milliseconds(3_000 + 170 * round))
+  }
+  let changes = sharing.changes(.screen)
+  #expect(changes.map(\.to?.size) == [best] + Array(repeating: [nil, best], count: 6).joined())
+  #expect(changes.dropFirst().allSatisfy { $0.why == .requested })
+}
+
 @Test func aNodeEntersMuted() {
   var configuration = Node.Configuration()
   configuration.muted = [.audioMuted, .videoMuted]

@@ -113,6 +113,9 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     if probes.count == 1 { probes[0].startedAt = now }
   }
 
+  /// Ends the probes that are under way and those that are to follow.
+  public mutating func cancelProbes() { probes = [] }
+
   /// The time that an item of the lowest priority would now wait.
   public func wait(at now: Instant) -> Duration {
     guard queuedBytes >= window else { return .zero }

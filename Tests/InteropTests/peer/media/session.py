@@ -212,7 +212,7 @@ class MediaSession:
 
     def on_sent_layer(self, sent):
         """The member says what it sends of a stream."""
-        if self._said.get(sent.stream) != sent:
+        if sent.stream in streams.VIDEO_STREAMS and self._said.get(sent.stream) != sent:
             self._said[sent.stream] = sent
             emit("sent-layer", member=short(self.link.peer), stream=streams.name(sent.stream),
                  width=sent.width, height=sent.height, rate=sent.rate, why=sent.why.name)

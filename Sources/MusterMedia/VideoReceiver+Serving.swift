@@ -64,13 +64,14 @@ extension VideoReceiver {
 
   /// Whether a keyframe may change the active layer. A keyframe that is older than the last frame
   /// may not: retransmissions completed that keyframe late, and the sender may have left that layer
-  /// since.
+  /// since. One captured at the same time may: a sender that encodes the larger layer first has
+  /// sent that before it changes to the smaller one.
   private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
     guard let current = activeLayer, let lastFrame,
       now - current.lastNewAt < LayerReceiver.silence
     else { return true }
     return RTPTime.distance(
-      from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate) > .zero
+      from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate) >= .zero
   }
 
   private mutating func switchOver(to index: Int) {

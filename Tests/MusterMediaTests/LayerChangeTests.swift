@@ -27,6 +27,23 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   #expect(layers == [0, 0, 1, 1])
 }
 
+/// A captured frame is encoded in the larger layer first.
+@Test func aSmallerLayerFollowsAtTheTimeOfTheLargerOnesLastFrame() {
+  var low = ModelSender(layer: 0)
+  var high = ModelSender(layer: 1)
+  var receiver = VideoReceiver()
+  var now = Instant.milliseconds(1000)
+  var layers: [Int] = []
+  for number in 0..<4 {
+    let packets =
+      (number < 2 ? high.frame(bytes: 900, at: now) : [])
+      + (number > 0 ? low.frame(bytes: 900, at: now) : [])
+    layers += packets.flatMap { receiver.receive($0, at: now) }.frames.map(\.layer)
+    now = now + frameTime
+  }
+  #expect(layers == [1, 1, 0, 0, 0])
+}
+
 @Test func aLayerChangeWhoseKeyframeIsLostDoesNotDeadlock() {
   var low = ModelSender(layer: 0)
   var high = ModelSender(layer: 1)

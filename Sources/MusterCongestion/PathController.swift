@@ -41,14 +41,17 @@ public struct PathController: Sendable {
   private var limit = ApplicationLimit()
   /// The time at which the application last was no longer limited.
   private var limitEndedAt: Instant?
-  private var delay = DelayEstimator(start: start, limits: limits)
+  private var delay: DelayEstimator
   private var loss = LossEstimator(least: limits.lowerBound)
   private var silence = Silence()
   private var probes = ProbeEstimator()
-  private var prober = ProbeController()
+  private var prober: ProbeController
 
-  /// Creates the controller of a path without packets.
-  public init() {}
+  /// Creates the controller of a path without packets; the estimate never exceeds `most`.
+  public init(most: DataRate = limits.upperBound) {
+    prober = ProbeController(most: most)
+    delay = DelayEstimator(start: Self.start, limits: Self.limits.lowerBound...most)
+  }
 
   /// The queueing delay of the last reported packets; nil before the first report.
   public var queueDelay: Duration? { queue.mean }
@@ -60,6 +63,9 @@ public struct PathController: Sendable {
   public var acknowledgedRate: DataRate? { acknowledged.rate }
   /// The share of the bytes that are lost, over the last seconds.
   public var lossRatio: Double { loss.averageLoss }
+  /// Whether the estimate is the one that every path starts with, since the first probes are still
+  /// under way.
+  public func isStarting(at now: Instant) -> Bool { prober.isStarting(at: now) }
   /// Whether the application sends much less than the estimate.
   public var isApplicationLimited: Bool { limit.since != nil }
 
@@ -95,6 +101,7 @@ public struct PathController: Sendable {
     let hasRecovered = delay.update(
       arrivals, isFull: isQueueFull, acknowledged: acknowledged, probe: probe,
       roundTrip: roundTrip ?? .zero, at: now)
+    if let probe { loss.probed(probe) }
     loss.update(
       report.results, delayEstimate: delay.rate, acknowledged: acknowledged,
       isApplicationLimited: isApplicationLimited)
@@ -114,9 +121,9 @@ public struct PathController: Sendable {
 
   private mutating func nextProbes(hasRecovered: Bool, at now: Instant) -> [ProbeCluster] {
     let cause: ProbeController.Cause =
-      if delay.trend != .steady || loss.state == .decreasing {
+      if delay.trend != .steady || loss.state == .decreasing && loss.isLossy {
         .congestion
-      } else if loss.state == .increasing { .loss } else { .nothing }
+      } else if loss.state != .delayLimited { .loss } else { .nothing }
     let wasLimited = limitEndedAt.map { now - $0 < ProbeController.limitEndedWindow } ?? false
     let clusters = prober.next(
       estimate: estimate, demand: demand, cause: cause, recovered: hasRecovered,

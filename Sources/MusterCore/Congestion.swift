@@ -21,7 +21,7 @@ struct Congestion: Sendable {
 
   /// A path, and the time of the last packet that asked for feedback on it.
   private struct Entry: HasDeadline, Sendable {
-    var controller = PathController()
+    var controller: PathController
     var pacer = Pacer<QueuedPacket>(
       estimate: PathController.start, initialWindow: initialWindow)
     /// The rate of the packets that do not wait.
@@ -35,6 +35,8 @@ struct Congestion: Sendable {
 
   /// The paths to one peer; a peer with more addresses loses the one that was used least recently.
   private static let pathLimit = 8
+  /// The time after which an estimate of a path that was not used means nothing.
+  private static let staleAfter = Duration.seconds(10)
   /// The time after which a packet that still waits is not sent: its frame would come too late, and
   /// the frames after it, too.
   private static let longestWait = Duration.milliseconds(500)
@@ -44,13 +46,9 @@ struct Congestion: Sendable {
   /// The rate of audio in packets of 20 ms, and of reports on as much, before they are measured.
   private static let audioRate = DataRate(kbps: 70)
 
-  /// Whether packets wait for their turn.
-  private let paces: Bool
   private(set) var reporters = DeadlineTable<SessionLinkID, LinkReporter>()
   private var histories = PeerTable<SessionLinkID, LinkHistory>()
   private var paths = DeadlineTable<PathID, Entry>()
-
-  init(paces: Bool) { self.paces = paces }
 
   /// The time of the next report or of the next packet that waits; nil if there is none.
   var deadline: Instant? { soonest(reporters.deadline, paths.deadline) }
@@ -63,12 +61,17 @@ struct Congestion: Sendable {
   /// The state of a path; nil if no packet that asks for feedback was sent over it.
   func path(_ id: PathID) -> PathController? { paths[id]?.controller }
 
-  /// The bandwidth that a path has for video; nil if it is not known, or not to be kept to.
+  /// The bandwidth that a path has for video; nil if it is not known.
   func videoBandwidth(on path: PathID, at now: Instant) -> DataRate? {
-    guard paces, let index = paths.index(of: path) else { return nil }
+    guard let index = paths.index(of: path) else { return nil }
     return paths.read(at: index) {
       max($0.controller.estimate - $0.unpaced.value(at: now), .zero)
     }
+  }
+
+  /// Whether nothing is known yet of what a path carries.
+  func isStarting(_ path: PathID, at now: Instant) -> Bool {
+    self.path(path)?.isStarting(at: now) ?? false
   }
 
   /// Sets the rate of the video that a path could use.
@@ -79,11 +82,16 @@ struct Congestion: Sendable {
   // MARK: Packets
 
   /// Begins to control a path before its first packet, so that the first video waits for its turn.
+  /// The estimate of a path that was not used for a while is forgotten.
   mutating func begin(_ link: SessionLinkID, over route: Route, at now: Instant) {
-    guard paces else { return }
     let path = PathID(peer: link.peer, route: route)
     if histories.index(of: link) == nil { histories[link] = LinkHistory() }
-    if paths.index(of: path) == nil { addPath(path, for: link, at: now) }
+    if let index = paths.index(of: path) {
+      guard paths.read(at: index, { now - $0.usedAt > Self.staleAfter && $0.deadline == nil })
+      else { return }
+      paths[path] = nil
+    }
+    addPath(path, for: link, at: now)
   }
 
   /// Records a packet of a link in use.
@@ -120,7 +128,6 @@ struct Congestion: Sendable {
     _ = paths.update(path) {
       $0.controller.sent(bytes: bytes, asks: asks, at: now)
       if asks { ($0.usedAt, $0.link) = (now, link) }
-      guard paces else { return }
       $0.pacer.set(estimate: $0.controller.estimate, at: now)
       guard !isReleased else { return }
       $0.pacer.charge(bytes, at: now)
@@ -139,7 +146,6 @@ struct Congestion: Sendable {
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {
         let probes = $0.controller.reported(report, at: now)
-        guard paces else { return }
         $0.pacer.set(estimate: $0.controller.estimate, at: now)
         for probe in probes { $0.pacer.probe(probe, at: now) }
       }
@@ -154,7 +160,7 @@ struct Congestion: Sendable {
   mutating func queue(
     _ packet: QueuedPacket, _ priority: QueuedPacket.Priority, on path: PathID, at now: Instant
   ) -> Bool {
-    guard paces, let index = paths.index(of: path) else { return false }
+    guard let index = paths.index(of: path) else { return false }
     let bytes = packet.payload.count + SealedDatagram.overhead + path.route.overheadBytes
     paths.update(at: index) {
       $0.pacer.add(packet, priority, bytes: bytes, expiresAt: now + Self.longestWait, at: now)
@@ -164,7 +170,7 @@ struct Congestion: Sendable {
 
   /// The time that a packet of video would now wait for its turn on a path.
   func wait(on path: PathID, at now: Instant) -> Duration {
-    guard paces, let index = paths.index(of: path) else { return .zero }
+    guard let index = paths.index(of: path) else { return .zero }
     return paths.read(at: index) { $0.pacer.wait(at: now) }
   }
 
@@ -215,7 +221,9 @@ struct Congestion: Sendable {
     {
       paths[paths.keys[oldest]] = nil
     }
-    paths[path] = Entry(usedAt: now, link: link)
+    let controller =
+      path.route.isDirect ? PathController() : PathController(most: RelayBudget.direction)
+    paths[path] = Entry(controller: controller, usedAt: now, link: link)
   }
 
   /// Forgets a link that is closed, and the paths to its peer with the last one.

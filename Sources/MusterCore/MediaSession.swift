@@ -39,14 +39,15 @@ struct MediaSession: HasDeadline, Sendable {
       current: sent?.target, mayRise: sent?.mayRise(at: now) ?? true)
   }
 
-  /// The bandwidth in kbit/s of IP packets that all that the peer requests could use.
+  /// The bandwidth in kbit/s of IP packets that lets the peer get all that it requests.
   func demand(_ streams: EncodedStreams) -> Int {
     streams.ids.reduce(0) { sum, stream in
       guard let (largest, layers) = request(of: stream, streams) else { return sum }
       return sum
         + LayerStep(layer: largest).bandwidth(
           ofLayerAt: streams.bitrates(of: stream)[largest].max,
-          framesPerSecond: layers[largest].framesPerSecond)
+          framesPerSecond: layers[largest].framesPerSecond) * (100 + LayerAllocation.riseMargin)
+        / 100
     }
   }
 

@@ -36,7 +36,18 @@ extension MediaSessions {
     } ?? false
   }
 
-  /// The bandwidth that the video of a link could use, in kbit/s of IP packets.
+  /// The bandwidth for which the layers of a link are selected, in kbit/s of IP packets; nil if it
+  /// is unlimited.
+  func bandwidth(of link: LinkID) -> Int? {
+    sessions.index(of: link).flatMap { sessions[at: $0].bandwidth }
+  }
+
+  /// Lets the layers of a link rise at once, since it now takes another path.
+  mutating func pathChanged(of link: LinkID) {
+    _ = sessions.update(link) { $0.call?.outgoing.pathChanged() }
+  }
+
+  /// The bandwidth that lets the peer get all that it requests, in kbit/s of IP packets.
   func demand(over link: LinkID) -> Int {
     sessions.index(of: link).map { sessions[at: $0].demand(local.streams) } ?? 0
   }

@@ -105,6 +105,17 @@ extension Node {
 
   // MARK: Bandwidth
 
+  /// Selects the layers for another path, of which little is known yet: layers are not lowered for
+  /// it before the probes are answered, and may rise at once.
+  mutating func updateBandwidthForNewPath(
+    of link: LinkID, at now: Instant, _ out: inout [Output]
+  ) {
+    guard media.isActive(link) else { return }
+    media.pathChanged(of: link)
+    beginCongestionControl(of: link, at: now)
+    perform(media.selectLayers(at: now), at: now, &out)
+  }
+
   private mutating func beginCongestionControl(of link: LinkID, at now: Instant) {
     guard let session = associations.session(of: link), let path = path(of: link),
       links.capabilities(of: session).contains(.congestionFeedback)
@@ -129,7 +140,10 @@ extension Node {
     var hasChanged = false
     for link in users {
       demand += media.demand(over: link)
-      let share = Int(bandwidth.kbps) / users.count
+      var share = Int(bandwidth.kbps) / users.count
+      if congestion.isStarting(path, at: now), let former = media.bandwidth(of: link) {
+        share = max(share, former)
+      }
       if media.set(bandwidth: share, of: link) { hasChanged = true }
     }
     congestion.set(videoDemand: DataRate(kbps: Double(demand)), on: path, at: now)

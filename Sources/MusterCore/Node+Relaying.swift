@@ -110,6 +110,7 @@ extension Node {
       seenChanged()
     }
     let queued = congestion.takeQueue(of: link)
+    updateBandwidthForNewPath(of: link, at: now, &out)
     if !route.isDirect || relaying.isUnreachable(link) {
       // The packets that were queued are among those that are resent.
       let start = now + (.zero - Self.repeatedTime)

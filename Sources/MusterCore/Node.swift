@@ -44,9 +44,6 @@ public struct Node: ~Copyable, Sendable {
     /// The most that the camera's largest layer may take in kbit/s; nil selects the maximum of
     /// `LayerLadder`.
     public var videoBitrate: Int?
-    /// Whether video keeps to the estimates of its paths: layers and bitrates are selected by
-    /// them, packets wait for their turn, and paths are probed for more.
-    package var pacesVideo = false
     /// The rules of channels, which tests replace to simulate faulty or modified nodes.
     package var policy = ChannelPolicy.standard
 
@@ -123,7 +120,7 @@ public struct Node: ~Copyable, Sendable {
   /// The means by which members beyond the LAN may be found.
   var finders = (rendezvousServers: 0, others: false)
   var media: MediaSessions
-  var congestion: Congestion
+  var congestion = Congestion()
   var prng: PRNG
   /// The offset from boot time to Unix time, in milliseconds.
   var wallOffset: Int64 = 0
@@ -144,7 +141,6 @@ public struct Node: ~Copyable, Sendable {
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     media = MediaSessions(configuration, prng: &prng)
-    congestion = Congestion(paces: configuration.pacesVideo)
     media.local.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()

@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCongestion
 import MusterWire
 
 /// The byte rate for relaying, shared fairly by the pairs of members that are sending.
@@ -39,6 +40,10 @@ package struct RelayBudget: Sendable {
   private static let burst = 250_000.0
   /// The maximum fraction for one pair, which leaves room for a new pair.
   private static let largestShare = 0.5
+  /// The rate that one of a pair may send if the other one sends as much; a relay has no queue that
+  /// would show that it is exceeded.
+  static let direction = DataRate(
+    bytes: bytesPerSecond * largestShare / 2, over: .seconds(1))
   /// The fraction of the budget that is divided; the rest absorbs the arrival of new pairs.
   private static let shared = 0.98
   /// The minimum burst of a pair in bytes: one frame of four datagrams of 1200 bytes, so that a

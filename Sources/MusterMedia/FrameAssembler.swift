@@ -13,8 +13,11 @@ public struct AssembledFrame: Equatable, Sendable {
   public var timestamp: UInt32
   /// The size of a keyframe; nil for other frames.
   public var keyframeSize: VideoSize?
-  /// The number of frames missing directly before this frame, from the gap in the PictureID.
+  /// The number of frames between the one delivered before and this one, from the gap in the
+  /// PictureID.
   public var skippedFrames: Int
+  /// Whether packets before this frame were lost; if not, the sender left the skipped frames out.
+  public var isAfterLoss: Bool
 }
 
 /// Assembles the packets of one layer into frames, and delivers in order the frames whose reference
@@ -142,7 +145,8 @@ public struct FrameAssembler: Sendable {
       data: data, isKeyframe: first.startsKeyframe, temporalLayer: Int(first.temporalLayer),
       timestamp: first.timestamp,
       keyframeSize: size.map { VideoSize(width: $0.width, height: $0.height) },
-      skippedFrames: skipped(before: first))
+      skippedFrames: skipped(before: first),
+      isAfterLoss: lastEnd.map { $0 != first.sequence } ?? false)
     lastPictureID = first.pictureID
     if first.temporalLayer == 0 { lastBase = first.tl0PicIdx }
     discard(through: range.upperBound)
@@ -152,10 +156,11 @@ public struct FrameAssembler: Sendable {
   }
 
   private func skipped(before first: VideoPacket) -> Int {
-    guard let lastEnd, lastEnd != first.sequence else { return 0 }
-    guard let lastPictureID, let pictureID = first.pictureID else { return 1 }
+    guard let lastEnd else { return 0 }
+    let least = lastEnd == first.sequence ? 0 : 1
+    guard let lastPictureID, let pictureID = first.pictureID else { return least }
     let between = Int((pictureID &- lastPictureID &- 1) & 0x7FFF)
-    return between <= Self.plausibleSkip ? max(between, 1) : 1
+    return between <= Self.plausibleSkip ? max(between, least) : least
   }
 
   private mutating func discardOldestFrame() {

@@ -55,6 +55,7 @@ public struct IncomingStream: Sendable {
       receiver.pause()
       return end(sent.why)
     }
+    receiver.expect(framesPerSecond: newest.framesPerSecond)
     guard newest.size == layer?.size else { return nil }
     return change(to: newest, why: sent.why)
   }

@@ -26,7 +26,7 @@ public struct LayerAllocation: Equatable, Sendable {
 
   /// The margin in percent of a step above the current one, so that the receiver does not soon have
   /// to fall back (libwebrtc's `simulcast_rate_allocator.cc`).
-  private static let riseMargin = 20
+  public static let riseMargin = 20
   /// The excess in percent of a step over the bandwidth that does not yet make the receiver fall: a
   /// frame of the highest temporal layer is then left out now and then (`FrameAdmission`).
   private static let fallMargin = 10

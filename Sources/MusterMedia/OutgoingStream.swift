@@ -75,6 +75,9 @@ public struct OutgoingStream: Sendable {
     bandwidthChangedAt.map { now - $0 >= Self.riseInterval } ?? true
   }
 
+  /// Lets the stream change to a higher step at once, since it takes another path.
+  mutating func pathChanged() { bandwidthChangedAt = nil }
+
   /// Selects a step for the receiver's request, out of `layers`, smallest first; nil if the path
   /// has no room for any. A non-nil `prevented` is the reason not to send the stream; no step is
   /// then selected.
@@ -343,6 +346,11 @@ public struct OutgoingStreams: Sendable {
     _ id: StreamID, _ body: (inout OutgoingStream) -> Result
   ) -> Result? {
     streams.update(id, body)
+  }
+
+  /// Lets all streams change to higher steps at once, since they take another path.
+  public mutating func pathChanged() {
+    for index in 0..<streams.count { streams[at: index].pathChanged() }
   }
 
   /// Handles a report block about one of the streams.

@@ -82,15 +82,15 @@ extension VideoReceiver {
     }
   }
 
-  /// Counts a gap as a freeze unless the source paused, in which case no frames are missing and the
-  /// capture times are equally far apart.
+  /// Counts a gap as a freeze unless the source paused, in which case no frames are missing or left
+  /// out, and the capture times are equally far apart.
   private mutating func noteGap(before frame: AssembledFrame, wasTroubled: Bool, at now: Instant) {
     defer { lastFrame = (now, frame.timestamp) }
-    counted.framesLost &+= UInt64(max(frame.skippedFrames, 0))
-    guard let lastFrame, now - lastFrame.at > Self.freeze else { return }
+    if frame.isAfterLoss { counted.framesLost &+= UInt64(max(frame.skippedFrames, 0)) }
+    guard let lastFrame, let freeze, now - lastFrame.at > freeze else { return }
     let captured = RTPTime.distance(
       from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate)
-    guard wasTroubled || captured < Self.freeze else { return }
+    guard wasTroubled || frame.skippedFrames > 0 || captured < freeze else { return }
     counted.freezes &+= 1
     counted.totalFreezesDuration += now - lastFrame.at
   }

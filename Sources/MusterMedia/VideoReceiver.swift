@@ -54,8 +54,8 @@ public struct VideoReceiver: Sendable {
   /// The assumed round trip before the first measurement (libwebrtc `nack_requester.cc`).
   static let defaultRoundTrip = Duration.milliseconds(100)
   static let maximumRoundTrip = Duration.seconds(2)
-  /// The interval between frames above which a freeze is counted.
-  static let freeze = Duration.milliseconds(200)
+  /// The interval between frames above which a freeze is counted, at 10 frames per second or more.
+  static let leastFreeze = Duration.milliseconds(200)
   /// The silence of the active layer after which a keyframe of another layer is requested. Until
   /// then, packets of the other layer may just be stragglers from before the last layer switch.
   static let takeover = Duration.milliseconds(100)
@@ -72,6 +72,8 @@ public struct VideoReceiver: Sendable {
   var roundTrip = defaultRoundTrip
   private var reports = RingBuffer<SenderReport>(capacity: pendingReports)
   var lastFrame: (at: Instant, timestamp: UInt32)?
+  /// The interval between frames above which a freeze is counted; nil while there are only stills.
+  private(set) var freeze: Duration? = leastFreeze
   var counted = VideoStatistics()
 
   /// Creates a receiver, which ignores packets of streams other than `stream`.
@@ -137,6 +139,14 @@ public struct VideoReceiver: Sendable {
     return outputs
   }
 
+  /// Takes the frame rate that the sender has announced; 0 for a still now and then.
+  package mutating func expect(framesPerSecond: Int) {
+    let wereStills = freeze == nil
+    freeze =
+      framesPerSecond > 0 ? max(Self.leastFreeze, .seconds(2) / framesPerSecond) : nil
+    if wereStills, freeze != nil { pause() }
+  }
+
   /// Excludes the interval between the last frame and the next frame from freezes, because no
   /// frames are expected.
   public mutating func pause() { lastFrame = nil }
@@ -148,7 +158,7 @@ public struct VideoReceiver: Sendable {
   /// unless its end shows that the source had paused.
   public func statistics(at now: Instant) -> VideoStatistics {
     var result = counted
-    if let lastFrame, now - lastFrame.at > Self.freeze {
+    if let lastFrame, let freeze, now - lastFrame.at > freeze {
       result.freezes &+= 1
       result.totalFreezesDuration += now - lastFrame.at
     }

@@ -85,7 +85,8 @@ class Scenario:
         def join():
             nodes[participant["name"]] = t.node(
                 participant["name"], *more, host=lan.hosts[place], video=video or "none",
-                audio=t.footage.speech, record=participant["watches"])
+                audio=t.footage.speech if participant["speaks"] else "none",
+                record=participant["watches"])
         return join
 
     def _place(self, name):

@@ -43,6 +43,6 @@ import Testing
       text.contains(
         #""up":[{"at":0.000,"rate":1000,"queue":200.000,"delay":25.000,"jitter":5.000,"#
           + #""loss":5.000,"burstStart":0.000,"burstEnd":100.000}],"down":[]"#), "\(text)")
-    #expect(text.contains(#""joinsAt":0.000,"video":"320x180","videoKbps":null,"watches":true"#))
+    #expect(text.contains(#""joinsAt":0.000,"video":"320x180","videoKbps":null,"speaks":true,"#))
   }
 }

@@ -12,7 +12,7 @@ private struct World {
   /// Sends at a rate for a time; each packet is lost with a probability.
   mutating func send(
     kbps: Double, loss: Double, delayEstimate: Double = 2_000, acknowledged: Double? = nil,
-    for time: Duration
+    isApplicationLimited: Bool = false, for time: Duration
   ) {
     let end = now + time
     while now < end {
@@ -24,7 +24,7 @@ private struct World {
       estimator.update(
         results, delayEstimate: DataRate(kbps: delayEstimate),
         acknowledged: DataRate(kbps: acknowledged ?? kbps * (1 - loss)),
-        isApplicationLimited: false)
+        isApplicationLimited: isApplicationLimited)
       limits.append(estimator.limit?.kbps)
     }
   }
@@ -125,6 +125,23 @@ struct LossEstimatorTests {
       world.send(kbps: held.kbps, loss: 0, delayEstimate: 20_000, for: .seconds(5))
     }
     #expect(holds[0] < 5 && holds[6] > 9, "\(holds)")
+  }
+
+  /// Packets far below the limit say nothing about it; a probe does, unless much is lost.
+  @Test func aProbeRaisesTheLimit() throws {
+    var world = World()
+    world.send(kbps: 1_000, loss: 0, for: .seconds(2))
+    world.send(kbps: 1_000, loss: 0.5, for: .seconds(3))
+    let low = try #require(world.estimator.limit)
+    world.estimator.probed(DataRate(kbps: 1_500))
+    #expect(world.estimator.isLossy && world.estimator.limit == low)
+    world.send(kbps: 20, loss: 0, isApplicationLimited: true, for: .seconds(60))
+    #expect(!world.estimator.isLossy)
+    #expect(try #require(world.estimator.limit) < DataRate(kbps: 1_000))
+    world.estimator.probed(DataRate(kbps: 1_500))
+    #expect(world.estimator.limit == DataRate(kbps: 1_500))
+    world.send(kbps: 20, loss: 0, isApplicationLimited: true, for: .seconds(10))
+    #expect(world.estimator.limit.map { $0 >= DataRate(kbps: 1_500) } ?? true)
   }
 
   /// A packet that arrives after all was never lost.

@@ -30,6 +30,18 @@ struct ProbeControllerTests {
     #expect(world.probes(1_200, after: .milliseconds(100)) == [2_400])
   }
 
+  @Test func theStartEndsWithTheAnswersOrAfterHalfASecond() {
+    var world = World()
+    #expect(world.prober.isStarting(at: world.now))
+    _ = world.probes(300)
+    #expect(world.prober.isStarting(at: world.now + .milliseconds(499)))
+    #expect(!world.prober.isStarting(at: world.now + .milliseconds(500)))
+    // Where nothing is missing, nothing is probed.
+    var other = World()
+    _ = other.probes(300, demand: 200)
+    #expect(!other.prober.isStarting(at: other.now))
+  }
+
   @Test func successfulProbesAreFollowedByOthers() {
     var world = World()
     _ = world.probes(300)

@@ -77,6 +77,9 @@ struct CoreWorld {
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
   /// Bytes added to each frame of a host's source.
   var weight: (Int) -> Int = { _ in 0 }
+  /// Packets of 1000 bytes that a host sends along with each of its audio packets, which keep to no
+  /// estimate.
+  var excess: (Int) -> Int = { _ in 0 }
 
   private let seed: UInt64
   private var flights: [Flight] = []
@@ -245,6 +248,11 @@ struct CoreWorld {
     for index in hosts.indices {
       let audio = hosts[index].source.audio(capturedAt: now, level: 20)
       call(index) { $0.sendAudio(audio, at: $1) }
+      for _ in 0..<excess(index) {
+        var more = audio
+        more.data = [UInt8](repeating: 7, count: 1_000)
+        call(index) { $0.sendAudio(more, at: $1) }
+      }
     }
   }
 

@@ -15,15 +15,15 @@ private struct Laden {
   private var since: Instant
 
   /// Creates nodes of which the pairs in `cut` cannot reach each other, and runs them for ten
-  /// seconds; `weight` is the size added to the frames of each node, in bytes.
-  init(_ count: Int, relay: Int, cut: [[Int]], weight: @escaping (Int) -> Int) {
+  /// seconds; `excess` is the number of packets of 1000 bytes that each node sends in 20 ms.
+  init(_ count: Int, relay: Int, cut: [[Int]], excess: @escaping (Int) -> Int) {
     self.relay = relay
     world = CoreWorld(count)
     world.passes = { from, to, _ in !cut.contains([from, to]) && !cut.contains([to, from]) }
     world.join("laden", Self.key)
     // The pairs are linked first: an exhausted budget has no room for handshakes either.
     world.run(for: .seconds(5))
-    world.weight = weight
+    world.excess = excess
     world.run(for: .seconds(5))
     since = world.now
   }
@@ -51,7 +51,7 @@ private struct Laden {
 struct RelayLimitTests {
   @Test func aPairGetsItsShareAndNoMore() {
     // 1 MB/s is wanted, in both directions together.
-    var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
+    var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 10 }
     laden.run(for: .seconds(10))
     let rate = laden.rate([0, 2])
     // The 10 % are for the overhead of the relaying link and a bucket that was not empty.
@@ -60,7 +60,7 @@ struct RelayLimitTests {
   }
 
   @Test func aGreedyPairTakesNothingFromAnother() {
-    var laden = Laden(5, relay: 2, cut: [[0, 1], [3, 4]]) { $0 < 2 ? 100_000 : 0 }
+    var laden = Laden(5, relay: 2, cut: [[0, 1], [3, 4]]) { $0 < 2 ? 10 : 0 }
     let before = [laden.frames(at: 3, of: 4), laden.frames(at: 4, of: 3)]
     laden.run(for: .seconds(10))
     #expect(laden.rate([0, 1]) > Laden.share * 0.8)
@@ -72,7 +72,7 @@ struct RelayLimitTests {
   @Test func allPairsTogetherStayBelowTheTotal() {
     var pairs: [[Int]] = []
     for one in 1..<6 { for other in (one + 1)..<6 { pairs.append([one, other]) } }
-    var laden = Laden(6, relay: 0, cut: pairs) { $0 == 0 ? 0 : 40_000 }
+    var laden = Laden(6, relay: 0, cut: pairs) { $0 == 0 ? 0 : 4 }
     laden.run(for: .seconds(10))
     let rate = laden.rate()
     #expect(rate < Laden.total * 1.15, "\(Int(rate)) bytes/s")
@@ -80,7 +80,7 @@ struct RelayLimitTests {
   }
 
   @Test func aBusyRelayIsSeenAsBefore() {
-    var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 100_000 }
+    var laden = Laden(3, relay: 1, cut: [[0, 2]]) { $0 == 1 ? 0 : 10 }
     let before = laden.frames(at: 0, of: 1)
     laden.run(for: .seconds(10))
     #expect(laden.frames(at: 0, of: 1) - before >= 48)

@@ -208,6 +208,45 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   #expect(receiver.statistics(at: start + .seconds(4)).totalFreezesDuration == .zero)
 }
 
+/// At 5 frames per second a freeze is longer than two intervals; of stills nothing is expected.
+@Test func theAnnouncedFrameRateSaysWhatAFreezeIs() {
+  var sender = ModelSender()
+  var receiver = VideoReceiver()
+  var now = Instant.milliseconds(1000)
+  for packet in sender.frame(bytes: 900, at: now) { _ = receiver.receive(packet, at: now) }
+  receiver.expect(framesPerSecond: 5)
+  #expect(receiver.statistics(at: now + .milliseconds(400)).freezes == 0)
+  #expect(receiver.statistics(at: now + .milliseconds(401)).freezes == 1)
+  receiver.expect(framesPerSecond: 0)
+  now = now + .seconds(9)
+  #expect(receiver.statistics(at: now).freezes == 0)
+  receiver.expect(framesPerSecond: 30)
+  #expect(receiver.statistics(at: now + .seconds(9)).freezes == 0)
+  for packet in sender.frame(bytes: 900, at: now) { _ = receiver.receive(packet, at: now) }
+  #expect(receiver.statistics(at: now + .milliseconds(201)).freezes == 1)
+}
+
+/// Sequence numbers without a gap show that nothing was lost, and the PictureID what is missing.
+@Test(arguments: [0, 9]) func framesThatTheSenderLeftOutAreAFreezeButNotLost(count: Int) {
+  var sender = ModelSender()
+  var receiver = VideoReceiver()
+  var now = Instant.milliseconds(1000)
+  for packet in sender.frame(bytes: 900, at: now) { _ = receiver.receive(packet, at: now) }
+  let other = sender.stream
+  for _ in 0..<count {
+    now = now + frameTime
+    _ = sender.frame(bytes: 900, at: now)
+  }
+  sender.stream = other
+  now = now + (count == 0 ? .milliseconds(400) : frameTime)
+  for packet in sender.frame(bytes: 900, keyframe: true, at: now) {
+    _ = receiver.receive(packet, at: now)
+  }
+  let statistics = receiver.statistics(at: now)
+  #expect(statistics.frames == 2 && statistics.framesLost == 0)
+  #expect(statistics.freezes == (count == 0 ? 0 : 1))
+}
+
 @Test func aSinkThatNeedsAKeyframeCostsTheOthersNothing() {
   var sender = ModelSender()
   var receiver = VideoReceiver()

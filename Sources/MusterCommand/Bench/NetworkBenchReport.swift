@@ -119,7 +119,7 @@ package enum NetworkBenchReport {
         "videoKbps",
         participant.videoKilobitsPerSecond.map { .integer(Int64($0)) } ?? .null
       ),
-      ("watches", .bool(participant.watches)),
+      ("speaks", .bool(participant.speaks)), ("watches", .bool(participant.watches)),
       ("up", .array(participant.up.map(json))), ("down", .array(participant.down.map(json))),
     ])
   }

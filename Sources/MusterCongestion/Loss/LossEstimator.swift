@@ -21,7 +21,8 @@ package struct LossEstimator: Sendable {
   /// The observations without which nothing is limited.
   static let required = 3
   static let candidates = [1.02, 1, 0.95]
-  /// The average loss above which the limit is at once `balance` divided by what exceeds it.
+  /// The average loss above which a path is not probed, and the limit is at once `balance` divided
+  /// by what exceeds it.
   static let tolerated = 0.05
   static let balance = DataRate(kbps: 100)
   /// A limit that rises again is at most this many times the acknowledged rate, the lower number if
@@ -87,6 +88,19 @@ package struct LossEstimator: Sendable {
       delayEstimate: delayEstimate, acknowledged: acknowledged,
       isApplicationLimited: isApplicationLimited)
     conclude(delayEstimate: delayEstimate, acknowledged: acknowledged, at: observedAt)
+  }
+
+  /// Whether so much is lost that a probe would only add to it.
+  package var isLossy: Bool { averageLoss > Self.tolerated }
+
+  /// Takes the result of a probe, which a path that loses little has carried: the limit is no
+  /// lower. Packets that are sent below the limit, as by an application that is limited to it, say
+  /// nothing about it.
+  package mutating func probed(_ rate: DataRate) {
+    guard state != .delayLimited, !isLossy, var model, model.limit < rate else { return }
+    model.limit = rate
+    self.model = model
+    (limit, lastHold, nextHold, ceiling) = (rate, nil, Self.hold.first, nil)
   }
 
   // MARK: Observations

@@ -12,7 +12,7 @@ package struct ProbeController: Sendable {
   /// The wait for a result.
   static let wait = Duration.seconds(1)
   /// No probe exceeds this rate, or this many times what the application wants.
-  static let most = DataRate(kbps: 30_000)
+  package static let most = DataRate(kbps: 30_000)
   static let mostOfDemand = 16.0
   /// The most, in multiples of the estimate, while losses limit it.
   static let lossLimited = 1.5
@@ -24,6 +24,8 @@ package struct ProbeController: Sendable {
   static let limitEndedWindow = Duration.seconds(3)
   /// The interval of probes for unmet demand; they cost about 1 % of the estimate.
   static let interval = Duration.seconds(3)
+  /// The time in which the probes at the start are answered.
+  static let startTime = Duration.milliseconds(500)
 
   /// What limits the estimate.
   package enum Cause: Equatable {
@@ -35,6 +37,8 @@ package struct ProbeController: Sendable {
   }
 
   private var hasStarted = false
+  /// The time of the first report.
+  private var firstAt: Instant?
   private var nextID: ProbeCluster.ID = 1
   /// The estimate beyond which a pending result calls for a further probe.
   private var pending: (above: DataRate, since: Instant)?
@@ -43,7 +47,15 @@ package struct ProbeController: Sendable {
   private var recoveredAt: Instant?
   private var probedAt: Instant?
 
-  package init() {}
+  /// No probe exceeds this rate.
+  private let most: DataRate
+
+  package init(most: DataRate = most) { self.most = min(most, Self.most) }
+
+  /// Whether the probes at the start have yet to show what the path carries.
+  package func isStarting(at now: Instant) -> Bool {
+    firstAt.map { pending != nil && now - $0 < Self.startTime } ?? true
+  }
 
   /// Takes the estimate after a report, and returns the clusters to send now. `recovered` tells
   /// that the queue, which had to drain, is steady again; `isApplicationLimited` that the
@@ -53,10 +65,11 @@ package struct ProbeController: Sendable {
     isApplicationLimited: Bool, at now: Instant
   ) -> [ProbeCluster] {
     defer { lastEstimate = estimate }
+    firstAt = firstAt ?? now
     if let lastEstimate, estimate < lastEstimate * Self.largeDrop { drop = (lastEstimate, now) }
     if let pending, now - pending.since > Self.wait { self.pending = nil }
     guard cause != .congestion, estimate < demand || pending != nil else { return [] }
-    var most = min(Self.most, demand * Self.mostOfDemand)
+    var most = min(self.most, demand * Self.mostOfDemand)
     if cause == .loss { most = min(most, estimate * Self.lossLimited) }
 
     if !hasStarted {

@@ -83,7 +83,6 @@ extension CallSimulation {
     nodes[index].run = 1
     var configuration = Node.Configuration()
     configuration.name = participant.name
-    configuration.pacesVideo = pacesVideo
     configuration.videoBitrate = participant.videoKilobitsPerSecond
     configuration.requested = participant.watches ? .best : .none
     nodes[index].process = Process(
@@ -100,12 +99,12 @@ extension CallSimulation {
       return []
     }
     input(index) { $0.setOwnAddresses([own], at: $1) }
-    input(index) { $0.setSources(offers, hasAudio: true, at: $1) }
+    input(index) { $0.setSources(offers, hasAudio: participant.speaks, at: $1) }
     let setup = ChannelSetup(name: scenario.name, key: key)
     input(index) { $0.join(setup, call: true, at: $1) }
     // Cameras do not capture at the same moments.
     if !offers.isEmpty { schedule(.frame(index), in: prng.duration(.zero, .milliseconds(33))) }
-    schedule(.audio(index), in: .zero)
+    if participant.speaks { schedule(.audio(index), in: .zero) }
     schedule(.playout(index), in: .zero)
   }
 

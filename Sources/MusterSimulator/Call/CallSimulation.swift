@@ -26,7 +26,6 @@ public struct CallSimulation: World {
 
   let scenario: NetworkScenario
   let draws: Bool
-  let pacesVideo: Bool
   let key: ChannelKey
   var channel: ChannelID { key.channelID }
 
@@ -51,13 +50,8 @@ public struct CallSimulation: World {
 
   /// Plans the scenario; no node runs yet.
   public init(_ scenario: NetworkScenario, seed: UInt64, draws: Bool = false) {
-    self.init(scenario, seed: seed, draws: draws, pacesVideo: false)
-  }
-
-  private init(_ scenario: NetworkScenario, seed: UInt64, draws: Bool, pacesVideo: Bool) {
     self.scenario = scenario
     self.draws = draws
-    self.pacesVideo = pacesVideo
     prng = PRNG(seed: seed)
     key = ChannelKey.fromName("\(Marker.text)-\(scenario.name)")
     let count = scenario.participants.count
@@ -81,15 +75,7 @@ public struct CallSimulation: World {
   public static func run(
     _ scenario: NetworkScenario, seed: UInt64, draws: Bool = false
   ) -> CallResult {
-    run(scenario, seed: seed, draws: draws, pacesVideo: false)
-  }
-
-  /// The same, with the setting `Node.Configuration.pacesVideo`.
-  package static func run(
-    _ scenario: NetworkScenario, seed: UInt64, draws: Bool = false, pacesVideo: Bool
-  ) -> CallResult {
-    var simulation = CallSimulation(
-      scenario, seed: seed, draws: draws, pacesVideo: pacesVideo)
+    var simulation = CallSimulation(scenario, seed: seed, draws: draws)
     simulation.drive()
     return simulation.result
   }

@@ -66,6 +66,8 @@ extension NetworkScenario {
     var participants = [Participant("anna", video: large)]
     for (name, rate) in [("slow", 200), ("medium", 900), ("free", nil)] as [(String, Int?)] {
       var receiver = Participant(name)
+      // The audio of the others alone would fill the slow link.
+      receiver.speaks = false
       receiver.down = always(link(rate, delay: .milliseconds(20)))
       participants.append(receiver)
     }

@@ -23,6 +23,8 @@ public struct NetworkScenario: Equatable, Sendable {
     public var video: VideoSize?
     /// The bitrate of the largest layer in kbit/s; nil for that of `LayerLadder`.
     public var videoKilobitsPerSecond: Int?
+    /// Whether the node sends audio.
+    public var speaks = true
     /// Whether the node requests the others' video; every node plays their audio.
     public var watches = true
     /// The access link from the host into the network, in order of time; ideal without a step.

@@ -175,8 +175,8 @@ let package = Package(
     tests(
       "MusterCoreTests",
       [
-        "MusterBase", "MusterWire", "MusterCrypto", "MusterLink", "MusterChannel", "MusterMedia",
-        "MusterCore", "MusterSimulator",
+        "MusterBase", "MusterWire", "MusterCrypto", "MusterCongestion", "MusterLink",
+        "MusterChannel", "MusterMedia", "MusterCore", "MusterSimulator",
       ]),
     tests("MusterPipelineTests", ["MusterBase", "MusterPipeline"]),
     tests(

@@ -63,8 +63,7 @@ public struct PathController: Sendable {
   public var acknowledgedRate: DataRate? { acknowledged.rate }
   /// The share of the bytes that are lost, over the last seconds.
   public var lossRatio: Double { loss.averageLoss }
-  /// Whether the estimate is the one that every path starts with, since the first probes are still
-  /// under way.
+  /// Whether the first probes have yet to show what the path carries.
   public func isStarting(at now: Instant) -> Bool { prober.isStarting(at: now) }
   /// Whether the application sends much less than the estimate.
   public var isApplicationLimited: Bool { limit.since != nil }

@@ -69,9 +69,10 @@ struct Congestion: Sendable {
     }
   }
 
-  /// Whether nothing is known yet of what a path carries.
+  /// Whether the first probes have yet to show what a path carries.
   func isStarting(_ path: PathID, at now: Instant) -> Bool {
-    self.path(path)?.isStarting(at: now) ?? false
+    guard let index = paths.index(of: path) else { return false }
+    return paths.read(at: index) { $0.controller.isStarting(at: now) }
   }
 
   /// Sets the rate of the video that a path could use.
@@ -222,7 +223,7 @@ struct Congestion: Sendable {
       paths[paths.keys[oldest]] = nil
     }
     let controller =
-      path.route.isDirect ? PathController() : PathController(most: RelayBudget.direction)
+      path.route.isDirect ? PathController() : PathController(most: RelayBudget.rateOfOneDirection)
     paths[path] = Entry(controller: controller, usedAt: now, link: link)
   }
 

@@ -42,7 +42,7 @@ package struct RelayBudget: Sendable {
   private static let largestShare = 0.5
   /// The rate that one of a pair may send if the other one sends as much; a relay has no queue that
   /// would show that it is exceeded.
-  static let direction = DataRate(
+  static let rateOfOneDirection = DataRate(
     bytes: bytesPerSecond * largestShare / 2, over: .seconds(1))
   /// The fraction of the budget that is divided; the rest absorbs the arrival of new pairs.
   private static let shared = 0.98

@@ -140,13 +140,13 @@ public struct FrameAssembler: Sendable {
     var data: [UInt8] = []
     data.reserveCapacity(packets[range].reduce(0) { $0 + $1.data.count })
     for packet in packets[range] { data.append(contentsOf: packet.data) }
+    let isAfterLoss = lastEnd.map { $0 != first.sequence } ?? false
     let size = first.startsKeyframe ? VP8FrameHeader.keyframeSize(first.data) : nil
     let frame = AssembledFrame(
       data: data, isKeyframe: first.startsKeyframe, temporalLayer: Int(first.temporalLayer),
       timestamp: first.timestamp,
       keyframeSize: size.map { VideoSize(width: $0.width, height: $0.height) },
-      skippedFrames: skipped(before: first),
-      isAfterLoss: lastEnd.map { $0 != first.sequence } ?? false)
+      skippedFrames: skipped(before: first, isAfterLoss: isAfterLoss), isAfterLoss: isAfterLoss)
     lastPictureID = first.pictureID
     if first.temporalLayer == 0 { lastBase = first.tl0PicIdx }
     discard(through: range.upperBound)
@@ -155,9 +155,8 @@ public struct FrameAssembler: Sendable {
     return frame
   }
 
-  private func skipped(before first: VideoPacket) -> Int {
-    guard let lastEnd else { return 0 }
-    let least = lastEnd == first.sequence ? 0 : 1
+  private func skipped(before first: VideoPacket, isAfterLoss: Bool) -> Int {
+    let least = isAfterLoss ? 1 : 0
     guard let lastPictureID, let pictureID = first.pictureID else { return least }
     let between = Int((pictureID &- lastPictureID &- 1) & 0x7FFF)
     return between <= Self.plausibleSkip ? max(between, least) : least

@@ -86,7 +86,7 @@ extension VideoReceiver {
   /// out, and the capture times are equally far apart.
   private mutating func noteGap(before frame: AssembledFrame, wasTroubled: Bool, at now: Instant) {
     defer { lastFrame = (now, frame.timestamp) }
-    if frame.isAfterLoss { counted.framesLost &+= UInt64(max(frame.skippedFrames, 0)) }
+    if frame.isAfterLoss { counted.framesLost &+= UInt64(frame.skippedFrames) }
     guard let lastFrame, let freeze, now - lastFrame.at > freeze else { return }
     let captured = RTPTime.distance(
       from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate)

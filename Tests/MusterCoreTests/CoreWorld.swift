@@ -1,5 +1,6 @@
 import MusterBase
 import MusterChannel
+import MusterCongestion
 import MusterCore
 import MusterCrypto
 import MusterLink
@@ -171,6 +172,13 @@ struct CoreWorld {
     hosts[index].node.statistics(at: now).first {
       $0.link == LinkID(channel: channel, peer: id(other))
     }?.via
+  }
+
+  /// A host's estimate of the path of its link to another host.
+  func estimate(from index: Int, to other: Int, in channel: ChannelID) -> DataRate? {
+    hosts[index].node.statistics(at: now).first {
+      $0.link == LinkID(channel: channel, peer: id(other))
+    }?.estimate?.rate
   }
 
   /// The longest time without audio of a member since it was first heard, until now; nil if it was

@@ -1,4 +1,5 @@
 import MusterBase
+import MusterCongestion
 import MusterCore
 import MusterCrypto
 import MusterSimulator
@@ -61,6 +62,21 @@ struct PacingTests {
         #expect(silence <= .milliseconds(20))
       }
     }
+  }
+
+  /// A path that was not used for ten seconds may have changed; after a short pause it is used on.
+  @Test(arguments: [(8, false), (11, true)])
+  func theEstimateOfAnUnusedPathIsForgotten(seconds: Int, isForgotten: Bool) throws {
+    var paced = Paced()
+    let channel = Paced.key.channelID
+    let before = try #require(paced.world.estimate(from: 1, to: 2, in: channel))
+    #expect(before > DataRate(kbps: 1_000))
+    paced.world.call(1) { $0.leaveCall(in: channel, at: $1) }
+    paced.world.run(for: .seconds(seconds))
+    paced.world.call(1) { (try? $0.startCall(in: channel, at: $1)) ?? [] }
+    paced.world.run(for: .milliseconds(30))
+    let now = paced.world.estimate(from: 1, to: 2, in: channel)
+    #expect((now == before) != isForgotten, "\(before), then \(String(describing: now))")
   }
 
   /// What a new path carries is not known; layers are not lowered before the probes are answered.

@@ -205,6 +205,9 @@ struct BandwidthTests {
     #expect(!limited.mayRise(after: .milliseconds(9_999)) && limited.mayRise(after: .seconds(10)))
     _ = limited.select(nil, after: .seconds(30))
     #expect(!limited.mayRise(after: .milliseconds(9_999)) && limited.mayRise(after: .seconds(10)))
+    // Another path has nothing to do with what came before.
+    limited.streams.pathChanged()
+    #expect(limited.mayRise(after: .zero))
   }
 
   @Test func temporalLayersAboveTheStepAreLeftOut() {

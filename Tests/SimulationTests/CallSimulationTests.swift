@@ -51,11 +51,13 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     }
   }
 
-  /// Mostly within a quarter of the configured rate, from 5 s on, wherever the call fills the path.
+  /// Near to the configured rate, from 5 s on, wherever the call fills the path. The narrowest one
+  /// is left further now and then, to drain the queue.
   @Test(arguments: [
-    (150, small), (250, small), (600, small), (1_500, VideoSize(width: 1280, height: 720)),
+    (150, small, 0.4), (250, small, 0.3), (600, small, 0.25),
+    (1_500, VideoSize(width: 1280, height: 720), 0.3),
   ])
-  func theEstimateIsTheRateOfAFullPath(rate: Int, video: VideoSize) throws {
+  func theEstimateIsTheRateOfAFullPath(rate: Int, video: VideoSize, error: Double) throws {
     var conditions = PathConditions.ideal
     (conditions.kilobitsPerSecond, conditions.delay) = (rate, .milliseconds(20))
     var sender = NetworkScenario.Participant("anna", video: video)
@@ -63,13 +65,13 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     let scenario = NetworkScenario(
       "full", "", seconds: 30, [sender, NetworkScenario.Participant("berta")])
     let flows = CallSimulation.run(scenario, seed: 1).flows
-    expectNear(try #require(flows.first { $0.from == "anna" }), Double(rate))
+    expectNear(try #require(flows.first { $0.from == "anna" }), Double(rate), error)
   }
 
   /// Here the reports have to pass a full path as well.
   @Test func theEstimatesOfTwoFullPathsAreTheirRates() throws {
     let scenario = try #require(NetworkScenario.named("narrow-600"))
-    for flow in CallSimulation.run(scenario, seed: 1).flows { expectNear(flow, 600) }
+    for flow in CallSimulation.run(scenario, seed: 1).flows { expectNear(flow, 600, 0.25) }
   }
 
   /// Video keeps to what the path has: its queue stays short, no audio is lost, and the picture
@@ -98,11 +100,11 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     }
   }
 
-  private func expectNear(_ flow: FlowReport, _ rate: Double) {
+  private func expectNear(_ flow: FlowReport, _ rate: Double, _ error: Double) {
     #expect(flow.estimates.count >= 20)
-    let errors = flow.estimates.map { abs($0.kilobitsPerSecond / rate - 1) }.sorted()
-    // The rate is left now and then, to drain the queue.
-    #expect(errors[errors.count / 2] <= 0.25 && (errors.last ?? 0) <= 0.5, "\(errors)")
+    for estimate in flow.estimates {
+      #expect(abs(estimate.kilobitsPerSecond / rate - 1) <= error, "\(estimate) of \(rate)")
+    }
   }
 
   @Test func theSeedDeterminesEverything() {

@@ -43,6 +43,7 @@ public struct PathController: Sendable {
   private var limitEndedAt: Instant?
   private var delay: DelayEstimator
   private var loss = LossEstimator(least: limits.lowerBound)
+  private var inFlight = InFlight()
   private var silence = Silence()
   private var probes = ProbeEstimator()
   private var prober: ProbeController
@@ -68,12 +69,19 @@ public struct PathController: Sendable {
   /// Whether the application sends much less than the estimate.
   public var isApplicationLimited: Bool { limit.since != nil }
 
+  /// The time for which new packets should wait, since too many are in flight: the path has become
+  /// narrower than the last report showed.
+  public func excessInFlight(at now: Instant) -> Duration {
+    roundTrip.map { inFlight.excess(at: estimate, roundTrip: $0, now: now) } ?? .zero
+  }
+
   /// Counts a packet; `asks` tells whether its payload asks for feedback. The estimate falls if
   /// feedback is overdue.
   public mutating func sent(bytes: Int, asks: Bool, at now: Instant) {
     let wasLimited = isApplicationLimited
     limit.sent(bytes: bytes, estimate: estimate, at: now)
     if wasLimited, !isApplicationLimited { limitEndedAt = now }
+    inFlight.sent(bytes, at: now)
     guard asks, silence.asked(at: now) else { return }
     delay.set(estimate * Silence.decrease, at: now)
     updateEstimate()
@@ -82,6 +90,7 @@ public struct PathController: Sendable {
   /// Takes the news about the path in a report. Returns the probe clusters to send now.
   public mutating func reported(_ report: PathReport, at now: Instant) -> [ProbeCluster] {
     silence.reported(roundTrip: report.roundTrip)
+    if let last = report.results.last { inFlight.reported(until: last.sentAt) }
     roundTrip = report.roundTrip ?? roundTrip
     let arrivals = report.results.filter { $0.arrivedAt != nil }.sorted(by: Self.isEarlier)
     queue.update(arrivals, at: now)
@@ -108,9 +117,10 @@ public struct PathController: Sendable {
     return nextProbes(hasRecovered: hasRecovered, at: now)
   }
 
-  /// Whether the queue drops packets: its delay is long, and no longer grows.
+  /// Whether the queue drops packets: its delay is long, and no longer grows. The losses have to
+  /// last, since those that a TCP flow causes end when it has slowed down, after a round trip.
   private var isQueueFull: Bool {
-    queue.shortest > Self.fullQueue.delay && loss.averageLoss > Self.fullQueue.loss
+    queue.shortest > Self.fullQueue.delay && loss.lastingLoss > Self.fullQueue.loss
   }
 
   private mutating func updateEstimate() {

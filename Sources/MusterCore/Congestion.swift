@@ -169,10 +169,11 @@ struct Congestion: Sendable {
     return true
   }
 
-  /// The time that a packet of video would now wait for its turn on a path.
+  /// The time that a packet of video would now wait for its turn on a path, and in the network, as
+  /// far as there is more in flight than there should be.
   func wait(on path: PathID, at now: Instant) -> Duration {
     guard let index = paths.index(of: path) else { return .zero }
-    return paths.read(at: index) { $0.pacer.wait(at: now) }
+    return paths.read(at: index) { $0.pacer.wait(at: now) + $0.controller.excessInFlight(at: now) }
   }
 
   /// Takes a link's packets out of the queue of a path that it no longer uses. Probes of the peer's

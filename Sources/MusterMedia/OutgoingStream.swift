@@ -17,16 +17,19 @@ public struct OutgoingStream: Sendable {
   /// The number of RTP payload bytes sent, excluding retransmissions.
   public private(set) var bytes: UInt64 = 0
 
-  /// The least time between a change to more and the change before it, if the bandwidth is the
-  /// reason (mediasoup: 10 s from a downgrade to an upgrade).
+  /// The least times to a change to more, from the last such change and from the last one to less,
+  /// where the bandwidth is the reason: one probe of the path apart, at least.
   static let riseInterval = Duration.seconds(10)
+  static let riseAfterFall = Duration.seconds(3)
 
   /// The layers that were offered, and the resolution that was requested, when `select` was last
   /// called.
   private var offered: [VideoLayer] = []
   private var requested = RequestedResolution.best
-  /// The time of the last change for which the bandwidth was the reason.
-  private var bandwidthChangedAt: Instant?
+  /// The times of the last change to more and of the last one to less for which the bandwidth was
+  /// the reason.
+  private var roseAt: Instant?
+  private var fellAt: Instant?
   /// The layer as last reported in a `LayerChange`.
   private var reported: VideoLayer?
   /// The state of which the receiver was last notified.
@@ -72,11 +75,12 @@ public struct OutgoingStream: Sendable {
 
   /// Whether the stream may change to a higher step.
   public func mayRise(at now: Instant) -> Bool {
-    bandwidthChangedAt.map { now - $0 >= Self.riseInterval } ?? true
+    roseAt.map { now - $0 >= Self.riseInterval } ?? true
+      && fellAt.map { now - $0 >= Self.riseAfterFall } ?? true
   }
 
   /// Lets the stream change to a higher step at once, since it takes another path.
-  mutating func pathChanged() { bandwidthChangedAt = nil }
+  mutating func pathChanged() { (roseAt, fellAt) = (nil, nil) }
 
   /// Selects a step for the receiver's request, out of `layers`, smallest first; nil if the path
   /// has no room for any. A non-nil `prevented` is the reason not to send the stream; no step is
@@ -94,7 +98,7 @@ public struct OutgoingStream: Sendable {
       ?? (layers.isEmpty
         ? .source : !requested.wantsVideo ? .requested : step == nil ? .bandwidth : nil)
     guard off == nil, let step else {
-      if off == .bandwidth, target != nil { bandwidthChangedAt = now }
+      if off == .bandwidth, target != nil { fellAt = now }
       target = nil
       return stop(off ?? .bandwidth)
     }
@@ -105,7 +109,7 @@ public struct OutgoingStream: Sendable {
       return Selection()
     }
     if reason == .bandwidth, target != nil || why == .bandwidth, !isNewRequest, !isNewSource {
-      bandwidthChangedAt = now
+      if target.map({ step < $0 }) ?? false { fellAt = now } else { roseAt = now }
     }
     let pending = target
     target = step

@@ -74,6 +74,13 @@ struct TrendDetectorTests {
     #expect(world.trends.last == .steady)
   }
 
+  /// Several flows that raise their rates slowly make a slope that the threshold would reach.
+  @Test func aQueueThatGrowsSteadilyStaysDetected() {
+    var world = World()
+    world.add([Double](repeating: 1, count: 1_000))
+    #expect(world.trends[100...].allSatisfy { $0 == .growing })
+  }
+
   /// The first threshold would not notice 3 % too much; it falls while delays are even.
   @Test func theThresholdAdaptsToAnEvenPath() {
     var world = World()
@@ -123,6 +130,22 @@ struct RateControllerTests {
     #expect(abs(world.rate - 1_695) < 0.1)
     world.update(.steady, acknowledged: 1_700, for: .seconds(1))
     #expect((1_715...1_730).contains(world.rate), "\(world.rate)")
+  }
+
+  /// Where something else fills the queue, it grows with each probe, and not because of the rate
+  /// before.
+  @Test(arguments: [(1, 1_000), (14, 1_000), (15, 340)])
+  func theEffectOfAProbeCostsNoMoreThanItGave(steps: Int, rate: Double) {
+    var world = World()
+    world.controller.set(DataRate(kbps: 1_000), at: world.now)
+    world.now = world.now + .seconds(2)
+    world.controller.set(DataRate(kbps: 2_000), at: world.now)
+    world.now = world.now + .milliseconds(100) * steps
+    world.update(.growing, acknowledged: 406)
+    #expect(abs(world.rate - rate) < 0.2, "\(world.rate)")
+    // Only once.
+    world.update(.growing, acknowledged: 406)
+    #expect(abs(world.rate - 340) < 0.2, "\(world.rate)")
   }
 
   /// More arrives than the path was found to carry.

@@ -67,6 +67,17 @@ struct LossEstimatorTests {
     #expect(world.estimator.limit.map { $0 > DataRate(kbps: 1_400) } ?? true)
   }
 
+  /// A burst of losses does not last, whatever the average.
+  @Test func lossLastsIfNoObservationIsWithoutIt() {
+    var world = World()
+    world.send(kbps: 1_600, loss: 1, for: .milliseconds(600))
+    #expect(world.estimator.lastingLoss == 0, "two observations are too few")
+    world.send(kbps: 1_600, loss: 1, for: .milliseconds(300))
+    #expect(world.estimator.lastingLoss == 1)
+    world.send(kbps: 1_600, loss: 0, for: .milliseconds(400))
+    #expect(world.estimator.lastingLoss == 0 && world.estimator.averageLoss > 0.5)
+  }
+
   /// Half of what is sent arrives.
   @Test func lossBeyondTheCapacityLimitsAtOnce() throws {
     var world = World()

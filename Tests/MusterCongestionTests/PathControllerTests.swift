@@ -140,6 +140,42 @@ struct PathControllerTests {
     #expect(script.controller.estimate >= Self.kbps(2_000))
   }
 
+  /// Long before that, no more is sent than fits: what is in flight is a queue, too.
+  @Test func withoutReportsNewPacketsWait() {
+    var controller = PathController()
+    let start = Instant.zero + .seconds(50)
+    func report(until sentAt: Instant) -> PathReport {
+      let result = PacketResult(bytes: 750, sentAt: sentAt, fate: .arrived(at: sentAt))
+      return PathReport(
+        route: PathScript.route, results: [result], roundTrip: .milliseconds(50))
+    }
+    /// Sends 300 kbit/s, which is the estimate, from 20 ms on for this time.
+    func send(for milliseconds: Int) -> [(time: Double, excess: Duration)] {
+      stride(from: 20, through: milliseconds, by: 20).map { time in
+        let now = start + .milliseconds(time)
+        controller.sent(bytes: 750, asks: true, at: now)
+        return (Double(time), controller.excessInFlight(at: now))
+      }
+    }
+    // Nothing is known before the first report.
+    #expect(send(for: 1_000).allSatisfy { $0.excess == .zero })
+
+    controller = PathController()
+    controller.sent(bytes: 750, asks: true, at: start)
+    _ = controller.reported(report(until: start), at: start + .milliseconds(50))
+    for (time, excess) in send(for: 1_000) {
+      // The round trip and the allowance are 400 ms.
+      #expect(abs(excess.inMilliseconds - max(time - 400, 0)) < 21, "\(time) ms")
+    }
+    // If nothing follows, no report can tell that they were lost.
+    let end = start + .milliseconds(1_000)
+    #expect(controller.excessInFlight(at: end + .milliseconds(999)) > .milliseconds(590))
+    #expect(controller.excessInFlight(at: end + .milliseconds(1_700)) == .zero)
+
+    _ = controller.reported(report(until: start + .milliseconds(900)), at: end)
+    #expect(controller.excessInFlight(at: end) == .zero)
+  }
+
   /// Nor is one in which the last report is lost.
   @Test(arguments: [0, 1] as [Double])
   func aPauseIsNoSilence(reportLoss: Double) {

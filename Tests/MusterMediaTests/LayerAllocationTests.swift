@@ -192,19 +192,25 @@ struct BandwidthTests {
   }
 
   /// A change that the receiver requests, and the first step, hold nothing up.
-  @Test func aStreamRisesTenSecondsAfterTheLastChangeForBandwidth() {
+  @Test func aStreamRisesTenSecondsAfterARiseAndThreeAfterAFall() {
     let limited = Limited()
+    func mayRise(onlyAfter milliseconds: Int) -> Bool {
+      !limited.mayRise(after: .milliseconds(milliseconds - 1))
+        && limited.mayRise(after: .milliseconds(milliseconds))
+    }
     _ = limited.select(step(1))
     #expect(limited.mayRise(after: .zero))
     _ = limited.select(step(0), for: RequestedResolution(width: 320, height: 180))
     #expect(limited.mayRise(after: .zero))
     _ = limited.select(step(1), for: .best)
     _ = limited.select(step(2), after: .seconds(1))
-    #expect(!limited.mayRise(after: .milliseconds(9_999)) && limited.mayRise(after: .seconds(10)))
-    _ = limited.select(step(1), after: .seconds(30))
-    #expect(!limited.mayRise(after: .milliseconds(9_999)) && limited.mayRise(after: .seconds(10)))
+    #expect(mayRise(onlyAfter: 10_000))
+    _ = limited.select(step(1), after: .seconds(4))
+    #expect(mayRise(onlyAfter: 6_000))
+    _ = limited.select(step(0), after: .seconds(5))
+    #expect(mayRise(onlyAfter: 3_000))
     _ = limited.select(nil, after: .seconds(30))
-    #expect(!limited.mayRise(after: .milliseconds(9_999)) && limited.mayRise(after: .seconds(10)))
+    #expect(mayRise(onlyAfter: 3_000))
     // Another path has nothing to do with what came before.
     limited.streams.pathChanged()
     #expect(limited.mayRise(after: .zero))

@@ -29,6 +29,9 @@ package enum NetworkBenchReport {
     if let rate = result.tcpKilobitsPerSecond {
       rows.append(line([result.scenario.name, "TCP", Figures.text(rate, 0)]))
     }
+    if let fairness = result.fairness {
+      rows.append(line([result.scenario.name, "Jain's index", Figures.text(fairness, 2)]))
+    }
     return rows
   }
 
@@ -77,6 +80,13 @@ package enum NetworkBenchReport {
         .object([
           ("scenario", .string(result.scenario.name)), ("seed", .string(String(seed))),
           ("tcpKbps", .number(rate)),
+        ]))
+    }
+    if let fairness = result.fairness {
+      objects.append(
+        .object([
+          ("scenario", .string(result.scenario.name)), ("seed", .string(String(seed))),
+          ("jain", .number(fairness)),
         ]))
     }
     return objects

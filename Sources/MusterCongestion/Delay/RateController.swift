@@ -18,6 +18,8 @@ package struct RateController: Sendable {
   static let leastOfAcknowledged = 0.75
   /// The least growth per second.
   static let leastStep = DataRate(kbps: 4)
+  /// The time in which a growing queue is the effect of a probe that raised the rate.
+  static let probeEffect = Duration.milliseconds(1_500)
   /// The size of the packets and the number of frames per second that the additive growth assumes.
   private static let packetBytes = 1_200.0
   private static let framesPerSecond = 30.0
@@ -36,6 +38,8 @@ package struct RateController: Sendable {
   private var phase = Phase.hold
   private var capacity = LinkCapacity()
   private var changedAt: Instant?
+  /// The rate before the last probe raised it, and the time of that.
+  private var probed: (from: DataRate, at: Instant)?
 
   /// Starts with a rate.
   package init(start: DataRate, limits: ClosedRange<DataRate>) {
@@ -44,7 +48,8 @@ package struct RateController: Sendable {
   }
 
   /// Takes a measured rate, such as the result of a probe.
-  mutating func set(_ rate: DataRate, at now: Instant) {
+  package mutating func set(_ rate: DataRate, at now: Instant) {
+    if rate > self.rate { probed = (self.rate, now) }
     self.rate = clamped(rate)
     changedAt = now
   }
@@ -110,6 +115,10 @@ package struct RateController: Sendable {
     if lower > Self.drain { lower = lower - Self.drain }
     // The burst that fills the queue may arrive faster than the path's capacity.
     if lower > rate, let known = capacity.rate { lower = known * Self.decrease }
+    // The queue did not grow before the probe, so the rate falls no lower than it was: where
+    // something else fills the queue, each probe would end below its start.
+    if let probed, now - probed.at < Self.probeEffect { lower = max(lower, probed.from) }
+    probed = nil
     if lower < rate { rate = clamped(lower) }
     if capacity.isAbove(acknowledged) { capacity = LinkCapacity() }
     capacity.found(acknowledged)

@@ -9,9 +9,10 @@ package enum QueueTrend: Equatable, Sendable {
 
 /// Detects growing queues from the slope of the one-way delay ("trendline estimator" in WebRTC).
 ///
-/// The slope is compared with a threshold that adapts: it rises where delays vary by themselves,
-/// and where a TCP flow fills the queue, beside which a fixed threshold would starve (Carlucci et
-/// al., "Analysis and design of the Google congestion control for WebRTC", 2016).
+/// The slope is compared with a threshold that adapts: it rises fast where delays vary by
+/// themselves, and where a TCP flow fills the queue, beside which a low threshold would starve, and
+/// falls slowly (Carlucci et al., "Analysis and design of the Google congestion control for
+/// WebRTC", 2016). Its limit is low, since flows like this one, too, fill a queue together.
 package struct TrendDetector: Sendable {
   /// The groups over which the slope is taken.
   static let window = 20
@@ -22,11 +23,11 @@ package struct TrendDetector: Sendable {
   static let gain = 4.0
   static let mostIntervals = 60
   /// The limits of the threshold in milliseconds.
-  static let thresholds = 6.0...600.0
-  static let firstThreshold = 12.5
+  static let thresholds = 6.0...10.0
+  static let firstThreshold = 10.0
   /// The speed of the threshold towards a larger and a smaller trend, per millisecond.
   static let rise = 0.0087
-  static let fall = 0.039
+  static let fall = 0.002
   /// The threshold ignores trends that exceed it by this many milliseconds.
   static let outlier = 15.0
   /// The time for which the trend must exceed the threshold.

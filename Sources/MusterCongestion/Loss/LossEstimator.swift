@@ -77,6 +77,13 @@ package struct LossEstimator: Sendable {
     return bytes > 0 ? lost / bytes : 0
   }
 
+  /// The least loss of the last `required` observations; 0 before there are as many.
+  package var lastingLoss: Double {
+    guard observations.count >= Self.required else { return 0 }
+    let last = observations.count - Self.required..<observations.count
+    return last.map { observations[$0].lossRatio }.min() ?? 0
+  }
+
   /// Takes the packets of a report, the estimate of the delay, and the acknowledged rate.
   package mutating func update(
     _ results: [PacketResult], delayEstimate: DataRate, acknowledged: DataRate?,

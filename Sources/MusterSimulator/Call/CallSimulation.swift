@@ -120,8 +120,19 @@ public struct CallSimulation: World {
       }
     }
     return CallResult(
-      scenario: scenario, flows: flows, tcpKilobitsPerSecond: tcpRate, violation: violation,
+      scenario: scenario, flows: flows, tcpKilobitsPerSecond: tcpRate,
+      fairness: fairness(of: flows), violation: violation,
       digest: timeline.digest, drawing: draws ? CallDrawing.svg(of: self) : nil)
+  }
+
+  private func fairness(of flows: [FlowReport]) -> Double? {
+    let receiver = scenario.participants[0]
+    let rates = flows.filter { $0.to == receiver.name && $0.video != nil }
+      .map(\.lastKilobitsPerSecond)
+    let hasBottleneck = receiver.down.contains { $0.conditions.kilobitsPerSecond != nil }
+    guard rates.count > 1, hasBottleneck else { return nil }
+    let sum = rates.reduce(0, +)
+    return sum * sum / (Double(rates.count) * rates.reduce(0) { $0 + $1 * $1 })
   }
 
   private var tcpRate: Double? {

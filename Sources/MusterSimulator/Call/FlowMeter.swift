@@ -6,6 +6,8 @@ import MusterMedia
 struct FlowMeter: Sendable {
   /// The time from the joining of both to the begin of the measurement.
   static let settling = Duration.seconds(5)
+  /// The end of a run over which flows are compared.
+  static let fairTime = Duration.seconds(30)
   /// The end of a run in which the audio sent is not expected to be played any more.
   static let playoutMargin = Duration.seconds(1)
   /// The interval of the points of a drawing.
@@ -129,13 +131,20 @@ struct FlowMeter: Sendable {
       layerChanges: layerChanges, size: size)
     return FlowReport(
       from: scenario.participants[sender].name, to: scenario.participants[receiver].name,
-      kilobitsPerSecond: Double(bytes) * 8 / 1000 / seconds,
+      kilobitsPerSecond: Double(bytes) * 8 / 1000 / seconds, lastKilobitsPerSecond: lastRate,
       availableKilobitsPerSecond: scenario.capacity(
         from: sender, to: receiver, between: start - .zero, and: end - .zero),
       estimates: estimates, queueingMedian: part(0.5), queueing95: part(0.95),
       video: hasVideo ? video : nil,
       audioLostPercent: audioSent == 0
         ? 0 : 100 * Double(audioSent - min(audioPlayed, audioSent)) / Double(audioSent))
+  }
+
+  /// The rate received over the last `fairTime`, in kbit/s.
+  private var lastRate: Double {
+    let from = Int(((end - .zero) - Self.fairTime) / Self.interval)
+    let last = points.dropFirst(max(from, 0)).reduce(0) { $0 + $1.bytes }
+    return Double(last) * 8 / 1000 / Self.fairTime.inSeconds
   }
 
   private func part(_ fraction: Double) -> Duration {

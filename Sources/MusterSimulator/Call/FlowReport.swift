@@ -7,6 +7,10 @@ public struct CallResult: Sendable {
   public let flows: [FlowReport]
   /// The rate of the TCP flow in kbit/s of IP packets, over the time that it ran; nil without one.
   public let tcpKilobitsPerSecond: Double?
+  /// How fairly the video flows to the first receiver shared its downlink over the last
+  /// `FlowMeter.fairTime`: Jain's index of their rates, from 1/n, where one of n has all, to 1,
+  /// where all have the same; nil for fewer than two flows, or without a bottleneck.
+  public let fairness: Double?
   /// The violation that ended the run; nil for a run without violations.
   public let violation: Violation?
   /// The digest of all events and delivered datagrams, with their times.
@@ -22,6 +26,8 @@ public struct FlowReport: Equatable, Sendable {
   public let to: String
   /// The rate received in kbit/s of IP packets, everything between the two nodes included.
   public let kilobitsPerSecond: Double
+  /// The same over the last `FlowMeter.fairTime`.
+  public let lastKilobitsPerSecond: Double
   /// The mean rate of the bottleneck in kbit/s; nil for none.
   public let availableKilobitsPerSecond: Double?
   /// The sender's estimate of the path, each second.

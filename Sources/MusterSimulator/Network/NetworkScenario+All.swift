@@ -5,7 +5,7 @@ extension NetworkScenario {
   /// All scenarios, in the order in which they are reported.
   public static let all: [NetworkScenario] =
     [narrow600, narrow250, narrow64, threeReceivers, dip, capacityScript]
-    + [randomLoss10, burstLoss10] + rfc8867 + [wifi, lte, cubic]
+    + [randomLoss10, burstLoss10] + rfc8867 + [twoFlows, wifi, lte, cubic]
 
   /// The scenario of that name; nil if there is none.
   public static func named(_ name: String) -> NetworkScenario? { all.first { $0.name == name } }
@@ -188,6 +188,10 @@ extension NetworkScenario {
       "rfc8867-5.5", "five flows of 10 to 150 ms that start 10 s apart share 4 Mbit/s",
       seconds: 300, participants)
   }()
+
+  static let twoFlows = NetworkScenario(
+    "two-flows", "two flows, the second from 10 s on, share 2 Mbit/s", seconds: 60,
+    receivers(behind: [(0, 2000)], senders: 2, apart: 10))
 
   // MARK: Radio
 

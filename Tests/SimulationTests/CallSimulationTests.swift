@@ -102,6 +102,32 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     }
   }
 
+  /// Both ends send many times what is left, which loses the reports, too. Video stops long before
+  /// the silence is noticed, so that audio and reports come through.
+  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  func aPathThatBecomesTooNarrowForReportsDrains(seed: UInt64) throws {
+    func link(_ rate: Int) -> PathConditions {
+      var conditions = PathConditions.ideal
+      (conditions.kilobitsPerSecond, conditions.delay) = (rate, .milliseconds(20))
+      conditions.queueLimit = .milliseconds(300)
+      return conditions
+    }
+    let participants = ["anna", "berta"].map { name in
+      var participant = NetworkScenario.Participant(
+        name, video: VideoSize(width: 1280, height: 720))
+      participant.up = [
+        .init(at: .zero, conditions: link(4_000)),
+        .init(at: .seconds(10), conditions: link(150)),
+      ]
+      return participant
+    }
+    let scenario = NetworkScenario("narrowing", "", seconds: 20, participants)
+    for flow in CallSimulation.run(scenario, seed: seed).flows {
+      // 55 % and more if the old rate is sent until then.
+      #expect(flow.audioLostPercent < 30, "seed \(seed)")
+    }
+  }
+
   /// Each keeps at least a quarter, for the minute in which both are there.
   @Test(arguments: [1, 2] as [UInt64])
   func aCallSharesALinkWithTCP(seed: UInt64) throws {

@@ -18,7 +18,8 @@ package struct RateController: Sendable {
   static let leastOfAcknowledged = 0.75
   /// The least growth per second.
   static let leastStep = DataRate(kbps: 4)
-  /// The time in which a growing queue is the effect of a probe that raised the rate.
+  /// The time in which a growing queue is the effect of a probe that raised the rate: until the
+  /// application sends more, the queue grows, and reports show it.
   static let probeEffect = Duration.milliseconds(1_500)
   /// The size of the packets and the number of frames per second that the additive growth assumes.
   private static let packetBytes = 1_200.0

@@ -45,11 +45,14 @@ public struct PathController: Sendable {
   private var loss = LossEstimator(least: limits.lowerBound)
   private var inFlight = InFlight()
   private var silence = Silence()
+  private var breaker = CircuitBreaker()
   private var probes = ProbeEstimator()
   private var prober: ProbeController
+  private let most: DataRate
 
   /// Creates the controller of a path without packets; the estimate never exceeds `most`.
   public init(most: DataRate = limits.upperBound) {
+    self.most = most
     prober = ProbeController(most: most)
     delay = DelayEstimator(start: Self.start, limits: Self.limits.lowerBound...most)
   }
@@ -75,20 +78,24 @@ public struct PathController: Sendable {
     roundTrip.map { inFlight.excess(at: estimate, roundTrip: $0, now: now) } ?? .zero
   }
 
-  /// Counts a packet; `asks` tells whether its payload asks for feedback. The estimate falls if
-  /// feedback is overdue.
-  public mutating func sent(bytes: Int, asks: Bool, at now: Instant) {
+  /// Counts a packet; `asks` tells whether its payload asks for feedback. Returns whether the
+  /// estimate falls, since feedback is overdue.
+  @discardableResult
+  public mutating func sent(bytes: Int, asks: Bool, at now: Instant) -> Bool {
     let wasLimited = isApplicationLimited
     limit.sent(bytes: bytes, estimate: estimate, at: now)
     if wasLimited, !isApplicationLimited { limitEndedAt = now }
     inFlight.sent(bytes, at: now)
-    guard asks, silence.asked(at: now) else { return }
+    guard asks, silence.asked(at: now) else { return false }
     delay.set(estimate * Silence.decrease, at: now)
+    breaker.silent(for: silence.duration(at: now), at: now)
     updateEstimate()
+    return true
   }
 
   /// Takes the news about the path in a report. Returns the probe clusters to send now.
   public mutating func reported(_ report: PathReport, at now: Instant) -> [ProbeCluster] {
+    if breaker.isOver(at: now) { beginAnew() }
     silence.reported(roundTrip: report.roundTrip)
     if let last = report.results.last { inFlight.reported(until: last.sentAt) }
     roundTrip = report.roundTrip ?? roundTrip
@@ -113,6 +120,7 @@ public struct PathController: Sendable {
     loss.update(
       report.results, delayEstimate: delay.rate, acknowledged: acknowledged,
       isApplicationLimited: isApplicationLimited)
+    breaker.reported(report.results, roundTrip: roundTrip ?? .zero, at: now)
     updateEstimate()
     return nextProbes(hasRecovered: hasRecovered, at: now)
   }
@@ -123,12 +131,21 @@ public struct PathController: Sendable {
     queue.shortest > Self.fullQueue.delay && loss.lastingLoss > Self.fullQueue.loss
   }
 
+  /// Forgets what the reports have shown of the path, after it was overloaded.
+  private mutating func beginAnew() {
+    let demand = demand
+    self = PathController(most: most)
+    self.demand = demand
+  }
+
   private mutating func updateEstimate() {
+    guard breaker.openedAt == nil else { return estimate = Self.limits.lowerBound }
     let lossLimit = loss.limit ?? delay.rate
     estimate = max(min(delay.rate, lossLimit), Self.limits.lowerBound)
   }
 
   private mutating func nextProbes(hasRecovered: Bool, at now: Instant) -> [ProbeCluster] {
+    guard breaker.openedAt == nil else { return [] }
     let cause: ProbeController.Cause =
       if delay.trend != .steady || loss.state == .decreasing && loss.isLossy {
         .congestion

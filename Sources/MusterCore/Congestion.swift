@@ -110,12 +110,13 @@ struct Congestion: Sendable {
   }
 
   /// Records a sealed packet of a link; `isReleased` tells that it has waited for its turn, and
-  /// `probe` that it is part of a probe.
+  /// `probe` that it is part of a probe. Returns whether the estimate of its path falls, since
+  /// reports are overdue.
   mutating func sent(
     _ packet: SealedDatagram, _ payload: OutgoingPayload, isReleased: Bool,
     probe: ProbeCluster.ID?, on link: SessionLinkID, at now: Instant
-  ) {
-    guard packet.capabilities.contains(.congestionFeedback) else { return }
+  ) -> Bool {
+    guard packet.capabilities.contains(.congestionFeedback) else { return false }
     let asks = FeedbackReporter.asks(payload)
     let bytes = packet.datagram.count + packet.route.overheadBytes
     if histories.index(of: link) == nil, asks { histories[link] = LinkHistory() }
@@ -126,14 +127,15 @@ struct Congestion: Sendable {
     }
     let path = PathID(peer: link.peer, route: packet.route)
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
-    _ = paths.update(path) {
-      $0.controller.sent(bytes: bytes, asks: asks, at: now)
+    return paths.update(path) {
+      let falls = $0.controller.sent(bytes: bytes, asks: asks, at: now)
       if asks { ($0.usedAt, $0.link) = (now, link) }
       $0.pacer.set(estimate: $0.controller.estimate, at: now)
-      guard !isReleased else { return }
+      guard !isReleased else { return falls }
       $0.pacer.charge(bytes, at: now)
       $0.unpaced.add(bytes, at: now)
-    }
+      return falls
+    } ?? false
   }
 
   /// Takes a report of a peer. Returns the paths that it is about, and the round trips that it

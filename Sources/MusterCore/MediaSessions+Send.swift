@@ -88,7 +88,9 @@ extension MediaSessions {
       guard let (stream, layer) = session.call?.outgoing.ssrcs.video(of: header.ssrc) else {
         return
       }
-      _ = session.call?.outgoing.update(stream) { $0.expired(layer: layer) }
+      _ = session.call?.outgoing.update(stream) {
+        $0.expired(header.sequence, layer: layer)
+      }
     }
   }
 

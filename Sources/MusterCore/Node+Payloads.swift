@@ -132,9 +132,12 @@ extension Node {
     over session: SessionLinkID, at now: Instant, _ out: inout [Output]
   ) -> Bool {
     guard let sealed = links.seal(payload, on: session, at: now) else { return false }
-    congestion.sent(
+    let estimateFalls = congestion.sent(
       sealed, payload, isReleased: isReleased, probe: probe, on: session, at: now)
     send(sealed.datagram, over: sealed.route, at: now, &out)
+    if estimateFalls {
+      updateBandwidth(of: PathID(peer: session.peer, route: sealed.route), at: now, &out)
+    }
     return true
   }
 

@@ -204,8 +204,10 @@ public struct OutgoingStream: Sendable {
     return isAdmitted
   }
 
-  /// Notes that a packet of a layer was not sent, although its frame was admitted.
-  public mutating func expired(layer: Int) {
+  /// Notes that a packet of a layer was not sent, although its frame was admitted. It is not
+  /// retransmitted either: when the path has room, a keyframe does more.
+  public mutating func expired(_ sequence: UInt16, layer: Int) {
+    senders[layer].expired(sequence)
     guard layer == current?.layer else { return }
     admission.lost()
     owedKeyframe = owedKeyframe ?? layer

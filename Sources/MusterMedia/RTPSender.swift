@@ -112,6 +112,11 @@ public struct RTPSender: Sendable {
       .map { repeated($0, at: now) }
   }
 
+  /// Notes that a packet or its retransmission waited for too long to be sent, and no longer is.
+  public mutating func expired(_ sequence: UInt16) {
+    if let index = index(of: sequence) { history[index].repeats = Self.maximumRepeats }
+  }
+
   private mutating func repeated(
     _ index: Int, at now: Instant
   ) -> (header: RTPHeader, payload: ArraySlice<UInt8>) {

@@ -118,7 +118,8 @@ struct PathControllerTests {
     var script = PathScript(
       Network(rate: Self.kbps(rate), delay: .milliseconds(20)), .constant(Self.kbps(3 * rate)))
     script.controller.demand = .zero
-    script.run(for: .seconds(20))
+    // The circuit breaker would open at 15 s.
+    script.run(for: .seconds(14))
     for sample in script.samples(from: .seconds(5)) {
       #expect((0.75 * rate...1.25 * rate).contains(sample.estimate), "\(sample)")
       #expect(abs(try #require(sample.estimatedQueue) - sample.queue) < 60, "\(sample)")
@@ -133,14 +134,71 @@ struct PathControllerTests {
     script.network.reportLoss = 1
     script.run(for: .milliseconds(2_800))
     #expect(script.controller.estimate == before)
-    script.run(for: .seconds(10))
-    #expect(script.controller.estimate <= before * 0.15)
+    script.run(for: .seconds(7))
+    #expect(script.controller.estimate <= before * 0.27)
     script.network.reportLoss = 0
     script.run(for: .seconds(5))
     #expect(script.controller.estimate >= Self.kbps(2_000))
   }
 
-  /// Long before that, no more is sent than fits: what is in flight is a queue, too.
+  /// Such a path may carry nothing, or what is sent may be what fills it.
+  @Test func longSilenceEndsVideoForAWhile() {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .video(most: Self.kbps(2_500)))
+    script.run(for: .seconds(10))
+    script.network.reportLoss = 1
+    script.run(for: .seconds(9))
+    #expect(script.controller.estimate > Self.kbps(500))
+    script.run(for: .seconds(2))
+    let least = PathController.limits.lowerBound
+    #expect(script.controller.estimate == least)
+    script.network.reportLoss = 0
+    script.run(for: .seconds(27))
+    #expect(script.controller.estimate == least)
+    script.run(for: .seconds(5))
+    #expect(script.controller.estimate >= Self.kbps(2_000))
+  }
+
+  /// A sender that does not heed the estimate: ten times what TCP would send with packets of 1,000
+  /// bytes, a round trip of 200 ms and a loss of a fifth are 1,095 kbit/s.
+  @Test(arguments: [(10, 2, false), (15, 3, true), (15, 0, false)])
+  func aPathThatStaysOverloadedIsGivenUpForAWhile(packets: Int, lost: Int, isGivenUp: Bool) {
+    var controller = PathController()
+    controller.demand = Self.kbps(5_000)
+    var now = Instant.zero + .seconds(50)
+    /// Sends these packets every 100 ms, and reports on them.
+    func send(_ packets: Int, lost: Int, for time: Duration) -> [ProbeCluster] {
+      let end = now + time
+      var clusters: [ProbeCluster] = []
+      while now < end {
+        let results = (0..<packets).map { index in
+          PacketResult(
+            bytes: 1_000, sentAt: now, fate: index < lost ? .lost : .arrived(at: now))
+        }
+        now = now + .milliseconds(100)
+        controller.sent(bytes: 1_000, asks: true, at: now)
+        let report = PathReport(
+          route: PathScript.route, results: results, roundTrip: .milliseconds(200))
+        clusters += controller.reported(report, at: now)
+      }
+      return clusters
+    }
+    let least = PathController.limits.lowerBound
+    _ = send(packets, lost: lost, for: .seconds(12))
+    // Two of the intervals, to 15 and 20 s, have less.
+    _ = send(1, lost: 0, for: .seconds(5))
+    _ = send(packets, lost: lost, for: .seconds(18))
+    #expect(controller.estimate > least)
+    _ = send(packets, lost: lost, for: .seconds(1))
+    #expect((controller.estimate == least) == isGivenUp)
+    guard isGivenUp else { return }
+    #expect(send(1, lost: 0, for: .seconds(29)).isEmpty)
+    #expect(controller.estimate == least)
+    #expect(!send(1, lost: 0, for: .seconds(2)).isEmpty)
+    #expect(controller.estimate >= PathController.start)
+  }
+
+  /// Long before silence lowers the estimate, no more is sent than fits.
   @Test func withoutReportsNewPacketsWait() {
     var controller = PathController()
     let start = Instant.zero + .seconds(50)

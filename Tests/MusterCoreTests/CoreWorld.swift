@@ -13,7 +13,11 @@ struct CoreWorld {
   /// A reference, because a `Node` cannot be copied.
   final class Host {
     var node: Node
-    let address: Address
+    fileprivate(set) var address: Address
+    /// The time until which the uplink sends what it has queued.
+    fileprivate var uplinkBusyUntil = Instant.zero
+    /// The address that it had before `move`.
+    fileprivate var formerAddress: Address?
     var source: SyntheticSource
     /// The datagrams that the host received and sent, in order.
     var received: [Flight] = []
@@ -26,7 +30,8 @@ struct CoreWorld {
     var shown = PeerTable<LinkID, Int>()
     /// The number of frames shown by stream, and the layers requested of the encoder.
     var shownStreams: [StreamID: Int] = [:]
-    var encoded: [StreamID: [Int]] = [:]
+    var targets: [StreamID: [EncoderTarget]] = [:]
+    var encoded: [StreamID: [Int]] { targets.mapValues { $0.map(\.layer) } }
     /// The capture time by the sender's media clock minus the arrival time, of audio and frames.
     var captureOffsets: [Duration] = []
     /// The times at which audio of each member arrived.
@@ -54,6 +59,10 @@ struct CoreWorld {
       heard = [:]
     }
 
+    func isReached(at address: Address) -> Bool {
+      address == self.address || address == formerAddress
+    }
+
     init(node: consuming Node, address: Address, source: SyntheticSource) {
       self.node = node
       self.address = address
@@ -76,6 +85,10 @@ struct CoreWorld {
   var delay = Duration.milliseconds(10)
   /// Whether a datagram from one host arrives at another.
   var passes: (_ from: Int, _ to: Int, DatagramKind?) -> Bool = { _, _, _ in true }
+  /// What the uplink of a host carries, with a queue of 300 ms; nil if it is unlimited.
+  var uplink: (_ from: Int) -> DataRate? = { _ in nil }
+  /// The least size of the data packets that arrive from a host.
+  var leastSize: (_ from: Int) -> Int = { _ in 0 }
   /// Bytes added to each frame of a host's source.
   var weight: (Int) -> Int = { _ in 0 }
   /// Packets of 1000 bytes that a host sends along with each of its audio packets, which keep to no
@@ -155,6 +168,14 @@ struct CoreWorld {
     call(index) { $0.setSources(offers, hasAudio: true, at: $1) }
   }
 
+  /// Gives a host another address, from which it sends from now on; what is sent to the former one
+  /// still arrives.
+  mutating func move(_ index: Int) {
+    let host = hosts[index]
+    host.formerAddress = host.address
+    host.address = Address(host: host.address.host, port: host.address.port + 1)
+  }
+
   /// Lets one host enter the channel and its call.
   mutating func joinAlone(_ index: Int, _ name: String, _ key: ChannelKey) {
     call(index) { $0.join(ChannelSetup(name: name, key: key), call: true, at: $1) }
@@ -227,7 +248,7 @@ struct CoreWorld {
     let due = flights.filter { $0.arrivesAt <= now }
     flights.removeAll { $0.arrivesAt <= now }
     for flight in due {
-      for index in hosts.indices where hosts[index].address == flight.to {
+      for index in hosts.indices where hosts[index].isReached(at: flight.to) {
         hosts[index].received.append(flight)
         let before = hosts[index].sent.count
         call(index) { $0.receive(flight.datagram, from: flight.from, at: $1) }
@@ -276,9 +297,8 @@ struct CoreWorld {
           send(datagram, from: index, to: hosts[other].address)
         }
       case .encode(let stream, let targets):
-        let layers = targets.map(\.layer)
-        hosts[index].source.encode(layers, of: stream)
-        hosts[index].encoded[stream] = layers
+        hosts[index].source.encode(targets.map(\.layer), of: stream)
+        hosts[index].targets[stream] = targets
       case .encodeKeyframe(let stream, let layer):
         hosts[index].source.requestKeyframe(layer, of: stream)
       case .play(let audio, let link):
@@ -294,11 +314,19 @@ struct CoreWorld {
   }
 
   private mutating func send(_ datagram: [UInt8], from index: Int, to address: Address) {
+    var leavesAt = now
+    if let rate = uplink(index) {
+      let start = max(hosts[index].uplinkBusyUntil, now)
+      guard start - now <= .milliseconds(300) else { return }
+      leavesAt = start + .seconds(Double(datagram.count + 28) / rate.bytes(in: .seconds(1)))
+      hosts[index].uplinkBusyUntil = leavesAt
+    }
     let flight = Flight(
-      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: now + delay)
+      datagram: datagram, from: hosts[index].address, to: address, arrivesAt: leavesAt + delay)
     hosts[index].sent.append(flight)
-    guard let other = hosts.firstIndex(where: { $0.address == address }),
-      passes(index, other, flight.kind)
+    guard let other = hosts.firstIndex(where: { $0.isReached(at: address) }),
+      passes(index, other, flight.kind),
+      flight.kind != .data || datagram.count >= leastSize(index)
     else { return }
     flights.append(flight)
   }

@@ -2,7 +2,9 @@ import MusterBase
 import MusterCongestion
 import MusterCore
 import MusterCrypto
+import MusterMedia
 import MusterSimulator
+import MusterWire
 import Testing
 
 /// Three nodes in a call whose video, 400 kbit/s in each direction, has to wait: an estimate begins
@@ -104,5 +106,107 @@ struct PacingTests {
     let before = paced.frames(from: 0, at: 2)
     paced.world.run(for: .seconds(4))
     #expect(paced.frames(from: 0, at: 2) - before > 15)
+  }
+
+  /// As when the address of a mobile network changes. Nothing is lost here, so that nothing would
+  /// be retransmitted unless the queue was.
+  @Test func theQueueMovesToTheNextDirectPath() {
+    var paced = Paced()
+    paced.world.weight = { $0 == 0 ? 60_000 : 0 }
+    paced.world.run(for: .seconds(5))
+    let channel = Paced.key.channelID
+    let before = paced.world.hosts[0].node.diagnostics(at: paced.world.now).videoPacketsRepeated
+    for _ in 0..<10 {
+      let frames = paced.frames(from: 0, at: 1)
+      paced.world.move(1)
+      // Each time at another point of the interval of frames.
+      paced.world.run(for: .milliseconds(1_030))
+      #expect(paced.world.address(from: 0, to: 1, in: channel) == paced.world.hosts[1].address)
+      #expect(paced.frames(from: 0, at: 1) - frames >= 4)
+    }
+    let after = paced.world.hosts[0].node.diagnostics(at: paced.world.now).videoPacketsRepeated
+    #expect(after == before)
+  }
+
+  @Test func theChannelsOfAPathShareIt() throws {
+    var world = CoreWorld(2, seed: 5)
+    world.uplink = { _ in DataRate(kbps: 1_000) }
+    world.offer(3, of: .camera, by: 0)
+    let keys = (0..<2).map { ChannelKey.fromName("\(Marker.text) shared \($0)") }
+    for (index, key) in keys.enumerated() { world.join("shared \(index)", key) }
+    world.run(for: .seconds(30))
+    let estimate = try #require(world.estimate(from: 0, to: 1, in: keys[0].channelID)).kbps
+    #expect((800...1_100).contains(estimate))
+    // Audio takes about 140 kbit/s of it, and headers a twelfth of what video has.
+    let target = try #require(world.hosts[0].targets[.camera]?.last)
+    let share = Double(target.kilobitsPerSecond) / (estimate - 140)
+    #expect(target.layer == 2 && (0.42...0.5).contains(share), "\(share)")
+    for key in keys {
+      let link = LinkID(channel: key.channelID, peer: world.id(0))
+      #expect(world.hosts[1].shown[link] ?? 0 > 140)
+    }
+  }
+
+  @Test func theEncoderFollowsAnEstimateThatFallsWithoutReports() throws {
+    var world = CoreWorld(2, seed: 5)
+    world.uplink = { _ in DataRate(kbps: 1_000) }
+    world.offer(3, of: .camera, by: 0)
+    let key = ChannelKey.fromName("\(Marker.text) silent")
+    world.join("silent", key)
+    world.run(for: .seconds(20))
+    #expect(world.hosts[0].targets[.camera] == [EncoderTarget(layer: 2, kilobitsPerSecond: 700)])
+    world.leastSize = { $0 == 1 ? 150 : 0 }
+    world.run(for: .seconds(7))
+    let estimate = try #require(world.estimate(from: 0, to: 1, in: key.channelID)).kbps
+    let target = try #require(world.hosts[0].targets[.camera]?.last)
+    #expect(estimate < 600 && Double(target.kilobitsPerSecond) < estimate, "\(target)")
+  }
+
+  @Test func theLargestLayerKeepsToTheBitrateOfTheConfiguration() {
+    var world = CoreWorld(3, seed: 5) { index, configuration in
+      if index == 0 { configuration.videoBitrate = 400 }
+    }
+    for index in 0..<3 { world.offer(3, of: .camera, by: index) }
+    let key = ChannelKey.fromName("\(Marker.text) capped")
+    world.join("capped", key)
+    world.run(for: .seconds(5))
+    #expect(world.hosts[0].targets[.camera] == [EncoderTarget(layer: 2, kilobitsPerSecond: 400)])
+    #expect(world.hosts[1].targets[.camera] == [EncoderTarget(layer: 2, kilobitsPerSecond: 700)])
+    // The others keep theirs.
+    let small = RequestedResolution(width: 320, height: 180)
+    world.command(2) { $0.watch(small, of: nil, in: key.channelID, at: $1) }
+    world.run(for: .seconds(5))
+    #expect(world.hosts[0].targets[.camera]?.map(\.layer) == [1, 2])
+    for index in 0...1 {
+      #expect(world.hosts[index].targets[.camera]?.first?.kilobitsPerSecond == 200)
+    }
+  }
+
+  /// As if the peer's reports were all lost; they are among its smaller packets.
+  @Test func videoEndsWithoutReportsAndBeginsAnewWithThem() {
+    var paced = Paced()
+    paced.world.run(for: .seconds(10))
+    paced.world.leastSize = { $0 == 1 ? 150 : 0 }
+    paced.world.run(for: .seconds(8))
+    let early = paced.frames(from: 0, at: 1)
+    paced.world.run(for: .seconds(4))
+    let end = paced.frames(from: 0, at: 1)
+    #expect(end > early)
+    let others = paced.frames(from: 0, at: 2)
+    paced.world.run(for: .seconds(8))
+    #expect(paced.frames(from: 0, at: 1) == end)
+    #expect(paced.frames(from: 0, at: 2) - others > 35)
+    let changes = paced.world.hosts[0].events.compactMap { event -> LayerChange? in
+      guard case .layer(let peer, _, .sent, let change) = event, peer == paced.world.id(1)
+      else { return nil }
+      return change
+    }
+    #expect(changes.last?.to == nil && changes.last?.why == .bandwidth)
+
+    paced.world.leastSize = { _ in 0 }
+    paced.world.run(for: .seconds(15))
+    #expect(paced.frames(from: 0, at: 1) == end)
+    paced.world.run(for: .seconds(15))
+    #expect(paced.frames(from: 0, at: 1) - end > 15)
   }
 }

@@ -20,13 +20,17 @@ private final class Sending {
     }
   }
 
-  /// Whether a frame is sent; frames of the top temporal layer are no references.
-  func admits(_ kind: Kind, wait: Int = 0) -> Bool {
+  /// A frame; those of the top temporal layer are no references.
+  func frame(_ kind: Kind) -> PacketizedFrame {
     let temporal = [Kind.key: 0, .base: 0, .middle: 1, .top: 2][kind] ?? 0
-    let now = now
-    let frame = PacketizedFrame(
+    return PacketizedFrame(
       layer: 0, temporalLayer: temporal, isKeyframe: kind == .key, isReference: kind != .top,
       capturedAt: now, timestamp: 0, payloads: [[0, 1][...]])
+  }
+
+  /// Whether a frame is sent.
+  func admits(_ kind: Kind, wait: Int = 0) -> Bool {
+    let (frame, now) = (frame(kind), now)
     return streams.withStream(.camera) { $0.admits(frame, wait: .milliseconds(wait), at: now) }
   }
 
@@ -133,10 +137,23 @@ struct FrameAdmissionTests {
 
   @Test func afterAPacketThatDidNotLeaveAKeyframeFollows() {
     let sending = Sending()
-    sending.streams.withStream(.camera) { $0.expired(layer: 1) }
+    sending.streams.withStream(.camera) { $0.expired(0, layer: 1) }
     #expect(sending.admits(.top))
-    sending.streams.withStream(.camera) { $0.expired(layer: 0) }
+    sending.streams.withStream(.camera) { $0.expired(0, layer: 0) }
     #expect(!sending.admits(.base) && sending.keyframe(wait: 0) == 0 && sending.admits(.key))
+  }
+
+  @Test func norIsSuchAPacketRetransmitted() {
+    let sending = Sending()
+    let (frame, now) = (sending.frame(.base), sending.now)
+    let sequences = sending.streams.withStream(.camera) { stream in
+      (0..<2).map { _ in stream.send([1], of: frame, isLast: false, at: now).sequence }
+    }
+    let again = sending.streams.withStream(.camera) { stream in
+      stream.expired(sequences[0], layer: 0)
+      return stream.retransmissions(of: sequences, layer: 0, roundTrip: .zero, at: now)
+    }
+    #expect(again.map(\.header.sequence) == [sequences[1]])
   }
 
   /// The receiver keeps the layer that it has until the keyframe of the other one can leave.

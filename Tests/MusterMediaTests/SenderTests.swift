@@ -111,6 +111,20 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   #expect(sender.packetsRepeated == 7)
 }
 
+/// A packet that has expired has waited for room: there is none for a retransmission either.
+@Test func anExpiredPacketIsNotRetransmitted() {
+  var sender = RTPSender(payloadType: 100, ssrc: 5, firstSequence: 65_535, historyCapacity: 8)
+  var budget = RetransmissionBudget()
+  let start = Instant.milliseconds(1000)
+  for _ in 0..<3 {
+    _ = sender.send([1], marker: true, timestamp: 9, audioLevel: nil, at: start)
+  }
+  for sequence in [0, 70] as [UInt16] { sender.expired(sequence) }
+  let again = sender.retransmissions(
+    of: [65_535, 0, 1], roundTrip: .zero, within: &budget, at: start)
+  #expect(again.map(\.header.sequence) == [65_535, 1])
+}
+
 @Test func theHistoryForgetsTheOldest() {
   var sender = RTPSender(payloadType: 100, ssrc: 5, firstSequence: 0, historyCapacity: 500)
   var budget = RetransmissionBudget()

@@ -25,6 +25,9 @@ struct Silence: Sendable {
     return true
   }
 
+  /// The time since the first packet that asked for feedback after the last report.
+  func duration(at now: Instant) -> Duration { since.map { now - $0 } ?? .zero }
+
   /// Takes a report with this round trip; packets may still be unreported, but the path works.
   mutating func reported(roundTrip: Duration?) {
     self.roundTrip = min(roundTrip ?? self.roundTrip, Self.limit)

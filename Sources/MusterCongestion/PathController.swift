@@ -93,8 +93,8 @@ public struct PathController: Sendable {
     return true
   }
 
-  /// Takes the news about the path in a report. Returns the probe clusters to send now.
-  public mutating func reported(_ report: PathReport, at now: Instant) -> [ProbeCluster] {
+  /// Takes the news about the path in a report. Returns the probe cluster to send now.
+  public mutating func reported(_ report: PathReport, at now: Instant) -> ProbeCluster? {
     if breaker.isOver(at: now) { beginAnew() }
     silence.reported(roundTrip: report.roundTrip)
     if let last = report.results.last { inFlight.reported(until: last.sentAt) }
@@ -122,7 +122,7 @@ public struct PathController: Sendable {
       isApplicationLimited: isApplicationLimited)
     breaker.reported(report.results, roundTrip: roundTrip ?? .zero, at: now)
     updateEstimate()
-    return nextProbes(hasRecovered: hasRecovered, at: now)
+    return nextProbe(hasRecovered: hasRecovered, at: now)
   }
 
   /// Whether the queue drops packets: its delay is long, and no longer grows. The losses have to
@@ -144,18 +144,18 @@ public struct PathController: Sendable {
     estimate = max(min(delay.rate, lossLimit), Self.limits.lowerBound)
   }
 
-  private mutating func nextProbes(hasRecovered: Bool, at now: Instant) -> [ProbeCluster] {
-    guard breaker.openedAt == nil else { return [] }
+  private mutating func nextProbe(hasRecovered: Bool, at now: Instant) -> ProbeCluster? {
+    guard breaker.openedAt == nil else { return nil }
     let cause: ProbeController.Cause =
       if delay.trend != .steady || loss.state == .decreasing && loss.isLossy {
         .congestion
       } else if loss.state != .delayLimited { .loss } else { .nothing }
     let wasLimited = limitEndedAt.map { now - $0 < ProbeController.limitEndedWindow } ?? false
-    let clusters = prober.next(
+    let cluster = prober.next(
       estimate: estimate, demand: demand, cause: cause, recovered: hasRecovered,
       isApplicationLimited: isApplicationLimited || wasLimited, at: now)
-    for cluster in clusters { probes.began(cluster) }
-    return clusters
+    if let cluster { probes.began(cluster) }
+    return cluster
   }
 
   private static func isEarlier(_ a: PacketResult, _ b: PacketResult) -> Bool {

@@ -148,9 +148,9 @@ struct Congestion: Sendable {
     return reports.map { report in
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {
-        let probes = $0.controller.reported(report, at: now)
+        let probe = $0.controller.reported(report, at: now)
         $0.pacer.set(estimate: $0.controller.estimate, at: now)
-        for probe in probes { $0.pacer.probe(probe, at: now) }
+        if let probe { $0.pacer.probe(probe, at: now) }
       }
       return (path, report.roundTrip)
     }

@@ -9,7 +9,7 @@ struct FrameAdmission: Equatable, Sendable {
   /// The longest time for which a frame may wait, by temporal layer: the highest layer makes room
   /// first, and a base-layer frame, without which nothing is shown until a keyframe, last.
   static let longestWait = [
-    Duration.milliseconds(250), .milliseconds(120), .milliseconds(60),
+    Duration.milliseconds(250), .milliseconds(150), .milliseconds(100),
   ]
   /// The interval of stills, if there is no room for more.
   static let stillInterval = Duration.seconds(4)

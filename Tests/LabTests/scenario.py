@@ -45,8 +45,7 @@ class Scenario:
             flow = passed[self._place(sender), self._place(receiver)]
             after = _received(nodes[receiver], nodes[sender])
             flow["frames"] = after["frames"] - before[sender, receiver]["frames"]
-            # Since the start of the call: the statistics have only the share.
-            flow["audioLostPercent"] = after["audioLostPercent"]
+            flow["audioLostPercent"] = _audio_lost_percent(before[sender, receiver], after)
             result[sender, receiver] = flow
         for node in nodes.values():
             node.send("quit")
@@ -104,8 +103,17 @@ def _order(lan, place, way, conditions):
 
 def _received(node, other):
     """The latest that a node has reported of what it receives of another one."""
-    for event in reversed(node.all("stats")):
-        for peer in event["peers"]:
-            if peer["member"] == other.id and peer["in"]:
-                return peer["in"]
-    return {"frames": 0, "audioLostPercent": 0.0}
+    reports = [(event["at"], peer["in"]) for event in node.all("stats")
+               for peer in event["peers"] if peer["member"] == other.id and peer["in"]]
+    if not reports:
+        return {"frames": 0, "audioLostPercent": 0.0, "seconds": 0.0}
+    at, latest = reports[-1]
+    # The first report comes within a second of the first packet.
+    return latest | {"seconds": at - reports[0][0] + 0.5}
+
+
+def _audio_lost_percent(before, after):
+    """The share of a flow's audio that was lost between two reports, of which each has the share
+    since the flow began, half a second more or less."""
+    lost = [one["audioLostPercent"] * one["seconds"] for one in (before, after)]
+    return max(lost[1] - lost[0], 0) / (after["seconds"] - before["seconds"])

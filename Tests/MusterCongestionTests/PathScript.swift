@@ -181,7 +181,7 @@ struct PathScript {
     while let first = reports.first, first.at <= now {
       reports.removeFirst()
       for report in history.reported(first.feedback, at: now) {
-        for cluster in controller.reported(report, at: now) { pacer.probe(cluster, at: now) }
+        if let cluster = controller.reported(report, at: now) { pacer.probe(cluster, at: now) }
       }
     }
   }

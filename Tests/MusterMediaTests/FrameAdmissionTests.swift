@@ -51,7 +51,7 @@ private final class Sending {
 
 struct FrameAdmissionTests {
   @Test(arguments: [
-    (Sending.Kind.key, 250), (.base, 250), (.middle, 120), (.top, 60),
+    (Sending.Kind.key, 250), (.base, 250), (.middle, 150), (.top, 100),
   ])
   private func aFrameWaitsSoLongByItsTemporalLayer(kind: Sending.Kind, longest: Int) {
     let sending = Sending()
@@ -61,14 +61,14 @@ struct FrameAdmissionTests {
 
   @Test func nothingRefersToATopFrame() {
     let sending = Sending()
-    #expect(!sending.admits(.top, wait: 100))
+    #expect(!sending.admits(.top, wait: 110))
     #expect(sending.admits(.middle) && sending.admits(.top) && sending.admits(.base))
     #expect(!sending.streams.owesKeyframe(of: .camera))
   }
 
   @Test func framesAboveTheBaseMayReferToAMiddleFrameUpToTheNextBaseFrame() {
     let sending = Sending()
-    #expect(!sending.admits(.middle, wait: 150))
+    #expect(!sending.admits(.middle, wait: 160))
     #expect(!sending.admits(.top) && !sending.admits(.middle))
     #expect(sending.admits(.base) && sending.admits(.top) && sending.admits(.middle))
     #expect(!sending.streams.owesKeyframe(of: .camera))

@@ -3,8 +3,9 @@ import MusterBase
 /// Decides when to probe a path: at its start, while the results show more, after a large drop, and
 /// for as long as the application wants more than the estimate.
 package struct ProbeController: Sendable {
-  /// The probes at the start, in multiples of the estimate.
-  static let first = [3.0, 6.0]
+  /// The probe at the start, in multiples of the estimate. WebRTC also sends one at six times,
+  /// which would fill the queue of a narrow path.
+  static let first = 3.0
   /// The next probe, in multiples of the estimate, which is made if the result exceeds a share of
   /// the last one.
   static let further = 2.0
@@ -57,50 +58,50 @@ package struct ProbeController: Sendable {
     firstAt.map { pending != nil && now - $0 < Self.startTime } ?? true
   }
 
-  /// Takes the estimate after a report, and returns the clusters to send now. `recovered` tells
+  /// Takes the estimate after a report, and returns the cluster to send now. `recovered` tells
   /// that the queue, which had to drain, is steady again; `isApplicationLimited` that the
   /// application sends, or sent until just now, much less than the estimate.
   package mutating func next(
     estimate: DataRate, demand: DataRate, cause: Cause, recovered: Bool,
     isApplicationLimited: Bool, at now: Instant
-  ) -> [ProbeCluster] {
+  ) -> ProbeCluster? {
     defer { lastEstimate = estimate }
     firstAt = firstAt ?? now
     if let lastEstimate, estimate < lastEstimate * Self.largeDrop { drop = (lastEstimate, now) }
     if let pending, now - pending.since > Self.wait { self.pending = nil }
-    guard cause != .congestion, estimate < demand || pending != nil else { return [] }
+    guard cause != .congestion, estimate < demand || pending != nil else { return nil }
     var most = min(self.most, demand * Self.mostOfDemand)
     if cause == .loss { most = min(most, estimate * Self.lossLimited) }
 
     if !hasStarted {
       hasStarted = true
-      return probe(Self.first.map { estimate * $0 }, most: most, over: estimate, at: now)
+      return probe(estimate * Self.first, most: most, over: estimate, at: now)
     }
     if recovered, isApplicationLimited, let drop, now - drop.at < Self.recoveryWindow,
       recoveredAt.map({ now - $0 >= Self.recoveryWindow }) ?? true
     {
       recoveredAt = now
-      return probe([drop.from * Self.recovery], most: most, over: estimate, at: now)
+      return probe(drop.from * Self.recovery, most: most, over: estimate, at: now)
     }
     if let pending {
-      guard estimate > pending.above else { return [] }
-      return probe([estimate * Self.further], most: most, over: estimate, at: now)
+      guard estimate > pending.above else { return nil }
+      return probe(estimate * Self.further, most: most, over: estimate, at: now)
     }
-    guard let probedAt, now - probedAt >= Self.interval else { return [] }
-    return probe([estimate * Self.further], most: most, over: estimate, at: now)
+    guard let probedAt, now - probedAt >= Self.interval else { return nil }
+    return probe(estimate * Self.further, most: most, over: estimate, at: now)
   }
 
   private mutating func probe(
-    _ rates: [DataRate], most: DataRate, over estimate: DataRate, at now: Instant
-  ) -> [ProbeCluster] {
-    var clusters: [ProbeCluster] = []
-    for rate in rates where min(rate, most) > estimate {
-      clusters.append(ProbeCluster(id: nextID, rate: min(rate, most)))
-      nextID += 1
-      if rate >= most { break }
-    }
-    pending = clusters.last.map { ($0.rate * Self.success, now) }
+    _ rate: DataRate, most: DataRate, over estimate: DataRate, at now: Instant
+  ) -> ProbeCluster? {
+    let rate = min(rate, most)
     probedAt = now
-    return clusters
+    guard rate > estimate else {
+      pending = nil
+      return nil
+    }
+    pending = (rate * Self.success, now)
+    defer { nextID += 1 }
+    return ProbeCluster(id: nextID, rate: rate)
   }
 }

@@ -68,7 +68,9 @@ public struct PathController: Sendable {
   /// The share of the bytes that are lost, over the last seconds.
   public var lossRatio: Double { loss.averageLoss }
   /// Whether the first probes have yet to show what the path carries.
-  public func isStarting(at now: Instant) -> Bool { prober.isStarting(at: now) }
+  public func isStarting(at now: Instant) -> Bool { admitsVideo && prober.isStarting(at: now) }
+  /// Whether the circuit breaker has not ended the video.
+  public var admitsVideo: Bool { breaker.openedAt == nil }
   /// Whether the application sends much less than the estimate.
   public var isApplicationLimited: Bool { limit.since != nil }
 
@@ -139,13 +141,13 @@ public struct PathController: Sendable {
   }
 
   private mutating func updateEstimate() {
-    guard breaker.openedAt == nil else { return estimate = Self.limits.lowerBound }
+    guard admitsVideo else { return estimate = Self.limits.lowerBound }
     let lossLimit = loss.limit ?? delay.rate
     estimate = max(min(delay.rate, lossLimit), Self.limits.lowerBound)
   }
 
   private mutating func nextProbe(hasRecovered: Bool, at now: Instant) -> ProbeCluster? {
-    guard breaker.openedAt == nil else { return nil }
+    guard admitsVideo else { return nil }
     let cause: ProbeController.Cause =
       if delay.trend != .steady || loss.state == .decreasing && loss.isLossy {
         .congestion

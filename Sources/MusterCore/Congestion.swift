@@ -17,6 +17,9 @@ struct Congestion: Sendable {
     case pad([UInt8], over: SessionLinkID, probe: ProbeCluster.ID)
     /// The packet has waited for too long, and is not sent.
     case expired(QueuedPacket)
+    /// Ask for a report on this path, if it is still used: more is wanted than it is believed to
+    /// carry, and nothing is sent that would ask.
+    case ask(PathID)
   }
 
   /// A path, and the time of the last packet that asked for feedback on it.
@@ -27,10 +30,13 @@ struct Congestion: Sendable {
     /// The rate of the packets that do not wait.
     var unpaced = AverageRate(audioRate)
     var usedAt: Instant
+    /// The time at which to ask for a report, if nothing else does.
+    var asksAt: Instant
     /// The link that used the path last; padding is sent over it.
     var link: SessionLinkID
 
-    var deadline: Instant? { pacer.deadline }
+    var askDeadline: Instant? { controller.demand > controller.estimate ? asksAt : nil }
+    var deadline: Instant? { soonest(pacer.deadline, askDeadline) }
   }
 
   /// The paths to one peer; a peer with more addresses loses the one that was used least recently.
@@ -43,6 +49,9 @@ struct Congestion: Sendable {
   /// The bytes that leave at once before anything is known of a path: ten packets, as in TCP
   /// (RFC 6928), so that the first frame is not late.
   private static let initialWindow = 12_000
+  /// The time without packets that ask for reports after which padding asks, such as where a path
+  /// had no room even for stills, and there is no audio.
+  private static let askInterval = Duration.seconds(3)
   /// The rate of audio in packets of 20 ms, and of reports on as much, before they are measured.
   private static let audioRate = DataRate(kbps: 70)
 
@@ -65,7 +74,8 @@ struct Congestion: Sendable {
   func videoBandwidth(on path: PathID, at now: Instant) -> DataRate? {
     guard let index = paths.index(of: path) else { return nil }
     return paths.read(at: index) {
-      max($0.controller.estimate - $0.unpaced.value(at: now), .zero)
+      $0.controller.admitsVideo
+        ? max($0.controller.estimate - $0.unpaced.value(at: now), .zero) : .zero
     }
   }
 
@@ -88,7 +98,7 @@ struct Congestion: Sendable {
     let path = PathID(peer: link.peer, route: route)
     if histories.index(of: link) == nil { histories[link] = LinkHistory() }
     if let index = paths.index(of: path) {
-      guard paths.read(at: index, { now - $0.usedAt > Self.staleAfter && $0.deadline == nil })
+      guard paths.read(at: index, { now - $0.usedAt > Self.staleAfter && $0.pacer.deadline == nil })
       else { return }
       paths[path] = nil
     }
@@ -129,7 +139,7 @@ struct Congestion: Sendable {
     if asks, paths.index(of: path) == nil { addPath(path, for: link, at: now) }
     return paths.update(path) {
       let falls = $0.controller.sent(bytes: bytes, asks: asks, at: now)
-      if asks { ($0.usedAt, $0.link) = (now, link) }
+      if asks { ($0.usedAt, $0.asksAt, $0.link) = (now, now + Self.askInterval, link) }
       $0.pacer.set(estimate: $0.controller.estimate, at: now)
       guard !isReleased else { return falls }
       $0.pacer.charge(bytes, at: now)
@@ -197,7 +207,11 @@ struct Congestion: Sendable {
   mutating func release(at now: Instant) -> [Output] {
     var out: [Output] = []
     for index in 0..<paths.count {
-      guard paths.read(at: index, { $0.deadline != nil }) else { continue }
+      if let due = paths.read(at: index, { $0.askDeadline }), due <= now {
+        paths.update(at: index) { $0.asksAt = now + Self.askInterval }
+        out.append(.ask(paths.keys[index]))
+      }
+      guard paths.read(at: index, { $0.pacer.deadline != nil }) else { continue }
       let (released, expired) = paths.update(at: index) { $0.pacer.release(at: now) }
       let link = paths.read(at: index) { $0.link }
       for release in released {
@@ -227,7 +241,8 @@ struct Congestion: Sendable {
     }
     let controller =
       path.route.isDirect ? PathController() : PathController(most: RelayBudget.rateOfOneDirection)
-    paths[path] = Entry(controller: controller, usedAt: now, link: link)
+    paths[path] = Entry(
+      controller: controller, usedAt: now, asksAt: now + Self.askInterval, link: link)
   }
 
   /// Forgets a link that is closed, and the paths to its peer with the last one.

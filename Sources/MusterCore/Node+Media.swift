@@ -129,13 +129,24 @@ extension Node {
     if shareBandwidth(of: path, at: now) { perform(media.selectLayers(at: now), at: now, &out) }
   }
 
+  /// Asks for a report on a path with padding, unless media no longer needs it.
+  mutating func ask(about path: PathID, at now: Instant, _ out: inout [Output]) {
+    updateBandwidth(of: path, at: now, &out)
+    guard let link = mediaLinks(on: path).first else { return }
+    let padding = [UInt8](repeating: PayloadKind.keepaliveByte, count: 2)
+    send(OutgoingPayload(padding), isReleased: true, over: link, at: now, &out)
+  }
+
+  /// The links in a call that use a path.
+  private func mediaLinks(on path: PathID) -> [LinkID] {
+    peers.keys.filter { $0.peer == path.peer && media.isActive($0) && self.path(of: $0) == path }
+  }
+
   /// Shares the bandwidth that a path has for video among the links that use it. Returns whether a
   /// share has changed.
   private mutating func shareBandwidth(of path: PathID, at now: Instant) -> Bool {
     guard let bandwidth = congestion.videoBandwidth(on: path, at: now) else { return false }
-    let users = peers.keys.filter {
-      $0.peer == path.peer && media.isActive($0) && self.path(of: $0) == path
-    }
+    let users = mediaLinks(on: path)
     var demand = 0
     var hasChanged = false
     for link in users {

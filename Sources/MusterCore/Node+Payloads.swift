@@ -171,6 +171,7 @@ extension Node {
         send(
           OutgoingPayload(padding), isReleased: true, probe: probe, over: session, at: now, &out)
       case .expired(let packet): media.expired(packet)
+      case .ask(let path): ask(about: path, at: now, &out)
       }
     }
   }

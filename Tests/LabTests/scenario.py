@@ -116,4 +116,4 @@ def _audio_lost_percent(before, after):
     """The share of a flow's audio that was lost between two reports, of which each has the share
     since the flow began, half a second more or less."""
     lost = [one["audioLostPercent"] * one["seconds"] for one in (before, after)]
-    return max(lost[1] - lost[0], 0) / (after["seconds"] - before["seconds"])
+    return max(lost[1] - lost[0], 0) / max(after["seconds"] - before["seconds"], 1)

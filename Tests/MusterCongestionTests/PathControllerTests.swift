@@ -159,6 +159,17 @@ struct PathControllerTests {
     #expect(script.controller.estimate >= Self.kbps(2_000))
   }
 
+  @Test func theStartEndsWithoutAnyReport() {
+    var script = PathScript(
+      Network(rate: Self.kbps(3_000), delay: .milliseconds(20), reportLoss: 1),
+      .video(most: Self.kbps(2_500)))
+    script.run(for: .seconds(9))
+    #expect(script.controller.isStarting(at: PathScript.start + script.time))
+    script.run(for: .seconds(3))
+    #expect(!script.controller.isStarting(at: PathScript.start + script.time))
+    #expect(script.controller.estimate == PathController.limits.lowerBound)
+  }
+
   /// A sender that does not heed the estimate: ten times what TCP would send with packets of 1,000
   /// bytes, a round trip of 200 ms and a loss of a fifth are 1,095 kbit/s.
   @Test(arguments: [(10, 2, false), (15, 3, true), (15, 0, false)])

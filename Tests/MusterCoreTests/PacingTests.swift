@@ -209,4 +209,19 @@ struct PacingTests {
     paced.world.run(for: .seconds(15))
     #expect(paced.frames(from: 0, at: 1) - end > 15)
   }
+
+  /// A camera without a microphone: when video has ended, no packet of it asks for reports.
+  @Test func videoComesBackWithoutAudio() {
+    var paced = Paced()
+    paced.world.speaks = { $0 == 1 }
+    paced.world.run(for: .seconds(10))
+    paced.world.leastSize = { $0 == 1 ? 150 : 0 }
+    paced.world.run(for: .seconds(20))
+    let end = paced.frames(from: 0, at: 1)
+    paced.world.leastSize = { _ in 0 }
+    paced.world.run(for: .seconds(15))
+    #expect(paced.frames(from: 0, at: 1) == end)
+    paced.world.run(for: .seconds(25))
+    #expect(paced.frames(from: 0, at: 1) - end > 25)
+  }
 }

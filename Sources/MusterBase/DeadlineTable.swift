@@ -107,7 +107,8 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     var next: Instant?
     for index in 0..<table.count {
       if isStale[index] {
-        deadlines[index] = table.read(at: index) { $0.deadline }
+        // In place: reading would copy the value, which may be large.
+        deadlines[index] = table.update(at: index) { $0.deadline }
         isStale[index] = false
       }
       next = soonest(next, deadlines[index])

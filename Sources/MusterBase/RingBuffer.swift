@@ -28,11 +28,11 @@ public struct RingBuffer<Element> {
   @inlinable public subscript(index: Int) -> Element {
     get {
       precondition(index >= 0 && index < count)
-      return storage[(head + index) % storage.count]!  // present, because `index` is below `count`
+      return storage[slot(index)]!  // present, because `index` is below `count`
     }
     set {
       precondition(index >= 0 && index < count)
-      storage[(head + index) % storage.count] = newValue
+      storage[slot(index)] = newValue
     }
   }
 
@@ -40,7 +40,7 @@ public struct RingBuffer<Element> {
   @discardableResult
   @inlinable public mutating func append(_ element: Element) -> Element? {
     let dropped = isFull ? popFirst() : nil
-    storage[(head + count) % storage.count] = element
+    storage[slot(count)] = element
     held += 1
     return dropped
   }
@@ -51,9 +51,16 @@ public struct RingBuffer<Element> {
     guard count > 0 else { return nil }
     let element = storage[head]
     storage[head] = nil
-    head = (head + 1) % storage.count
+    head = slot(1)
     held -= 1
     return element
+  }
+
+  /// The slot of an element, counted from the oldest; a comparison, since a division per access is
+  /// slow.
+  @inlinable func slot(_ index: Int) -> Int {
+    let slot = head + index
+    return slot < storage.count ? slot : slot - storage.count
   }
 
   /// Removes and releases all elements; the capacity is not affected.

@@ -207,13 +207,12 @@ struct Congestion: Sendable {
   mutating func release(at now: Instant) -> [Output] {
     var out: [Output] = []
     for index in 0..<paths.count {
-      if let due = paths.read(at: index, { $0.askDeadline }), due <= now {
-        paths.update(at: index) { $0.asksAt = now + Self.askInterval }
-        out.append(.ask(paths.keys[index]))
+      let (asks, link, (released, expired)) = paths.update(at: index) { entry in
+        let asks = entry.askDeadline.map { $0 <= now } ?? false
+        if asks { entry.asksAt = now + Self.askInterval }
+        return (asks, entry.link, entry.pacer.release(at: now))
       }
-      guard paths.read(at: index, { $0.pacer.deadline != nil }) else { continue }
-      let (released, expired) = paths.update(at: index) { $0.pacer.release(at: now) }
-      let link = paths.read(at: index) { $0.link }
+      if asks { out.append(.ask(paths.keys[index])) }
       for release in released {
         switch release {
         case .item(let packet, let probe): out.append(.release(packet, probe: probe))

@@ -32,6 +32,7 @@ extension Node {
     var out: [Output] = []
     out.reserveCapacity(outputs.count)
     perform(outputs, at: now, &out)
+    refreshDeadlines()
     return out
   }
 
@@ -51,6 +52,7 @@ extension Node {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
     perform(media.sendAudio(audio, at: now), at: now, &out)
+    refreshDeadlines()
     return out
   }
 

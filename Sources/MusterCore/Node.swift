@@ -174,7 +174,7 @@ public struct Node: ~Copyable, Sendable {
   public var deadline: Instant? { wake?.at }
 
   /// Updates the cached deadlines of the parts that changed.
-  private mutating func refreshDeadlines() {
+  mutating func refreshDeadlines() {
     channels.refresh()
     associations.peers.refresh()
     media.refreshDeadlines()

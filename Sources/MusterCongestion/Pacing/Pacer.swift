@@ -5,70 +5,81 @@ import MusterBase
 /// Audio and control messages do not wait here: they are sent at once and counted with `charge`,
 /// and the others then have less. Items leave in bursts of at most `burst`, retransmissions before
 /// video; what cannot leave in time expires, since a late frame only delays the next one.
+@frozen
 public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   /// The urgency of an item, highest first.
-  public enum Priority: Int, CaseIterable, Sendable {
+  @frozen public enum Priority: Int, CaseIterable, Sendable {
     case retransmission
     case video
   }
 
   /// A packet that leaves.
-  public enum Release: Sendable {
+  @frozen public enum Release: Sendable {
     /// A queued item; the probe cluster that it belongs to, if any.
     case item(Item, probe: ProbeCluster.ID?)
     /// Padding that fills a probe cluster, to be sent as an IP packet of about this many bytes.
     case padding(bytes: Int, probe: ProbeCluster.ID)
   }
 
-  private struct Entry: Sendable {
-    let item: Item
-    let bytes: Int
-    let expiresAt: Instant
+  @usableFromInline struct Entry: Sendable {
+    @usableFromInline let item: Item
+    @usableFromInline let bytes: Int
+    @usableFromInline let expiresAt: Instant
+
+    @inlinable init(_ item: Item, bytes: Int, expiresAt: Instant) {
+      self.item = item
+      self.bytes = bytes
+      self.expiresAt = expiresAt
+    }
   }
 
-  private struct Probe: Sendable {
-    let cluster: ProbeCluster
-    var startedAt: Instant?
-    var packets = 0
-    var bytes = 0.0
+  @usableFromInline struct Probe: Sendable {
+    @usableFromInline let cluster: ProbeCluster
+    @usableFromInline var startedAt: Instant?
+    @usableFromInline var packets = 0
+    @usableFromInline var bytes = 0.0
 
-    var nextAt: Instant? {
+    @inlinable init(_ cluster: ProbeCluster) { self.cluster = cluster }
+
+    @inlinable var nextAt: Instant? {
       startedAt.map { $0 + .seconds(bytes / max(cluster.rate.bytes(in: .seconds(1)), 1)) }
     }
-    var isComplete: Bool { packets >= ProbeCluster.packets && bytes >= cluster.bytes }
+    @inlinable var isComplete: Bool { packets >= ProbeCluster.packets && bytes >= cluster.bytes }
   }
 
   /// The bytes that may leave at once, as the time that they take at the pacing rate.
-  public static var burst: Duration { .milliseconds(5) }
+  @inlinable public static var burst: Duration { .milliseconds(5) }
   /// The pacing rate in multiples of the estimate, so that a queue in the pacer empties.
-  public static var headroom: Double { 1.1 }
+  @inlinable public static var headroom: Double { 1.1 }
   /// The time for which charged packets hold up others, at most.
-  private static var longestDebt: Duration { .milliseconds(500) }
+  @inlinable static var longestDebt: Duration { .milliseconds(500) }
   /// The IP packets of padding are between these sizes.
-  private static var paddingBytes: ClosedRange<Double> { 100...1_200 }
+  @inlinable static var paddingBytes: ClosedRange<Double> { 100...1_200 }
 
   /// The rate at which items leave.
-  public private(set) var rate: DataRate
+  @usableFromInline var rate: DataRate
   /// By priority.
-  private var queues: [[Entry]]
-  private var probes: [Probe] = []
+  @usableFromInline var queues: [[Entry]]
+  @usableFromInline var probes: [Probe] = []
   /// The time at which the rate has paid for all that has left. Nothing is saved up: an idle pacer
   /// has no right to a burst.
-  private var paidAt: Instant?
+  @usableFromInline var paidAt: Instant?
   /// The bytes that may still leave at once since nothing is known of the path.
-  private var window: Int
-  /// The bytes that are queued.
-  public private(set) var queuedBytes = 0
+  @usableFromInline var window: Int
+  @usableFromInline var queued = 0
 
   /// Creates the pacer of a path with this estimate. The first `initialWindow` bytes do not wait.
-  public init(estimate: DataRate, initialWindow: Int = 0) {
+  @inlinable public init(estimate: DataRate, initialWindow: Int = 0) {
     window = initialWindow
     rate = estimate * Self.headroom
     queues = Priority.allCases.map { _ in [] }
   }
 
+  /// The bytes that are queued.
+  @inlinable public var queuedBytes: Int { queued }
+
   /// Takes a new estimate.
-  public mutating func set(estimate: DataRate, at now: Instant) {
+  @inlinable public mutating func set(estimate: DataRate, at now: Instant) {
     let new = estimate * Self.headroom
     guard new != rate else { return }
     if let paidAt, paidAt > now {
@@ -79,22 +90,22 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   }
 
   /// Counts a packet that was sent without waiting.
-  public mutating func charge(_ bytes: Int, at now: Instant) {
+  @inlinable public mutating func charge(_ bytes: Int, at now: Instant) {
     pay(bytes, at: now)
     paidAt = paidAt.map { min($0, now + Self.longestDebt) }
   }
 
   /// Queues an item, which leaves before `expiresAt` or not at all.
-  public mutating func add(
+  @inlinable public mutating func add(
     _ item: Item, _ priority: Priority, bytes: Int, expiresAt: Instant, at now: Instant
   ) {
     paidAt = paidAt ?? now
-    queues[priority.rawValue].append(Entry(item: item, bytes: bytes, expiresAt: expiresAt))
-    queuedBytes += bytes
+    queues[priority.rawValue].append(Entry(item, bytes: bytes, expiresAt: expiresAt))
+    queued += bytes
   }
 
   /// Takes out the items that fulfil a condition, in the order in which they would have left.
-  public mutating func remove(
+  @inlinable public mutating func remove(
     where condition: (Item) -> Bool
   ) -> [(item: Item, priority: Priority)] {
     var removed: [(item: Item, priority: Priority)] = []
@@ -103,34 +114,36 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
       removed += queues[index].filter { condition($0.item) }.map { ($0.item, priority) }
       queues[index].removeAll { condition($0.item) }
     }
-    queuedBytes = queues.joined().reduce(0) { $0 + $1.bytes }
+    queued = queues.joined().reduce(0) { $0 + $1.bytes }
     return removed
   }
 
   /// Begins to send a probe cluster, after those that are under way.
-  public mutating func probe(_ cluster: ProbeCluster, at now: Instant) {
-    probes.append(Probe(cluster: cluster))
+  @inlinable public mutating func probe(_ cluster: ProbeCluster, at now: Instant) {
+    probes.append(Probe(cluster))
     if probes.count == 1 { probes[0].startedAt = now }
   }
 
   /// Ends the probes that are under way and those that are to follow.
-  public mutating func cancelProbes() { probes = [] }
+  @inlinable public mutating func cancelProbes() { probes = [] }
 
   /// The time that an item of the lowest priority would now wait.
-  public func wait(at now: Instant) -> Duration {
+  @inlinable public func wait(at now: Instant) -> Duration {
     guard queuedBytes >= window else { return .zero }
     let unpaid = paidAt.map { max($0 - now, .zero) } ?? .zero
     return unpaid + time(for: Double(queuedBytes - window), at: rate)
   }
 
   /// The time at which the next packet leaves; nil if none waits.
-  public var deadline: Instant? {
+  @inlinable public var deadline: Instant? {
     guard probes.isEmpty else { return probes[0].nextAt }
     return queuedBytes > 0 ? paidAt : nil
   }
 
   /// Releases what leaves now, and drops what has expired.
-  public mutating func release(at now: Instant) -> (released: [Release], expired: [Item]) {
+  @inlinable public mutating func release(
+    at now: Instant
+  ) -> (released: [Release], expired: [Item]) {
     var released: [Release] = []
     var expired: [Item] = []
     while let due = probes.first?.nextAt, due <= now {
@@ -162,11 +175,11 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   }
 
   /// Takes the most urgent item that has not expired.
-  private mutating func next(at now: Instant, expired: inout [Item]) -> Entry? {
+  @inlinable mutating func next(at now: Instant, expired: inout [Item]) -> Entry? {
     for index in queues.indices {
       while let first = queues[index].first {
         queues[index].removeFirst()
-        queuedBytes -= first.bytes
+        queued -= first.bytes
         if first.expiresAt > now { return first }
         expired.append(first.item)
       }
@@ -175,7 +188,7 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   }
 
   /// Counts a packet of the first probe, and goes on to the next one when it is complete.
-  private mutating func count(_ bytes: Int, at now: Instant) {
+  @inlinable mutating func count(_ bytes: Int, at now: Instant) {
     pay(bytes, at: now)
     probes[0].packets += 1
     probes[0].bytes += Double(bytes)
@@ -184,16 +197,16 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     if !probes.isEmpty { probes[0].startedAt = now }
   }
 
-  private func paddingSize(for cluster: ProbeCluster) -> Int {
+  @inlinable func paddingSize(for cluster: ProbeCluster) -> Int {
     let share = cluster.bytes / Double(ProbeCluster.packets)
     return Int(min(max(share, Self.paddingBytes.lowerBound), Self.paddingBytes.upperBound))
   }
 
-  private mutating func pay(_ bytes: Int, at now: Instant) {
+  @inlinable mutating func pay(_ bytes: Int, at now: Instant) {
     paidAt = max(paidAt ?? now, now) + time(for: Double(bytes), at: rate)
   }
 
-  private func time(for bytes: Double, at rate: DataRate) -> Duration {
+  @inlinable func time(for bytes: Double, at rate: DataRate) -> Duration {
     .seconds(bytes / max(rate.bytes(in: .seconds(1)), 1))
   }
 }

@@ -78,7 +78,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     return table.update(at: index, body)
   }
 
-  /// Reads the value at an index without copying it.
+  /// Reads the value at an index; see `PeerTable.read(at:_:)`.
   @inlinable public func read<Result>(at index: Int, _ body: (Value) -> Result) -> Result {
     table.read(at: index, body)
   }
@@ -107,7 +107,7 @@ public struct DeadlineTable<Key: Comparable, Value: HasDeadline> {
     var next: Instant?
     for index in 0..<table.count {
       if isStale[index] {
-        // In place: reading would copy the value, which may be large.
+        // Not `read`, which copies a large value.
         deadlines[index] = table.update(at: index) { $0.deadline }
         isStale[index] = false
       }

@@ -63,7 +63,7 @@ public struct PeerTable<Key: Comparable, Value> {
     body(&values[index])
   }
 
-  /// Reads the value at an index without copying it.
+  /// Reads the value at an index. A large value may be copied; on hot paths it is read by `update`.
   @inlinable public func read<Result>(at index: Int, _ body: (Value) -> Result) -> Result {
     body(values[index])
   }

@@ -56,8 +56,8 @@ public struct RingBuffer<Element> {
     return element
   }
 
-  /// The slot of an element, counted from the oldest; a comparison, since a division per access is
-  /// slow.
+  /// The slot of the element at `index`, which must be at most `count`. It wraps around by
+  /// comparison, since a division for each access is slow.
   @inlinable func slot(_ index: Int) -> Int {
     let slot = head + index
     return slot < storage.count ? slot : slot - storage.count

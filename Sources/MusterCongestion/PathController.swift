@@ -41,21 +41,16 @@ public struct PathController: Sendable {
   private var limit = ApplicationLimit()
   /// The time at which the application last was no longer limited.
   private var limitEndedAt: Instant?
-  private var delay: DelayEstimator
+  private var delay = DelayEstimator(start: Self.start, limits: Self.limits)
   private var loss = LossEstimator(least: limits.lowerBound)
   private var inFlight = InFlight()
   private var silence = Silence()
   private var breaker = CircuitBreaker()
   private var probes = ProbeEstimator()
-  private var prober: ProbeController
-  private let most: DataRate
+  private var prober = ProbeController()
 
-  /// Creates the controller of a path without packets; the estimate never exceeds `most`.
-  public init(most: DataRate = limits.upperBound) {
-    self.most = most
-    prober = ProbeController(most: most)
-    delay = DelayEstimator(start: Self.start, limits: Self.limits.lowerBound...most)
-  }
+  /// Creates the controller of a path without packets.
+  public init() {}
 
   /// The queueing delay of the last reported packets; nil before the first report.
   public var queueDelay: Duration? { queue.mean }
@@ -136,7 +131,7 @@ public struct PathController: Sendable {
   /// Forgets what the reports have shown of the path, after it was overloaded.
   private mutating func beginAnew() {
     let demand = demand
-    self = PathController(most: most)
+    self = PathController()
     self.demand = demand
   }
 

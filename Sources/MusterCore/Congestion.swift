@@ -238,10 +238,8 @@ struct Congestion: Sendable {
     {
       paths[paths.keys[oldest]] = nil
     }
-    let controller =
-      path.route.isDirect ? PathController() : PathController(most: RelayBudget.rateOfOneDirection)
     paths[path] = Entry(
-      controller: controller, usedAt: now, asksAt: now + Self.askInterval, link: link)
+      controller: PathController(), usedAt: now, asksAt: now + Self.askInterval, link: link)
   }
 
   /// Forgets a link that is closed, and the paths to its peer with the last one.

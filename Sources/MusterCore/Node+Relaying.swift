@@ -180,14 +180,19 @@ extension Node {
         return
       }
       guard
-        relaying.budget.take(
+        let leavesAt = relaying.budget.take(
           payload.count, from: link.peer, to: target.peer, in: link.channel, at: now)
       else {
         relaying.counters.overBudget &+= 1
         return
       }
-      let header = RelayEnvelope.header(.forwarded, link.peer.key.prefix)
-      send(OutgoingPayload(.bytes(header), envelope.datagram), over: target, at: now, &out)
+      let entry = RelayQueue.Entry(
+        datagram: envelope.datagram, sender: link.peer, target: target, leavesAt: leavesAt)
+      if leavesAt <= now {
+        relay(entry, at: now, &out)
+      } else {
+        relaying.queue.add(entry)
+      }
     case .forwarded:
       guard let state = channels[link.channel]?.state,
         let member = state.members.first(where: { $0.id.key.prefix == envelope.member })
@@ -202,6 +207,25 @@ extension Node {
         receiveLinkDatagram(datagram, over: route, at: now, &out)
       default: break
       }
+    }
+  }
+
+  private mutating func relay(
+    _ entry: RelayQueue.Entry, at now: Instant, _ out: inout [Output]
+  ) {
+    let header = RelayEnvelope.header(.forwarded, entry.sender.key.prefix)
+    send(OutgoingPayload(.bytes(header), entry.datagram), over: entry.target, at: now, &out)
+  }
+
+  /// Relays the datagrams that have waited for their budget.
+  mutating func relayQueued(at now: Instant, _ out: inout [Output]) {
+    for entry in relaying.queue.release(at: now) {
+      // The link may have been closed or have moved to a relay meanwhile.
+      guard path(of: entry.target)?.route.isDirect == true else {
+        relaying.counters.refused &+= 1
+        continue
+      }
+      relay(entry, at: now, &out)
     }
   }
 

@@ -198,6 +198,7 @@ public struct Node: ~Copyable, Sendable {
     server?.tick(at: now)
     if isDue(media.deadline) { perform(media.tick(at: now), at: now, &out) }
     if isDue(congestion.deadline) { perform(congestion.tick(at: now), at: now, &out) }
+    if isDue(relaying.queue.deadline) { relayQueued(at: now, &out) }
     if isDue(soonest(channels.deadline, relaying.deadline)) {
       for channel in channels.keys { tick(channel: channel, at: now, &out) }
     }

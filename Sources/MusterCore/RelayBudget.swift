@@ -1,33 +1,37 @@
 import MusterBase
-import MusterCongestion
 import MusterWire
 
-/// The byte rate for relaying, shared fairly by the pairs of members that are sending.
+/// The byte rate for relaying, shared fairly by the members that send through this node.
+///
+/// Each direction of a pair of members has a rate of its own. What exceeds it waits, and is dropped
+/// only if it would wait for too long: like this the congestion control of both ends finds the rate
+/// as it finds that of a link, by the delay.
 package struct RelayBudget: Sendable {
-  private struct Pair: Comparable, Sendable {
+  /// What one member sends to another one.
+  private struct Direction: Comparable, Sendable {
     let channel: ChannelID
-    let first: NodeID
-    let second: NodeID
+    let from: NodeID
+    let to: NodeID
 
-    init(_ a: NodeID, _ b: NodeID, in channel: ChannelID) {
-      self.channel = channel
-      (first, second) = a < b ? (a, b) : (b, a)
-    }
+    var reversed: Direction { Direction(channel: channel, from: to, to: from) }
 
-    static func < (a: Pair, b: Pair) -> Bool {
+    static func < (a: Direction, b: Direction) -> Bool {
       if a.channel != b.channel { return a.channel < b.channel }
-      return a.first == b.first ? a.second < b.second : a.first < b.first
+      return a.from == b.from ? a.to < b.to : a.from < b.from
     }
   }
 
   private struct Carried: Sendable {
-    /// The number of bytes that the pair may send now; initially low, since the pair's demand is
-    /// not yet known.
-    var credit = RelayBudget.firstCredit
+    /// The rate of this direction in bytes per second.
+    var rate: Double
+    /// The number of bytes that may leave now; negative while datagrams wait.
+    var credit = RelayBudget.burst
     var refilledAt: Instant
+    /// The time at which the last datagram leaves; later ones do not overtake it.
+    var leavesAt = Instant.zero
     var askedAt: Instant
-    /// The number of bytes that the pair offered since the last division, and the pair's smoothed
-    /// demand in bytes per second.
+    /// The number of bytes offered since the last division, and the smoothed demand in bytes per
+    /// second.
     var asked = 0.0
     var demand = 0.0
     var bytes: UInt64 = 0
@@ -37,106 +41,129 @@ package struct RelayBudget: Sendable {
   /// The total rate of 4 Mbit/s, enough for two pairs that exchange video in both directions at the
   /// middle layer.
   private static let bytesPerSecond = 500_000.0
-  private static let burst = 250_000.0
-  /// The maximum fraction for one pair, which leaves room for a new pair.
-  private static let largestShare = 0.5
-  /// The rate that one of a pair may send if the other one sends as much; a relay has no queue that
-  /// would show that it is exceeded.
-  static let rateOfOneDirection = DataRate(
-    bytes: bytesPerSecond * largestShare / 2, over: .seconds(1))
-  /// The fraction of the budget that is divided; the rest absorbs the arrival of new pairs.
-  private static let shared = 0.98
-  /// The minimum burst of a pair in bytes: one frame of four datagrams of 1200 bytes, so that a
-  /// frame is relayed from time to time with any number of pairs.
-  private static let smallestBurst = 4.0 * 1200
-  private static let pairLimit = 256
-  private static let firstCredit = 25_000.0
+  /// The bytes that all directions together may exceed the total rate by, while their demand is not
+  /// known yet.
+  private static let totalBurst = 250_000.0
+  /// The maximum for both directions of a pair, which leaves room for a new pair.
+  private static let mostOfPair = bytesPerSecond / 2
+  /// The fraction of the total that is divided; the rest absorbs the arrival of new pairs.
+  private static let divided = 0.98
+  /// The bytes of a direction that do not wait: one frame of four datagrams of 1200 bytes.
+  private static let burst = 4.0 * 1200
+  /// The longest time for which a datagram waits: the queue of the links of RFC 8867.
+  private static let longestWait = Duration.milliseconds(300)
+  private static let directionLimit = 512
   private static let countInterval = Duration.milliseconds(250)
+  /// The fractions of the total from which the load is high, and from which it is no longer high.
+  private static let (highLoad, lowLoad) = (0.75, 0.5)
 
-  private var total = TokenBucket(capacity: burst, perSecond: bytesPerSecond)
-  private var pairs = PeerTable<Pair, Carried>()
-  /// The fraction of the budget that each pair may use.
-  private var share = RelayBudget.largestShare
+  private var total = TokenBucket(capacity: totalBurst, perSecond: bytesPerSecond)
+  private var directions = PeerTable<Direction, Carried>()
+  /// The rate of a direction whose demand is not known yet, in bytes per second.
+  private var newRate = RelayBudget.mostOfPair / 2
   private var countedAt = Instant.zero
+  /// The fraction of the total that is in demand.
+  private var load = 0.0
   private var reportedHighLoad = false
 
   package init() {}
 
-  /// Charges `bytes` sent from `a` to `b` against the pair's credit and the total budget. Returns
-  /// false and charges nothing if either is insufficient.
+  /// Charges `bytes` sent from one member to another one against the budget of this direction and
+  /// the total. Returns the time at which they may leave; nil, and charges nothing, if that is too
+  /// late.
   package mutating func take(
-    _ bytes: Int, from a: NodeID, to b: NodeID, in channel: ChannelID, at now: Instant
-  ) -> Bool {
-    let pair = Pair(a, b, in: channel)
-    if pairs.index(of: pair) == nil {
-      if pairs.count >= Self.pairLimit { forgetQuietest() }
-      pairs[pair] = Carried(refilledAt: now, askedAt: now)
+    _ bytes: Int, from sender: NodeID, to receiver: NodeID, in channel: ChannelID, at now: Instant
+  ) -> Instant? {
+    divideIfDue(at: now)
+    let direction = Direction(channel: channel, from: sender, to: receiver)
+    if directions.index(of: direction) == nil {
+      if directions.count >= Self.directionLimit { forgetQuietest() }
+      directions[direction] = Carried(rate: newRate, refilledAt: now, askedAt: now)
     }
-    if now - countedAt >= Self.countInterval { divide(at: now) }
     let amount = Double(bytes)
-    let share = share
-    let hasCredit =
-      pairs.update(pair) { carried in
-        let elapsed = max(now - carried.refilledAt, .zero).inSeconds
-        let credit = carried.credit + elapsed * share * Self.bytesPerSecond
-        carried.credit = min(max(Self.burst * share, Self.smallestBurst), credit)
-        carried.refilledAt = max(now, carried.refilledAt)
-        carried.askedAt = carried.refilledAt
-        carried.asked += amount
-        return carried.credit >= amount
-      } ?? false
-    guard hasCredit, total.take(amount, at: now) else { return false }
-    _ = pairs.update(pair) {
+    let departure = directions.update(direction) { carried -> Instant? in
+      let elapsed = max(now - carried.refilledAt, .zero).inSeconds
+      carried.credit = min(Self.burst, carried.credit + elapsed * carried.rate)
+      carried.refilledAt = max(now, carried.refilledAt)
+      carried.askedAt = carried.refilledAt
+      carried.asked += amount
+      let wait = Duration.seconds(max(amount - carried.credit, 0) / carried.rate)
+      let leavesAt = max(now + wait, carried.leavesAt)
+      return leavesAt - now <= Self.longestWait ? leavesAt : nil
+    }
+    guard case .some(.some(let leavesAt)) = departure, total.take(amount, at: now) else {
+      return nil
+    }
+    _ = directions.update(direction) {
       $0.credit -= amount
+      $0.leavesAt = leavesAt
       $0.bytes &+= UInt64(bytes)
       $0.lastAt = now
     }
-    return true
+    return leavesAt
   }
 
-  /// Divides the budget by max-min fairness: small demands are met in full, and larger demands get
+  /// Divides the total by max-min fairness: small demands are met in full, and larger demands get
   /// equal shares (Bertsekas and Gallager, Data Networks, 6.5.2).
-  private mutating func divide(at now: Instant) {
-    let seconds = max((now - countedAt).inSeconds, 0.001)
+  private mutating func divideIfDue(at now: Instant) {
+    guard now - countedAt >= Self.countInterval else { return }
+    let seconds = (now - countedAt).inSeconds
     countedAt = now
-    var demands: [Double] = []
-    for position in 0..<pairs.count {
+    for position in 0..<directions.count {
       // The previous demand has half of the weight, to smooth bursts.
-      let latest = pairs[at: position].asked / seconds
-      pairs[at: position].demand = (pairs[at: position].demand + latest) / 2
-      pairs[at: position].asked = 0
-      demands.append(pairs[at: position].demand)
+      let latest = directions[at: position].asked / seconds
+      directions[at: position].demand = (directions[at: position].demand + latest) / 2
+      directions[at: position].asked = 0
     }
-    var rest = Self.bytesPerSecond * Self.shared
+    // A direction may use what the opposite one leaves of the pair's maximum.
+    let most = directions.map { direction, _ in
+      let opposite = directions[direction.reversed]?.demand ?? 0
+      return max(Self.mostOfPair - opposite, Self.mostOfPair / 2)
+    }
+    let demands = most.indices.map { min(directions[at: $0].demand, most[$0]) }
+    var rest = Self.bytesPerSecond * Self.divided
     var level = rest
     for (position, demand) in demands.sorted().enumerated() {
       level = rest / Double(demands.count - position)
       if demand >= level { break }
       rest -= demand
     }
-    share = min(Self.largestShare, level / Self.bytesPerSecond)
+    for position in 0..<directions.count {
+      directions[at: position].rate = min(most[position], level)
+    }
+    newRate = min(Self.mostOfPair / 2, level)
+    load = demands.reduce(0, +) / Self.bytesPerSecond
   }
 
   private mutating func forgetQuietest() {
-    let quietest = pairs.min { $0.value.askedAt < $1.value.askedAt }
-    if let quietest { pairs[quietest.key] = nil }
+    let quietest = directions.min { $0.value.askedAt < $1.value.askedAt }
+    if let quietest { directions[quietest.key] = nil }
   }
 
-  /// Whether other relays should be preferred: true once more than half of the burst is used, and
-  /// false again once no more than a tenth is used (hysteresis).
+  /// Whether other relays should be preferred (with hysteresis).
   package mutating func isLoadHigh(at now: Instant) -> Bool {
-    let fill = total.fill(at: now)
-    reportedHighLoad = reportedHighLoad ? fill < 0.9 : fill < 0.5
+    divideIfDue(at: now)
+    reportedHighLoad = load > (reportedHighLoad ? Self.lowLoad : Self.highLoad)
     return reportedHighLoad
   }
 
   /// The pairs for which packets were relayed within the last 3 s.
   package func carried(at now: Instant) -> [RelayedPair] {
-    pairs.compactMap { pair, carried in
-      guard carried.bytes > 0, now - carried.lastAt < Self.recent else { return nil }
-      return RelayedPair(
-        channel: pair.channel, first: pair.first, second: pair.second, bytes: carried.bytes)
+    var pairs: [RelayedPair] = []
+    for (direction, carried) in directions {
+      let opposite = directions[direction.reversed]
+      // A pair is reported with the direction from the smaller id, or with the only one.
+      guard direction.from < direction.to || opposite == nil else { continue }
+      let bytes = carried.bytes &+ (opposite?.bytes ?? 0)
+      guard bytes > 0, now - max(carried.lastAt, opposite?.lastAt ?? .zero) < Self.recent else {
+        continue
+      }
+      pairs.append(
+        RelayedPair(
+          channel: direction.channel, first: min(direction.from, direction.to),
+          second: max(direction.from, direction.to), bytes: bytes))
     }
+    return pairs
   }
 
   private static let recent = Duration.seconds(3)

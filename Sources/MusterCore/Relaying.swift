@@ -72,6 +72,7 @@ struct Relaying: ~Copyable, Sendable {
   private static let unsteadyTryInterval = Duration.seconds(30)
 
   var budget = RelayBudget()
+  var queue = RelayQueue()
   /// The numbers of datagrams that were not sent or relayed.
   var counters = RelayCounters()
   private var unreachable = PeerTable<LinkID, Unreachable>()
@@ -86,7 +87,7 @@ struct Relaying: ~Copyable, Sendable {
   func isUnreachable(_ link: LinkID) -> Bool { unreachable.index(of: link) != nil }
 
   var deadline: Instant? {
-    nextAt.reduce(nil) { soonest($0, $1.value) }
+    nextAt.reduce(queue.deadline) { soonest($0, $1.value) }
   }
 
   /// Whether a search is scheduled in a channel.

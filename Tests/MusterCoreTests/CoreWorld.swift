@@ -22,8 +22,6 @@ struct CoreWorld {
     /// The datagrams that the host received and sent, in order.
     var received: [Flight] = []
     var sent: [Flight] = []
-    /// The sizes of datagrams sent in response to one received from another node, with the time.
-    var passedOn: [(at: Instant, from: Address, to: Address, bytes: Int)] = []
     /// The events that the node has reported, in order.
     var events: [NodeEvent] = []
     /// The number of others' frames shown, by the link to their sender.
@@ -252,12 +250,7 @@ struct CoreWorld {
     for flight in due {
       for index in hosts.indices where hosts[index].isReached(at: flight.to) {
         hosts[index].received.append(flight)
-        let before = hosts[index].sent.count
         call(index) { $0.receive(flight.datagram, from: flight.from, at: $1) }
-        for sent in hosts[index].sent[before...]
-        where sent.to != flight.from && sent.kind == .data && flight.kind == .data {
-          hosts[index].passedOn.append((now, flight.from, sent.to, sent.datagram.count))
-        }
       }
     }
   }

@@ -4,25 +4,32 @@ import MusterCrypto
 import Testing
 
 struct RelayBudgetTests {
-  private static let (total, share) = (500_000.0, 250_000.0)
-  private static let (totalAtOnce, shareAtOnce) = (250_000.0, 125_000.0)
+  private static let (total, pair, direction) = (500_000.0, 250_000.0, 125_000.0)
+  private static let longestWait = Duration.milliseconds(300)
+  /// What a direction may have sent at once or have waiting, in bytes.
+  private static let atOnce = 4_800.0 + direction * 0.3
 
-  /// Offers packets at the given rates for some seconds; returns the bytes accepted from each pair.
+  /// Offers packets at the given rates for some seconds; returns the bytes accepted from each
+  /// direction, and the longest wait of each.
   private func offer(
     _ rates: [(from: Int, to: Int, perSecond: Int)], seconds: Int = 10, _ budget: inout RelayBudget
-  ) -> [Double] {
+  ) -> [(bytes: Double, wait: Duration)] {
     let bytes = 1000
-    var taken = rates.map { _ in 0.0 }
-    // Each millisecond, the packets that are due for each pair arrive.
+    var taken = rates.map { _ in (bytes: 0.0, wait: Duration.zero) }
+    var lastLeft = rates.map { _ in Instant.zero }
+    // Each millisecond, the packets that are due for each direction arrive.
     for millisecond in 0..<(seconds * 1000) {
       let now = Instant.zero + .seconds(100) + .milliseconds(millisecond)
       for (index, rate) in rates.enumerated() {
         let due = { $0 * rate.perSecond / bytes / 1000 }
-        for _ in due(millisecond)..<due(millisecond + 1)
-        where budget.take(
-          bytes, from: node(rate.from), to: node(rate.to), in: channel, at: now)
-        {
-          taken[index] += Double(bytes)
+        for _ in due(millisecond)..<due(millisecond + 1) {
+          let leavesAt = budget.take(
+            bytes, from: node(rate.from), to: node(rate.to), in: channel, at: now)
+          guard let leavesAt else { continue }
+          #expect(leavesAt >= lastLeft[index], "out of order")
+          lastLeft[index] = leavesAt
+          taken[index].bytes += Double(bytes)
+          taken[index].wait = max(taken[index].wait, leavesAt - now)
         }
       }
     }
@@ -31,30 +38,44 @@ struct RelayBudgetTests {
 
   @Test func aPairGetsHalfOfItAndBothDirectionsShareThat() {
     var budget = RelayBudget()
+    // The first 250 ms pass at half of this rate, since the demand is not known yet.
     let alone = offer([(1, 2, 1_000_000)], &budget)[0]
-    #expect(alone <= Self.shareAtOnce + 10 * Self.share)
-    #expect(alone >= 10 * Self.share)
+    #expect(alone.bytes <= 10 * Self.pair + 2 * Self.atOnce)
+    #expect(alone.bytes >= 9.8 * Self.pair)
     budget = RelayBudget()
-    let both = offer([(1, 2, 1_000_000), (2, 1, 1_000_000)], &budget)
-    #expect(both[0] + both[1] <= Self.shareAtOnce + 10 * Self.share)
-    #expect(both.allSatisfy { $0 > 0 })
+    for both in offer([(1, 2, 1_000_000), (2, 1, 1_000_000)], &budget) {
+      #expect(both.bytes <= 10 * Self.direction + Self.atOnce)
+      #expect(both.bytes >= 10 * Self.direction)
+    }
+  }
+
+  @Test func whatExceedsTheRateWaitsAndIsThenDropped() {
+    var budget = RelayBudget()
+    let within = offer([(1, 2, 100_000), (2, 1, 100_000)], seconds: 2, &budget)
+    #expect(within.allSatisfy { $0.wait == .zero && $0.bytes == 200_000 })
+    budget = RelayBudget()
+    let beyond = offer([(1, 2, 150_000), (2, 1, 150_000)], seconds: 5, &budget)
+    for one in beyond {
+      // A packet of 1000 bytes takes 8 ms at this rate.
+      #expect(one.wait <= Self.longestWait && one.wait >= Self.longestWait - .milliseconds(8))
+      // Until both demands are known, more is admitted.
+      #expect(one.bytes <= 5.2 * Self.direction + Self.atOnce)
+    }
   }
 
   @Test func anotherPairHasItsShareBesideAGreedyOne() {
     var budget = RelayBudget()
-    let taken = offer([(1, 2, 10_000_000), (3, 4, 240_000)], &budget)
-    #expect(taken[1] == 2_400_000)
-    #expect(taken[0] <= Self.shareAtOnce + 10 * Self.share)
+    let taken = offer([(1, 2, 10_000_000), (3, 4, 120_000)], &budget)
+    #expect(taken[1].bytes == 1_200_000 && taken[1].wait == .zero)
+    #expect(taken[0].bytes <= 10 * Self.pair + 2 * Self.atOnce)
   }
 
-  @Test func aModestPairLosesNextToNothingHoweverManyAreGreedy() {
+  @Test func aModestPairWaitsForNobodyHoweverManyAreGreedy() {
     for greedy in 1...4 {
       var budget = RelayBudget()
       let pairs = (1...greedy).map { (2 * $0 + 1, 2 * $0 + 2, 2_000_000) }
       let taken = offer([(1, 2, 90_000)] + pairs, &budget)
-      // The missing 2 % fall into the first 250 ms, in which the demand of each pair is not known
-      // yet.
-      #expect(taken[0] >= 0.98 * 900_000, "\(greedy) greedy pairs")
+      #expect(taken[0].bytes == 900_000 && taken[0].wait == .zero, "\(greedy) greedy pairs")
     }
   }
 
@@ -62,17 +83,17 @@ struct RelayBudgetTests {
     var budget = RelayBudget()
     let many = (1...60).map { (2 * $0 + 1, 2 * $0 + 2, 1000) }
     let taken = offer([(1, 2, 240_000)] + many, &budget)
-    #expect(taken[0] >= 0.99 * 2_400_000)
+    #expect(taken[0].bytes >= 0.99 * 2_400_000)
   }
 
   @Test func thereIsATotalHoweverManyPairsThereAre() {
-    for count in [3, 20, 300] {
+    for count in [5, 20, 600] {
       var budget = RelayBudget()
-      // 300 pairs exceed the number remembered; a forgotten pair gets no larger share.
+      // 600 directions exceed the number remembered; a forgotten one gets no larger share.
       let taken = offer(
         (0..<count).map { (2 * $0 + 1, 2 * $0 + 2, 3_000_000 / count) }, seconds: 5, &budget)
-      let sum = taken.reduce(0, +)
-      #expect(sum <= Self.totalAtOnce + 5 * Self.total, "\(count) pairs")
+      let sum = taken.reduce(0) { $0 + $1.bytes }
+      #expect(sum <= 250_000 + 5 * Self.total, "\(count) pairs")
       #expect(sum >= 0.9 * 5 * Self.total, "\(count) pairs")
     }
   }
@@ -80,39 +101,42 @@ struct RelayBudgetTests {
   @Test func aClockThatStandsOrGoesBackGivesNothing() {
     var budget = RelayBudget()
     let now = Instant.zero + .seconds(100)
-    func take(_ at: Instant) -> Bool {
+    func take(_ at: Instant) -> Instant? {
       budget.take(1000, from: node(1), to: node(2), in: channel, at: at)
     }
+    // 4800 bytes leave at once, and 37,500 wait.
     let taken = (0..<1000).map { _ in take(now) }
-    #expect(taken == (0..<1000).map { $0 < 25 })
-    let (earlier, later) = (take(.zero), take(now + .milliseconds(4)))
-    #expect(!earlier)
-    #expect(later)
+    #expect(taken.count { $0 == now } == 4)
+    #expect(taken.count { $0 != nil } == 42)
+    let (earlier, later) = (take(.zero), take(now + .milliseconds(8)))
+    #expect(earlier == nil)
+    #expect(later != nil)
   }
 
-  @Test func itIsMuchFromHalfOfItUntilNearlyAllIsThereAgain() {
+  @Test func theLoadIsHighFromThreeQuartersUntilHalfIsFreeAgain() {
     var budget = RelayBudget()
-    let now = Instant.zero + .seconds(100)
-    let atFirst = budget.isLoadHigh(at: now)
+    let atFirst = budget.isLoadHigh(at: .zero)
     #expect(!atFirst)
-    func take(_ pairs: ClosedRange<Int>) {
-      for pair in pairs {
-        _ = budget.take(
-          25_000, from: node(2 * pair), to: node(2 * pair + 1), in: channel, at: now)
+    // The time of the last offer below.
+    var end = Instant.zero + .seconds(109)
+    /// Offers this many bytes per second in all, for a second.
+    func isHigh(with total: Int) -> Bool {
+      end = end + .seconds(1)
+      for millisecond in 0..<1000 {
+        let now = end + (.milliseconds(millisecond) - .seconds(1))
+        for pair in 1...4 {
+          _ = budget.take(
+            total / 4000, from: node(2 * pair), to: node(2 * pair + 1), in: channel, at: now)
+        }
       }
+      return budget.isLoadHigh(at: end)
     }
-    // The bucket of 250,000 bytes has lost 100,000 bytes here, and 150,000 below.
-    take(1...4)
-    let withLess = budget.isLoadHigh(at: now)
-    #expect(!withLess)
-    take(5...6)
-    let withMore = budget.isLoadHigh(at: now)
-    #expect(withMore)
-    // 500 bytes a millisecond come back; at 225,000 there is room for others.
-    let soon = budget.isLoadHigh(at: now + .milliseconds(240))
-    #expect(soon)
-    let later = budget.isLoadHigh(at: now + .milliseconds(260))
-    #expect(!later)
+    #expect([300_000, 420_000, 300_000, 200_000].map(isHigh) == [false, true, true, false])
+    let again = isHigh(with: 420_000)
+    #expect(again)
+    // Nobody sends any more.
+    let quiet = (1...3).map { budget.isLoadHigh(at: end + .seconds(2 * $0)) }
+    #expect(quiet.last == false)
   }
 
   @Test func relayedTrafficIsReportedForAsLongAsItFlows() throws {
@@ -123,7 +147,7 @@ struct RelayBudgetTests {
     _ = budget.take(300, from: node(1), to: node(2), in: channel, at: now + .seconds(1))
     // Refused packets do not count as carried.
     let refused = budget.take(200_000, from: node(1), to: node(2), in: channel, at: now)
-    #expect(!refused)
+    #expect(refused == nil)
     let carried = budget.carried(at: now + .seconds(2))
     let pair = try #require(carried.first)
     #expect(carried.count == 1)

@@ -48,10 +48,7 @@ package struct ProbeController: Sendable {
   private var recoveredAt: Instant?
   private var probedAt: Instant?
 
-  /// No probe exceeds this rate.
-  private let most: DataRate
-
-  package init(most: DataRate = most) { self.most = min(most, Self.most) }
+  package init() {}
 
   /// Whether the probes at the start have yet to show what the path carries.
   package func isStarting(at now: Instant) -> Bool {
@@ -70,7 +67,7 @@ package struct ProbeController: Sendable {
     if let lastEstimate, estimate < lastEstimate * Self.largeDrop { drop = (lastEstimate, now) }
     if let pending, now - pending.since > Self.wait { self.pending = nil }
     guard cause != .congestion, estimate < demand || pending != nil else { return nil }
-    var most = min(self.most, demand * Self.mostOfDemand)
+    var most = min(Self.most, demand * Self.mostOfDemand)
     if cause == .loss { most = min(most, estimate * Self.lossLimited) }
 
     if !hasStarted {

@@ -108,6 +108,10 @@ public struct CallSimulation: World {
     for step in participant.down {
       queue.schedule(.down(index, step.conditions), at: .zero + step.at)
     }
+    for other in participant.severedFrom {
+      network.sever(from: Self.address(of: index), to: Self.address(of: other))
+      network.sever(from: Self.address(of: other), to: Self.address(of: index))
+    }
     queue.schedule(.join(index), at: .zero + participant.joinsAt)
   }
 

@@ -31,6 +31,8 @@ public struct NetworkScenario: Equatable, Sendable {
     public var up: [Step] = []
     /// The access link from the network to the host.
     public var down: [Step] = []
+    /// The participants, by index, with whom datagrams are exchanged in neither direction.
+    package var severedFrom: [Int] = []
 
     package init(_ name: String, video: VideoSize? = nil) {
       self.name = name

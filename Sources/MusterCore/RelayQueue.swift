@@ -15,7 +15,7 @@ struct RelayQueue: Sendable {
     let leavesAt: Instant
   }
 
-  /// In order of departure. `RelayBudget.longestWait` bounds the number of bytes.
+  /// In order of departure. `RelayBudget` bounds the number of bytes.
   private var entries: [Entry] = []
 
   /// The time at which the next datagram leaves; nil if none waits.

@@ -13,12 +13,6 @@ public struct TokenBucket: Sendable {
     tokens = capacity
   }
 
-  /// The fraction of `capacity` that is available, from 0 to 1; takes no tokens.
-  public func fill(at now: Instant) -> Double {
-    let since = updatedAt.map { max(now - $0, .zero) } ?? .zero
-    return min(capacity, tokens + since.inSeconds * perSecond) / capacity
-  }
-
   /// Takes `amount` tokens if available; otherwise returns false and takes none.
   public mutating func take(_ amount: Double = 1, at now: Instant) -> Bool {
     if let updatedAt, now > updatedAt {

@@ -186,12 +186,12 @@ extension Node {
         relaying.counters.overBudget &+= 1
         return
       }
-      let entry = RelayQueue.Entry(
-        datagram: envelope.datagram, sender: link.peer, target: target, leavesAt: leavesAt)
+      let relayed = RelayedDatagram(
+        datagram: envelope.datagram, sender: link.peer, target: target)
       if leavesAt <= now {
-        relay(entry, at: now, &out)
+        relay(relayed, at: now, &out)
       } else {
-        relaying.queue.add(entry)
+        relaying.queue.schedule(relayed, at: leavesAt)
       }
     case .forwarded:
       guard let state = channels[link.channel]?.state,
@@ -211,21 +211,21 @@ extension Node {
   }
 
   private mutating func relay(
-    _ entry: RelayQueue.Entry, at now: Instant, _ out: inout [Output]
+    _ relayed: RelayedDatagram, at now: Instant, _ out: inout [Output]
   ) {
-    let header = RelayEnvelope.header(.forwarded, entry.sender.key.prefix)
-    send(OutgoingPayload(.bytes(header), entry.datagram), over: entry.target, at: now, &out)
+    let header = RelayEnvelope.header(.forwarded, relayed.sender.key.prefix)
+    send(OutgoingPayload(.bytes(header), relayed.datagram), over: relayed.target, at: now, &out)
   }
 
   /// Relays the datagrams that have waited for their budget.
   mutating func relayQueued(at now: Instant, _ out: inout [Output]) {
-    for entry in relaying.queue.release(at: now) {
+    while let relayed = relaying.queue.popDue(at: now) {
       // The link may have been closed or have moved to a relay meanwhile.
-      guard path(of: entry.target)?.route.isDirect == true else {
+      guard path(of: relayed.target)?.route.isDirect == true else {
         relaying.counters.refused &+= 1
         continue
       }
-      relay(entry, at: now, &out)
+      relay(relayed, at: now, &out)
     }
   }
 

@@ -72,7 +72,8 @@ struct Relaying: ~Copyable, Sendable {
   private static let unsteadyTryInterval = Duration.seconds(30)
 
   var budget = RelayBudget()
-  var queue = RelayQueue()
+  /// The datagrams that wait until `budget` allows them to be relayed.
+  var queue = EventQueue<RelayedDatagram>()
   /// The numbers of datagrams that were not sent or relayed.
   var counters = RelayCounters()
   private var unreachable = PeerTable<LinkID, Unreachable>()

@@ -1,34 +1,39 @@
-import MusterBase
-
 /// A queue of values ordered by time; values of equal time leave in the order of their insertion.
 ///
 /// The queue is a binary heap over (time, sequence number). The sequence number makes the order
 /// total, so every run of one seed is the same.
+@frozen
 public struct EventQueue<Value> {
-  fileprivate struct Entry {
-    let at: Instant
-    let number: UInt64
-    let value: Value
+  @usableFromInline struct Entry {
+    @usableFromInline let at: Instant
+    @usableFromInline let number: UInt64
+    @usableFromInline let value: Value
 
-    func precedes(_ other: Entry) -> Bool {
+    @inlinable init(at: Instant, number: UInt64, value: Value) {
+      self.at = at
+      self.number = number
+      self.value = value
+    }
+
+    @inlinable func precedes(_ other: Entry) -> Bool {
       at != other.at ? at < other.at : number < other.number
     }
   }
 
-  private var heap: [Entry] = []
-  private var nextNumber: UInt64 = 0
+  @usableFromInline var heap: [Entry] = []
+  @usableFromInline var nextNumber: UInt64 = 0
 
   /// An empty queue.
-  public init() {}
+  @inlinable public init() {}
 
   /// The number of values in the queue.
-  public var count: Int { heap.count }
+  @inlinable public var count: Int { heap.count }
 
   /// The time at which the first value is due; nil if the queue is empty.
-  public var deadline: Instant? { heap.first?.at }
+  @inlinable public var deadline: Instant? { heap.first?.at }
 
   /// Adds a value that is due at `time`.
-  public mutating func schedule(_ value: Value, at time: Instant) {
+  @inlinable public mutating func schedule(_ value: Value, at time: Instant) {
     heap.append(Entry(at: time, number: nextNumber, value: value))
     nextNumber += 1
     var index = heap.count - 1
@@ -41,7 +46,7 @@ public struct EventQueue<Value> {
   }
 
   /// Removes and returns the first value if it is due by `now`; otherwise returns nil.
-  public mutating func popDue(at now: Instant) -> Value? {
+  @inlinable public mutating func popDue(at now: Instant) -> Value? {
     guard let first = heap.first, first.at <= now else { return nil }
     heap.swapAt(0, heap.count - 1)
     heap.removeLast()
@@ -49,7 +54,7 @@ public struct EventQueue<Value> {
     return first.value
   }
 
-  private mutating func sink() {
+  @inlinable mutating func sink() {
     var index = 0
     while true {
       let left = 2 * index + 1

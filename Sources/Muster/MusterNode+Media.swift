@@ -20,6 +20,8 @@ public struct ViewedFrame: Sendable {
   public var temporalLayer: Int
   /// One VP8 frame (RFC 6386).
   public var data: [UInt8]
+  /// Whether to show the frame, or only to decode it, because later frames refer to it.
+  public var isShown = true
   /// The time of capture (preview) or complete reception, by this node's boot clock.
   public var at: Instant
 }
@@ -117,12 +119,13 @@ extension MusterNode {
           node.node.requestKeyframe(of: other.stream, from: other.link, at: node.now))
       }
     }
-    if offer?.isPattern ?? false { media.meter.add(frame, from: stream) }
+    if frame.isShown, offer?.isPattern ?? false { media.meter.add(frame, from: stream) }
     guard let frameSink else { return }
     let viewed = ViewedFrame(
       channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,
       isKeyframe: frame.isKeyframe,
-      temporalLayer: frame.temporalLayer, data: frame.data, at: frame.completedAt)
+      temporalLayer: frame.temporalLayer, data: frame.data, isShown: frame.isShown,
+      at: frame.completedAt)
     // Keeps the order of frames when the delay has become shorter.
     let earliest = meters.shownUntil[stream] ?? now
     let due = max(now + delay, earliest + .microseconds(1))

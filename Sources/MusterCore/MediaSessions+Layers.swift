@@ -98,8 +98,12 @@ extension MediaSessions {
       out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
     }
     notify(of: stream, sessionAt: index, &out)
-    if let layer = selection?.keyframe {
-      requestKeyframe(of: stream, layer: layer, at: now, &out)
+    guard let layer = selection?.keyframe else { return }
+    if cachedFrames(of: stream, layer: layer, forSessionAt: index, at: now) != nil {
+      // The next frame shows how much the path has room for.
+      _ = sessions[at: index].call?.outgoing.update(stream) { $0.oweKeyframe(ofLayer: layer) }
+    } else {
+      requestKeyframe(of: stream, layer: layer, forSessionAt: index, at: now, &out)
     }
   }
 
@@ -126,14 +130,6 @@ extension MediaSessions {
       let next = bitrates[layer] ?? last ?? local.streams.bitrates(of: stream)[layer].target
       let isSimilar = last.map { abs(next - $0) * 100 < $0 * Self.similarPercent } ?? false
       return EncoderTarget(layer: layer, kilobitsPerSecond: isSimilar ? last ?? next : next)
-    }
-  }
-
-  mutating func requestKeyframe(
-    of stream: StreamID, layer: Int, at now: Instant, _ out: inout [Output]
-  ) {
-    if local.streams.requestKeyframe(of: stream, layer: layer, at: now) {
-      out.append(.host(.encodeKeyframe(stream, layer: layer)))
     }
   }
 }

@@ -26,11 +26,16 @@ extension MediaSessions {
       case .nack(_, let media, let sequences):
         out += retransmit(sequences, of: media, toSessionAt: index, at: now)
       case .pictureLoss(_, let media):
+        let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
         guard let (stream, layer) = sessions[at: index].call?.outgoing.ssrcs.video(of: media),
           sessions[at: index].call?.outgoing.update(
-            stream, { $0.admitsKeyframeRequest(layer: layer, wait: wait, at: now) }) ?? false
+            stream,
+            {
+              $0.admitsKeyframeRequest(layer: layer, wait: wait, roundTrip: roundTrip, at: now)
+            }) ?? false
         else { continue }
-        requestKeyframe(of: stream, layer: layer, at: now, &out)
+        provideKeyframe(
+          of: stream, layer: layer, toSessionAt: index, wait: wait, at: now, &out)
       }
     }
     return out

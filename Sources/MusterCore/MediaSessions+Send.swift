@@ -18,7 +18,9 @@ extension MediaSessions {
     out.reserveCapacity(packets.payloads.count * sessions.count)
     if frame.isKeyframe {
       local.streams.keyframeSent(of: stream, layer: frame.layer, at: now)
-      switchLayers(of: stream, to: frame.layer, waits, &out)
+      for index in 0..<sessions.count {
+        switchLayer(of: stream, to: frame.layer, forSessionAt: index, wait: waits[index], &out)
+      }
       out += selectLayers(at: now)
     }
     for index in 0..<sessions.count {
@@ -26,26 +28,24 @@ extension MediaSessions {
       guard current == frame.layer else { continue }
       send(packets, of: stream, toSessionAt: index, wait: waits[index], at: now, &out)
     }
+    local.streams.cache(packets, of: stream, at: now)
     for index in 0..<sessions.count {
-      requestOwedKeyframe(of: stream, forSessionAt: index, wait: waits[index], at: now, &out)
+      provideOwedKeyframe(of: stream, toSessionAt: index, wait: waits[index], at: now, &out)
     }
     return out
   }
 
-  /// Switches the receivers that wait for a keyframe of `layer` to that layer.
-  private mutating func switchLayers(
-    of stream: StreamID, to layer: Int, _ waits: [Duration], _ out: inout [Output]
+  /// Switches a receiver that waits for a keyframe of `layer` to that layer.
+  private mutating func switchLayer(
+    of stream: StreamID, to layer: Int, forSessionAt index: Int, wait: Duration,
+    _ out: inout [Output]
   ) {
-    for index in 0..<sessions.count {
-      let change =
-        sessions[at: index].call?.outgoing.update(stream) {
-          $0.switchLayer(to: layer, wait: waits[index])
-        } ?? nil
-      if let change {
-        out.append(Self.event(change, .sent, of: stream, sessions.keys[index]))
-      }
-      notify(of: stream, sessionAt: index, &out)
-    }
+    let change =
+      sessions[at: index].call?.outgoing.update(stream) {
+        $0.switchLayer(to: layer, wait: wait)
+      } ?? nil
+    if let change { out.append(Self.event(change, .sent, of: stream, sessions.keys[index])) }
+    notify(of: stream, sessionAt: index, &out)
   }
 
   private mutating func send(
@@ -66,9 +66,12 @@ extension MediaSessions {
     }
   }
 
-  /// Requests a keyframe for a receiver to whom frames were left out, once its path has room.
-  private mutating func requestOwedKeyframe(
-    of stream: StreamID, forSessionAt index: Int, wait: Duration, at now: Instant,
+  // MARK: Keyframes and what replaces them
+
+  /// Provides a receiver to whom frames were left out, or who changes its layer, with a keyframe
+  /// once its path has room.
+  private mutating func provideOwedKeyframe(
+    of stream: StreamID, toSessionAt index: Int, wait: Duration, at now: Instant,
     _ out: inout [Output]
   ) {
     let isOwed = sessions.read(at: index) { $0.call?.outgoing.owesKeyframe(of: stream) ?? false }
@@ -77,7 +80,64 @@ extension MediaSessions {
       sessions[at: index].call?.outgoing.update(stream) {
         $0.dueKeyframe(wait: wait, at: now)
       } ?? nil
-    if let layer { requestKeyframe(of: stream, layer: layer, at: now, &out) }
+    if let layer {
+      provideKeyframe(of: stream, layer: layer, toSessionAt: index, wait: wait, at: now, &out)
+    }
+  }
+
+  /// Sends a receiver the frames since the last keyframe of a layer, or requests a keyframe.
+  mutating func provideKeyframe(
+    of stream: StreamID, layer: Int, toSessionAt index: Int, wait: Duration, at now: Instant,
+    _ out: inout [Output]
+  ) {
+    guard let cached = cachedFrames(of: stream, layer: layer, forSessionAt: index, at: now),
+      wait + duration(of: cached.bytes, toSessionAt: index) <= FrameCache.longestWait
+    else { return requestKeyframe(of: stream, layer: layer, forSessionAt: index, at: now, &out) }
+    switchLayer(of: stream, to: layer, forSessionAt: index, wait: wait, &out)
+    for frame in cached.frames {
+      send(frame, of: stream, toSessionAt: index, wait: wait, at: now, &out)
+    }
+    _ = sessions[at: index].call?.outgoing.update(stream) {
+      $0.caughtUp(fromKeyframeOf: cached.keyframeCapturedAt)
+    }
+  }
+
+  /// The frames since the last keyframe of a layer, with which a receiver is to begin. Nil where no
+  /// other receiver gets the layer: a keyframe then costs nobody anything, and is shorter.
+  func cachedFrames(
+    of stream: StreamID, layer: Int, forSessionAt index: Int, at now: Instant
+  ) -> FrameCache.Content? {
+    guard isShared(layer, of: stream, bySessionAt: index),
+      let cached = local.streams.cachedFrames(of: stream, layer: layer, at: now),
+      sessions[at: index].call?.outgoing[stream]?.mayCatchUp(
+        fromKeyframeOf: cached.keyframeCapturedAt) ?? false
+    else { return nil }
+    return cached
+  }
+
+  /// Whether receivers other than one get a layer.
+  private func isShared(_ layer: Int, of stream: StreamID, bySessionAt index: Int) -> Bool {
+    (0..<sessions.count).contains { other in
+      other != index
+        && sessions.read(at: other) { $0.call?.outgoing.layers(of: stream).current } == layer
+    }
+  }
+
+  /// The time that the path to a receiver takes for this many bytes.
+  private func duration(of bytes: Int, toSessionAt index: Int) -> Duration {
+    guard let bandwidth = sessions.read(at: index, { $0.bandwidth }) else { return .zero }
+    return .microseconds(bytes * 8000 / max(bandwidth, 1))
+  }
+
+  /// Requests a keyframe of a layer for a receiver.
+  mutating func requestKeyframe(
+    of stream: StreamID, layer: Int, forSessionAt index: Int, at now: Instant,
+    _ out: inout [Output]
+  ) {
+    let isGranted = local.streams.requestKeyframe(
+      of: stream, layer: layer, isShared: isShared(layer, of: stream, bySessionAt: index),
+      at: now)
+    if isGranted { out.append(.host(.encodeKeyframe(stream, layer: layer))) }
   }
 
   /// Notes that a packet was not sent in time; until the next keyframe, its receiver gets nothing

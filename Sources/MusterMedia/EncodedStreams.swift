@@ -11,6 +11,7 @@ public struct EncodedStreams: Sendable {
     var bitrates: [LayerLadder.Bitrate] = []
     var packetizers: [VideoPacketizer] = []
     var limiters = Array(repeating: KeyframeLimiter(), count: Limits.spatialLayers)
+    var caches = Array(repeating: FrameCache(), count: Limits.spatialLayers)
     /// What the host currently encodes.
     var encoded: [EncoderTarget] = []
   }
@@ -36,7 +37,11 @@ public struct EncodedStreams: Sendable {
       let bitrates = LayerLadder.bitrates(
         of: layers.map(\.size), framesPerSecond: layers.last?.framesPerSecond ?? 0,
         cap: id == .camera ? cameraBitrate : nil)
-      _ = streams.update(id) { ($0.offer, $0.bitrates) = (offer, bitrates) }
+      _ = streams.update(id) { stream in
+        // The sizes of the layers may differ.
+        if offer != stream.offer { stream.caches = Stream().caches }
+        (stream.offer, stream.bitrates) = (offer, bitrates)
+      }
     }
   }
 
@@ -84,15 +89,31 @@ public struct EncodedStreams: Sendable {
     } ?? false
   }
 
+  // MARK: Cached frames
+
+  /// Keeps a frame that has been sent for receivers that begin later.
+  public mutating func cache(_ frame: PacketizedFrame, of stream: StreamID, at now: Instant) {
+    _ = streams.update(stream) { $0.caches[frame.layer].add(frame, at: now) }
+  }
+
+  /// The frames with which a receiver of a layer can begin; nil if there are none or they are too
+  /// old.
+  public func cachedFrames(
+    of stream: StreamID, layer: Int, at now: Instant
+  ) -> FrameCache.Content? {
+    streams.index(of: stream).flatMap { streams[at: $0].caches[layer].content(at: now) }
+  }
+
   // MARK: Coalesced keyframe requests
 
   /// Requests a keyframe; true if the encoder should produce it now. Otherwise, `dueKeyframes`
-  /// grants the request later.
+  /// grants the request later. See `KeyframeLimiter`.
   public mutating func requestKeyframe(
-    of stream: StreamID, layer: Int, at now: Instant
+    of stream: StreamID, layer: Int, isShared: Bool, at now: Instant
   ) -> Bool {
     streams.update(stream) { stream in
-      stream.limiters.indices.contains(layer) && stream.limiters[layer].request(at: now)
+      stream.limiters.indices.contains(layer)
+        && stream.limiters[layer].request(isShared: isShared, at: now)
     } ?? false
   }
 

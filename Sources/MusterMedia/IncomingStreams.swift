@@ -84,8 +84,8 @@ public struct IncomingStream: Sendable {
     _ frame: ReceivedFrame, audioDelay: Duration?, at now: Instant
   ) -> Showing {
     defer { hasShown = true }
-    var delay = Duration.zero
-    if let capturedAt = frame.capturedAt {
+    var delay = lipSync.delay
+    if frame.isShown, let capturedAt = frame.capturedAt {
       delay = lipSync.videoDelay(
         audioDelay: audioDelay, videoDelay: now - capturedAt, at: now)
     }

@@ -45,7 +45,7 @@ public struct LayerReceiver: Sendable {
   private var requester = KeyframeRequester()
   private var restartSequence: UInt16?
   /// The arrival time of the first packet that cannot be used without a keyframe.
-  private var waitingSince: Instant?
+  private(set) var waitingSince: Instant?
   private var keyframeBegunAt: Instant?
 
   /// Creates a receiver for one SSRC, which waits for a keyframe.

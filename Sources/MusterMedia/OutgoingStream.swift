@@ -47,6 +47,8 @@ public struct OutgoingStream: Sendable {
   private var owedKeyframeRequestedAt: Instant?
   /// The time of the last keyframe that was sent.
   private var keyframeSentAt: Instant?
+  /// The capture time of the keyframe of the cached frames that were last sent.
+  private var caughtUpFrom: Instant?
   /// The rate limits for the receiver's keyframe requests and for those of owed keyframes: a burst
   /// of six, then one per second, which suffices even at high loss.
   private var keyframeRequests = TokenBucket(capacity: 6, perSecond: 1)
@@ -204,6 +206,15 @@ public struct OutgoingStream: Sendable {
     return isAdmitted
   }
 
+  /// Whether to send the frames since a layer's keyframe of this time: once only, as a receiver
+  /// that still needs a keyframe cannot make use of them.
+  public func mayCatchUp(fromKeyframeOf capturedAt: Instant) -> Bool {
+    caughtUpFrom != capturedAt
+  }
+
+  /// Notes that the receiver got the frames since a keyframe, to catch up.
+  public mutating func caughtUp(fromKeyframeOf capturedAt: Instant) { caughtUpFrom = capturedAt }
+
   /// Notes that a packet of a layer was not sent, although its frame was admitted. It is not
   /// retransmitted either: when the path has room, a keyframe does more.
   public mutating func expired(_ sequence: UInt16, layer: Int) {
@@ -213,15 +224,26 @@ public struct OutgoingStream: Sendable {
     owedKeyframe = owedKeyframe ?? layer
   }
 
-  /// Whether the receiver gets nothing before a keyframe, since frames were left out.
+  /// Whether the receiver gets nothing before a keyframe, since frames were left out, or waits for
+  /// one to change its layer.
   var owesKeyframe: Bool { owedKeyframe != nil }
 
-  /// The layer of which a keyframe is to be requested now, since frames were left out, and it would
+  /// Notes that the target layer begins as soon as its frames since the last keyframe, or a
+  /// keyframe, can be sent.
+  public mutating func oweKeyframe(ofLayer layer: Int) {
+    (owedKeyframe, owedKeyframeRequestedAt) = (layer, nil)
+  }
+
+  /// The layer of which a keyframe is to be sent or requested now, because it is owed, and would
   /// only wait for `wait`; nil if there is none. If no keyframe comes, it is requested again after
   /// `FrameAdmission.keyframeInterval`.
   public mutating func dueKeyframe(wait: Duration, at now: Instant) -> Int? {
-    guard let owedKeyframe, wait <= FrameAdmission.keyframeWait else { return nil }
-    guard owedKeyframe == current?.layer || owedKeyframe == target?.layer else {
+    guard let owedKeyframe else { return nil }
+    let isChange = owedKeyframe != current?.layer
+    guard wait <= (isChange ? FrameAdmission.longestWait[0] : FrameAdmission.keyframeWait) else {
+      return nil
+    }
+    guard !isChange || owedKeyframe == target?.layer else {
       self.owedKeyframe = nil
       return nil
     }
@@ -270,12 +292,18 @@ public struct OutgoingStream: Sendable {
   }
 
   /// Whether to grant the receiver's keyframe request now, which must be for the layer being sent
-  /// and within the rate limit. A keyframe that would have to wait is owed instead: the receiver
-  /// may miss only what is still queued, and a further keyframe would queue behind it.
+  /// and within the rate limit. A request that was in flight when the last keyframe was sent is
+  /// satisfied by that keyframe: half of `roundTrip` passes until the request arrives, the other
+  /// half until the keyframe does. If it is lost, the receiver repeats its request. A keyframe that
+  /// would have to wait is owed instead: the receiver may miss only what is still queued, and a
+  /// further keyframe would queue behind it.
   public mutating func admitsKeyframeRequest(
-    layer: Int, wait: Duration, at now: Instant
+    layer: Int, wait: Duration, roundTrip: Duration, at now: Instant
   ) -> Bool {
     guard layer == current?.layer, keyframeRequests.take(at: now) else { return false }
+    if let keyframeSentAt, now - keyframeSentAt < min(roundTrip, KeyframeLimiter.interval) {
+      return false
+    }
     guard wait > FrameAdmission.keyframeWait else { return true }
     owedKeyframe = owedKeyframe ?? layer
     return false
@@ -299,77 +327,4 @@ public struct OutgoingStream: Sendable {
   /// The loss of the current layer in percent, from the receiver's reports; nil if no video is
   /// sent.
   public var lossPercent: Double? { current.map { senders[$0.layer].lossPercent } }
-}
-
-/// All video streams to one receiver.
-///
-/// New SSRCs and sequence numbers are drawn whenever media begins. If an SSRC were reused, a
-/// receiver that missed the end of the previous call would take the new sequence for very late
-/// packets.
-public struct OutgoingStreams: Sendable {
-  /// The SSRCs of the streams on this link.
-  public let ssrcs: SSRCPlan
-  /// The streams, each created when the node first offers it in this call, because the
-  /// retransmission histories are large; at most `Limits.videoStreams`.
-  private var streams = PeerTable<StreamID, OutgoingStream>()
-  private var prng: PRNG
-
-  /// Creates an empty set; SSRCs and first sequence numbers are drawn from the seed.
-  public init(seed: UInt64) {
-    prng = PRNG(seed: seed)
-    ssrcs = SSRCPlan(base: UInt32(truncatingIfNeeded: prng.next()))
-  }
-
-  /// The streams offered since media began, in ascending order.
-  public var ids: [StreamID] { streams.keys }
-
-  /// A stream; nil if it has not been offered.
-  public subscript(id: StreamID) -> OutgoingStream? { streams[id] }
-
-  /// The layer of a stream that is being sent, and its target layer.
-  public func layers(of id: StreamID) -> (current: Int?, target: Int?) {
-    guard let index = streams.index(of: id) else { return (nil, nil) }
-    return (streams[at: index].current?.layer, streams[at: index].target?.layer)
-  }
-
-  /// Whether the receiver of a stream gets nothing before a keyframe, since frames were left out.
-  public func owesKeyframe(of id: StreamID) -> Bool {
-    streams.index(of: id).map { streams[at: $0].owesKeyframe } ?? false
-  }
-
-  /// Modifies a stream, which is created if necessary.
-  public mutating func withStream<Result>(
-    _ id: StreamID, _ body: (inout OutgoingStream) -> Result
-  ) -> Result {
-    if let index = streams.index(of: id) { return body(&streams[at: index]) }
-    var stream = OutgoingStream(id, ssrcs: ssrcs, prng: &prng)
-    defer { streams[id] = stream }
-    return body(&stream)
-  }
-
-  /// Modifies a stream in place; returns nil without calling `body` if the stream does not exist.
-  public mutating func update<Result>(
-    _ id: StreamID, _ body: (inout OutgoingStream) -> Result
-  ) -> Result? {
-    streams.update(id, body)
-  }
-
-  /// Lets all streams change to higher steps at once, since they take another path.
-  public mutating func pathChanged() {
-    for index in 0..<streams.count { streams[at: index].pathChanged() }
-  }
-
-  /// Handles a report block about one of the streams.
-  public mutating func receive(_ block: ReportBlock, at now: Instant) {
-    guard let (id, layer) = ssrcs.video(of: block.ssrc) else { return }
-    _ = streams.update(id) { $0.receive(block, layer: layer, at: now) }
-  }
-
-  /// The number of retransmissions of all streams since media began.
-  public var packetsRepeated: UInt64 { streams.reduce(0) { $0 &+ $1.value.packetsRepeated } }
-
-  /// Creates a sender report for each stream that is being sent.
-  public func reports(at now: Instant) -> [SenderReport] {
-    streams.compactMap { $0.value.report(at: now) }
-  }
 }

@@ -19,6 +19,9 @@ public struct PacketizedFrame: Equatable, Sendable {
   /// payload has the marker bit.
   public var payloads: [ArraySlice<UInt8>]
 
+  /// The bytes of all payloads.
+  var bytes: Int { payloads.reduce(0) { $0 + $1.count } }
+
   /// Creates a frame; `timestamp` must be `capturedAt` on the 90 kHz clock, and `payloads` must
   /// have one element per packet.
   public init(

@@ -48,30 +48,50 @@ extension VideoReceiver {
     from index: Int, at now: Instant, into outputs: inout [Output]
   ) {
     while true {
-      let wasTroubled = layers[index].isTroubled
+      let (wasTroubled, begunAt) = (layers[index].isTroubled, layers[index].waitingSince)
       guard let frame = layers[index].nextFrame(roundTrip: roundTrip, at: now) else { return }
       if layers[index].ssrc != active {
-        guard mayTakeOver(frame, at: now) else {
+        guard mayTakeOver(frame, begunAt: begunAt, at: now) else {
           layers[index].retire()
           return
         }
         switchOver(to: index)
       }
-      noteGap(before: frame, wasTroubled: wasTroubled, at: now)
-      outputs.append(.frame(finish(frame, from: index, at: now)))
+      let isShown = isNew(frame, from: layers[index].ssrc)
+      if isShown {
+        noteGap(before: frame, wasTroubled: wasTroubled, at: now)
+        newest = (layers[index].ssrc, frame.timestamp)
+      }
+      outputs.append(.frame(finish(frame, from: index, isShown: isShown, at: now)))
     }
   }
 
-  /// Whether a keyframe may change the active layer. A keyframe that is older than the last frame
-  /// may not: retransmissions completed that keyframe late, and the sender may have left that layer
-  /// since. One captured at the same time may: a sender that encodes the larger layer first has
-  /// sent that before it changes to the smaller one.
-  private func mayTakeOver(_ frame: AssembledFrame, at now: Instant) -> Bool {
-    guard let current = activeLayer, let lastFrame,
+  /// Whether a keyframe, of which or before which a first packet arrived at `begunAt`, may change
+  /// the active layer. One that is older than the last frame may not if packets of the active layer
+  /// have arrived since: the keyframe was completed late, and the sender may have left that layer.
+  /// If none have, the sender begins the layer with cached frames. A keyframe captured at the same
+  /// time may: a sender that encodes the larger layer first has sent that before it changes to the
+  /// smaller one.
+  private func mayTakeOver(_ frame: AssembledFrame, begunAt: Instant?, at now: Instant) -> Bool {
+    guard lastFrame != nil, let current = activeLayer, let age = age(of: frame),
       now - current.lastNewAt < LayerReceiver.silence
     else { return true }
-    return RTPTime.distance(
-      from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate) >= .zero
+    return age <= .zero || begunAt.map { $0 >= current.lastNewAt } ?? false
+  }
+
+  /// The time by which a frame was captured before the newest one; nil without one.
+  private func age(of frame: AssembledFrame) -> Duration? {
+    newest.map {
+      RTPTime.distance(
+        from: frame.timestamp, to: $0.timestamp, clockRate: RTPTime.videoClockRate)
+    }
+  }
+
+  /// Whether a frame is not sent again: it is no older than the newest, or of a sender whose
+  /// timestamps began anew. Of two layers' frames of the same time, both are new.
+  private func isNew(_ frame: AssembledFrame, from ssrc: UInt32) -> Bool {
+    guard let newest, let age = age(of: frame) else { return true }
+    return age < .zero || (age == .zero && newest.ssrc != ssrc) || age > Self.oldestRepeat
   }
 
   private mutating func switchOver(to index: Int) {
@@ -96,9 +116,9 @@ extension VideoReceiver {
   }
 
   private mutating func finish(
-    _ frame: AssembledFrame, from index: Int, at now: Instant
+    _ frame: AssembledFrame, from index: Int, isShown: Bool, at now: Instant
   ) -> ReceivedFrame {
-    counted.frames &+= 1
+    if isShown { counted.frames &+= 1 }
     if frame.isKeyframe { counted.keyframes &+= 1 }
     if let size = frame.keyframeSize { counted.size = size }
     counted.layer = layers[index].layer
@@ -112,6 +132,7 @@ extension VideoReceiver {
       isKeyframe: frame.isKeyframe, timestamp: frame.timestamp,
       size: counted.size ?? VideoSize(width: 0, height: 0),
       capturedAt: clock?.captureTime(
-        of: frame.timestamp, clockRate: RTPTime.videoClockRate), completedAt: now)
+        of: frame.timestamp, clockRate: RTPTime.videoClockRate), completedAt: now,
+      isShown: isShown)
   }
 }

@@ -19,12 +19,15 @@ public struct ReceivedFrame: Equatable, Sendable {
   public var capturedAt: Instant?
   /// The time at which the frame's last packet arrived or a gap before the frame was skipped.
   public var completedAt: Instant
+  /// Whether to show the frame. One that is older than the last frame is only decoded: the sender
+  /// sent it again because later frames refer to it.
+  public var isShown: Bool
 
   /// Creates a complete frame; `timestamp` is at 90 kHz, and `capturedAt` on the sender's media
   /// clock.
   public init(
     layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
-    size: VideoSize, capturedAt: Instant?, completedAt: Instant
+    size: VideoSize, capturedAt: Instant?, completedAt: Instant, isShown: Bool
   ) {
     self.layer = layer
     self.temporalLayer = temporalLayer
@@ -34,6 +37,7 @@ public struct ReceivedFrame: Equatable, Sendable {
     self.size = size
     self.capturedAt = capturedAt
     self.completedAt = completedAt
+    self.isShown = isShown
   }
 }
 
@@ -59,6 +63,9 @@ public struct VideoReceiver: Sendable {
   /// The silence of the active layer after which a keyframe of another layer is requested. Until
   /// then, packets of the other layer may just be stragglers from before the last layer switch.
   static let takeover = Duration.milliseconds(100)
+  /// The age up to which a frame counts as sent again, rather than as one of a sender whose
+  /// timestamps began anew: that of the oldest cached frame, and as much again on a full path.
+  static let oldestRepeat = FrameCache.lifetime * 2
   /// The silence after which another SSRC can replace an SSRC of the same layer.
   static let replacement = Duration.milliseconds(500)
   /// The number of sender reports kept for SSRCs without packets so far.
@@ -72,6 +79,8 @@ public struct VideoReceiver: Sendable {
   var roundTrip = defaultRoundTrip
   private var reports = RingBuffer<SenderReport>(capacity: pendingReports)
   var lastFrame: (at: Instant, timestamp: UInt32)?
+  /// The layer and timestamp of the newest frame so far.
+  var newest: (ssrc: UInt32, timestamp: UInt32)?
   /// The interval between frames above which a freeze is counted; nil while there are only stills.
   private(set) var freeze: Duration? = leastFreeze
   var counted = VideoStatistics()

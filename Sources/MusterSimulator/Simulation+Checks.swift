@@ -167,8 +167,8 @@ extension Simulation {
     return nil
   }
 
-  /// The fault when a participant has shown no frame of another participant's stream for 1.5 s; nil
-  /// for none.
+  /// The fault when a participant has shown no frame of another participant's stream for 1.5 s, or
+  /// for 5 s where the path has room for stills only, one in 4 s; nil for none.
   private var missingFrame: String? {
     guard scenario.hasMedia else { return nil }
     let inCall = settling.group.filter { nodes[$0].process?.node.isInCall(channel.id) ?? false }
@@ -176,13 +176,27 @@ extension Simulation {
       for sender in inCall where paths.has(sender, receiver) {
         for stream in [StreamID.camera, .screen] where mustBeSeen(stream, of: sender) {
           let last = shownAt[shownIndex(stream, of: sender, at: receiver)]
-          if last.map({ now - $0 > .milliseconds(1500) }) ?? true {
+          let silence = last.map { now - $0 } ?? .seconds(60)
+          let limit =
+            silence > .milliseconds(1500) && getsStills(stream, of: sender, at: receiver)
+            ? Duration.seconds(5) : .milliseconds(1500)
+          if silence > limit {
             return "\(nodes[receiver].label) does not see the \(stream) of \(nodes[sender].label)"
           }
         }
       }
     }
     return nil
+  }
+
+  /// Whether a receiver gets only a still now and then of a stream.
+  private func getsStills(_ stream: StreamID, of sender: Int, at receiver: Int) -> Bool {
+    let peers = nodes[receiver].process?.node.statistics(at: nodes[receiver].local(now)) ?? []
+    let peer = peers.first { $0.link.peer == nodes[sender].identity.id }
+    let received =
+      stream == .camera
+      ? peer?.received : peer?.streams.first { $0.stream == stream }?.received
+    return received?.layer?.framesPerSecond == 0
   }
 
   /// Whether a node sends a stream that its role certainly permits.

@@ -17,8 +17,8 @@ extension Simulation {
     }
     checkRole(stream.capability, of: link.peer, at: index, "shows a frame of")
     shownAt[shownIndex(stream, of: sender, at: index)] = now
-    let fault = frameChecker.shown(
-      frame.data, of: stream, layer: frame.layer, from: sender, at: index)
+    let fault = frameChecker.decoded(
+      frame.data, of: stream, layer: frame.layer, isShown: frame.isShown, from: sender, at: index)
     if let fault { violated("frames", fault) }
     if let fault = bounds.shown(after: delay) { violated("bounds", fault) }
   }

@@ -64,7 +64,8 @@ final class PageTiles: Sendable {
       state.lastTimestamp[index] = max(state.lastTimestamp[index] + 1, microseconds)
       return ViewFrame(
         tile: tile, isKeyframe: viewed.isKeyframe,
-        temporalLayer: UInt8(clamping: viewed.temporalLayer), sequence: state.sequences[index],
+        isShown: viewed.isShown, temporalLayer: UInt8(clamping: viewed.temporalLayer),
+        sequence: state.sequences[index],
         sentAtMilliseconds: Self.wallMilliseconds,
         timestampMicroseconds: state.lastTimestamp[index], data: viewed.data)
     }

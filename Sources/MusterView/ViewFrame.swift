@@ -7,6 +7,8 @@ public struct ViewFrame: Sendable {
   public var tile: UInt8
   /// Whether the frame can be decoded without an earlier frame.
   public var isKeyframe: Bool
+  /// Whether to show the frame, or only to decode it.
+  public var isShown: Bool
   /// The temporal layer; 0 is the base layer.
   public var temporalLayer: UInt8
   /// The number of the frame within its tile; a gap makes a page wait for the next keyframe.
@@ -22,11 +24,12 @@ public struct ViewFrame: Sendable {
 
   /// Creates a frame from its fields.
   public init(
-    tile: UInt8, isKeyframe: Bool, temporalLayer: UInt8, sequence: UInt32,
+    tile: UInt8, isKeyframe: Bool, isShown: Bool, temporalLayer: UInt8, sequence: UInt32,
     sentAtMilliseconds: Double, timestampMicroseconds: Double, data: [UInt8]
   ) {
     self.tile = tile
     self.isKeyframe = isKeyframe
+    self.isShown = isShown
     self.temporalLayer = temporalLayer
     self.sequence = sequence
     self.sentAtMilliseconds = sentAtMilliseconds
@@ -44,7 +47,7 @@ extension ViewFrame {
     var buffer = ByteBufferAllocator().buffer(capacity: Self.headerBytes + data.count)
     buffer.writeInteger(Self.kind)
     buffer.writeInteger(tile)
-    buffer.writeInteger(isKeyframe ? 1 : 0, as: UInt8.self)
+    buffer.writeInteger((isKeyframe ? 1 : 0) | (isShown ? 0 : 2), as: UInt8.self)
     buffer.writeInteger(temporalLayer)
     buffer.writeInteger(sequence, endianness: .little)
     buffer.writeInteger(sentAtMilliseconds.bitPattern, endianness: .little)

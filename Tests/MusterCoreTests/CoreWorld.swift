@@ -30,6 +30,8 @@ struct CoreWorld {
     var shownStreams: [StreamID: Int] = [:]
     var targets: [StreamID: [EncoderTarget]] = [:]
     var encoded: [StreamID: [Int]] { targets.mapValues { $0.map(\.layer) } }
+    /// The number of keyframes requested of the encoder.
+    var keyframes = 0
     /// The capture time by the sender's media clock minus the arrival time, of audio and frames.
     var captureOffsets: [Duration] = []
     /// The times at which audio of each member arrived.
@@ -296,6 +298,7 @@ struct CoreWorld {
         hosts[index].targets[stream] = targets
       case .encodeKeyframe(let stream, let layer):
         hosts[index].source.requestKeyframe(layer, of: stream)
+        hosts[index].keyframes += 1
       case .play(let audio, let link):
         hosts[index].heard[link.peer, default: []].append(now)
         hosts[index].captureOffsets += audio.capturedAt.map { [$0 - now] } ?? []

@@ -41,10 +41,11 @@ private final class Sending {
   }
 
   /// Whether the receiver's request for a keyframe is granted at once.
-  func grants(wait: Int) -> Bool {
+  func grants(wait: Int, roundTrip: Int = 0) -> Bool {
     let now = now
     return streams.withStream(.camera) {
-      $0.admitsKeyframeRequest(layer: 0, wait: .milliseconds(wait), at: now)
+      $0.admitsKeyframeRequest(
+        layer: 0, wait: .milliseconds(wait), roundTrip: .milliseconds(roundTrip), at: now)
     }
   }
 }
@@ -133,6 +134,24 @@ struct FrameAdmissionTests {
     #expect(!sending.grants(wait: 61) && sending.keyframe(wait: 61) == nil)
     #expect(sending.admits(.base) && sending.admits(.top))
     #expect(sending.keyframe(wait: 60) == 0)
+  }
+
+  @Test func aRequestThatCrossedTheKeyframeIsSatisfied() {
+    let sending = Sending()
+    #expect(sending.admits(.key))
+    sending.now = sending.now + .milliseconds(70)
+    #expect(!sending.grants(wait: 0, roundTrip: 80))
+    sending.now = sending.now + .milliseconds(20)
+    #expect(sending.grants(wait: 0, roundTrip: 80))
+  }
+
+  @Test func cachedFramesAreSentOnceForEachKeyframe() {
+    let sending = Sending()
+    let keyframe = sending.now
+    sending.streams.withStream(.camera) { $0.caughtUp(fromKeyframeOf: keyframe) }
+    let stream = sending.streams[.camera]
+    #expect(stream?.mayCatchUp(fromKeyframeOf: keyframe) == false)
+    #expect(stream?.mayCatchUp(fromKeyframeOf: keyframe + .milliseconds(33)) == true)
   }
 
   @Test func afterAPacketThatDidNotLeaveAKeyframeFollows() {

@@ -104,8 +104,11 @@ struct ModelSender {
     wantsKeyframe = false
     let encoded = encoder.encode(keyframe: isKeyframe, bytes: bytes, at: now)
     if encoded.isKeyframe { limiter.keyframeMade(at: now) }
-    guard let frame = packetizer.packetize(encoded) else { return [] }
-    return frame.payloads.indices.map { index in
+    return packetizer.packetize(encoded).map { packets(of: $0, at: now) } ?? []
+  }
+
+  mutating func packets(of frame: PacketizedFrame, at now: Instant) -> [RTPPacket] {
+    frame.payloads.indices.map { index in
       retransmissionBudget.sent(frame.payloads[index].count, at: now)
       let header = stream.send(
         frame.payloads[index], marker: index == frame.payloads.count - 1,
@@ -116,7 +119,7 @@ struct ModelSender {
   }
 
   mutating func keyframeRequested(at now: Instant) {
-    if limiter.request(roundTrip: stream.roundTrip ?? .zero, at: now) { wantsKeyframe = true }
+    if limiter.request(isShared: false, at: now) { wantsKeyframe = true }
   }
 }
 

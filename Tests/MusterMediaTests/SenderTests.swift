@@ -198,26 +198,3 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   sender.receive(block(ssrc: 5, delay: 0x8000_0000), at: .milliseconds(10_090))
   #expect(sender.roundTrip.map { $0 < .seconds(10) } == true)
 }
-
-@Test func keyframesOfALayerAreMadeOncePer300Milliseconds() {
-  var limiter = KeyframeLimiter()
-  var made: [Int] = []
-  for time in stride(from: 0, to: 2000, by: 10) {
-    let now = Instant.milliseconds(time)
-    if limiter.tick(at: now) { made.append(time) }
-    if time % 50 == 0, limiter.request(at: now) { made.append(time) }
-  }
-  #expect(made == [0, 300, 600, 900, 1200, 1500, 1800])
-}
-
-@Test func aRequestThatCrossedTheKeyframeIsAnswered() {
-  var limiter = KeyframeLimiter()
-  let first = limiter.request(roundTrip: .milliseconds(80), at: .milliseconds(0))
-  let crossed = limiter.request(roundTrip: .milliseconds(80), at: .milliseconds(70))
-  #expect(first)
-  #expect(!crossed)
-  #expect(limiter.deadline == nil)
-  let later = limiter.request(roundTrip: .milliseconds(80), at: .milliseconds(90))
-  #expect(!later)
-  #expect(limiter.deadline == .milliseconds(300))
-}

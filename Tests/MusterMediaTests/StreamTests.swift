@@ -90,9 +90,9 @@ private func select(
   ])
   let soon = now + .milliseconds(10)
   let answers = [
-    streams.requestKeyframe(of: .camera, layer: 0, at: now),
-    streams.requestKeyframe(of: .camera, layer: 0, at: soon),
-    streams.requestKeyframe(of: .screen, layer: 0, at: soon),
+    streams.requestKeyframe(of: .camera, layer: 0, isShared: false, at: now),
+    streams.requestKeyframe(of: .camera, layer: 0, isShared: false, at: soon),
+    streams.requestKeyframe(of: .screen, layer: 0, isShared: false, at: soon),
   ]
   #expect(answers == [true, false, true])
   let due = streams.dueKeyframes(at: now + KeyframeLimiter.interval)

@@ -15,7 +15,9 @@ struct FrameCheckerTests {
   private func fault(_ frames: [EncodedFrame]) -> String? {
     var checker = FrameChecker(nodes: 2)
     for frame in frames {
-      if let fault = checker.shown(frame.data, layer: frame.layer, from: 1, at: 0) { return fault }
+      if let fault = checker.decoded(frame.data, layer: frame.layer, from: 1, at: 0) {
+        return fault
+      }
     }
     return nil
   }
@@ -48,17 +50,32 @@ struct FrameCheckerTests {
     #expect(fault([all[0], all[0]]) != nil)
   }
 
+  @Test func framesMayBeDecodedAgainIfTheyAreNotShown() {
+    let all = frames(6)
+    for isShown in [false, true] {
+      var checker = FrameChecker(nodes: 2)
+      for frame in all { _ = checker.decoded(frame.data, layer: 0, from: 1, at: 0) }
+      let again = [all[0], all[4]].map {
+        checker.decoded($0.data, layer: 0, isShown: isShown, from: 1, at: 0) == nil
+      }
+      #expect(again == [!isShown, !isShown])
+      // The golden frame of the former base frame is still missing.
+      #expect(checker.decoded(all[3].data, layer: 0, isShown: false, from: 1, at: 0) != nil)
+      #expect((checker.decoded(all[5].data, layer: 0, from: 1, at: 0) == nil) == false)
+    }
+  }
+
   @Test func aFirstFrameThatIsNoKeyframeIsFound() {
     let all = frames(4)
     #expect(fault(Array(all.dropFirst())) != nil)
     var checker = FrameChecker(nodes: 2)
     for frame in all {
-      #expect(checker.shown(frame.data, layer: 0, from: 1, at: 0) == nil)
+      #expect(checker.decoded(frame.data, layer: 0, from: 1, at: 0) == nil)
     }
     checker.ended(from: 1, at: 0)
     // A new decoder may get frames again that the former one got, but must start at a keyframe.
-    #expect(checker.shown(all[1].data, layer: 0, from: 1, at: 0) != nil)
-    #expect(checker.shown(all[0].data, layer: 0, from: 1, at: 0) == nil)
+    #expect(checker.decoded(all[1].data, layer: 0, from: 1, at: 0) != nil)
+    #expect(checker.decoded(all[0].data, layer: 0, from: 1, at: 0) == nil)
   }
 
   @Test func layersChangeAtKeyframesOnly() {
@@ -97,7 +114,7 @@ struct FrameCheckerTests {
     short.data.removeLast(frame.data.count - 12)
     #expect(fault([short]) != nil)
     var checker = FrameChecker(nodes: 3)
-    #expect(checker.shown(frame.data, layer: 1, from: 1, at: 0) != nil)
-    #expect(checker.shown(frame.data, layer: 0, from: 2, at: 0) != nil)
+    #expect(checker.decoded(frame.data, layer: 1, from: 1, at: 0) != nil)
+    #expect(checker.decoded(frame.data, layer: 0, from: 2, at: 0) != nil)
   }
 }

@@ -15,6 +15,12 @@ struct FrameTests {
       #expect(number(message.data[8..<16]) == 1.5)
       #expect(number(message.data[16..<24]) == 0x0102_0304 * 33_333.0)
       #expect(Array(message.data[24...]) == [UInt8](repeating: 4, count: 100))
+      page.server.offer(TestPage.frame(0x0102_0305, isKeyframe: true, isShown: false))
+      page.server.offer(TestPage.frame(0x0102_0306, isKeyframe: false, isShown: false))
+      let hidden = [
+        try await client.receive { $0.opcode == 2 }, try await client.receive { $0.opcode == 2 },
+      ]
+      #expect(hidden.map { $0.data[2] } == [3, 2])
     }
   }
 

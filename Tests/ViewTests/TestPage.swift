@@ -78,9 +78,11 @@ struct TestPage: Sendable {
     ],
     notices: [])
 
-  static func frame(_ sequence: UInt32, isKeyframe: Bool, bytes: Int = 100) -> ViewFrame {
+  static func frame(
+    _ sequence: UInt32, isKeyframe: Bool, isShown: Bool = true, bytes: Int = 100
+  ) -> ViewFrame {
     ViewFrame(
-      tile: 1, isKeyframe: isKeyframe, temporalLayer: 2, sequence: sequence,
+      tile: 1, isKeyframe: isKeyframe, isShown: isShown, temporalLayer: 2, sequence: sequence,
       sentAtMilliseconds: 1.5, timestampMicroseconds: Double(sequence) * 33_333,
       data: [UInt8](repeating: UInt8(truncatingIfNeeded: sequence), count: bytes))
   }

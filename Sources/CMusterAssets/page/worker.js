@@ -3,6 +3,8 @@
 // callback and are not delayed by work of the page.
 
 const HEADER_BYTES = 24;
+/// The flag of a frame that is only decoded, because later frames refer to it.
+const FLAG_HIDDEN = 2;
 const KIND_VIDEO = 1;
 /// The minimum interval between keyframe requests for one tile, in ms.
 const ASK_EVERY = 500;
@@ -67,6 +69,7 @@ class Tile {
 
   receive(view) {
     if (view.byteLength <= HEADER_BYTES) return;
+    const isHidden = (view.getUint8(2) & FLAG_HIDDEN) !== 0;
     const sequence = view.getUint32(4, true);
     const sentAt = view.getFloat64(8, true);
     const timestamp = view.getFloat64(16, true);
@@ -82,7 +85,7 @@ class Tile {
     else if (expected !== null && sequence !== expected) this.waiting = true;
     if (this.decoder && this.decoder.decodeQueueSize > DECODE_QUEUE) this.waiting = true;
     if (this.waiting) return this.ask();
-    this.decode(isKey, sentAt, timestamp, data);
+    this.decode(isKey, isHidden ? null : sentAt, timestamp, data);
   }
 
   decode(isKey, sentAt, timestamp, data) {
@@ -119,6 +122,7 @@ class Tile {
     this.stats.height = frame.displayHeight;
     const sentAt = this.pending.get(frame.timestamp);
     this.pending.delete(frame.timestamp);
+    if (sentAt === null) return frame.close();
     const now = performance.timeOrigin + performance.now();
     if (sentAt !== undefined) this.stats.latencyMs = now - sentAt;
     if (!this.context) return this.hold(frame);

@@ -161,8 +161,11 @@ extension CallSimulation {
   ) {
     guard let sender = owners[link.peer] else { return }
     let size = VP8FrameHeader.keyframeSize(frame.data[...]).map { VideoSize(width: $0, height: $1) }
-    meters[meterIndex(from: sender, to: index)].shown(size: size, at: now + delay)
-    let fault = frameChecker.shown(frame.data, layer: frame.layer, from: sender, at: index)
+    if frame.isShown {
+      meters[meterIndex(from: sender, to: index)].shown(size: size, at: now + delay)
+    }
+    let fault = frameChecker.decoded(
+      frame.data, layer: frame.layer, isShown: frame.isShown, from: sender, at: index)
     if let fault { violated("frames", fault) }
   }
 

@@ -1,7 +1,7 @@
 import MusterBase
 
-/// Checks that frames are decodable in order: every frame shown refers only to frames shown before
-/// it, and no frame is shown twice or after a newer frame.
+/// Checks that frames are decodable in order: every frame refers only to frames decoded before it,
+/// and no frame is shown twice or after a newer frame.
 public struct FrameChecker: Sendable {
   /// The reference frames of the decoder for one stream of one member.
   private struct Decoder: Sendable {
@@ -39,10 +39,11 @@ public struct FrameChecker: Sendable {
     for sender in 0..<nodes { ended(from: sender, at: receiver) }
   }
 
-  /// The fault in a frame that `receiver` received over its link to `sender`; nil for none.
-  public mutating func shown(
-    _ frame: [UInt8], of stream: StreamID = .camera, layer: Int, from sender: Int,
-    at receiver: Int
+  /// The fault in a frame that `receiver` received over its link to `sender`, and shows or only
+  /// decodes; nil for none.
+  public mutating func decoded(
+    _ frame: [UInt8], of stream: StreamID = .camera, layer: Int, isShown: Bool = true,
+    from sender: Int, at receiver: Int
   ) -> String? {
     guard let token = FrameToken(frame) else { return "a frame nobody made, \(frame.count) bytes" }
     let name =
@@ -57,11 +58,11 @@ public struct FrameChecker: Sendable {
       return "\(name): the first is no keyframe"
     }
     guard decoder.run == token.run else { return "\(name): of run \(token.run)" }
-    guard layer < decoder.shown.count, decoder.shown[layer] < token.serial else {
+    guard layer < decoder.shown.count, !isShown || decoder.shown[layer] < token.serial else {
       return "\(name): after a later one"
     }
     if let fault = decode(token, &decoder) { return "\(name): \(fault)" }
-    decoder.shown[layer] = token.serial
+    decoder.shown[layer] = max(decoder.shown[layer], token.serial)
     decoders[index] = decoder
     return nil
   }

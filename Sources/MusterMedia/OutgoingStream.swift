@@ -300,10 +300,11 @@ public struct OutgoingStream: Sendable {
   public mutating func admitsKeyframeRequest(
     layer: Int, wait: Duration, roundTrip: Duration, at now: Instant
   ) -> Bool {
-    guard layer == current?.layer, keyframeRequests.take(at: now) else { return false }
+    guard layer == current?.layer else { return false }
     if let keyframeSentAt, now - keyframeSentAt < min(roundTrip, KeyframeLimiter.interval) {
       return false
     }
+    guard keyframeRequests.take(at: now) else { return false }
     guard wait > FrameAdmission.keyframeWait else { return true }
     owedKeyframe = owedKeyframe ?? layer
     return false

@@ -14,7 +14,7 @@ public struct VideoStatistics: Equatable, Sendable {
   public var packetsLate: UInt64 = 0
   /// Malformed packets, and packets of an unknown layer or an unexpected SSRC.
   public var packetsIgnored: UInt64 = 0
-  /// Complete frames delivered, including keyframes.
+  /// Complete frames delivered to be shown, including keyframes.
   public var frames: UInt64 = 0
   /// Keyframes delivered.
   public var keyframes: UInt64 = 0

@@ -16,7 +16,7 @@ extension Simulation {
       return
     }
     checkRole(stream.capability, of: link.peer, at: index, "shows a frame of")
-    shownAt[shownIndex(stream, of: sender, at: index)] = now
+    if frame.isShown { shownAt[shownIndex(stream, of: sender, at: index)] = now }
     let fault = frameChecker.decoded(
       frame.data, of: stream, layer: frame.layer, isShown: frame.isShown, from: sender, at: index)
     if let fault { violated("frames", fault) }

@@ -88,7 +88,7 @@ extension MusterNode {
     for report in reports {
       node.noteAudioPlayout(
         of: report.link, timestamp: report.timestamp, playedAt: report.playedAt)
-      meters.audioLost[report.link] = report.lostPercent
+      meters.audioLost[report.link] = report.statistics.lostPercent
       meters.audio[report.link] = report.statistics
     }
   }

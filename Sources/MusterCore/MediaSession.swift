@@ -95,6 +95,7 @@ struct CallMedia: Sendable {
   // Sent media.
   var outgoing: OutgoingStreams
   var outgoingAudio: RTPSender
+  private var audioRetransmissionBudget = RetransmissionBudget()
   var outgoingRights = MediaRights()
   /// The totals of Opus packets sent and of their payload bytes.
   var audioPacketsSent: UInt64 = 0
@@ -103,7 +104,7 @@ struct CallMedia: Sendable {
 
   // Received media.
   var incoming = IncomingStreams()
-  var incomingAudio: IncomingAudio?
+  var incomingAudio: AudioReceiver?
   var incomingRights = MediaRights()
   /// The video streams that the peer offers.
   var offers: [StreamOffer] = []
@@ -122,12 +123,16 @@ struct CallMedia: Sendable {
   /// The delay of the first reception report, shorter than the regular interval.
   private static let firstReceiverReport = Duration.milliseconds(500)
 
+  /// The number of Opus packets kept for retransmission: more than those of the time for which a
+  /// receiver waits for one.
+  private static let audioHistory = 32
+
   init(seed: UInt64, wanted: [RequestedResolution], at now: Instant) {
     var prng = PRNG(seed: seed)
     outgoing = OutgoingStreams(seed: prng.next())
     outgoingAudio = RTPSender(
       payloadType: PayloadType.opus, ssrc: outgoing.ssrcs.base,
-      firstSequence: UInt16(truncatingIfNeeded: prng.next()), historyCapacity: 0)
+      firstSequence: UInt16(truncatingIfNeeded: prng.next()), historyCapacity: Self.audioHistory)
     nextSenderReport = now
     self.wanted = wanted
     nextRepetition = now
@@ -147,7 +152,9 @@ struct CallMedia: Sendable {
   func offer(of stream: StreamID) -> StreamOffer? { offers.first { $0.id == stream } }
 
   var deadline: Instant? {
-    soonest(incoming.deadline, min(nextRepetition, min(nextSenderReport, nextReceiverReport)))
+    soonest(
+      soonest(incoming.deadline, incomingAudio?.deadline),
+      min(nextRepetition, min(nextSenderReport, nextReceiverReport)))
   }
 
   // MARK: Packets
@@ -160,15 +167,26 @@ struct CallMedia: Sendable {
     guard outgoingRights.audio else { return nil }
     audioPacketsSent &+= 1
     audioBytesSent &+= UInt64(audio.data.count)
+    audioRetransmissionBudget.sent(audio.data.count, at: now)
     return outgoingAudio.send(
       audio.data[...], marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
+  }
+
+  /// Returns the Opus packets to retransmit in response to a NACK; none while audio is not allowed.
+  mutating func retransmitAudio(
+    _ sequences: [UInt16], roundTrip: Duration, at now: Instant
+  ) -> [OutgoingPayload] {
+    guard outgoingRights.audio else { return [] }
+    return outgoingAudio.retransmissions(
+      of: sequences, roundTrip: roundTrip, within: &audioRetransmissionBudget, at: now
+    ).map { OutgoingPayload(.rtp($0.header), $0.payload) }
   }
 
   /// Handles an Opus packet from the peer; nil if the peer's role allows no audio.
   mutating func receiveAudio(_ packet: RTPPacket, at now: Instant) -> ReceivedAudio? {
     guard incomingRights.audio else { return nil }
     let header = packet.header
-    if incomingAudio?.ssrc != header.ssrc { incomingAudio = IncomingAudio(ssrc: header.ssrc) }
+    if incomingAudio?.ssrc != header.ssrc { incomingAudio = AudioReceiver(ssrc: header.ssrc) }
     incomingAudio?.receive(header, at: now)
     audioPacketsReceived &+= 1
     audioBytesReceived &+= UInt64(packet.payload.count)
@@ -184,19 +202,5 @@ struct CallMedia: Sendable {
     _ packet: RTPPacket, of stream: StreamID, at now: Instant
   ) -> [VideoReceiver.Output] {
     incomingRights[stream] == nil ? incoming.receive(packet, of: stream, at: now) : []
-  }
-}
-
-/// The reception statistics and the sender clock of the peer's audio; the jitter buffer belongs to
-/// the playout.
-struct IncomingAudio: Sendable {
-  let ssrc: UInt32
-  var statistics = RTPReceiverStatistics(clockRate: RTPTime.audioClockRate)
-  var clock = SenderClock()
-
-  init(ssrc: UInt32) { self.ssrc = ssrc }
-
-  mutating func receive(_ header: RTPHeader, at now: Instant) {
-    statistics.receive(sequence: header.sequence, timestamp: header.timestamp, at: now)
   }
 }

@@ -45,8 +45,7 @@ extension MediaSessions {
     _ report: SenderReport, fromSessionAt index: Int, at now: Instant
   ) {
     if sessions[at: index].call?.incomingAudio?.ssrc == report.ssrc {
-      sessions[at: index].call?.incomingAudio?.clock.update(report)
-      sessions[at: index].call?.incomingAudio?.statistics.receive(report, at: now)
+      sessions[at: index].call?.incomingAudio?.receive(report, at: now)
     } else {
       sessions[at: index].call?.incoming.receive(report, at: now)
     }
@@ -69,6 +68,14 @@ extension MediaSessions {
     _ sequences: [UInt16], of ssrc: UInt32, toSessionAt index: Int, at now: Instant
   ) -> [Output] {
     let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
+    let link = sessions.keys[index]
+    if ssrc == sessions[at: index].call?.outgoingAudio.ssrc {
+      let packets =
+        sessions.update(at: index) { session in
+          session.call?.retransmitAudio(sequences, roundTrip: roundTrip, at: now)
+        } ?? []
+      return packets.map { .send($0, over: link) }
+    }
     guard let (stream, layer) = sessions[at: index].call?.outgoing.ssrcs.video(of: ssrc) else {
       return []
     }
@@ -76,7 +83,6 @@ extension MediaSessions {
       sessions[at: index].call?.outgoing.update(stream) {
         $0.retransmissions(of: sequences, layer: layer, roundTrip: roundTrip, at: now)
       } ?? []
-    let link = sessions.keys[index]
     return packets.map { Self.retransmission($0.header, $0.payload, over: link) }
   }
 
@@ -85,6 +91,7 @@ extension MediaSessions {
     for (stream, output) in sessions[at: index].call?.incoming.tick(at: now) ?? [] {
       out += perform([output], of: stream, ofSessionAt: index, at: now)
     }
+    requestMissingAudio(ofSessionAt: index, at: now, &out)
     if let due = sessions[at: index].call?.nextSenderReport, due <= now {
       sessions[at: index].call?.nextSenderReport = now + reportInterval
       sendReports(toSessionAt: index, at: now, &out)
@@ -95,6 +102,21 @@ extension MediaSessions {
       sessions[at: index].call?.nextReceiverReport = now + reportInterval
       reportReception(toSessionAt: index, at: now, &out)
     }
+  }
+
+  private mutating func requestMissingAudio(
+    ofSessionAt index: Int, at now: Instant, _ out: inout [Output]
+  ) {
+    guard let call = sessions[at: index].call, let ssrc = call.incomingAudio?.ssrc,
+      let due = call.incomingAudio?.deadline, due <= now
+    else { return }
+    let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
+    let missing =
+      sessions[at: index].call?.incomingAudio?.missing(roundTrip: roundTrip, at: now) ?? []
+    guard !missing.isEmpty else { return }
+    let request = RTCPPacket.nack(
+      sender: call.outgoing.ssrcs.base, media: ssrc, sequences: missing)
+    out.append(Self.rtcp([request], over: sessions.keys[index]))
   }
 
   private func sendReports(toSessionAt index: Int, at now: Instant, _ out: inout [Output]) {
@@ -113,10 +135,7 @@ extension MediaSessions {
     toSessionAt index: Int, at now: Instant, _ out: inout [Output]
   ) {
     var blocks = sessions[at: index].call?.incoming.reportBlocks(at: now) ?? []
-    if let ssrc = sessions[at: index].call?.incomingAudio?.ssrc,
-      let block = sessions[at: index].call?.incomingAudio?.statistics.reportBlock(
-        ssrc: ssrc, at: now)
-    {
+    if let block = sessions[at: index].call?.incomingAudio?.reportBlock(at: now) {
       blocks.append(block)
     }
     guard !blocks.isEmpty, let own = sessions[at: index].call?.outgoing.ssrcs.base else { return }

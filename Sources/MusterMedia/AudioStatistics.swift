@@ -4,7 +4,8 @@ import MusterBase
 public struct AudioStatistics: Equatable, Sendable {
   /// Packets received, duplicates included.
   public var received: UInt64 = 0
-  /// Packets missing at their playout time, including packets recovered by FEC.
+  /// Packets missing at their playout time despite retransmissions, including packets recovered by
+  /// FEC.
   public var lost: UInt64 = 0
   /// Frames concealed by the decoder.
   public var concealed: UInt64 = 0
@@ -22,6 +23,12 @@ public struct AudioStatistics: Equatable, Sendable {
 
   /// Creates counters that are all zero.
   public init() {}
+
+  /// The share of the packets, in percent, that was missing after all repair.
+  public var lostPercent: Double {
+    let total = received + lost
+    return total == 0 ? 0 : 100 * Double(lost - min(recovered, lost)) / Double(total)
+  }
 }
 
 extension AudioStatistics: CounterSet {

@@ -15,7 +15,8 @@ public struct NackList: Equatable, Sendable {
   private struct Entry: Equatable, Sendable {
     var sequence: Int64
     var noticedAt: Instant
-    var askAt: Instant
+    /// The time of the next request; nil after the last one.
+    var askAt: Instant?
     var tries = 0
   }
 
@@ -66,20 +67,31 @@ public struct NackList: Equatable, Sendable {
     if count > 0 { entries.removeFirst(count) }
   }
 
+  /// Removes the packets that have been missing since before `instant`.
+  public mutating func drop(noticedBefore instant: Instant) {
+    let count = entries.firstIndex { $0.noticedAt >= instant } ?? entries.count
+    if count > 0 { entries.removeFirst(count) }
+  }
+
   /// Clears the list.
   public mutating func removeAll() { entries.removeAll() }
 
   /// Returns the sequence numbers to request now, and whether a packet was abandoned after its last
-  /// request.
+  /// request. With `patience`, a packet is not requested if it would arrive later than that after
+  /// it was first noticed.
   public mutating func due(
-    highest: Int64, roundTrip: Duration, at now: Instant
+    highest: Int64, roundTrip: Duration, patience: Duration? = nil, at now: Instant
   ) -> (sequences: [UInt16], gaveUp: Bool) {
     var sequences: [UInt16] = []
     var gaveUp = false
     for index in entries.indices {
       let isOvertaken =
         entries[index].tries == 0 && highest - entries[index].sequence >= Self.reorderedPackets
-      guard isOvertaken || entries[index].askAt <= now else { continue }
+      guard let askAt = entries[index].askAt, isOvertaken || askAt <= now else { continue }
+      if let patience, now + roundTrip - entries[index].noticedAt > patience {
+        entries[index].askAt = nil
+        continue
+      }
       entries[index].askAt = now + Self.interval(roundTrip: roundTrip)
       entries[index].tries += 1
       if entries[index].tries > Self.maximumTries {
@@ -92,6 +104,6 @@ public struct NackList: Equatable, Sendable {
     return (sequences, gaveUp)
   }
 
-  /// The time at which the next request is due; nil if no packets are missing.
-  public var deadline: Instant? { entries.map(\.askAt).min() }
+  /// The time at which the next request is due; nil if there is none.
+  public var deadline: Instant? { entries.compactMap(\.askAt).min() }
 }

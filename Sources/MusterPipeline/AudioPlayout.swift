@@ -20,7 +20,6 @@ package final class AudioPlayout: Sendable {
     /// The RTP timestamp, at 48 kHz, of the audio that leaves the loudspeaker at `playedAt`.
     package var timestamp: UInt32
     package var playedAt: Instant
-    package var lostPercent: Double
     package var statistics: AudioStatistics
   }
 
@@ -132,8 +131,7 @@ package final class AudioPlayout: Sendable {
     return speakers.compactMap { link, speaker in
       guard let timestamp = speaker.playingTimestamp else { return nil }
       return Report(
-        link: link, timestamp: timestamp, playedAt: playedAt, lostPercent: speaker.lostPercent,
-        statistics: speaker.statistics)
+        link: link, timestamp: timestamp, playedAt: playedAt, statistics: speaker.statistics)
     }
   }
 }
@@ -159,11 +157,6 @@ package struct Speaker {
 
   /// The jitter buffer's packet statistics.
   package var statistics: AudioStatistics { buffer.statistics }
-
-  package var lostPercent: Double {
-    let total = statistics.received + statistics.lost
-    return total == 0 ? 0 : 100 * Double(statistics.lost) / Double(total)
-  }
 
   package mutating func insert(_ packet: ReceivedAudio, at now: Instant) {
     if let capturedAt = packet.capturedAt { anchor = (packet.timestamp, capturedAt) }

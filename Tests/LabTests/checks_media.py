@@ -88,7 +88,7 @@ def five_percent_loss_freezes_nobody_and_breaks_no_frame(t):
     t.figure("freezes", reported["in"]["freezes"])
     # 1 % of the long run; in the short run a single freeze exceeds 1 %.
     t.figure("frozen", reported["in"]["frozenMs"], "ms", at_most=300)
-    t.figure("sound lost on the way", reported["in"]["audioLostPercent"], "%", at_least=2)
+    t.figure("sound lost after repair", reported["in"]["audioLostPercent"], "%", at_most=1)
     t.figure("round trip", reported["rttMs"] or 0.0, "ms")
     t.expect(not second.all("link.down"), "the link went down")
     second.send("quit")

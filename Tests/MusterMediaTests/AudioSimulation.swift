@@ -1,5 +1,6 @@
 import MusterBase
 import MusterMedia
+import MusterWire
 
 /// One speaker, the network and one sound card, on virtual time.
 struct AudioSimulation {
@@ -12,6 +13,8 @@ struct AudioSimulation {
 
   var buffer = AudioJitterBuffer()
   var loss = 0.0
+  /// The round trip with which lost packets are requested; nil if they are not.
+  var roundTrip: Duration?
   var delay = Duration.milliseconds(20)
   /// The upper bound of the extra delay of each packet.
   var jitter = Duration.zero
@@ -29,6 +32,10 @@ struct AudioSimulation {
   private var nextSend = Instant.milliseconds(1000)
   private var random: PRNG
   private var inFlight: [(at: Instant, packet: Packet)] = []
+  private var receiver = AudioReceiver(ssrc: 1)
+  /// The packets that may be requested, by sequence number.
+  private var history: [UInt16: Packet] = [:]
+  private(set) var requested = 0
 
   init(seed: UInt64) { random = PRNG(seed: seed) }
 
@@ -38,12 +45,7 @@ struct AudioSimulation {
     let end = now + duration
     while now < end {
       while nextSend <= now { send() }
-      while let next = inFlight.first, next.at <= now {
-        inFlight.removeFirst()
-        buffer.insert(
-          sequence: next.packet.sequence, timestamp: next.packet.timestamp,
-          payload: Self.payload(next.packet.number), level: next.packet.level, at: next.at)
-      }
+      receive()
       for playout in buffer.next(at: now) {
         outputs.append(playout)
         if case .decode(let payload, _) = playout { played.append(Self.number(payload)) }
@@ -51,6 +53,38 @@ struct AudioSimulation {
       now = now + .milliseconds(20)
     }
     return outputs[first...]
+  }
+
+  /// Handles the arrivals and the requests for missing packets until now, in order.
+  private mutating func receive() {
+    while true {
+      let arrival = inFlight.first?.at ?? .zero + .seconds(1_000_000)
+      let request = roundTrip == nil ? nil : receiver.deadline
+      if let request, request <= min(now, arrival) {
+        requestMissing(at: request)
+      } else if arrival <= now {
+        let packet = inFlight.removeFirst().packet
+        receiver.receive(
+          RTPHeader(
+            marker: false, payloadType: PayloadType.opus, sequence: packet.sequence,
+            timestamp: packet.timestamp, ssrc: 1), at: arrival)
+        buffer.insert(
+          sequence: packet.sequence, timestamp: packet.timestamp,
+          payload: Self.payload(packet.number), level: packet.level, at: arrival)
+      } else {
+        return
+      }
+    }
+  }
+
+  private mutating func requestMissing(at instant: Instant) {
+    guard let roundTrip else { return }
+    let missing = receiver.missing(roundTrip: roundTrip, at: instant)
+    requested += missing.count
+    guard !random.chance(loss) else { return }
+    for packet in missing.compactMap({ history[$0] }) where !random.chance(loss) {
+      enqueue(packet, at: instant + roundTrip)
+    }
   }
 
   private mutating func send() {
@@ -61,6 +95,8 @@ struct AudioSimulation {
       let level: UInt8 = sent % 200 < 150 ? 25 : 70
       let packet = Packet(sequence: sequence, timestamp: timestamp, number: sent, level: level)
       sequence &+= 1
+      history[packet.sequence] = packet
+      history[packet.sequence &- 64] = nil
       if !random.chance(loss) {
         enqueue(packet, at: max(nextSend + delay + .nanoseconds(extra), heldUntil))
       }

@@ -1,0 +1,77 @@
+import MusterBase
+import MusterWire
+
+/// The reception of one sender's audio: loss and jitter, the sender's clock, and the requests for
+/// missing packets. The jitter buffer belongs to the playout.
+public struct AudioReceiver: Sendable {
+  /// The time from noticing a loss within which the packet must arrive. The jitter buffer grows by
+  /// it at most; a longer delay would impair a conversation more than the loss does (a transit of
+  /// more than 400 ms is unacceptable, ITU-T G.114).
+  static let patience = Duration.milliseconds(200)
+  /// The largest gap that is repaired, in packets of 20 ms; most of a longer one would come too
+  /// late.
+  static let longestGap = 32
+  /// The step back of the sequence number that means that the sender restarted, in packets.
+  static let restartDistance: Int64 = 50
+  /// The time for which a requested packet counts as a retransmission when it arrives.
+  static let memory = Duration.seconds(1)
+
+  /// The synchronisation source of the audio.
+  public let ssrc: UInt32
+  /// The mapping from RTP timestamps to the sender's media clock.
+  public private(set) var clock = SenderClock()
+
+  private var statistics = RTPReceiverStatistics(clockRate: RTPTime.audioClockRate)
+  private var sequences = SequenceUnwrapper()
+  private var missing = NackList()
+
+  /// Creates a receiver of one SSRC without packets so far.
+  public init(ssrc: UInt32) { self.ssrc = ssrc }
+
+  /// Handles the header of a packet.
+  public mutating func receive(_ header: RTPHeader, at now: Instant) {
+    missing.drop(noticedBefore: now + (.zero - Self.memory))
+    let sequence = continued(header.sequence)
+    if let highest = sequences.highest, sequence > highest + 1 {
+      let gap = highest + 1..<sequence
+      if gap.count > Self.longestGap || !missing.notice(gap, at: now) { missing.removeAll() }
+    }
+    _ = sequences.unwrap(header.sequence)
+    statistics.receive(
+      sequence: header.sequence, timestamp: header.timestamp,
+      isRetransmission: missing.received(sequence), at: now)
+  }
+
+  /// The extended sequence number; the numbers begin anew if the sender restarted.
+  private mutating func continued(_ sequence: UInt16) -> Int64 {
+    let extended = sequences.extended(sequence)
+    guard let highest = sequences.highest, highest - extended > Self.restartDistance else {
+      return extended
+    }
+    sequences = SequenceUnwrapper()
+    missing.removeAll()
+    return sequences.extended(sequence)
+  }
+
+  /// Returns the sequence numbers to request now: those whose retransmission would still be played.
+  public mutating func missing(roundTrip: Duration, at now: Instant) -> [UInt16] {
+    guard let highest = sequences.highest else { return [] }
+    return missing.due(
+      highest: highest, roundTrip: roundTrip, patience: Self.patience, at: now
+    ).sequences
+  }
+
+  /// The time at which `missing` next has sequence numbers; nil if no packets are missing.
+  public var deadline: Instant? { missing.deadline }
+
+  /// Handles a sender report.
+  public mutating func receive(_ report: SenderReport, at now: Instant) {
+    clock.update(report)
+    statistics.receive(report, at: now)
+  }
+
+  /// Creates a report block, whose fraction lost covers the interval since the previous one.
+  public mutating func reportBlock(at now: Instant) -> ReportBlock {
+    statistics.reportBlock(ssrc: ssrc, at: now)
+  }
+}

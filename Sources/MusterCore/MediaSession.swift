@@ -94,8 +94,7 @@ struct MediaRights: Equatable, Sendable {
 struct CallMedia: Sendable {
   // Sent media.
   var outgoing: OutgoingStreams
-  var outgoingAudio: RTPSender
-  private var audioRetransmissionBudget = RetransmissionBudget()
+  var outgoingAudio: AudioSender
   var outgoingRights = MediaRights()
   /// The totals of Opus packets sent and of their payload bytes.
   var audioPacketsSent: UInt64 = 0
@@ -123,16 +122,11 @@ struct CallMedia: Sendable {
   /// The delay of the first reception report, shorter than the regular interval.
   private static let firstReceiverReport = Duration.milliseconds(500)
 
-  /// The number of Opus packets kept for retransmission: more than those of the time for which a
-  /// receiver waits for one.
-  private static let audioHistory = 32
-
   init(seed: UInt64, wanted: [RequestedResolution], at now: Instant) {
     var prng = PRNG(seed: seed)
     outgoing = OutgoingStreams(seed: prng.next())
-    outgoingAudio = RTPSender(
-      payloadType: PayloadType.opus, ssrc: outgoing.ssrcs.base,
-      firstSequence: UInt16(truncatingIfNeeded: prng.next()), historyCapacity: Self.audioHistory)
+    outgoingAudio = AudioSender(
+      ssrc: outgoing.ssrcs.base, firstSequence: UInt16(truncatingIfNeeded: prng.next()))
     nextSenderReport = now
     self.wanted = wanted
     nextRepetition = now
@@ -159,17 +153,16 @@ struct CallMedia: Sendable {
 
   // MARK: Packets
 
-  /// Returns the header for the next Opus packet to the peer; nil if this node's role or mute state
-  /// does not allow audio.
+  /// Returns the next packet of audio to the peer; nil if this node's role or mute state does not
+  /// allow audio.
   mutating func sendAudio(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
-  ) -> RTPHeader? {
+  ) -> OutgoingPayload? {
     guard outgoingRights.audio else { return nil }
     audioPacketsSent &+= 1
     audioBytesSent &+= UInt64(audio.data.count)
-    audioRetransmissionBudget.sent(audio.data.count, at: now)
-    return outgoingAudio.send(
-      audio.data[...], marker: false, timestamp: timestamp, audioLevel: audio.level, at: now)
+    let (header, payload) = outgoingAudio.send(audio, timestamp: timestamp, at: now)
+    return OutgoingPayload(.rtp(header), payload)
   }
 
   /// Returns the Opus packets to retransmit in response to a NACK; none while audio is not allowed.
@@ -177,24 +170,26 @@ struct CallMedia: Sendable {
     _ sequences: [UInt16], roundTrip: Duration, at now: Instant
   ) -> [OutgoingPayload] {
     guard outgoingRights.audio else { return [] }
-    return outgoingAudio.retransmissions(
-      of: sequences, roundTrip: roundTrip, within: &audioRetransmissionBudget, at: now
-    ).map { OutgoingPayload(.rtp($0.header), $0.payload) }
+    return outgoingAudio.retransmissions(of: sequences, roundTrip: roundTrip, at: now)
+      .map { OutgoingPayload(.rtp($0.header), $0.payload) }
   }
 
-  /// Handles an Opus packet from the peer; nil if the peer's role allows no audio.
-  mutating func receiveAudio(_ packet: RTPPacket, at now: Instant) -> ReceivedAudio? {
-    guard incomingRights.audio else { return nil }
-    let header = packet.header
-    if incomingAudio?.ssrc != header.ssrc { incomingAudio = AudioReceiver(ssrc: header.ssrc) }
-    incomingAudio?.receive(header, at: now)
+  /// Handles a packet of audio from the peer: its Opus packet, after copies of those that were
+  /// missing. None if the peer's role allows no audio.
+  mutating func receiveAudio(_ packet: RTPPacket, at now: Instant) -> [ReceivedAudio] {
+    guard incomingRights.audio else { return [] }
+    let ssrc = packet.header.ssrc
+    if incomingAudio?.ssrc != ssrc { incomingAudio = AudioReceiver(ssrc: ssrc) }
     audioPacketsReceived &+= 1
     audioBytesReceived &+= UInt64(packet.payload.count)
-    return ReceivedAudio(
-      sequence: header.sequence, timestamp: header.timestamp, level: header.audioLevel,
-      payload: Array(packet.payload),
-      capturedAt: incomingAudio?.clock.captureTime(
-        of: header.timestamp, clockRate: RTPTime.audioClockRate))
+    let arrivals = incomingAudio?.receive(packet, at: now) ?? []
+    return arrivals.map { arrival in
+      ReceivedAudio(
+        sequence: arrival.sequence, timestamp: arrival.timestamp, level: arrival.level,
+        payload: Array(arrival.payload),
+        capturedAt: incomingAudio?.clock.captureTime(
+          of: arrival.timestamp, clockRate: RTPTime.audioClockRate))
+    }
   }
 
   /// Handles a VP8 packet from the peer; no outputs if the peer's role does not allow the stream.

@@ -11,9 +11,9 @@ extension MediaSessions {
   ) -> [Output] {
     guard let index = sessions.index(of: link), let packet = try? RTPPacket(decoding: payload)
     else { return [] }
-    if packet.header.payloadType == PayloadType.opus {
-      let audio = sessions.update(at: index) { $0.call?.receiveAudio(packet, at: now) }
-      return audio.map { [.host(.play($0, from: link))] } ?? []
+    if PayloadType.isAudio(packet.header.payloadType) {
+      let audio = sessions.update(at: index) { $0.call?.receiveAudio(packet, at: now) ?? [] }
+      return audio.map { .host(.play($0, from: link)) }
     }
     guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream else { return [] }
     let outputs = sessions.update(at: index) { session in

@@ -69,7 +69,7 @@ extension MediaSessions {
   ) -> [Output] {
     let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
     let link = sessions.keys[index]
-    if ssrc == sessions[at: index].call?.outgoingAudio.ssrc {
+    if ssrc == sessions[at: index].call?.outgoingAudio.rtp.ssrc {
       let packets =
         sessions.update(at: index) { session in
           session.call?.retransmitAudio(sequences, roundTrip: roundTrip, at: now)
@@ -125,7 +125,7 @@ extension MediaSessions {
     var reports: [RTCPPacket] = []
     if local.sendsAudio, call.outgoingRights.audio {
       let timestamp = local.audioTimestamps.timestamp(at: now)
-      reports.append(.senderReport(call.outgoingAudio.report(at: now, timestamp: timestamp)))
+      reports.append(.senderReport(call.outgoingAudio.rtp.report(at: now, timestamp: timestamp)))
     }
     reports += call.outgoing.reports(at: now).map { .senderReport($0) }
     if !reports.isEmpty { out.append(Self.rtcp(reports, over: sessions.keys[index])) }
@@ -166,7 +166,7 @@ extension MediaSessions {
     let loss = call.outgoing.ids.compactMap { call.outgoing[$0]?.lossPercent }.first
     return LinkStatistics(
       camera: camera, others: Array(streams.dropFirst()),
-      lossPercent: loss ?? call.outgoingAudio.lossPercent)
+      lossPercent: loss ?? call.outgoingAudio.rtp.lossPercent)
   }
 
   private func sentStatistics(_ stream: OutgoingStream) -> MediaStatistics {

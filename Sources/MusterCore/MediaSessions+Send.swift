@@ -155,19 +155,23 @@ extension MediaSessions {
   }
 
   /// Sends one Opus packet of this node's microphone to every participant of a call in which this
-  /// node's role and mute state allow audio.
-  mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
+  /// node's role and mute state allow audio. `takesCopies` tells for each session whether the peer
+  /// knows copies of earlier packets.
+  mutating func sendAudio(
+    _ audio: EncodedAudio, takesCopies: [Bool], at now: Instant
+  ) -> [Output] {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: local.mediaTime(audio.capturedAt))
     var out: [Output] = []
     out.reserveCapacity(sessions.count)
     for index in 0..<sessions.count {
-      let header = sessions.update(at: index) { session in
-        session.call?.sendAudio(audio, timestamp: timestamp, at: now)
+      let payload = sessions.update(at: index) { session in
+        session.call?.outgoingAudio.adapt(
+          roundTrip: session.roundTrip ?? Self.defaultRoundTrip, room: session.bandwidth,
+          takesCopies: takesCopies[index])
+        return session.call?.sendAudio(audio, timestamp: timestamp, at: now)
       }
-      guard let header else { continue }
-      let payload = OutgoingPayload(.rtp(header), audio.data[...])
-      out.append(.send(payload, over: sessions.keys[index]))
+      if let payload { out.append(.send(payload, over: sessions.keys[index])) }
     }
     return out
   }

@@ -51,7 +51,12 @@ extension Node {
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
-    perform(media.sendAudio(audio, at: now), at: now, &out)
+    let takesCopies = media.sessions.keys.map { link in
+      associations.session(of: link).map {
+        links.capabilities(of: $0).contains(.redundantAudio)
+      } ?? false
+    }
+    perform(media.sendAudio(audio, takesCopies: takesCopies, at: now), at: now, &out)
     refreshDeadlines()
     return out
   }

@@ -28,13 +28,53 @@ public struct AudioReceiver: Sendable {
   /// Creates a receiver of one SSRC without packets so far.
   public init(ssrc: UInt32) { self.ssrc = ssrc }
 
-  /// Handles the header of a packet.
-  public mutating func receive(_ header: RTPHeader, at now: Instant) {
+  /// One Opus packet that has arrived, by itself or as a copy in a later packet.
+  public struct Arrival: Equatable, Sendable {
+    public var sequence: UInt16
+    public var timestamp: UInt32
+    public var level: UInt8?
+    public var payload: ArraySlice<UInt8>
+  }
+
+  /// Handles a packet. Returns its Opus packet, after those that were missing and of which it has
+  /// copies; none if the payload is malformed.
+  public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Arrival] {
+    let header = packet.header
+    guard header.payloadType == PayloadType.redundantAudio else {
+      receive(header, wait: NackList.reorderedTime, at: now)
+      return [Arrival(header, packet.payload)]
+    }
+    guard let redundant = try? RedundantAudio(decoding: packet.payload) else { return [] }
+    // A copy of what is missing may be in one of the next packets.
+    let wait = NackList.reorderedTime + AudioSender.packetDuration * (AudioSender.copyDistance - 1)
+    receive(header, wait: wait, at: now)
+    let copies = redundant.copies.compactMap { arrival(of: $0, in: header) }
+    return copies + [Arrival(header, redundant.primary)]
+  }
+
+  /// The packet that a copy replaces; nil if that is not missing.
+  private mutating func arrival(
+    of copy: RedundantAudio.Copy, in header: RTPHeader
+  ) -> Arrival? {
+    let (distance, rest) = copy.timestampOffset.quotientAndRemainder(
+      dividingBy: UInt16(AudioTimestamps.samplesPerPacket))
+    let sequence = header.sequence &- distance
+    guard rest == 0, !copy.payload.isEmpty, missing.replace(sequences.extended(sequence)) else {
+      return nil
+    }
+    return Arrival(
+      sequence: sequence, timestamp: header.timestamp &- UInt32(copy.timestampOffset), level: nil,
+      payload: copy.payload)
+  }
+
+  private mutating func receive(_ header: RTPHeader, wait: Duration, at now: Instant) {
     missing.drop(noticedBefore: now + (.zero - Self.memory))
     let sequence = continued(header.sequence)
     if let highest = sequences.highest, sequence > highest + 1 {
       let gap = highest + 1..<sequence
-      if gap.count > Self.longestGap || !missing.notice(gap, at: now) { missing.removeAll() }
+      if gap.count > Self.longestGap || !missing.notice(gap, wait: wait, at: now) {
+        missing.removeAll()
+      }
     }
     _ = sequences.unwrap(header.sequence)
     statistics.receive(
@@ -73,5 +113,13 @@ public struct AudioReceiver: Sendable {
   /// Creates a report block, whose fraction lost covers the interval since the previous one.
   public mutating func reportBlock(at now: Instant) -> ReportBlock {
     statistics.reportBlock(ssrc: ssrc, at: now)
+  }
+}
+
+extension AudioReceiver.Arrival {
+  fileprivate init(_ header: RTPHeader, _ payload: ArraySlice<UInt8>) {
+    self.init(
+      sequence: header.sequence, timestamp: header.timestamp, level: header.audioLevel,
+      payload: payload)
   }
 }

@@ -7,7 +7,7 @@ public struct NackList: Equatable, Sendable {
   /// The number of later packets, and the time, after which a missing packet counts as lost rather
   /// than reordered.
   static let reorderedPackets: Int64 = 2
-  static let reorderedTime = Duration.milliseconds(5)
+  public static let reorderedTime = Duration.milliseconds(5)
   /// The minimum interval between requests, from libwebrtc; the regular interval is 1.2 round
   /// trips.
   static let minimumInterval = Duration.milliseconds(20)
@@ -18,6 +18,8 @@ public struct NackList: Equatable, Sendable {
     /// The time of the next request; nil after the last one.
     var askAt: Instant?
     var tries = 0
+    /// Whether a copy in a later packet has replaced the packet.
+    var isReplaced = false
   }
 
   /// The entries in order of sequence; at most `Limits.nackEntries`.
@@ -40,25 +42,38 @@ public struct NackList: Equatable, Sendable {
   }
 
   /// Adds skipped sequence numbers, which must be above all numbers added before. If the list would
-  /// exceed `Limits.nackEntries`, clears it and returns false; a keyframe is then required.
-  public mutating func notice(_ missing: Range<Int64>, at now: Instant) -> Bool {
+  /// exceed `Limits.nackEntries`, clears it and returns false; a keyframe is then required. The
+  /// first request is made after `wait`.
+  public mutating func notice(
+    _ missing: Range<Int64>, wait: Duration = reorderedTime, at now: Instant
+  ) -> Bool {
     guard missing.count <= Limits.nackEntries - entries.count else {
       entries.removeAll()
       return false
     }
     for sequence in missing {
       entries.append(
-        Entry(sequence: sequence, noticedAt: now, askAt: now + Self.reorderedTime))
+        Entry(sequence: sequence, noticedAt: now, askAt: now + wait))
     }
     return true
   }
 
   /// Removes a packet that has arrived; true if the packet had been requested by a NACK.
   public mutating func received(_ sequence: Int64) -> Bool {
-    guard let index = entries.firstIndex(where: { $0.sequence >= sequence }),
-      entries[index].sequence == sequence
-    else { return false }
-    return entries.remove(at: index).tries > 0
+    index(of: sequence).map { entries.remove(at: $0).tries > 0 } ?? false
+  }
+
+  /// Notes that a packet need not be requested, since a copy has arrived in a later one; false if
+  /// it is not missing.
+  public mutating func replace(_ sequence: Int64) -> Bool {
+    guard let index = index(of: sequence), !entries[index].isReplaced else { return false }
+    (entries[index].isReplaced, entries[index].askAt) = (true, nil)
+    return true
+  }
+
+  private func index(of sequence: Int64) -> Int? {
+    guard let index = entries.firstIndex(where: { $0.sequence >= sequence }) else { return nil }
+    return entries[index].sequence == sequence ? index : nil
   }
 
   /// Removes the packets below `sequence`, which are no longer needed.

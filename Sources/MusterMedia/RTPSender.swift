@@ -57,13 +57,14 @@ public struct RTPSender: Sendable {
   }
 
   /// Returns the header for the next packet; keeps the packet for retransmission. `isBase` is
-  /// whether it belongs to temporal layer 0.
+  /// whether it belongs to temporal layer 0; `payloadType` is that of the stream unless given.
   public mutating func send(
     _ payload: ArraySlice<UInt8>, marker: Bool, timestamp: UInt32, audioLevel: UInt8?,
-    isBase: Bool = true, at now: Instant
+    isBase: Bool = true, payloadType: UInt8? = nil, at now: Instant
   ) -> RTPHeader {
     let header = RTPHeader(
-      marker: marker, payloadType: payloadType, sequence: nextSequence, timestamp: timestamp,
+      marker: marker, payloadType: payloadType ?? self.payloadType, sequence: nextSequence,
+      timestamp: timestamp,
       ssrc: ssrc, audioLevel: audioLevel)
     nextSequence &+= 1
     packets &+= 1

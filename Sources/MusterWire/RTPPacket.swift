@@ -5,6 +5,8 @@ import MusterBase
 public enum PayloadType {
   /// The payload type of Opus (RFC 7587).
   public static let opus: UInt8 = 111
+  /// The payload type of Opus with copies of earlier packets: see `RedundantAudio`.
+  public static let redundantAudio: UInt8 = 112
   /// The payload type of VP8 (RFC 7741) in the camera's smallest layer; the first of the dynamic
   /// range (RFC 3551).
   public static let videoBase: UInt8 = 96
@@ -13,6 +15,11 @@ public enum PayloadType {
   public static func video(_ stream: StreamID, layer: Int) -> UInt8 {
     precondition((0..<Limits.spatialLayers).contains(layer))
     return videoBase + UInt8(stream.index * Limits.spatialLayers + layer)
+  }
+
+  /// Whether a payload type is one of audio.
+  public static func isAudio(_ payloadType: UInt8) -> Bool {
+    payloadType == opus || payloadType == redundantAudio
   }
 
   /// The stream and layer of a payload type; nil for types that are not VP8.

@@ -84,6 +84,16 @@ def lost_packets_are_sent_again_and_recordings_decode(t):
 
 
 @check(needs="ffmpeg")
+def muster_copies_audio_that_does_not_arrive(t):
+    """Python loses three of ten audio packets, and says so in its receiver reports."""
+    muster = t.start_muster(call=True, audio=t.footage.muster_tone)
+    python = t.start_peer("--audio-loss", "30", knows=[muster], call=True, record=True)
+    python.wait("media", member=muster.id, where=lambda event: event["audioCopies"] >= AUDIO_PACKETS)
+    quit_all(python, muster)
+    tone_plays(t, recording(python, muster, ending=".opus"), MUSTER_TONE)
+
+
+@check(needs="ffmpeg")
 def muster_reports_the_packets_that_arrive(t):
     """Python loses one of 20 long datagrams, and muster's feedback names those that are missing."""
     muster = t.start_muster(call=True)

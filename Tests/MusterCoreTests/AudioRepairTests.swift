@@ -11,7 +11,8 @@ private struct Call {
   static let key = ChannelKey.fromName("\(Marker.text) audio")
   var world = CoreWorld(2, seed: 21)
 
-  init() {
+  init(delay: Duration = .milliseconds(10)) {
+    world.delay = delay
     world.join("audio", Self.key)
     world.run(for: .seconds(8))
     world.hosts[1].clear()
@@ -44,4 +45,13 @@ private struct Call {
   let heard = call.heard
   call.world.run(for: .seconds(2))
   #expect((heard...heard + 1).contains(call.heard), "\(call.heard - heard)")
+}
+
+@Test func copiesReplaceLostAudioWhereARequestTakesTooLong() {
+  var call = Call(delay: .milliseconds(110))
+  call.lose(percent: 10)
+  call.world.run(for: .seconds(8))
+  call.world.hosts[1].clear()
+  call.world.run(for: .seconds(10))
+  #expect((485...500).contains(call.heard), "\(call.heard)")
 }

@@ -190,6 +190,6 @@ func aCapabilityIsInForceIfBothEndsOfferIt(isOffered: Bool) {
     let packets = world.packets(node)
     #expect(!packets.isEmpty)
     #expect(
-      packets.allSatisfy { $0.capabilities == (isOffered ? .congestionFeedback : []) })
+      packets.allSatisfy { $0.capabilities == configuration.capabilities })
   }
 }

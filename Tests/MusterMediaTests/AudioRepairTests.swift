@@ -12,7 +12,7 @@ private struct Reception {
     let header = RTPHeader(
       marker: false, payloadType: PayloadType.opus, sequence: sequence,
       timestamp: UInt32(sequence) * 960, ssrc: 1)
-    receiver.receive(header, at: now)
+    _ = receiver.receive(RTPPacket(header: header, payload: []), at: now)
   }
 
   /// The requests of the next second: the times in milliseconds, and the sequence numbers.
@@ -116,4 +116,104 @@ private let cases = [(1.0, 0.1), (5, 0.2), (10, 0.5), (20, 2)]
   _ = call.run(for: .seconds(120))
   #expect(call.buffer.targetDelay <= .milliseconds(40))
   #expect(call.buffer.currentDelay <= .milliseconds(70))
+}
+
+/// A sender of audio whose packets carry their number.
+private struct Speech {
+  var sender = AudioSender(ssrc: 1, firstSequence: 65_530)
+  var roundTrip = Duration.milliseconds(40)
+  var room: Int? = 1000
+  var takesCopies = true
+  var timestamp: UInt32 = .max - 5000
+  private var number: UInt8 = 0
+
+  mutating func report(lossPercent: Double) {
+    let block = ReportBlock(
+      ssrc: 1, fractionLost: UInt8(lossPercent * 2.56), cumulativeLost: 0, highestSequence: 0,
+      jitter: 0, lastReport: 0, delaySinceLastReport: 0)
+    for _ in 0..<10 { sender.receive(block, at: .zero) }
+  }
+
+  mutating func next() -> RTPPacket {
+    number += 1
+    timestamp &+= 960
+    sender.adapt(roundTrip: roundTrip, room: room, takesCopies: takesCopies)
+    let audio = EncodedAudio(data: [number], level: 30, capturedAt: .zero)
+    let (header, payload) = sender.send(audio, timestamp: timestamp, at: .zero)
+    return RTPPacket(header: header, payload: payload)
+  }
+
+  /// Whether the packets from now on have copies.
+  mutating func hasCopies() -> Bool {
+    (0..<3).map { _ in next().header.payloadType == PayloadType.redundantAudio }.last ?? false
+  }
+}
+
+@Test func copiesFollowTheLossThatTheReceiverReports() {
+  var speech = Speech()
+  var found: [Bool] = []
+  for loss in [0, 7.0, 9, 5, 3, 7] {
+    speech.report(lossPercent: loss)
+    found.append(speech.hasCopies())
+  }
+  #expect(found == [false, false, true, true, false, false])
+  // There is no time for two requests.
+  speech.roundTrip = .milliseconds(100)
+  found = []
+  for loss in [1.5, 2.5, 1.5, 0.5] {
+    speech.report(lossPercent: loss)
+    found.append(speech.hasCopies())
+  }
+  #expect(found == [false, true, true, false])
+}
+
+@Test func copiesKeepToTheRoomAndTheReceiver() {
+  var speech = Speech()
+  speech.report(lossPercent: 20)
+  var found: [Bool] = []
+  for room in [60, 70, 40, 30, 60, nil] {
+    speech.room = room
+    found.append(speech.hasCopies())
+  }
+  #expect(found == [false, true, true, false, false, true])
+  speech.takesCopies = false
+  let isIgnored = !speech.hasCopies()
+  #expect(isIgnored)
+}
+
+@Test func copiesReplaceWhatIsMissing() {
+  var speech = Speech()
+  speech.report(lossPercent: 20)
+  var receiver = AudioReceiver(ssrc: 1)
+  let packets = (0..<20).map { _ in speech.next() }
+  var heard: [UInt8] = []
+  var timestamps: [UInt32] = []
+  var sequences: [UInt16] = []
+  // Each copy is of the packet before the last: of those from 13 to 16, two come in no packet.
+  for (index, packet) in packets.enumerated() where ![5, 8, 9, 13, 14, 15, 16].contains(index) {
+    for arrival in receiver.receive(packet, at: .milliseconds(20 * index)) {
+      heard += arrival.payload
+      timestamps.append(arrival.timestamp)
+      sequences.append(arrival.sequence)
+    }
+  }
+  #expect(heard == [1, 2, 3, 4, 5, 7, 6, 8, 9, 11, 10, 12, 13, 16, 18, 17, 19, 20])
+  for (position, number) in heard.enumerated() {
+    #expect(timestamps[position] == packets[Int(number) - 1].header.timestamp)
+    #expect(sequences[position] == packets[Int(number) - 1].header.sequence)
+  }
+  let missing = receiver.missing(roundTrip: .milliseconds(40), at: .milliseconds(400))
+  #expect(missing == [13, 14].map { packets[$0].header.sequence })
+  let block = receiver.reportBlock(at: .milliseconds(400))
+  #expect(block.cumulativeLost == 7)
+}
+
+@Test func nothingIsCopiedAcrossAPause() {
+  var speech = Speech()
+  speech.report(lossPercent: 20)
+  let hasCopies = speech.hasCopies()
+  #expect(hasCopies)
+  speech.timestamp &+= 48_000
+  let kinds = (0..<4).map { _ in speech.next().header.payloadType }
+  #expect(kinds.map { $0 == PayloadType.redundantAudio } == [false, false, true, true])
 }

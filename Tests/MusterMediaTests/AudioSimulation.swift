@@ -64,10 +64,10 @@ struct AudioSimulation {
         requestMissing(at: request)
       } else if arrival <= now {
         let packet = inFlight.removeFirst().packet
-        receiver.receive(
-          RTPHeader(
-            marker: false, payloadType: PayloadType.opus, sequence: packet.sequence,
-            timestamp: packet.timestamp, ssrc: 1), at: arrival)
+        let header = RTPHeader(
+          marker: false, payloadType: PayloadType.opus, sequence: packet.sequence,
+          timestamp: packet.timestamp, ssrc: 1)
+        _ = receiver.receive(RTPPacket(header: header, payload: []), at: arrival)
         buffer.insert(
           sequence: packet.sequence, timestamp: packet.timestamp,
           payload: Self.payload(packet.number), level: packet.level, at: arrival)

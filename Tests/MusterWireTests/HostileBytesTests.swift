@@ -74,6 +74,12 @@ private let decoders = [
       return again.header == value.header && again.payload.elementsEqual(value.payload)
     }),
   Decoder(
+    name: "redundant audio", valid: { $0.redundantAudio().encoded() },
+    accepts: { bytes in
+      guard let value = try? RedundantAudio(decoding: bytes[...]) else { return false }
+      return value.encoded() == bytes
+    }),
+  Decoder(
     name: "rtcp",
     valid: { samples in RTCPPacket.encode((0..<2).map { _ in samples.rtcp() }) },
     accepts: { bytes in (try? RTCPPacket.decode(bytes)) != nil }),

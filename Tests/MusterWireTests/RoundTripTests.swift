@@ -70,6 +70,29 @@ private let rounds = 5_000
   }
 }
 
+@Test func audioWithCopiesComesBack() throws {
+  var samples = Samples(seed: 13)
+  for _ in 0..<rounds {
+    let audio = samples.redundantAudio()
+    let decoded = try RedundantAudio(decoding: audio.encoded()[...])
+    #expect(decoded.primary.elementsEqual(audio.primary))
+    #expect(decoded.copies.map(\.timestampOffset) == audio.copies.map(\.timestampOffset))
+    #expect(decoded.copies.map { Array($0.payload) } == audio.copies.map { Array($0.payload) })
+  }
+}
+
+@Test func malformedCopiesAreRefused() {
+  let cases: [(bytes: [UInt8], error: WireError)] = [
+    ([], .truncated), ([0xEF, 0, 0], .truncated), ([0xEF, 0, 0, 0], .truncated),
+    ([0xEF, 0, 0, 1, 0x6F], .truncated), ([0x6E, 1], .invalidValue),
+    ([0xEE, 0, 0, 0, 0x6F], .invalidValue),
+    (Array(repeating: [0xEF, 0, 0, 0], count: 4).flatMap(\.self) + [0x6F], .tooLong),
+  ]
+  for (bytes, error) in cases {
+    #expect(throws: error) { try RedundantAudio(decoding: bytes[...]) }
+  }
+}
+
 @Test func descriptorsComeBackAndLeaveTheFrame() throws {
   var samples = Samples(seed: 9)
   for _ in 0..<rounds {
@@ -140,7 +163,7 @@ private let rounds = 5_000
 
 @Test func rtpAndRTCPAreDistinguished() {
   var samples = Samples(seed: 11)
-  let types = (96...107).map { UInt8($0) } + [PayloadType.opus]
+  let types = (96...107).map { UInt8($0) } + [PayloadType.opus, PayloadType.redundantAudio]
   for type in types {
     var packet = samples.rtp()
     packet.header.payloadType = type

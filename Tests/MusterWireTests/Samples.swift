@@ -99,6 +99,15 @@ struct Samples {
     }
   }
 
+  mutating func redundantAudio() -> RedundantAudio {
+    let copies = (0..<random.below(RedundantAudio.copyLimit)).map { _ in
+      RedundantAudio.Copy(
+        timestampOffset: UInt16(random.below(Int(RedundantAudio.largestOffset) + 1)),
+        payload: random.bytes(random.below(RedundantAudio.largestCopy + 1))[...])
+    }
+    return RedundantAudio(copies: copies, primary: random.bytes(random.below(300))[...])
+  }
+
   mutating func rtp() -> RTPPacket {
     RTPPacket(
       header: RTPHeader(

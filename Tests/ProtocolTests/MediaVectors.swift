@@ -29,6 +29,35 @@ let mediaVectors = Topic(
         audioLevel: UInt8(try inputs.number("level")), at: captured)
       return header.encoded + payload
     },
+    Vector(
+      "rtp-audio-copy", "The same packet with a copy of the one of 40 ms before.",
+      [
+        "sequence": .number(1000), "captured-at-ms": .number(100_500),
+        "ssrc": .hex(bigEndian(base)),
+        "level": .number(30), "payload": .hex([0x78, 0xFF, 0xFE]),
+        "copied-payload": .hex([0x78, 0x01, 0x02]),
+      ]
+    ) { inputs in
+      var sender = AudioSender(
+        ssrc: base, firstSequence: UInt16(try inputs.number("sequence")) - 2)
+      let block = ReportBlock(
+        ssrc: base, fractionLost: 128, cumulativeLost: 0, highestSequence: 0, jitter: 0,
+        lastReport: 0, delaySinceLastReport: 0)
+      sender.receive(block, at: captured)
+      sender.adapt(roundTrip: .milliseconds(40), room: nil, takesCopies: true)
+      let level = UInt8(try inputs.number("level"))
+      var timestamps = AudioTimestamps()
+      let payloads = [try inputs.bytes("copied-payload"), [0], try inputs.bytes("payload")]
+      var packet: [UInt8] = []
+      for (index, data) in payloads.enumerated() {
+        let at = captured + .milliseconds(20 * (index - 2))
+        let sent = sender.send(
+          EncodedAudio(data: data, level: level, capturedAt: at),
+          timestamp: timestamps.next(capturedAt: at), at: at)
+        packet = sent.header.encoded + sent.payload
+      }
+      return packet
+    },
     video(
       "rtp-video", "The only packet of a keyframe of the camera.", payloadType: 97, ssrc: base + 2,
       sequence: 2000, pictureID: 4660, tl0PicIdx: 86, keyIndex: 9),
@@ -93,10 +122,17 @@ private func packets(_ inputs: Inputs, of frame: [UInt8], ssrc: UInt32) throws -
   }
 }
 
-@Test(arguments: ["rtp-audio", "rtp-video", "rtp-screen"])
+@Test(arguments: ["rtp-audio", "rtp-audio-copy", "rtp-video", "rtp-screen"])
 func packetsAreReadAsWritten(name: String) throws {
   let bytes = try Document.bytes(name)
   #expect(try RTPPacket(decoding: bytes).encoded() == bytes)
+}
+
+@Test func copiesAreReadAsWritten() throws {
+  let payload = try RTPPacket(decoding: Document.bytes("rtp-audio-copy")).payload
+  let redundant = try RedundantAudio(decoding: payload)
+  #expect(redundant.copies.map(\.timestampOffset) == [1920])
+  #expect(redundant.encoded() == Array(payload))
 }
 
 @Test(arguments: ["rtp-video", "rtp-screen"])

@@ -46,7 +46,7 @@ public struct FeedbackReporter: HasDeadline, Sendable {
     let header = try? RTPPacket(decoding: payload).header
     schedule.asked(
       bytes: payload.count + overhead,
-      isVideo: header.map { $0.payloadType != PayloadType.opus } ?? true, at: now)
+      isVideo: header.map { !PayloadType.isAudio($0.payloadType) } ?? true, at: now)
     let isGrowing = header.map { growth.add($0, at: now) } ?? false
     if isGap || isGrowing { schedule.hurry() }
   }

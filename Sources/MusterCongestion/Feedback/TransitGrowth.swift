@@ -30,7 +30,7 @@ struct TransitGrowth: Sendable {
     }
     let ticks = Int64(Int32(bitPattern: header.timestamp &- streams[at: index].timestamp))
     guard ticks > 0 else { return false }
-    let rate: Int64 = header.payloadType == PayloadType.opus ? 48_000 : 90_000
+    let rate: Int64 = PayloadType.isAudio(header.payloadType) ? 48_000 : 90_000
     let change =
       now - streams[at: index].arrivedAt - .nanoseconds(ticks * 1_000_000_000 / rate)
     streams[at: index].timestamp = header.timestamp

@@ -68,7 +68,7 @@ extension LinkEngine {
     /// complete.
     public var repeatedComparisonInterval: Duration = .seconds(30)
     /// The capabilities that this node offers in handshakes.
-    public var capabilities = LinkCapabilities.congestionFeedback
+    public var capabilities: LinkCapabilities = [.congestionFeedback, .redundantAudio]
 
     /// Creates the protocol's default configuration.
     public init() {}
@@ -84,6 +84,8 @@ public struct LinkCapabilities: OptionSet, Sendable {
 
   /// Each end reports the arrivals of the other end's packets.
   public static let congestionFeedback = LinkCapabilities(rawValue: 1 << 0)
+  /// Each end takes audio with copies of earlier packets (RFC 2198).
+  public static let redundantAudio = LinkCapabilities(rawValue: 1 << 1)
 }
 
 /// The reason why a link was closed.

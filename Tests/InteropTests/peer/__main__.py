@@ -14,6 +14,7 @@ from .channel import Channel, secret_from_name, secret_from_passphrase
 from .crypto import Identity
 from .events import emit
 from .invite import Invite
+from .media import redundancy
 from .media.streams import CAMERA, NAMES, SCREEN, VIDEO_STREAMS
 from .node import Node, Settings
 from .subscription import Resolution, Subscription
@@ -47,6 +48,8 @@ def arguments():
                        help="do without the capability of congestion feedback")
     tests.add_argument("--loss", type=float, default=0, metavar="PERCENT",
                        help="drop so many of the datagrams over 200 bytes, both ways")
+    tests.add_argument("--audio-loss", type=float, default=0, metavar="PERCENT",
+                       help="drop so many of the audio packets received")
     return parser.parse_intermixed_args()
 
 
@@ -70,8 +73,8 @@ def settings(options):
         videos={stream: paths for stream, paths in files.items() if paths},
         audio=options.audio, record=options.record, relays=not options.no_relay,
         demands_cookies=options.demand_cookies,
-        capabilities=0 if options.no_feedback else feedback.CAPABILITY,
-        lost_part=options.loss / 100)
+        capabilities=redundancy.CAPABILITY | (0 if options.no_feedback else feedback.CAPABILITY),
+        lost_part=options.loss / 100, lost_audio=options.audio_loss / 100)
 
 
 def _subscriptions(command):

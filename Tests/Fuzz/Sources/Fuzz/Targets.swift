@@ -79,6 +79,9 @@ private func rtp(_ bytes: [UInt8]) {
   }
   check(again.header == packet.header, "a header comes back")
   check(again.payload.elementsEqual(packet.payload), "a payload comes back")
+  if let redundant = try? RedundantAudio(decoding: packet.payload) {
+    check(redundant.encoded().elementsEqual(packet.payload), "copies come back")
+  }
   var reader = Reader(packet.payload)
   guard (try? VP8Descriptor(reading: &reader)) != nil else { return }
   let frame = reader.rest()

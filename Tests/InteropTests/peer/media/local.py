@@ -80,7 +80,8 @@ class LocalMedia:
         def tell(sent):
             self._node.links.control(link, Type.SENT_LAYER, sent.encode())
         member = Member(link.peer, lambda: self._node.roster.members.get(link.peer))
-        link.media = MediaSession(link, member, self._video, send, tell, self._folder)
+        link.media = MediaSession(link, member, self._video, send, tell, self._folder,
+                                  self._node.settings.lost_audio)
 
     def end(self, link):
         link.media.emit_figures()

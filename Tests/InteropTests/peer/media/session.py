@@ -7,7 +7,8 @@ import time
 
 from ..budget import Budget
 from ..events import emit, short
-from . import rtcp, streams
+from ..reader import Malformed
+from . import redundancy, rtcp, streams
 from .files import IVFWriter, OpusWriter
 from .receiver import LayerReceiver
 from .reception import Reception
@@ -100,7 +101,7 @@ class IncomingAudio:
 
     def __init__(self, member, folder):
         self.receptions = {}
-        self.packets = 0
+        self.packets = self.copies = 0
         self.level = None
         self._file = folder and OpusWriter(member.recording(folder, ".opus"))
 
@@ -114,10 +115,17 @@ class IncomingAudio:
         reception.count(sequence, packet.timestamp)
         if is_late:
             return  # the recording is in order, and knows no second chance
+        payload = packet.payload
+        if packet.payload_type == streams.REDUNDANT_AUDIO_PAYLOAD_TYPE:
+            try:
+                copies, payload = redundancy.decode(payload)
+            except Malformed:
+                return
+            self.copies += len(copies)
         self.packets += 1
         self.level = packet.level
         if self._file:
-            self._file.write(packet.payload)
+            self._file.write(payload)
 
     def close(self):
         if self._file:
@@ -127,8 +135,9 @@ class IncomingAudio:
 class MediaSession:
     """Begins when both are in the call and their link is up; draws its SSRCs anew."""
 
-    def __init__(self, link, member, sources, send, tell, folder):
+    def __init__(self, link, member, sources, send, tell, folder, lost_audio):
         self.link = link
+        self._lost_audio = lost_audio
         self._send = send
         self._base = random.getrandbits(32)
         self._video_in = {one: IncomingVideo(member, one, folder)
@@ -162,8 +171,8 @@ class MediaSession:
         packet = RTPPacket.decode(payload)
         if packet is None:
             return
-        if packet.payload_type == streams.AUDIO_PAYLOAD_TYPE:
-            if may_send(None):
+        if packet.payload_type in streams.AUDIO_PAYLOAD_TYPES:
+            if may_send(None) and random.random() >= self._lost_audio:
                 self._audio_in.add(packet)
             return
         kind = streams.video_stream_and_layer(packet.payload_type)
@@ -269,7 +278,8 @@ class MediaSession:
         """`in` and `out` have the video streams by name."""
         emit("media", member=short(self.link.peer), packetsAskedFor=self.nacks,
              keyframesAskedFor=self.picture_losses, audioPackets=self._audio_in.packets,
-             audioLevel=self._audio_in.level, audioPacketsSent=self.audio_out.packets,
+             audioCopies=self._audio_in.copies, audioLevel=self._audio_in.level,
+             audioPacketsSent=self.audio_out.packets,
              feedback=self.link.reported.figures,
              **{"in": {one.name: one.figures for one in self._video_in.values() if one.frames},
                 "out": {streams.NAMES[stream]: one.figures

@@ -155,10 +155,10 @@ extension MediaSessions {
   }
 
   /// Sends one Opus packet of this node's microphone to every participant of a call in which this
-  /// node's role and mute state allow audio. `takesCopies` tells for each session whether the peer
-  /// knows copies of earlier packets.
+  /// node's role and mute state allow audio. `copies` are for each session the conditions
+  /// of copies of earlier packets, nil if there are to be none.
   mutating func sendAudio(
-    _ audio: EncodedAudio, takesCopies: [Bool], at now: Instant
+    _ audio: EncodedAudio, copies: [AudioSender.Conditions?], at now: Instant
   ) -> [Output] {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: local.mediaTime(audio.capturedAt))
@@ -166,9 +166,7 @@ extension MediaSessions {
     out.reserveCapacity(sessions.count)
     for index in 0..<sessions.count {
       let payload = sessions.update(at: index) { session in
-        session.call?.outgoingAudio.adapt(
-          roundTrip: session.roundTrip ?? Self.defaultRoundTrip, room: session.bandwidth,
-          takesCopies: takesCopies[index])
+        session.call?.outgoingAudio.adapt(to: copies[index], at: now)
         return session.call?.sendAudio(audio, timestamp: timestamp, at: now)
       }
       if let payload { out.append(.send(payload, over: sessions.keys[index])) }

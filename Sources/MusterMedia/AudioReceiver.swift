@@ -13,7 +13,8 @@ public struct AudioReceiver: Sendable {
   static let longestGap = 32
   /// The step back of the sequence number that means that the sender restarted, in packets.
   static let restartDistance: Int64 = 50
-  /// The time for which a requested packet counts as a retransmission when it arrives.
+  /// The time for which it is known that a packet was missing: what arrives later is too late, and
+  /// what was requested is a retransmission.
   static let memory = Duration.seconds(1)
 
   /// The synchronisation source of the audio.
@@ -37,19 +38,20 @@ public struct AudioReceiver: Sendable {
   }
 
   /// Handles a packet. Returns its Opus packet, after those that were missing and of which it has
-  /// copies; none if the payload is malformed.
+  /// copies. What has arrived before, in whatever way, does not come a second time; nothing does of
+  /// a malformed payload.
   public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Arrival] {
     let header = packet.header
     guard header.payloadType == PayloadType.redundantAudio else {
-      receive(header, wait: NackList.reorderedTime, at: now)
-      return [Arrival(header, packet.payload)]
+      let isNew = receive(header, wait: NackList.reorderedTime, at: now)
+      return isNew ? [Arrival(header, packet.payload)] : []
     }
     guard let redundant = try? RedundantAudio(decoding: packet.payload) else { return [] }
     // A copy of what is missing may be in one of the next packets.
     let wait = NackList.reorderedTime + AudioSender.packetDuration * (AudioSender.copyDistance - 1)
-    receive(header, wait: wait, at: now)
+    let isNew = receive(header, wait: wait, at: now)
     let copies = redundant.copies.compactMap { arrival(of: $0, in: header) }
-    return copies + [Arrival(header, redundant.primary)]
+    return isNew ? copies + [Arrival(header, redundant.primary)] : copies
   }
 
   /// The packet that a copy replaces; nil if that is not missing.
@@ -59,7 +61,7 @@ public struct AudioReceiver: Sendable {
     let (distance, rest) = copy.timestampOffset.quotientAndRemainder(
       dividingBy: UInt16(AudioTimestamps.samplesPerPacket))
     let sequence = header.sequence &- distance
-    guard rest == 0, !copy.payload.isEmpty, missing.replace(sequences.extended(sequence)) else {
+    guard rest == 0, !copy.payload.isEmpty, missing.fill(sequences.extended(sequence)) else {
       return nil
     }
     return Arrival(
@@ -67,7 +69,11 @@ public struct AudioReceiver: Sendable {
       payload: copy.payload)
   }
 
-  private mutating func receive(_ header: RTPHeader, wait: Duration, at now: Instant) {
+  /// Records a packet; returns whether it has not arrived before. The first request for packets that
+  /// it shows to be missing is made after `wait`.
+  private mutating func receive(
+    _ header: RTPHeader, wait: Duration, at now: Instant
+  ) -> Bool {
     missing.drop(noticedBefore: now + (.zero - Self.memory))
     let sequence = continued(header.sequence)
     if let highest = sequences.highest, sequence > highest + 1 {
@@ -76,10 +82,12 @@ public struct AudioReceiver: Sendable {
         missing.removeAll()
       }
     }
+    let isNewest = sequences.highest.map { sequence > $0 } ?? true
     _ = sequences.unwrap(header.sequence)
     statistics.receive(
       sequence: header.sequence, timestamp: header.timestamp,
-      isRetransmission: missing.received(sequence), at: now)
+      isRetransmission: missing.isRequested(sequence), at: now)
+    return isNewest || missing.fill(sequence)
   }
 
   /// The extended sequence number; the numbers begin anew if the sender restarted.

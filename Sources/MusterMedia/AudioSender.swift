@@ -17,6 +17,10 @@ public struct AudioSender: Sendable {
   /// tenth of the rate where a tenth is lost, and copies half of it.
   static let lossWithRetransmissions = (on: 8.0, off: 4.0)
   static let lossWithout = (on: 2.0, off: 1.0)
+  /// The queueing delay above which it may be a full queue that loses the packets, which copies
+  /// would only fill further, and the time for which there are none after it.
+  static let longestQueue = Duration.milliseconds(50)
+  static let queueMemory = Duration.seconds(10)
   /// The number of packets kept for retransmission: more than those of the time for which a
   /// receiver waits for one.
   private static let history = 32
@@ -26,6 +30,8 @@ public struct AudioSender: Sendable {
   /// Whether packets have copies of earlier ones.
   public private(set) var hasCopies = false
 
+  /// The time of the last queueing delay of more than `longestQueue`.
+  private var queuedAt: Instant?
   private var recent = RingBuffer<(timestamp: UInt32, data: [UInt8])>(capacity: copyDistance)
   private var budget = RetransmissionBudget()
 
@@ -36,21 +42,41 @@ public struct AudioSender: Sendable {
       historyCapacity: Self.history)
   }
 
-  /// Begins and ends copies by the loss that the receiver reports. `room` is the rate in kbit/s
-  /// that the path has for more than the audio, nil if unlimited; `takesCopies` tells whether the
-  /// receiver knows copies.
-  public mutating func adapt(roundTrip: Duration, room: Int?, takesCopies: Bool) {
-    let isRepeatedTwice =
-      NackList.reorderedTime + NackList.interval(roundTrip: roundTrip) + roundTrip
-      <= AudioReceiver.patience
-    let loss = isRepeatedTwice ? Self.lossWithRetransmissions : Self.lossWithout
-    // Copies that are sent already are not part of the room.
-    let room = room ?? .max
+  /// What else than the loss decides whether there are copies.
+  public struct Conditions: Equatable, Sendable {
+    public var roundTrip: Duration
+    /// The queueing delay on the path.
+    public var queueDelay: Duration
+    /// The rate in kbit/s that the path has for more than the audio; nil if unlimited. Copies that
+    /// are sent already are not part of it.
+    public var room: Int?
+
+    public init(roundTrip: Duration, queueDelay: Duration, room: Int?) {
+      self.roundTrip = roundTrip
+      self.queueDelay = queueDelay
+      self.room = room
+    }
+
+    /// The loss from which on, and below which no more, there are copies.
+    fileprivate var loss: (on: Double, off: Double) {
+      let twoRequests =
+        NackList.reorderedTime + NackList.interval(roundTrip: roundTrip) + roundTrip
+      return twoRequests <= AudioReceiver.patience
+        ? AudioSender.lossWithRetransmissions : AudioSender.lossWithout
+    }
+  }
+
+  /// Begins and ends copies by the loss that the receiver reports; without conditions there are
+  /// none.
+  public mutating func adapt(to conditions: Conditions?, at now: Instant) {
+    if let conditions, conditions.queueDelay > Self.longestQueue { queuedAt = now }
+    let isQueued = queuedAt.map { now - $0 < Self.queueMemory } ?? false
+    guard let conditions, !isQueued else { return hasCopies = false }
+    let room = conditions.room ?? .max
     hasCopies =
-      takesCopies
-      && (hasCopies
-        ? rtp.lossPercent >= loss.off && room >= Self.copyRate
-        : rtp.lossPercent >= loss.on && room >= 2 * Self.copyRate)
+      hasCopies
+      ? rtp.lossPercent >= conditions.loss.off && room >= Self.copyRate
+      : rtp.lossPercent >= conditions.loss.on && room >= 2 * Self.copyRate
   }
 
   /// Returns the next packet, with a copy of an earlier one if there are copies and the source did

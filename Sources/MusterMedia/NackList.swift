@@ -18,8 +18,8 @@ public struct NackList: Equatable, Sendable {
     /// The time of the next request; nil after the last one.
     var askAt: Instant?
     var tries = 0
-    /// Whether a copy in a later packet has replaced the packet.
-    var isReplaced = false
+    /// Whether the packet has arrived, or a copy of it in a later one.
+    var isFilled = false
   }
 
   /// The entries in order of sequence; at most `Limits.nackEntries`.
@@ -63,12 +63,17 @@ public struct NackList: Equatable, Sendable {
     index(of: sequence).map { entries.remove(at: $0).tries > 0 } ?? false
   }
 
-  /// Notes that a packet need not be requested, since a copy has arrived in a later one; false if
-  /// it is not missing.
-  public mutating func replace(_ sequence: Int64) -> Bool {
-    guard let index = index(of: sequence), !entries[index].isReplaced else { return false }
-    (entries[index].isReplaced, entries[index].askAt) = (true, nil)
+  /// Keeps a packet that has arrived, or a copy of it in a later one, without requesting it any
+  /// more; false if it is not missing.
+  public mutating func fill(_ sequence: Int64) -> Bool {
+    guard let index = index(of: sequence), !entries[index].isFilled else { return false }
+    (entries[index].isFilled, entries[index].askAt) = (true, nil)
     return true
+  }
+
+  /// Whether a packet of the list has been requested.
+  public func isRequested(_ sequence: Int64) -> Bool {
+    index(of: sequence).map { entries[$0].tries > 0 } ?? false
   }
 
   private func index(of sequence: Int64) -> Int? {

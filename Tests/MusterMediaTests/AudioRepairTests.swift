@@ -8,11 +8,13 @@ private struct Reception {
   var now = Instant.milliseconds(1000)
   var roundTrip = Duration.milliseconds(40)
 
-  mutating func receive(_ sequence: UInt16) {
+  /// The number of times that a packet is passed on.
+  @discardableResult
+  mutating func receive(_ sequence: UInt16) -> Int {
     let header = RTPHeader(
       marker: false, payloadType: PayloadType.opus, sequence: sequence,
       timestamp: UInt32(sequence) * 960, ssrc: 1)
-    _ = receiver.receive(RTPPacket(header: header, payload: []), at: now)
+    return receiver.receive(RTPPacket(header: header, payload: []), at: now).count
   }
 
   /// The requests of the next second: the times in milliseconds, and the sequence numbers.
@@ -61,6 +63,12 @@ private struct Reception {
   #expect(reception.requests().isEmpty)
   reception.receive(40_003)
   #expect(reception.requests()[5] == [40_002])
+}
+
+@Test func audioIsPassedOnOnce() {
+  var reception = Reception()
+  let passedOn = [1, 2, 4, 4, 3, 3, 6, 2, 5, 5].map { reception.receive($0) }
+  #expect(passedOn == [1, 1, 1, 0, 1, 0, 1, 0, 1, 0])
 }
 
 @Test func retransmittedAudioCountsAsLost() {
@@ -121,9 +129,9 @@ private let cases = [(1.0, 0.1), (5, 0.2), (10, 0.5), (20, 2)]
 /// A sender of audio whose packets carry their number.
 private struct Speech {
   var sender = AudioSender(ssrc: 1, firstSequence: 65_530)
-  var roundTrip = Duration.milliseconds(40)
-  var room: Int? = 1000
-  var takesCopies = true
+  var conditions: AudioSender.Conditions? = .init(
+    roundTrip: .milliseconds(40), queueDelay: .zero, room: 1000)
+  var now = Instant.zero
   var timestamp: UInt32 = .max - 5000
   private var number: UInt8 = 0
 
@@ -137,7 +145,7 @@ private struct Speech {
   mutating func next() -> RTPPacket {
     number += 1
     timestamp &+= 960
-    sender.adapt(roundTrip: roundTrip, room: room, takesCopies: takesCopies)
+    sender.adapt(to: conditions, at: now)
     let audio = EncodedAudio(data: [number], level: 30, capturedAt: .zero)
     let (header, payload) = sender.send(audio, timestamp: timestamp, at: .zero)
     return RTPPacket(header: header, payload: payload)
@@ -158,7 +166,7 @@ private struct Speech {
   }
   #expect(found == [false, false, true, true, false, false])
   // There is no time for two requests.
-  speech.roundTrip = .milliseconds(100)
+  speech.conditions?.roundTrip = .milliseconds(100)
   found = []
   for loss in [1.5, 2.5, 1.5, 0.5] {
     speech.report(lossPercent: loss)
@@ -167,16 +175,29 @@ private struct Speech {
   #expect(found == [false, true, true, false])
 }
 
+/// Copies would fill a queue further that loses the packets.
+@Test func thereAreNoCopiesWhereThereIsAQueue() {
+  var speech = Speech()
+  speech.report(lossPercent: 20)
+  var found: [Bool] = []
+  for (second, milliseconds) in [(0, 50), (1, 60), (2, 0), (10, 0), (11, 0)] {
+    speech.now = .zero + .seconds(second)
+    speech.conditions?.queueDelay = .milliseconds(milliseconds)
+    found.append(speech.hasCopies())
+  }
+  #expect(found == [true, false, false, false, true])
+}
+
 @Test func copiesKeepToTheRoomAndTheReceiver() {
   var speech = Speech()
   speech.report(lossPercent: 20)
   var found: [Bool] = []
   for room in [60, 70, 40, 30, 60, nil] {
-    speech.room = room
+    speech.conditions?.room = room
     found.append(speech.hasCopies())
   }
   #expect(found == [false, true, true, false, false, true])
-  speech.takesCopies = false
+  speech.conditions = nil
   let isIgnored = !speech.hasCopies()
   #expect(isIgnored)
 }
@@ -202,10 +223,12 @@ private struct Speech {
     #expect(timestamps[position] == packets[Int(number) - 1].header.timestamp)
     #expect(sequences[position] == packets[Int(number) - 1].header.sequence)
   }
+  let original = receiver.receive(packets[8], at: .milliseconds(400))
+  #expect(original.isEmpty, "of which there was a copy")
   let missing = receiver.missing(roundTrip: .milliseconds(40), at: .milliseconds(400))
   #expect(missing == [13, 14].map { packets[$0].header.sequence })
   let block = receiver.reportBlock(at: .milliseconds(400))
-  #expect(block.cumulativeLost == 7)
+  #expect(block.cumulativeLost == 6)
 }
 
 @Test func nothingIsCopiedAcrossAPause() {

@@ -44,7 +44,9 @@ let mediaVectors = Topic(
         ssrc: base, fractionLost: 128, cumulativeLost: 0, highestSequence: 0, jitter: 0,
         lastReport: 0, delaySinceLastReport: 0)
       sender.receive(block, at: captured)
-      sender.adapt(roundTrip: .milliseconds(40), room: nil, takesCopies: true)
+      sender.adapt(
+        to: AudioSender.Conditions(roundTrip: .milliseconds(40), queueDelay: .zero, room: nil),
+        at: captured)
       let level = UInt8(try inputs.number("level"))
       var timestamps = AudioTimestamps()
       let payloads = [try inputs.bytes("copied-payload"), [0], try inputs.bytes("payload")]

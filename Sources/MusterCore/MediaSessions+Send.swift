@@ -155,10 +155,9 @@ extension MediaSessions {
   }
 
   /// Sends one Opus packet of this node's microphone to every participant of a call in which this
-  /// node's role and mute state allow audio. `copies` are for each session the conditions
-  /// of copies of earlier packets, nil if there are to be none.
+  /// node's role and mute state allow audio. `conditions` are those of each session.
   mutating func sendAudio(
-    _ audio: EncodedAudio, copies: [AudioSender.Conditions?], at now: Instant
+    _ audio: EncodedAudio, conditions: [AudioSender.Conditions], at now: Instant
   ) -> [Output] {
     guard local.sendsAudio else { return [] }
     let timestamp = local.audioTimestamps.next(capturedAt: local.mediaTime(audio.capturedAt))
@@ -166,7 +165,7 @@ extension MediaSessions {
     out.reserveCapacity(sessions.count)
     for index in 0..<sessions.count {
       let payload = sessions.update(at: index) { session in
-        session.call?.outgoingAudio.adapt(to: copies[index], at: now)
+        session.call?.outgoingAudio.adapt(to: conditions[index], at: now)
         return session.call?.sendAudio(audio, timestamp: timestamp, at: now)
       }
       if let payload { out.append(.send(payload, over: sessions.keys[index])) }

@@ -51,22 +51,19 @@ extension Node {
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
     if media.local.detectSpeech(level: audio.level, at: now) { out += change(at: now) { _ in } }
-    let conditions = media.sessions.keys.map { copyConditions(over: $0) }
-    perform(media.sendAudio(audio, copies: conditions, at: now), at: now, &out)
+    let conditions = media.sessions.keys.map { audioConditions(of: $0) }
+    perform(media.sendAudio(audio, conditions: conditions, at: now), at: now, &out)
     refreshDeadlines()
     return out
   }
 
-  /// What decides whether audio has copies of earlier packets, as far as the link and its path do;
-  /// nil if the peer does not know copies.
-  private func copyConditions(over link: LinkID) -> AudioSender.Conditions? {
-    guard let session = associations.session(of: link),
-      links.capabilities(of: session).contains(.redundantAudio)
-    else { return nil }
+  private func audioConditions(of link: LinkID) -> AudioSender.Conditions {
+    let capabilities = associations.session(of: link).map { links.capabilities(of: $0) }
     let queueDelay = path(of: link).flatMap { congestion.path($0)?.queueDelay }
     return AudioSender.Conditions(
       roundTrip: roundTrip(of: link) ?? MediaSessions.defaultRoundTrip,
-      queueDelay: queueDelay ?? .zero, room: media.bandwidth(of: link))
+      queueDelay: queueDelay ?? .zero, room: media.bandwidth(of: link),
+      takesCopies: capabilities?.contains(.redundantAudio) ?? false)
   }
 
   // MARK: Recipients

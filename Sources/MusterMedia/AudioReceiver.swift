@@ -38,8 +38,8 @@ public struct AudioReceiver: Sendable {
   }
 
   /// Handles a packet. Returns its Opus packet, after those that were missing and of which it has
-  /// copies. What has arrived before, in whatever way, does not come a second time; nothing does of
-  /// a malformed payload.
+  /// copies. Packets that have arrived before, in whatever way, do not come a second time, nor do
+  /// those with a malformed payload.
   public mutating func receive(_ packet: RTPPacket, at now: Instant) -> [Arrival] {
     let header = packet.header
     guard header.payloadType == PayloadType.redundantAudio else {
@@ -69,8 +69,8 @@ public struct AudioReceiver: Sendable {
       payload: copy.payload)
   }
 
-  /// Records a packet; returns whether it has not arrived before. The first request for packets that
-  /// it shows to be missing is made after `wait`.
+  /// Records a packet; returns whether it has not arrived before. The first request for packets
+  /// that it shows to be missing is made after `wait`.
   private mutating func receive(
     _ header: RTPHeader, wait: Duration, at now: Instant
   ) -> Bool {

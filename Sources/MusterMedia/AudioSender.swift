@@ -17,8 +17,8 @@ public struct AudioSender: Sendable {
   /// tenth of the rate where a tenth is lost, and copies half of it.
   static let lossWithRetransmissions = (on: 8.0, off: 4.0)
   static let lossWithout = (on: 2.0, off: 1.0)
-  /// The queueing delay above which it may be a full queue that loses the packets, which copies
-  /// would only fill further, and the time for which there are none after it.
+  /// The queueing delay above which it may be a full queue that loses the packets, which all repair
+  /// would only fill further, and the time for which there are no copies after it.
   static let longestQueue = Duration.milliseconds(50)
   static let queueMemory = Duration.seconds(10)
   /// The number of packets kept for retransmission: more than those of the time for which a
@@ -32,6 +32,8 @@ public struct AudioSender: Sendable {
 
   /// The time of the last queueing delay of more than `longestQueue`.
   private var queuedAt: Instant?
+  /// Whether it is so long now.
+  private var isQueueing = false
   private var recent = RingBuffer<(timestamp: UInt32, data: [UInt8])>(capacity: copyDistance)
   private var budget = RetransmissionBudget()
 
@@ -42,20 +44,25 @@ public struct AudioSender: Sendable {
       historyCapacity: Self.history)
   }
 
-  /// What else than the loss decides whether there are copies.
+  /// The state of the link and of its path.
   public struct Conditions: Equatable, Sendable {
     public var roundTrip: Duration
-    /// The queueing delay on the path.
     public var queueDelay: Duration
     /// The rate in kbit/s that the path has for more than the audio; nil if unlimited. Copies that
     /// are sent already are not part of it.
     public var room: Int?
+    /// Whether the receiver knows copies.
+    public var takesCopies: Bool
 
-    public init(roundTrip: Duration, queueDelay: Duration, room: Int?) {
+    public init(roundTrip: Duration, queueDelay: Duration, room: Int?, takesCopies: Bool) {
       self.roundTrip = roundTrip
       self.queueDelay = queueDelay
       self.room = room
+      self.takesCopies = takesCopies
     }
+
+    /// Whether it may be a full queue that loses the packets.
+    fileprivate var isQueueing: Bool { queueDelay > AudioSender.longestQueue }
 
     /// The loss from which on, and below which no more, there are copies.
     fileprivate var loss: (on: Double, off: Double) {
@@ -66,17 +73,17 @@ public struct AudioSender: Sendable {
     }
   }
 
-  /// Begins and ends copies by the loss that the receiver reports; without conditions there are
-  /// none.
-  public mutating func adapt(to conditions: Conditions?, at now: Instant) {
-    if let conditions, conditions.queueDelay > Self.longestQueue { queuedAt = now }
-    let isQueued = queuedAt.map { now - $0 < Self.queueMemory } ?? false
-    guard let conditions, !isQueued else { return hasCopies = false }
+  /// Adapts the repair to the conditions, and to the loss that the receiver reports.
+  public mutating func adapt(to conditions: Conditions, at now: Instant) {
+    isQueueing = conditions.isQueueing
+    if isQueueing { queuedAt = now }
+    let isAfterQueue = queuedAt.map { now - $0 < Self.queueMemory } ?? false
     let room = conditions.room ?? .max
     hasCopies =
-      hasCopies
-      ? rtp.lossPercent >= conditions.loss.off && room >= Self.copyRate
-      : rtp.lossPercent >= conditions.loss.on && room >= 2 * Self.copyRate
+      conditions.takesCopies && !isAfterQueue
+      && (hasCopies
+        ? rtp.lossPercent >= conditions.loss.off && room >= Self.copyRate
+        : rtp.lossPercent >= conditions.loss.on && room >= 2 * Self.copyRate)
   }
 
   /// Returns the next packet, with a copy of an earlier one if there are copies and the source did
@@ -105,11 +112,12 @@ public struct AudioSender: Sendable {
     return RedundantAudio(copies: [copy], primary: audio.data[...]).encoded()[...]
   }
 
-  /// Returns the packets to retransmit in response to a NACK.
+  /// Returns the packets to retransmit in response to a NACK; none while there is a queue.
   public mutating func retransmissions(
     of sequences: [UInt16], roundTrip: Duration, at now: Instant
   ) -> [(header: RTPHeader, payload: ArraySlice<UInt8>)] {
-    rtp.retransmissions(of: sequences, roundTrip: roundTrip, within: &budget, at: now)
+    guard !isQueueing else { return [] }
+    return rtp.retransmissions(of: sequences, roundTrip: roundTrip, within: &budget, at: now)
   }
 
   /// Handles a report block; ignores blocks about other streams.

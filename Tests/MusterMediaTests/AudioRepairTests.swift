@@ -129,8 +129,8 @@ private let cases = [(1.0, 0.1), (5, 0.2), (10, 0.5), (20, 2)]
 /// A sender of audio whose packets carry their number.
 private struct Speech {
   var sender = AudioSender(ssrc: 1, firstSequence: 65_530)
-  var conditions: AudioSender.Conditions? = .init(
-    roundTrip: .milliseconds(40), queueDelay: .zero, room: 1000)
+  var conditions = AudioSender.Conditions(
+    roundTrip: .milliseconds(40), queueDelay: .zero, room: 1000, takesCopies: true)
   var now = Instant.zero
   var timestamp: UInt32 = .max - 5000
   private var number: UInt8 = 0
@@ -147,7 +147,7 @@ private struct Speech {
     timestamp &+= 960
     sender.adapt(to: conditions, at: now)
     let audio = EncodedAudio(data: [number], level: 30, capturedAt: .zero)
-    let (header, payload) = sender.send(audio, timestamp: timestamp, at: .zero)
+    let (header, payload) = sender.send(audio, timestamp: timestamp, at: now)
     return RTPPacket(header: header, payload: payload)
   }
 
@@ -166,7 +166,7 @@ private struct Speech {
   }
   #expect(found == [false, false, true, true, false, false])
   // There is no time for two requests.
-  speech.conditions?.roundTrip = .milliseconds(100)
+  speech.conditions.roundTrip = .milliseconds(100)
   found = []
   for loss in [1.5, 2.5, 1.5, 0.5] {
     speech.report(lossPercent: loss)
@@ -175,17 +175,24 @@ private struct Speech {
   #expect(found == [false, true, true, false])
 }
 
-/// Copies would fill a queue further that loses the packets.
-@Test func thereAreNoCopiesWhereThereIsAQueue() {
+/// Repair would fill a queue further that loses the packets.
+@Test func nothingIsRepairedWhereThereIsAQueue() {
   var speech = Speech()
   speech.report(lossPercent: 20)
-  var found: [Bool] = []
+  var copies: [Bool] = []
+  var retransmissions: [Int] = []
   for (second, milliseconds) in [(0, 50), (1, 60), (2, 0), (10, 0), (11, 0)] {
     speech.now = .zero + .seconds(second)
-    speech.conditions?.queueDelay = .milliseconds(milliseconds)
-    found.append(speech.hasCopies())
+    speech.conditions.queueDelay = .milliseconds(milliseconds)
+    copies.append(speech.hasCopies())
+    let lost = speech.next().header.sequence
+    retransmissions.append(
+      speech.sender.retransmissions(
+        of: [lost], roundTrip: speech.conditions.roundTrip, at: speech.now
+      ).count)
   }
-  #expect(found == [true, false, false, false, true])
+  #expect(copies == [true, false, false, false, true])
+  #expect(retransmissions == [1, 0, 1, 1, 1])
 }
 
 @Test func copiesKeepToTheRoomAndTheReceiver() {
@@ -193,11 +200,11 @@ private struct Speech {
   speech.report(lossPercent: 20)
   var found: [Bool] = []
   for room in [60, 70, 40, 30, 60, nil] {
-    speech.conditions?.room = room
+    speech.conditions.room = room
     found.append(speech.hasCopies())
   }
   #expect(found == [false, true, true, false, false, true])
-  speech.conditions = nil
+  speech.conditions.takesCopies = false
   let isIgnored = !speech.hasCopies()
   #expect(isIgnored)
 }

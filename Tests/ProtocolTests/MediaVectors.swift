@@ -45,7 +45,8 @@ let mediaVectors = Topic(
         lastReport: 0, delaySinceLastReport: 0)
       sender.receive(block, at: captured)
       sender.adapt(
-        to: AudioSender.Conditions(roundTrip: .milliseconds(40), queueDelay: .zero, room: nil),
+        to: AudioSender.Conditions(
+          roundTrip: .milliseconds(40), queueDelay: .zero, room: nil, takesCopies: true),
         at: captured)
       let level = UInt8(try inputs.number("level"))
       var timestamps = AudioTimestamps()

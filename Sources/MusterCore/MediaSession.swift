@@ -192,6 +192,14 @@ struct CallMedia: Sendable {
     }
   }
 
+  /// Returns the NACK for the audio that is to be requested now; nil if there is none.
+  mutating func requestMissingAudio(roundTrip: Duration, at now: Instant) -> RTCPPacket? {
+    guard let ssrc = incomingAudio?.ssrc, let due = incomingAudio?.deadline, due <= now,
+      let missing = incomingAudio?.missing(roundTrip: roundTrip, at: now), !missing.isEmpty
+    else { return nil }
+    return .nack(sender: outgoing.ssrcs.base, media: ssrc, sequences: missing)
+  }
+
   /// Handles a VP8 packet from the peer; no outputs if the peer's role does not allow the stream.
   mutating func receiveVideo(
     _ packet: RTPPacket, of stream: StreamID, at now: Instant

@@ -107,16 +107,11 @@ extension MediaSessions {
   private mutating func requestMissingAudio(
     ofSessionAt index: Int, at now: Instant, _ out: inout [Output]
   ) {
-    guard let call = sessions[at: index].call, let ssrc = call.incomingAudio?.ssrc,
-      let due = call.incomingAudio?.deadline, due <= now
-    else { return }
     let roundTrip = sessions[at: index].roundTrip ?? Self.defaultRoundTrip
-    let missing =
-      sessions[at: index].call?.incomingAudio?.missing(roundTrip: roundTrip, at: now) ?? []
-    guard !missing.isEmpty else { return }
-    let request = RTCPPacket.nack(
-      sender: call.outgoing.ssrcs.base, media: ssrc, sequences: missing)
-    out.append(Self.rtcp([request], over: sessions.keys[index]))
+    let request = sessions.update(at: index) { session in
+      session.call?.requestMissingAudio(roundTrip: roundTrip, at: now)
+    }
+    if let request { out.append(Self.rtcp([request], over: sessions.keys[index])) }
   }
 
   private func sendReports(toSessionAt index: Int, at now: Instant, _ out: inout [Output]) {

@@ -11,8 +11,6 @@ public struct AudioReceiver: Sendable {
   /// The largest gap that is repaired, in packets of 20 ms; most of a longer one would come too
   /// late.
   static let longestGap = 32
-  /// The step back of the sequence number that means that the sender restarted, in packets.
-  static let restartDistance: Int64 = 50
   /// The time for which it is known that a packet was missing: what arrives later is too late, and
   /// what was requested is a retransmission.
   static let memory = Duration.seconds(1)
@@ -31,9 +29,13 @@ public struct AudioReceiver: Sendable {
 
   /// One Opus packet that has arrived, by itself or as a copy in a later packet.
   public struct Arrival: Equatable, Sendable {
+    /// The RTP sequence number.
     public var sequence: UInt16
+    /// The RTP timestamp, at 48 kHz.
     public var timestamp: UInt32
+    /// The audio level in -dBov (RFC 6464); nil for a copy, and without the header extension.
     public var level: UInt8?
+    /// One Opus packet (RFC 7587).
     public var payload: ArraySlice<UInt8>
   }
 
@@ -48,7 +50,7 @@ public struct AudioReceiver: Sendable {
     }
     guard let redundant = try? RedundantAudio(decoding: packet.payload) else { return [] }
     // A copy of what is missing may be in one of the next packets.
-    let wait = NackList.reorderedTime + AudioSender.packetDuration * (AudioSender.copyDistance - 1)
+    let wait = NackList.reorderedTime + AudioJitterBuffer.frame * (AudioSender.copyDistance - 1)
     let isNew = receive(header, wait: wait, at: now)
     let copies = redundant.copies.compactMap { arrival(of: $0, in: header) }
     return isNew ? copies + [Arrival(header, redundant.primary)] : copies
@@ -93,9 +95,9 @@ public struct AudioReceiver: Sendable {
   /// The extended sequence number; the numbers begin anew if the sender restarted.
   private mutating func continued(_ sequence: UInt16) -> Int64 {
     let extended = sequences.extended(sequence)
-    guard let highest = sequences.highest, highest - extended > Self.restartDistance else {
-      return extended
-    }
+    guard let highest = sequences.highest,
+      highest - extended > AudioJitterBuffer.restartDistance
+    else { return extended }
     sequences = SequenceUnwrapper()
     missing.removeAll()
     return sequences.extended(sequence)

@@ -9,7 +9,6 @@ public struct AudioSender: Sendable {
   /// The packets from one to the one with its copy. The packet right after it has a copy of less
   /// quality already: the in-band FEC of Opus.
   static let copyDistance = 2
-  static let packetDuration = Duration.milliseconds(20)
   /// The rate that copies add, in kbit/s: 85 bytes every 20 ms.
   static let copyRate = 34
   /// The loss in percent from which on there are copies, and below which there are none any more:
@@ -28,8 +27,7 @@ public struct AudioSender: Sendable {
   /// The RTP state of the audio.
   public private(set) var rtp: RTPSender
   /// Whether packets have copies of earlier ones.
-  public private(set) var hasCopies = false
-
+  private var hasCopies = false
   /// The time of the last queueing delay of more than `longestQueue`.
   private var queuedAt: Instant?
   /// Whether it is so long now.
@@ -46,7 +44,9 @@ public struct AudioSender: Sendable {
 
   /// The state of the link and of its path.
   public struct Conditions: Equatable, Sendable {
+    /// The smoothed round trip of the link.
     public var roundTrip: Duration
+    /// The queueing delay of the last reported packets.
     public var queueDelay: Duration
     /// The rate in kbit/s that the path has for more than the audio; nil if unlimited. Copies that
     /// are sent already are not part of it.

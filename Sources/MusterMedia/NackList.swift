@@ -125,5 +125,5 @@ public struct NackList: Equatable, Sendable {
   }
 
   /// The time at which the next request is due; nil if there is none.
-  public var deadline: Instant? { entries.compactMap(\.askAt).min() }
+  public var deadline: Instant? { entries.lazy.compactMap(\.askAt).min() }
 }

@@ -90,6 +90,8 @@ def muster_copies_audio_that_does_not_arrive(t):
     python = t.start_peer("--audio-loss", "30", knows=[muster], call=True, record=True)
     python.wait("media", member=muster.id, where=lambda event: event["audioCopies"] >= AUDIO_PACKETS)
     quit_all(python, muster)
+    wrong = latest(python, "media")["wrongCopies"]
+    t.expect(wrong == 0, f"expected copies of what had arrived, saw {wrong} others")
     tone_plays(t, recording(python, muster, ending=".opus"), MUSTER_TONE)
 
 

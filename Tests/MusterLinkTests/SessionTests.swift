@@ -189,7 +189,6 @@ func aCapabilityIsInForceIfBothEndsOfferIt(isOffered: Bool) {
   for node in 0...1 {
     let packets = world.packets(node)
     #expect(!packets.isEmpty)
-    #expect(
-      packets.allSatisfy { $0.capabilities == configuration.capabilities })
+    #expect(packets.allSatisfy { $0.capabilities == configuration.capabilities })
   }
 }

@@ -71,6 +71,14 @@ private struct Reception {
   #expect(passedOn == [1, 1, 1, 0, 1, 0, 1, 0, 1, 0])
 }
 
+@Test func whatComesASecondLaterIsTooLate() {
+  var reception = Reception()
+  for sequence: UInt16 in [1, 3] { reception.receive(sequence) }
+  reception.now = reception.now + .milliseconds(1100)
+  let passedOn = [4, 2].map { reception.receive($0) }
+  #expect(passedOn == [1, 0])
+}
+
 @Test func retransmittedAudioCountsAsLost() {
   var reception = Reception()
   for sequence in UInt16(0)..<50 where sequence % 10 != 5 { reception.receive(sequence) }
@@ -236,6 +244,47 @@ private struct Speech {
   #expect(missing == [13, 14].map { packets[$0].header.sequence })
   let block = receiver.reportBlock(at: .milliseconds(400))
   #expect(block.cumulativeLost == 6)
+}
+
+@Test func copiesBetweenPacketsAreIgnored() {
+  for (offset, isCopy): (UInt16, Bool) in [(960, true), (1920, false), (961, false), (0, false)] {
+    var receiver = AudioReceiver(ssrc: 1)
+    let arrivals = [1, 3].map { (sequence: UInt16) in
+      let copy = RedundantAudio.Copy(timestampOffset: offset, payload: [2])
+      let payload = RedundantAudio(copies: [copy], primary: [UInt8(sequence)]).encoded()
+      let header = RTPHeader(
+        marker: false, payloadType: PayloadType.redundantAudio, sequence: sequence,
+        timestamp: UInt32(sequence) * 960, ssrc: 1)
+      return receiver.receive(RTPPacket(header: header, payload: payload[...]), at: .zero)
+    }
+    #expect(arrivals.joined().flatMap(\.payload) == (isCopy ? [1, 2, 3] : [1, 3]), "\(offset)")
+  }
+}
+
+/// A third of what was sent within a second, however much the receiver requests.
+@Test func retransmissionsHaveABudget() {
+  var sender = AudioSender(ssrc: 1, firstSequence: 0)
+  for number in 0..<50 {
+    let at = Instant.milliseconds(20 * number)
+    let audio = EncodedAudio(data: [UInt8](repeating: 1, count: 200), level: 30, capturedAt: at)
+    _ = sender.send(audio, timestamp: UInt32(number) * 960, at: at)
+  }
+  let repeated = sender.retransmissions(
+    of: Array(0..<50), roundTrip: .milliseconds(40), at: .milliseconds(990))
+  #expect(repeated.count == 16)
+}
+
+/// The packet after the next one may have a copy of what is missing.
+@Test func aRequestWaitsForTheCopy() {
+  var speech = Speech()
+  speech.report(lossPercent: 20)
+  let packets = (0..<6).map { _ in speech.next() }
+  var receiver = AudioReceiver(ssrc: 1)
+  for index in [0, 1, 2] { _ = receiver.receive(packets[index], at: .milliseconds(20 * index)) }
+  _ = receiver.receive(packets[4], at: .milliseconds(80))
+  #expect(receiver.deadline == .milliseconds(105))
+  _ = receiver.receive(packets[5], at: .milliseconds(100))
+  #expect(receiver.deadline == nil)
 }
 
 @Test func nothingIsCopiedAcrossAPause() {

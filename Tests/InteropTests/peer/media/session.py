@@ -18,6 +18,7 @@ from .vp8 import dimensions
 
 _ASSUMED_ROUND_TRIP = 0.1
 _MOST_BLOCKS = 31
+_RECENT_PACKETS = 8
 _MOST_SSRCS = 16   # of each kind from one member
 
 
@@ -101,7 +102,8 @@ class IncomingAudio:
 
     def __init__(self, member, folder):
         self.receptions = {}
-        self.packets = self.copies = 0
+        self.packets = self.copies = self.wrong_copies = 0
+        self._recent = {}   # timestamp -> payload, of the last packets
         self.level = None
         self._file = folder and OpusWriter(member.recording(folder, ".opus"))
 
@@ -122,6 +124,12 @@ class IncomingAudio:
             except Malformed:
                 return
             self.copies += len(copies)
+            for offset, copy in copies:
+                original = self._recent.get((packet.timestamp - offset) % (1 << 32), copy)
+                self.wrong_copies += original != copy
+        self._recent[packet.timestamp] = payload
+        if len(self._recent) > _RECENT_PACKETS:
+            del self._recent[next(iter(self._recent))]
         self.packets += 1
         self.level = packet.level
         if self._file:
@@ -278,8 +286,8 @@ class MediaSession:
         """`in` and `out` have the video streams by name."""
         emit("media", member=short(self.link.peer), packetsAskedFor=self.nacks,
              keyframesAskedFor=self.picture_losses, audioPackets=self._audio_in.packets,
-             audioCopies=self._audio_in.copies, audioLevel=self._audio_in.level,
-             audioPacketsSent=self.audio_out.packets,
+             audioCopies=self._audio_in.copies, wrongCopies=self._audio_in.wrong_copies,
+             audioLevel=self._audio_in.level, audioPacketsSent=self.audio_out.packets,
              feedback=self.link.reported.figures,
              **{"in": {one.name: one.figures for one in self._video_in.values() if one.frames},
                 "out": {streams.NAMES[stream]: one.figures

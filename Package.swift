@@ -178,7 +178,9 @@ let package = Package(
         "MusterBase", "MusterWire", "MusterCrypto", "MusterCongestion", "MusterLink",
         "MusterChannel", "MusterMedia", "MusterCore", "MusterSimulator",
       ]),
-    tests("MusterPipelineTests", ["MusterBase", "MusterPipeline"]),
+    tests(
+      "MusterPipelineTests",
+      ["MusterBase", "MusterMedia", "MusterCore", "MusterCodecs", "MusterPipeline"]),
     tests(
       "MusterDevicesTests", ["MusterBase", "MusterCodecs", "MusterDevices"],
       exclude: ["VirtualRoom"]),

@@ -249,6 +249,7 @@ public actor MusterNode {
         updateEncoders()
       case .encodeKeyframe(let stream, let layer):
         media.video(stream)?.requestKeyframe(layer: layer)
+      case .encodeLongPackets(let areNeeded): media.audio?.encodeLongPackets(areNeeded)
       case .show(let frame, let link, let stream, let delay):
         show(frame, of: MemberStream(link, stream), after: delay)
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)

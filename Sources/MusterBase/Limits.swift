@@ -51,8 +51,8 @@ public enum Limits {
   public static let retransmissionPackets = 1024
   /// The maximum number of sequence numbers in one NACK, and of missing packets tracked per layer.
   public static let nackEntries = 256
-  /// The maximum number of Opus packets in one jitter buffer: 2 s at 20 ms.
-  public static let audioPackets = 100
+  /// The maximum number of Opus frames in one jitter buffer: 2 s at 20 ms.
+  public static let audioFrames = 100
 
   /// The maximum size of one signed document entry in bytes; with its framing it fits into a
   /// datagram.

@@ -55,18 +55,41 @@ public struct EncodedFrame: Equatable, Sendable {
   }
 }
 
-/// One encoded Opus packet of 20 ms.
+/// One encoded frame of audio: 20 ms.
 public struct EncodedAudio: Equatable, Sendable {
+  /// The number of frames in a long packet.
+  public static let framesPerLongPacket = 3
+
+  /// An Opus packet of several frames, for narrow paths: most of what a packet of one frame costs
+  /// there are its headers.
+  public struct LongPacket: Equatable, Sendable {
+    /// The Opus packet (RFC 6716), with `framesPerLongPacket` frames.
+    public var data: [UInt8]
+    /// The audio level of the loudest of the frames, in -dBov (RFC 6464).
+    public var level: UInt8
+
+    public init(data: [UInt8], level: UInt8) {
+      self.data = data
+      self.level = level
+    }
+  }
+
   /// The Opus packet (RFC 6716).
   public var data: [UInt8]
   /// The audio level in -dBov (RFC 6464): 0 is the loudest, 127 is silence.
   public var level: UInt8
   /// The capture time of the first sample, on the boot clock of the capturing host.
   public var capturedAt: Instant
+  /// The long packet that ends with this frame; nil for the other frames, and while no receiver
+  /// needs one.
+  public var longPacket: LongPacket?
 
-  public init(data: [UInt8], level: UInt8, capturedAt: Instant) {
+  public init(
+    data: [UInt8], level: UInt8, capturedAt: Instant, longPacket: LongPacket? = nil
+  ) {
     self.data = data
     self.level = level
     self.capturedAt = capturedAt
+    self.longPacket = longPacket
   }
 }

@@ -27,6 +27,9 @@ public struct PathController: Sendable {
   private static let probeFloor = 0.85
   /// The queueing delay and the loss that together show that the queue is full.
   private static let fullQueue = (delay: Duration.milliseconds(100), loss: 0.02)
+  /// The loss of one report, on this many packets or more, that shows as much by itself: where the
+  /// first packets already fill the queue, its delay is not noticed.
+  private static let overload = (loss: 0.5, packets: 100)
 
   /// The bandwidth of the path, as far as it is known.
   public private(set) var estimate = start
@@ -83,8 +86,8 @@ public struct PathController: Sendable {
     limit.sent(bytes: bytes, estimate: estimate, at: now)
     if wasLimited, !isApplicationLimited { limitEndedAt = now }
     inFlight.sent(bytes, at: now)
-    guard asks, silence.asked(at: now) else { return false }
-    delay.set(estimate * Silence.decrease, at: now)
+    guard asks, let factor = silence.asked(at: now) else { return false }
+    delay.set(estimate * factor, at: now)
     breaker.silent(for: silence.duration(at: now), at: now)
     updateEstimate()
     return true
@@ -111,8 +114,8 @@ public struct PathController: Sendable {
       probe = max(result, min(delay.rate, acknowledged * Self.probeFloor))
     }
     let hasRecovered = delay.update(
-      arrivals, isFull: isQueueFull, acknowledged: acknowledged, probe: probe,
-      roundTrip: roundTrip ?? .zero, at: now)
+      arrivals, isFull: isQueueFull || isOverloaded(report), acknowledged: acknowledged,
+      probe: probe, roundTrip: roundTrip ?? .zero, at: now)
     if let probe { loss.probed(probe) }
     loss.update(
       report.results, delayEstimate: delay.rate, acknowledged: acknowledged,
@@ -126,6 +129,13 @@ public struct PathController: Sendable {
   /// last, since those that a TCP flow causes end when it has slowed down, after a round trip.
   private var isQueueFull: Bool {
     queue.shortest > Self.fullQueue.delay && loss.lastingLoss > Self.fullQueue.loss
+  }
+
+  /// Whether a report shows most of many packets to be lost.
+  private func isOverloaded(_ report: PathReport) -> Bool {
+    let lost = report.results.count { $0.fate == .lost }
+    return report.results.count >= Self.overload.packets
+      && Double(lost) > Self.overload.loss * Double(report.results.count)
   }
 
   /// Forgets what the reports have shown of the path, after it was overloaded.

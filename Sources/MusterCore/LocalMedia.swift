@@ -9,6 +9,8 @@ struct LocalMedia: Sendable {
   private(set) var flags: MemberFlags = []
   private var speaking = SpeakingDetector()
   var audioTimestamps = AudioTimestamps()
+  /// Whether the host encodes long packets of audio.
+  var encodesLongPackets = false
 
   /// The random offset of the media clock from boot time, which hides this machine's uptime from
   /// receivers of timestamps and sender reports. All streams share the offset, for lip sync.

@@ -154,14 +154,15 @@ struct CallMedia: Sendable {
   // MARK: Packets
 
   /// Returns the next packet of audio to the peer; nil if this node's role or mute state does not
-  /// allow audio.
+  /// allow audio, and for a frame that a long packet will have.
   mutating func sendAudio(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
   ) -> OutgoingPayload? {
-    guard outgoingRights.audio else { return nil }
+    guard outgoingRights.audio,
+      let (header, payload) = outgoingAudio.send(audio, timestamp: timestamp, at: now)
+    else { return nil }
     audioPacketsSent &+= 1
-    audioBytesSent &+= UInt64(audio.data.count)
-    let (header, payload) = outgoingAudio.send(audio, timestamp: timestamp, at: now)
+    audioBytesSent &+= UInt64(payload.count)
     return OutgoingPayload(.rtp(header), payload)
   }
 
@@ -176,7 +177,9 @@ struct CallMedia: Sendable {
 
   /// Handles a packet of audio from the peer: its Opus packet, after copies of those that were
   /// missing. None if the peer's role allows no audio.
-  mutating func receiveAudio(_ packet: RTPPacket, at now: Instant) -> [ReceivedAudio] {
+  mutating func receiveAudio(
+    _ packet: RTPPacket, roundTrip: Duration, at now: Instant
+  ) -> [ReceivedAudio] {
     guard incomingRights.audio else { return [] }
     let ssrc = packet.header.ssrc
     if incomingAudio?.ssrc != ssrc { incomingAudio = AudioReceiver(ssrc: ssrc) }
@@ -188,7 +191,8 @@ struct CallMedia: Sendable {
         sequence: arrival.sequence, timestamp: arrival.timestamp, level: arrival.level,
         payload: Array(arrival.payload),
         capturedAt: incomingAudio?.clock.captureTime(
-          of: arrival.timestamp, clockRate: RTPTime.audioClockRate))
+          of: arrival.timestamp, clockRate: RTPTime.audioClockRate),
+        repairTime: AudioReceiver.repairTime(roundTrip: roundTrip))
     }
   }
 

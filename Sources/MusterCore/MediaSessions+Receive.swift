@@ -12,7 +12,10 @@ extension MediaSessions {
     guard let index = sessions.index(of: link), let packet = try? RTPPacket(decoding: payload)
     else { return [] }
     if PayloadType.isAudio(packet.header.payloadType) {
-      let audio = sessions.update(at: index) { $0.call?.receiveAudio(packet, at: now) ?? [] }
+      let audio = sessions.update(at: index) { session in
+        let roundTrip = session.roundTrip ?? Self.defaultRoundTrip
+        return session.call?.receiveAudio(packet, roundTrip: roundTrip, at: now) ?? []
+      }
       return audio.map { .host(.play($0, from: link)) }
     }
     guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream else { return [] }

@@ -154,8 +154,8 @@ extension MediaSessions {
     }
   }
 
-  /// Sends one Opus packet of this node's microphone to every participant of a call in which this
-  /// node's role and mute state allow audio. `conditions` are those of each session.
+  /// Sends one frame of this node's microphone to every participant of a call in which this node's
+  /// role and mute state allow audio. `conditions` are those of each session.
   mutating func sendAudio(
     _ audio: EncodedAudio, conditions: [AudioSender.Conditions], at now: Instant
   ) -> [Output] {
@@ -170,7 +170,17 @@ extension MediaSessions {
       }
       if let payload { out.append(.send(payload, over: sessions.keys[index])) }
     }
+    updateLongPackets(&out)
     return out
+  }
+
+  private mutating func updateLongPackets(_ out: inout [Output]) {
+    let areNeeded = (0..<sessions.count).contains { index in
+      sessions.read(at: index) { $0.call?.outgoingAudio.needsLongPackets ?? false }
+    }
+    guard areNeeded != local.encodesLongPackets else { return }
+    local.encodesLongPackets = areNeeded
+    out.append(.host(.encodeLongPackets(areNeeded)))
   }
 
   /// Resends the video packets sent since `start`, which were probably lost on the former path,

@@ -46,7 +46,7 @@ extension Node {
     return performed(media.sendVideo(frame, of: stream, waits: waits, at: now), at: now)
   }
 
-  /// Sends one Opus packet of this node's microphone to the participants of all calls in which this
+  /// Sends one frame of this node's microphone to the participants of all calls in which this
   /// node may send audio.
   public mutating func sendAudio(_ audio: EncodedAudio, at now: Instant) -> [Output] {
     var out: [Output] = []
@@ -59,11 +59,13 @@ extension Node {
 
   private func audioConditions(of link: LinkID) -> AudioSender.Conditions {
     let capabilities = associations.session(of: link).map { links.capabilities(of: $0) }
-    let queueDelay = path(of: link).flatMap { congestion.path($0)?.queueDelay }
+    let path = path(of: link).flatMap { congestion.path($0) }
     return AudioSender.Conditions(
       roundTrip: roundTrip(of: link) ?? MediaSessions.defaultRoundTrip,
-      queueDelay: queueDelay ?? .zero, room: media.bandwidth(of: link),
-      takesCopies: capabilities?.contains(.redundantAudio) ?? false)
+      queueDelay: path?.queueDelay ?? .zero, estimate: path.map { Int($0.estimate.kbps) },
+      room: media.bandwidth(of: link),
+      takesCopies: capabilities?.contains(.redundantAudio) ?? false,
+      takesLongPackets: capabilities?.contains(.longAudioPackets) ?? false)
   }
 
   // MARK: Recipients

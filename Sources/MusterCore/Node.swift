@@ -64,6 +64,8 @@ public struct Node: ~Copyable, Sendable {
     case encode(StreamID, [EncoderTarget])
     /// Make the next frame of a layer a keyframe.
     case encodeKeyframe(StreamID, layer: Int)
+    /// Begin or stop to encode long packets of audio.
+    case encodeLongPackets(Bool)
     /// Show this frame, but not before `delay` has passed.
     case show(ReceivedFrame, from: LinkID, stream: StreamID, delay: Duration)
     /// Play an Opus packet of the member at the other end of the link.

@@ -50,16 +50,20 @@ public struct ReceivedAudio: Equatable, Sendable {
   public var payload: [UInt8]
   /// The capture time on the sender's media clock; nil before its first sender report.
   public var capturedAt: Instant?
+  /// The time from noticing a loss within which retransmissions arrive; nil if there are none.
+  public var repairTime: Duration?
 
   /// Creates a packet; `timestamp` counts samples at 48 kHz.
   public init(
-    sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?
+    sequence: UInt16, timestamp: UInt32, level: UInt8?, payload: [UInt8], capturedAt: Instant?,
+    repairTime: Duration?
   ) {
     self.sequence = sequence
     self.timestamp = timestamp
     self.level = level
     self.payload = payload
     self.capturedAt = capturedAt
+    self.repairTime = repairTime
   }
 }
 

@@ -7,11 +7,12 @@ extension AudioJitterBuffer {
     if !isPlaying { startIfReady(at: now) }
     guard isPlaying else { return [.silence] }
     framesSinceCorrection = min(framesSinceCorrection + 1, Self.starvedFrames)
+    if waitsForRepair(at: now) { return [starve()] }
     skipWhatIsOver()
-    guard let first = packets.first, let expected = nextSequence else { return [starve()] }
-    guard first.sequence == expected else { return [replaceMissing(before: first)] }
+    guard let first = frames.first, let expected = nextFrame else { return [starve()] }
+    guard first.number == expected else { return [replaceMissing(before: first)] }
     let waited = waitingTime(of: first, at: now)
-    // After a gap, playing the first packet at once would soon empty the buffer again, so playout
+    // After a gap, playing the first frame at once would soon empty the buffer again, so playout
     // waits for half the target delay (NetEq `decision_logic.cc`, postpone decoding after expand).
     if starved > 0, waited < targetDelay.wholeNanoseconds / 2 { return [starve()] }
     measure(waited)
@@ -25,36 +26,53 @@ extension AudioJitterBuffer {
   }
 
   private mutating func startIfReady(at now: Instant) {
-    guard let first = packets.first else { return }
+    guard let first = frames.first else { return }
     let waited = waitingTime(of: first, at: now)
     // Calls are 20 ms apart. With this tolerance of half a frame, playout starts up to 10 ms early
     // or late, but on time on average.
     guard waited >= (targetDelay - Self.shortage).wholeNanoseconds else { return }
     isPlaying = true
-    nextSequence = first.sequence
+    nextFrame = first.number
     delay = waited
   }
 
-  /// The time in nanoseconds since the packet would have arrived with the fastest transit time,
+  /// The time in nanoseconds since the frame would have arrived with the fastest transit time,
   /// clamped to ±10 s.
-  private func waitingTime(of packet: Packet, at now: Instant) -> Int64 {
-    let waited = now.nanoseconds &- packet.mediaTime &- arrival.fastest
+  private func waitingTime(of frame: Frame, at now: Instant) -> Int64 {
+    let waited = now.nanoseconds &- frame.mediaTime &- arrival.fastest
     return min(max(waited, -10_000_000_000), 10_000_000_000)
+  }
+
+  /// Whether to wait for the retransmission of the next frame.
+  private mutating func waitsForRepair(at now: Instant) -> Bool {
+    let waits = isRepaired && repairDeadline.map { now < $0 } ?? false
+    if awaitsRepair, !waits, repairDeadline != nil { isRepaired = false }
+    awaitsRepair = waits
+    return waits
+  }
+
+  /// The time until which the next frame may be retransmitted; nil if it is here, or has not been
+  /// noticed to be missing.
+  private var repairDeadline: Instant? {
+    guard let repairTime, let nextFrame, let first = frames.first, first.number > nextFrame,
+      first.number - nextFrame <= Self.restartDistance
+    else { return nil }
+    return frames.lazy.map(\.arrivedAt).min().map { $0 + repairTime }
   }
 
   /// Skips the missing frames that concealment has already covered, and gaps too long to conceal.
   private mutating func skipWhatIsOver() {
-    guard let first = packets.first, let expected = nextSequence else { return }
-    let hole = first.sequence - expected
+    guard let first = frames.first, let expected = nextFrame else { return }
+    let hole = first.number - expected
     guard hole > 0 else { return }
     let skipped = hole > Self.restartDistance ? hole : min(hole, Int64(starved))
-    nextSequence = expected + skipped
+    nextFrame = expected + skipped
     starved = max(0, starved - Int(min(skipped, Int64(starved))))
     statistics.lost &+= UInt64(skipped)
   }
 
-  /// Conceals a frame while the next packet cannot be played yet. The sequence does not advance,
-  /// because the missing packet may merely be late.
+  /// Conceals a frame while the next one cannot be played yet. The position does not advance,
+  /// because the missing frame may merely be late.
   private mutating func starve() -> Playout {
     starved += 1
     if starved > Self.starvedFrames {
@@ -71,9 +89,9 @@ extension AudioJitterBuffer {
     return .conceal
   }
 
-  private mutating func replaceMissing(before first: Packet) -> Playout {
-    let expected = first.sequence - 1 == nextSequence
-    nextSequence = nextSequence.map { $0 + 1 }
+  private mutating func replaceMissing(before first: Frame) -> Playout {
+    let expected = first.number - 1 == nextFrame
+    nextFrame = nextFrame.map { $0 + 1 }
     playingTimestamp = playingTimestamp.map { $0 &+ Self.frameSamples }
     statistics.lost &+= 1
     guard expected else { return makeUp() }
@@ -100,17 +118,17 @@ extension AudioJitterBuffer {
   }
 
   private mutating func takeFirst() -> Playout? {
-    guard let first = packets.first else { return nil }
-    packets.removeFirst()
-    nextSequence = first.sequence + 1
+    guard let first = frames.first else { return nil }
+    frames.removeFirst()
+    nextFrame = first.number + 1
     playingTimestamp = first.timestamp
     return .decode(first.payload, level: first.level)
   }
 
-  private func shouldLengthen(_ packet: Packet) -> Bool {
+  private func shouldLengthen(_ frame: Frame) -> Bool {
     let shortage = targetDelay - currentDelay
     return shortage >= Self.shortage
-      && mayCorrect(packet, isUrgent: shortage >= Self.urgentShortage)
+      && mayCorrect(frame, isUrgent: shortage >= Self.urgentShortage)
   }
 
   private mutating func lengthen() -> Playout {
@@ -121,13 +139,13 @@ extension AudioJitterBuffer {
   }
 
   private func shouldShorten() -> Bool {
-    guard let second = packets.first, second.sequence == nextSequence else { return false }
+    guard let second = frames.first, second.number == nextFrame else { return false }
     let excess = currentDelay - targetDelay
     return excess >= Self.excess && mayCorrect(second, isUrgent: excess >= Self.urgentExcess)
   }
 
-  private func mayCorrect(_ packet: Packet, isUrgent: Bool) -> Bool {
-    let isQuiet = packet.level.map { $0 >= Self.quietLevel } ?? false
+  private func mayCorrect(_ frame: Frame, isUrgent: Bool) -> Bool {
+    let isQuiet = frame.level.map { $0 >= Self.quietLevel } ?? false
     guard isQuiet || isUrgent else { return false }
     return framesSinceCorrection >= (isQuiet ? Self.quietPause : Self.loudPause)
   }
@@ -137,17 +155,17 @@ extension AudioJitterBuffer {
     framesSinceCorrection = 0
   }
 
-  /// Drops packets to reach the target delay at once, if the excess is too large to be reduced
+  /// Drops frames to reach the target delay at once, if the excess is too large to be reduced
   /// frame by frame.
   private mutating func discardIfHopeless(at now: Instant) {
     guard currentDelay - targetDelay > Self.hopelessExcess else { return }
     let target = targetDelay.wholeNanoseconds
-    while packets.count > 1, let first = packets.first, waitingTime(of: first, at: now) > target {
-      packets.removeFirst()
+    while frames.count > 1, let first = frames.first, waitingTime(of: first, at: now) > target {
+      frames.removeFirst()
       statistics.discarded &+= 1
     }
-    guard let first = packets.first else { return }
-    nextSequence = first.sequence
+    guard let first = frames.first else { return }
+    nextFrame = first.number
     delay = waitingTime(of: first, at: now)
   }
 }

@@ -8,12 +8,25 @@ public struct AudioReceiver: Sendable {
   /// it at most; a longer delay would impair a conversation more than the loss does (a transit of
   /// more than 400 ms is unacceptable, ITU-T G.114).
   static let patience = Duration.milliseconds(200)
-  /// The largest gap that is repaired, in packets of 20 ms; most of a longer one would come too
-  /// late.
+  /// The largest gap that is repaired, in packets; most of a longer one would come too late.
   static let longestGap = 32
   /// The time for which it is known that a packet was missing: what arrives later is too late, and
   /// what was requested is a retransmission.
   static let memory = Duration.seconds(1)
+
+  /// The time from noticing a loss after which playout no longer waits for a retransmission: that
+  /// of two requests if they are made, otherwise of one, and of one frame, by which the playout may
+  /// be early; nil if no request is made.
+  public static func repairTime(roundTrip: Duration) -> Duration? {
+    let two = timeOfTwoRequests(roundTrip: roundTrip)
+    let last = two <= patience ? two : NackList.reorderedTime + roundTrip
+    return last <= patience ? last + AudioJitterBuffer.frame : nil
+  }
+
+  /// The time from noticing a loss until the answer to the second request.
+  static func timeOfTwoRequests(roundTrip: Duration) -> Duration {
+    NackList.reorderedTime + NackList.interval(roundTrip: roundTrip) + roundTrip
+  }
 
   /// The synchronisation source of the audio.
   public let ssrc: UInt32
@@ -27,7 +40,7 @@ public struct AudioReceiver: Sendable {
   /// Creates a receiver of one SSRC without packets so far.
   public init(ssrc: UInt32) { self.ssrc = ssrc }
 
-  /// One Opus packet that has arrived, by itself or as a copy in a later packet.
+  /// One Opus packet that has arrived, by itself or as a copy in a later one.
   public struct Arrival: Equatable, Sendable {
     /// The RTP sequence number.
     public var sequence: UInt16
@@ -61,7 +74,7 @@ public struct AudioReceiver: Sendable {
     of copy: RedundantAudio.Copy, in header: RTPHeader
   ) -> Arrival? {
     let (distance, rest) = copy.timestampOffset.quotientAndRemainder(
-      dividingBy: UInt16(AudioTimestamps.samplesPerPacket))
+      dividingBy: UInt16(AudioTimestamps.samplesPerFrame))
     let sequence = header.sequence &- distance
     guard rest == 0, !copy.payload.isEmpty, missing.fill(sequences.extended(sequence)) else {
       return nil

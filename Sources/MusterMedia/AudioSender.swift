@@ -4,7 +4,7 @@ import MusterWire
 /// The audio to one receiver: its RTP state, and the repair of what the network loses.
 ///
 /// Lost packets are retransmitted on request. Where that is not enough, or would take too long,
-/// each packet has a copy of an earlier one (RFC 2198).
+/// each packet has a copy of an earlier one (RFC 2198). On a narrow path, packets are long.
 public struct AudioSender: Sendable {
   /// The packets from one to the one with its copy. The packet right after it has a copy of less
   /// quality already: the in-band FEC of Opus.
@@ -20,6 +20,9 @@ public struct AudioSender: Sendable {
   /// would only fill further, and the time for which there are no copies after it.
   static let longestQueue = Duration.milliseconds(50)
   static let queueMemory = Duration.seconds(10)
+  /// The estimate in kbit/s below which packets are long, and from which they no longer are:
+  /// packets of one frame take 63 kbit/s, long ones 26.
+  static let narrow = (on: 80, off: 100)
   /// The number of packets kept for retransmission: more than those of the time for which a
   /// receiver waits for one.
   private static let history = 32
@@ -28,6 +31,10 @@ public struct AudioSender: Sendable {
   public private(set) var rtp: RTPSender
   /// Whether packets have copies of earlier ones.
   private var hasCopies = false
+  /// Whether packets are to be long, and whether they are: that changes after a long packet, so
+  /// that each frame is sent once.
+  private var wantsLongPackets = false
+  private var sendsLongPackets = false
   /// The time of the last queueing delay of more than `longestQueue`.
   private var queuedAt: Instant?
   /// Whether it is so long now.
@@ -48,17 +55,25 @@ public struct AudioSender: Sendable {
     public var roundTrip: Duration
     /// The queueing delay of the last reported packets.
     public var queueDelay: Duration
+    /// The estimate of the path in kbit/s; nil if there is none.
+    public var estimate: Int?
     /// The rate in kbit/s that the path has for more than the audio; nil if unlimited. Copies that
     /// are sent already are not part of it.
     public var room: Int?
-    /// Whether the receiver knows copies.
+    /// Whether the receiver knows copies, and long packets.
     public var takesCopies: Bool
+    public var takesLongPackets: Bool
 
-    public init(roundTrip: Duration, queueDelay: Duration, room: Int?, takesCopies: Bool) {
+    public init(
+      roundTrip: Duration, queueDelay: Duration, estimate: Int?, room: Int?, takesCopies: Bool,
+      takesLongPackets: Bool
+    ) {
       self.roundTrip = roundTrip
       self.queueDelay = queueDelay
+      self.estimate = estimate
       self.room = room
       self.takesCopies = takesCopies
+      self.takesLongPackets = takesLongPackets
     }
 
     /// Whether it may be a full queue that loses the packets.
@@ -66,9 +81,7 @@ public struct AudioSender: Sendable {
 
     /// The loss from which on, and below which no more, there are copies.
     fileprivate var loss: (on: Double, off: Double) {
-      let twoRequests =
-        NackList.reorderedTime + NackList.interval(roundTrip: roundTrip) + roundTrip
-      return twoRequests <= AudioReceiver.patience
+      AudioReceiver.timeOfTwoRequests(roundTrip: roundTrip) <= AudioReceiver.patience
         ? AudioSender.lossWithRetransmissions : AudioSender.lossWithout
     }
   }
@@ -79,31 +92,60 @@ public struct AudioSender: Sendable {
     if isQueueing { queuedAt = now }
     let isAfterQueue = queuedAt.map { now - $0 < Self.queueMemory } ?? false
     let room = conditions.room ?? .max
+    wantsLongPackets =
+      conditions.takesLongPackets
+      && (conditions.estimate ?? .max) < (wantsLongPackets ? Self.narrow.off : Self.narrow.on)
     hasCopies =
-      conditions.takesCopies && !isAfterQueue
+      conditions.takesCopies && !isAfterQueue && !wantsLongPackets
       && (hasCopies
         ? rtp.lossPercent >= conditions.loss.off && room >= Self.copyRate
         : rtp.lossPercent >= conditions.loss.on && room >= 2 * Self.copyRate)
   }
 
+  /// Whether long packets are to be encoded.
+  public var needsLongPackets: Bool { wantsLongPackets || sendsLongPackets }
+
   /// Returns the next packet, with a copy of an earlier one if there are copies and the source did
-  /// not pause in between.
+  /// not pause in between; nil for a frame that a long packet will have.
   public mutating func send(
     _ audio: EncodedAudio, timestamp: UInt32, at now: Instant
-  ) -> (header: RTPHeader, payload: ArraySlice<UInt8>) {
+  ) -> (header: RTPHeader, payload: ArraySlice<UInt8>)? {
+    defer { if audio.longPacket != nil { sendsLongPackets = wantsLongPackets } }
+    if sendsLongPackets {
+      return audio.longPacket.map { send($0, endingWith: timestamp, at: now) }
+    }
     let payload = payload(of: audio, timestamp: timestamp)
     recent.append((timestamp, audio.data))
-    budget.sent(payload?.count ?? audio.data.count, at: now)
-    let sent = payload ?? audio.data[...]
+    return send(
+      payload ?? audio.data[...], level: audio.level, timestamp: timestamp,
+      payloadType: payload == nil ? PayloadType.opus : PayloadType.redundantAudio, at: now)
+  }
+
+  /// Returns a long packet, whose last frame has this timestamp.
+  private mutating func send(
+    _ packet: EncodedAudio.LongPacket, endingWith timestamp: UInt32, at now: Instant
+  ) -> (header: RTPHeader, payload: ArraySlice<UInt8>) {
+    let earlier = UInt32(EncodedAudio.framesPerLongPacket - 1)
+    return send(
+      packet.data[...], level: packet.level,
+      timestamp: timestamp &- earlier * AudioTimestamps.samplesPerFrame,
+      payloadType: PayloadType.opus, at: now)
+  }
+
+  private mutating func send(
+    _ payload: ArraySlice<UInt8>, level: UInt8, timestamp: UInt32, payloadType: UInt8,
+    at now: Instant
+  ) -> (header: RTPHeader, payload: ArraySlice<UInt8>) {
+    budget.sent(payload.count, at: now)
     let header = rtp.send(
-      sent, marker: false, timestamp: timestamp, audioLevel: audio.level,
-      payloadType: payload == nil ? nil : PayloadType.redundantAudio, at: now)
-    return (header, sent)
+      payload, marker: false, timestamp: timestamp, audioLevel: level, payloadType: payloadType,
+      at: now)
+    return (header, payload)
   }
 
   /// The payload with a copy; nil without one.
   private func payload(of audio: EncodedAudio, timestamp: UInt32) -> ArraySlice<UInt8>? {
-    let offset = UInt32(Self.copyDistance) * AudioTimestamps.samplesPerPacket
+    let offset = UInt32(Self.copyDistance) * AudioTimestamps.samplesPerFrame
     guard hasCopies, recent.isFull, let earlier = recent.first,
       timestamp &- earlier.timestamp == offset,
       earlier.data.count <= RedundantAudio.largestCopy

@@ -8,6 +8,7 @@ import MusterDevices
 package final class AudioPipeline: Sendable {
   private struct Controls {
     var isWanted = false
+    var encodesLongPackets = false
     var isStopped = false
     /// The open source; nil while a device is not in use.
     var source: (any AudioSource)?
@@ -39,6 +40,11 @@ package final class AudioPipeline: Sendable {
   /// Sets whether audio is to be sent; otherwise the source is not read.
   package func setWanted(_ isWanted: Bool) { controls.withLock { $0.isWanted = isWanted } }
 
+  /// Sets whether to encode long packets beside the others.
+  package func encodeLongPackets(_ areNeeded: Bool) {
+    controls.withLock { $0.encodesLongPackets = areNeeded }
+  }
+
   package func start() -> WorkerThread {
     WorkerThread("muster-audio") { self.run() }
   }
@@ -54,13 +60,21 @@ package final class AudioPipeline: Sendable {
     defer { controls.withLock { $0.source = nil } }
     do {
       let encoder = try OpusEncoder()
+      var longPackets: LongPacketEncoder?
       while let source = try sourceWhenWanted() {
         guard let captured = try source.next() else { break }
         let pcm = echo?.cleaned(captured.pcm) ?? captured.pcm
+        let level = AudioLevel.dBov(pcm)
+        if !controls.withLock({ $0.encodesLongPackets }) {
+          longPackets = nil
+        } else if longPackets == nil {
+          longPackets = try LongPacketEncoder()
+        }
         deliver(
           EncodedAudio(
-            data: try encoder.encode(pcm), level: AudioLevel.dBov(pcm),
-            capturedAt: captured.capturedAt))
+            data: try encoder.encode(pcm), level: level, capturedAt: captured.capturedAt,
+            longPacket: try longPackets?.encode(
+              pcm, level: level, capturedAt: captured.capturedAt)))
       }
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))

@@ -160,8 +160,10 @@ package struct Speaker {
 
   package mutating func insert(_ packet: ReceivedAudio, at now: Instant) {
     if let capturedAt = packet.capturedAt { anchor = (packet.timestamp, capturedAt) }
+    buffer.repairTime = packet.repairTime
     buffer.insert(
-      sequence: packet.sequence, timestamp: packet.timestamp, payload: packet.payload,
+      sequence: packet.sequence, timestamp: packet.timestamp,
+      frames: OpusPacket.frames(of: packet.payload, limit: EncodedAudio.framesPerLongPacket),
       level: packet.level, at: now)
   }
 

@@ -59,6 +59,7 @@ extension Simulation {
       case .event(let event, in: _):
         observe(event, of: index)
         if case .channel(let event) = event { concernsCall = concernsCall || event.concernsCall }
+      case .encodeLongPackets(let areNeeded): nodes[index].source.encodeLongPackets(areNeeded)
       case .encode(let stream, let targets):
         nodes[index].source.encode(targets.map(\.layer), of: stream)
       case .encodeKeyframe(let stream, let layer):

@@ -9,7 +9,7 @@ from peer.calls import channels_call
 from peer.crypto import xseal
 from peer.entries import Entry
 from peer.invite import Invite
-from peer.media import redundancy, rtcp, streams
+from peer.media import long_audio, redundancy, rtcp, streams
 from peer.media.rtp import RTPPacket
 from peer.reader import Malformed
 from peer.rights import Role
@@ -90,13 +90,18 @@ def built_messages_are_parsed_again(t):
     for name, value in blocks.items():
         if name.startswith("control-"):
             t.expect(control.decode(value), f"{name}: expected messages, saw none")
-        elif name in ("rtp-audio", "rtp-audio-copy", "rtp-video", "rtp-screen"):
+        elif name in ("rtp-audio", "rtp-audio-copy", "rtp-audio-long", "rtp-video",
+                      "rtp-screen"):
             packet = RTPPacket.decode(value)
             t.expect(packet.encode() == value, f"{name}: expected the same, saw {packet}")
             if packet.payload_type == streams.REDUNDANT_AUDIO_PAYLOAD_TYPE:
                 parts = redundancy.decode(packet.payload)
                 t.expect(redundancy.encode(*parts) == packet.payload,
                          f"{name}: expected the same, saw {parts}")
+            if name == "rtp-audio-long":
+                frames = long_audio.frames(packet.payload)
+                t.expect(long_audio.join(frames) == packet.payload,
+                         f"{name}: expected the same, saw {frames}")
         elif name.startswith("rtcp-"):
             messages = rtcp.decode_all(value)
             again = b"".join(one.encode() for one in messages)

@@ -11,7 +11,7 @@ from peer.document import equivocation_id
 from peer.entries import (
     Claim, End, Entry, Epoch, Grant, Joining, Message, NeighbourReport, Redemption)
 from peer.invite import Invite
-from peer.media import redundancy, rtcp, streams
+from peer.media import long_audio, redundancy, rtcp, streams
 from peer.media.rtp import RTPPacket
 from peer.media.vp8 import Descriptor, packetize
 from peer.presence import Flag, Layer, Presence, Stream, StreamFlag
@@ -159,6 +159,10 @@ def rtp(given):
     audio_with_copy = RTPPacket(
         streams.REDUNDANT_AUDIO_PAYLOAD_TYPE, False, 1000, int(_CAPTURED * streams.AUDIO_CLOCK),
         streams.audio_ssrc(_ANNAS_BASE), copies, 30)
+    three = long_audio.join([bytes.fromhex(one) for one in ("480102", "480304", "480506")])
+    audio_long = RTPPacket(streams.AUDIO_PAYLOAD_TYPE, False, 1000,
+                           int(_CAPTURED * streams.AUDIO_CLOCK), streams.audio_ssrc(_ANNAS_BASE),
+                           three, 30)
     camera = Descriptor(True, 4660, 86, key_index=9).encode()
     screen = Descriptor(True, 7, 2, key_index=1).encode()
     frame = bytes(7 * number % 256 for number in range(2500))
@@ -168,6 +172,7 @@ def rtp(given):
     return {
         "rtp-audio": audio.encode(),
         "rtp-audio-copy": audio_with_copy.encode(),
+        "rtp-audio-long": audio_long.encode(),
         "rtp-video": _video(streams.CAMERA, 1, 2000, camera + bytes.fromhex("d00200")),
         "rtp-screen": _video(streams.SCREEN, 0, 3000, screen + bytes.fromhex("d00200")),
         "rtp-frame-headers": b"".join(one[:18] for one in packets),

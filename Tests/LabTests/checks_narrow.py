@@ -10,6 +10,9 @@ _SECONDS = 15
 # The rate in kbit/s, and the time after which the estimate has to be near to it.
 _NARROW = 600
 _SETTLING = 5
+# A rate in kbit/s that audio alone would fill, and the time after which it no longer does.
+_AUDIO_ONLY = 64
+_AUDIO_SETTLING = 8
 
 
 @check(needs=("namespaces", "ffmpeg"))
@@ -41,6 +44,29 @@ def retransmissions_do_not_fill_a_narrow_link(t):
 
 
 @check(needs=("namespaces", "ffmpeg"))
+def audio_is_complete_where_nothing_else_has_room(t):
+    lan = t.lan(2, faulty=True)
+    for host in lan.hosts:
+        host.impair(up={"rate": _AUDIO_ONLY, "delay": 20, "queue": 300})
+    pair = [t.node(name, host=host, video="test:640x360@30", audio=t.footage.speech, record=True)
+            for name, host in zip(("anna", "berta"), lan.hosts)]
+    for one in pair:
+        one.wait("stats", where=lambda event: any(peer["in"] for peer in event["peers"]))
+    t.pause(_AUDIO_SETTLING)
+    settled = t.now()
+    before = [_audio(one) for one in pair]
+    t.pause(_SECONDS)
+    for one, (frames, lost) in zip(pair, before):
+        now = _audio(one)
+        t.figure(f"{one.name} got", (now[0] - frames) / _SECONDS, "frames of audio a second",
+                 at_least=45)
+        t.figure("lost", now[1] - lost, "frames", at_most=1)
+        seconds = _sent_by_second(one, settled)
+        t.figure("sent", sum(total for total, _ in seconds) / len(seconds), "kbit/s",
+                 at_most=0.8 * _AUDIO_ONLY)
+
+
+@check(needs=("namespaces", "ffmpeg"))
 def scenarios_are_alike_in_the_model_and_by_processes(t):
     rows = []
     for name in ("narrow-600", "narrow-250", "three-receivers", "random-loss-10"):
@@ -60,6 +86,12 @@ def scenarios_are_alike_in_the_model_and_by_processes(t):
                          real["kbps"] / flow["kbps"], at_least=0.7, at_most=1.4)
     t.table(("scenario", "flow", "kbit/s, model / real", "queue p50, ms", "queue p95, ms",
              "frames", "audio lost, %"), rows)
+
+
+def _audio(node):
+    """Frames of audio that were received, and lost."""
+    counters = node.all("stats")[-1]["counters"]
+    return counters.get("audio.received", 0), counters.get("audio.lost", 0)
 
 
 def _estimates(node, other, since):

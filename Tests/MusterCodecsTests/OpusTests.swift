@@ -1,3 +1,4 @@
+import Glibc
 import MusterBase
 import MusterCodecs
 import Testing
@@ -26,6 +27,60 @@ import Testing
     // The encoder's look-ahead delays the output by 312 samples.
     let correlation = (300...324).map { Self.correlation(sent, heard, delay: $0) }.max() ?? 0
     #expect(correlation > 0.95)
+  }
+
+  /// At the rate of long packets, whatever is encoded: all frames of a packet must have the same
+  /// mode.
+  @Test func packetsAreJoinedAndTakenApart() throws {
+    let encoder = try OpusEncoder(
+      kilobitsPerSecond: 16, expectedLossPercent: 0, isWideband: true)
+    var random = PRNG(seed: 5)
+    let noise = (0..<90).map { _ in
+      (0..<960).map { _ in Int16(truncatingIfNeeded: random.next()) }
+    }
+    let silence = [[Int16]](repeating: [Int16](repeating: 0, count: 960), count: 90)
+    let tone = (0..<90).map { frame in
+      (0..<960).map { Int16(20_000 * sin(Double(frame * 960 + $0) / 7)) }
+    }
+    let speech = try TestFiles.speech()
+    let recording = speech + silence + noise + speech + tone + silence + speech
+    var frames = try recording.map { try encoder.encode($0) }
+    #expect(frames.allSatisfy { $0.count == 40 })
+    while frames.count >= 3 {
+      let three = Array(frames.suffix(3))
+      let packet = try OpusPacket.joined(three, bytes: 120)
+      try #require(packet.count == 120)
+      let unpadded = three.flatMap { OpusPacket.frames(of: $0, limit: 1) }
+      try #require(OpusPacket.frames(of: packet, limit: 3) == unpadded)
+      try #require(OpusPacket.frames(of: packet, limit: 2) == [packet])
+      frames.removeLast(3)
+    }
+  }
+
+  @Test func framesThatDifferAreNotJoined() throws {
+    let speech = try TestFiles.speech()
+    let wide = try OpusEncoder(isWideband: true)
+    let full = try OpusEncoder()
+    _ = try speech.prefix(20).map { (try wide.encode($0), try full.encode($0)) }
+    let packets = [try wide.encode(speech[20]), try full.encode(speech[20])]
+    #expect(throws: CodecError.self) { try OpusPacket.joined(packets, bytes: 200) }
+    #expect(throws: CodecError.self) { try OpusPacket.joined([], bytes: 200) }
+    #expect(throws: CodecError.self) { try OpusPacket.joined(packets, bytes: 20) }
+  }
+
+  @Test func whatCannotBeTakenApartIsLeftAsItIs() throws {
+    var random = PRNG(seed: 6)
+    for _ in 0..<20_000 {
+      let packet = random.bytes(random.below(300))
+      let frames = OpusPacket.frames(of: packet, limit: 3)
+      guard frames != [packet] else { continue }
+      #expect((1...3).contains(frames.count) && packet[0] & 3 != 0)
+      #expect(frames.allSatisfy { $0[0] == packet[0] & ~3 && $0.count <= packet.count })
+    }
+    // One frame of 60 ms, and three of 2.5 ms.
+    for packet: [UInt8] in [[0x58, 1, 2, 3], [0x83, 3, 1, 2, 3], []] {
+      #expect(OpusPacket.frames(of: packet, limit: 3) == [packet])
+    }
   }
 
   @Test func inBandRedundancyBeatsConcealment() throws {

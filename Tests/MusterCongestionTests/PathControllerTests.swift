@@ -141,6 +141,44 @@ struct PathControllerTests {
     #expect(script.controller.estimate >= Self.kbps(2_000))
   }
 
+  /// Both directions of a narrow path may be full from the first packet on.
+  @Test func silenceFromTheStartLowersTheEstimateSoon() {
+    let most = [(900, 300.0), (1_600, 110), (3_100, 40)]
+    for (milliseconds, expected) in most {
+      var script = PathScript(
+        Network(rate: Self.kbps(3_000), delay: .milliseconds(20), reportLoss: 1),
+        .video(most: Self.kbps(2_500)))
+      script.run(for: .milliseconds(milliseconds))
+      let estimate = script.controller.estimate.kbps
+      #expect((0.6 * expected...expected).contains(estimate), "\(milliseconds): \(estimate)")
+    }
+  }
+
+  /// A queue that is full from the first packet on looks like a longer path.
+  @Test(arguments: [(120, 65, true), (120, 55, false), (90, 60, false)])
+  func aReportThatMostIsLostLowersTheEstimate(
+    packets: Int, lost: Int, isLowered: Bool
+  ) throws {
+    var controller = PathController()
+    var now = Instant.zero + .seconds(50)
+    func report(_ fates: [Bool]) -> PathReport {
+      let results = fates.enumerated().map { index, arrives in
+        let sentAt = now + .milliseconds(10 * index)
+        return PacketResult(
+          bytes: 250, sentAt: sentAt,
+          fate: arrives ? .arrived(at: sentAt + .milliseconds(50)) : .lost)
+      }
+      now = now + .milliseconds(10 * fates.count)
+      return PathReport(route: PathScript.route, results: results, roundTrip: .milliseconds(100))
+    }
+    for _ in 0..<10 { _ = controller.reported(report(.init(repeating: true, count: 10)), at: now) }
+    let fates = (0..<packets).map { $0 * lost / packets == ($0 + 1) * lost / packets }
+    _ = controller.reported(report(fates), at: now)
+    let acknowledged = try #require(controller.acknowledgedRate)
+    // Otherwise the losses lower it as well, to what arrives.
+    #expect((controller.estimate < acknowledged * 0.9) == isLowered, "\(controller.estimate)")
+  }
+
   /// Such a path may carry nothing, or what is sent may be what fills it.
   @Test func longSilenceEndsVideoForAWhile() {
     var script = PathScript(
@@ -231,7 +269,8 @@ struct PathControllerTests {
 
     controller = PathController()
     controller.sent(bytes: 750, asks: true, at: start)
-    _ = controller.reported(report(until: start), at: start + .milliseconds(50))
+    // Silence is no longer noticed as soon as at the start.
+    for _ in 0..<5 { _ = controller.reported(report(until: start), at: start + .milliseconds(50)) }
     for (time, excess) in send(for: 1_000) {
       // The round trip and the allowance are 400 ms.
       #expect(abs(excess.inMilliseconds - max(time - 400, 0)) < 21, "\(time) ms")

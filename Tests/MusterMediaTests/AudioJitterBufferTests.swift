@@ -42,7 +42,7 @@ import Testing
     let error = call.buffer.currentDelay - call.buffer.targetDelay
     #expect(error <= .milliseconds(35))
     #expect(error >= .milliseconds(-25))
-    #expect(call.buffer.packetsHeld <= 6)
+    #expect(call.buffer.framesHeld <= 6)
     #expect(outputs.silent == 0)
   }
   #expect(call.buffer.statistics.lost == 0)
@@ -108,7 +108,7 @@ import Testing
     let after = call.run(for: .seconds(3))
     #expect(after.silent + after.concealed + after.recovered <= 2, "\(jump)")
     #expect(call.buffer.currentDelay <= .milliseconds(80), "\(jump)")
-    #expect(call.buffer.packetsHeld <= 6, "\(jump)")
+    #expect(call.buffer.framesHeld <= 6, "\(jump)")
   }
 }
 
@@ -121,7 +121,7 @@ import Testing
     _ = call.run(for: .milliseconds(400))
     let after = call.run(for: .seconds(3))
     #expect(after.silent + after.concealed + after.recovered <= 2, "\(step)")
-    #expect(call.buffer.packetsHeld <= 6, "\(step)")
+    #expect(call.buffer.framesHeld <= 6, "\(step)")
   }
 }
 
@@ -131,7 +131,7 @@ import Testing
     _ = call.run(for: .seconds(30))
     call.heldUntil = call.now + .milliseconds(milliseconds)
     _ = call.run(for: .milliseconds(milliseconds) + .seconds(5))
-    #expect(call.buffer.packetsHeld <= 10, "\(milliseconds)")
+    #expect(call.buffer.framesHeld <= 10, "\(milliseconds)")
     let error = call.buffer.currentDelay - call.buffer.targetDelay
     #expect(error <= .milliseconds(40), "\(milliseconds)")
     let after = call.run(for: .seconds(2))
@@ -145,7 +145,7 @@ import Testing
   for sequence: UInt16 in [65_534, 0, 65_535, 0, 1, 65_534] {
     buffer.insert(
       sequence: sequence, timestamp: UInt32(sequence &+ 2) * 960,
-      payload: [UInt8(truncatingIfNeeded: sequence)], level: nil, at: start)
+      frames: [[UInt8(truncatingIfNeeded: sequence)]], level: nil, at: start)
   }
   var heard: [UInt8] = []
   for step in 3..<8 {
@@ -165,13 +165,15 @@ import Testing
   var sequence = UInt16(truncatingIfNeeded: random.next())
   var timestamp = UInt32(truncatingIfNeeded: random.next())
   for _ in 0..<4000 {
+    buffer.repairTime = random.chance(0.5) ? .milliseconds(random.below(200)) : nil
     sequence &+= UInt16([1, 1, 1, 2, 60, 200, 40_000, 65_530][random.below(8)])
     timestamp =
       random.chance(0.9) ? timestamp &+ 960 : UInt32(truncatingIfNeeded: random.next())
     buffer.insert(
-      sequence: sequence, timestamp: timestamp, payload: random.bytes(random.below(3)),
+      sequence: sequence, timestamp: timestamp,
+      frames: (0..<random.below(4)).map { _ in random.bytes(random.below(3)) },
       level: UInt8(random.below(128)), at: now)
-    #expect(buffer.packetsHeld <= Limits.audioPackets)
+    #expect(buffer.framesHeld <= Limits.audioFrames)
     #expect(buffer.targetDelay <= .milliseconds(400))
     if random.chance(0.7) {
       let playout = buffer.next(at: now)
@@ -185,10 +187,10 @@ import Testing
   var buffer = AudioJitterBuffer()
   for number in 0..<1000 {
     buffer.insert(
-      sequence: UInt16(number), timestamp: UInt32(number) * 960, payload: [1], level: nil,
+      sequence: UInt16(number), timestamp: UInt32(number) * 960, frames: [[1]], level: nil,
       at: .milliseconds(20 * number))
   }
-  #expect(buffer.packetsHeld == Limits.audioPackets)
+  #expect(buffer.framesHeld == Limits.audioFrames)
   var heard = 0
   for number in 1000..<1010 {
     heard += buffer.next(at: .milliseconds(20 * number)).decoded

@@ -134,14 +134,45 @@ private let cases = [(1.0, 0.1), (5, 0.2), (10, 0.5), (20, 2)]
   #expect(call.buffer.currentDelay <= .milliseconds(70))
 }
 
-/// A sender of audio whose packets carry their number.
-private struct Speech {
+/// Playout stops for the time of a retransmission, before the buffer has grown for it.
+@Test func theFirstBurstIsNotMissing() {
+  for burst in 1...6 {
+    var call = AudioSimulation(seed: 40)
+    call.roundTrip = .milliseconds(40)
+    _ = call.run(for: .seconds(10))
+    call.burst = burst
+    let played = call.run(for: .seconds(5))
+    #expect(call.buffer.statistics.lost == 0, "\(burst)")
+    #expect(played.concealed + played.silent <= burst + 3, "\(burst)")
+    #expect(call.buffer.currentDelay <= .milliseconds(70), "\(burst)")
+  }
+}
+
+/// As to a sender that does not retransmit because of a queue.
+@Test func playoutDoesNotWaitForRetransmissionsThatDoNotCome() {
+  var call = AudioSimulation(seed: 41)
+  call.loss = 0.1
+  call.roundTrip = .milliseconds(40)
+  call.retransmits = false
+  _ = call.run(for: .seconds(2))
+  let played = call.run(for: .seconds(60))
+  #expect(call.buffer.targetDelay <= .milliseconds(60))
+  #expect(call.buffer.currentDelay <= .milliseconds(80))
+  #expect(played.recovered > 150)
+  #expect(call.buffer.statistics.shortened < 30)
+}
+
+/// A sender of audio whose frames carry their number.
+struct Speech {
   var sender = AudioSender(ssrc: 1, firstSequence: 65_530)
   var conditions = AudioSender.Conditions(
-    roundTrip: .milliseconds(40), queueDelay: .zero, room: 1000, takesCopies: true)
+    roundTrip: .milliseconds(40), queueDelay: .zero, estimate: 1070, room: 1000,
+    takesCopies: true, takesLongPackets: true)
   var now = Instant.zero
   var timestamp: UInt32 = .max - 5000
   private var number: UInt8 = 0
+  /// The frames of the next long packet.
+  private var long: [UInt8] = []
 
   mutating func report(lossPercent: Double) {
     let block = ReportBlock(
@@ -150,18 +181,28 @@ private struct Speech {
     for _ in 0..<10 { sender.receive(block, at: .zero) }
   }
 
-  mutating func next() -> RTPPacket {
+  /// The next frame's packet; nil if a long packet will have it.
+  mutating func next() -> RTPPacket? {
     number += 1
     timestamp &+= 960
     sender.adapt(to: conditions, at: now)
-    let audio = EncodedAudio(data: [number], level: 30, capturedAt: .zero)
-    let (header, payload) = sender.send(audio, timestamp: timestamp, at: now)
-    return RTPPacket(header: header, payload: payload)
+    var audio = EncodedAudio(data: [number], level: 30, capturedAt: .zero)
+    if !sender.needsLongPackets { long = [] } else { long.append(number) }
+    if long.count == EncodedAudio.framesPerLongPacket {
+      audio.longPacket = .init(data: long, level: 25)
+      long = []
+    }
+    return sender.send(audio, timestamp: timestamp, at: now).map {
+      RTPPacket(header: $0.header, payload: $0.payload)
+    }
   }
+
+  /// The packets of this many frames.
+  mutating func packets(_ frames: Int) -> [RTPPacket] { (0..<frames).compactMap { _ in next() } }
 
   /// Whether the packets from now on have copies.
   mutating func hasCopies() -> Bool {
-    (0..<3).map { _ in next().header.payloadType == PayloadType.redundantAudio }.last ?? false
+    packets(3).last?.header.payloadType == PayloadType.redundantAudio
   }
 }
 
@@ -193,10 +234,10 @@ private struct Speech {
     speech.now = .zero + .seconds(second)
     speech.conditions.queueDelay = .milliseconds(milliseconds)
     copies.append(speech.hasCopies())
-    let lost = speech.next().header.sequence
+    let lost = speech.packets(1).map(\.header.sequence)
     retransmissions.append(
       speech.sender.retransmissions(
-        of: [lost], roundTrip: speech.conditions.roundTrip, at: speech.now
+        of: lost, roundTrip: speech.conditions.roundTrip, at: speech.now
       ).count)
   }
   #expect(copies == [true, false, false, false, true])
@@ -221,7 +262,7 @@ private struct Speech {
   var speech = Speech()
   speech.report(lossPercent: 20)
   var receiver = AudioReceiver(ssrc: 1)
-  let packets = (0..<20).map { _ in speech.next() }
+  let packets = speech.packets(20)
   var heard: [UInt8] = []
   var timestamps: [UInt32] = []
   var sequences: [UInt16] = []
@@ -278,7 +319,7 @@ private struct Speech {
 @Test func aRequestWaitsForTheCopy() {
   var speech = Speech()
   speech.report(lossPercent: 20)
-  let packets = (0..<6).map { _ in speech.next() }
+  let packets = speech.packets(6)
   var receiver = AudioReceiver(ssrc: 1)
   for index in [0, 1, 2] { _ = receiver.receive(packets[index], at: .milliseconds(20 * index)) }
   _ = receiver.receive(packets[4], at: .milliseconds(80))
@@ -293,6 +334,6 @@ private struct Speech {
   let hasCopies = speech.hasCopies()
   #expect(hasCopies)
   speech.timestamp &+= 48_000
-  let kinds = (0..<4).map { _ in speech.next().header.payloadType }
+  let kinds = speech.packets(4).map(\.header.payloadType)
   #expect(kinds.map { $0 == PayloadType.redundantAudio } == [false, false, true, true])
 }

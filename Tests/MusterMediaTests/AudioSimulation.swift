@@ -13,8 +13,12 @@ struct AudioSimulation {
 
   var buffer = AudioJitterBuffer()
   var loss = 0.0
+  /// The number of packets of the next burst that are lost.
+  var burst = 0
   /// The round trip with which lost packets are requested; nil if they are not.
   var roundTrip: Duration?
+  /// Whether the sender answers requests.
+  var retransmits = true
   var delay = Duration.milliseconds(20)
   /// The upper bound of the extra delay of each packet.
   var jitter = Duration.zero
@@ -68,9 +72,10 @@ struct AudioSimulation {
           marker: false, payloadType: PayloadType.opus, sequence: packet.sequence,
           timestamp: packet.timestamp, ssrc: 1)
         _ = receiver.receive(RTPPacket(header: header, payload: []), at: arrival)
+        buffer.repairTime = roundTrip.flatMap { AudioReceiver.repairTime(roundTrip: $0) }
         buffer.insert(
           sequence: packet.sequence, timestamp: packet.timestamp,
-          payload: Self.payload(packet.number), level: packet.level, at: arrival)
+          frames: [Self.payload(packet.number)], level: packet.level, at: arrival)
       } else {
         return
       }
@@ -81,7 +86,7 @@ struct AudioSimulation {
     guard let roundTrip else { return }
     let missing = receiver.missing(roundTrip: roundTrip, at: instant)
     requested += missing.count
-    guard !random.chance(loss) else { return }
+    guard retransmits, !random.chance(loss) else { return }
     for packet in missing.compactMap({ history[$0] }) where !random.chance(loss) {
       enqueue(packet, at: instant + roundTrip)
     }
@@ -97,7 +102,8 @@ struct AudioSimulation {
       sequence &+= 1
       history[packet.sequence] = packet
       history[packet.sequence &- 64] = nil
-      if !random.chance(loss) {
+      burst -= 1
+      if burst < 0, !random.chance(loss) {
         enqueue(packet, at: max(nextSend + delay + .nanoseconds(extra), heldUntil))
       }
     }

@@ -46,7 +46,8 @@ let mediaVectors = Topic(
       sender.receive(block, at: captured)
       sender.adapt(
         to: AudioSender.Conditions(
-          roundTrip: .milliseconds(40), queueDelay: .zero, room: nil, takesCopies: true),
+          roundTrip: .milliseconds(40), queueDelay: .zero, estimate: nil, room: nil,
+          takesCopies: true, takesLongPackets: false),
         at: captured)
       let level = UInt8(try inputs.number("level"))
       var timestamps = AudioTimestamps()
@@ -57,9 +58,37 @@ let mediaVectors = Topic(
         let sent = sender.send(
           EncodedAudio(data: data, level: level, capturedAt: at),
           timestamp: timestamps.next(capturedAt: at), at: at)
-        packet = sent.header.encoded + sent.payload
+        packet = sent.map { $0.header.encoded + $0.payload } ?? []
       }
       return packet
+    },
+    Vector(
+      "rtp-audio-long", "A long packet, whose first frame was captured then.",
+      [
+        "sequence": .number(1000), "captured-at-ms": .number(100_500),
+        "ssrc": .hex(bigEndian(base)), "level": .number(30),
+        "payload": .hex([0x4B, 3, 1, 2, 3, 4, 5, 6]),
+      ]
+    ) { inputs in
+      var sender = AudioSender(ssrc: base, firstSequence: UInt16(try inputs.number("sequence")) - 1)
+      sender.adapt(
+        to: AudioSender.Conditions(
+          roundTrip: .milliseconds(40), queueDelay: .zero, estimate: 64, room: 0,
+          takesCopies: true, takesLongPackets: true),
+        at: captured)
+      let long = EncodedAudio.LongPacket(
+        data: try inputs.bytes("payload"), level: UInt8(try inputs.number("level")))
+      var timestamps = AudioTimestamps()
+      // The packet of one frame after which packets are long, and the frames of the long one.
+      let packets = (-1..<3).map { frame in
+        let at = captured + .milliseconds(20 * frame)
+        let isLast = frame == -1 || frame == 2
+        return sender.send(
+          EncodedAudio(
+            data: [0], level: 127, capturedAt: at, longPacket: isLast ? long : nil),
+          timestamp: timestamps.next(capturedAt: at), at: at)
+      }
+      return packets[3].map { $0.header.encoded + $0.payload } ?? []
     },
     video(
       "rtp-video", "The only packet of a keyframe of the camera.", payloadType: 97, ssrc: base + 2,

@@ -42,11 +42,11 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
 
   @Test func aBottleneckLimitsTheRateAndFillsItsQueue() {
     var conditions = PathConditions.ideal
-    conditions.kilobitsPerSecond = 64
+    conditions.kilobitsPerSecond = 24
     conditions.queueLimit = .milliseconds(300)
     for flow in CallSimulation.run(pair(conditions), seed: 1).flows {
-      #expect(flow.availableKilobitsPerSecond == 64)
-      #expect((58...66).contains(flow.kilobitsPerSecond))
+      #expect(flow.availableKilobitsPerSecond == 24)
+      #expect((21...25).contains(flow.kilobitsPerSecond))
       #expect(flow.queueing95 <= .milliseconds(300) && flow.queueing95 > .milliseconds(20))
     }
   }
@@ -92,6 +92,19 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
       #expect(flow.audioLostPercent == 0 && flow.queueing95 < .milliseconds(100))
       #expect(flow.kilobitsPerSecond >= 0.85 * available)
       #expect(video.freezes == 0 && video.frames >= framesPerSecond * 55, "\(video)")
+    }
+  }
+
+  /// Audio is complete from 5 s on, and leaves room for a still now and then.
+  @Test(arguments: 1...4 as ClosedRange<UInt64>)
+  func audioFitsWhereNothingElseDoes(seed: UInt64) throws {
+    let scenario = try #require(NetworkScenario.named("narrow-64"))
+    let result = CallSimulation.run(scenario, seed: seed)
+    #expect(result.violation == nil)
+    for flow in result.flows {
+      #expect(flow.audioLostPercent < 0.1, "seed \(seed): \(flow.audioLostPercent)")
+      #expect(flow.kilobitsPerSecond < 45 && flow.queueing95 < .milliseconds(250), "seed \(seed)")
+      #expect(try #require(flow.video).frames > 5, "seed \(seed)")
     }
   }
 

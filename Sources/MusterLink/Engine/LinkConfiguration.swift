@@ -68,7 +68,9 @@ extension LinkEngine {
     /// complete.
     public var repeatedComparisonInterval: Duration = .seconds(30)
     /// The capabilities that this node offers in handshakes.
-    public var capabilities: LinkCapabilities = [.congestionFeedback, .redundantAudio]
+    public var capabilities: LinkCapabilities = [
+      .congestionFeedback, .redundantAudio, .longAudioPackets,
+    ]
 
     /// Creates the protocol's default configuration.
     public init() {}
@@ -86,6 +88,8 @@ public struct LinkCapabilities: OptionSet, Sendable {
   public static let congestionFeedback = LinkCapabilities(rawValue: 1 << 0)
   /// Each end takes audio with copies of earlier packets (RFC 2198).
   public static let redundantAudio = LinkCapabilities(rawValue: 1 << 1)
+  /// Each end takes audio in packets of several frames.
+  public static let longAudioPackets = LinkCapabilities(rawValue: 1 << 2)
 }
 
 /// The reason why a link was closed.

@@ -58,6 +58,7 @@ extension CallSimulation {
       case .broadcast(let datagram):
         network.broadcast(datagram, from: nodes[index].address, at: now)
       case .encode(_, let targets): encoders[index]?.encode(targets)
+      case .encodeLongPackets(let areNeeded): nodes[index].source.encodeLongPackets(areNeeded)
       case .encodeKeyframe(_, let layer): encoders[index]?.requestKeyframe(layer)
       case .show(let frame, let link, _, let delay): show(frame, of: link, at: index, after: delay)
       case .play(let audio, let link):

@@ -95,13 +95,14 @@ struct FlowMeter: Sendable {
   }
 
   mutating func received(_ audio: ReceivedAudio, at now: Instant) {
+    buffer.repairTime = audio.repairTime
     buffer.insert(
-      sequence: audio.sequence, timestamp: audio.timestamp, payload: audio.payload,
-      level: audio.level, at: now)
+      sequence: audio.sequence, timestamp: audio.timestamp,
+      frames: AudioToken.frames(of: audio.payload), level: audio.level, at: now)
   }
 
   /// Plays the next 20 ms; returns the RTP timestamp that is playing. `captureTime` is the time at
-  /// which the source captured the packet with this serial number.
+  /// which the source captured the frame with this serial number.
   mutating func play(at now: Instant, captureTime: (UInt32) -> Instant) -> UInt32? {
     for case .decode(let packet, _) in buffer.next(at: now) {
       guard let token = AudioToken(packet), expects(audioAt: captureTime(token.serial)) else {

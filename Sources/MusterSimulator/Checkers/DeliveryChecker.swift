@@ -1,6 +1,6 @@
 import MusterBase
 
-/// Checks that every audio packet of one run of its sender reaches each receiver at most once,
+/// Checks that every frame of audio of one run of its sender reaches each receiver at most once,
 /// unaltered, and over the sender's own link.
 public struct DeliveryChecker: Sendable {
   private struct Key: Comparable, Sendable {
@@ -20,8 +20,17 @@ public struct DeliveryChecker: Sendable {
 
   /// The fault in an audio packet that `receiver` received over its link to `sender`; nil for none.
   public mutating func played(_ packet: [UInt8], from sender: Int, at receiver: Int) -> String? {
-    guard let token = AudioToken(packet) else {
-      return "audio that nobody made, \(packet.count) bytes"
+    for frame in AudioToken.frames(of: packet) {
+      if let fault = played(frame: frame, from: sender, at: receiver) { return fault }
+    }
+    return nil
+  }
+
+  private mutating func played(
+    frame: [UInt8], from sender: Int, at receiver: Int
+  ) -> String? {
+    guard let token = AudioToken(frame) else {
+      return "audio that nobody made, \(frame.count) bytes"
     }
     guard Int(token.sender) == sender else { return "audio of \(token.sender) from \(sender)" }
     let key = Key(receiver: UInt8(receiver), sender: token.sender, run: token.run)

@@ -109,6 +109,8 @@ public struct FrameToken: Equatable, Sendable {
 public struct AudioToken: Equatable, Sendable {
   /// The packet size in bytes, as for Opus at 32 kbit/s with 20 ms per packet.
   public static let packetBytes = 80
+  /// The size of each frame of a long packet, as for Opus at 16 kbit/s.
+  public static let longPacketFrameBytes = 40
 
   /// The index of the sending node.
   public var sender: UInt8
@@ -124,21 +126,38 @@ public struct AudioToken: Equatable, Sendable {
     self.serial = serial
   }
 
-  /// The packet: the token, followed by padding.
-  public var packet: [UInt8] {
-    var writer = Writer(capacity: Self.packetBytes)
+  /// The packet of one frame: the token, followed by padding.
+  public var packet: [UInt8] { frame(bytes: Self.packetBytes) }
+
+  /// The token's frame in a long packet.
+  public var longPacketFrame: [UInt8] { frame(bytes: Self.longPacketFrameBytes) }
+
+  /// The frames of a packet, one of which each token is read from.
+  public static func frames(of packet: [UInt8]) -> [[UInt8]] {
+    guard packet.count == longPacketFrameBytes * EncodedAudio.framesPerLongPacket else {
+      return [packet]
+    }
+    return stride(from: 0, to: packet.count, by: longPacketFrameBytes).map {
+      Array(packet[$0..<$0 + longPacketFrameBytes])
+    }
+  }
+
+  private func frame(bytes: Int) -> [UInt8] {
+    var writer = Writer(capacity: bytes)
     writer.append(Marker.bytes)
     writer.u8(sender)
     writer.u8(run)
     writer.u32(serial)
-    Marker.pad(&writer, to: Self.packetBytes, phase: serial)
+    Marker.pad(&writer, to: bytes, phase: serial)
     return writer.bytes
   }
 
-  /// Reads a packet's token; nil unless the packet is exactly as a source made it.
-  public init?(_ packet: [UInt8]) {
-    var reader = Reader(packet)
-    guard let token = try? Self(reading: &reader), token.packet == packet else { return nil }
+  /// Reads a frame's token; nil unless the frame is exactly as a source made it.
+  public init?(_ frame: [UInt8]) {
+    var reader = Reader(frame)
+    guard let token = try? Self(reading: &reader),
+      token.packet == frame || token.longPacketFrame == frame
+    else { return nil }
     self = token
   }
 

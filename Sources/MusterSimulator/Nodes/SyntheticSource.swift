@@ -11,6 +11,9 @@ public struct SyntheticSource: Sendable {
   private let run: UInt8
   private var streams: [SyntheticStream]
   private var audioSerial: UInt32 = 0
+  private var encodesLongPackets = false
+  /// The frames of the next long packet.
+  private var longPacketFrames: [[UInt8]] = []
 
   /// Offers `count` layers of the camera and `screen` layers of the screen.
   public init(sender: UInt8, run: UInt8, layers count: Int, screen: Int = 0) {
@@ -51,11 +54,24 @@ public struct SyntheticSource: Sendable {
     streams[stream.index].frames(capturedAt: capturedAt, &prng)
   }
 
-  /// The next audio packet; `level` is in -dBov (RFC 6464).
+  /// Begins or stops to encode long packets of audio.
+  public mutating func encodeLongPackets(_ areNeeded: Bool) {
+    if areNeeded != encodesLongPackets { longPacketFrames = [] }
+    encodesLongPackets = areNeeded
+  }
+
+  /// The next frame of audio; `level` is in -dBov (RFC 6464).
   public mutating func audio(capturedAt: Instant, level: UInt8) -> EncodedAudio {
     audioSerial += 1
     let token = AudioToken(sender: sender, run: run, serial: audioSerial)
-    return EncodedAudio(data: token.packet, level: level, capturedAt: capturedAt)
+    var audio = EncodedAudio(data: token.packet, level: level, capturedAt: capturedAt)
+    guard encodesLongPackets else { return audio }
+    longPacketFrames.append(token.longPacketFrame)
+    if longPacketFrames.count == EncodedAudio.framesPerLongPacket {
+      audio.longPacket = .init(data: longPacketFrames.flatMap { $0 }, level: level)
+      longPacketFrames = []
+    }
+    return audio
   }
 }
 

@@ -80,6 +80,7 @@ extension ReachSimulation {
         if options.flaw == .broadcastsAreLost { continue }
         network.broadcast(datagram, from: index, at: now)
       case .event(let event, in: _): observe(event, of: index)
+      case .encodeLongPackets(let areNeeded): nodes[index].source.encodeLongPackets(areNeeded)
       case .play(let audio, let link): play(audio, of: link, at: index)
       case .encode, .encodeKeyframe, .show, .mediaEnded: break
       }

@@ -14,7 +14,7 @@ from .channel import Channel, secret_from_name, secret_from_passphrase
 from .crypto import Identity
 from .events import emit
 from .invite import Invite
-from .media import redundancy
+from .media import long_audio, redundancy
 from .media.streams import CAMERA, NAMES, SCREEN, VIDEO_STREAMS
 from .node import Node, Settings
 from .subscription import Resolution, Subscription
@@ -73,7 +73,8 @@ def settings(options):
         videos={stream: paths for stream, paths in files.items() if paths},
         audio=options.audio, record=options.record, relays=not options.no_relay,
         demands_cookies=options.demand_cookies,
-        capabilities=redundancy.CAPABILITY | (0 if options.no_feedback else feedback.CAPABILITY),
+        capabilities=(redundancy.CAPABILITY | long_audio.CAPABILITY
+                      | (0 if options.no_feedback else feedback.CAPABILITY)),
         lost_part=options.loss / 100, lost_audio=options.audio_loss / 100)
 
 

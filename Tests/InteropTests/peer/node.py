@@ -21,7 +21,7 @@ from .invite import Invite
 from .links import Links
 from .local_network import LocalNetwork
 from .loop import Loop
-from .media import redundancy
+from .media import long_audio, redundancy
 from .media.local import LocalMedia
 from .membership import Membership
 from .paths import Paths
@@ -63,7 +63,7 @@ class Settings:
     record: str = None
     relays: bool = True
     demands_cookies: bool = False
-    capabilities: int = feedback.CAPABILITY | redundancy.CAPABILITY
+    capabilities: int = feedback.CAPABILITY | redundancy.CAPABILITY | long_audio.CAPABILITY
     lost_part: float = 0.0         # of the long datagrams, both ways
     lost_audio: float = 0.0        # of the audio packets received
 

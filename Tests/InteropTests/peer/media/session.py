@@ -8,7 +8,7 @@ import time
 from ..budget import Budget
 from ..events import emit, short
 from ..reader import Malformed
-from . import redundancy, rtcp, streams
+from . import long_audio, redundancy, rtcp, streams
 from .files import IVFWriter, OpusWriter
 from .receiver import LayerReceiver
 from .reception import Reception
@@ -127,13 +127,17 @@ class IncomingAudio:
             for offset, copy in copies:
                 original = self._recent.get((packet.timestamp - offset) % (1 << 32), copy)
                 self.wrong_copies += original != copy
+        try:
+            frames = long_audio.frames(payload)
+        except Malformed:
+            return
         self._recent[packet.timestamp] = payload
         if len(self._recent) > _RECENT_PACKETS:
             del self._recent[next(iter(self._recent))]
         self.packets += 1
         self.level = packet.level
-        if self._file:
-            self._file.write(payload)
+        for frame in frames if self._file else ():
+            self._file.write(frame)
 
     def close(self):
         if self._file:

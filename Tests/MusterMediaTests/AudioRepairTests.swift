@@ -160,6 +160,16 @@ private let cases = [(1.0, 0.1), (5, 0.2), (10, 0.5), (20, 2)]
   #expect(call.buffer.currentDelay <= .milliseconds(80))
   #expect(played.recovered > 150)
   #expect(call.buffer.statistics.shortened < 30)
+  // Once one comes, it waits again.
+  call.loss = 0
+  call.retransmits = true
+  for burst in [1, 6] {
+    _ = call.run(for: .seconds(60))
+    let lost = call.buffer.statistics.lost
+    call.burst = burst
+    _ = call.run(for: .seconds(2))
+    #expect(burst == 1 || call.buffer.statistics.lost == lost)
+  }
 }
 
 /// A sender of audio whose frames carry their number.

@@ -78,7 +78,7 @@ private struct LongPackets {
     var arrivals: [(at: Instant, sequence: UInt16, timestamp: UInt32, frames: [[UInt8]])] = []
     for (index, count) in counts.enumerated() {
       if index == pauseBefore { samples += 48_000 + 123 }
-      let frames = (0..<count).map { [UInt8(frame + $0)] }
+      let frames = (0..<count).map { [UInt8(truncatingIfNeeded: frame + $0)] }
       frame += count
       let timestamp = samples
       samples += UInt32(960 * count)
@@ -112,6 +112,14 @@ private struct LongPackets {
   let all = (0..<UInt8(counts.reduce(0, +))).filter { !lost.contains($0) }
   #expect(call.heard == all)
   #expect(call.buffer.statistics.lost == 4)
+}
+
+/// The frames of a packet arrive together, of which only the first one is late.
+@Test func longPacketsNeedNoMoreDelayThanOthers() {
+  for count in [1, 3] {
+    let call = LongPackets([Int](repeating: count, count: 100), lost: [])
+    #expect(call.buffer.targetDelay == .milliseconds(30), "\(count)")
+  }
 }
 
 @Test func aPauseBetweenLongPacketsIsNoLoss() {

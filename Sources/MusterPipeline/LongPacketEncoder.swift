@@ -33,8 +33,9 @@ package struct LongPacketEncoder {
     self.level = min(self.level, level)
     guard frames.count == EncodedAudio.framesPerLongPacket else { return nil }
     defer { startPacket() }
-    let packet = try OpusPacket.joined(frames, bytes: Self.packetBytes)
-    return EncodedAudio.LongPacket(data: packet, level: self.level)
+    // Should the encoder change its mode within a packet after all, receivers conceal the packet.
+    let packet = try? OpusPacket.joined(frames, bytes: Self.packetBytes)
+    return packet.map { EncodedAudio.LongPacket(data: $0, level: self.level) }
   }
 
   private mutating func startPacket() {

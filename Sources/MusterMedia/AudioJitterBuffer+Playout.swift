@@ -45,10 +45,11 @@ extension AudioJitterBuffer {
 
   /// Whether to wait for the retransmission of the next frame.
   private mutating func waitsForRepair(at now: Instant) -> Bool {
-    let waits = isRepaired && repairDeadline.map { now < $0 } ?? false
-    if awaitsRepair, !waits, repairDeadline != nil { isRepaired = false }
-    awaitsRepair = waits
-    return waits
+    let deadline = repairDeadline
+    let isInTime = deadline.map { now < $0 } ?? false
+    if awaitsRepair, deadline != nil, !isInTime { isRepaired = false }
+    awaitsRepair = isRepaired && isInTime
+    return awaitsRepair
   }
 
   /// The time until which the next frame may be retransmitted; nil if it is here, or has not been
@@ -92,7 +93,7 @@ extension AudioJitterBuffer {
   private mutating func replaceMissing(before first: Frame) -> Playout {
     let expected = first.number - 1 == nextFrame
     nextFrame = nextFrame.map { $0 + 1 }
-    playingTimestamp = playingTimestamp.map { $0 &+ Self.frameSamples }
+    playingTimestamp = playingTimestamp.map { $0 &+ AudioTimestamps.samplesPerFrame }
     statistics.lost &+= 1
     guard expected else { return makeUp() }
     statistics.recovered &+= 1

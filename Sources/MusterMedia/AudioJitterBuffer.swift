@@ -20,7 +20,6 @@ public struct AudioJitterBuffer: Sendable {
   }
 
   static let frame = Duration.milliseconds(20)
-  static let frameSamples: UInt32 = 960
   /// The target delay until an estimate is available.
   static let startDelay = Duration.milliseconds(60)
   /// The minimum delay of one and a half frames: with less, scheduling jitter of the playout thread
@@ -150,7 +149,7 @@ public struct AudioJitterBuffer: Sendable {
       isRepaired = true
     }
     for (offset, payload) in payloads.enumerated() {
-      let advance = UInt32(offset) * Self.frameSamples
+      let advance = UInt32(offset) * AudioTimestamps.samplesPerFrame
       // A sample at 48 kHz lasts 62,500 / 3 nanoseconds.
       let mediaTime = (samples &+ Int64(advance)) &* 62_500 / 3
       // The first frame has waited for the others of its packet, so its transit time counts.
@@ -194,7 +193,7 @@ public struct AudioJitterBuffer: Sendable {
     guard let newest else { return (0, true) }
     let packets = sequence - newest.sequence
     let (frames, rest) = (samples &- newest.samples).quotientAndRemainder(
-      dividingBy: Int64(Self.frameSamples))
+      dividingBy: Int64(AudioTimestamps.samplesPerFrame))
     let between = max(abs(packets) - 1, 0)
     let first = Int64(packets > 0 ? newest.count : packets < 0 ? count : 0)
     let distance = first + between...first + between * Int64(EncodedAudio.framesPerLongPacket)

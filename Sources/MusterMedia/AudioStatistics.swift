@@ -1,19 +1,19 @@
 import MusterBase
 
-/// Counters of one sender's audio packets, by outcome.
+/// Counters of one sender's frames of audio, by outcome.
 public struct AudioStatistics: Equatable, Sendable {
-  /// Packets received, duplicates included.
+  /// Frames received, duplicates included.
   public var received: UInt64 = 0
-  /// Packets missing at their playout time in spite of retransmissions and copies, including those
+  /// Frames missing at their playout time in spite of retransmissions and copies, including those
   /// recovered by FEC.
   public var lost: UInt64 = 0
   /// Frames concealed by the decoder.
   public var concealed: UInt64 = 0
-  /// Lost packets recovered from the in-band FEC of the next packet.
+  /// Lost frames recovered from the in-band FEC of the next one.
   public var recovered: UInt64 = 0
-  /// Packets that arrived after their playout time, and duplicates.
+  /// Frames that arrived after their playout time, and duplicates.
   public var late: UInt64 = 0
-  /// Packets dropped unplayed: without payload, beyond the buffer's capacity, to reduce the delay,
+  /// Frames dropped unplayed: without payload, beyond the buffer's capacity, to reduce the delay,
   /// or because the sender restarted.
   public var discarded: UInt64 = 0
   /// Frames removed to reduce the delay: two frames are cross-faded into the time of one.
@@ -24,7 +24,7 @@ public struct AudioStatistics: Equatable, Sendable {
   /// Creates counters that are all zero.
   public init() {}
 
-  /// The share of the packets, in percent, that was missing. What FEC recovers counts as missing:
+  /// The share of the frames, in percent, that was missing. What FEC recovers counts as missing:
   /// it is of less quality, and not in packets of silence (86 % of speech has it).
   public var lostPercent: Double {
     let total = received + lost

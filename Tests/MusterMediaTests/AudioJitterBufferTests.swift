@@ -139,6 +139,20 @@ import Testing
   }
 }
 
+/// As after a queue has drained: the frames that wait too long are played faster, not dropped.
+@Test func aTargetThatFallsDropsNothing() {
+  var call = AudioSimulation(seed: 12)
+  call.jitter = .milliseconds(380)
+  _ = call.run(for: .seconds(8))
+  #expect(call.buffer.targetDelay >= .milliseconds(300))
+  call.jitter = .zero
+  let discarded = call.buffer.statistics.discarded
+  _ = call.run(for: .seconds(120))
+  #expect(call.buffer.targetDelay <= .milliseconds(60))
+  #expect(call.buffer.currentDelay <= .milliseconds(90))
+  #expect(call.buffer.statistics.discarded == discarded)
+}
+
 @Test func reorderedAndDuplicatedPacketsPlayOnceInOrder() {
   var buffer = AudioJitterBuffer()
   let start = Instant.milliseconds(1000)

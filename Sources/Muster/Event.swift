@@ -120,7 +120,8 @@ public struct Statistics: Sendable {
     public var frames: UInt64
     /// Frames that were not delivered, counted from gaps in the VP8 PictureID; 0 when sending.
     public var framesLost: UInt64
-    /// The number of freezes: gaps of more than 200 ms between frames.
+    /// The number of freezes: gaps between shown frames of more than three mean intervals and more
+    /// than the mean and 150 ms.
     public var freezes: UInt64
     /// The total duration of the freezes.
     public var totalFreezesDuration: Duration

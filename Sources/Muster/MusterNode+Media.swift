@@ -109,7 +109,7 @@ extension MusterNode {
     media.audio?.setWanted(isInCall)
   }
 
-  func show(_ frame: ReceivedFrame, of stream: MemberStream, after delay: Duration) {
+  func show(_ frame: ReceivedFrame, of stream: MemberStream) {
     let link = stream.link
     let offer = offer(of: stream.stream, of: link.peer, in: link.channel)
     let name = offer?.name ?? stream.stream.description
@@ -126,9 +126,9 @@ extension MusterNode {
       isKeyframe: frame.isKeyframe,
       temporalLayer: frame.temporalLayer, data: frame.data, isShown: frame.isShown,
       at: frame.completedAt)
-    // Keeps the order of frames when the delay has become shorter.
+    // Keeps the order of frames, as the later of two may have the shorter delay by more.
     let earliest = meters.shownUntil[stream] ?? now
-    let due = max(now + delay, earliest + .microseconds(1))
+    let due = max(now + frame.delay, earliest + .microseconds(1))
     guard due - now > .milliseconds(1) else { return frameSink(viewed) }
     meters.shownUntil[stream] = due
     loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }

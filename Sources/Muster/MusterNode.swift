@@ -250,8 +250,7 @@ public actor MusterNode {
       case .encodeKeyframe(let stream, let layer):
         media.video(stream)?.requestKeyframe(layer: layer)
       case .encodeLongPackets(let areNeeded): media.audio?.encodeLongPackets(areNeeded)
-      case .show(let frame, let link, let stream, let delay):
-        show(frame, of: MemberStream(link, stream), after: delay)
+      case .show(let frame, let link, let stream): show(frame, of: MemberStream(link, stream))
       case .play(let audio, let link): media.playout?.play(audio, from: link, at: now)
       case .mediaEnded(let link, let stream): endMedia(of: link, stream)
       case .write(let change, let channel): remembered.changes.append(.init(change, in: channel))

@@ -27,6 +27,8 @@ public struct PathController: Sendable {
   private static let probeFloor = 0.85
   /// The queueing delay and the loss that together show that the queue is full.
   private static let fullQueue = (delay: Duration.milliseconds(100), loss: 0.02)
+  /// The queueing delay up to which losses are not those of a full queue.
+  private static let shortQueue = Duration.milliseconds(50)
   /// The loss of one report, on this many packets or more, that shows as much by itself: where the
   /// first packets already fill the queue, its delay is not noticed.
   private static let overload = (loss: 0.5, packets: 100)
@@ -63,8 +65,11 @@ public struct PathController: Sendable {
   }
   /// The rate at which packets arrive; nil while few do.
   public var acknowledgedRate: DataRate? { acknowledged.rate }
-  /// The share of the bytes that are lost, over the last seconds.
-  public var lossRatio: Double { loss.averageLoss }
+  /// The share of the bytes that are lost, over the last seconds, although they do not wait in a
+  /// queue; 0 while they do, as it may be the queue that drops them.
+  public var lossWithoutQueue: Double {
+    queue.mean.map { $0 <= Self.shortQueue } ?? false ? loss.averageLoss : 0
+  }
   /// Whether the first probes have yet to show what the path carries.
   public func isStarting(at now: Instant) -> Bool { admitsVideo && prober.isStarting(at: now) }
   /// Whether the circuit breaker has not ended the video.

@@ -70,12 +70,13 @@ struct Congestion: Sendable {
   /// The state of a path; nil if no packet that asks for feedback was sent over it.
   func path(_ id: PathID) -> PathController? { paths[id]?.controller }
 
-  /// The bandwidth that a path has for video; nil if it is not known.
+  /// The bandwidth that a path has for video; nil if it is not known. A share as large as that of
+  /// the packets that are lost remains for their retransmissions.
   func videoBandwidth(on path: PathID, at now: Instant) -> DataRate? {
     guard let index = paths.index(of: path) else { return nil }
     return paths.read(at: index) {
-      $0.controller.admitsVideo
-        ? max($0.controller.estimate - $0.unpaced.value(at: now), .zero) : .zero
+      let room = max($0.controller.estimate - $0.unpaced.value(at: now), .zero)
+      return $0.controller.admitsVideo ? room * (1 - $0.controller.lossWithoutQueue) : .zero
     }
   }
 

@@ -111,9 +111,6 @@ struct CallMedia: Sendable {
   var wanted: [RequestedResolution]
   /// The time at which the subscriptions and the sent layers are next repeated.
   var nextRepetition: Instant
-  /// The playout time of the audio on this node's clock minus its capture time on the peer's media
-  /// clock; nil while unknown. The offset of the clocks cancels out in `LipSync`.
-  var audioDelay: Duration?
   /// The totals of Opus packets received and of their payload bytes.
   var audioPacketsReceived: UInt64 = 0
   var audioBytesReceived: UInt64 = 0

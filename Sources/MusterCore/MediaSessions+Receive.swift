@@ -63,11 +63,7 @@ extension MediaSessions {
     _ out: inout [Output]
   ) {
     let link = sessions.keys[index]
-    let showing = sessions.update(at: index) { session in
-      let audioDelay = session.call?.audioDelay
-      return session.call?.incoming.show(
-        frame, of: stream, audioDelay: audioDelay, at: now)
-    }
+    let showing = sessions.update(at: index) { $0.call?.incoming.show(frame, of: stream) ?? nil }
     guard let showing else { return }
     if showing.isFirst {
       let after = now - sessions[at: index].upSince
@@ -77,7 +73,7 @@ extension MediaSessions {
     if let change = showing.change {
       out.append(Self.event(change, .received, of: stream, link))
     }
-    out.append(.host(.show(frame, from: link, stream: stream, delay: showing.delay)))
+    out.append(.host(.show(frame, from: link, stream: stream)))
   }
 
   /// Applies the peer's rights and stream offers and this node's requests to the receivers.
@@ -128,6 +124,6 @@ extension MediaSessions {
       let capturedAt = sessions[at: index].call?.incomingAudio?.clock.captureTime(
         of: timestamp, clockRate: RTPTime.audioClockRate)
     else { return }
-    sessions[at: index].call?.audioDelay = playedAt - capturedAt
+    sessions[at: index].call?.incoming.setAudioDelay(playedAt - capturedAt)
   }
 }

@@ -66,8 +66,8 @@ public struct Node: ~Copyable, Sendable {
     case encodeKeyframe(StreamID, layer: Int)
     /// Begin or stop to encode long packets of audio.
     case encodeLongPackets(Bool)
-    /// Show this frame, but not before `delay` has passed.
-    case show(ReceivedFrame, from: LinkID, stream: StreamID, delay: Duration)
+    /// Show this frame after its delay.
+    case show(ReceivedFrame, from: LinkID, stream: StreamID)
     /// Play an Opus packet of the member at the other end of the link.
     case play(ReceivedAudio, from: LinkID)
     /// The member has withdrawn a stream. If `stream` is nil, the member or this node has left the

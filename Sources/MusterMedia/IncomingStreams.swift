@@ -10,7 +10,6 @@ public struct IncomingStream: Sendable {
   /// The reason for the current layer.
   public private(set) var why = LayerReason.started
 
-  private var lipSync = LipSync()
   private var hasShown = false
   /// The sender's offer; nil before the first one.
   private var offer: StreamOffer?
@@ -68,28 +67,18 @@ public struct IncomingStream: Sendable {
     return LayerChange(from: layer, to: nil, why: reason)
   }
 
-  /// The result of `show`: the delay for the frame, and the change of layer that the frame brings.
+  /// The result of `show`: whether the frame is the first, and the change of layer that it brings.
   public struct Showing: Equatable, Sendable {
     /// Whether the frame is the stream's first.
     public var isFirst: Bool
     /// The change of layer; nil if the layer stays the same.
     public var change: LayerChange?
-    /// The delay of the frame for lip sync.
-    public var delay: Duration
   }
 
-  /// Prepares to show a frame. `audioDelay` is the delay from capture to playout of the sender's
-  /// audio; nil without audio.
-  public mutating func show(
-    _ frame: ReceivedFrame, audioDelay: Duration?, at now: Instant
-  ) -> Showing {
+  /// Prepares to show a frame.
+  public mutating func show(_ frame: ReceivedFrame) -> Showing {
     defer { hasShown = true }
-    var delay = lipSync.delay
-    if frame.isShown, let capturedAt = frame.capturedAt {
-      delay = lipSync.videoDelay(
-        audioDelay: audioDelay, videoDelay: now - capturedAt, at: now)
-    }
-    return Showing(isFirst: !hasShown, change: layerChange(to: frame.size), delay: delay)
+    return Showing(isFirst: !hasShown, change: layerChange(to: frame.size))
   }
 
   /// Returns the change if a frame is the first of the layer that the sender says it sends. Frames
@@ -118,6 +107,7 @@ public struct IncomingStreams: Sendable {
   /// `Limits.videoStreams`.
   private var streams = PeerTable<StreamID, IncomingStream>()
   private var roundTrip: Duration?
+  private var audioDelay: Duration?
   /// The newest sender reports on SSRCs without packets so far, for streams that begin later.
   private var reports = RingBuffer<SenderReport>(capacity: 2 * Limits.videoStreams)
 
@@ -147,6 +137,7 @@ public struct IncomingStreams: Sendable {
     guard streams.index(of: id) == nil else { return }
     var stream = IncomingStream(id)
     if let roundTrip { stream.receiver.setRoundTrip(roundTrip) }
+    stream.receiver.audioDelay = audioDelay
     for index in 0..<reports.count { stream.receiver.receive(reports[index], at: now) }
     streams[id] = stream
   }
@@ -165,6 +156,13 @@ public struct IncomingStreams: Sendable {
   public mutating func setRoundTrip(_ roundTrip: Duration) {
     self.roundTrip = roundTrip
     for index in 0..<streams.count { streams[at: index].receiver.setRoundTrip(roundTrip) }
+  }
+
+  /// Sets the time from the capture of the sender's audio, on its media clock, to its playout on
+  /// this node's clock, for lip sync.
+  public mutating func setAudioDelay(_ delay: Duration) {
+    audioDelay = delay
+    for index in 0..<streams.count { streams[at: index].receiver.audioDelay = delay }
   }
 
   /// Updates a stream with the sender's current offer, this node's requested resolution, and
@@ -192,10 +190,8 @@ public struct IncomingStreams: Sendable {
   }
 
   /// Prepares to show a frame of a stream; nil if the stream does not exist.
-  public mutating func show(
-    _ frame: ReceivedFrame, of id: StreamID, audioDelay: Duration?, at now: Instant
-  ) -> IncomingStream.Showing? {
-    streams.update(id) { $0.show(frame, audioDelay: audioDelay, at: now) }
+  public mutating func show(_ frame: ReceivedFrame, of id: StreamID) -> IncomingStream.Showing? {
+    streams.update(id) { $0.show(frame) }
   }
 
   /// Ends a stream because one side has left the call.

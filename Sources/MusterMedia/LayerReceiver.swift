@@ -19,7 +19,7 @@ public struct LayerReceiver: Sendable {
   /// sender's budget (`RetransmissionBudget`), so that only a keyframe helps.
   static let outage = Duration.milliseconds(333)
   static let outagePackets = 16
-  /// The minimum time granted for the rest of a keyframe that has partly arrived (libwebrtc
+  /// The minimum time granted for the next packet of a keyframe that has partly arrived (libwebrtc
   /// `video_receive_stream2.h`).
   static let minimumKeyframeArrival = Duration.milliseconds(200)
   /// The silence after which a sender counts as stopped and receives no further requests.
@@ -46,7 +46,8 @@ public struct LayerReceiver: Sendable {
   private var restartSequence: UInt16?
   /// The arrival time of the first packet that cannot be used without a keyframe.
   private(set) var waitingSince: Instant?
-  private var keyframeBegunAt: Instant?
+  /// The keyframe of which packets arrive, and the arrival time of the last one.
+  private var keyframe: (timestamp: UInt32, arrivedAt: Instant)?
 
   /// Creates a receiver for one SSRC, which waits for a keyframe.
   public init(ssrc: UInt32, layer: Int, at now: Instant) {
@@ -82,7 +83,8 @@ public struct LayerReceiver: Sendable {
       sequence: packet.header.sequence, timestamp: packet.header.timestamp,
       isRetransmission: wasAskedFor, at: now)
     if isNewest { lastNewAt = now }
-    if assembler.isWaitingForKeyframe { noteWaiting(parsed, at: now) }
+    noteKeyframe(parsed, at: now)
+    if assembler.isWaitingForKeyframe { noteWaiting(at: now) }
     return wasAskedFor ? .recovered : .new
   }
 
@@ -92,8 +94,7 @@ public struct LayerReceiver: Sendable {
     guard let frame = assembler.next(mayJump: mayJump) else { return nil }
     nacks.drop(below: assembler.floor)
     isTroubled = !nacks.isEmpty
-    waitingSince = nil
-    keyframeBegunAt = nil
+    (waitingSince, keyframe) = (nil, nil)
     if frame.isKeyframe { requester.satisfied() }
     return frame
   }
@@ -109,14 +110,14 @@ public struct LayerReceiver: Sendable {
 
   /// The past or future time from which a keyframe is needed; nil if none is needed.
   public func keyframeNeeded(roundTrip: Duration) -> Instant? {
-    guard assembler.isWaitingForKeyframe else {
-      return nacks.oldestNoticedAt.map { $0 + Self.keyframePatience(roundTrip: roundTrip) }
+    var needed: Instant?
+    if !assembler.isWaitingForKeyframe {
+      needed = nacks.oldestNoticedAt.map { $0 + Self.keyframePatience(roundTrip: roundTrip) }
+    } else if let waitingSince {
+      needed = nacks.isEmpty ? waitingSince : waitingSince + Self.patience(roundTrip: roundTrip)
     }
-    guard let waitingSince else { return nil }
-    if let keyframeBegunAt, assembler.holdsKeyframeStart {
-      return keyframeBegunAt + max(Self.minimumKeyframeArrival, roundTrip * 3)
-    }
-    return nacks.isEmpty ? waitingSince : waitingSince + Self.patience(roundTrip: roundTrip)
+    guard let needed, let keyframe, assembler.holdsKeyframeStart else { return needed }
+    return max(needed, keyframe.arrivedAt + max(Self.minimumKeyframeArrival, roundTrip * 3))
   }
 
   /// The time of the next keyframe request; nil if none is needed or the sender is silent.
@@ -138,7 +139,7 @@ public struct LayerReceiver: Sendable {
   public mutating func retire() {
     assembler.restart(at: (sequences.highest ?? 0) + 1)
     nacks.removeAll()
-    (waitingSince, keyframeBegunAt, isTroubled) = (nil, nil, false)
+    (waitingSince, keyframe, isTroubled) = (nil, nil, false)
   }
 
   /// The time at which to repeat a NACK or skip a gap if no further packet arrives.
@@ -184,7 +185,7 @@ public struct LayerReceiver: Sendable {
     sequences = SequenceUnwrapper()
     assembler.restart(at: 0)
     nacks.removeAll()
-    (waitingSince, keyframeBegunAt) = (nil, nil)
+    (waitingSince, keyframe) = (nil, nil)
   }
 
   /// Records the gap before a packet; true if the packet has the highest sequence number so far.
@@ -203,15 +204,20 @@ public struct LayerReceiver: Sendable {
       if isOutage { nacks.removeAll() }
       if isOutage || !nacks.notice(missing, at: now) {
         assembler.restart(at: packet.sequence)
-        (waitingSince, keyframeBegunAt) = (nil, nil)
+        (waitingSince, keyframe) = (nil, nil)
       }
     }
     return true
   }
 
-  private mutating func noteWaiting(_ packet: VideoPacket, at now: Instant) {
+  private mutating func noteKeyframe(_ packet: VideoPacket, at now: Instant) {
+    if packet.startsKeyframe || packet.timestamp == keyframe?.timestamp {
+      keyframe = (packet.timestamp, now)
+    }
+  }
+
+  private mutating func noteWaiting(at now: Instant) {
     waitingSince = waitingSince ?? now
-    if packet.startsKeyframe { keyframeBegunAt = now }
     if !assembler.holdsKeyframeStart { isTroubled = true }
   }
 

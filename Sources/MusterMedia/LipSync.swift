@@ -1,10 +1,12 @@
 import MusterBase
 
-/// Delays video so that audio and video of one member are played in sync.
+/// Delays video so that audio and video of one member are played in sync: a frame is shown as long
+/// after its capture as audio is played. A frame that was repaired is therefore shown on time, if
+/// the repair took less than the audio waits, and the frames behind it at their intervals.
 ///
-/// The algorithm follows libwebrtc's `video/stream_synchronization.cc`: skews below 30 ms are not
-/// corrected, because they are invisible and following noise would make the video judder; one step
-/// changes the delay by at most 80 ms.
+/// The latency follows that of the audio as in libwebrtc's `video/stream_synchronization.cc`: skews
+/// below 30 ms are not corrected, because they are invisible and following noise would make the
+/// video judder; one step changes the latency by at most 80 ms.
 public struct LipSync: Equatable, Sendable {
   static let deadBand = Duration.milliseconds(30)
   static let maximumStep = Duration.milliseconds(80)
@@ -15,33 +17,37 @@ public struct LipSync: Equatable, Sendable {
   /// The reciprocal of a new measurement's weight, which is 1/4 as in libwebrtc.
   static let smoothing = 4
 
-  /// The current delay added to video.
-  public private(set) var delay = Duration.zero
-
+  /// The time from the capture of a frame to its display; nil without audio.
+  private var latency: Duration?
+  /// The smoothed latency of the audio.
   private var target: Duration?
   private var steppedAt: Instant?
 
-  /// Creates the initial state, with a delay of zero.
+  /// Creates the initial state, which delays nothing.
   public init() {}
 
-  /// Updates and returns the delay, from the latency of audio at playout and the latency of video
-  /// before the delay. Both latencies are differences between the same two clocks, so the clocks'
-  /// offset cancels out. A nil `audioDelay` means that there is no audio.
-  public mutating func videoDelay(
-    audioDelay: Duration?, videoDelay: Duration, at now: Instant
-  ) -> Duration {
-    let wanted = audioDelay.map { Self.clamped($0 - videoDelay) } ?? .zero
-    let smoothed = target.map { $0 + (wanted - $0) / Self.smoothing } ?? wanted
+  /// Returns the time for which a frame has to wait, from the latency of audio at playout and the
+  /// frame's own so far. Both latencies are differences between the same two clocks, so the clocks'
+  /// offset cancels out. A nil `audio` means that there is none.
+  public mutating func delay(audio: Duration?, video: Duration, at now: Instant) -> Duration {
+    guard let audio else {
+      self = LipSync()
+      return .zero
+    }
+    let smoothed = target.map { $0 + (audio - $0) / Self.smoothing } ?? audio
     target = smoothed
-    if let steppedAt, now - steppedAt < Self.stepInterval { return delay }
-    let error = smoothed - delay
-    guard error > Self.deadBand || error < .zero - Self.deadBand else { return delay }
-    delay += min(max(error, .zero - Self.maximumStep), Self.maximumStep)
-    steppedAt = now
-    return delay
+    let latency = stepped(from: latency ?? video, to: smoothed, at: now)
+    self.latency = latency
+    return min(max(latency - video, .zero), Self.maximumDelay)
   }
 
-  private static func clamped(_ delay: Duration) -> Duration {
-    min(max(delay, .zero), maximumDelay)
+  private mutating func stepped(
+    from latency: Duration, to target: Duration, at now: Instant
+  ) -> Duration {
+    if let steppedAt, now - steppedAt < Self.stepInterval { return latency }
+    let error = target - latency
+    guard error > Self.deadBand || error < .zero - Self.deadBand else { return latency }
+    steppedAt = now
+    return latency + min(max(error, .zero - Self.maximumStep), Self.maximumStep)
   }
 }

@@ -2,14 +2,14 @@ import MusterBase
 
 /// The missing packets of one stream, each with the time of its next NACK.
 public struct NackList: Equatable, Sendable {
-  /// The maximum number of requests per packet (libwebrtc `nack_requester.cc`).
-  static let maximumTries = 10
+  /// The maximum number of requests per packet: for ten retransmissions, as in libwebrtc's
+  /// `nack_requester.cc`.
+  static let maximumTries = 20
   /// The number of later packets, and the time, after which a missing packet counts as lost rather
   /// than reordered.
   static let reorderedPackets: Int64 = 2
   public static let reorderedTime = Duration.milliseconds(5)
-  /// The minimum interval between requests, from libwebrtc; the regular interval is 1.2 round
-  /// trips.
+  /// The minimum interval between requests, from libwebrtc.
   static let minimumInterval = Duration.milliseconds(20)
 
   private struct Entry: Equatable, Sendable {
@@ -36,9 +36,15 @@ public struct NackList: Equatable, Sendable {
   /// The time at which the oldest missing packet was first noticed; nil if none is missing.
   public var oldestNoticedAt: Instant? { entries.first?.noticedAt }
 
-  /// The time to wait for a retransmission before repeating the request.
+  /// The time to wait for a retransmission before requesting another one.
   public static func interval(roundTrip: Duration) -> Duration {
     max(roundTrip * 6 / 5, minimumInterval)
+  }
+
+  /// The time after which a request is repeated, since it may have been lost itself: half of that.
+  /// The sender answers both only once, as less than a round trip passes between them.
+  private static func repetition(roundTrip: Duration) -> Duration {
+    max(interval(roundTrip: roundTrip) / 2, minimumInterval)
   }
 
   /// Adds skipped sequence numbers, which must be above all numbers added before. If the list would
@@ -112,7 +118,7 @@ public struct NackList: Equatable, Sendable {
         entries[index].askAt = nil
         continue
       }
-      entries[index].askAt = now + Self.interval(roundTrip: roundTrip)
+      entries[index].askAt = now + Self.repetition(roundTrip: roundTrip)
       entries[index].tries += 1
       if entries[index].tries > Self.maximumTries {
         gaveUp = true

@@ -1,14 +1,12 @@
 import MusterBase
 
-/// The limit of a stream's retransmissions: a share of what was sent within the last second.
+/// The limit of a stream's retransmissions: as much as was sent within the last second.
 ///
 /// A packet that a full queue dropped is missed like any other, and retransmissions fill the queue
 /// further. Unlimited, they become most of the traffic of a link that is narrower than the stream.
+/// A lower limit does not repair bursts: where a fifth of the packets are lost, it is half of them
+/// in some seconds, and some retransmissions are lost, too.
 public struct RetransmissionBudget: Sendable {
-  /// One byte may be retransmitted for so many that are sent. This repairs random losses of up to
-  /// 25 %, as some retransmissions are lost, too. In a second whose media is less than that of the
-  /// second before, the share is somewhat larger.
-  static let sentPerRetransmitted = 3
   /// The bytes that are allowed of a stream that sends hardly anything: two whole packets.
   static let minimum = 2 * Limits.rtpPayloadBytes
   /// The window and its resolution. A part of a lost keyframe is retransmitted at once, the rest as
@@ -41,7 +39,7 @@ public struct RetransmissionBudget: Sendable {
   /// those of the base layer.
   public mutating func take(_ bytes: Int, isBase: Bool, at now: Instant) -> Bool {
     advance(to: now)
-    let whole = max(sum.sent / Self.sentPerRetransmitted, Self.minimum)
+    let whole = max(sum.sent, Self.minimum)
     let limit = isBase ? whole : whole * 3 / 4
     guard sum.retransmitted + bytes <= limit else { return false }
     ring[index].retransmitted += bytes

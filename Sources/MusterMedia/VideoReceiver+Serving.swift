@@ -58,11 +58,12 @@ extension VideoReceiver {
         switchOver(to: index)
       }
       let isShown = isNew(frame, from: layers[index].ssrc)
+      let finished = finish(frame, from: index, isShown: isShown, at: now)
       if isShown {
-        noteGap(before: frame, wasTroubled: wasTroubled, at: now)
+        noteGap(before: frame, wasTroubled: wasTroubled, shownAt: now + finished.delay)
         newest = (layers[index].ssrc, frame.timestamp)
       }
-      outputs.append(.frame(finish(frame, from: index, isShown: isShown, at: now)))
+      outputs.append(.frame(finished))
     }
   }
 
@@ -73,7 +74,7 @@ extension VideoReceiver {
   /// time may: a sender that encodes the larger layer first has sent that before it changes to the
   /// smaller one.
   private func mayTakeOver(_ frame: AssembledFrame, begunAt: Instant?, at now: Instant) -> Bool {
-    guard lastFrame != nil, let current = activeLayer, let age = age(of: frame),
+    guard let current = activeLayer, let age = age(of: frame),
       now - current.lastNewAt < LayerReceiver.silence
     else { return true }
     return age <= .zero || begunAt.map { $0 >= current.lastNewAt } ?? false
@@ -102,17 +103,16 @@ extension VideoReceiver {
     }
   }
 
-  /// Counts a gap as a freeze unless the source paused, in which case no frames are missing or left
-  /// out, and the capture times are equally far apart.
-  private mutating func noteGap(before frame: AssembledFrame, wasTroubled: Bool, at now: Instant) {
-    defer { lastFrame = (now, frame.timestamp) }
+  /// Notes that a frame is shown. The gap before it is no freeze if the source paused, in which
+  /// case no frames are missing or left out, and the capture times are equally far apart.
+  private mutating func noteGap(
+    before frame: AssembledFrame, wasTroubled: Bool, shownAt: Instant
+  ) {
     if frame.isAfterLoss { counted.framesLost &+= UInt64(frame.skippedFrames) }
-    guard let lastFrame, let freeze, now - lastFrame.at > freeze else { return }
-    let captured = RTPTime.distance(
-      from: lastFrame.timestamp, to: frame.timestamp, clockRate: RTPTime.videoClockRate)
-    guard wasTroubled || frame.skippedFrames > 0 || captured < freeze else { return }
-    counted.freezes &+= 1
-    counted.totalFreezesDuration += now - lastFrame.at
+    let sinceNewest = age(of: frame).map { .zero - $0 } ?? .zero
+    let isPause = !wasTroubled && frame.skippedFrames == 0 && freezes.isFreeze(sinceNewest)
+    if expectsStills || isPause { freezes.pause() }
+    freezes.shown(at: shownAt)
   }
 
   private mutating func finish(
@@ -127,12 +127,15 @@ extension VideoReceiver {
     let clock =
       layers[index].clock.isKnown
       ? layers[index].clock : layers.first { $0.clock.isKnown }?.clock
+    let capturedAt = clock?.captureTime(of: frame.timestamp, clockRate: RTPTime.videoClockRate)
+    var delay = Duration.zero
+    if isShown, let capturedAt {
+      delay = lipSync.delay(audio: audioDelay, video: now - capturedAt, at: now)
+    }
     return ReceivedFrame(
       layer: layers[index].layer, temporalLayer: frame.temporalLayer, data: frame.data,
       isKeyframe: frame.isKeyframe, timestamp: frame.timestamp,
       size: counted.size ?? VideoSize(width: 0, height: 0),
-      capturedAt: clock?.captureTime(
-        of: frame.timestamp, clockRate: RTPTime.videoClockRate), completedAt: now,
-      isShown: isShown)
+      capturedAt: capturedAt, completedAt: now, delay: delay, isShown: isShown)
   }
 }

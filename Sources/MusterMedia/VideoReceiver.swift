@@ -19,6 +19,9 @@ public struct ReceivedFrame: Equatable, Sendable {
   public var capturedAt: Instant?
   /// The time at which the frame's last packet arrived or a gap before the frame was skipped.
   public var completedAt: Instant
+  /// The time after `completedAt` at which the frame is to be shown, in sync with the sender's
+  /// audio.
+  public var delay: Duration
   /// Whether to show the frame. One that is older than the last frame is only decoded: the sender
   /// sent it again because later frames refer to it.
   public var isShown: Bool
@@ -27,7 +30,7 @@ public struct ReceivedFrame: Equatable, Sendable {
   /// clock.
   public init(
     layer: Int, temporalLayer: Int, data: [UInt8], isKeyframe: Bool, timestamp: UInt32,
-    size: VideoSize, capturedAt: Instant?, completedAt: Instant, isShown: Bool
+    size: VideoSize, capturedAt: Instant?, completedAt: Instant, delay: Duration, isShown: Bool
   ) {
     self.layer = layer
     self.temporalLayer = temporalLayer
@@ -37,6 +40,7 @@ public struct ReceivedFrame: Equatable, Sendable {
     self.size = size
     self.capturedAt = capturedAt
     self.completedAt = completedAt
+    self.delay = delay
     self.isShown = isShown
   }
 }
@@ -58,8 +62,8 @@ public struct VideoReceiver: Sendable {
   /// The assumed round trip before the first measurement (libwebrtc `nack_requester.cc`).
   static let defaultRoundTrip = Duration.milliseconds(100)
   static let maximumRoundTrip = Duration.seconds(2)
-  /// The interval between frames above which a freeze is counted, at 10 frames per second or more.
-  static let leastFreeze = Duration.milliseconds(200)
+  /// The expected interval between frames until the sender has announced its frame rate.
+  static let defaultInterval = Duration.seconds(1) / 30
   /// The silence of the active layer after which a keyframe of another layer is requested. Until
   /// then, packets of the other layer may just be stragglers from before the last layer switch.
   static let takeover = Duration.milliseconds(100)
@@ -78,11 +82,14 @@ public struct VideoReceiver: Sendable {
   var active: UInt32?
   var roundTrip = defaultRoundTrip
   private var reports = RingBuffer<SenderReport>(capacity: pendingReports)
-  var lastFrame: (at: Instant, timestamp: UInt32)?
   /// The layer and timestamp of the newest frame so far.
   var newest: (ssrc: UInt32, timestamp: UInt32)?
-  /// The interval between frames above which a freeze is counted; nil while there are only stills.
-  private(set) var freeze: Duration? = leastFreeze
+  var lipSync = LipSync()
+  /// The latency of the sender's audio at playout; nil without audio.
+  package var audioDelay: Duration?
+  var freezes = FreezeMeter(interval: defaultInterval)
+  /// The announced frame rate; 0 for a still now and then, whose intervals are no freezes.
+  private var framesPerSecond: Int?
   var counted = VideoStatistics()
 
   /// Creates a receiver, which ignores packets of streams other than `stream`.
@@ -150,15 +157,18 @@ public struct VideoReceiver: Sendable {
 
   /// Takes the frame rate that the sender has announced; 0 for a still now and then.
   package mutating func expect(framesPerSecond: Int) {
-    let wereStills = freeze == nil
-    freeze =
-      framesPerSecond > 0 ? max(Self.leastFreeze, .seconds(2) / framesPerSecond) : nil
-    if wereStills, freeze != nil { pause() }
+    guard framesPerSecond != self.framesPerSecond else { return }
+    if self.framesPerSecond == 0 { pause() }
+    self.framesPerSecond = framesPerSecond
+    if framesPerSecond > 0 { freezes.expect(interval: .seconds(1) / framesPerSecond) }
   }
 
   /// Excludes the interval between the last frame and the next frame from freezes, because no
   /// frames are expected.
-  public mutating func pause() { lastFrame = nil }
+  public mutating func pause() { freezes.pause() }
+
+  /// Whether the sender sends only stills.
+  var expectsStills: Bool { framesPerSecond == 0 }
 
   /// The time at which `tick` next has work.
   public var deadline: Instant? { wakeAt.reduce(nil) { soonest($0, $1) } }
@@ -167,10 +177,9 @@ public struct VideoReceiver: Sendable {
   /// unless its end shows that the source had paused.
   public func statistics(at now: Instant) -> VideoStatistics {
     var result = counted
-    if let lastFrame, let freeze, now - lastFrame.at > freeze {
-      result.freezes &+= 1
-      result.totalFreezesDuration += now - lastFrame.at
-    }
+    var freezes = freezes
+    if !expectsStills { freezes.end(at: now) }
+    (result.freezes, result.totalFreezesDuration) = (freezes.freezes, freezes.frozen)
     result.packetsLost = layers.reduce(0) { $0 + $1.statistics.cumulativeLost }
     return result
   }

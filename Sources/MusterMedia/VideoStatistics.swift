@@ -20,8 +20,8 @@ public struct VideoStatistics: Equatable, Sendable {
   public var keyframes: UInt64 = 0
   /// Frames that were not delivered since packets were lost, from gaps in the PictureID.
   public var framesLost: UInt64 = 0
-  /// Intervals between frames of more than 200 ms, or of more than two of the announced frame rate,
-  /// except pauses of the source; also the interval since the last frame. Stills do not count.
+  /// Intervals between shown frames that are freezes (`FreezeMeter`), except pauses of the source;
+  /// also the interval since the last frame. Stills do not count.
   public var freezes: UInt64 = 0
   /// The total duration of the intervals counted in `freezes`.
   public var totalFreezesDuration: Duration = .zero

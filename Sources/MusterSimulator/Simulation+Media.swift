@@ -7,8 +7,7 @@ import MusterWire
 /// Synthetic video and audio, from capture to playout.
 extension Simulation {
   mutating func show(
-    _ frame: ReceivedFrame, of stream: StreamID, _ link: LinkID, at index: Int,
-    after delay: Duration
+    _ frame: ReceivedFrame, of stream: StreamID, _ link: LinkID, at index: Int
   ) {
     totals.frames += 1
     guard let sender = owners[link.peer] else {
@@ -20,7 +19,7 @@ extension Simulation {
     let fault = frameChecker.decoded(
       frame.data, of: stream, layer: frame.layer, isShown: frame.isShown, from: sender, at: index)
     if let fault { violated("frames", fault) }
-    if let fault = bounds.shown(after: delay) { violated("bounds", fault) }
+    if let fault = bounds.shown(after: frame.delay) { violated("bounds", fault) }
   }
 
   mutating func play(_ audio: ReceivedAudio, of link: LinkID, at index: Int) {

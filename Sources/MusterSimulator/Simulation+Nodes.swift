@@ -64,8 +64,7 @@ extension Simulation {
         nodes[index].source.encode(targets.map(\.layer), of: stream)
       case .encodeKeyframe(let stream, let layer):
         nodes[index].source.requestKeyframe(layer, of: stream)
-      case .show(let frame, let link, let stream, let delay):
-        show(frame, of: stream, link, at: index, after: delay)
+      case .show(let frame, let link, let stream): show(frame, of: stream, link, at: index)
       case .play(let audio, let link): play(audio, of: link, at: index)
       case .mediaEnded(let link, let stream): mediaEnded(link, stream, at: index)
       }

@@ -302,7 +302,7 @@ struct CoreWorld {
       case .play(let audio, let link):
         hosts[index].heard[link.peer, default: []].append(now)
         hosts[index].captureOffsets += audio.capturedAt.map { [$0 - now] } ?? []
-      case .show(let frame, let link, let stream, _):
+      case .show(let frame, let link, let stream):
         hosts[index].captureOffsets += frame.capturedAt.map { [$0 - now] } ?? []
         hosts[index].shown[link] = (hosts[index].shown[link] ?? 0) + 1
         hosts[index].shownStreams[stream, default: 0] += 1

@@ -77,8 +77,8 @@ struct RelayLimitTests {
     laden.run(for: .seconds(10))
     let rate = laden.rate()
     #expect(rate < Laden.total * 1.15, "\(Int(rate)) bytes/s")
-    // Smaller datagrams take the rest.
-    #expect(rate > Laden.total * 0.65, "\(Int(rate)) bytes/s")
+    // Smaller datagrams take the rest, and what video leaves to retransmissions is not used.
+    #expect(rate > Laden.total * 0.6, "\(Int(rate)) bytes/s")
   }
 
   @Test func aBusyRelayIsSeenAsBefore() {

@@ -99,16 +99,16 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   #expect(again([65_535, 1, 77], 30) == [1, 3])
   #expect(again([65_535, 0], 69) == [2])
   #expect(again([65_535], 70) == [1])
-  #expect(again([65_535], 110) == [1])
-  // Three times is enough.
-  #expect(again([65_535], 150).isEmpty)
-  // A keyframe has been requested 250 ms after the first NACK for a packet, here at 69 ms.
-  #expect(again([0], 319) == [2])
-  #expect(again([0], 360).isEmpty)
+  for milliseconds in [110, 150, 190] { #expect(again([65_535], milliseconds) == [1]) }
+  // Five times is enough.
+  #expect(again([65_535], 230).isEmpty)
+  // The keyframe that is requested 250 ms after the first NACK, here at 69 ms, takes as long again.
+  #expect(again([0], 569) == [2])
+  #expect(again([0], 610).isEmpty)
   #expect(again([65_534], 1000) == [0])
   #expect(again([65_534], 1040).isEmpty)
   #expect(sender.packets == 4)
-  #expect(sender.packetsRepeated == 7)
+  #expect(sender.packetsRepeated == 9)
 }
 
 /// A packet that has expired has waited for room: there is none for a retransmission either.
@@ -137,7 +137,7 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
   #expect(again.map(\.header.sequence) == [100])
 }
 
-@Test func retransmissionsAreAtMostAThirdOfWhatIsSent() {
+@Test func retransmissionsAreAtMostWhatIsSent() {
   for seed in UInt64(0)..<50 {
     var random = PRNG(seed: seed)
     var budget = RetransmissionBudget()
@@ -145,7 +145,7 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
     var now = Instant.milliseconds(random.below(5000))
     for _ in 0..<600 {
       now = now + .milliseconds(random.below(40))
-      let (size, wanted) = (random.below(1100), random.below(1100))
+      let (size, wanted) = (random.below(500), random.below(1500))
       if random.chance(0.7) { budget.sent(size, at: now) } else { continue }
       let isAllowed = budget.take(wanted, isBase: true, at: now)
       log.append((now, size, isAllowed ? wanted : 0))
@@ -153,11 +153,11 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
       // Whole slots count, between 0.9 and 1 s.
       let again = log.filter { now - $0.at < .milliseconds(900) }.reduce(0) { $0 + $1.again }
       let sent = log.filter { now - $0.at <= .seconds(1) }.reduce(0) { $0 + $1.sent }
-      #expect(again <= max(sent / 3, 2 * 1100), "seed \(seed), \(now)")
+      #expect(again <= max(sent, 2 * 1100), "seed \(seed), \(now)")
     }
     // The limit is used, not just kept.
     let (sent, again) = log.reduce((0, 0)) { ($0.0 + $1.sent, $0.1 + $1.again) }
-    #expect(again * 4 > sent, "seed \(seed)")
+    #expect(again * 4 > sent * 3, "seed \(seed)")
   }
 }
 
@@ -175,9 +175,9 @@ private func parsed(_ payload: ArraySlice<UInt8>) throws -> (VP8Descriptor, [UIn
 @Test func aQuarterOfTheBudgetIsForTheBaseLayer() {
   var budget = RetransmissionBudget()
   let now = Instant.milliseconds(1000)
-  budget.sent(120_000, at: now)
-  #expect((0..<100).count { _ in budget.take(1000, isBase: false, at: now) } == 30)
-  #expect((0..<100).count { _ in budget.take(1000, isBase: true, at: now) } == 10)
+  budget.sent(100_000, at: now)
+  #expect((0..<100).count { _ in budget.take(1000, isBase: false, at: now) } == 75)
+  #expect((0..<100).count { _ in budget.take(1000, isBase: true, at: now) } == 25)
 }
 
 @Test func roundTripAndLossComeFromReports() {

@@ -97,7 +97,7 @@ import Testing
   #expect(statistics.cumulativeLost == 0)
 }
 
-@Test func missingPacketsAreAskedForTenTimesAndThenGivenUp() {
+@Test func missingPacketsAreAskedForTwentyTimesAndThenGivenUp() {
   var list = NackList()
   var now = Instant.milliseconds(0)
   var isNoted = list.notice(100..<102, at: now)
@@ -113,7 +113,7 @@ import Testing
     asked += due.sequences.count
     gaveUp = gaveUp || due.gaveUp
   }
-  #expect(asked == 19)
+  #expect(asked == 39)
   #expect(gaveUp)
   isNoted = list.notice(0..<257, at: now)
   #expect(!isNoted)

@@ -218,7 +218,8 @@ public struct StatisticsRecord: Codable, Equatable, Sendable {
     public var frames: Int
     /// Frames that were not delivered, counted from gaps in the VP8 PictureID; 0 when sending.
     public var framesLost: Int
-    /// The number of freezes: gaps of more than 200 ms between frames.
+    /// The number of freezes: gaps between shown frames of more than three mean intervals and more
+    /// than the mean and 150 ms.
     public var freezes: Int
     /// The total duration of the freezes in ms.
     public var frozenMs: Double

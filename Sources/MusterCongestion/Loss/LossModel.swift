@@ -63,11 +63,12 @@ package struct LossModel: Equatable, Sendable {
 
   /// The logarithm of the likelihood of the observations, with a bonus for a high limit. Rates
   /// below the limit say nothing about it, so that without the bonus any limit above would be as
-  /// good; at an average loss of more than 20 % the bonus becomes a malus.
+  /// good; at an average loss of more than 35 % the bonus becomes a malus. In WebRTC that is 20 %,
+  /// so that the limit falls and falls on a path that loses a fifth of its packets at any rate.
   func score(
     of observations: [(LossObservation, weight: Double)], averageLoss: Double
   ) -> Double {
-    let distance = 0.2 - averageLoss
+    let distance = 0.35 - averageLoss
     let preference = distance / (0.002 + abs(distance))
     let bonus = preference * (0.0002 * limit.kbps + 0.02 * Math.log(1 + limit.kbps))
     var score = 0.0

@@ -60,7 +60,7 @@ extension CallSimulation {
       case .encode(_, let targets): encoders[index]?.encode(targets)
       case .encodeLongPackets(let areNeeded): nodes[index].source.encodeLongPackets(areNeeded)
       case .encodeKeyframe(_, let layer): encoders[index]?.requestKeyframe(layer)
-      case .show(let frame, let link, _, let delay): show(frame, of: link, at: index, after: delay)
+      case .show(let frame, let link, _): show(frame, of: link, at: index)
       case .play(let audio, let link):
         guard let sender = owners[link.peer] else { break }
         meters[meterIndex(from: sender, to: index)].received(audio, at: now)
@@ -158,12 +158,12 @@ extension CallSimulation {
   }
 
   private mutating func show(
-    _ frame: ReceivedFrame, of link: LinkID, at index: Int, after delay: Duration
+    _ frame: ReceivedFrame, of link: LinkID, at index: Int
   ) {
     guard let sender = owners[link.peer] else { return }
     let size = VP8FrameHeader.keyframeSize(frame.data[...]).map { VideoSize(width: $0, height: $1) }
     if frame.isShown {
-      meters[meterIndex(from: sender, to: index)].shown(size: size, at: now + delay)
+      meters[meterIndex(from: sender, to: index)].shown(size: size, at: now + frame.delay)
     }
     let fault = frameChecker.decoded(
       frame.data, layer: frame.layer, isShown: frame.isShown, from: sender, at: index)

@@ -40,8 +40,7 @@ struct FlowMeter: Sendable {
     self.joinedAt = joinedAt
     self.end = end
     freezes = FreezeMeter(
-      from: joinedAt + Self.settling,
-      interval: .seconds(1) / EncoderModel.framesPerSecond)
+      interval: .seconds(1) / EncoderModel.framesPerSecond, from: joinedAt + Self.settling)
   }
 
   private func isMeasured(_ now: Instant) -> Bool {
@@ -128,7 +127,7 @@ struct FlowMeter: Sendable {
     let video = FlowReport.Video(
       firstFrameAfter: firstFrameAt.map { $0 - joinedAt }, frames: frames,
       framesCaptured: Int(seconds * Double(EncoderModel.framesPerSecond)),
-      freezes: freezes.freezes, frozen: freezes.frozen, longestFreeze: freezes.longest,
+      freezes: Int(freezes.freezes), frozen: freezes.frozen, longestFreeze: freezes.longest,
       layerChanges: layerChanges, size: size)
     return FlowReport(
       from: scenario.participants[sender].name, to: scenario.participants[receiver].name,

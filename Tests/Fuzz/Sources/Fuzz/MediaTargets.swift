@@ -103,7 +103,7 @@ enum VideoTarget {
         check((0..<Limits.spatialLayers).contains(frame.layer), "layers are known")
         check(VP8FrameHeader.isKeyframe(frame.data) == frame.isKeyframe, "keyframes are told apart")
         let before = streams[stream]?.layer
-        let showing = streams.show(frame, of: stream, audioDelay: nil, at: now)
+        let showing = streams.show(frame, of: stream)
         if let change = showing?.change { check(change.from == before, "layers follow each other") }
       case .nack(_, let sequences):
         check(!sequences.isEmpty && sequences.count <= Limits.nackEntries, "requests are bounded")

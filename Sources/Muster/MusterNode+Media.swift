@@ -120,18 +120,22 @@ extension MusterNode {
       }
     }
     if frame.isShown, offer?.isPattern ?? false { media.meter.add(frame, from: stream) }
-    guard let frameSink else { return }
+    guard frameSink != nil else { return }
     let viewed = ViewedFrame(
       channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,
       isKeyframe: frame.isKeyframe,
       temporalLayer: frame.temporalLayer, data: frame.data, isShown: frame.isShown,
       at: frame.completedAt)
-    // Keeps the order of frames, as the later of two may have the shorter delay by more.
-    let earliest = meters.shownUntil[stream] ?? now
-    let due = max(now + frame.delay, earliest + .microseconds(1))
-    guard due - now > .milliseconds(1) else { return frameSink(viewed) }
-    meters.shownUntil[stream] = due
-    loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { frameSink(viewed) }
+    let due = displays[stream, default: DisplayQueue()].add(viewed, after: frame.delay, at: now)
+    showDue(of: stream)
+    guard due > now else { return }
+    loop.scheduleTask(in: .nanoseconds((due - now).wholeNanoseconds)) { [weak self] in
+      self?.assumeIsolated { $0.showDue(of: stream) }
+    }
+  }
+
+  private func showDue(of stream: MemberStream) {
+    for frame in displays[stream]?.due(at: now) ?? [] { frameSink?(frame) }
   }
 
   /// A member's or this node's offer of a stream; nil if the stream is not offered.
@@ -163,11 +167,15 @@ extension MusterNode {
       media.recorder?.end(link, stream)
       media.meter.end(MemberStream(link, stream))
       meters.forget(MemberStream(link, stream))
+      displays[MemberStream(link, stream)] = nil
       return
     }
     // The playout ends the recording after the last of the member's audio has been played.
     media.playout?.end(link)
-    for stream in StreamID.all { media.meter.end(MemberStream(link, stream)) }
+    for stream in StreamID.all {
+      media.meter.end(MemberStream(link, stream))
+      displays[MemberStream(link, stream)] = nil
+    }
     meters.forget(link)
   }
 }

@@ -15,8 +15,6 @@ struct Meters {
   var media: PeerTable<MemberStream, (sent: UInt64, received: UInt64)> = PeerTable()
   /// The payload bytes relayed for each pair of members since relaying for the pair began.
   var relayed: [RelayedPair] = []
-  /// The display time of the last frame that was delayed for lip sync.
-  var shownUntil: [MemberStream: Instant] = [:]
   /// The lost audio of each link in percent, as last reported by the playout.
   var audioLost: [LinkID: Double] = [:]
   var audio: [LinkID: AudioStatistics] = [:]
@@ -32,7 +30,6 @@ struct Meters {
 
   mutating func forget(_ stream: MemberStream) {
     media[stream] = nil
-    shownUntil[stream] = nil
   }
 }
 

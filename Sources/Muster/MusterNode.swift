@@ -5,6 +5,7 @@ import MusterCore
 import MusterCrypto
 import MusterDevices
 import MusterDiscovery
+import MusterMedia
 import MusterNetwork
 import MusterPipeline
 import MusterStore
@@ -73,6 +74,8 @@ public actor MusterNode {
   var portMapper: PortMapper?
   private var repeated: [RepeatedTask] = []
   var meters = Meters()
+  /// The frames that wait for their display.
+  var displays: [MemberStream: DisplayQueue<ViewedFrame>] = [:]
   /// The channels with auto-join: this node joins the call as soon as another member starts one.
   var autoJoinChannels: [ChannelID] = []
   /// The last reported record of this node in each channel.

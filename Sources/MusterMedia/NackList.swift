@@ -42,7 +42,7 @@ public struct NackList: Equatable, Sendable {
   }
 
   /// The time after which a request is repeated, since it may have been lost itself: half of that.
-  /// The sender answers both only once, as less than a round trip passes between them.
+  /// Of requests within a round trip a sender answers the first one that arrives.
   private static func repetition(roundTrip: Duration) -> Duration {
     max(interval(roundTrip: roundTrip) / 2, minimumInterval)
   }

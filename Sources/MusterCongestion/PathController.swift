@@ -29,6 +29,11 @@ public struct PathController: Sendable {
   private static let fullQueue = (delay: Duration.milliseconds(100), loss: 0.02)
   /// The queueing delay up to which losses are not those of a full queue.
   private static let shortQueue = Duration.milliseconds(50)
+  /// The rate for the pacer, in multiples of the estimate, where packets are lost without a queue.
+  /// Retransmissions leave before video, and come in bursts: at the estimate itself, the frames
+  /// behind them would wait for too long and be left out, although there is room for them before
+  /// long.
+  private static let lossyPacing = 2.0
   /// The loss of one report, on this many packets or more, that shows as much by itself: where the
   /// first packets already fill the queue, its delay is not noticed.
   private static let overload = (loss: 0.5, packets: 100)
@@ -70,6 +75,14 @@ public struct PathController: Sendable {
   public var lossWithoutQueue: Double {
     queue.mean.map { $0 <= Self.shortQueue } ?? false ? loss.averageLoss : 0
   }
+  /// The rate of the path for its pacer: how fast packets leave one after the other, whereas the
+  /// estimate bounds how much is sent. Both are the same unless losses limit the estimate, although
+  /// packets do not wait in a queue; then it is higher, up to what the delays allow.
+  public var pacingRate: DataRate {
+    guard lossWithoutQueue > LossEstimator.tolerated else { return estimate }
+    return max(estimate, min(estimate * Self.lossyPacing, delay.rate))
+  }
+
   /// Whether the first probes have yet to show what the path carries.
   public func isStarting(at now: Instant) -> Bool { admitsVideo && prober.isStarting(at: now) }
   /// Whether the circuit breaker has not ended the video.

@@ -141,7 +141,7 @@ struct Congestion: Sendable {
     return paths.update(path) {
       let falls = $0.controller.sent(bytes: bytes, asks: asks, at: now)
       if asks { ($0.usedAt, $0.asksAt, $0.link) = (now, now + Self.askInterval, link) }
-      $0.pacer.set(estimate: $0.controller.estimate, at: now)
+      $0.pacer.set(rate: $0.controller.pacingRate, at: now)
       guard !isReleased else { return falls }
       $0.pacer.charge(bytes, at: now)
       $0.unpaced.add(bytes, at: now)
@@ -160,7 +160,7 @@ struct Congestion: Sendable {
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {
         let probe = $0.controller.reported(report, at: now)
-        $0.pacer.set(estimate: $0.controller.estimate, at: now)
+        $0.pacer.set(rate: $0.controller.pacingRate, at: now)
         if let probe { $0.pacer.probe(probe, at: now) }
       }
       return (path, report.roundTrip)

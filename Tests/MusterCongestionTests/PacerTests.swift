@@ -86,7 +86,7 @@ struct PacerTests {
 
   @Test func aBurstLastsFiveMilliseconds() {
     var world = World()
-    world.pacer.set(estimate: DataRate(kbps: 10_000), at: world.now)
+    world.pacer.set(rate: DataRate(kbps: 10_000), at: world.now)
     for item in 0..<100 { world.add(item) }
     world.run(for: .milliseconds(1))
     // 6,875 bytes are 5 ms at 11 Mbit/s.
@@ -127,7 +127,7 @@ struct PacerTests {
     var world = World()
     world.add(1)
     // 55 kbit/s, half of the pacing rate of 110.
-    world.pacer.set(estimate: DataRate(kbps: 100), at: world.now)
+    world.pacer.set(rate: DataRate(kbps: 100), at: world.now)
     for item in 2..<40 { world.add(item, bytes: 500) }
     for _ in 0..<50 {
       world.pacer.charge(137, at: world.now)

@@ -106,7 +106,7 @@ struct PathScript {
 
   private mutating func step() {
     deliver()
-    pacer.set(estimate: controller.estimate, at: now)
+    pacer.set(rate: controller.pacingRate, at: now)
     if nextFrameAt <= now {
       nextFrameAt = nextFrameAt + .nanoseconds(33_333_333)
       addFrame()

@@ -78,9 +78,9 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   /// The bytes that are queued.
   @inlinable public var queuedBytes: Int { queued }
 
-  /// Takes a new estimate.
-  @inlinable public mutating func set(estimate: DataRate, at now: Instant) {
-    let new = estimate * Self.headroom
+  /// Takes a new rate of the path; items leave at `headroom` times that.
+  @inlinable public mutating func set(rate path: DataRate, at now: Instant) {
+    let new = path * Self.headroom
     guard new != rate else { return }
     if let paidAt, paidAt > now {
       let unpaid = rate.bytes(in: paidAt - now)

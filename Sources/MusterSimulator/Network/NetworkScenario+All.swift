@@ -5,7 +5,9 @@ extension NetworkScenario {
   /// All scenarios, in the order in which they are reported.
   public static let all: [NetworkScenario] =
     [narrow600, narrow250, narrow64, threeReceivers, dip, capacityScript]
-    + [randomLoss10, burstLoss10] + rfc8867 + [twoFlows, wifi, lte, cubic]
+    + [randomLoss(percent: 10), burstLoss(percent: 10)]
+    + [randomLoss(percent: 20), burstLoss(percent: 20)] + rfc8867
+    + [twoFlows, wifi, lte, cubic]
 
   /// The scenario of that name; nil if there is none.
   public static func named(_ name: String) -> NetworkScenario? { all.first { $0.name == name } }
@@ -98,23 +100,26 @@ extension NetworkScenario {
 
   // MARK: Loss
 
-  static let randomLoss10: NetworkScenario = {
+  /// Packets are lost in both directions, each alone.
+  private static func randomLoss(percent: Int) -> NetworkScenario {
     var conditions = link(delay: .milliseconds(20))
-    conditions.loss = 0.1
+    conditions.loss = Double(percent) / 100
     return NetworkScenario(
-      "random-loss-10", "10 % of packets lost at random in both directions, 20 ms", seconds: 60,
-      pair(up: always(conditions), bitrate: 1000))
-  }()
-
-  static let burstLoss10: NetworkScenario = {
-    var conditions = link(delay: .milliseconds(20))
-    // Bursts of 4 packets on average; 10 % of all packets are in bursts.
-    conditions.burstEnd = 0.25
-    conditions.burstStart = 0.25 * 0.1 / 0.9
-    return NetworkScenario(
-      "burst-loss-10", "10 % of packets lost in bursts of 4 in both directions, 20 ms",
+      "random-loss-\(percent)", "\(percent) % of packets lost at random in both directions, 20 ms",
       seconds: 60, pair(up: always(conditions), bitrate: 1000))
-  }()
+  }
+
+  /// Packets are lost in both directions, in bursts of 4 on average.
+  private static func burstLoss(percent: Int) -> NetworkScenario {
+    var conditions = link(delay: .milliseconds(20))
+    let share = Double(percent) / 100
+    conditions.burstEnd = 0.25
+    conditions.burstStart = 0.25 * share / (1 - share)
+    return NetworkScenario(
+      "burst-loss-\(percent)",
+      "\(percent) % of packets lost in bursts of 4 in both directions, 20 ms", seconds: 60,
+      pair(up: always(conditions), bitrate: 1000))
+  }
 
   // MARK: RFC 8867
 

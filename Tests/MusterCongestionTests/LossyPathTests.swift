@@ -42,9 +42,13 @@ struct LossyPathTests {
       let source: PathScript.Source =
         rate > 300 ? .video(most: Self.kbps(1_000)) : .constant(Self.kbps(800))
       var script = PathScript(network, source, seed: seed)
-      script.run(for: .seconds(20))
-      let factor = script.controller.pacingRate.kbps / script.controller.estimate.kbps
-      #expect(isFaster ? factor > 1.2 && factor <= 2 : factor == 1, "\(seed), \(loss): \(factor)")
+      script.run(for: .seconds(5))
+      let factors = (0..<15).map { _ in
+        script.run(for: .seconds(1))
+        return script.controller.pacingRate.kbps / script.controller.estimate.kbps
+      }
+      #expect(factors.allSatisfy { $0 >= 1 && $0 <= 2 }, "\(seed), \(loss): \(factors)")
+      #expect(factors.contains { $0 > 1.2 } == isFaster, "\(seed), \(loss): \(factors)")
     }
   }
 

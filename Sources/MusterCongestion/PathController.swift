@@ -75,9 +75,10 @@ public struct PathController: Sendable {
   public var lossWithoutQueue: Double {
     queue.mean.map { $0 <= Self.shortQueue } ?? false ? loss.averageLoss : 0
   }
-  /// The rate of the path for its pacer: how fast packets leave one after the other, whereas the
-  /// estimate bounds how much is sent. Both are the same unless losses limit the estimate, although
-  /// packets do not wait in a queue; then it is higher, up to what the delays allow.
+
+  /// The rate for the path's pacer: how fast packets leave one after the other, whereas the bitrate
+  /// of the video follows from the estimate. Both are the same unless losses limit the estimate,
+  /// although packets do not wait in a queue; then it is higher, up to what the delays allow.
   public var pacingRate: DataRate {
     guard lossWithoutQueue > LossEstimator.tolerated else { return estimate }
     return max(estimate, min(estimate * Self.lossyPacing, delay.rate))

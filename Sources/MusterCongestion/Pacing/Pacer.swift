@@ -49,7 +49,7 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
 
   /// The bytes that may leave at once, as the time that they take at the pacing rate.
   @inlinable public static var burst: Duration { .milliseconds(5) }
-  /// The pacing rate in multiples of the estimate, so that a queue in the pacer empties.
+  /// The pacing rate in multiples of the path's, so that a queue in the pacer empties.
   @inlinable public static var headroom: Double { 1.1 }
   /// The time for which charged packets hold up others, at most.
   @inlinable static var longestDebt: Duration { .milliseconds(500) }
@@ -79,8 +79,8 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   @inlinable public var queuedBytes: Int { queued }
 
   /// Takes a new rate of the path; items leave at `headroom` times that.
-  @inlinable public mutating func set(rate path: DataRate, at now: Instant) {
-    let new = path * Self.headroom
+  @inlinable public mutating func set(rate pathRate: DataRate, at now: Instant) {
+    let new = pathRate * Self.headroom
     guard new != rate else { return }
     if let paidAt, paidAt > now {
       let unpaid = rate.bytes(in: paidAt - now)

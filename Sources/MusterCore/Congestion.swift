@@ -18,7 +18,7 @@ struct Congestion: Sendable {
     /// The packet has waited for too long, and is not sent.
     case expired(QueuedPacket)
     /// Ask for a report on this path, if it is still used: more is wanted than it is believed to
-    /// carry, and nothing is sent that would ask.
+    /// carry, or there was no report yet, and nothing is sent that would ask.
     case ask(PathID)
   }
 
@@ -35,7 +35,9 @@ struct Congestion: Sendable {
     /// The link that used the path last; padding is sent over it.
     var link: SessionLinkID
 
-    var askDeadline: Instant? { controller.demand > controller.estimate ? asksAt : nil }
+    var askDeadline: Instant? {
+      controller.demand > controller.estimate || !pacer.isOpen ? asksAt : nil
+    }
     var deadline: Instant? { soonest(pacer.deadline, askDeadline) }
   }
 
@@ -46,8 +48,8 @@ struct Congestion: Sendable {
   /// The time after which a packet that still waits is not sent: its frame would come too late, and
   /// the frames after it, too.
   private static let longestWait = Duration.milliseconds(500)
-  /// The bytes that leave at once before anything is known of a path: ten packets, as in TCP
-  /// (RFC 6928), so that the first frame is not late.
+  /// The bytes that leave at once before anything is known of a path, and all that leave until its
+  /// first report: ten packets, as in TCP (RFC 6928), so that the first frame is not late.
   private static let initialWindow = 12_000
   /// The time without packets that ask for reports after which padding asks, such as where a path
   /// had no room even for stills, and there is no audio.
@@ -159,6 +161,7 @@ struct Congestion: Sendable {
     return reports.map { report in
       let path = PathID(peer: link.peer, route: report.route)
       _ = paths.update(path) {
+        $0.pacer.open()
         let probe = $0.controller.reported(report, at: now)
         $0.pacer.set(rate: $0.controller.pacingRate, at: now)
         if let probe { $0.pacer.probe(probe, at: now) }

@@ -7,7 +7,8 @@ import MusterWire
 struct MediaSession: HasDeadline, Sendable {
   /// The time at which the link came up; the time to the first frame is measured from here.
   let upSince: Instant
-  /// The smoothed round trip of the link; nil before the first measurement.
+  /// The round trip that almost none exceeds, since repair waits for answers; nil before the first
+  /// measurement.
   var roundTrip: Duration?
   /// The resolution that the peer requests for each of this node's streams, by stream index.
   var requested = Array(repeating: RequestedResolution.best, count: Limits.videoStreams)

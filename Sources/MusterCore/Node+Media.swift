@@ -81,7 +81,9 @@ extension Node {
         continue
       }
       if !media.isActive(link) {
-        if let roundTrip = roundTrip(of: link) { media.setRoundTrip(roundTrip, of: link) }
+        if let path = path(of: link), let roundTrip = links.paths.answerTime(path) {
+          media.setRoundTrip(roundTrip, of: link)
+        }
         perform(media.begin(link, at: now), at: now, &out)
         beginCongestionControl(of: link, at: now)
         pingSoon(link, at: now)

@@ -68,7 +68,7 @@ extension Node {
   }
 
   private mutating func roundTripChanged(of path: PathID) {
-    guard let roundTrip = links.paths.roundTrip(path) else { return }
+    guard let roundTrip = links.paths.answerTime(path) else { return }
     for link in peers.keys where link.peer == path.peer { media.setRoundTrip(roundTrip, of: link) }
   }
 }

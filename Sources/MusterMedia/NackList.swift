@@ -47,6 +47,16 @@ public struct NackList: Equatable, Sendable {
     max(interval(roundTrip: roundTrip) / 2, minimumInterval)
   }
 
+  /// The time of the next request for a packet that was requested now, in steps of a quarter of the
+  /// time until then: requests for several packets then share messages, which would fill a narrow
+  /// path otherwise.
+  private static func nextRequest(roundTrip: Duration, after now: Instant) -> Instant {
+    let repetition = repetition(roundTrip: roundTrip)
+    let step = (repetition / 4).wholeNanoseconds
+    let next = (now + repetition).nanoseconds
+    return Instant(nanoseconds: (next + step / 2) / step * step)
+  }
+
   /// Adds skipped sequence numbers, which must be above all numbers added before. If the list would
   /// exceed `Limits.nackEntries`, clears it and returns false; a keyframe is then required. The
   /// first request is made after `wait`.
@@ -118,7 +128,7 @@ public struct NackList: Equatable, Sendable {
         entries[index].askAt = nil
         continue
       }
-      entries[index].askAt = now + Self.repetition(roundTrip: roundTrip)
+      entries[index].askAt = Self.nextRequest(roundTrip: roundTrip, after: now)
       entries[index].tries += 1
       if entries[index].tries > Self.maximumTries {
         gaveUp = true

@@ -65,10 +65,22 @@ struct PacerTests {
       #expect((world.pacer.wait(at: world.now) == .zero) == (item < 4))
       world.add(item)
     }
+    world.pacer.open()
     world.run(for: .zero)
     // Four by the window, and one burst.
     #expect(world.items.map(\.item) == [0, 1, 2, 3, 4])
     #expect(world.pacer.wait(at: world.now) > .milliseconds(10))
+  }
+
+  @Test func untilThePathIsKnownOnlyTheFirstPacketsLeave() {
+    var world = World()
+    world.pacer = Pacer(estimate: DataRate(kbps: 1_000), initialWindow: 3_500)
+    for item in 0..<8 { world.add(item, for: item < 6 ? .milliseconds(500) : .seconds(2)) }
+    world.run(for: .seconds(1))
+    #expect(world.items.map(\.item) == [0, 1, 2, 3] && world.expired == [4, 5])
+    world.pacer.open()
+    world.run(for: .seconds(1))
+    #expect(world.items.map(\.item) == [0, 1, 2, 3, 6, 7] && world.pacer.deadline == nil)
   }
 
   @Test func itemsLeaveAtTheRate() {

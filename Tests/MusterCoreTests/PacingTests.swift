@@ -13,10 +13,14 @@ private struct Paced {
   static let key = ChannelKey.fromName("\(Marker.text) paced")
   var world: CoreWorld
 
-  init() {
-    world = CoreWorld(3, seed: 5)
+  /// `startsLate` tells that nothing has happened yet.
+  init(startsLate: Bool = false) {
+    world = CoreWorld(3, seed: 5) { _, configuration in
+      if startsLate { configuration.videoBitrate = 100 }
+    }
     world.weight = { _ in 10_000 }
     world.join("paced", Self.key)
+    guard !startsLate else { return }
     world.run(for: .seconds(3))
     // The first frames do not wait, so that they are not late.
     for host in world.hosts { host.sent = [] }
@@ -223,5 +227,20 @@ struct PacingTests {
     #expect(paced.frames(from: 0, at: 1) == end)
     paced.world.run(for: .seconds(25))
     #expect(paced.frames(from: 0, at: 1) - end > 25)
+  }
+  /// A camera without a microphone, of less than the estimate: the first report is lost, and nothing
+  /// is sent that would ask for another one.
+  @Test func videoBeginsWithoutTheFirstReport() {
+    var paced = Paced(startsLate: true)
+    paced.world.weight = { _ in 5_000 }
+    paced.world.speaks = { $0 == 1 }
+    while paced.frames(from: 0, at: 1) == 0 { paced.world.run(for: .milliseconds(10)) }
+    paced.world.leastSize = { $0 == 1 ? 150 : 0 }
+    paced.world.run(for: .seconds(2))
+    let start = paced.frames(from: 0, at: 1)
+    #expect(start < 4)
+    paced.world.leastSize = { _ in 0 }
+    paced.world.run(for: .seconds(8))
+    #expect(paced.frames(from: 0, at: 1) - start > 15)
   }
 }

@@ -60,7 +60,24 @@ private let frameTime = Duration.nanoseconds(33_333_333)
   while let deadline = receiver.deadline, deadline < start + .milliseconds(190) {
     if !receiver.tick(at: deadline).nacks.isEmpty { asked.append(deadline) }
   }
-  #expect(asked == [30, 60, 90, 120, 150, 180].map { start + .milliseconds($0) })
+  // In steps of 7.5 ms of the clock.
+  #expect(asked == [27.5, 57.5, 87.5, 117.5, 147.5, 177.5].map { start + .milliseconds($0) })
+}
+
+@Test func packetsThatGoMissingOneAfterTheOtherAreAskedForTogether() {
+  var nacks = NackList()
+  let roundTrip = Duration.milliseconds(400)
+  var messages: [Int] = []
+  var now = Instant.milliseconds(1003)
+  // Every second packet of 100, one every 4 ms, and then nothing.
+  for step: Int64 in 0..<300 {
+    if step < 100, step % 2 == 1 { _ = nacks.notice(step..<step + 1, at: now) }
+    let due = nacks.due(highest: step, roundTrip: roundTrip, at: now)
+    if !due.sequences.isEmpty { messages.append(due.sequences.count) }
+    now = now + .milliseconds(4)
+  }
+  // At first one each; then each packet every 240 ms, in steps of 60 ms.
+  #expect(messages.count <= 50 + 1200 / 60 && messages.reduce(0, +) >= 50 * 4, "\(messages)")
 }
 
 @Test func aLostNonReferenceFrameIsSkipped() {

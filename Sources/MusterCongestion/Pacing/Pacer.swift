@@ -66,11 +66,14 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   @usableFromInline var paidAt: Instant?
   /// The bytes that may still leave at once since nothing is known of the path.
   @usableFromInline var window: Int
+  @usableFromInline var hasOpened: Bool
   @usableFromInline var queued = 0
 
-  /// Creates the pacer of a path with this estimate. The first `initialWindow` bytes do not wait.
+  /// Creates the pacer of a path with this estimate. The first `initialWindow` bytes do not wait;
+  /// those after them wait until `open` is called.
   @inlinable public init(estimate: DataRate, initialWindow: Int = 0) {
     window = initialWindow
+    hasOpened = initialWindow == 0
     rate = estimate * Self.headroom
     queues = Priority.allCases.map { _ in [] }
   }
@@ -88,6 +91,12 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     }
     rate = new
   }
+
+  /// Whether more than the initial window may leave.
+  @inlinable public var isOpen: Bool { hasOpened }
+
+  /// Lets more than the initial window leave: the path is known to carry something.
+  @inlinable public mutating func open() { hasOpened = true }
 
   /// Counts a packet that was sent without waiting.
   @inlinable public mutating func charge(_ bytes: Int, at now: Instant) {
@@ -137,6 +146,7 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
   /// The time at which the next packet leaves; nil if none waits.
   @inlinable public var deadline: Instant? {
     guard probes.isEmpty else { return probes[0].nextAt }
+    guard isOpen || window > 0 else { return queues.compactMap { $0.first?.expiresAt }.min() }
     return queuedBytes > 0 ? paidAt : nil
   }
 
@@ -163,7 +173,9 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
     }
     guard probes.isEmpty else { return (released, expired) }
     let end = now + Self.burst
-    while window > 0 || paidAt ?? now < end, let entry = next(at: now, expired: &expired) {
+    while window > 0 || isOpen && paidAt ?? now < end,
+      let entry = next(at: now, expired: &expired)
+    {
       released.append(.item(entry.item, probe: nil))
       if window > 0 {
         window = max(window - entry.bytes, 0)
@@ -171,18 +183,28 @@ public struct Pacer<Item: Sendable>: HasDeadline, Sendable {
         pay(entry.bytes, at: now)
       }
     }
+    if !isOpen { dropExpired(at: now, &expired) }
     return (released, expired)
+  }
+
+  /// Drops what has expired.
+  @inlinable mutating func dropExpired(at now: Instant, _ expired: inout [Item]) {
+    for index in queues.indices {
+      while let first = queues[index].first, first.expiresAt <= now {
+        queues[index].removeFirst()
+        queued -= first.bytes
+        expired.append(first.item)
+      }
+    }
   }
 
   /// Takes the most urgent item that has not expired.
   @inlinable mutating func next(at now: Instant, expired: inout [Item]) -> Entry? {
-    for index in queues.indices {
-      while let first = queues[index].first {
-        queues[index].removeFirst()
-        queued -= first.bytes
-        if first.expiresAt > now { return first }
-        expired.append(first.item)
-      }
+    dropExpired(at: now, &expired)
+    for index in queues.indices where !queues[index].isEmpty {
+      let first = queues[index].removeFirst()
+      queued -= first.bytes
+      return first
     }
     return nil
   }

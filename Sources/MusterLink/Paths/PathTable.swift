@@ -31,6 +31,10 @@ public struct PathTable: Sendable {
   /// The smoothed round trip of a path; nil before the first sample.
   public func roundTrip(_ id: PathID) -> Duration? { paths[id]?.roundTrip?.smoothed }
 
+  /// The time within which the answer to a request on a path can be expected; nil before the first
+  /// sample.
+  public func answerTime(_ id: PathID) -> Duration? { paths[id]?.roundTrip?.answerTime }
+
   /// The direct route over which a peer was last reached: the validated path with the latest
   /// arrival; nil if there is none.
   public func lastDirectRoute(to peer: NodeID) -> Address? {

@@ -10,6 +10,10 @@ public struct RoundTripTime: Equatable, Sendable {
   /// The smallest sample so far, which is the closest to a round trip without queueing delay.
   public private(set) var minimum: Duration
 
+  /// The time within which the answer to a request can be expected: almost no round trip is longer
+  /// (the probe timeout of RFC 9002 section 6.2.1, without the delay of an acknowledgement).
+  public var answerTime: Duration { smoothed + variation * 4 }
+
   init(first sample: Duration) {
     smoothed = sample
     variation = sample / 2

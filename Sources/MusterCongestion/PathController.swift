@@ -135,7 +135,6 @@ public struct PathController: Sendable {
     let hasRecovered = delay.update(
       arrivals, isFull: isQueueFull || isOverloaded(report), acknowledged: acknowledged,
       probe: probe, roundTrip: roundTrip ?? .zero, at: now)
-    if isFullAtStart(report) { delay.set(delay.rate * (1 - Self.lossRatio(of: report)), at: now) }
     if let probe { loss.probed(probe) }
     loss.update(
       report.results, delayEstimate: delay.rate, acknowledged: acknowledged,
@@ -153,22 +152,9 @@ public struct PathController: Sendable {
 
   /// Whether a report shows most of many packets to be lost.
   private func isOverloaded(_ report: PathReport) -> Bool {
-    report.results.count >= Self.overload.packets
-      && Self.lossRatio(of: report) > Self.overload.loss
-  }
-
-  /// Whether one of the first reports, before losses could last, shows that the queue drops
-  /// packets: on a path that is much narrower than the rate at the start, the next reports are
-  /// late, and may be lost in the queue themselves.
-  private func isFullAtStart(_ report: PathReport) -> Bool {
-    !loss.hasObservations && queue.mean ?? .zero > Self.fullQueue.delay
-      && Self.lossRatio(of: report) > Self.fullQueue.loss
-  }
-
-  /// The share of a report's packets that are lost.
-  private static func lossRatio(of report: PathReport) -> Double {
     let lost = report.results.count { $0.fate == .lost }
-    return Double(lost) / Double(max(report.results.count, 1))
+    return report.results.count >= Self.overload.packets
+      && Double(lost) > Self.overload.loss * Double(report.results.count)
   }
 
   /// Forgets what the reports have shown of the path, after it was overloaded.

@@ -113,32 +113,6 @@ struct PathControllerTests {
     }
   }
 
-  /// The first packets fill the queue of a narrow path, which drops most of the next ones; as many
-  /// may be lost at random, without a queue.
-  @Test(arguments: [(0, 300), (80, 300), (120, 75), (250, 75)])
-  func theFirstReportOfAFullQueueIsBelieved(delay: Int, estimate: Double) {
-    var controller = PathController()
-    controller.demand = Self.kbps(1_000)
-    let start = Instant.zero + .seconds(50)
-    /// Reports on eight packets that were sent in one burst after this time.
-    func report(_ fate: (Int) -> PacketResult.Fate, after time: Duration) {
-      let results = (0..<8).map {
-        PacketResult(bytes: 1_000, sentAt: start + time, fate: fate($0))
-      }
-      for _ in results { controller.sent(bytes: 1_000, asks: true, at: start + time) }
-      _ = controller.reported(
-        PathReport(
-          route: PathScript.route, results: results, roundTrip: .milliseconds(40 + delay)),
-        at: start + time + .milliseconds(40 + delay))
-    }
-    report({ _ in .arrived(at: start + .milliseconds(20)) }, after: .zero)
-    #expect(controller.estimate >= PathController.start)
-    report(
-      { $0 < 2 ? .arrived(at: start + .milliseconds(80 + delay)) : .lost },
-      after: .milliseconds(60))
-    #expect(abs(controller.estimate.kbps - estimate) < 0.1 * estimate, "\(controller.estimate)")
-  }
-
   @Test func silenceLowersTheEstimate() {
     var script = PathScript(
       Network(rate: Self.kbps(3_000), delay: .milliseconds(20)), .video(most: Self.kbps(2_500)))

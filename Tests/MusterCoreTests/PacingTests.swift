@@ -228,8 +228,9 @@ struct PacingTests {
     paced.world.run(for: .seconds(25))
     #expect(paced.frames(from: 0, at: 1) - end > 25)
   }
-  /// A camera without a microphone, of less than the estimate: the first report is lost, and nothing
-  /// is sent that would ask for another one.
+
+  /// A camera without a microphone, of less than the estimate: the first report is lost, and
+  /// nothing is sent that would ask for another one.
   @Test func videoBeginsWithoutTheFirstReport() {
     var paced = Paced(startsLate: true)
     paced.world.weight = { _ in 5_000 }

@@ -21,21 +21,22 @@ struct PlantedBugTests {
     return nil
   }
 
-  /// The checker that a bug violates first.
-  private func checker(of bug: PlantedBug) -> String {
+  /// The checkers of which a bug violates one first.
+  private func checkers(of bug: PlantedBug) -> [String] {
     switch bug {
-    case .mergeByArrival: "agreement"
-    case .uncheckedRole: "roles"
-    case .endsReportedFailed: "calls"
-    case .sendsBeforeWritten: "commit"
-    case .ordersByCounter: "standing"
+    // Entries that replace each other circulate without end, too.
+    case .mergeByArrival: ["agreement", "bounds"]
+    case .uncheckedRole: ["roles"]
+    case .endsReportedFailed: ["calls"]
+    case .sendsBeforeWritten: ["commit"]
+    case .ordersByCounter: ["standing"]
     }
   }
 
   @Test(arguments: PlantedBug.allCases)
-  func aPlantedBugIsFoundWithin200SeedsByItsChecker(bug: PlantedBug) {
-    let violation = firstViolation(with: bug)
-    #expect(violation?.checker == checker(of: bug), "\(String(describing: violation))")
+  func aPlantedBugIsFoundWithin200SeedsByItsChecker(bug: PlantedBug) throws {
+    let violation = try #require(firstViolation(with: bug))
+    #expect(checkers(of: bug).contains(violation.checker), "\(violation)")
   }
 
   @Test func invariantsFindANodeThatIgnoresRoles() {

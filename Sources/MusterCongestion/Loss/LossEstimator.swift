@@ -77,12 +77,9 @@ package struct LossEstimator: Sendable {
     return bytes > 0 ? lost / bytes : 0
   }
 
-  /// Whether there are enough observations to limit anything.
-  package var hasObservations: Bool { observations.count >= Self.required }
-
   /// The least loss of the last `required` observations; 0 before there are as many.
   package var lastingLoss: Double {
-    guard hasObservations else { return 0 }
+    guard observations.count >= Self.required else { return 0 }
     let last = observations.count - Self.required..<observations.count
     return last.map { observations[$0].lossRatio }.min() ?? 0
   }
@@ -93,7 +90,7 @@ package struct LossEstimator: Sendable {
     isApplicationLimited: Bool
   ) {
     guard let observedAt = observe(results) else { return }
-    guard hasObservations else { return }
+    guard observations.count >= Self.required else { return }
     fit(
       delayEstimate: delayEstimate, acknowledged: acknowledged,
       isApplicationLimited: isApplicationLimited)

@@ -47,7 +47,7 @@ final class DemoNode: Sendable {
       "join", Demo.channel, "--call", "--json", "--name", part.name, "--video", part.video,
       "--audio", part.audio, "--speaker", "none", "--interface", "lo", "--data", data,
     ]
-    if !part.hasPage { arguments.append("--no-view") }
+    if !part.hasPage { arguments += ["--no-view", "--max-video", "640x360"] }
     let process = ChildProcess.start("/proc/self/exe", arguments, output: ends[1])
     close(ends[1])
     guard let process else {

@@ -64,11 +64,12 @@ class Context:
     # Nodes and networks
 
     def node(self, name, *more, host=None, channels=None, video="test:320x180@15", audio="tone",
-             passphrase=None, data=True, call=True, record=False, environment=None,
+             passphrase=None, data=True, call=True, record=False, watches=True, environment=None,
              speaker="none", wrap=()):
         """Starts a node, which discovers others on loopback or on the LAN of its host. `data` is
         True for a directory of its own, False for the default, or a path; no `passphrase` when it
-        is False."""
+        is False. A node that `watches` requests all video at full size, as one that records
+        does."""
         number = sum(1 for node in self.nodes if node.folder.startswith(self._path(name)))
         folder = self._path(name) + (f".{number}" if number else "")
         arguments = [
@@ -83,6 +84,8 @@ class Context:
             arguments += ["--call"]
         if record:
             arguments += ["--record", os.path.join(folder, "record")]
+        elif watches:
+            arguments += ["--max-video", "4096x4096"]
         if host is None:
             arguments += ["--interface", "lo"]
         node = Node(self.muster, name, [*arguments, *more], folder, host, environment, wrap)

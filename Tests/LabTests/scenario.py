@@ -85,7 +85,7 @@ class Scenario:
             nodes[participant["name"]] = t.node(
                 participant["name"], *more, host=lan.hosts[place], video=video or "none",
                 audio=t.footage.speech if participant["speaks"] else "none",
-                record=participant["watches"])
+                record=participant["watches"], watches=False)
         return join
 
     def _place(self, name):

@@ -14,6 +14,7 @@ struct NodeTests {
     configuration.call = true
     configuration.video = "test:320x180@15"
     configuration.audio = "tone"
+    configuration.maxVideo = VideoSize(width: 320, height: 180)
     configuration.interfaces = ["lo"]
     configuration.isEphemeral = true
     return configuration

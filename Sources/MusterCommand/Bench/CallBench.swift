@@ -58,6 +58,7 @@ struct CallBench {
       configuration.audio = speech
       configuration.speaker = directory.file("speaker\(index).wav")
       configuration.videoBitrate = Self.kilobitsPerSecond
+      configuration.maxVideo = VideoSize(width: 640, height: 360)
       configuration.interfaces = ["lo"]
       configuration.isEphemeral = true
       let node = try await MusterNode.start(configuration)

@@ -12,6 +12,9 @@ static const uint8_t tiles_js[] = {
 static const uint8_t app_js[] = {
 #embed "page/app.js"
 };
+static const uint8_t stage_js[] = {
+#embed "page/stage.js"
+};
 static const uint8_t chat_js[] = {
 #embed "page/chat.js"
 };
@@ -24,6 +27,7 @@ static const muster_asset assets[] = {
     {"/style.css", "text/css; charset=utf-8", style_css, sizeof style_css},
     {"/tiles.js", "text/javascript; charset=utf-8", tiles_js, sizeof tiles_js},
     {"/app.js", "text/javascript; charset=utf-8", app_js, sizeof app_js},
+    {"/stage.js", "text/javascript; charset=utf-8", stage_js, sizeof stage_js},
     {"/chat.js", "text/javascript; charset=utf-8", chat_js, sizeof chat_js},
     {"/worker.js", "text/javascript; charset=utf-8", worker_js, sizeof worker_js},
 };

@@ -36,7 +36,7 @@ public enum Command: Equatable, Sendable {
   /// The media that can be muted: the microphone (`audio`) or the camera (`video`).
   public enum Media: String, Codable, Sendable, CaseIterable { case audio, video }
 
-  /// A request for video of one or all members, up to a given resolution.
+  /// A request for video of one or all members, up to a size and a frame rate.
   public struct Watch: Equatable, Sendable {
     /// The member whose video is requested; nil for all members, including those that join later.
     public var member: String?
@@ -44,14 +44,18 @@ public enum Command: Equatable, Sendable {
     public var stream: String?
     /// The largest size requested, in pixels; nil for no video.
     public var size: VideoSize?
+    /// The highest frame rate requested, 1 to 254; nil for any.
+    public var framesPerSecond: Int?
     /// The channel's name; nil for the only channel that the node is in.
     public var channel: String?
 
     /// Requests video no larger than `size`.
     public init(
-      _ size: VideoSize?, stream: String? = nil, of member: String? = nil, channel: String? = nil
+      _ size: VideoSize?, framesPerSecond: Int? = nil, stream: String? = nil,
+      of member: String? = nil, channel: String? = nil
     ) {
       self.size = size
+      self.framesPerSecond = framesPerSecond
       self.stream = stream
       self.member = member
       self.channel = channel
@@ -145,7 +149,9 @@ public enum Command: Equatable, Sendable {
     case .unmute(let media, _): return .unmute(media, channel: channel)
     case .watch(let watch):
       return .watch(
-        Watch(watch.size, stream: watch.stream, of: watch.member, channel: channel))
+        Watch(
+          watch.size, framesPerSecond: watch.framesPerSecond, stream: watch.stream,
+          of: watch.member, channel: channel))
     case .keyframe(let member, let stream, _):
       return .keyframe(member: member, stream: stream, channel: channel)
     case .say(let text, let to, _): return .say(text, to: to, channel: channel)

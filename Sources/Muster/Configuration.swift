@@ -54,8 +54,11 @@ public struct Configuration: Sendable {
   public var videoMuted = false
   /// The bitrate limit of the camera's top layer in kbit/s; nil for none.
   public var videoBitrate: Int?
-  /// The largest resolution requested of each member's video streams; nil for no limit.
+  /// The largest size that is requested of the members' video to show or record it; with nil there
+  /// is no limit. With a value video is requested also while nothing shows or records it.
   public var maxVideo: VideoSize?
+  /// The highest frame rate that is requested with `maxVideo`, up to 254; nil for no limit.
+  public var maxFramesPerSecond: Int?
   /// The nodes to contact in addition to those on the LAN, each as `HOST:PORT`.
   public var peers: [String] = []
   /// The rendezvous servers used to find members beyond the LAN, each as `HOST:PORT`.

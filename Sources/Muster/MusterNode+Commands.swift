@@ -105,7 +105,7 @@ extension MusterNode {
     var watched: NodeID?
     if let text = watch.member { watched = try member(text, in: channel) }
     let requested = watch.size.map {
-      RequestedResolution(width: UInt16(clamping: $0.width), height: UInt16(clamping: $0.height))
+      VideoRequest($0, framesPerSecond: watch.framesPerSecond)
     }
     var stream: StreamID?
     if let name = watch.stream { stream = try self.stream(named: name, of: watched, in: channel) }

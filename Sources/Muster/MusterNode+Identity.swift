@@ -51,10 +51,12 @@ extension MusterNode {
     core.name = DisplayText.sanitized(configuration.name, limit: Limits.nameBytes)
     if configuration.audioMuted { core.muted.insert(.audioMuted) }
     if configuration.videoMuted { core.muted.insert(.videoMuted) }
-    if let size = configuration.maxVideo {
-      core.requested = RequestedResolution(
-        width: UInt16(clamping: size.width), height: UInt16(clamping: size.height))
+    let most = configuration.maxVideo.map {
+      VideoRequest($0, framesPerSecond: configuration.maxFramesPerSecond)
     }
+    core.shownLimit = most ?? .best
+    core.requestedBesidesViewer = configuration.recordDirectory == nil ? .none : most ?? .best
+    core.requested = most ?? core.requestedBesidesViewer
     return core
   }
 }

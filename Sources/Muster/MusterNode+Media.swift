@@ -27,13 +27,30 @@ public struct ViewedFrame: Sendable {
 }
 
 extension MusterNode {
+  /// Requests the videos that a viewer shows instead of what the configuration requests, until the
+  /// next call; nil if there is no viewer any more. The frames arrive at the sink of `showFrames`.
+  public func show(_ videos: [ShownVideo]?) {
+    showsPreview = false
+    let streams = videos?.compactMap { video -> (stream: MemberStream, request: VideoRequest)? in
+      guard case .member(let member, let stream, let name) = video.source else {
+        showsPreview = true
+        return nil
+      }
+      guard let channel = try? channel(named: name) else { return nil }
+      return (
+        MemberStream(LinkID(channel: channel, peer: member), stream),
+        VideoRequest(video.size, framesPerSecond: video.framesPerSecond)
+      )
+    }
+    perform(node.show(streams, at: now))
+    updateEncoders()
+  }
+
   /// Passes every frame to `sink` when the frame is due for display, and requests keyframes from
   /// all senders. `sink` is called on the event loop and must return quickly; nil stops the
-  /// display.
+  /// display. `show` says which frames are wanted.
   public func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) {
     frameSink = sink
-    showsPreview = sink != nil
-    updateEncoders()
     guard sink != nil else { return }
     for peer in node.statistics(at: now) where peer.received != nil {
       for stream in StreamID.all {

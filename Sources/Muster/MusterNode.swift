@@ -46,6 +46,7 @@ public actor MusterNode {
   nonisolated let media: MediaThreads
   /// The receiver of frames for the page; nil while no page is open.
   var frameSink: (@Sendable (ViewedFrame) -> Void)?
+  /// Whether the viewer shows this node's own camera.
   var showsPreview = false
   /// The layers of this node's streams that members need, and their bitrates, by the index of the
   /// stream.

@@ -14,7 +14,7 @@ public struct EncodedVP8: Equatable, Sendable {
   public let isReference: Bool
 }
 
-/// A real-time VP8 encoder for one simulcast layer, with a fixed size, one thread and three
+/// A real-time VP8 encoder for one simulcast layer, with a fixed size, one thread and up to three
 /// temporal layers.
 ///
 /// Settings are libwebrtc's (`libvpx_vp8_encoder.cc`) unless a comment gives a reason. Encoding is
@@ -24,15 +24,18 @@ public struct EncodedVP8: Equatable, Sendable {
 public final class VP8Encoder {
   /// The size of all frames.
   public let size: VideoSize
-  /// The nominal frame rate, clamped to 1...120.
+  /// The nominal frame rate with all temporal layers, clamped to 1...120.
   public let framesPerSecond: Int
-  /// The current target bitrate in kbit/s, within `bitrates`.
+  /// The number of temporal layers that are encoded, 1 to 3, from the base layer on.
+  public let temporalLayers: Int
+  /// The current target bitrate of all three temporal layers together in kbit/s, within `bitrates`;
+  /// those that are encoded have their share of it.
   public private(set) var kilobitsPerSecond: Int
 
   private let context: UnsafeMutablePointer<vpx_codec_ctx_t>
   private let image: UnsafeMutablePointer<vpx_image_t>
   private var configuration: vpx_codec_enc_cfg_t
-  private var pattern = TemporalPattern()
+  private var pattern: TemporalPattern
   private var clock: FrameClock
   /// Whether the next frame must be a keyframe: true initially, and from a request until a keyframe
   /// is produced.
@@ -41,17 +44,26 @@ public final class VP8Encoder {
   /// The range of target bitrates in kbit/s; values outside are clamped.
   public static let bitrates = 10...20_000
 
-  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual rate.
-  /// Throws for sizes beyond VP8's 14 bits and if libvpx cannot start.
-  public init(size: VideoSize, framesPerSecond: Int, kilobitsPerSecond: Int) throws(CodecError) {
+  /// `framesPerSecond` is the source's nominal rate; the rate control follows the actual rate. With
+  /// two temporal layers every second frame of the source is to be encoded, with one every fourth
+  /// (`TemporalLayers.decimators`). Throws for sizes beyond VP8's 14 bits and if libvpx cannot
+  /// start.
+  public init(
+    size: VideoSize, framesPerSecond: Int, kilobitsPerSecond: Int,
+    temporalLayers: Int = TemporalLayers.count
+  ) throws(CodecError) {
     guard size.width > 0, size.height > 0, size.width < 1 << 14, size.height < 1 << 14 else {
       throw CodecError("VP8 cannot encode frames of \(size)")
     }
     self.size = size
     self.framesPerSecond = min(max(framesPerSecond, 1), 120)
     self.kilobitsPerSecond = Self.clamped(kilobitsPerSecond)
-    clock = FrameClock(framesPerSecond: self.framesPerSecond)
-    configuration = Self.configuration(size: size, kilobitsPerSecond: self.kilobitsPerSecond)
+    self.temporalLayers = min(max(temporalLayers, 1), TemporalLayers.count)
+    pattern = TemporalPattern(layers: self.temporalLayers)
+    let decimator = TemporalLayers.decimators[self.temporalLayers - 1]
+    clock = FrameClock(framesPerSecond: Double(self.framesPerSecond) / Double(decimator))
+    configuration = Self.configuration(
+      size: size, kilobitsPerSecond: self.kilobitsPerSecond, pattern.cycle)
     context = .allocate(capacity: 1)
     context.initialize(to: vpx_codec_ctx_t())
     image = .allocate(capacity: 1)
@@ -114,7 +126,7 @@ public final class VP8Encoder {
     let wanted = Self.clamped(kilobitsPerSecond)
     guard wanted != self.kilobitsPerSecond else { return }
     var changed = configuration
-    Self.setRates(&changed, kilobitsPerSecond: wanted)
+    Self.setRates(&changed, kilobitsPerSecond: wanted, temporalLayers: temporalLayers)
     guard vpx_codec_enc_config_set(context, &changed) == VPX_CODEC_OK else { return }
     configuration = changed
     self.kilobitsPerSecond = wanted
@@ -163,7 +175,7 @@ public final class VP8Encoder {
 
 extension VP8Encoder {
   private static func configuration(
-    size: VideoSize, kilobitsPerSecond: Int
+    size: VideoSize, kilobitsPerSecond: Int, _ cycle: [Int]
   ) -> vpx_codec_enc_cfg_t {
     var configuration = vpx_codec_enc_cfg_t()
     vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &configuration, 0)
@@ -187,24 +199,30 @@ extension VP8Encoder {
     configuration.rc_buf_optimal_sz = UInt32(optimalBufferMilliseconds)
     configuration.rc_buf_sz = 1000
     configuration.rc_dropframe_thresh = 30
-    configuration.ts_number_layers = UInt32(TemporalLayers.decimators.count)
-    configuration.ts_periodicity = UInt32(TemporalPattern.layers.count)
-    for (index, decimator) in TemporalLayers.decimators.enumerated() {
+    let temporalLayers = (cycle.max() ?? 0) + 1
+    configuration.ts_number_layers = UInt32(temporalLayers)
+    configuration.ts_periodicity = UInt32(cycle.count)
+    for (index, decimator) in TemporalLayers.decimators.suffix(temporalLayers).enumerated() {
       set(&configuration.ts_rate_decimator, index, UInt32(decimator))
     }
-    for (index, layer) in TemporalPattern.layers.enumerated() {
+    for (index, layer) in cycle.enumerated() {
       set(&configuration.ts_layer_id, index, UInt32(layer))
     }
-    setRates(&configuration, kilobitsPerSecond: kilobitsPerSecond)
+    setRates(
+      &configuration, kilobitsPerSecond: kilobitsPerSecond, temporalLayers: temporalLayers)
     return configuration
   }
 
   private static let optimalBufferMilliseconds = 600
 
-  private static func setRates(_ configuration: inout vpx_codec_enc_cfg_t, kilobitsPerSecond: Int) {
-    configuration.rc_target_bitrate = UInt32(kilobitsPerSecond)
-    for (index, percent) in TemporalLayers.cumulativePercent.enumerated() {
-      set(&configuration.ts_target_bitrate, index, UInt32(kilobitsPerSecond * percent / 100))
+  private static func setRates(
+    _ configuration: inout vpx_codec_enc_cfg_t, kilobitsPerSecond: Int, temporalLayers: Int
+  ) {
+    let rates = TemporalLayers.cumulativePercent.prefix(temporalLayers)
+      .map { UInt32(kilobitsPerSecond * $0 / 100) }
+    configuration.rc_target_bitrate = rates.last ?? 0
+    for (index, rate) in rates.enumerated() {
+      set(&configuration.ts_target_bitrate, index, rate)
     }
   }
 
@@ -228,7 +246,8 @@ extension VP8Encoder {
     set(VP8E_SET_TOKEN_PARTITIONS, 0)
     // The maximum size of a keyframe: half the optimal buffer, or at least the size of three
     // average frames (libwebrtc's rule).
-    let percent = max(300, Self.optimalBufferMilliseconds * framesPerSecond / 20)
+    let decimator = TemporalLayers.decimators[temporalLayers - 1]
+    let percent = max(300, Self.optimalBufferMilliseconds * framesPerSecond / decimator / 20)
     set(VP8E_SET_MAX_INTRA_BITRATE_PCT, percent)
   }
 }
@@ -246,8 +265,8 @@ struct FrameClock {
   private var next: Int64 = 0
   private var previous: Instant?
 
-  init(framesPerSecond: Int) {
-    nominal = Int64(Self.ticksPerSecond) / Int64(framesPerSecond)
+  init(framesPerSecond: Double) {
+    nominal = Int64(Double(Self.ticksPerSecond) / framesPerSecond)
     interval = nominal
   }
 

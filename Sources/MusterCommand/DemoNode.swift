@@ -46,8 +46,9 @@ final class DemoNode: Sendable {
     var arguments = [
       "join", Demo.channel, "--call", "--json", "--name", part.name, "--video", part.video,
       "--audio", part.audio, "--speaker", "none", "--interface", "lo", "--data", data,
+      "--max-video", "640x360",
     ]
-    if !part.hasPage { arguments += ["--no-view", "--max-video", "640x360"] }
+    if !part.hasPage { arguments.append("--no-view") }
     let process = ChildProcess.start("/proc/self/exe", arguments, output: ends[1])
     close(ends[1])
     guard let process else {

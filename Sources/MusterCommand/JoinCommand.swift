@@ -109,7 +109,8 @@ package struct JoinCommand: AsyncParsableCommand {
   var interface: [String] = []
 
   @Option(
-    name: .customLong("max-video"), help: "The largest resolution to request of others, as WxH.")
+    name: .customLong("max-video"),
+    help: "The most to request of the video of others, shown or not, as WxH or WxH@FPS.")
   var maxVideo: String?
 
   @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
@@ -226,7 +227,7 @@ package struct JoinCommand: AsyncParsableCommand {
     result.recordDirectory = record
     result.dataDirectory = data
     result.videoBitrate = try checkedBitrate()
-    result.maxVideo = try checkedSize()
+    (result.maxVideo, result.maxFramesPerSecond) = try checkedVideo()
     (result.audioMuted, result.videoMuted) = try checkedMuting()
     let sources = [("video", video), ("share", share), ("audio", audio), ("speaker", speaker)]
     for (option, value) in sources where value?.isEmpty == true {
@@ -269,14 +270,18 @@ package struct JoinCommand: AsyncParsableCommand {
     return videoBitrate
   }
 
-  private func checkedSize() throws(MusterError) -> VideoSize? {
-    guard let maxVideo else { return nil }
-    guard let size = VideoSize(maxVideo) else {
+  private func checkedVideo() throws(MusterError) -> (VideoSize?, Int?) {
+    guard let maxVideo else { return (nil, nil) }
+    let parts = maxVideo.split(separator: "@", omittingEmptySubsequences: false)
+    let rate = parts.count == 2 ? Int(parts[1]) : nil
+    guard let size = parts.first.flatMap({ VideoSize($0) }),
+      parts.count == 1 || rate.map({ (1...254).contains($0) }) ?? false
+    else {
       throw MusterError(
-        "--max-video \(maxVideo) is no size", hint: "write WIDTHxHEIGHT, such as 640x360",
-        kind: .usage)
+        "--max-video \(Words.shown(maxVideo)) is no size",
+        hint: "write WIDTHxHEIGHT, such as 640x360, or with a frame rate 640x360@15", kind: .usage)
     }
-    return size
+    return (size, rate)
   }
 
   /// The sources and the sink to open: the devices given as options, otherwise the devices found.

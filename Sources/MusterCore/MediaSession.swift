@@ -10,8 +10,9 @@ struct MediaSession: HasDeadline, Sendable {
   /// The round trip that almost none exceeds, since repair waits for answers; nil before the first
   /// measurement.
   var roundTrip: Duration?
-  /// The resolution that the peer requests for each of this node's streams, by stream index.
-  var requested = Array(repeating: RequestedResolution.best, count: Limits.videoStreams)
+  /// What the peer requests of each of this node's streams, by stream index; nil before it has said
+  /// so, and it then gets nothing.
+  var requested = [VideoRequest?](repeating: nil, count: Limits.videoStreams)
   /// The rate limit for changes of `requested`, by stream index: each change may begin or end the
   /// encoding of a layer.
   var subscriptionBudgets = Array(
@@ -33,33 +34,34 @@ struct MediaSession: HasDeadline, Sendable {
   func receiver(
     of stream: StreamID, _ streams: EncodedStreams, at now: Instant
   ) -> LayerAllocation.Receiver? {
-    guard let largest = request(of: stream, streams)?.largest else { return nil }
+    guard let most = request(of: stream, streams)?.most else { return nil }
     let sent = call?.outgoing[stream]
     return LayerAllocation.Receiver(
-      requested: largest, bandwidth: bandwidth.map { $0 * share(of: stream, streams) / 100 },
+      requested: most, bandwidth: bandwidth.map { $0 * share(of: stream, streams) / 100 },
       current: sent?.target, mayRise: sent?.mayRise(at: now) ?? true)
   }
 
   /// The bandwidth in kbit/s of IP packets that lets the peer get all that it requests.
   func demand(_ streams: EncodedStreams) -> Int {
     streams.ids.reduce(0) { sum, stream in
-      guard let (largest, layers) = request(of: stream, streams) else { return sum }
+      guard let (most, layers) = request(of: stream, streams) else { return sum }
       return sum
-        + LayerStep(layer: largest).bandwidth(
-          ofLayerAt: streams.bitrates(of: stream)[largest].max,
-          framesPerSecond: layers[largest].framesPerSecond) * (100 + LayerAllocation.riseMargin)
+        + most.bandwidth(
+          ofLayerAt: streams.bitrates(of: stream)[most.layer].max,
+          framesPerSecond: layers[most.layer].framesPerSecond) * (100 + LayerAllocation.riseMargin)
         / 100
     }
   }
 
-  /// The largest layer of a stream that the peer requests, and all layers; nil if it gets nothing
-  /// of the stream.
+  /// The most of a stream that the peer requests, and all layers; nil if it gets nothing of the
+  /// stream.
   private func request(
     of stream: StreamID, _ streams: EncodedStreams
-  ) -> (largest: Int, layers: [VideoLayer])? {
+  ) -> (most: LayerStep, layers: [VideoLayer])? {
     let layers = streams.layers(of: stream)
-    guard let call, call.outgoingRights[stream] == nil else { return nil }
-    return LayerChoice.layer(for: requested[stream.index], among: layers).map { ($0, layers) }
+    guard let call, call.outgoingRights[stream] == nil, let request = requested[stream.index]
+    else { return nil }
+    return LayerChoice.step(for: request, among: layers).map { ($0, layers) }
   }
 
   /// The share of the link's bandwidth in percent that a stream gets of those that the peer
@@ -68,8 +70,8 @@ struct MediaSession: HasDeadline, Sendable {
     var all = 0
     var own = 0
     for id in streams.ids {
-      guard let largest = request(of: id, streams)?.largest else { continue }
-      let most = streams.bitrates(of: id)[largest].max
+      guard let layer = request(of: id, streams)?.most.layer else { continue }
+      let most = streams.bitrates(of: id)[layer].max
       all += most
       if id == stream { own = most }
     }
@@ -108,10 +110,12 @@ struct CallMedia: Sendable {
   var incomingRights = MediaRights()
   /// The video streams that the peer offers.
   var offers: [StreamOffer] = []
-  /// The resolution that this node requests for each of the peer's streams, by stream index.
-  var wanted: [RequestedResolution]
+  /// What this node requests of each of the peer's streams, by stream index.
+  var wanted: [VideoRequest]
   /// The time at which the subscriptions and the sent layers are next repeated.
   var nextRepetition: Instant
+  /// The time at which the subscriptions are repeated once more; nil afterwards.
+  var earlyRepetition: Instant?
   /// The totals of Opus packets received and of their payload bytes.
   var audioPacketsReceived: UInt64 = 0
   var audioBytesReceived: UInt64 = 0
@@ -119,8 +123,12 @@ struct CallMedia: Sendable {
 
   /// The delay of the first reception report, shorter than the regular interval.
   private static let firstReceiverReport = Duration.milliseconds(500)
+  /// The delay of a repetition of the subscriptions beside the regular ones, since no video comes
+  /// without them: soon enough that a lost one hardly delays the first frame, and after a burst of
+  /// losses.
+  private static let earlyRepetition = Duration.milliseconds(200)
 
-  init(seed: UInt64, wanted: [RequestedResolution], at now: Instant) {
+  init(seed: UInt64, wanted: [VideoRequest], at now: Instant) {
     var prng = PRNG(seed: seed)
     outgoing = OutgoingStreams(seed: prng.next())
     outgoingAudio = AudioSender(
@@ -128,6 +136,7 @@ struct CallMedia: Sendable {
     nextSenderReport = now
     self.wanted = wanted
     nextRepetition = now
+    earlyRepetition = now + Self.earlyRepetition
     nextReceiverReport = now + Self.firstReceiverReport
   }
 
@@ -146,7 +155,8 @@ struct CallMedia: Sendable {
   var deadline: Instant? {
     soonest(
       soonest(incoming.deadline, incomingAudio?.deadline),
-      min(nextRepetition, min(nextSenderReport, nextReceiverReport)))
+      soonest(
+        earlyRepetition, min(nextRepetition, min(nextSenderReport, nextReceiverReport))))
   }
 
   // MARK: Packets

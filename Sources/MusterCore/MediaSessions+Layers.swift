@@ -7,22 +7,20 @@ extension MediaSessions {
   /// A bandwidth or an encoder's target stays the same if it would change by less than this.
   private static let similarPercent = 4
 
-  /// Handles the peer's request for a stream at another resolution.
+  /// Handles the peer's request for a stream; returns whether layers are to be selected for it.
   mutating func receive(
     _ subscription: Subscription, from link: LinkID, at now: Instant
-  ) -> [Output] {
+  ) -> Bool {
     let stream = subscription.stream.index
-    let changed =
-      sessions.update(link) { session in
-        // A subscription beyond the rate limit is ignored, but the peer repeats its subscriptions,
-        // so the change is only delayed.
-        guard session.requested[stream] != subscription.resolution,
-          session.subscriptionBudgets[stream].take(at: now)
-        else { return false }
-        session.requested[stream] = subscription.resolution
-        return true
-      } ?? false
-    return changed ? selectLayers(at: now) : []
+    return sessions.update(link) { session in
+      // A subscription beyond the rate limit is ignored, but the peer repeats its subscriptions, so
+      // the change is only delayed.
+      guard session.requested[stream] != subscription.request,
+        session.subscriptionBudgets[stream].take(at: now)
+      else { return false }
+      session.requested[stream] = subscription.request
+      return true
+    } ?? false
   }
 
   /// Sets the bandwidth that the path of a link has for its video, in kbit/s of IP packets. Returns
@@ -89,7 +87,7 @@ extension MediaSessions {
     _ step: LayerStep?, of stream: StreamID, among layers: [VideoLayer], forSessionAt index: Int,
     at now: Instant, _ out: inout [Output]
   ) {
-    let requested = sessions[at: index].requested[stream.index]
+    guard let requested = sessions[at: index].requested[stream.index] else { return }
     let prevented = sessions[at: index].call?.outgoingRights[stream]
     let selection = sessions[at: index].call?.outgoing.withStream(stream) {
       $0.select(step, for: requested, among: layers, prevented: prevented, at: now)
@@ -115,21 +113,39 @@ extension MediaSessions {
     if let sent { out.append(.control([.sentLayer(sent)], over: sessions.keys[index])) }
   }
 
-  /// The layers that receivers get or are about to get. A layer that is left keeps its bitrate, and
-  /// one that hardly changes, too.
+  /// The layers that receivers get or are about to get. A layer that is left stays as it is, and so
+  /// does a bitrate that would hardly change.
   private func encoderTargets(of stream: StreamID, _ bitrates: [Int?]) -> [EncoderTarget] {
-    var isWanted = [Bool](repeating: false, count: Limits.spatialLayers)
-    for index in 0..<sessions.count {
-      guard let layers = sessions[at: index].call?.outgoing.layers(of: stream) else { continue }
-      if let current = layers.current { isWanted[current] = true }
-      if let target = layers.target { isWanted[target] = true }
-    }
     let former = local.streams.encoded(of: stream)
-    return bitrates.indices.filter { isWanted[$0] }.map { layer in
+    let temporalLayers = encodedTemporalLayers(of: stream, former)
+    return bitrates.indices.filter { temporalLayers[$0] > 0 }.map { layer in
       let last = former.first { $0.layer == layer }?.kilobitsPerSecond
       let next = bitrates[layer] ?? last ?? local.streams.bitrates(of: stream)[layer].target
       let isSimilar = last.map { abs(next - $0) * 100 < $0 * Self.similarPercent } ?? false
-      return EncoderTarget(layer: layer, kilobitsPerSecond: isSimilar ? last ?? next : next)
+      return EncoderTarget(
+        layer: layer, kilobitsPerSecond: isSimilar ? last ?? next : next,
+        temporalLayers: temporalLayers[layer])
     }
+  }
+
+  /// The number of temporal layers to encode of each layer: as many as its receivers request,
+  /// whether their paths now have room for them or not; 0 without receivers.
+  private func encodedTemporalLayers(of stream: StreamID, _ former: [EncoderTarget]) -> [Int] {
+    let layers = local.streams.layers(of: stream)
+    var result = [Int](repeating: 0, count: Limits.spatialLayers)
+    for index in 0..<sessions.count {
+      guard let sent = sessions[at: index].call?.outgoing.layers(of: stream),
+        let request = sessions[at: index].requested[stream.index]
+      else { continue }
+      if let target = sent.target {
+        let most = LayerChoice.step(for: request, among: layers)?.temporalLayers ?? 1
+        result[target] = max(result[target], most)
+      }
+      if let current = sent.current, current != sent.target {
+        let encoded = former.first { $0.layer == current }?.temporalLayers ?? 1
+        result[current] = max(result[current], encoded)
+      }
+    }
+    return result
   }
 }

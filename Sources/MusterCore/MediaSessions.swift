@@ -21,17 +21,13 @@ struct MediaSessions: ~Copyable, Sendable {
   var local: LocalMedia
   /// One session per link that is up, at most `Limits.links`.
   var sessions = DeadlineTable<LinkID, MediaSession>()
-  /// The resolutions to request from participants who join a channel's call, by stream index;
-  /// `defaultRequest` applies to channels without an entry. The table has at most `Limits.channels`
-  /// entries.
-  private var requested = PeerTable<ChannelID, [RequestedResolution]>()
-  private let defaultRequest: RequestedResolution
+  private var requests: VideoRequests
   let reportInterval: Duration
   private let repetitionInterval: Duration
   private var prng: PRNG
 
   init(_ configuration: Node.Configuration, prng: inout PRNG) {
-    defaultRequest = configuration.requested
+    requests = VideoRequests(configuration)
     reportInterval = configuration.reportInterval
     repetitionInterval = configuration.pingInterval
     local = LocalMedia(cameraBitrate: configuration.videoBitrate, prng: &prng)
@@ -51,7 +47,10 @@ struct MediaSessions: ~Copyable, Sendable {
   }
 
   /// Forgets the requests of a channel that the node has left.
-  mutating func close(_ channel: ChannelID) { requested[channel] = nil }
+  mutating func close(_ channel: ChannelID) { requests.close(channel) }
+
+  /// Forgets the requests of a member that has left the channel.
+  mutating func forget(_ link: LinkID) { requests.forget(link) }
 
   /// Whether media is exchanged over a link, which requires both nodes to be in the call.
   func isActive(_ link: LinkID) -> Bool {
@@ -61,7 +60,7 @@ struct MediaSessions: ~Copyable, Sendable {
   /// Begins media with a participant; does nothing without a link or if media has already begun.
   mutating func begin(_ link: LinkID, at now: Instant) -> [Output] {
     guard let index = sessions.index(of: link), sessions[at: index].call == nil else { return [] }
-    var call = CallMedia(seed: prng.next(), wanted: requests(in: link.channel), at: now)
+    var call = CallMedia(seed: prng.next(), wanted: requests.requests(over: link), at: now)
     if let roundTrip = sessions[at: index].roundTrip { call.incoming.setRoundTrip(roundTrip) }
     for sent in sessions[at: index].sentLayers {
       if let sent { _ = call.incoming.receive(sent, at: now) }
@@ -119,30 +118,35 @@ struct MediaSessions: ~Copyable, Sendable {
 
   // MARK: Requests of this node
 
-  private func requests(in channel: ChannelID) -> [RequestedResolution] {
-    requested[channel] ?? Array(repeating: defaultRequest, count: Limits.videoStreams)
-  }
-
-  /// Requests a stream at no more than `resolution`. If `stream` is nil, the request applies to
+  /// Requests no more of a stream than `request`, by command. If `stream` is nil, that applies to
   /// every stream; if `member` is nil, to all current and future participants.
   mutating func watch(
-    _ resolution: RequestedResolution, stream: StreamID?, of member: NodeID?,
+    _ request: VideoRequest, stream: StreamID?, of member: NodeID?,
     in channel: ChannelID, at now: Instant
   ) -> [Output] {
-    let streams = stream.map { [$0] } ?? StreamID.all
-    if member == nil {
-      var all = requests(in: channel)
-      for stream in streams { all[stream.index] = resolution }
-      requested[channel] = all
-    }
+    requests.watch(request, stream.map { [$0] } ?? StreamID.all, of: member, in: channel)
+    return updateRequests(at: now)
+  }
+
+  /// Requests what a viewer shows; nil if there is no viewer any more.
+  mutating func show(
+    _ streams: [(stream: MemberStream, request: VideoRequest)]?, at now: Instant
+  ) -> [Output] {
+    requests.show(streams)
+    return updateRequests(at: now)
+  }
+
+  /// Subscribes to the streams of which another request now holds.
+  private mutating func updateRequests(at now: Instant) -> [Output] {
     var out: [Output] = []
     for index in 0..<sessions.count {
+      guard let former = sessions[at: index].call?.wanted else { continue }
       let link = sessions.keys[index]
-      guard link.channel == channel, (member ?? link.peer) == link.peer,
-        sessions[at: index].call != nil
-      else { continue }
-      for stream in streams { sessions[at: index].call?.wanted[stream.index] = resolution }
-      let messages = streams.map { Control.subscribe(Subscription($0, resolution)) }
+      let wanted = requests.requests(over: link)
+      guard wanted != former else { continue }
+      sessions[at: index].call?.wanted = wanted
+      let changed = StreamID.all.filter { wanted[$0.index] != former[$0.index] }
+      let messages = changed.map { Control.subscribe(Subscription($0, wanted[$0.index])) }
       out.append(.control(messages, over: link))
       out += expectStreams(ofSessionAt: index, at: now)
     }
@@ -160,6 +164,15 @@ struct MediaSessions: ~Copyable, Sendable {
     return call.subscriptions + call.sentLayers
   }
 
+  /// Returns the subscriptions if their early repetition is due.
+  private mutating func dueEarlyRepetition(ofSessionAt index: Int, at now: Instant) -> [Control] {
+    guard let call = sessions[at: index].call, let due = call.earlyRepetition, due <= now else {
+      return []
+    }
+    sessions[at: index].call?.earlyRepetition = nil
+    return call.subscriptions
+  }
+
   // MARK: Time
 
   var deadline: Instant? { soonest(local.streams.deadline, sessions.deadline) }
@@ -175,7 +188,8 @@ struct MediaSessions: ~Copyable, Sendable {
     for index in 0..<sessions.count {
       guard let due = sessions.read(at: index, { $0.deadline }), due <= now else { continue }
       let link = sessions.keys[index]
-      let repetitions = dueRepetitions(over: link, at: now)
+      let repetitions =
+        dueRepetitions(over: link, at: now) + dueEarlyRepetition(ofSessionAt: index, at: now)
       if !repetitions.isEmpty { out.append(.control(repetitions, over: link)) }
       tick(sessionAt: index, at: now, &out)
     }

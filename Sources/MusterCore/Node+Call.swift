@@ -84,7 +84,10 @@ extension Node {
         if case .message = event {} else { changed = true }
         switch event {
         case .ownRoleChanged: forgetRefusals(in: channel)
-        case .memberLeft(_, .removed), .keyChanged: membershipEnded = true
+        case .keyChanged: membershipEnded = true
+        case .memberLeft(let member, let reason):
+          media.forget(LinkID(channel: channel, peer: member.id))
+          if reason == .removed { membershipEnded = true }
         default: break
         }
         out.append(.event(.channel(event), in: channel))

@@ -140,6 +140,12 @@ extension Node {
     _ = shareBandwidth(of: path, at: now)
   }
 
+  /// Selects the layers that a peer now requests; its path is probed for as much.
+  mutating func updateDemand(over link: LinkID, at now: Instant, _ out: inout [Output]) {
+    if let path = path(of: link) { _ = shareBandwidth(of: path, at: now) }
+    perform(media.selectLayers(at: now), at: now, &out)
+  }
+
   /// Selects the layers for the bandwidth that a path now has.
   mutating func updateBandwidth(of path: PathID, at now: Instant, _ out: inout [Output]) {
     if shareBandwidth(of: path, at: now) { perform(media.selectLayers(at: now), at: now, &out) }
@@ -183,15 +189,22 @@ extension Node {
     }
   }
 
-  /// Requests frames no larger than `resolution`. If `stream` is nil, the request applies to every
-  /// stream; if `member` is nil, to all current and future participants.
+  /// Requests no more of a stream than `request`, by command. If `stream` is nil, that applies to
+  /// every stream; if `member` is nil, to all current and future participants.
   public mutating func watch(
-    _ resolution: RequestedResolution, stream: StreamID? = nil, of member: NodeID?,
+    _ request: VideoRequest, stream: StreamID? = nil, of member: NodeID?,
     in channel: ChannelID, at now: Instant
   ) -> [Output] {
     guard channels[channel] != nil else { return [] }
     return performed(
-      media.watch(resolution, stream: stream, of: member, in: channel, at: now), at: now)
+      media.watch(request, stream: stream, of: member, in: channel, at: now), at: now)
+  }
+
+  /// Requests what a viewer shows of the members' video; nil if there is no viewer any more.
+  public mutating func show(
+    _ streams: [(stream: MemberStream, request: VideoRequest)]?, at now: Instant
+  ) -> [Output] {
+    performed(media.show(streams, at: now), at: now)
   }
 
   // MARK: Reports from the sinks

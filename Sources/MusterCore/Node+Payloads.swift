@@ -53,9 +53,10 @@ extension Node {
       default: receive(message, over: link, at: now, &out)
       }
     }
-    for (_, subscription) in subscriptions {
-      receive(.subscribe(subscription), over: link, at: now, &out)
-    }
+    var hasChanged = false
+    for (_, subscription) in subscriptions
+    where media.receive(subscription, from: link, at: now) { hasChanged = true }
+    if hasChanged { updateDemand(over: link, at: now, &out) }
   }
 
   private static let pingsAtOnce = 4
@@ -85,10 +86,8 @@ extension Node {
     case .entry, .entriesReceived, .digest, .ranges, .want, .probe, .probed:
       out += change(link.channel, at: now) { $0.receive(message, from: link.peer, at: now) }
       if case .digest = message { enterCallIfDue(link.channel, at: now, &out) }
-    case .subscribe(let subscription):
-      perform(media.receive(subscription, from: link, at: now), at: now, &out)
     case .ping(let token): send([.pong(token)], over: link, at: now, &out)
-    case .pong: break
+    case .subscribe, .pong: break  // handled with the others of their payload
     case .epochKey(let secret, let entry):
       receiveKey(secret, entry: entry, over: link, at: now, &out)
     case .refused(let reason): refused(reason, over: link, at: now, &out)

@@ -25,8 +25,12 @@ public struct Node: ~Copyable, Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
-    /// The default maximum resolution that this node requests for each video stream of a member.
-    public var requested = RequestedResolution.best
+    /// What this node requests of every video stream by itself: while it has no viewer, and beside
+    /// what its viewer shows.
+    public var requested = VideoRequest.best
+    public var requestedBesidesViewer = VideoRequest.none
+    /// The most that this node requests of a stream that its viewer shows.
+    public var shownLimit = VideoRequest.best
     /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
     public var muted: MemberFlags = []
     /// The interval between the pings that measure the round trip to a participant of the same

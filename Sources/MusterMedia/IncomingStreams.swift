@@ -25,11 +25,11 @@ public struct IncomingStream: Sendable {
   /// any.
   func isWithdrawn(by newest: StreamOffer?) -> Bool { offer != nil && newest == nil }
 
-  /// Sets the conditions for expecting frames: the sender's offer, this node's requested
-  /// resolution, and whether the sender's role allows the stream. Returns a change only if the
+  /// Sets the conditions for expecting frames: the sender's offer, this node's request,
+  /// and whether the sender's role allows the stream. Returns a change only if the
   /// current layer ends.
   mutating func expect(
-    _ newest: StreamOffer?, _ request: RequestedResolution, isAllowed: Bool
+    _ newest: StreamOffer?, _ request: VideoRequest, isAllowed: Bool
   ) -> LayerChange? {
     offer = newest
     let wasOff = off != nil
@@ -37,7 +37,8 @@ public struct IncomingStream: Sendable {
       !isAllowed
       ? .role
       : !request.wantsVideo
-        ? .requested : newest.map { $0.isMuted ? .muted : $0.layers.isEmpty ? .source : nil } ?? nil
+        ? request.why
+        : newest.map { $0.isMuted ? .muted : $0.layers.isEmpty ? .source : nil } ?? nil
     guard let off else { return nil }
     // Whatever is sent from here on has another reason.
     if !wasOff { sent = nil }
@@ -169,7 +170,7 @@ public struct IncomingStreams: Sendable {
   /// whether the sender's role allows the stream. Removes a stream whose offer the sender has
   /// withdrawn (`hasEnded` is then true); later packets create it again.
   public mutating func expect(
-    _ id: StreamID, _ offer: StreamOffer?, _ requested: RequestedResolution, isAllowed: Bool,
+    _ id: StreamID, _ offer: StreamOffer?, _ requested: VideoRequest, isAllowed: Bool,
     at now: Instant
   ) -> (change: LayerChange?, hasEnded: Bool) {
     if offer != nil { begin(id, at: now) }

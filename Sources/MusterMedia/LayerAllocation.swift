@@ -7,8 +7,8 @@ import MusterBase
 public struct LayerAllocation: Equatable, Sendable {
   /// A receiver of the stream.
   public struct Receiver: Equatable, Sendable {
-    /// The layer that it requests.
-    public var requested: Int
+    /// The most that it requests.
+    public var requested: LayerStep
     /// The bandwidth that its path has for the stream in kbit/s of IP packets; nil if unlimited.
     public var bandwidth: Int?
     /// The step that it gets, or is about to get; nil if none.
@@ -16,7 +16,9 @@ public struct LayerAllocation: Equatable, Sendable {
     /// Whether it may get more than `current`.
     public var mayRise: Bool
 
-    public init(requested: Int, bandwidth: Int?, current: LayerStep? = nil, mayRise: Bool = true) {
+    public init(
+      requested: LayerStep, bandwidth: Int?, current: LayerStep? = nil, mayRise: Bool = true
+    ) {
       self.requested = requested
       self.bandwidth = bandwidth
       self.current = current
@@ -60,13 +62,14 @@ public struct LayerAllocation: Equatable, Sendable {
   }
 
   private func step(for receiver: Receiver) -> LayerStep? {
-    let highest = LayerStep(layer: receiver.requested)
+    let highest = receiver.requested
     guard let bandwidth = receiver.bandwidth else { return highest }
-    return LayerStep.steps(upTo: receiver.requested).first { step in
+    return LayerStep.steps(upTo: highest).first { step in
       let isRise = receiver.current.map { step > $0 } ?? true
-      // A rise to a larger layer is to the whole of it: the next one may be far off.
+      // A rise to a larger layer is to all that is requested of it: the next one may be far off.
       let isLarger = step.layer > receiver.current?.layer ?? 0
-      guard !isRise || receiver.mayRise && (step.isWhole || !isLarger) else { return false }
+      let isWhole = step.temporalLayers == highest.temporalLayers
+      guard !isRise || receiver.mayRise && (isWhole || !isLarger) else { return false }
       let bitrate = bitrates[step.layer] ?? ladder[step.layer].min
       let needed = step.bandwidth(ofLayerAt: bitrate, framesPerSecond: framesPerSecond)
       let percent = isRise ? 100 + Self.riseMargin : 100 - Self.fallMargin

@@ -27,18 +27,15 @@ public struct LayerStep: Comparable, Sendable {
     (a.layer, a.temporalLayers) < (b.layer, b.temporalLayers)
   }
 
-  /// The steps up to the whole of a spatial layer, highest first.
-  static func steps(upTo layer: Int) -> [LayerStep] {
-    (0...layer).reversed().flatMap { layer in
-      let least = layer == 0 ? 0 : leastAboveSmallest
-      return (least...TemporalLayers.count).reversed().map {
+  /// The steps up to `highest`, which limits the temporal layers of all; highest first.
+  static func steps(upTo highest: LayerStep) -> [LayerStep] {
+    (0...highest.layer).reversed().flatMap { layer in
+      let least = layer == 0 ? 0 : min(leastAboveSmallest, highest.temporalLayers)
+      return (least...highest.temporalLayers).reversed().map {
         LayerStep(layer: layer, temporalLayers: $0)
       }
     }
   }
-
-  /// Whether all temporal layers are sent.
-  var isWhole: Bool { temporalLayers == TemporalLayers.count }
 
   /// The frame rate of the step, rounded; 0 for stills.
   func framesPerSecond(of full: Int) -> Int {

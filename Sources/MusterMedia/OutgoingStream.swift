@@ -22,10 +22,10 @@ public struct OutgoingStream: Sendable {
   static let riseInterval = Duration.seconds(10)
   static let riseAfterFall = Duration.seconds(3)
 
-  /// The layers that were offered, and the resolution that was requested, when `select` was last
+  /// The layers that were offered, and the request, when `select` was last
   /// called.
   private var offered: [VideoLayer] = []
-  private var requested = RequestedResolution.best
+  private var requested = VideoRequest.best
   /// The times of the last change to more and of the last one to less for which the bandwidth was
   /// the reason.
   private var roseAt: Instant?
@@ -88,7 +88,7 @@ public struct OutgoingStream: Sendable {
   /// has no room for any. A non-nil `prevented` is the reason not to send the stream; no step is
   /// then selected.
   public mutating func select(
-    _ step: LayerStep?, for requested: RequestedResolution, among layers: [VideoLayer],
+    _ step: LayerStep?, for requested: VideoRequest, among layers: [VideoLayer],
     prevented: LayerReason?, at now: Instant
   ) -> Selection {
     let isNewSource = layers != offered
@@ -98,7 +98,7 @@ public struct OutgoingStream: Sendable {
     let off =
       prevented
       ?? (layers.isEmpty
-        ? .source : !requested.wantsVideo ? .requested : step == nil ? .bandwidth : nil)
+        ? .source : !requested.wantsVideo ? requested.why : step == nil ? .bandwidth : nil)
     guard off == nil, let step else {
       if off == .bandwidth, target != nil { fellAt = now }
       target = nil
@@ -125,10 +125,9 @@ public struct OutgoingStream: Sendable {
 
   /// The reason why a step is selected.
   private func reason(for step: LayerStep, isNewRequest: Bool) -> LayerReason {
-    let largest = LayerChoice.layer(for: requested, among: offered)
-    guard step == largest.map({ LayerStep(layer: $0) }) else { return .bandwidth }
+    guard step == LayerChoice.step(for: requested, among: offered) else { return .bandwidth }
     if current == nil {
-      let isBest = largest == LayerChoice.layer(for: .best, among: offered)
+      let isBest = step == LayerChoice.step(for: .best, among: offered)
       return isBest ? why.onResuming : .requested
     }
     return why == .bandwidth && !isNewRequest ? .bandwidth : .requested

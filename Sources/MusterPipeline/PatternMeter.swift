@@ -1,5 +1,6 @@
 import MusterBase
 import MusterCodecs
+import MusterCore
 import MusterDevices
 import MusterMedia
 

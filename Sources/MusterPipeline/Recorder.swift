@@ -1,5 +1,6 @@
 import Glibc
 import MusterBase
+import MusterCore
 import MusterDevices
 import MusterMedia
 

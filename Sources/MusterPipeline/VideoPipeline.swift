@@ -6,8 +6,8 @@ import MusterWire
 /// The thread that captures one video stream of this node and encodes it, with one encoder per
 /// layer.
 ///
-/// Only the selected layers are encoded. While no layer is selected, the thread waits and a camera
-/// is closed.
+/// Only the selected layers are encoded, and of each only the temporal layers that somebody gets.
+/// While no layer is selected, the thread waits and a camera is closed.
 package final class VideoPipeline: Sendable {
   private struct Controls {
     var targets: [EncoderTarget] = []
@@ -75,25 +75,38 @@ package final class VideoPipeline: Sendable {
     }
   }
 
-  /// The layers to encode, and the layers whose next frame must be a keyframe.
-  private typealias Work = (targets: [EncoderTarget], keyframes: Set<Int>)
+  /// What to do with a captured frame.
+  private struct Work {
+    /// All layers that are being encoded.
+    var targets: [EncoderTarget]
+    /// Those of which this frame is encoded.
+    var due: [EncoderTarget]
+    /// The layers whose frame must be a keyframe.
+    var keyframes: Set<Int>
+  }
 
-  private func takeWork() -> Work {
+  /// The work for the captured frame of this number.
+  private func takeWork(_ number: Int) -> Work {
     controls.withLock { controls in
-      defer { controls.keyframes.subtract(controls.targets.map(\.layer)) }
-      return (controls.targets, controls.keyframes)
+      let due = controls.targets.filter {
+        number.isMultiple(of: TemporalLayers.decimators[$0.temporalLayers - 1])
+      }
+      defer { controls.keyframes.subtract(due.map(\.layer)) }
+      return Work(targets: controls.targets, due: due, keyframes: controls.keyframes)
     }
   }
 
   private func run() {
     var encoders = [VP8Encoder?](repeating: nil, count: layers.count)
+    var number = 0
     do {
       while true {
         releaseUnused(&encoders)
         guard let source = try sourceWhenWanted() else { break }
         guard let captured = try source.next() else { break }
-        let work = takeWork()
-        guard !work.targets.isEmpty, BootClock.now - captured.capturedAt < Self.staleness else {
+        number &+= 1
+        let work = takeWork(number)
+        guard !work.due.isEmpty, BootClock.now - captured.capturedAt < Self.staleness else {
           continue
         }
         try encode(captured, work, &encoders)
@@ -135,22 +148,25 @@ package final class VideoPipeline: Sendable {
   private func encode(
     _ captured: CapturedFrame, _ work: Work, _ encoders: inout [VP8Encoder?]
   ) throws {
-    let smallest = work.targets.first?.layer ?? 0
+    for layer in layers.indices where !work.targets.contains(where: { $0.layer == layer }) {
+      encoders[layer] = nil  // frees the memory of an unused encoder
+    }
+    let smallest = work.due.first?.layer ?? 0
     // Largest layer first, because each smaller frame is scaled from the next larger one.
     var frame = captured.frame
     for layer in layers.indices.reversed() where layer >= smallest {
       frame = try scaled(frame, to: layers[layer].size)
-      guard let target = work.targets.first(where: { $0.layer == layer }) else {
-        encoders[layer] = nil  // frees the memory of an unused encoder
-        continue
+      guard let target = work.due.first(where: { $0.layer == layer }) else { continue }
+      let former = encoders[layer].flatMap {
+        $0.temporalLayers == target.temporalLayers ? $0 : nil
       }
-      let isNew = encoders[layer] == nil
-      let encoder = try encoders[layer] ?? makeEncoder(target)
+      let encoder = try former ?? makeEncoder(target)
       encoders[layer] = encoder
       encoder.setBitrate(target.kilobitsPerSecond)
       guard
         let encoded = try encoder.encode(
-          frame, at: captured.capturedAt, forceKeyframe: isNew || work.keyframes.contains(layer))
+          frame, at: captured.capturedAt,
+          forceKeyframe: former == nil || work.keyframes.contains(layer))
       else { continue }
       deliver(
         EncodedFrame(
@@ -158,14 +174,13 @@ package final class VideoPipeline: Sendable {
           temporalLayer: encoded.temporalLayer, isReference: encoded.isReference,
           capturedAt: captured.capturedAt))
     }
-    for layer in layers.indices where layer < smallest { encoders[layer] = nil }
   }
 
   private func makeEncoder(_ target: EncoderTarget) throws -> VP8Encoder {
     let layer = layers[target.layer]
     return try VP8Encoder(
       size: layer.size, framesPerSecond: layer.framesPerSecond,
-      kilobitsPerSecond: target.kilobitsPerSecond)
+      kilobitsPerSecond: target.kilobitsPerSecond, temporalLayers: target.temporalLayers)
   }
 
   private func scaled(_ frame: I420Frame, to size: VideoSize) throws -> I420Frame {

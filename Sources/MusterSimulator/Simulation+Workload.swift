@@ -184,8 +184,8 @@ extension Simulation {
   private mutating func requested(_ index: Int) {
     let id = channel.id
     let requested = prng.one(of: [
-      RequestedResolution.best, RequestedResolution(width: 400, height: 200),
-      RequestedResolution(width: 100, height: 100),
+      VideoRequest.best, VideoRequest(width: 400, height: 200),
+      VideoRequest(width: 100, height: 100),
     ])
     let stream = prng.chance(0.5) ? nil : prng.one(of: [StreamID.camera, .screen])
     let size = "\(requested.width)x\(requested.height)"

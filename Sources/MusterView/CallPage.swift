@@ -30,20 +30,20 @@ public final class CallPage: Sendable {
     let token = Hex.encode(entropy.bytes(16))
     let bridge = PageBridge(node: node)
     let events = node.events()
-    let (pages, pagesChanged) = AsyncStream<Bool>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let (shown, show) = AsyncStream<[ShownTile]?>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let interface = NodeInterface(
       snapshot: { await bridge.snapshot() }, perform: { await bridge.perform($0) },
-      pagesChanged: { pagesChanged.yield($0 > 0) })
+      show: { show.yield($0) })
     let server = ViewServer(node: interface, port: port, token: token)
     do {
       let url = try await server.start(group: MultiThreadedEventLoopGroup.singleton)
       let following = Task {
-        async let showing: Void = bridge.showFrames(on: server, while: pages)
+        async let showing: Void = bridge.showFrames(on: server, of: shown)
         for await event in events {
           await bridge.noticed(event.event)
           server.changed()
         }
-        pagesChanged.finish()
+        show.finish()
         await showing
       }
       return CallPage(url: url, server: server, bridge: bridge, following: following)

@@ -6,18 +6,19 @@ public struct NodeInterface: Sendable {
   public var snapshot: @Sendable () async -> ViewSnapshot
   /// Carries out a command; returns an error message, or nil on success.
   public var perform: @Sendable (Command) async -> String?
-  /// Receives the number of open pages after every change; called on the server's event loop.
-  public var pagesChanged: @Sendable (Int) -> Void
+  /// Receives the tiles that the open pages show, of all pages together, and nil when no page is
+  /// open any more; called after every change, on the server's event loop.
+  public var show: @Sendable ([ShownTile]?) -> Void
 
   /// Creates an interface whose functions may be called from any thread.
   public init(
     snapshot: @escaping @Sendable () async -> ViewSnapshot,
     perform: @escaping @Sendable (Command) async -> String?,
-    pagesChanged: @escaping @Sendable (Int) -> Void = { _ in }
+    show: @escaping @Sendable ([ShownTile]?) -> Void = { _ in }
   ) {
     self.snapshot = snapshot
     self.perform = perform
-    self.pagesChanged = pagesChanged
+    self.show = show
   }
 }
 

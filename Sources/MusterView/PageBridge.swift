@@ -16,20 +16,33 @@ actor PageBridge {
 
   init(node: MusterNode) { self.node = node }
 
-  /// Passes the node's frames to `server` while a page is open.
-  func showFrames(on server: ViewServer, while pages: AsyncStream<Bool>) async {
+  /// Passes the frames of what the pages show to `server`; what they show is nil while no page is
+  /// open.
+  func showFrames(on server: ViewServer, of shown: AsyncStream<[ShownTile]?>) async {
     let tiles = tiles
     var isShowing = false
-    for await hasPages in pages where hasPages != isShowing {
-      isShowing = hasPages
-      guard isShowing else {
-        await node.showFrames(nil)
-        continue
+    for await shown in shown {
+      if (shown != nil) != isShowing {
+        isShowing = shown != nil
+        let sink: @Sendable (ViewedFrame) -> Void = { viewed in
+          if let frame = tiles.frame(viewed) { server.offer(frame) }
+        }
+        await node.showFrames(isShowing ? sink : nil)
       }
-      await node.showFrames { viewed in
-        if let frame = tiles.frame(viewed) { server.offer(frame) }
-      }
+      await node.show(shown.map { $0.compactMap(video) })
     }
+  }
+
+  private func video(in shown: ShownTile) -> ShownVideo? {
+    let size = VideoSize(width: max(shown.width, 1), height: max(shown.height, 1))
+    let rate = shown.fps.map { min(max($0, 1), ShownVideo.highestRate) }
+    guard shown.tile != 0 else {
+      return ShownVideo(source: .preview, size: size, framesPerSecond: rate)
+    }
+    guard let owner = tiles.owner(of: shown.tile) else { return nil }
+    return ShownVideo(
+      source: .member(owner.member, owner.stream, channel: owner.channel), size: size,
+      framesPerSecond: rate)
   }
 
   func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) async { await node.showFrames(sink) }

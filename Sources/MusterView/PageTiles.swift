@@ -27,6 +27,17 @@ final class PageTiles: Sendable {
     return state.withLock { Self.tile(of: owner, &$0) }
   }
 
+  /// The stream that a tile shows; nil for the preview and for a free number.
+  func owner(of tile: UInt8) -> (channel: String, member: NodeID, stream: StreamID)? {
+    state.withLock { state in
+      let index = Int(tile) - 1
+      guard state.owners.indices.contains(index), let owner = state.owners[index] else {
+        return nil
+      }
+      return (owner.channel, owner.member, owner.stream)
+    }
+  }
+
   /// Frees the tiles of channels that the node has left.
   func keep(_ channels: [String]) {
     state.withLock { state in

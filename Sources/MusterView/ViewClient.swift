@@ -15,8 +15,8 @@ final class ViewClient: ChannelInboundHandler {
   /// The maximum number of unanswered commands; a person sends one at a time.
   static let commandsInFlight = 32
 
-  /// Whether the first snapshot, which triggers a request for keyframes, has not been sent yet.
-  var isNew = true
+  /// The tiles that the page shows, each once; none until the page says so.
+  private(set) var shown: [ShownTile] = []
   /// The task of the last command, which the next command awaits.
   var lastCommand: Task<Void, Never>?
 
@@ -31,9 +31,22 @@ final class ViewClient: ChannelInboundHandler {
 
   init(hub: ViewHub) { self.hub = hub }
 
-  /// Sends a frame unless the page is behind; returns true if a writable page needs a keyframe.
+  /// Sets the tiles that the page shows; returns the numbers of those that it did not show before.
+  func show(_ tiles: [ShownTile]) -> [UInt8] {
+    let before = shown.map(\.tile)
+    shown = []
+    for tile in tiles where !shown.contains(where: { $0.tile == tile.tile }) { shown.append(tile) }
+    return shown.map(\.tile).filter { !before.contains($0) }
+  }
+
+  /// Sends a frame unless the page does not show its tile or is behind; returns true if a writable
+  /// page needs a keyframe.
   func deliver(_ message: ByteBuffer, tile: UInt8, isKeyframe: Bool) -> Bool {
     guard let context else { return false }
+    guard shown.contains(where: { $0.tile == tile }) else {
+      isBehind[Int(tile)] = true
+      return false
+    }
     guard context.channel.isWritable else {
       isBehind[Int(tile)] = true
       return false
@@ -44,7 +57,7 @@ final class ViewClient: ChannelInboundHandler {
   }
 
   /// Sends a snapshot, or notes that a page that reads too slowly has missed a snapshot.
-  func show(_ snapshot: ByteBuffer) {
+  func update(_ snapshot: ByteBuffer) {
     guard let context else { return }
     hasMissedSnapshot = !context.channel.isWritable
     if !hasMissedSnapshot { write(.text, snapshot, context) }
@@ -91,7 +104,7 @@ final class ViewClient: ChannelInboundHandler {
     case .text:
       guard pendingCommands < Self.commandsInFlight else { return close(.policyViolation) }
       pendingCommands += 1
-      hub.perform(Array(frame.unmaskedData.readableBytesView), for: self)
+      hub.receive(Array(frame.unmaskedData.readableBytesView), from: self)
     case .ping:
       // A client that does not read gets no answer to its pings.
       if context.channel.isWritable { write(.pong, frame.unmaskedData, context) }

@@ -37,6 +37,7 @@ final class ViewHub {
     guard clients.count < Self.clients else { return false }
     clients.append(client)
     clientsChanged(clients.count)
+    shownChanged()
     if timer == nil {
       let hub = NIOLoopBound(self, eventLoop: loop)
       timer = loop.scheduleRepeatedTask(initialDelay: Self.heartbeat, delay: Self.heartbeat) { _ in
@@ -48,8 +49,10 @@ final class ViewHub {
   }
 
   func remove(_ client: ViewClient) {
+    guard clients.contains(where: { $0 === client }) else { return }
     clients.removeAll { $0 === client }
     clientsChanged(clients.count)
+    shownChanged()
     guard clients.isEmpty else { return }
     timer?.cancel()
     timer = nil
@@ -95,12 +98,26 @@ final class ViewHub {
     loop.scheduleTask(deadline: max(due, .now())) { hub.value.fetch() }
   }
 
-  /// Passes a page's command to the node.
-  func perform(_ json: [UInt8], for client: ViewClient) {
-    let command: Command
+  /// Handles a message of a page.
+  func receive(_ json: [UInt8], from client: ViewClient) {
     do {
-      command = try Command(json: json)
-    } catch { return client.answered(ViewMessage(message: "\(error)").encoded) }
+      switch try PageMessage(json: json) {
+      case .command(let command): perform(command, for: client)
+      case .show(let tiles):
+        let added = client.show(tiles)
+        client.answered(nil)
+        shownChanged()
+        requestKeyframes { added.contains($0) }
+      }
+    } catch { client.answered(ViewMessage(message: "\(error)").encoded) }
+  }
+
+  private func shownChanged() {
+    node.show(clients.isEmpty ? nil : clients.flatMap(\.shown))
+  }
+
+  /// Passes a page's command to the node.
+  private func perform(_ command: Command, for client: ViewClient) {
     if case .keyframe(let member, let stream, _) = command, !mayAsk(member, stream) {
       return client.answered(nil)
     }
@@ -135,12 +152,7 @@ final class ViewHub {
     guard !clients.isEmpty else { return }
     newest = snapshot
     forgetOldRequests()
-    let hasNew = clients.contains { $0.isNew }
-    for client in clients {
-      client.isNew = false
-      if let message { client.show(message) }
-    }
-    if hasNew { requestKeyframes { _ in true } }
+    if let message { for client in clients { client.update(message) } }
     if isStale { changed() }
   }
 

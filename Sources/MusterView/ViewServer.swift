@@ -94,7 +94,6 @@ public final class ViewServer: Sendable {
   private func makeHub(on loop: any EventLoop) -> NIOLoopBound<ViewHub> {
     let hub = ViewHub(node: node, loop: loop) { [weak self] count in
       self?.pages.store(count, ordering: .relaxed)
-      self?.node.pagesChanged(count)
     }
     return NIOLoopBound(hub, eventLoop: loop)
   }

@@ -9,7 +9,7 @@ public enum Control: Equatable, Sendable {
   case entry([UInt8])
   /// Acknowledges entries, by the first 8 bytes of their ids.
   case entriesReceived([UInt64])
-  /// Requests a resolution of one of the receiver's video streams.
+  /// Requests one of the receiver's video streams, up to a size and a frame rate.
   case subscribe(Subscription)
   /// A liveness probe; the receiver answers with `pong` and the same token.
   case ping(UInt64)
@@ -204,65 +204,6 @@ public enum Refusal: UInt8, Sendable {
   case noGrant = 4
   /// The node equivocated: it signed two different entries under one sequence number.
   case equivocated = 5
-}
-
-/// A receiver's request for one video stream.
-public struct Subscription: Equatable, Sendable {
-  /// The requested stream, which the receiver of this message sends.
-  public var stream: StreamID
-  /// The largest resolution that is useful to the sender of this message.
-  public var resolution: RequestedResolution
-
-  /// Describes a subscription to a stream of the node that receives this message.
-  public init(_ stream: StreamID, _ resolution: RequestedResolution) {
-    self.stream = stream
-    self.resolution = resolution
-  }
-
-  func write(to writer: inout Writer) {
-    writer.u8(stream.number)
-    resolution.write(to: &writer)
-  }
-
-  /// Decodes a subscription; nil for a stream number that this version does not support.
-  static func read(from reader: inout Reader) throws(WireError) -> Subscription? {
-    let stream = StreamID(Int(try reader.u8()))
-    let resolution = try RequestedResolution(reading: &reader)
-    return stream.map { Subscription($0, resolution) }
-  }
-}
-
-/// The largest resolution of a stream that is useful to its receiver; a width or height of 0
-/// requests no video.
-public struct RequestedResolution: Equatable, Sendable {
-  /// The width in pixels; 0 requests no video.
-  public var width: UInt16
-  /// The height in pixels; 0 requests no video.
-  public var height: UInt16
-
-  /// The largest useful size in pixels; 0 for either dimension requests no video.
-  public init(width: UInt16, height: UInt16) {
-    self.width = width
-    self.height = height
-  }
-
-  /// Requests the largest layer, whatever its size.
-  public static let best = RequestedResolution(width: .max, height: .max)
-  /// Requests no video.
-  public static let none = RequestedResolution(width: 0, height: 0)
-
-  /// Whether any video is requested.
-  public var wantsVideo: Bool { width > 0 && height > 0 }
-
-  func write(to writer: inout Writer) {
-    writer.u16(width)
-    writer.u16(height)
-  }
-
-  init(reading reader: inout Reader) throws(WireError) {
-    width = try reader.u16()
-    height = try reader.u16()
-  }
 }
 
 extension Writer {

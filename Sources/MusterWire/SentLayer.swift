@@ -59,6 +59,8 @@ public enum LayerReason: UInt8, CaseIterable, Sendable {
   case ended = 7
   /// The path has no room for more, or now has room for more.
   case bandwidth = 8
+  /// The receiver receives the videos of others instead, which rank higher for it.
+  case rank = 9
 
   /// The reason as it appears in events.
   public var name: String {
@@ -72,6 +74,7 @@ public enum LayerReason: UInt8, CaseIterable, Sendable {
     case .source: "source-changed"
     case .ended: "left-call"
     case .bandwidth: "bandwidth"
+    case .rank: "rank"
     }
   }
 }

@@ -18,7 +18,7 @@ from peer.presence import Flag, Layer, Presence, Stream, StreamFlag
 from peer.ranges import digest, whole
 from peer.rights import redemption_message
 from peer.sent_layer import Reason, SentLayer
-from peer.subscription import Resolution, Subscription
+from peer.subscription import ANY_RATE, Request, Subscription
 from peer.texts import direct_key
 
 _PEERS = ("192.0.2.7:40000",)
@@ -33,7 +33,7 @@ def _payload(*messages):
 
 
 def subscription_and_ping():
-    subscription = Subscription(streams.CAMERA, Resolution(640, 360))
+    subscription = Subscription(streams.CAMERA, Request(640, 360))
     return _payload((Type.SUBSCRIBE, subscription.encode()),
                     (Type.PING, bytes(range(0x31, 0x39))))
 
@@ -88,6 +88,10 @@ def messages(given):
     candidates = encode_address(OUTSIDE) + encode_address(OUTSIDE_6)
     return {
         "control-subscribe-ping": subscription_and_ping(),
+        "control-subscribe-rate": _payload(
+            (Type.SUBSCRIBE, Subscription(streams.CAMERA, Request(320, 180, 15)).encode()),
+            (Type.SUBSCRIBE, Subscription(
+                streams.SCREEN, Request(0, 0, ANY_RATE, Reason.RANK)).encode())),
         "control-sent-layers": _payload(
             (Type.SENT_LAYER, SentLayer(streams.CAMERA, 640, 360, 15, Reason.BANDWIDTH).encode()),
             (Type.SENT_LAYER, SentLayer(

@@ -76,6 +76,31 @@ import Testing
     #expect(encoded.allSatisfy { $0.frame.isReference == ($0.frame.temporalLayer < 2) })
   }
 
+  /// As many bits a second as the same layers have of a whole stream: 70 % of the bitrate for two
+  /// layers, 50 % for one.
+  @Test(arguments: [(1, [0]), (2, [0, 1, 0, 1, 0, 1, 0, 1])])
+  func fewerLayersHaveTheirShareOfTheBitrate(temporalLayers: Int, pattern: [Int]) throws {
+    let decimator = TemporalLayers.decimators[temporalLayers - 1]
+    let frames = try TestFiles.bunny()
+    let encoder = try VP8Encoder(
+      size: frames[0].size, framesPerSecond: 30, kilobitsPerSecond: 400,
+      temporalLayers: temporalLayers)
+    let decoder = try VP8Decoder()
+    var (bytes, layers) = (0, [Int]())
+    for index in stride(from: 0, to: 300, by: decimator) {
+      let at = Instant.zero + .milliseconds(index * 1000 / 30)
+      guard let encoded = try encoder.encode(frames[index % frames.count], at: at) else { continue }
+      #expect(try decoder.decode(encoded.data) != nil)
+      #expect(encoded.isReference == (encoded.temporalLayer == 0))
+      bytes += encoded.data.count
+      layers.append(encoded.temporalLayer)
+    }
+    #expect(Array(layers.prefix(pattern.count)) == pattern)
+    let expected = 400 * TemporalLayers.cumulativePercent[temporalLayers - 1] / 100
+    let actual = bytes * 8 / 10_000
+    #expect(abs(actual - expected) * 100 <= expected * 15, "\(actual) kbit/s")
+  }
+
   @Test(arguments: [0, 1])
   func droppedLayersChangeNothingInTheOthers(highest: Int) throws {
     let encoded = try encode(

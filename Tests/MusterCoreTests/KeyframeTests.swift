@@ -28,7 +28,7 @@ private struct Sharing {
     world.command(index) { $0.requestKeyframe(of: .camera, from: link, at: $1) }
   }
 
-  mutating func watch(_ resolution: RequestedResolution, _ index: Int) {
+  mutating func watch(_ resolution: VideoRequest, _ index: Int) {
     let channel = channel
     world.command(index) { $0.watch(resolution, stream: .camera, of: nil, in: channel, at: $1) }
   }

@@ -30,7 +30,7 @@ private struct Sharing {
 
   var eventCount: Int { world.hosts[1].events.count }
 
-  mutating func watch(_ resolution: RequestedResolution, _ stream: StreamID?) {
+  mutating func watch(_ resolution: VideoRequest, _ stream: StreamID?) {
     let channel = channel
     world.command(1) { $0.watch(resolution, stream: stream, of: nil, in: channel, at: $1) }
   }
@@ -60,7 +60,7 @@ private let middle = VideoSize(width: 320, height: 180)
 @Test func subscriptionsAreOfOneStream() {
   var sharing = Sharing()
   let start = sharing.eventCount
-  sharing.watch(RequestedResolution(width: 320, height: 180), .screen)
+  sharing.watch(VideoRequest(width: 320, height: 180), .screen)
   sharing.world.run(for: .seconds(2))
   #expect(sharing.world.hosts[0].encoded == [.camera: [1], .screen: [1]])
   sharing.watch(.none, .camera)
@@ -101,7 +101,7 @@ private let middle = VideoSize(width: 320, height: 180)
 
 @Test func bothEndsReportTheSameChangesAndReasons() {
   var sharing = Sharing()
-  sharing.watch(RequestedResolution(width: 320, height: 180), .screen)
+  sharing.watch(VideoRequest(width: 320, height: 180), .screen)
   sharing.world.run(for: .seconds(2))
   sharing.watch(.none, .screen)
   sharing.world.run(for: .seconds(2))

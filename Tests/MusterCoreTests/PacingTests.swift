@@ -177,7 +177,7 @@ struct PacingTests {
     #expect(world.hosts[0].targets[.camera] == [EncoderTarget(layer: 2, kilobitsPerSecond: 400)])
     #expect(world.hosts[1].targets[.camera] == [EncoderTarget(layer: 2, kilobitsPerSecond: 700)])
     // The others keep theirs.
-    let small = RequestedResolution(width: 320, height: 180)
+    let small = VideoRequest(width: 320, height: 180)
     world.command(2) { $0.watch(small, of: nil, in: key.channelID, at: $1) }
     world.run(for: .seconds(5))
     #expect(world.hosts[0].targets[.camera]?.map(\.layer) == [1, 2])

@@ -18,7 +18,7 @@ private func step(_ layer: Int, _ temporalLayers: Int = 3) -> LayerStep {
 struct LayerAllocationTests {
   @Test func withoutLimitsEachGetsItsRequestAtTheLaddersRate() {
     let allocation = allocate(
-      .init(requested: 2, bandwidth: nil), .init(requested: 0, bandwidth: nil))
+      .init(requested: step(2), bandwidth: nil), .init(requested: step(0), bandwidth: nil))
     #expect(allocation.steps == [step(2), step(0)])
     #expect(allocation.bitrates == [150, nil, 2_500])
   }
@@ -30,14 +30,25 @@ struct LayerAllocationTests {
     (12, step(0, 0), 30),
   ])
   func theBandwidthSelectsTheLayerAndItsRate(bandwidth: Int, expected: LayerStep, bitrate: Int) {
-    let allocation = allocate(.init(requested: 2, bandwidth: bandwidth))
+    let allocation = allocate(.init(requested: step(2), bandwidth: bandwidth))
     #expect(allocation.steps == [expected])
     let actual = allocation.bitrates[expected.layer] ?? 0
     #expect(abs(actual - bitrate) <= bitrate / 20, "\(actual)")
   }
 
+  /// Also a smaller layer is sent at no more than the rate requested.
+  @Test(arguments: [
+    (nil, step(1, 2)), (300, step(1, 2)), (180, step(1, 2)), (140, step(0, 2)), (30, step(0, 1)),
+    (12, step(0, 0)),
+  ])
+  func theRateRequestedLimitsAllSteps(bandwidth: Int?, expected: LayerStep) {
+    #expect(allocate(.init(requested: step(1, 2), bandwidth: bandwidth)).steps == [expected])
+    let lowest = allocate(.init(requested: step(1, 1), bandwidth: bandwidth)).steps
+    #expect(lowest.allSatisfy { $0.map { $0.temporalLayers <= 1 } ?? false })
+  }
+
   @Test func withoutRoomForAStillThereIsOnlyAudio() {
-    let allocation = allocate(.init(requested: 2, bandwidth: 5))
+    let allocation = allocate(.init(requested: step(2), bandwidth: 5))
     #expect(allocation.steps == [nil] && allocation.bitrates == [nil, nil, nil])
   }
 
@@ -49,26 +60,27 @@ struct LayerAllocationTests {
     (step(0), 230, step(1)), (step(0, 0), 100, step(0)),
   ])
   func aStepIsKeptWhileItFits(current: LayerStep, bandwidth: Int, expected: LayerStep) {
-    let receiver = LayerAllocation.Receiver(requested: 2, bandwidth: bandwidth, current: current)
+    let receiver = LayerAllocation.Receiver(
+      requested: step(2), bandwidth: bandwidth, current: current)
     #expect(allocate(receiver).steps == [expected])
   }
 
   @Test func aReceiverThatMayNotRiseStaysOrFalls() {
     for (bandwidth, expected) in [(3_000, step(1)), (130, step(1, 2))] {
       let receiver = LayerAllocation.Receiver(
-        requested: 2, bandwidth: bandwidth, current: step(1), mayRise: false)
+        requested: step(2), bandwidth: bandwidth, current: step(1), mayRise: false)
       #expect(allocate(receiver).steps == [expected])
     }
-    #expect(allocate(.init(requested: 2, bandwidth: 3_000, mayRise: false)).steps == [nil])
+    #expect(allocate(.init(requested: step(2), bandwidth: 3_000, mayRise: false)).steps == [nil])
   }
 
   /// Whatever the others have, the one with the most bandwidth gets the same.
   @Test func aNarrowPathChangesNothingForAWideOne() {
-    let alone = allocate(.init(requested: 2, bandwidth: 1_500, current: step(2)))
+    let alone = allocate(.init(requested: step(2), bandwidth: 1_500, current: step(2)))
     for bandwidth in [0, 10, 40, 90, 200, 400, 700, 900, 1_200, 1_499] {
       let both = allocate(
-        .init(requested: 2, bandwidth: bandwidth, current: step(2)),
-        .init(requested: 2, bandwidth: 1_500, current: step(2)))
+        .init(requested: step(2), bandwidth: bandwidth, current: step(2)),
+        .init(requested: step(2), bandwidth: 1_500, current: step(2)))
       #expect(both.steps[1] == alone.steps[0])
       #expect(both.bitrates[2] == alone.bitrates[2])
     }
@@ -77,12 +89,12 @@ struct LayerAllocationTests {
   /// The 1280x720 layer is encoded for the first receiver, too much for the others.
   @Test func aLayerThatIsEncodedForAnotherMayBeTooMuch() {
     let three = allocate(
-      .init(requested: 2, bandwidth: 5_000, current: step(2)),
-      .init(requested: 2, bandwidth: 850), .init(requested: 2, bandwidth: 130))
+      .init(requested: step(2), bandwidth: 5_000, current: step(2)),
+      .init(requested: step(2), bandwidth: 850), .init(requested: step(2), bandwidth: 130))
     #expect(three.steps == [step(2), step(1), step(0)])
     let two = allocate(
-      .init(requested: 2, bandwidth: 2_400, current: step(2)),
-      .init(requested: 2, bandwidth: 1_900, current: step(2)))
+      .init(requested: step(2), bandwidth: 2_400, current: step(2)),
+      .init(requested: step(2), bandwidth: 1_900, current: step(2)))
     #expect(two.steps == [step(2), step(2, 2)])
   }
 
@@ -93,13 +105,14 @@ struct LayerAllocationTests {
       var prng = PRNG(seed: seed)
       let receivers = (0..<5).map { _ in
         LayerAllocation.Receiver(
-          requested: prng.below(3), bandwidth: prng.below(4_000),
+          requested: step(prng.below(3), 1 + prng.below(3)), bandwidth: prng.below(4_000),
           current: prng.chance(0.5) ? step(prng.below(3)) : nil, mayRise: prng.chance(0.7))
       }
       let allocation = LayerAllocation(ladder, framesPerSecond: 30, receivers: receivers)
       for (receiver, step) in zip(receivers, allocation.steps) {
         guard let step, let bitrate = allocation.bitrates[step.layer] else { continue }
-        #expect(step.layer <= receiver.requested, "seed \(seed)")
+        #expect(step.layer <= receiver.requested.layer, "seed \(seed)")
+        #expect(step.temporalLayers <= receiver.requested.temporalLayers, "seed \(seed)")
         let needed = step.bandwidth(ofLayerAt: bitrate, framesPerSecond: 30)
         #expect(needed * 100 <= (receiver.bandwidth ?? 0) * 112, "seed \(seed)")
       }
@@ -120,7 +133,7 @@ private final class Limited {
 
   /// Selects a step, of whose layer a keyframe comes at once; returns the change.
   func select(
-    _ step: LayerStep?, for requested: RequestedResolution = .best, after time: Duration = .zero
+    _ step: LayerStep?, for requested: VideoRequest = .best, after time: Duration = .zero
   ) -> LayerChange? {
     now = now + time
     let now = now
@@ -184,7 +197,7 @@ struct BandwidthTests {
   @Test func theRequestIsTheReasonIfItAllowsNoMore() {
     let limited = Limited()
     _ = limited.select(step(1))
-    let medium = RequestedResolution(width: 640, height: 360)
+    let medium = VideoRequest(width: 640, height: 360)
     #expect(limited.select(step(1), for: medium) == nil)
     #expect(limited.streams[.camera]?.why == .requested)
     #expect(limited.select(step(1), for: .best) == nil)
@@ -200,7 +213,7 @@ struct BandwidthTests {
     }
     _ = limited.select(step(1))
     #expect(limited.mayRise(after: .zero))
-    _ = limited.select(step(0), for: RequestedResolution(width: 320, height: 180))
+    _ = limited.select(step(0), for: VideoRequest(width: 320, height: 180))
     #expect(limited.mayRise(after: .zero))
     _ = limited.select(step(1), for: .best)
     _ = limited.select(step(2), after: .seconds(1))

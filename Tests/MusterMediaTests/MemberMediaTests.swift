@@ -8,19 +8,44 @@ import Testing
     VideoLayer(size: VideoSize(width: width, height: height), framesPerSecond: 30)
   }
   let ladder = [layer(320, 180), layer(640, 360), layer(1280, 720)]
-  let cases: [(requested: RequestedResolution, layers: [VideoLayer], choice: Int?)] = [
+  let cases: [(requested: VideoRequest, layers: [VideoLayer], choice: Int?)] = [
     (.best, ladder, 2), (.none, ladder, nil), (.best, [], nil),
-    (RequestedResolution(width: 1280, height: 720), ladder, 2),
-    (RequestedResolution(width: 1279, height: 719), ladder, 1),
-    (RequestedResolution(width: 640, height: 360), ladder, 1),
-    (RequestedResolution(width: 100, height: 100), ladder, 0),
-    (RequestedResolution(width: 360, height: 640), ladder, 1),
-    (RequestedResolution(width: 640, height: 360), ladder.reversed(), 1),
-    (RequestedResolution(width: 400, height: 400), [layer(180, 320), layer(360, 640)], 1),
-    (RequestedResolution(width: 0, height: 400), ladder, nil),
+    (VideoRequest(width: 1280, height: 720), ladder, 2),
+    (VideoRequest(width: 1279, height: 719), ladder, 1),
+    (VideoRequest(width: 640, height: 360), ladder, 1),
+    (VideoRequest(width: 100, height: 100), ladder, 0),
+    (VideoRequest(width: 360, height: 640), ladder, 1),
+    (VideoRequest(width: 640, height: 360), ladder.reversed(), 1),
+    (VideoRequest(width: 400, height: 400), [layer(180, 320), layer(360, 640)], 1),
+    (VideoRequest(width: 0, height: 400), ladder, nil),
   ]
   for (requested, layers, choice) in cases {
-    #expect(LayerChoice.layer(for: requested, among: layers) == choice, "\(requested)")
+    let step = LayerChoice.step(for: requested, among: layers)
+    #expect(step == choice.map { LayerStep(layer: $0) }, "\(requested)")
+  }
+}
+
+@Test(arguments: [
+  (30, 30, 3), (30, 29, 2), (30, 15, 2), (30, 14, 1), (30, 1, 1), (15, 15, 3), (25, 15, 2),
+  (24, 254, 3), (120, 30, 1), (120, 60, 2),
+])
+func theHighestRateWithinTheRequestIsChosen(full: Int, most: UInt8, temporalLayers: Int) {
+  let layer = VideoLayer(size: VideoSize(width: 320, height: 180), framesPerSecond: full)
+  let request = VideoRequest(width: 320, height: 180, framesPerSecond: most)
+  #expect(
+    LayerChoice.step(for: request, among: [layer])
+      == LayerStep(layer: 0, temporalLayers: temporalLayers))
+}
+
+@Test func requestsAreLimitedAndCombined() {
+  let small = VideoRequest(width: 320, height: 180, framesPerSecond: 15)
+  let tall = VideoRequest(width: 200, height: 400, framesPerSecond: 30)
+  #expect(small.limited(to: tall) == VideoRequest(width: 200, height: 180, framesPerSecond: 15))
+  #expect(small.combined(with: tall) == VideoRequest(width: 320, height: 400, framesPerSecond: 30))
+  let never = VideoRequest(width: 9, height: 9, framesPerSecond: 0)
+  for none in [VideoRequest.none, .outranked, never] {
+    #expect(!none.wantsVideo && none.combined(with: small) == small)
+    #expect(small.combined(with: none) == small && !small.limited(to: none).wantsVideo)
   }
 }
 

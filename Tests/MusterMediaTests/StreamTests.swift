@@ -30,14 +30,13 @@ private func keyframeData(_ size: VideoSize) -> [UInt8] {
 
 /// Selects the layer for a requested resolution; returns the change, which a keyframe completes.
 private func select(
-  _ streams: inout OutgoingStreams, _ requested: RequestedResolution,
+  _ streams: inout OutgoingStreams, _ requested: VideoRequest,
   among layers: [VideoLayer] = [small, large], prevented: LayerReason? = nil
 ) -> LayerChange? {
   streams.withStream(.camera) { stream in
-    let largest = LayerChoice.layer(for: requested, among: layers)
     let selection = stream.select(
-      largest.map { LayerStep(layer: $0) }, for: requested, among: layers, prevented: prevented,
-      at: now)
+      LayerChoice.step(for: requested, among: layers), for: requested, among: layers,
+      prevented: prevented, at: now)
     return selection.change
       ?? selection.keyframe.flatMap { stream.switchLayer(to: $0, wait: .zero) }
   }
@@ -45,7 +44,7 @@ private func select(
 
 @Test func theReasonOfALayerIsTheTrueOne() {
   var streams = OutgoingStreams(seed: 1)
-  let atMost = RequestedResolution(width: 320, height: 180)
+  let atMost = VideoRequest(width: 320, height: 180)
   #expect(select(&streams, .best) == LayerChange(from: nil, to: large, why: .started))
   #expect(select(&streams, .best) == nil)
   #expect(select(&streams, atMost) == LayerChange(from: large, to: small, why: .requested))
@@ -64,8 +63,20 @@ private func select(
 
 @Test func aSmallerLayerFromTheBeginningIsTheReceiversRequest() {
   var streams = OutgoingStreams(seed: 1)
-  let atMost = RequestedResolution(width: 320, height: 180)
+  let atMost = VideoRequest(width: 320, height: 180)
   #expect(select(&streams, atMost) == LayerChange(from: nil, to: small, why: .requested))
+}
+
+@Test func aLowerRateAndARestAreTheReceiversRequest() throws {
+  var streams = OutgoingStreams(seed: 1)
+  #expect(select(&streams, .best) != nil)
+  let slow = VideoRequest(width: .max, height: .max, framesPerSecond: 15)
+  var half = large
+  half.framesPerSecond = (large.framesPerSecond + 1) / 2
+  try #require(half.framesPerSecond <= 15)
+  #expect(select(&streams, slow) == LayerChange(from: large, to: half, why: .requested))
+  #expect(select(&streams, .outranked) == LayerChange(from: half, to: nil, why: .rank))
+  #expect(select(&streams, .best) == LayerChange(from: nil, to: large, why: .rank))
 }
 
 @Test func streamsHaveSequencesAndSSRCsOfTheirOwn() throws {
@@ -171,7 +182,7 @@ private func receive(
   var sender = OutgoingStreams(seed: 5)
   let offer = StreamOffer(.screen, layers: [small, large])
   func expect(
-    _ offer: StreamOffer?, _ requested: RequestedResolution = .best, isAllowed: Bool = true
+    _ offer: StreamOffer?, _ requested: VideoRequest = .best, isAllowed: Bool = true
   ) -> LayerChange? {
     streams.expect(.screen, offer, requested, isAllowed: isAllowed, at: now).change
   }

@@ -71,7 +71,11 @@ struct Samples {
   mutating func stream() -> StreamID { StreamID.all[random.below(StreamID.all.count)] }
 
   mutating func subscription() -> Subscription {
-    Subscription(stream(), RequestedResolution(width: u16(), height: u16()))
+    let rate = bit() ? VideoRequest.anyRate : u8()
+    return Subscription(
+      stream(),
+      VideoRequest(
+        width: u16(), height: u16(), framesPerSecond: rate, why: bit() ? .requested : .rank))
   }
 
   mutating func sentLayer() -> SentLayer {

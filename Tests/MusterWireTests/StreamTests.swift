@@ -50,6 +50,17 @@ func everyStreamAndLayerHasItsSSRC(base: UInt32) {
   }
 }
 
+@Test func subscriptionsNameTheRateAndTheReasonOnlyIfTheyMatter() throws {
+  let slow = Subscription(.camera, VideoRequest(width: 320, height: 180, framesPerSecond: 15))
+  #expect(Control.encode([.subscribe(slow)]).dropFirst() == [3, 0, 7, 0, 1, 64, 0, 180, 15, 2])
+  let rank = Subscription(.screen, .outranked)
+  #expect(Control.encode([.subscribe(rank)]).dropFirst() == [3, 0, 7, 1, 0, 0, 0, 0, 255, 9])
+  let other: [UInt8] = [1, 3, 0, 7, 1, 0, 0, 0, 0, 255, 77]
+  #expect(try Control.decode(other) == [.subscribe(Subscription(.screen, .none))])
+  #expect(throws: WireError.self) { try Control.decode([1, 3, 0, 6, 1, 0, 0, 0, 0, 255]) }
+  #expect(throws: WireError.self) { try Control.decode([1, 3, 0, 8, 1, 0, 0, 0, 0, 255, 2, 0]) }
+}
+
 @Test func sentLayersAreReadAsFarAsTheyAreKnown() throws {
   let message: [UInt8] = [1, 15, 0, 7, 1, 2, 128, 1, 104, 15, 8]
   let layer = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 15)

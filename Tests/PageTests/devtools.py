@@ -126,9 +126,9 @@ class Browser:
         self.socket = WebSocket(f"ws://127.0.0.1:{port}{path}")
         self.session = None
         targets = self.call("Target.getTargets")["targetInfos"]
-        target = next(t for t in targets if t["type"] == "page")["targetId"]
+        self.target = next(t for t in targets if t["type"] == "page")["targetId"]
         self.session = self.call(
-            "Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            "Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         self.call("Page.enable")
         self.call("Runtime.enable")
         self.call("Log.enable")
@@ -162,6 +162,18 @@ class Browser:
 
     def open(self, url):
         self.call("Page.navigate", url=url)
+
+    def cover(self):
+        """Opens another tab in front of the page."""
+        self.cover_target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.call("Target.activateTarget", targetId=self.cover_target)
+        self.wait("document.hidden", "the page to be hidden")
+
+    def uncover(self):
+        """Closes that tab, so that the page is in front again."""
+        self.call("Target.closeTarget", targetId=self.cover_target)
+        self.call("Target.activateTarget", targetId=self.target)
+        self.wait("!document.hidden", "the page to be in front")
 
     def run(self, expression):
         """The value of a JavaScript expression in the page; promises are awaited."""

@@ -2,7 +2,8 @@
 """Checks a running call page in headless Chromium.
 
     page_test.py URL [--tiles N] [--rate] [--fps F] [--seconds S] [--pattern]
-                 [--do join,mute,...] [--slow-client] [--guard] [--size WxH] [--screenshot FILE]
+                 [--do join,mute,...] [--slow-client] [--guard] [--senders FILE...] [--size WxH]
+                 [--screenshot FILE]
 
 URL is the one that `muster join` prints. The result is one JSON object on standard output with the
 figures of every check; the names of those that failed come first. The exit code is 0 if all hold,
@@ -19,6 +20,7 @@ import time
 from urllib.parse import parse_qs, urlparse
 
 from devtools import Browser, WebSocket
+from page_requests import check_requests
 
 # A tile is live if its frame is not uniform and differs from the one 300 ms before.
 LEAST_DEVIATION = 8
@@ -304,6 +306,7 @@ def parse():
     parser.add_argument("--enter", action="store_true", help="join or start the call first")
     parser.add_argument("--do", default="", help=", ".join(ACTIONS) + "; in order, at the end")
     parser.add_argument("--slow-client", action="store_true")
+    parser.add_argument("--senders", nargs="*", default=[], help="the events of the other nodes")
     parser.add_argument("--guard", action="store_true", help="try wrong tokens, hosts, origins")
     parser.add_argument("--size", default="1280x720")
     parser.add_argument("--screenshot")
@@ -323,6 +326,8 @@ def main():
             browser.click("#enter")
         if options.tiles:
             check_tiles(browser, options, checks)
+        if options.senders:
+            check_requests(browser, options.senders, PATIENCE, checks)
         if options.rate:
             check_rate(browser, options, checks)
         if options.slow_client:

@@ -26,6 +26,22 @@ let controlVectors = Topic(
       return payload([(3, value), (4, try inputs.bytes("token"))])
     },
     Vector(
+      "control-subscribe-rate",
+      "A subscription up to a frame rate, and none where other video ranks higher.",
+      [
+        "stream": .number(0), "width": .number(320), "height": .number(180),
+        "frames-per-second": .number(15), "reason": .number(2), "stream-off": .number(1),
+        "rate-off": .number(255), "reason-off": .number(9),
+      ]
+    ) { inputs in
+      let request = VideoRequest(
+        width: UInt16(try inputs.number("width")), height: UInt16(try inputs.number("height")),
+        framesPerSecond: UInt8(try inputs.number("frames-per-second")))
+      return Control.encode([
+        .subscribe(Subscription(.camera, request)), .subscribe(Subscription(.screen, .outranked)),
+      ])
+    },
+    Vector(
       "control-sent-layers", "The layer sent of one video stream, and none of another.",
       [
         "stream": .number(0), "width": .number(640), "height": .number(360),

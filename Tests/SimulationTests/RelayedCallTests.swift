@@ -49,19 +49,24 @@ import Testing
     }
   }
 
-  @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func aRelayedPairFollowsTheLinkOfItsRelay(seed: UInt64) throws {
+  @Test func aRelayedPairFollowsTheLinkOfItsRelay() throws {
     // Both directions leave the relay by the same uplink.
     var conditions = PathConditions.ideal
     conditions.kilobitsPerSecond = 1000
     conditions.queueLimit = .milliseconds(300)
-    let flows = try flows(participants: 2, video: Self.small, relay: conditions, seed: seed)
-    for flow in flows {
-      let video = try #require(flow.video)
-      #expect(video.frames >= video.framesCaptured * 27 / 30)
-      #expect(video.freezes == 0 && flow.audioLostPercent == 0)
+    // In one call of ten both ends overfill it at the same time, for a moment.
+    var disturbed: [UInt64] = []
+    for seed in UInt64(1)...12 {
+      let flows = try flows(participants: 2, video: Self.small, relay: conditions, seed: seed)
+      for flow in flows {
+        let video = try #require(flow.video)
+        #expect(video.frames >= video.framesCaptured * 27 / 30, "seed \(seed)")
+        let isWhole = video.freezes == 0 && flow.audioLostPercent == 0
+        if !isWhole, disturbed.last != seed { disturbed.append(seed) }
+      }
+      let estimated = flows.compactMap(\.estimatedKilobitsPerSecond).reduce(0, +)
+      #expect(700 < estimated && estimated < 1000, "seed \(seed)")
     }
-    let estimated = flows.compactMap(\.estimatedKilobitsPerSecond).reduce(0, +)
-    #expect(700 < estimated && estimated < 1000)
+    #expect(disturbed.count <= 3, "\(disturbed)")
   }
 }

@@ -74,7 +74,7 @@ struct FrameTests {
   @Test func aClientThatNeverReadsCostsNobodyAFrame() async throws {
     try await TestPage.run { page in
       let slow = try await page.open(receiveBuffer: 4096)
-      let quick = try await page.open()
+      let quick = try await page.open(others: 1)
       for sequence in 0..<400 as Range<UInt32> {
         page.server.offer(TestPage.frame(sequence, isKeyframe: sequence == 0, bytes: 50_000))
         let message = try await quick.receive { $0.opcode == 2 }
@@ -90,7 +90,7 @@ struct FrameTests {
   @Test func aPageThatReadsAgainGoesOnAtAKeyframe() async throws {
     try await TestPage.run { page in
       let client = try await page.open(receiveBuffer: 4096)
-      let other = try await page.open()
+      let other = try await page.open(others: 1)
       // This fills the socket of the first client: 8 MB exceed all buffers on the path.
       for sequence in 0..<160 as Range<UInt32> {
         page.server.offer(TestPage.frame(sequence, isKeyframe: sequence == 0, bytes: 50_000))

@@ -22,7 +22,56 @@ struct PageTests {
     }
   }
 
-  @Test func aNewPageAsksForAKeyframeOfEveryTile() async throws {
+  @Test func theNodeLearnsWhatThePagesShow() async throws {
+    try await TestPage.run { page in
+      var shown = page.shown.makeAsyncIterator()
+      let client = try await page.openEmpty()
+      #expect(await shown.next() == .some([]))
+      try await client.send(#"{"do":"show","tiles":[{"tile":1,"width":640,"height":360}]}"#)
+      #expect(await shown.next() == .some([TestPage.tiles[0]]))
+      let other = try await page.openEmpty()
+      #expect(await shown.next() == .some([TestPage.tiles[0]]))
+      try await other.send(
+        #"{"do":"show","tiles":[{"tile":0,"width":160,"height":90,"fps":15},{"tile":0,"width":9,"#
+          + #""height":9}]}"#)
+      #expect(await shown.next() == .some(TestPage.tiles))
+      client.disconnect()
+      #expect(await shown.next() == .some([TestPage.tiles[1]]))
+      other.disconnect()
+      #expect(await shown.next() == .some(nil))
+    }
+  }
+
+  @Test(arguments: [
+    #"{"do":"show"}"#, #"{"do":"show","tiles":1}"#, #"{"do":"show","tiles":[{"tile":1}]}"#,
+    #"{"do":"show","tiles":[{"tile":256,"width":1,"height":1}]}"#,
+  ])
+  func tilesThatCannotBeReadAreAnError(message: String) async throws {
+    try await TestPage.run { page in
+      let client = try await page.openEmpty()
+      try await client.send(message)
+      let answer = try await client.receive { $0.text.contains("error") }
+      #expect(answer.text.contains("the tiles that are shown cannot be read"))
+    }
+  }
+
+  @Test func framesOfTilesThatAreNotShownAreNotSent() async throws {
+    try await TestPage.run { page in
+      let client = try await page.openEmpty()
+      try await client.send(#"{"do":"show","tiles":[{"tile":0,"width":160,"height":90}]}"#)
+      for await tiles in page.shown where tiles?.count == 1 { break }
+      page.server.offer(TestPage.frame(1, isKeyframe: true))
+      try await client.send(
+        #"{"do":"show","tiles":[{"tile":0,"width":1,"height":1},{"tile":1,"width":1,"height":1}]}"#)
+      for await tiles in page.shown where tiles?.count == 2 { break }
+      page.server.offer(TestPage.frame(2, isKeyframe: false))
+      page.server.offer(TestPage.frame(3, isKeyframe: true))
+      let first = try await client.receive { $0.opcode == 2 }
+      #expect(first.data.last == 3, "the first frame is a keyframe")
+    }
+  }
+
+  @Test func aTileThatComesIntoViewIsAskedForAKeyframe() async throws {
     try await TestPage.run { page in
       let client = try await page.open()
       var asked: [Command] = []

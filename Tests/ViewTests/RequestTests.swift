@@ -41,6 +41,7 @@ struct RequestTests {
       let types = [
         "/": "text/html", "/style.css": "text/css", "/app.js": "text/javascript",
         "/tiles.js": "text/javascript", "/chat.js": "text/javascript",
+        "/stage.js": "text/javascript",
         "/worker.js": "text/javascript",
       ]
       for (path, type) in types {

@@ -43,6 +43,9 @@ final class TestClient: Sendable {
 
   deinit { close(descriptor) }
 
+  /// Ends the connection, as a closed page does.
+  func disconnect() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
   /// Sends a request and reads the response until the server closes.
   func exchange(_ request: String) async throws -> String {
     try await NIOThreadPool.singleton.runIfActive {

@@ -13,16 +13,21 @@ struct TestPage: Sendable {
   let port: Int
   /// Every command that reached the host, in order.
   let commands: AsyncStream<Command>
+  /// The tiles that the open pages showed after every change.
+  let shown: AsyncStream<[ShownTile]?>
 
   init() async throws {
     let (commands, seen) = AsyncStream.makeStream(of: Command.self)
+    let (shown, show) = AsyncStream.makeStream(of: [ShownTile]?.self)
     let node = NodeInterface(
       snapshot: { Self.snapshot },
       perform: { command in
         seen.yield(command)
         return command == Self.impossible ? Self.error : nil
-      })
+      },
+      show: { show.yield($0) })
     self.commands = commands
+    self.shown = shown
     server = ViewServer(node: node, port: 0, token: Self.token)
     let url = try await server.start(group: .singletonMultiThreadedEventLoopGroup)
     let digits = url.dropFirst("http://127.0.0.1:".count).prefix { $0 != "/" }
@@ -44,8 +49,26 @@ struct TestPage: Sendable {
     await page.server.stop()
   }
 
-  /// An open page that has had its first snapshot.
-  func open(receiveBuffer: Int32? = nil) async throws -> TestClient {
+  /// The tiles of the member and of the preview.
+  static let tiles = [
+    ShownTile(tile: 1, width: 640, height: 360),
+    ShownTile(tile: 0, width: 160, height: 90, fps: 15),
+  ]
+
+  /// An open page that has had its first snapshot and shows both tiles, beside `others` that do.
+  func open(receiveBuffer: Int32? = nil, others: Int = 0) async throws -> TestClient {
+    let client = try await openEmpty(receiveBuffer: receiveBuffer)
+    try await client.send(
+      """
+      {"do":"show","tiles":[{"tile":1,"width":640,"height":360},\
+      {"tile":0,"width":160,"height":90,"fps":15}]}
+      """)
+    for await tiles in shown where tiles?.count == Self.tiles.count * (others + 1) { break }
+    return client
+  }
+
+  /// An open page that has had its first snapshot and does not show any tile yet.
+  func openEmpty(receiveBuffer: Int32? = nil) async throws -> TestClient {
     let client = try TestClient(port: port, receiveBuffer: receiveBuffer)
     let status = try await client.upgrade("/ws?t=\(Self.token)", host: host, origin: origin)
     guard status == 101 else { throw TestClient.Failure(description: "status \(status)") }

@@ -3,13 +3,15 @@ import Muster
 // Two nodes in one process meet in a channel, have a call and exchange a message. Everything that
 // a program needs is in the module Muster. It keeps to loopback and leaves nothing on the disk.
 
-/// A member without a camera that sends the test pattern, known to nobody outside this process.
+/// A member without a camera that sends the test pattern, known to nobody outside this process. It
+/// shows no video, so it says how much it wants nevertheless.
 func member(_ name: String, in channel: Configuration.Channel) async throws -> MusterNode {
   var configuration = Configuration()
   configuration.name = name
   configuration.channels = [channel]
   configuration.interfaces = ["lo"]
   configuration.video = "test:320x180@15"
+  configuration.maxVideo = VideoSize(width: 320, height: 180)
   configuration.isEphemeral = true
   return try await MusterNode.start(configuration)
 }

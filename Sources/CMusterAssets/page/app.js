@@ -1,6 +1,6 @@
 'use strict';
 // Displays the newest snapshot of the node's state and sends commands to the node. tiles.js
-// contains the cards and helpers, chat.js the text messages.
+// contains the cards and helpers, stage.js their arrangement, chat.js the text messages.
 
 const cards = new Map();
 let snapshot = null;
@@ -83,6 +83,7 @@ function showGrid({ self, members }) {
   }
   $('alone').hidden = !self.inCall || others.length > 0;
   showOwn(self);
+  noteSpeakers(others);
   arrange();
 }
 
@@ -104,32 +105,6 @@ function showOwn(self) {
   }
   card.update({ ...self, tile: self.hasVideo ? 0 : null });
   card.element.hidden = !self.inCall && !card.element.classList.contains('live');
-}
-
-/// Chooses the number of columns that makes the tiles largest; the last row is centred.
-function arrange() {
-  const shown = [...cards.values()].filter((card) => !card.isOwn);
-  if (!shown.length) return;
-  const { clientWidth: width, clientHeight: height } = $('stage');
-  const ratios = shown.map((card) => card.ratio).filter(Boolean);
-  const isUniform = ratios.length && Math.max(...ratios) / Math.min(...ratios) < 1.02;
-  const ratio = isUniform ? Math.min(Math.max(ratios[0], 0.6), 2.2) : 16 / 9;
-  const gap = shown.length > 9 ? 8 : 12;
-  let best = { width: 0 };
-  for (let columns = 1; columns <= shown.length; columns += 1) {
-    const rows = Math.ceil(shown.length / columns);
-    const wide = Math.min(
-      (width - gap * (columns - 1)) / columns, (height - gap * (rows - 1)) / rows * ratio);
-    if (wide > best.width) best = { width: wide, columns };
-  }
-  // In a very small window the stage scrolls, because smaller tiles would be unrecognisable.
-  const tileWidth = Math.floor(Math.max(best.width, Math.min(132, (width - gap) / 2)));
-  $('grid').style.setProperty('--gap', `${gap}px`);
-  $('grid').style.maxWidth = `${best.columns * (tileWidth + gap) - gap}px`;
-  for (const card of shown) {
-    card.element.style.width = `${tileWidth}px`;
-    card.element.style.height = `${Math.floor(tileWidth / ratio)}px`;
-  }
 }
 
 function showRoster({ self, members, call }) {
@@ -357,6 +332,8 @@ document.addEventListener('click', (event) => {
 });
 
 new ResizeObserver(arrange).observe($('stage'));
+// At once, since timers of a hidden page are late.
+document.addEventListener('visibilitychange', tell);
 setInterval(() => {
   showClock();
   if (link === 'down') showGone(false);

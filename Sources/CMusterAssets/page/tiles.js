@@ -68,6 +68,11 @@ class Card {
   constructor(member, isOwn) {
     this.id = member.id;
     this.isOwn = isOwn;
+    this.isStream = member.stream !== undefined;
+    this.isInFront = false;
+    this.isInView = false;
+    // The number of the member's tile, which `tile` is while a canvas is bound to it.
+    this.number = null;
     this.tile = null;
     this.canvas = null;
     this.ratio = null;
@@ -75,12 +80,21 @@ class Card {
     this.element.dataset.member = member.id;
     this.part = (name) => this.element.querySelector(`.${name}`);
     this.part('face').firstElementChild.style.setProperty('--hue', hue(member.id.split('/')[0]));
+    if (isOwn) return this.part('acts').remove();
+    this.part('pin').onclick = () => pin(this.id);
+    this.part('hide').onclick = () => hide(this.id);
+    viewport.observe(this.element);
   }
 
   update(member) {
     const name = this.isOwn ? 'You' : member.name;
     setText(this.part('name'), name);
     this.part('label').title = name;
+    this.number = member.tile ?? null;
+    if (!this.isOwn) {
+      this.part('pin').setAttribute('aria-label', `Pin ${name}`);
+      this.part('hide').setAttribute('aria-label', `Hide ${name}`);
+    }
     setText(this.part('face').firstElementChild, initials(member.face ?? member.name));
     const { classList } = this.element;
     classList.toggle('audio-muted', member.audioMuted);
@@ -115,6 +129,12 @@ class Card {
     this.element.classList.remove('live');
   }
 
+  setPlace(isInFront, isPinned) {
+    this.isInFront = isInFront;
+    this.element.classList.toggle('front', isInFront);
+    this.part('pin').setAttribute('aria-pressed', String(isPinned));
+  }
+
   drawn(width, height) {
     this.ratio = width / height;
     this.element.classList.add('live');
@@ -132,6 +152,7 @@ class Card {
   }
 
   remove() {
+    viewport.unobserve(this.element);
     this.release();
     this.element.remove();
   }

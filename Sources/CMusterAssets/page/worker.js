@@ -27,6 +27,8 @@ let channel = '';
 // The channel chosen for display; the node's first channel is shown while this one does not exist.
 let chosen = '';
 let lastSnapshot = '';
+/// The tiles that the page shows, as last stated.
+let shown = [];
 let retryAfter = 250;
 let retryTimer = 0;
 
@@ -215,6 +217,7 @@ function connect() {
   socket = opened;
   opened.onopen = () => {
     retryAfter = 250;
+    send({ do: 'show', tiles: shown });
     postMessage({ kind: 'link', state: 'up' });
   };
   opened.onmessage = (event) => {
@@ -284,6 +287,10 @@ onmessage = ({ data }) => {
       if (tile && tile.member === data.member) tile.close();
       break;
     }
+    case 'show':
+      shown = data.tiles;
+      send({ do: 'show', tiles: shown });
+      break;
     case 'command':
       postMessage({ kind: 'sent', command: data.command.do, ok: send(data.command) });
       break;

@@ -74,6 +74,7 @@ private struct Fields: Codable {
   var stream: String?
   var width: Int?
   var height: Int?
+  var fps: Int?
   var off: Bool?
   var channel: String?
   var text: String?
@@ -84,7 +85,7 @@ private struct Fields: Codable {
 
   enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case media, member, stream, width, height, off, channel, text, to, passphrase, invite, call
+    case media, member, stream, width, height, fps, off, channel, text, to, passphrase, invite, call
   }
 
   // MARK: Decoding
@@ -96,7 +97,10 @@ private struct Fields: Codable {
     case .leaveCall: return .leaveCall(channel: channel)
     case .mute: return .mute(try medium(verb), channel: channel)
     case .unmute: return .unmute(try medium(verb), channel: channel)
-    case .watch: return .watch(.init(try size(), stream: stream, of: member, channel: channel))
+    case .watch:
+      return .watch(
+        .init(
+          try size(), framesPerSecond: try rate(), stream: stream, of: member, channel: channel))
     case .keyframe:
       guard let member else {
         throw Self.usage("which member", "add \"member\" with an id from member.joined")
@@ -133,6 +137,11 @@ private struct Fields: Codable {
     return VideoSize(width: width, height: height)
   }
 
+  private func rate() throws(MusterError) -> Int? {
+    guard let fps, !(1...254).contains(fps) else { return fps }
+    throw Self.usage("\(fps) is no frame rate", "\"fps\" is 1 to 254")
+  }
+
   private static func usage(_ message: String, _ hint: String) -> MusterError {
     MusterError(message, hint: hint, kind: .usage)
   }
@@ -149,7 +158,7 @@ private struct Fields: Codable {
     case .unmute(let media, _): (verb, self.media) = (.unmute, media.rawValue)
     case .watch(let watch):
       (verb, member, stream) = (.watch, watch.member, watch.stream)
-      (width, height) = (watch.size?.width, watch.size?.height)
+      (width, height, fps) = (watch.size?.width, watch.size?.height, watch.framesPerSecond)
       if watch.size == nil { off = true }
     case .keyframe(let member, let stream, _):
       (verb, self.member, self.stream) = (.keyframe, member, stream)

@@ -22,6 +22,7 @@ package struct EncoderModel: Sendable {
   private struct Layer: Sendable {
     let size: VideoSize
     private(set) var kilobitsPerSecond = 0
+    private(set) var temporalLayers = TemporalLayers.count
     var references = FrameReferences()
     /// The level of the virtual buffer as media time in seconds.
     var level = startLevel
@@ -33,14 +34,28 @@ package struct EncoderModel: Sendable {
     static let optimalLevel = 0.6
     static let highestLevel = 1.0
 
-    mutating func start(kilobitsPerSecond: Int) {
-      (self.kilobitsPerSecond, level) = (kilobitsPerSecond, Self.startLevel)
+    mutating func start(_ target: EncoderTarget) {
+      (kilobitsPerSecond, level) = (target.kilobitsPerSecond, Self.startLevel)
+      temporalLayers = target.temporalLayers
       references.needsKeyframe = true
     }
 
     mutating func set(kilobitsPerSecond new: Int) {
       level = min(level * Double(kilobitsPerSecond) / Double(max(new, 1)), Self.highestLevel)
       kilobitsPerSecond = new
+    }
+
+    /// The bits that the target rate has for each encoded frame, in mean frames of all temporal
+    /// layers.
+    var shareOfFrame: Double {
+      Double(
+        TemporalLayers.cumulativePercent[temporalLayers - 1]
+          * TemporalLayers.decimators[temporalLayers - 1]) / 100
+    }
+
+    /// Whether the next frame of the source is not encoded, since nobody gets its temporal layer.
+    var leavesOutNext: Bool {
+      !references.needsKeyframe && Int(references.nextTemporalLayer) >= temporalLayers
     }
   }
 
@@ -61,16 +76,19 @@ package struct EncoderModel: Sendable {
       layers: layers.map { VideoLayer(size: $0.size, framesPerSecond: Self.framesPerSecond) })
   }
 
-  /// Encodes exactly these layers from now on at these bitrates; newly encoded layers start with a
-  /// keyframe. A new bitrate holds from the next frame on. The virtual buffer keeps its bits, which
-  /// then last for another time, as in libvpx.
+  /// Encodes exactly these layers from now on at these bitrates; newly encoded layers, and those
+  /// with another number of temporal layers, start with a keyframe. A new bitrate holds from the
+  /// next frame on. The virtual buffer keeps its bits, which then last for another time, as in
+  /// libvpx.
   package mutating func encode(_ targets: [EncoderTarget]) {
     let known = targets.filter { layers.indices.contains($0.layer) }
     for target in known {
-      if encoded.contains(target.layer) {
+      if encoded.contains(target.layer),
+        layers[target.layer].temporalLayers == target.temporalLayers
+      {
         layers[target.layer].set(kilobitsPerSecond: target.kilobitsPerSecond)
       } else {
-        layers[target.layer].start(kilobitsPerSecond: target.kilobitsPerSecond)
+        layers[target.layer].start(target)
       }
     }
     encoded = known.map(\.layer)
@@ -101,8 +119,12 @@ package struct EncoderModel: Sendable {
   private mutating func nextSize(of index: Int, _ prng: inout PRNG) -> Int? {
     var layer = layers[index]
     defer { layers[index] = layer }
+    guard !layer.leavesOutNext else {
+      layer.references.skip()
+      return nil
+    }
     let frameSeconds = 1 / Double(Self.framesPerSecond)
-    layer.level = min(layer.level + frameSeconds, Layer.highestLevel)
+    layer.level = min(layer.level + frameSeconds * layer.shareOfFrame, Layer.highestLevel)
     let isKeyframe = layer.references.needsKeyframe
     guard isKeyframe || layer.level >= 0 else {
       layer.references.skip()

@@ -17,7 +17,7 @@ from .invite import Invite
 from .media import long_audio, redundancy
 from .media.streams import CAMERA, NAMES, SCREEN, VIDEO_STREAMS
 from .node import Node, Settings
-from .subscription import Resolution, Subscription
+from .subscription import ANY_RATE, Request, Subscription
 
 
 def arguments():
@@ -82,8 +82,8 @@ def _subscriptions(command):
     """The subscriptions that a command requests: to one stream, given by name or number, or to all.
     """
     chosen = command.get("stream")
-    resolution = Resolution(command["width"], command["height"])
-    return [Subscription(one, resolution) for one in VIDEO_STREAMS
+    request = Request(command["width"], command["height"], command.get("rate", ANY_RATE))
+    return [Subscription(one, request) for one in VIDEO_STREAMS
             if chosen in (None, one, NAMES.get(one))]
 
 

@@ -32,9 +32,9 @@ class Type(IntEnum):
 
 
 _LENGTHS = {
-    Type.SUBSCRIBE: subscription.VALUE_LENGTH, Type.PING: 8, Type.PONG: 8, Type.DIGEST: 36,
-    Type.PROBE: 40, Type.PROBE_RESULT: 41, Type.REFUSED: 1,
-    Type.SENT_LAYER: sent_layer.VALUE_LENGTH,
+    Type.SUBSCRIBE: subscription.VALUE_LENGTHS, Type.PING: (8,), Type.PONG: (8,),
+    Type.DIGEST: (36,), Type.PROBE: (40,), Type.PROBE_RESULT: (41,), Type.REFUSED: (1,),
+    Type.SENT_LAYER: (sent_layer.VALUE_LENGTH,),
 }
 
 
@@ -60,7 +60,7 @@ def decode(payload):
 
 
 def _checked(kind, value):
-    if len(value) != _LENGTHS.get(kind, len(value)):
+    if len(value) not in _LENGTHS.get(kind, (len(value),)):
         raise Malformed(f"control message {kind} of {len(value)} bytes")
     if kind in (Type.RECEIVED, Type.WANT) and (len(value) % 8 or len(value) > 64 * 8):
         raise Malformed(f"control message {kind} of {len(value)} bytes")

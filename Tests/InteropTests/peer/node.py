@@ -144,7 +144,7 @@ class Node:
             self.media.offered))
 
     def subscribe(self, subscriptions):
-        """Asks all senders for other resolutions of video streams."""
+        """Asks all senders for more or less of their video streams."""
         for one in subscriptions:
             self.media.request(one)
         for link in self.links.all_up():

@@ -18,6 +18,7 @@ class Reason(IntEnum):
     SOURCE_CHANGED = 6
     LEFT_CALL = 7
     BANDWIDTH = 8
+    RANK = 9
 
 
 class SentLayer(NamedTuple):

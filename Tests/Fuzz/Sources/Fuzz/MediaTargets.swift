@@ -60,7 +60,7 @@ enum VideoTarget {
     let stream = stream(&program)
     let layer = VideoLayer(size: VideoSize(width: 640, height: 360), framesPerSecond: 30)
     let offer = StreamOffer(stream, isMuted: program.bit(), layers: program.bit() ? [layer] : [])
-    let requested = RequestedResolution(width: program.u16(), height: program.u16())
+    let requested = VideoRequest(width: program.u16(), height: program.u16())
     let before = streams[stream]?.layer
     let (change, hasEnded) = streams.expect(
       stream, program.bit() ? offer : nil, requested, isAllowed: program.bit(), at: now)

@@ -63,8 +63,8 @@ class LocalMedia:
     # Requests to other members
 
     def request(self, subscription):
-        """Asks all senders for another resolution of a stream, from the next ping on."""
-        self._requested[subscription.stream] = subscription.resolution
+        """Asks all senders for more or less of a stream, from the next ping on."""
+        self._requested[subscription.stream] = subscription.request
 
     @property
     def requested(self):

@@ -73,15 +73,16 @@ class VideoSender:
         self._senders = {}    # layer -> RTPSender
         self.layer = None     # the one being sent; None: none
         self._next = None     # the one to change to at its next keyframe
-        self.requested = BEST
+        self.requested = None    # nothing has been requested yet, and nothing is sent
         self._why = Reason.CALL_STARTED
         self.frames = 0
 
     def choose(self):
-        """Follows the requested resolution."""
+        """Follows the request."""
         wanted = layer_for(self.requested, self._source.announced)
         if wanted is None:
-            self._change(None, Reason.RECEIVER_REQUEST)
+            if self.requested is not None:
+                self._change(None, Reason(self.requested.reason))
             self._next = None
         elif wanted == self.layer:
             self._next = None

@@ -217,14 +217,13 @@ class MediaSession:
                 video.on_picture_loss(message.media)
 
     def on_subscription(self, subscription):
-        """The member asks for another resolution of a stream; it may be one that is not sent."""
-        stream, resolution = subscription
+        """The member asks for more or less of a stream; it may be one that is not sent."""
+        stream, request = subscription
         video = self.video_out.get(stream)
-        if (video and video.requested != resolution
-                and self._subscription_changes[stream].take()):
-            video.requested = resolution
+        if video and video.requested != request and self._subscription_changes[stream].take():
+            video.requested = request
             emit("subscription", member=short(self.link.peer), stream=streams.NAMES[stream],
-                 width=resolution.width, height=resolution.height)
+                 width=request.width, height=request.height, rate=request.rate)
 
     @property
     def sent_layers(self):

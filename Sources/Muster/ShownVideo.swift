@@ -1,0 +1,30 @@
+import MusterBase
+import MusterWire
+
+/// A video that a viewer shows, and how much of it is useful there.
+public struct ShownVideo: Sendable {
+  /// The origin of a video.
+  public enum Source: Sendable {
+    /// This node's own camera.
+    case preview
+    /// A stream of a member, in a channel given by its name.
+    case member(NodeID, StreamID, channel: String)
+  }
+
+  /// The highest frame rate that can be requested, but for any.
+  public static let highestRate = Int(VideoRequest.anyRate) - 1
+
+  /// The origin of the video.
+  public var source: Source
+  /// The largest useful size; the shorter side counts.
+  public var size: VideoSize
+  /// The highest useful frame rate, 1 to `highestRate`; nil for any.
+  public var framesPerSecond: Int?
+
+  /// A video of which this size and frame rate are useful.
+  public init(source: Source, size: VideoSize, framesPerSecond: Int? = nil) {
+    self.source = source
+    self.size = size
+    self.framesPerSecond = framesPerSecond
+  }
+}

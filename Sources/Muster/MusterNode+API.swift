@@ -70,14 +70,17 @@ extension MusterNode {
     try apply(video ? .mute(.video, channel: channel) : .unmute(.video, channel: channel))
   }
 
-  /// Requests video no larger than `size`, in pixels, from one member or from all; a nil `size`
-  /// requests no video. A nil `stream` stands for all video streams.
+  /// Requests video no larger than `size`, in pixels, and no faster than `framesPerSecond`, from
+  /// one member or from all; a nil `size` requests no video. A nil `stream` stands for all video
+  /// streams.
   public func watch(
-    _ size: VideoSize?, stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
+    _ size: VideoSize?, framesPerSecond: Int? = nil, stream: StreamID? = nil,
+    of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {
     try apply(
       .watch(
         .init(
-          size, stream: stream?.description, of: member?.key.hex, channel: channel)))
+          size, framesPerSecond: framesPerSecond, stream: stream?.description,
+          of: member?.key.hex, channel: channel)))
   }
 }

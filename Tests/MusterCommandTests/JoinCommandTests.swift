@@ -37,6 +37,13 @@ struct JoinCommandTests {
     #expect(command.channels == ["lab"])
   }
 
+  @Test func videoIsLimitedInSizeAndRate() throws {
+    let size = try parse(["lab", "--max-video", "320x180"]).nodeConfiguration().0
+    #expect(size.maxVideo == VideoSize(width: 320, height: 180) && size.maxFramesPerSecond == nil)
+    let both = try parse(["lab", "--max-video", "320x180@15"]).nodeConfiguration().0
+    #expect(both.maxVideo == VideoSize(width: 320, height: 180) && both.maxFramesPerSecond == 15)
+  }
+
   @Test func aPageAndNoPageExcludeEachOther() throws {
     let command = try parse(["lab", "--view", "--no-view"])
     #expect(problem { _ = try command.checkedPort() }?.message.contains("exclude") == true)
@@ -60,7 +67,9 @@ struct JoinCommandTests {
 
   @Test(arguments: [
     (["lab", "--call", "--watch"], "exclude"), (["lab", "lab"], "twice"), ([], "no channel"),
-    (["lab", "--max-video", "big"], "size"), (["lab", "--video-bitrate", "1"], "range"),
+    (["lab", "--max-video", "big"], "size"), (["lab", "--max-video", "640x360@"], "size"),
+    (["lab", "--max-video", "640x360@255"], "size"), (["lab", "--max-video", "@15"], "size"),
+    (["lab", "--video-bitrate", "1"], "range"),
     (["lab", "--passphrase", "x", "--key-file", "y"], "exclude"), (["a\nb"], "no channel name"),
     (["lab", "--name", ""], "empty"),
   ])

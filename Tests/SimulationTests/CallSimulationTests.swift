@@ -95,8 +95,8 @@ private func pair(_ conditions: PathConditions, seconds: Int = 12) -> NetworkSce
     }
   }
 
-  /// Of 55 s, 1 % where a tenth of the packets are lost, and 4 % where a fifth are. Bursts of losses
-  /// may hit what repairs the others: there it holds for four fifths of the flows.
+  /// Of 55 s, 1 % where a tenth of the packets are lost, and 4 % where a fifth are. Bursts of
+  /// losses may hit what repairs the others: there it holds for four fifths of the flows.
   @Test(arguments: ["random-loss-10", "burst-loss-10", "random-loss-20", "burst-loss-20"])
   func lossFreezesLittle(name: String) throws {
     let scenario = try #require(NetworkScenario.named(name))

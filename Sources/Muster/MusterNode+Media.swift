@@ -27,8 +27,9 @@ public struct ViewedFrame: Sendable {
 }
 
 extension MusterNode {
-  /// Requests the videos that a viewer shows instead of what the configuration requests, until the
-  /// next call; nil if there is no viewer any more. The frames arrive at the sink of `showFrames`.
+  /// Requests the videos that a viewer shows, in place of those of the last call, and beside what
+  /// is recorded; nil if there is no viewer any more. Their frames arrive at the sink of
+  /// `showFrames`.
   public func show(_ videos: [ShownVideo]?) {
     showsPreview = false
     let streams = videos?.compactMap { video -> (stream: MemberStream, request: VideoRequest)? in

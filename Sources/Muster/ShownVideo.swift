@@ -11,14 +11,11 @@ public struct ShownVideo: Sendable {
     case member(NodeID, StreamID, channel: String)
   }
 
-  /// The highest frame rate that can be requested, but for any.
-  public static let highestRate = Int(VideoRequest.anyRate) - 1
-
   /// The origin of the video.
   public var source: Source
   /// The largest useful size; the shorter side counts.
   public var size: VideoSize
-  /// The highest useful frame rate, 1 to `highestRate`; nil for any.
+  /// The highest useful frame rate, within `VideoRequest.rates`; nil for any.
   public var framesPerSecond: Int?
 
   /// A video of which this size and frame rate are useful.

@@ -275,7 +275,7 @@ package struct JoinCommand: AsyncParsableCommand {
     let parts = maxVideo.split(separator: "@", omittingEmptySubsequences: false)
     let rate = parts.count == 2 ? Int(parts[1]) : nil
     guard let size = parts.first.flatMap({ VideoSize($0) }),
-      parts.count == 1 || rate.map({ (1...254).contains($0) }) ?? false
+      parts.count == 1 || rate.map(VideoRequest.rates.contains) ?? false
     else {
       throw MusterError(
         "--max-video \(Words.shown(maxVideo)) is no size",

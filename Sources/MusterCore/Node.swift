@@ -25,9 +25,9 @@ public struct Node: ~Copyable, Sendable {
   public struct Configuration: Sendable, Equatable {
     /// The member's display name.
     public var name = "member"
-    /// What this node requests of every video stream by itself: while it has no viewer, and beside
-    /// what its viewer shows.
+    /// The request for every video stream of the members while this node has no viewer.
     public var requested = VideoRequest.best
+    /// The request for every video stream beside what the viewer shows, for example to record it.
     public var requestedBesidesViewer = VideoRequest.none
     /// The most that this node requests of a stream that its viewer shows.
     public var shownLimit = VideoRequest.best

@@ -55,7 +55,9 @@ public final class CallPage: Sendable {
   /// Closes the open pages and stops serving; the node continues.
   public func stop() async {
     following.cancel()
-    await bridge.showFrames(nil)
     await server.stop()
+    // What the pages showed last must not be requested after this.
+    await following.value
+    await bridge.end()
   }
 }

@@ -35,7 +35,8 @@ actor PageBridge {
 
   private func video(in shown: ShownTile) -> ShownVideo? {
     let size = VideoSize(width: max(shown.width, 1), height: max(shown.height, 1))
-    let rate = shown.fps.map { min(max($0, 1), ShownVideo.highestRate) }
+    let rates = VideoRequest.rates
+    let rate = shown.fps.map { min(max($0, rates.lowerBound), rates.upperBound) }
     guard shown.tile != 0 else {
       return ShownVideo(source: .preview, size: size, framesPerSecond: rate)
     }
@@ -45,7 +46,11 @@ actor PageBridge {
       framesPerSecond: rate)
   }
 
-  func showFrames(_ sink: (@Sendable (ViewedFrame) -> Void)?) async { await node.showFrames(sink) }
+  /// Lets the node request and pass nothing for pages any more.
+  func end() async {
+    await node.showFrames(nil)
+    await node.show(nil)
+  }
 
   func noticed(_ event: Event) {
     messages.noted(event)

@@ -42,6 +42,8 @@ public struct VideoRequest: Equatable, Sendable {
 
   /// The frame rate that stands for no limit.
   public static let anyRate = UInt8.max
+  /// The frame rates that are limits.
+  public static let rates = 1...Int(anyRate) - 1
 
   /// Requests no more than this size in pixels and frame rate; 0 for any of them requests no video.
   public init(

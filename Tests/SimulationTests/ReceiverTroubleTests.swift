@@ -44,7 +44,7 @@ import Testing
     #expect(abs(Double(video.frames) / Double(quietVideo.frames) - 1) <= 0.02)
     #expect(video.size == size && video.layerChanges == 0 && video.freezes == 0)
     #expect(free.audioLostPercent == 0)
-    // Retransmissions may repair all that one packet in ten is.
+    // Where one packet in ten is lost, retransmissions may repair everything.
     let most = trouble == .lossy ? video.frames : video.frames - 1
     #expect(try #require(troubled.video).frames <= most)
   }

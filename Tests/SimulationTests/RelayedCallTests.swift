@@ -54,7 +54,7 @@ import Testing
     var conditions = PathConditions.ideal
     conditions.kilobitsPerSecond = 1000
     conditions.queueLimit = .milliseconds(300)
-    // In one call of ten both ends overfill it at the same time, for a moment.
+    // About one call in ten loses something for a moment.
     var disturbed: [UInt64] = []
     for seed in UInt64(1)...12 {
       let flows = try flows(participants: 2, video: Self.small, relay: conditions, seed: seed)

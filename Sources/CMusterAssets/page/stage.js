@@ -29,7 +29,7 @@ let tellTimer = 0;
 
 // ---- What is in front ---------------------------------------------------------------------------
 
-/// Keeps the speaker while it speaks, and after it the next one who does.
+/// Chooses the speaker: the same one until another member speaks and this one does not.
 function noteSpeakers(members) {
   const isSpeaking = ({ speaking, audioMuted }) => speaking && !audioMuted;
   if (members.some((member) => member.id === speaker && isSpeaking(member))) return;

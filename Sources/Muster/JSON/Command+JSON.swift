@@ -1,5 +1,6 @@
 import FoundationEssentials
 import MusterBase
+import MusterWire
 
 /// The JSON form of commands, such as `{"do":"mute","media":"audio"}`; unknown fields are ignored.
 extension Command: Codable {
@@ -138,8 +139,10 @@ private struct Fields: Codable {
   }
 
   private func rate() throws(MusterError) -> Int? {
-    guard let fps, !(1...254).contains(fps) else { return fps }
-    throw Self.usage("\(fps) is no frame rate", "\"fps\" is 1 to 254")
+    let rates = VideoRequest.rates
+    guard let fps, !rates.contains(fps) else { return fps }
+    throw Self.usage(
+      "\(fps) is no frame rate", "\"fps\" is \(rates.lowerBound) to \(rates.upperBound)")
   }
 
   private static func usage(_ message: String, _ hint: String) -> MusterError {

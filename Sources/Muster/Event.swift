@@ -31,6 +31,8 @@ public enum Event: Sendable {
   case callHandedOver(channel: String, ActiveCall)
   case message(channel: String, TextMessage)
   case callState(channel: String, CallState)
+  /// The dominant speaker of the call, which may be this node; nil after the former one has gone.
+  case callSpeaker(channel: String, NodeID?)
   case linkUp(channel: String, NodeID, address: Address?, via: NodeID?)
   case linkDown(channel: String, NodeID, reason: String)
   /// `stream` is the name in the member's offer; `after` is the time since the link came up.

@@ -59,9 +59,11 @@ final class MediaThreads: Sendable {
     let recorder = try configuration.recordDirectory.map { try Recorder(directory: $0) }
     self.recorder = recorder
     if speaker != nil || recorder != nil {
+      let record = recorder.map { recorder in
+        { @Sendable (audio: DecodedAudio, link: LinkID) in recorder.add(audio, from: link) }
+      }
       playout = try AudioPlayout(
-        speaker ?? "none", echo: echo,
-        record: { recorder?.add($0, from: $1) }, ended: { recorder?.end($0) },
+        speaker ?? "none", echo: echo, record: record, ended: { recorder?.end($0) },
         report: { hooks.playout($0) },
         failed: { hooks.failed($0) })
     } else {

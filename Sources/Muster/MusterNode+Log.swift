@@ -44,7 +44,8 @@ extension MusterNode {
     case .warning(let error): logger.notice("warning: \(error)")
     case .error(let error, let command):
       logger.notice("error: \(error)", metadata: command.map { ["command": "\($0)"] })
-    case .memberJoined, .memberUpdated, .callJoined, .callLeft, .message, .firstFrame, .statistics:
+    case .memberJoined, .memberUpdated, .callJoined, .callLeft, .callSpeaker, .message, .firstFrame,
+      .statistics:
       break
     }
   }

@@ -19,6 +19,8 @@ extension MusterNode {
     public var isInCall: Bool
     /// The state of this node's connection to the call.
     public var callState: CallState
+    /// The dominant speaker of the call that this node is in; nil if nobody has spoken.
+    public var speaker: NodeID?
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool
     /// The channel's policies, fixed when it was created; the defaults in an open channel.
@@ -34,7 +36,7 @@ extension MusterNode {
       return ChannelView(
         name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
         isInCall: node.isInCall(channel), callState: node.callState(in: channel),
-        isCreated: node.genesis(of: channel) != nil,
+        speaker: node.dominantSpeaker(in: channel), isCreated: node.genesis(of: channel) != nil,
         settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())
     }
   }
@@ -52,6 +54,7 @@ extension MusterNode {
     case .callState(let state):
       updateEncoders()
       return .callState(channel: name, state)
+    case .dominantSpeaker(let member): return .callSpeaker(channel: name, member)
     case .callRefused(let refusal): return refused(refusal, in: channel)
     case .peerRefused(let peer, let reason):
       decided("member refused", name, peer, ["reason": "\(reason)"])

@@ -143,9 +143,11 @@ struct TerminalScreen {
     for member: Member, in channel: MusterNode.ChannelView, quality: String
   ) -> String {
     let flags = member.flags
-    let voice =
-      member.isSilent
-      ? "muted" : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
+    let speaks =
+      channel.speaker == member.id
+      ? Style.bold("active speaker")
+      : flags.contains(.speaking) ? Style.green("speaking") : "quiet"
+    let voice = member.isSilent ? "muted" : speaks
     let name = Style.padded(member.name, to: 20)
     // Only roles other than presenter are shown; an open channel has no other role.
     let role = member.role == .presenter ? "" : member.role.name

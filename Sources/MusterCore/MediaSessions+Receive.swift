@@ -16,7 +16,7 @@ extension MediaSessions {
         let roundTrip = session.roundTrip ?? Self.defaultRoundTrip
         return session.call?.receiveAudio(packet, roundTrip: roundTrip, at: now) ?? []
       }
-      return audio.map { .host(.play($0, from: link)) }
+      return noteLevels(of: audio, from: link, at: now) + audio.map { .host(.play($0, from: link)) }
     }
     guard let stream = PayloadType.video(of: packet.header.payloadType)?.stream else { return [] }
     let outputs = sessions.update(at: index) { session in

@@ -170,6 +170,7 @@ extension MediaSessions {
       }
       if let payload { out.append(.send(payload, over: sessions.keys[index])) }
     }
+    noteOwnLevel(audio.level, timestamp: timestamp, at: now, &out)
     updateLongPackets(&out)
     return out
   }

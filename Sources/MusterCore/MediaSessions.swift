@@ -5,8 +5,8 @@ import MusterWire
 /// The media of one node: its own sources, and a session for each link.
 ///
 /// Methods return the outputs to execute, in order. This file begins and ends sessions; `+Send`
-/// sends this node's media, `+Layers` selects layers, `+Receive` handles media from peers, and
-/// `+Reports` handles RTCP and statistics.
+/// sends this node's media, `+Layers` selects layers, `+Receive` handles media from peers,
+/// `+Speakers` determines who speaks, and `+Reports` handles RTCP and statistics.
 struct MediaSessions: ~Copyable, Sendable {
   enum Output: Equatable {
     /// Seal this payload for the link, and send it at once.
@@ -18,15 +18,20 @@ struct MediaSessions: ~Copyable, Sendable {
     case host(Node.Output)
   }
 
+  /// The id of this node.
+  let own: NodeID
   var local: LocalMedia
   /// One session per link that is up, at most `Limits.links`.
   var sessions = DeadlineTable<LinkID, MediaSession>()
+  /// The dominant speakers of the calls with participants to whom there are links.
+  var speakers = PeerTable<ChannelID, DominantSpeaker<NodeID>>()
   private var requests: VideoRequests
   let reportInterval: Duration
   private let repetitionInterval: Duration
   private var prng: PRNG
 
-  init(_ configuration: Node.Configuration, prng: inout PRNG) {
+  init(_ configuration: Node.Configuration, own: NodeID, prng: inout PRNG) {
+    self.own = own
     requests = VideoRequests(configuration)
     reportInterval = configuration.reportInterval
     repetitionInterval = configuration.pingInterval
@@ -88,6 +93,7 @@ struct MediaSessions: ~Copyable, Sendable {
     sessions[at: index].sentLayers = [SentLayer?](repeating: nil, count: Limits.videoStreams)
     sessions[at: index].bandwidth = nil
     out.append(.host(.mediaEnded(link, stream: nil)))
+    out += forgetSpeaker(link)
     return out + selectLayers(at: now)
   }
 

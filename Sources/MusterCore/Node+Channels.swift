@@ -273,6 +273,10 @@ extension Node {
     channels.index(of: channel).map { channels[at: $0].callState } ?? .disconnected
   }
 
+  /// The dominant speaker of the channel's call; nil if this node is not in the call or nobody has
+  /// spoken.
+  public func dominantSpeaker(in channel: ChannelID) -> NodeID? { media.speakers[channel]?.current }
+
   /// Whether a further command would be refused because too many changes are still being written.
   public func isWaitingForDisk(in channel: ChannelID) -> Bool {
     channels.index(of: channel).map { channels[at: $0].state.isWaitingForDisk } ?? false

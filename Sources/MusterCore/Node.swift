@@ -146,7 +146,7 @@ public struct Node: ~Copyable, Sendable {
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
     links = LinkEngine(
       identity: identity, bootID: bootID, entropy: entropy.fork(), seed: prng.next())
-    media = MediaSessions(configuration, prng: &prng)
+    media = MediaSessions(configuration, own: identity.id, prng: &prng)
     media.local.set(.declinesRelaying, to: !configuration.relays)
     if configuration.offersRendezvous { server = RendezvousServer(entropy: entropy.fork()) }
     self.entropy = entropy.fork()

@@ -17,6 +17,9 @@ public enum NodeEvent: Equatable, Sendable {
   case callRefused(CommandRefusal)
   /// The state of this node's participation in the call has changed.
   case callState(CallState)
+  /// Another participant, or this node, has become the dominant speaker; nil if the former one has
+  /// gone.
+  case dominantSpeaker(NodeID?)
   /// The first frame of a member's stream arrived; `after` is the time since the link came up.
   case firstFrame(NodeID, StreamID, after: Duration, size: VideoSize)
   /// The layer of a stream to or from a member has changed.

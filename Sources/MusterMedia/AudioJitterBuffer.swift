@@ -122,6 +122,9 @@ public struct AudioJitterBuffer: Sendable {
   /// The smoothed current delay; zero before playout starts.
   public var currentDelay: Duration { isPlaying ? .nanoseconds(delay) : .zero }
 
+  /// The audio level in -dBov of the loudest frame in the buffer; nil if no frame has a level.
+  public var loudestLevel: UInt8? { frames.lazy.compactMap(\.level).min() }
+
   /// The number of frames in the buffer.
   public var framesHeld: Int { frames.count }
 

@@ -6,8 +6,9 @@ import MusterMedia
 
 /// The thread that mixes and plays the audio of all members.
 ///
-/// Each member has a jitter buffer and a decoder. Every 20 ms, paced by the sink, one frame of each
-/// member is mixed and written. A loudspeaker is open only while there are members to play.
+/// Each member has a jitter buffer. Every 20 ms, paced by the sink, one frame of the loudest
+/// members is decoded, mixed and written; where audio is recorded, that of all members is decoded.
+/// A loudspeaker is open only while there are members to play.
 package final class AudioPlayout: Sendable {
   private enum Input: Sendable {
     case packet(ReceivedAudio, LinkID, at: Instant)
@@ -26,6 +27,7 @@ package final class AudioPlayout: Sendable {
   /// The maximum number of queued packets: two seconds for 17 members at 50 packets per second.
   private static let inputCapacity = 2048
   private static let framesPerReport = 10
+  private static let silence = [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
 
   private let specification: String
   /// The sink if it is a file or `none`; nil for a device, which is opened when needed.
@@ -37,15 +39,16 @@ package final class AudioPlayout: Sendable {
     case .ended(let link): .control(link)
     }
   }
-  private let record: @Sendable (DecodedAudio, LinkID) -> Void
+  private let record: (@Sendable (DecodedAudio, LinkID) -> Void)?
   private let ended: @Sendable (LinkID) -> Void
   private let report: @Sendable ([Report]) -> Void
   private let failed: @Sendable (MusterError) -> Void
 
-  /// Opens the sink to check that it works; a loudspeaker is closed again until it is needed.
+  /// Opens the sink to check that it works; a loudspeaker is closed again until it is needed. If
+  /// `record` is nil, nothing is recorded.
   package init(
     _ specification: String, echo: EchoControl?,
-    record: @escaping @Sendable (DecodedAudio, LinkID) -> Void,
+    record: (@Sendable (DecodedAudio, LinkID) -> Void)?,
     ended: @escaping @Sendable (LinkID) -> Void,
     report: @escaping @Sendable ([Report]) -> Void,
     failed: @escaping @Sendable (MusterError) -> Void
@@ -75,36 +78,39 @@ package final class AudioPlayout: Sendable {
   package var queueLevel: QueueLevel { inputs.level }
 
   private func run() {
-    var speakers = PeerTable<LinkID, Speaker>()
+    var members = PeerTable<LinkID, MemberPlayout>()
+    var selection = AudioSelection<LinkID>()
     var frames = 0
     let mixer = AudioMixer()
     var sink = held
     defer { sink?.close() }
     do {
       while !inputs.isClosed {
-        if speakers.isEmpty, held == nil {
+        if members.isEmpty, held == nil {
           sink?.close()
           sink = nil
         }
         // Without members to play there is nothing to pace, so the thread sleeps until input
         // arrives.
-        let arrived = speakers.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
-        for input in arrived { try take(input, &speakers) }
+        let arrived = members.isEmpty ? inputs.takeAll() ?? [] : inputs.takeWithoutWaiting()
+        for input in arrived { take(input, &members) }
+        guard !members.isEmpty else { continue }
         let now = BootClock.now
+        let isMixed = selection.update(members.map { ($0.key, $0.value.loudestLevel) })
         var mixed: [[Int16]] = []
-        for index in 0..<speakers.count {
-          let decoded = try speakers[at: index].next(at: now)
-          for audio in decoded { record(audio, speakers.keys[index]) }
-          mixed.append(Speaker.joined(decoded.map(\.pcm)))
+        for index in 0..<members.count {
+          let output = try members[at: index].next(
+            at: now, isMixed: isMixed[index], isRecorded: record != nil)
+          for audio in output.decoded { record?(audio, members.keys[index]) }
+          if let pcm = output.mixed { mixed.append(pcm) }
         }
-        guard !speakers.isEmpty else { continue }
-        let pcm = mixer.mix(mixed)
+        let pcm = mixed.isEmpty ? Self.silence : mixer.mix(mixed)
         let output = try sink ?? AudioSinks.open(specification)
         sink = output
         echo?.play(pcm)
         try output.write(pcm)
         frames += 1
-        if frames % Self.framesPerReport == 0 { report(reports(speakers, output.delay)) }
+        if frames % Self.framesPerReport == 0 { report(reports(members, output.delay)) }
       }
     } catch let error as DeviceError {
       failed(MusterError(error.what, hint: error.hint))
@@ -113,112 +119,25 @@ package final class AudioPlayout: Sendable {
     }
   }
 
-  private func take(_ input: Input, _ speakers: inout PeerTable<LinkID, Speaker>) throws {
+  private func take(_ input: Input, _ members: inout PeerTable<LinkID, MemberPlayout>) {
     switch input {
     case .packet(let packet, let link, let arrival):
-      if speakers[link] == nil { speakers[link] = Speaker(decoder: try OpusDecoder()) }
-      _ = speakers.update(link) { $0.insert(packet, at: arrival) }
+      if members[link] == nil { members[link] = MemberPlayout() }
+      _ = members.update(link) { $0.insert(packet, at: arrival) }
     case .ended(let link):
-      speakers[link] = nil
+      members[link] = nil
       ended(link)
     }
   }
 
   private func reports(
-    _ speakers: PeerTable<LinkID, Speaker>, _ delay: Duration
+    _ members: PeerTable<LinkID, MemberPlayout>, _ delay: Duration
   ) -> [Report] {
     let playedAt = BootClock.now + delay
-    return speakers.compactMap { link, speaker in
-      guard let timestamp = speaker.playingTimestamp else { return nil }
+    return members.compactMap { link, member in
+      guard let timestamp = member.playingTimestamp else { return nil }
       return Report(
-        link: link, timestamp: timestamp, playedAt: playedAt, statistics: speaker.statistics)
-    }
-  }
-}
-
-/// A decoded frame of 20 ms of one member's audio.
-package struct DecodedAudio: Sendable {
-  package var pcm: [Int16]
-  /// The RTP timestamp of the first sample, at 48 kHz.
-  package var timestamp: UInt32
-  /// The capture time on the sender's media clock; nil before the first RTCP sender report.
-  package var capturedAt: Instant?
-}
-
-/// One member's jitter buffer and decoder.
-package struct Speaker {
-  private let decoder: OpusDecoder
-  private var buffer = AudioJitterBuffer()
-  /// The RTP timestamp and capture time of the latest packet whose capture time is known.
-  private var anchor: (timestamp: UInt32, capturedAt: Instant)?
-  private(set) var playingTimestamp: UInt32?
-
-  package init(decoder: OpusDecoder) { self.decoder = decoder }
-
-  /// The jitter buffer's packet statistics.
-  package var statistics: AudioStatistics { buffer.statistics }
-
-  package mutating func insert(_ packet: ReceivedAudio, at now: Instant) {
-    if let capturedAt = packet.capturedAt { anchor = (packet.timestamp, capturedAt) }
-    buffer.repairTime = packet.repairTime
-    buffer.insert(
-      sequence: packet.sequence, timestamp: packet.timestamp,
-      frames: OpusPacket.frames(of: packet.payload, limit: EncodedAudio.framesPerLongPacket),
-      level: packet.level, at: now)
-  }
-
-  /// The frames to play in the next 20 ms: usually one, none while the member is silent, two while
-  /// the buffer catches up.
-  package mutating func next(at now: Instant) throws -> [DecodedAudio] {
-    var frames: [DecodedAudio] = []
-    let steps = buffer.next(at: now)
-    for (position, step) in steps.enumerated() {
-      guard let pcm = try decode(step) else { continue }
-      let timestamp = timestamp(of: step, before: steps.count - 1 - position)
-      playingTimestamp = timestamp
-      frames.append(
-        DecodedAudio(pcm: pcm, timestamp: timestamp, capturedAt: captureTime(of: timestamp)))
-    }
-    return frames
-  }
-
-  private func decode(_ step: AudioJitterBuffer.Playout) throws -> [Int16]? {
-    switch step {
-    case .silence: nil
-    // A packet that does not decode is concealed like a lost one.
-    case .decode(let packet, _): (try? decoder.decode(packet)) ?? decoder.conceal()
-    case .recover(let following): (try? decoder.recover(from: following)) ?? decoder.conceal()
-    case .conceal: decoder.conceal()
-    }
-  }
-
-  /// The RTP timestamp of a playout step. The buffer reports only the timestamp of the last packet
-  /// taken, which is `later` packets after this one.
-  private func timestamp(of step: AudioJitterBuffer.Playout, before later: Int) -> UInt32 {
-    if case .decode = step, let timestamp = buffer.playingTimestamp {
-      return timestamp &- UInt32(later * AudioFormat.samplesPerFrame)
-    }
-    let following = playingTimestamp ?? buffer.playingTimestamp ?? 0
-    return following &+ UInt32(AudioFormat.samplesPerFrame)
-  }
-
-  private func captureTime(of timestamp: UInt32) -> Instant? {
-    guard let anchor else { return nil }
-    let samples = Int64(Int32(bitPattern: timestamp &- anchor.timestamp))
-    return anchor.capturedAt + .nanoseconds(samples * 1_000_000_000 / 48_000)
-  }
-
-  /// Joins the frames of one playout step into one: silence if there are none, a cross-fade of two
-  /// while the buffer catches up.
-  package static func joined(_ frames: [[Int16]]) -> [Int16] {
-    guard let last = frames.last else {
-      return [Int16](repeating: 0, count: AudioFormat.samplesPerFrame)
-    }
-    guard frames.count > 1, let first = frames.first, first.count == last.count else { return last }
-    let count = Int32(last.count)
-    return last.indices.map { index in
-      let weight = Int32(index)
-      return Int16((Int32(first[index]) * (count - weight) + Int32(last[index]) * weight) / count)
+        link: link, timestamp: timestamp, playedAt: playedAt, statistics: member.statistics)
     }
   }
 }

@@ -15,6 +15,7 @@ extension Simulation {
     case .linkDown(let peer, let reason): "link \(label(peer)) down: \(reason.rawValue)"
     case .callRefused(let refusal): "may not into a call: \(refusal)"
     case .callState(let state): "call \(state.rawValue)"
+    case .dominantSpeaker(let member): "\(member.map { label($0) } ?? "nobody") speaks"
     case .firstFrame(let peer, let stream, let after, let size):
       "sees the \(stream) of \(label(peer)) \(size) after "
         + "\(after.wholeNanoseconds / 1_000_000) ms"

@@ -102,7 +102,8 @@ actor PageBridge {
       call: channel.call.map { call in
         ViewSnapshot.Call(
           id: call.info.id.description, initiator: call.info.initiator.short,
-          startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short))
+          startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short),
+          speaker: channel.speaker?.short)
       }, members: channel.members.map { member($0, channel.name) },
       messages: messages.messages(of: channel.name).map { message($0, channel) })
   }

@@ -123,13 +123,20 @@ extension ViewSnapshot {
     public var startedAt: Double
     /// The ids of the participants, sorted.
     public var participants: [String]
+    /// The id of the dominant speaker, which may be this node; nil if nobody has spoken, and while
+    /// this node is not in the call.
+    public var speaker: String?
 
     /// Creates a value from its fields.
-    public init(id: String, initiator: String, startedAt: Double, participants: [String]) {
+    public init(
+      id: String, initiator: String, startedAt: Double, participants: [String],
+      speaker: String? = nil
+    ) {
       self.id = id
       self.initiator = initiator
       self.startedAt = startedAt
       self.participants = participants
+      self.speaker = speaker
     }
   }
 

@@ -50,6 +50,7 @@ def events_have_the_fields_of_their_table(t):
         "member.joined": member, "member.updated": member, "member.left": member | {"reason"},
         "call.started": call, "call.joined": call | {"member"},
         "call.left": call | {"member", "reason"}, "call.state": {"state"},
+        "call.speaker": {"member"},
         "link.up": link, "link.down": link,
         "media.first-frame": {"member", "after", "width", "height"},
         "stats": {"node", "peers"},
@@ -70,7 +71,7 @@ def events_have_the_fields_of_their_table(t):
         t.duration("t begins", ready["at"] - node.started_at - ready["t"], at_most=0.5)
         times = [event["t"] for event in node.events]
         t.expect(times == sorted(times), f"{node.name}: t goes backwards")
-    t.expect(set(table) - {"call.left", "link.down"} <= seen,
+    t.expect(set(table) - {"call.left", "call.speaker", "link.down"} <= seen,
              f"never came: {sorted(set(table) - seen)}")
     t.figure("kinds seen", len(seen))
 

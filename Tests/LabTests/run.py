@@ -32,6 +32,7 @@ import checks_rendezvous  # noqa: E402, F401
 import checks_rights  # noqa: E402, F401
 import checks_roaming  # noqa: E402, F401
 import checks_silence  # noqa: E402, F401
+import checks_speakers  # noqa: E402, F401
 import checks_start  # noqa: E402, F401
 import runner  # noqa: E402
 from dht import reason_against_dht  # noqa: E402

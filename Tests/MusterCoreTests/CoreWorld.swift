@@ -91,8 +91,9 @@ struct CoreWorld {
   var leastSize: (_ from: Int) -> Int = { _ in 0 }
   /// Bytes added to each frame of a host's source.
   var weight: (Int) -> Int = { _ in 0 }
-  /// Whether a host sends audio.
+  /// Whether a host sends audio, and the level of what it sends.
   var speaks: (Int) -> Bool = { _ in true }
+  var level: (_ from: Int, Instant) -> UInt8 = { _, _ in 20 }
   /// Packets of 1000 bytes that a host sends along with each of its audio packets, which keep to no
   /// estimate.
   var excess: (Int) -> Int = { _ in 0 }
@@ -272,7 +273,7 @@ struct CoreWorld {
   private mutating func takeAudio() {
     nextAudio = now + Self.audioInterval
     for index in hosts.indices where speaks(index) {
-      let audio = hosts[index].source.audio(capturedAt: now, level: 20)
+      let audio = hosts[index].source.audio(capturedAt: now, level: level(index, now))
       call(index) { $0.sendAudio(audio, at: $1) }
       for _ in 0..<excess(index) {
         var more = audio

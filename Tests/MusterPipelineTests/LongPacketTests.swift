@@ -30,7 +30,7 @@ private func tone(_ frame: Int) -> [Int16] {
 
 @Test func longPacketsArePlayed() throws {
   var encoder = try LongPacketEncoder()
-  var speaker = Speaker(decoder: try OpusDecoder())
+  var member = MemberPlayout()
   var heard: [Int16] = []
   var sequence: UInt16 = 0
   for frame in 0..<120 {
@@ -38,16 +38,17 @@ private func tone(_ frame: Int) -> [Int16] {
     let packet = try encoder.encode(tone(frame), level: 20, capturedAt: now)
     if let packet {
       let timestamp = UInt32(960 * (frame - 2))
-      speaker.insert(
+      member.insert(
         ReceivedAudio(
           sequence: sequence, timestamp: timestamp, level: packet.level, payload: packet.data,
           capturedAt: nil, repairTime: nil),
         at: now)
       sequence += 1
     }
-    heard += Speaker.joined(try speaker.next(at: now).map(\.pcm))
+    let silence = [Int16](repeating: 0, count: 960)
+    heard += try member.next(at: now, isMixed: true, isRecorded: false).mixed ?? silence
   }
-  #expect(speaker.statistics.lost == 0 && speaker.statistics.received == 120)
+  #expect(member.statistics.lost == 0 && member.statistics.received == 120)
   // After half a second, the tone without a gap: each 10 ms have its power.
   for start in stride(from: 24_000, to: heard.count - 480, by: 480) {
     let power = heard[start..<start + 480].reduce(0.0) { $0 + Double($1) * Double($1) } / 480

@@ -65,7 +65,7 @@ function showChanges(before, { channel, self, members, call }) {
   toast(`${leads} the call now: whoever did has gone.`);
 }
 
-function showGrid({ self, members }) {
+function showGrid({ self, members, call }) {
   const others = self.inCall ? members.filter((member) => member.inCall).flatMap(streams) : [];
   const wanted = new Set(others.map((member) => member.id));
   for (const [id, card] of cards) {
@@ -83,7 +83,7 @@ function showGrid({ self, members }) {
   }
   $('alone').hidden = !self.inCall || others.length > 0;
   showOwn(self);
-  noteSpeakers(others);
+  noteSpeaker(self, call);
   arrange();
 }
 

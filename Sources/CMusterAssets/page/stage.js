@@ -29,11 +29,9 @@ let tellTimer = 0;
 
 // ---- What is in front ---------------------------------------------------------------------------
 
-/// Chooses the speaker: the same one until another member speaks and this one does not.
-function noteSpeakers(members) {
-  const isSpeaking = ({ speaking, audioMuted }) => speaking && !audioMuted;
-  if (members.some((member) => member.id === speaker && isSpeaking(member))) return;
-  speaker = members.find(isSpeaking)?.id ?? speaker;
+/// Notes the dominant speaker; while this node's user is it, the one before.
+function noteSpeaker(self, call) {
+  if (call?.speaker && call.speaker !== self.id) speaker = call.speaker;
 }
 
 /// The card in front: the pinned one, else a screen, and among many the speaker.

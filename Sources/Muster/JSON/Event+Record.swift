@@ -21,7 +21,7 @@ extension Event {
       .memberLeft(let channel, _, _), .callStarted(let channel, _), .callJoined(let channel, _, _),
       .callLeft(let channel, _, _, _), .callEnded(let channel, _, _),
       .callHandedOver(let channel, _), .message(let channel, _), .callState(let channel, _),
-      .linkUp(let channel, _, _, _), .linkDown(let channel, _, _),
+      .callSpeaker(let channel, _), .linkUp(let channel, _, _, _), .linkDown(let channel, _, _),
       .firstFrame(let channel, _, _, _, _), .layer(let channel, _, _, _, _, _, _):
       channel
     case .statistics, .warning, .error: nil
@@ -41,6 +41,7 @@ extension Event {
     case .callEnded(_, let call, let reason): .callEnded(CallRecord(call, [], reason: reason))
     case .callHandedOver(_, let call): .callHandedOver(CallRecord(call))
     case .callState(_, let state): .callState(CallStateRecord(state: state.rawValue))
+    case .callSpeaker(_, let member): .callSpeaker(CallSpeakerRecord(member: member?.short))
     case .message(_, let message): .message(MessageRecord(message))
     case .linkUp(_, let member, let address, let via):
       .linkUp(

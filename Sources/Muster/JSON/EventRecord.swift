@@ -22,6 +22,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case callEnded(CallRecord)
     case callHandedOver(CallRecord)
     case callState(CallStateRecord)
+    case callSpeaker(CallSpeakerRecord)
     case linkUp(LinkRecord)
     case linkDown(LinkRecord)
     case firstFrame(FirstFrameRecord)
@@ -44,6 +45,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case callEnded = "call.ended"
     case callHandedOver = "call.handed-over"
     case callState = "call.state"
+    case callSpeaker = "call.speaker"
     case linkUp = "link.up"
     case linkDown = "link.down"
     case firstFrame = "media.first-frame"
@@ -88,6 +90,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
       .callEnded(let record), .callHandedOver(let record):
       try record.encode(to: encoder)
     case .callState(let record): try record.encode(to: encoder)
+    case .callSpeaker(let record): try record.encode(to: encoder)
     case .linkUp(let record), .linkDown(let record): try record.encode(to: encoder)
     case .firstFrame(let record): try record.encode(to: encoder)
     case .layer(let record): try record.encode(to: encoder)
@@ -115,6 +118,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callEnded: body = .callEnded(try CallRecord(from: decoder))
     case .callHandedOver: body = .callHandedOver(try CallRecord(from: decoder))
     case .callState: body = .callState(try CallStateRecord(from: decoder))
+    case .callSpeaker: body = .callSpeaker(try CallSpeakerRecord(from: decoder))
     case .linkUp: body = .linkUp(try LinkRecord(from: decoder))
     case .linkDown: body = .linkDown(try LinkRecord(from: decoder))
     case .firstFrame: body = .firstFrame(try FirstFrameRecord(from: decoder))
@@ -139,6 +143,7 @@ public struct EventRecord: Codable, Equatable, Sendable {
     case .callEnded: .callEnded
     case .callHandedOver: .callHandedOver
     case .callState: .callState
+    case .callSpeaker: .callSpeaker
     case .linkUp: .linkUp
     case .linkDown: .linkDown
     case .firstFrame: .firstFrame

@@ -56,6 +56,12 @@ public struct CallStateRecord: Codable, Equatable, Sendable {
   public var state: String
 }
 
+/// `call.speaker`: the dominant speaker of the call that this node is in.
+public struct CallSpeakerRecord: Codable, Equatable, Sendable {
+  /// The member's id, 16 hex digits; null after the former speaker has gone.
+  public var member: String?
+}
+
 /// The fields of `link.up` and `link.down`.
 public struct LinkRecord: Codable, Equatable, Sendable {
   /// The member's id, 16 hex digits.

@@ -10,6 +10,7 @@ public struct EventChecker: Sendable {
   private var call: ActiveCall?
   private var links: [NodeID] = []
   private var state = CallState.disconnected
+  private var speaker: NodeID?
   private var epoch: UInt32 = 0
 
   /// The state of a node before its first event: no members, no call, no links.
@@ -18,7 +19,7 @@ public struct EventChecker: Sendable {
   /// Records that the node has entered the channel again; links stay, because they belong to the
   /// process.
   public mutating func entered() {
-    (members, call, epoch) = (PeerTable(), nil, 0)
+    (members, call, speaker, epoch) = (PeerTable(), nil, nil, 0)
     state = .disconnected
   }
 
@@ -41,6 +42,9 @@ public struct EventChecker: Sendable {
     case .callState(let new):
       if new == state { return "is \(new.rawValue) twice" }
       state = new
+    case .dominantSpeaker(let new):
+      if new == speaker { return "the same member becomes the speaker twice" }
+      speaker = new
     case .callRefused, .firstFrame, .layer, .peerRefused, .pong: break
     }
     return nil

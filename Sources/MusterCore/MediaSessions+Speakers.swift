@@ -1,0 +1,59 @@
+import MusterBase
+import MusterMedia
+import MusterWire
+
+/// The dominant speaker of each call, by the audio levels of what is sent and received.
+extension MediaSessions {
+  /// Adds the levels of a participant's packets.
+  mutating func noteLevels(
+    of audio: [ReceivedAudio], from link: LinkID, at now: Instant
+  ) -> [Output] {
+    var out: [Output] = []
+    for packet in audio {
+      guard let level = packet.level else { continue }
+      note(
+        level, timestamp: packet.timestamp, of: link.peer, in: link.channel, at: now, &out)
+    }
+    return out
+  }
+
+  /// Adds the level of a frame of this node's microphone to the calls to which it is sent.
+  mutating func noteOwnLevel(
+    _ level: UInt8, timestamp: UInt32, at now: Instant, _ out: inout [Output]
+  ) {
+    var noted: [ChannelID] = []
+    for index in 0..<sessions.count {
+      let channel = sessions.keys[index].channel
+      let isSent = sessions.read(at: index) { $0.call?.outgoingRights.audio ?? false }
+      guard isSent, !noted.contains(channel) else { continue }
+      noted.append(channel)
+      note(level, timestamp: timestamp, of: own, in: channel, at: now, &out)
+    }
+  }
+
+  private mutating func note(
+    _ level: UInt8, timestamp: UInt32, of member: NodeID, in channel: ChannelID, at now: Instant,
+    _ out: inout [Output]
+  ) {
+    if speakers[channel] == nil { speakers[channel] = DominantSpeaker() }
+    let hasChanged = speakers.update(channel) {
+      $0.add(level: level, timestamp: timestamp, of: member, at: now)
+    }
+    if hasChanged ?? false { out.append(speakerEvent(in: channel)) }
+  }
+
+  /// Forgets a participant with whom media has ended, and the call itself after the last one.
+  mutating func forgetSpeaker(_ link: LinkID) -> [Output] {
+    let former = speakers[link.channel]?.current
+    if sessions.keys.contains(where: { $0.channel == link.channel && isActive($0) }) {
+      _ = speakers.update(link.channel) { $0.remove(link.peer) }
+    } else {
+      speakers[link.channel] = nil
+    }
+    return speakers[link.channel]?.current == former ? [] : [speakerEvent(in: link.channel)]
+  }
+
+  private func speakerEvent(in channel: ChannelID) -> Output {
+    .host(.event(.dominantSpeaker(speakers[channel]?.current), in: channel))
+  }
+}

@@ -1,0 +1,60 @@
+"""Who speaks: the dominant speaker, and playout of the loudest."""
+
+import os
+import wave
+
+from check import check
+from media import correlation, samples
+
+_TURN = 3
+_TURNS = 8
+_LEAD = 2
+
+
+def _voices(t, count):
+    """A file for each of `count` people, who read the recording in turns of 3 s."""
+    with wave.open(t.footage.speech, "rb") as file:
+        layout, read = file.getparams(), file.readframes(file.getnframes())
+    turn = _TURN * layout.framerate * 2
+    read = (read * (_TURNS * turn // len(read) + 1))[:_TURNS * turn]
+    paths = []
+    for person in range(count):
+        heard = bytearray(_LEAD * layout.framerate * 2) + bytearray(len(read))
+        for number in range(person, _TURNS, count):
+            begin = len(heard) - len(read) + number * turn
+            heard[begin:begin + turn] = read[number * turn:(number + 1) * turn]
+        paths.append(os.path.join(t.folder, f"voice{person}.wav"))
+        with wave.open(paths[-1], "wb") as file:
+            file.setparams(layout)
+            # Some silence, so that the files do not begin anew before the nodes end.
+            file.writeframes(bytes(heard) + bytes(20 * layout.framerate * 2))
+    return paths
+
+
+@check(needs="ffmpeg")
+def of_five_the_speaker_is_known_and_heard(t):
+    heard = os.path.join(t.folder, "heard.wav")
+    voices = _voices(t, 4)
+    nodes = [t.node(f"n{number}", video="none", audio=voice, call=False)
+             for number, voice in enumerate(voices)]
+    listener = t.node("listener", video="none", audio="none", speaker=heard, call=False)
+    everyone = [*nodes, listener]
+    t.until(lambda: all(len(node.roster()) == len(nodes) for node in everyone), "five members")
+    nodes[0].send("start-call")
+    for node in everyone[1:]:
+        node.wait("call.started", 10)
+        node.send("join-call")
+    begin = [node.wait("call.state", 10, state="connected")["at"] for node in everyone]
+    t.pause(_LEAD + _TURNS * _TURN + 1)
+    late = []
+    for node in everyone:
+        changes = [(event["at"], event["member"]) for event in node.all("call.speaker")]
+        wanted = [nodes[number % len(nodes)].id for number in range(_TURNS)]
+        t.expect([member for _, member in changes] == wanted, f"{node.name}: {changes}")
+        for number, (at, _) in enumerate(changes[:_TURNS]):
+            late.append(at - begin[number % len(nodes)] - _LEAD - number * _TURN)
+    t.duration("known after", max(late, default=0), at_most=1)
+    listener.send("quit")
+    t.expect(listener.ended(5) == 0, "it does not end well")
+    t.figure("likeness of what is heard",
+             correlation(samples(heard), samples(t.footage.speech)), at_least=0.8)

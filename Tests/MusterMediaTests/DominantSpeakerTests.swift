@@ -1,0 +1,203 @@
+import Foundation
+import MusterBase
+import MusterMedia
+import Testing
+
+/// The levels in -dBov of recorded speech, by frame of 20 ms.
+private let speech: [Double] = {
+  let here = URL(filePath: #filePath)
+  let file = here.appending(path: "../../Vectors/media/speech_levels.txt").standardized
+  let text = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+  return text.split { $0.isWhitespace }.compactMap { Double($0) }
+}()
+
+/// People who speak in turns, each with a microphone and noise of its own.
+private struct Conversation {
+  /// What somebody says: frames of the recording from `offset` on.
+  struct Utterance {
+    var speaker: Int
+    var start: Int
+    var count: Int
+    var offset: Int
+
+    func isOver(at frame: Int) -> Bool { frame >= start + count }
+    func level(at frame: Int) -> Double? {
+      frame >= start && !isOver(at: frame) ? speech[offset + frame - start] : nil
+    }
+  }
+
+  var people: Int
+  var turns: [Utterance] = []
+  /// Words of agreement while another speaks.
+  var words: [Utterance] = []
+  private var gains: [Double]
+  private var noises: [Double]
+  private var prng: PRNG
+
+  init(people: Int, seed: UInt64) {
+    self.people = people
+    var draws = PRNG(seed: seed)
+    gains = (0..<people).map { _ in Double(draws.below(12)) }
+    noises = (0..<people).map { _ in Double(48 + draws.below(27)) }
+    prng = draws
+  }
+
+  /// Adds turns of 2 to 6 s, with pauses and overlaps between them.
+  mutating func speak(turns count: Int) {
+    var start = 50
+    for _ in 0..<count {
+      let others = (0..<people).filter { $0 != turns.last?.speaker }
+      let length = 100 + prng.below(200)
+      let turn = utterance(of: others[prng.below(others.count)], at: start, count: length)
+      turns.append(turn)
+      if length > 150, prng.below(5) < 2 {
+        let listeners = (0..<people).filter { $0 != turn.speaker }
+        let listener = listeners[prng.below(listeners.count)]
+        words.append(utterance(of: listener, at: start + 50 + prng.below(50), count: 12))
+      }
+      start += length - 15 + prng.below(55)
+    }
+  }
+
+  private mutating func utterance(of speaker: Int, at start: Int, count: Int) -> Utterance {
+    Utterance(
+      speaker: speaker, start: start, count: count, offset: prng.below(speech.count - count))
+  }
+
+  /// The level of a frame of somebody's microphone: speech and noise together.
+  mutating func level(of speaker: Int, at frame: Int) -> UInt8 {
+    let spoken = (turns + words).filter { $0.speaker == speaker }.compactMap { $0.level(at: frame) }
+    let noise = noises[speaker] + Double(prng.below(30)) / 10
+    let all = spoken.map { $0 + gains[speaker] } + [noise]
+    let power = all.reduce(0) { $0 + exp(-$1 / 10 * log(10)) }
+    return UInt8(min(max(-10 * log(power) / log(10), 0), 127).rounded())
+  }
+
+  /// The changes of the dominant speaker with their frames.
+  mutating func changes(until end: Int) -> [(frame: Int, speaker: Int?)] {
+    var engine = DominantSpeaker<Int>()
+    var changes: [(Int, Int?)] = []
+    for frame in 0..<end {
+      let now = Instant.zero + .milliseconds(20 * frame)
+      for speaker in 0..<people {
+        let hasChanged = engine.add(
+          level: level(of: speaker, at: frame), timestamp: UInt32(960 * frame), of: speaker,
+          at: now)
+        if hasChanged { changes.append((frame, engine.current)) }
+      }
+    }
+    return changes
+  }
+}
+
+private let seeds: [UInt64] = Array(1...12)
+
+@Test(arguments: seeds) func speakersAreFoundWithinASecond(seed: UInt64) throws {
+  var conversation = Conversation(people: 5, seed: seed)
+  conversation.speak(turns: 40)
+  let turns = conversation.turns
+  let end = try #require(turns.last).start + 400
+  let changes = conversation.changes(until: end)
+  let found = turns.filter { turn in
+    let onset = turn.start + (0..<turn.count).first { speech[turn.offset + $0] < 42 }!
+    let standing = changes.last { $0.frame <= onset }?.speaker
+    return standing == turn.speaker
+      || changes.contains { onset...onset + 50 ~= $0.frame && $0.speaker == turn.speaker }
+  }
+  #expect(found.count >= 38, "seed \(seed)")
+  let needless = changes.filter { change in
+    !turns.contains { turn in
+      turn.speaker == change.speaker && turn.start...turn.start + turn.count + 50 ~= change.frame
+    }
+  }
+  #expect(needless.count <= 2 && changes.count <= turns.count + 2, "seed \(seed)")
+}
+
+/// The dominant speaker after frames of two people with these levels.
+private func dominant(after levels: [(ada: UInt8?, bea: UInt8?)]) -> String? {
+  var engine = DominantSpeaker<String>()
+  for (frame, level) in levels.enumerated() {
+    let now = Instant.zero + .milliseconds(20 * frame)
+    for case (let name, let level?) in [("Ada", level.ada), ("Bea", level.bea)] {
+      _ = engine.add(level: level, timestamp: UInt32(960 * frame), of: name, at: now)
+    }
+  }
+  return engine.current
+}
+
+/// Recorded speech of somebody and the silence of another, or the other way round.
+private func turn(of speaker: String, frames: Int) -> [(ada: UInt8?, bea: UInt8?)] {
+  speech.prefix(frames).map { level in
+    speaker == "Ada" ? (UInt8(level), 70) : (70, UInt8(level))
+  }
+}
+
+@Test func whatIsNotSpeechMakesNobodyDominant() {
+  let second = repeatElement((ada: UInt8(70), bea: UInt8(70)), count: 50)
+  #expect(dominant(after: Array(second)) == nil)
+  // A fan, a tone, and a microphone that claims to be as loud as can be.
+  for level: UInt8 in [45, 20, 0] {
+    #expect(dominant(after: Array(repeating: (level, 70), count: 500)) == nil, "\(level)")
+  }
+  #expect(dominant(after: turn(of: "Ada", frames: 200)) == "Ada")
+}
+
+@Test func neitherCoughsNorSilenceTakeOver() {
+  let ada = turn(of: "Ada", frames: 200)
+  let cough = Array(repeating: (ada: UInt8?(70), bea: UInt8?(10)), count: 4)
+  let silence = Array(repeating: (ada: UInt8?(70), bea: UInt8?(70)), count: 200)
+  #expect(dominant(after: ada + cough + silence) == "Ada")
+  // The packets of one who is muted stop.
+  #expect(dominant(after: ada + Array(repeating: (nil, 70), count: 200)) == "Ada")
+  let bea = turn(of: "Bea", frames: 50)
+  #expect(dominant(after: ada + bea) == "Bea")
+  #expect(dominant(after: ada + bea.map { (nil, $0.bea) }) == "Bea")
+}
+
+@Test func longPacketsStandForTheirFrames() {
+  var engine = DominantSpeaker<String>()
+  for (frame, level) in speech.prefix(200).enumerated() where frame % 3 == 0 {
+    let now = Instant.zero + .milliseconds(20 * frame)
+    _ = engine.add(level: UInt8(level), timestamp: UInt32(960 * frame), of: "Ada", at: now)
+  }
+  #expect(engine.current == "Ada")
+}
+
+@Test func thoseWhoHaveSpokenAreRememberedUntilTheyGo() {
+  var engine = DominantSpeaker<String>()
+  var frame = 0
+  func speak(_ name: String) {
+    for level in speech.prefix(150) {
+      let now = Instant.zero + .milliseconds(20 * frame)
+      for other in ["Ada", "Bea", "Cem"] {
+        _ = engine.add(
+          level: other == name ? UInt8(level) : 70, timestamp: UInt32(960 * frame), of: other,
+          at: now)
+      }
+      frame += 1
+    }
+  }
+  speak("Ada")
+  speak("Bea")
+  speak("Cem")
+  #expect(engine.current == "Cem" && engine.former == ["Bea", "Ada"])
+  speak("Ada")
+  #expect(engine.current == "Ada" && engine.former == ["Cem", "Bea"])
+  #expect(!engine.remove("Cem") && engine.former == ["Bea"])
+  #expect(engine.remove("Ada") && engine.current == nil && engine.former == ["Bea"])
+  speak("Bea")
+  #expect(engine.current == "Bea" && engine.former.isEmpty)
+}
+
+@Test func hostileLevelsAndTimestampsDoNoHarm() {
+  var prng = PRNG(seed: 3)
+  var engine = DominantSpeaker<Int>()
+  var now = Instant.zero
+  for _ in 0..<20_000 {
+    now = now + .microseconds(prng.below(40_000))
+    let (level, timestamp) = (UInt8(prng.below(256)), UInt32(truncatingIfNeeded: prng.next()))
+    _ = engine.add(level: level, timestamp: timestamp, of: prng.below(5), at: now)
+    if prng.below(100) == 0 { _ = engine.remove(prng.below(5)) }
+  }
+  #expect(engine.former.count < 5)
+}

@@ -155,12 +155,25 @@ private func turn(of speaker: String, frames: Int) -> [(ada: UInt8?, bea: UInt8?
 }
 
 @Test func longPacketsStandForTheirFrames() {
-  var engine = DominantSpeaker<String>()
-  for (frame, level) in speech.prefix(200).enumerated() where frame % 3 == 0 {
-    let now = Instant.zero + .milliseconds(20 * frame)
-    _ = engine.add(level: UInt8(level), timestamp: UInt32(960 * frame), of: "Ada", at: now)
+  /// The frame with which Bea follows Ada, when packets have this many frames.
+  func change(packet: Int) -> Int? {
+    var engine = DominantSpeaker<String>()
+    let turns = turn(of: "Ada", frames: 300) + turn(of: "Bea", frames: 300)
+    for (frame, levels) in turns.enumerated() where frame % packet == 0 {
+      let now = Instant.zero + .milliseconds(20 * frame)
+      for case (let name, let level?) in [("Ada", levels.ada), ("Bea", levels.bea)] {
+        let hasChanged = engine.add(
+          level: level, timestamp: UInt32(960 * frame), of: name, at: now)
+        if hasChanged, engine.current == "Bea" { return frame }
+      }
+    }
+    return nil
   }
-  #expect(engine.current == "Ada")
+  guard let short = change(packet: 1), let long = change(packet: 3) else {
+    Issue.record("Bea never follows")
+    return
+  }
+  #expect(abs(long - short) <= 10, "\(short) \(long)")
 }
 
 @Test func thoseWhoHaveSpokenAreRememberedUntilTheyGo() {

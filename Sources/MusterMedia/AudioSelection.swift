@@ -9,7 +9,7 @@ public struct AudioSelection<ID: Comparable & Sendable>: Sendable {
   /// The fall of a member's loudness after its loudest frame, in dB per frame: 25 dB/s, so that a
   /// speaker stays selected between words.
   private static var decay: Double { 0.5 }
-  /// The advantage in dB of those who are selected, so that two equally loud members do not
+  /// The advantage in dB of selected members, so that two equally loud members do not
   /// alternate.
   private static var advantage: Double { 6 }
 

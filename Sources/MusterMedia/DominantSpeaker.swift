@@ -11,16 +11,17 @@ import MusterBase
 public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
   /// The dominant speaker; nil until somebody has spoken, and when the dominant one has gone.
   public private(set) var current: ID?
-  /// Those who were dominant before, latest first.
+  /// The participants that were dominant before, latest first.
   public private(set) var former: [ID] = []
 
   private var participants = PeerTable<ID, SpeechActivity>()
   private var decidedAt: Instant?
 
-  /// The interval of the decisions; the paper decides every 200 to 400 ms.
+  /// The interval of the decisions: that of a medium span.
   private static var interval: Duration { .milliseconds(100) }
   /// By how much another must be more active than the dominant speaker: the logarithms of the
-  /// ratios of their immediate, medium and long scores (C1, C2 and C3 of the paper).
+  /// ratios of their immediate, medium and long scores. The thresholds, like the rates of the
+  /// scores below, are Jitsi's (`DominantSpeakerIdentification.java`).
   private static var margin: SpeechActivity.Scores { (3, 2, 0) }
 
   /// Creates a call in which nobody has spoken.
@@ -64,12 +65,12 @@ public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
     return true
   }
 
-  /// The one who speaks where nobody was dominant.
+  /// The participant that speaks; nil while nobody does. It is used where nobody is dominant.
   private var first: ID? {
     participants.filter { $0.value.isSpeech }.max { $0.value.long < $1.value.long }?.key
   }
 
-  /// The most active of those who are more active than the dominant speaker by the margin.
+  /// The most active participant that is more active than the dominant speaker by the margin.
   private func successor(of dominant: SpeechActivity) -> ID? {
     let (standing, margin) = (dominant.scores, Self.margin)
     var best: (id: ID, lead: Double)?
@@ -111,7 +112,10 @@ private struct SpeechActivity: Sendable {
   /// The frames of silence to add where there were no packets between two decisions.
   static let pause = 5
   /// The most frames that one packet stands for: those of a long one, or the lost ones before it.
-  static let longestStep: UInt32 = 5
+  static let longestStep: Int32 = 5
+  /// The samples of a frame, and those of 1 s, by which a timestamp steps back after a restart.
+  static let frame = Int32(AudioTimestamps.samplesPerFrame)
+  static let restart: Int32 = 48_000
 
   /// The activities of the last frames, newest first.
   private var frames = [Int](repeating: 0, count: mediumFrames * longSpans)
@@ -120,10 +124,13 @@ private struct SpeechActivity: Sendable {
   private var hasNews = false
 
   mutating func add(level: UInt8, timestamp: UInt32, at now: Instant) {
+    let distance = newest.map { Int32(bitPattern: timestamp &- $0) } ?? Self.frame
+    // A retransmission: the packet after it stood for its frames.
+    guard distance > 0 || distance < -Self.restart else { return }
     let loudness = 127 - min(level, 127)
     let floor = max(noise.add(loudness, at: now) + Self.noiseMargin, 127 - Self.quietest)
     let activity = min((Int(loudness) - Int(floor)) / Self.step, Self.mostActivity)
-    let step = newest.map { (timestamp &- $0) / AudioTimestamps.samplesPerFrame } ?? 1
+    let step = distance / Self.frame
     insert(max(activity, 0), count: (1...Self.longestStep).contains(step) ? Int(step) : 1)
     newest = timestamp
     hasNews = true
@@ -162,8 +169,8 @@ private struct SpeechActivity: Sendable {
 
   /// The logarithm of the score for each number of active ones out of `count`. The score is the
   /// log-likelihood ratio of speech, for which the number is binomial with probability 1/2, and of
-  /// silence, for which it is exponential with rate lambda. Scores are at least 1e-10, as in Jitsi
-  /// (`DominantSpeakerIdentification.java`), so that they have logarithms.
+  /// silence, for which it is exponential with rate lambda. Scores are at least 1e-10, so that they
+  /// have logarithms.
   private static func scores(of count: Int, lambda: Double) -> [Double] {
     var binomial = 1.0
     return (0...count).map { active in

@@ -24,14 +24,29 @@ package struct MemberPlayout {
   private(set) var playingTimestamp: UInt32?
   /// Whether the last frame was mixed.
   private var isMixed = false
+  /// The average by which the member's packets claim to be louder than they are, in dB.
+  private var overstatement = 0.0
+
+  /// The number of frames over which the overstatement is averaged, about 1 s.
+  private static let averaged = 50.0
+  /// The overstatement in dB that is taken for the codec's, and for that of long packets, whose
+  /// level is that of their loudest frame.
+  private static let tolerance = 10.0
+  /// The level in -dBov of the quietest frames that are compared. Of noise, the codec may leave
+  /// much less than there was.
+  private static let quietest: UInt8 = 50
 
   package init() {}
 
   /// The jitter buffer's packet statistics.
   package var statistics: AudioStatistics { buffer.statistics }
 
-  /// The level of the loudest frame that waits for playout; nil without one.
-  package var loudestLevel: UInt8? { buffer.loudestLevel }
+  /// The level in -dBov of the loudest frame that waits for playout, less what the member
+  /// overstates, so that false levels do not keep others from being heard; nil without one.
+  package var loudestLevel: UInt8? {
+    let excess = min(max(overstatement - Self.tolerance, 0), 127)
+    return buffer.loudestLevel.map { UInt8(min(Double($0) + excess, 127)) }
+  }
 
   package mutating func insert(_ packet: ReceivedAudio, at now: Instant) {
     if let capturedAt = packet.capturedAt { anchor = (packet.timestamp, capturedAt) }
@@ -70,6 +85,7 @@ package struct MemberPlayout {
       let timestamp = timestamp(of: step, before: steps.count - 1 - position)
       playingTimestamp = timestamp
       guard let pcm = decoder.map({ Self.decode(step, by: $0) }) else { continue }
+      if case .decode(_, let level?) = step { compare(level, with: pcm) }
       output.decoded.append(
         DecodedAudio(pcm: pcm, timestamp: timestamp, capturedAt: captureTime(of: timestamp)))
     }
@@ -77,6 +93,12 @@ package struct MemberPlayout {
     let pcm = Self.joined(output.decoded.map(\.pcm))
     output.mixed = isMixed == wasMixed ? pcm : Self.faded(pcm, isIn: isMixed)
     return output
+  }
+
+  private mutating func compare(_ claimed: UInt8, with pcm: [Int16]) {
+    guard claimed <= Self.quietest else { return }
+    let measured = AudioLevel.dBov(pcm)
+    overstatement += (Double(measured) - Double(claimed) - overstatement) / Self.averaged
   }
 
   private static func decode(

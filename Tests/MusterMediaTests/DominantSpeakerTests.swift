@@ -147,7 +147,7 @@ private func turn(of speaker: String, frames: Int) -> [(ada: UInt8?, bea: UInt8?
   let cough = Array(repeating: (ada: UInt8?(70), bea: UInt8?(10)), count: 4)
   let silence = Array(repeating: (ada: UInt8?(70), bea: UInt8?(70)), count: 200)
   #expect(dominant(after: ada + cough + silence) == "Ada")
-  // The packets of one who is muted stop.
+  // A muted participant sends no packets.
   #expect(dominant(after: ada + Array(repeating: (nil, 70), count: 200)) == "Ada")
   let bea = turn(of: "Bea", frames: 50)
   #expect(dominant(after: ada + bea) == "Bea")
@@ -174,6 +174,27 @@ private func turn(of speaker: String, frames: Int) -> [(ada: UInt8?, bea: UInt8?
     return
   }
   #expect(abs(long - short) <= 10, "\(short) \(long)")
+}
+
+@Test func retransmissionsCountOnce() {
+  /// The frames in which the dominant speaker changes, if some packets come two frames late.
+  func changes(areSomeLate: Bool) -> [Int] {
+    var engine = DominantSpeaker<String>()
+    return (turn(of: "Ada", frames: 300) + turn(of: "Bea", frames: 300)).indices.filter { frame in
+      let isLate = areSomeLate && frame % 5 == 2
+      let arrived = isLate ? [] : areSomeLate && frame % 5 == 4 ? [frame, frame - 2] : [frame]
+      return arrived.contains { sent in
+        let level = UInt8(speech[sent % 300])
+        let now = Instant.zero + .milliseconds(20 * frame)
+        return [("Ada", sent < 300 ? level : 70), ("Bea", sent < 300 ? 70 : level)].contains {
+          engine.add(level: $0.1, timestamp: UInt32(960 * sent), of: $0.0, at: now)
+        }
+      }
+    }
+  }
+  let (late, inTime) = (changes(areSomeLate: true), changes(areSomeLate: false))
+  #expect(late.count == 2 && inTime.count == 2)
+  for (one, other) in zip(late, inTime) { #expect(abs(one - other) <= 5, "\(late) \(inTime)") }
 }
 
 @Test func thoseWhoHaveSpokenAreRememberedUntilTheyGo() {

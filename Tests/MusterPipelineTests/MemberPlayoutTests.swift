@@ -9,21 +9,26 @@ import Testing
 /// A member that sends a tone of 440 Hz, whose playout is selected or not frame by frame.
 private struct Tone {
   static let amplitude = 8_000.0
+  private let amplitude: Double
   private let encoder: OpusEncoder
   private var member = MemberPlayout()
   private var frame = 0
   /// The timestamps of the frames that were decoded.
   private(set) var decoded: [UInt32] = []
 
-  init() throws { encoder = try OpusEncoder(isWideband: false) }
+  init(amplitude: Double = Tone.amplitude) throws {
+    self.amplitude = amplitude
+    encoder = try OpusEncoder()
+  }
 
   var lost: UInt64 { member.statistics.lost }
+  var loudestLevel: UInt8? { member.loudestLevel }
 
   /// The samples mixed in the next 20 ms; nil if there are none.
   mutating func next(isMixed: Bool, isRecorded: Bool = false) throws -> [Int16]? {
     let now = Instant.zero + .milliseconds(20 * frame)
     let pcm = (0..<960).map { sample in
-      Int16(Self.amplitude * sin(2 * .pi * 440 * Double(frame * 960 + sample) / 48_000))
+      Int16(amplitude * sin(2 * .pi * 440 * Double(frame * 960 + sample) / 48_000))
     }
     member.insert(
       ReceivedAudio(
@@ -49,6 +54,20 @@ private func largestStep(_ pcm: [Int16]) -> Int {
   #expect(try tone.next(isMixed: true) != nil)
   let first = try #require(tone.decoded.first)
   #expect((46 * 960...49 * 960).contains(first) && tone.lost == 0)
+}
+
+@Test func falseLevelsDoNotKeepOthersFromBeingHeard() throws {
+  // Five members claim the same level. The first three send next to nothing.
+  var members = try (0..<5).map { try Tone(amplitude: $0 < 3 ? 10 : Tone.amplitude) }
+  var selection = AudioSelection<Int>()
+  var mixed: [[Bool]] = []
+  for _ in 0..<300 {
+    let isMixed = selection.update(members.indices.map { ($0, members[$0].loudestLevel) })
+    for index in members.indices { _ = try members[index].next(isMixed: isMixed[index]) }
+    mixed.append(isMixed)
+  }
+  #expect(mixed[5][0...2] == [true, true, true])
+  #expect(mixed[100...].allSatisfy { $0[3] && $0[4] })
 }
 
 @Test func recordingsAreComplete() throws {

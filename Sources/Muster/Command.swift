@@ -46,16 +46,19 @@ public enum Command: Equatable, Sendable {
     public var size: VideoSize?
     /// The highest frame rate requested, 1 to 254; nil for any.
     public var framesPerSecond: Int?
+    /// Whether the member's video ranks before all that are not pinned; needs a member.
+    public var isPinned: Bool
     /// The channel's name; nil for the only channel that the node is in.
     public var channel: String?
 
     /// Requests video no larger than `size`.
     public init(
-      _ size: VideoSize?, framesPerSecond: Int? = nil, stream: String? = nil,
-      of member: String? = nil, channel: String? = nil
+      _ size: VideoSize?, framesPerSecond: Int? = nil, isPinned: Bool = false,
+      stream: String? = nil, of member: String? = nil, channel: String? = nil
     ) {
       self.size = size
       self.framesPerSecond = framesPerSecond
+      self.isPinned = isPinned
       self.stream = stream
       self.member = member
       self.channel = channel
@@ -147,11 +150,9 @@ public enum Command: Equatable, Sendable {
     case .leaveCall: return .leaveCall(channel: channel)
     case .mute(let media, _): return .mute(media, channel: channel)
     case .unmute(let media, _): return .unmute(media, channel: channel)
-    case .watch(let watch):
-      return .watch(
-        Watch(
-          watch.size, framesPerSecond: watch.framesPerSecond, stream: watch.stream,
-          of: watch.member, channel: channel))
+    case .watch(var watch):
+      watch.channel = channel
+      return .watch(watch)
     case .keyframe(let member, let stream, _):
       return .keyframe(member: member, stream: stream, channel: channel)
     case .say(let text, let to, _): return .say(text, to: to, channel: channel)

@@ -59,6 +59,9 @@ public struct Configuration: Sendable {
   public var maxVideo: VideoSize?
   /// The highest frame rate that is requested with `maxVideo`, up to 254; nil for no limit.
   public var maxFramesPerSecond: Int?
+  /// The most videos that are received at once, in all channels; those that rank lowest rest. Nil
+  /// for no limit.
+  public var maxStreams: Int?
   /// The nodes to contact in addition to those on the LAN, each as `HOST:PORT`.
   public var peers: [String] = []
   /// The rendezvous servers used to find members beyond the LAN, each as `HOST:PORT`.

@@ -72,15 +72,15 @@ extension MusterNode {
 
   /// Requests video no larger than `size`, in pixels, and no faster than `framesPerSecond`, from
   /// one member or from all; a nil `size` requests no video. A nil `stream` stands for all video
-  /// streams.
+  /// streams. `isPinned` lets the video of a member rank before all that are not pinned.
   public func watch(
-    _ size: VideoSize?, framesPerSecond: Int? = nil, stream: StreamID? = nil,
-    of member: NodeID? = nil, in channel: String
+    _ size: VideoSize?, framesPerSecond: Int? = nil, isPinned: Bool = false,
+    stream: StreamID? = nil, of member: NodeID? = nil, in channel: String
   ) throws(MusterError) {
     try apply(
       .watch(
         .init(
-          size, framesPerSecond: framesPerSecond, stream: stream?.description,
+          size, framesPerSecond: framesPerSecond, isPinned: isPinned, stream: stream?.description,
           of: member?.key.hex, channel: channel)))
   }
 }

@@ -109,7 +109,10 @@ extension MusterNode {
     }
     var stream: StreamID?
     if let name = watch.stream { stream = try self.stream(named: name, of: watched, in: channel) }
-    perform(node.watch(requested ?? .none, stream: stream, of: watched, in: channel, at: now))
+    perform(
+      node.watch(
+        requested ?? .none, stream: stream, of: watched, isPinned: watch.isPinned, in: channel,
+        at: now))
   }
 
   private func requestKeyframe(

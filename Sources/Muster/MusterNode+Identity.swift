@@ -55,6 +55,7 @@ extension MusterNode {
       VideoRequest($0, framesPerSecond: configuration.maxFramesPerSecond)
     }
     core.shownLimit = most ?? .best
+    core.maxStreams = configuration.maxStreams
     core.requestedBesidesViewer = configuration.recordDirectory == nil ? .none : most ?? .best
     core.requested = most ?? core.requestedBesidesViewer
     return core

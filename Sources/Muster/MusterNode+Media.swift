@@ -32,16 +32,15 @@ extension MusterNode {
   /// `showFrames`.
   public func show(_ videos: [ShownVideo]?) {
     showsPreview = false
-    let streams = videos?.compactMap { video -> (stream: MemberStream, request: VideoRequest)? in
+    let streams = videos?.compactMap { video -> ShownStream? in
       guard case .member(let member, let stream, let name) = video.source else {
         showsPreview = true
         return nil
       }
       guard let channel = try? channel(named: name) else { return nil }
-      return (
+      return ShownStream(
         MemberStream(LinkID(channel: channel, peer: member), stream),
-        VideoRequest(video.size, framesPerSecond: video.framesPerSecond)
-      )
+        VideoRequest(video.size, framesPerSecond: video.framesPerSecond), isPinned: video.isPinned)
     }
     perform(node.show(streams, at: now))
     updateEncoders()

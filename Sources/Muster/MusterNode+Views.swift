@@ -21,6 +21,8 @@ extension MusterNode {
     public var callState: CallState
     /// The dominant speaker of the call that this node is in; nil if nobody has spoken.
     public var speaker: NodeID?
+    /// The videos that rest, since others rank higher for this node (`Configuration.maxStreams`).
+    public var outranked: [MemberStream]
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool
     /// The channel's policies, fixed when it was created; the defaults in an open channel.
@@ -36,7 +38,8 @@ extension MusterNode {
       return ChannelView(
         name: name, own: own, members: node.members(of: channel), call: node.call(in: channel),
         isInCall: node.isInCall(channel), callState: node.callState(in: channel),
-        speaker: node.dominantSpeaker(in: channel), isCreated: node.genesis(of: channel) != nil,
+        speaker: node.dominantSpeaker(in: channel),
+        outranked: node.outrankedStreams(in: channel), isCreated: node.genesis(of: channel) != nil,
         settings: node.genesis(of: channel)?.genesis.settings ?? ChannelSettings())
     }
   }

@@ -17,11 +17,16 @@ public struct ShownVideo: Sendable {
   public var size: VideoSize
   /// The highest useful frame rate, within `VideoRequest.rates`; nil for any.
   public var framesPerSecond: Int?
+  /// Whether the video ranks before all that are not pinned; see `Configuration.maxStreams`.
+  public var isPinned: Bool
 
   /// A video of which this size and frame rate are useful.
-  public init(source: Source, size: VideoSize, framesPerSecond: Int? = nil) {
+  public init(
+    source: Source, size: VideoSize, framesPerSecond: Int? = nil, isPinned: Bool = false
+  ) {
     self.source = source
     self.size = size
     self.framesPerSecond = framesPerSecond
+    self.isPinned = isPinned
   }
 }

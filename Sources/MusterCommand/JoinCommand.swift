@@ -113,6 +113,11 @@ package struct JoinCommand: AsyncParsableCommand {
     help: "The most to request of the video of others, shown or not, as WxH or WxH@FPS.")
   var maxVideo: String?
 
+  @Option(
+    name: .customLong("max-streams"),
+    help: "The most videos to receive at once; those that rank lowest rest (default: no limit).")
+  var maxStreams: Int?
+
   @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
   var record: String?
 
@@ -228,6 +233,7 @@ package struct JoinCommand: AsyncParsableCommand {
     result.dataDirectory = data
     result.videoBitrate = try checkedBitrate()
     (result.maxVideo, result.maxFramesPerSecond) = try checkedVideo()
+    result.maxStreams = try checkedStreams()
     (result.audioMuted, result.videoMuted) = try checkedMuting()
     let sources = [("video", video), ("share", share), ("audio", audio), ("speaker", speaker)]
     for (option, value) in sources where value?.isEmpty == true {
@@ -282,6 +288,13 @@ package struct JoinCommand: AsyncParsableCommand {
         hint: "write WIDTHxHEIGHT, such as 640x360, or with a frame rate 640x360@15", kind: .usage)
     }
     return (size, rate)
+  }
+
+  private func checkedStreams() throws(MusterError) -> Int? {
+    guard let maxStreams, maxStreams < 0 else { return maxStreams }
+    throw MusterError(
+      "--max-streams \(maxStreams) is out of range", hint: "give 0 for no video, or more",
+      kind: .usage)
   }
 
   /// The sources and the sink to open: the devices given as options, otherwise the devices found.

@@ -108,10 +108,13 @@ struct CallMedia: Sendable {
   var incoming = IncomingStreams()
   var incomingAudio: AudioReceiver?
   var incomingRights = MediaRights()
-  /// The video streams that the peer offers.
-  var offers: [StreamOffer] = []
-  /// What this node requests of each of the peer's streams, by stream index.
-  var wanted: [VideoRequest]
+  /// What the peer's presence says.
+  private(set) var standing = Standing()
+  /// The time at which the peer last stopped to speak, or to be the dominant speaker; nil before.
+  var spokeAt: Instant?
+  /// What this node requests of each of the peer's streams, by stream index; empty before it has
+  /// requested anything.
+  var wanted: [VideoRequest] = []
   /// The time at which the subscriptions and the sent layers are next repeated.
   var nextRepetition: Instant
   /// The time at which the subscriptions are repeated once more; nil afterwards.
@@ -123,26 +126,52 @@ struct CallMedia: Sendable {
 
   /// The delay of the first reception report, shorter than the regular interval.
   private static let firstReceiverReport = Duration.milliseconds(500)
-  /// The delay of a repetition of the subscriptions beside the regular ones, since no video comes
-  /// without them: soon enough that a lost one hardly delays the first frame, and after a burst of
-  /// losses.
+  /// The delay of a repetition of changed subscriptions beside the regular ones, since no video
+  /// comes without them: soon enough that a lost one hardly delays the first frame, and after a
+  /// burst of losses.
   private static let earlyRepetition = Duration.milliseconds(200)
 
-  init(seed: UInt64, wanted: [VideoRequest], at now: Instant) {
+  /// What the presence of a participant says that matters for its media.
+  struct Standing: Sendable {
+    /// The video streams that the participant offers.
+    var offers: [StreamOffer] = []
+    /// Whether the participant says that it speaks.
+    var isSpeaking = false
+    /// The number of participants that have been in the call for longer.
+    var seniority = 0
+  }
+
+  init(seed: UInt64, at now: Instant) {
     var prng = PRNG(seed: seed)
     outgoing = OutgoingStreams(seed: prng.next())
     outgoingAudio = AudioSender(
       ssrc: outgoing.ssrcs.base, firstSequence: UInt16(truncatingIfNeeded: prng.next()))
     nextSenderReport = now
-    self.wanted = wanted
     nextRepetition = now
-    earlyRepetition = now + Self.earlyRepetition
     nextReceiverReport = now + Self.firstReceiverReport
   }
 
+  mutating func set(_ standing: Standing, at now: Instant) {
+    if self.standing.isSpeaking && !standing.isSpeaking { spokeAt = now }
+    self.standing = standing
+  }
+
+  /// Makes these the requests for the peer's streams, by stream index; returns the subscriptions
+  /// that have changed.
+  mutating func request(_ wanted: [VideoRequest], at now: Instant) -> [Control] {
+    let former = self.wanted
+    guard wanted != former else { return [] }
+    self.wanted = wanted
+    earlyRepetition = now + Self.earlyRepetition
+    return StreamID.all.filter { former.isEmpty || wanted[$0.index] != former[$0.index] }
+      .map(subscription)
+  }
+
   /// This node's subscriptions, as messages for the peer.
-  var subscriptions: [Control] {
-    StreamID.all.map { .subscribe(Subscription($0, wanted[$0.index])) }
+  var subscriptions: [Control] { wanted.isEmpty ? [] : StreamID.all.map(subscription) }
+
+  private func subscription(_ stream: StreamID) -> Control {
+    .subscribe(Subscription(stream, wanted[stream.index]))
   }
 
   /// What this node sends, as messages for the peer.
@@ -150,7 +179,13 @@ struct CallMedia: Sendable {
     outgoing.ids.compactMap { outgoing[$0].map { .sentLayer($0.sent) } }
   }
 
-  func offer(of stream: StreamID) -> StreamOffer? { offers.first { $0.id == stream } }
+  func offer(of stream: StreamID) -> StreamOffer? { standing.offers.first { $0.id == stream } }
+
+  /// Whether the peer sends a stream to those who request it.
+  func sends(_ stream: StreamID) -> Bool {
+    guard incomingRights[stream] == nil, let offer = offer(of: stream) else { return false }
+    return !offer.isMuted && !offer.layers.isEmpty
+  }
 
   var deadline: Instant? {
     soonest(

@@ -36,10 +36,16 @@ extension MediaSessions {
     _ out: inout [Output]
   ) {
     if speakers[channel] == nil { speakers[channel] = DominantSpeaker() }
+    let former = speakers[channel]?.current
     let hasChanged = speakers.update(channel) {
       $0.add(level: level, timestamp: timestamp, of: member, at: now)
     }
-    if hasChanged ?? false { out.append(speakerEvent(in: channel)) }
+    guard hasChanged ?? false else { return }
+    out.append(speakerEvent(in: channel))
+    if let former {
+      _ = sessions.update(LinkID(channel: channel, peer: former)) { $0.call?.spokeAt = now }
+    }
+    out += updateRequests(at: now)
   }
 
   /// Forgets a participant with whom media has ended, and the call itself after the last one.

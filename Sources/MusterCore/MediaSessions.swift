@@ -5,8 +5,9 @@ import MusterWire
 /// The media of one node: its own sources, and a session for each link.
 ///
 /// Methods return the outputs to execute, in order. This file begins and ends sessions; `+Send`
-/// sends this node's media, `+Layers` selects layers, `+Receive` handles media from peers,
-/// `+Speakers` determines who speaks, and `+Reports` handles RTCP and statistics.
+/// sends this node's media, `+Layers` selects layers, `+Requests` requests the video of others,
+/// `+Receive` handles media from peers, `+Speakers` determines who speaks, and `+Reports` handles
+/// RTCP and statistics.
 struct MediaSessions: ~Copyable, Sendable {
   enum Output: Equatable {
     /// Seal this payload for the link, and send it at once.
@@ -25,7 +26,7 @@ struct MediaSessions: ~Copyable, Sendable {
   var sessions = DeadlineTable<LinkID, MediaSession>()
   /// The dominant speakers of the calls with participants to whom there are links.
   var speakers = PeerTable<ChannelID, DominantSpeaker<NodeID>>()
-  private var requests: VideoRequests
+  var requests: VideoRequests
   let reportInterval: Duration
   private let repetitionInterval: Duration
   private var prng: PRNG
@@ -48,7 +49,7 @@ struct MediaSessions: ~Copyable, Sendable {
   mutating func linkDown(_ link: LinkID, at now: Instant) -> [Output] {
     let out = end(link, at: now)
     sessions[link] = nil
-    return out
+    return out + updateRequests(at: now)
   }
 
   /// Forgets the requests of a channel that the node has left.
@@ -63,15 +64,15 @@ struct MediaSessions: ~Copyable, Sendable {
   }
 
   /// Begins media with a participant; does nothing without a link or if media has already begun.
-  mutating func begin(_ link: LinkID, at now: Instant) -> [Output] {
-    guard let index = sessions.index(of: link), sessions[at: index].call == nil else { return [] }
-    var call = CallMedia(seed: prng.next(), wanted: requests.requests(over: link), at: now)
+  /// `updateRequests` requests its video.
+  mutating func begin(_ link: LinkID, at now: Instant) {
+    guard let index = sessions.index(of: link), sessions[at: index].call == nil else { return }
+    var call = CallMedia(seed: prng.next(), at: now)
     if let roundTrip = sessions[at: index].roundTrip { call.incoming.setRoundTrip(roundTrip) }
     for sent in sessions[at: index].sentLayers {
       if let sent { _ = call.incoming.receive(sent, at: now) }
     }
     sessions[at: index].call = call
-    return [.control(call.subscriptions, over: link)]
   }
 
   /// Ends media with a member; does nothing if no media is exchanged.
@@ -110,54 +111,20 @@ struct MediaSessions: ~Copyable, Sendable {
     }
   }
 
-  /// Applies to a session the media rights in both directions and the streams that the peer offers.
+  /// Notes what the presence of a participant says, and the media rights in both directions.
+  /// `updateRequests` applies them.
   mutating func update(
-    _ link: LinkID, sending: MediaRights, receiving: MediaRights, offers: [StreamOffer],
+    _ link: LinkID, sending: MediaRights, receiving: MediaRights, standing: CallMedia.Standing,
     at now: Instant
-  ) -> [Output] {
-    guard let index = sessions.index(of: link), sessions[at: index].call != nil else { return [] }
-    sessions[at: index].call?.outgoingRights = sending
-    sessions[at: index].call?.incomingRights = receiving
-    sessions[at: index].call?.offers = offers
-    return expectStreams(ofSessionAt: index, at: now)
-  }
-
-  // MARK: Requests of this node
-
-  /// Requests no more of a stream than `request`, by command. If `stream` is nil, that applies to
-  /// every stream; if `member` is nil, to all current and future participants.
-  mutating func watch(
-    _ request: VideoRequest, stream: StreamID?, of member: NodeID?,
-    in channel: ChannelID, at now: Instant
-  ) -> [Output] {
-    requests.watch(request, stream.map { [$0] } ?? StreamID.all, of: member, in: channel)
-    return updateRequests(at: now)
-  }
-
-  /// Requests what a viewer shows; nil if there is no viewer any more.
-  mutating func show(
-    _ streams: [(stream: MemberStream, request: VideoRequest)]?, at now: Instant
-  ) -> [Output] {
-    requests.show(streams)
-    return updateRequests(at: now)
-  }
-
-  /// Subscribes to the streams of which another request now holds.
-  private mutating func updateRequests(at now: Instant) -> [Output] {
-    var out: [Output] = []
-    for index in 0..<sessions.count {
-      guard let former = sessions[at: index].call?.wanted else { continue }
-      let link = sessions.keys[index]
-      let wanted = requests.requests(over: link)
-      guard wanted != former else { continue }
-      sessions[at: index].call?.wanted = wanted
-      let changed = StreamID.all.filter { wanted[$0.index] != former[$0.index] }
-      let messages = changed.map { Control.subscribe(Subscription($0, wanted[$0.index])) }
-      out.append(.control(messages, over: link))
-      out += expectStreams(ofSessionAt: index, at: now)
+  ) {
+    _ = sessions.update(link) { session in
+      session.call?.outgoingRights = sending
+      session.call?.incomingRights = receiving
+      session.call?.set(standing, at: now)
     }
-    return out
   }
+
+  // MARK: Repetition
 
   /// Returns the subscriptions and the sent layers if their repetition is due, and schedules the
   /// next repetition. The interval is that of the pings, so a lost message is late by at most one

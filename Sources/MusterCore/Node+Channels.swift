@@ -277,6 +277,11 @@ extension Node {
   /// spoken.
   public func dominantSpeaker(in channel: ChannelID) -> NodeID? { media.speakers[channel]?.current }
 
+  /// The streams of the channel's members that rest, since others rank higher for this node.
+  public func outrankedStreams(in channel: ChannelID) -> [MemberStream] {
+    media.outrankedStreams(in: channel)
+  }
+
   /// Whether a further command would be refused because too many changes are still being written.
   public func isWaitingForDisk(in channel: ChannelID) -> Bool {
     channels.index(of: channel).map { channels[at: $0].state.isWaitingForDisk } ?? false

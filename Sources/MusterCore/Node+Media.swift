@@ -84,15 +84,18 @@ extension Node {
         if let path = path(of: link), let roundTrip = links.paths.answerTime(path) {
           media.setRoundTrip(roundTrip, of: link)
         }
-        perform(media.begin(link, at: now), at: now, &out)
+        media.begin(link, at: now)
         beginCongestionControl(of: link, at: now)
         pingSoon(link, at: now)
       }
-      let outputs = media.update(
+      let member = entry.state.member(link.peer)
+      media.update(
         link, sending: sending, receiving: rights(of: link.peer, in: entry),
-        offers: entry.state.member(link.peer)?.streams ?? [], at: now)
-      perform(outputs, at: now, &out)
+        standing: CallMedia.Standing(
+          offers: member?.streams ?? [], isSpeaking: member?.flags.contains(.speaking) ?? false,
+          seniority: call?.byPresence.firstIndex(of: link.peer) ?? 0), at: now)
     }
+    perform(media.updateRequests(at: now), at: now, &out)
     updateCallState(in: channel, at: now, &out)
     perform(media.selectLayers(at: now), at: now, &out)
   }
@@ -190,20 +193,20 @@ extension Node {
   }
 
   /// Requests no more of a stream than `request`, by command. If `stream` is nil, that applies to
-  /// every stream; if `member` is nil, to all current and future participants.
+  /// every stream; if `member` is nil, to all current and future participants. `isPinned` lets the
+  /// video of a member rank before all that are not pinned.
   public mutating func watch(
-    _ request: VideoRequest, stream: StreamID? = nil, of member: NodeID?,
+    _ request: VideoRequest, stream: StreamID? = nil, of member: NodeID?, isPinned: Bool = false,
     in channel: ChannelID, at now: Instant
   ) -> [Output] {
     guard channels[channel] != nil else { return [] }
     return performed(
-      media.watch(request, stream: stream, of: member, in: channel, at: now), at: now)
+      media.watch(
+        request, stream: stream, of: member, isPinned: isPinned, in: channel, at: now), at: now)
   }
 
   /// Requests what a viewer shows of the members' video; nil if there is no viewer any more.
-  public mutating func show(
-    _ streams: [(stream: MemberStream, request: VideoRequest)]?, at now: Instant
-  ) -> [Output] {
+  public mutating func show(_ streams: [ShownStream]?, at now: Instant) -> [Output] {
     performed(media.show(streams, at: now), at: now)
   }
 

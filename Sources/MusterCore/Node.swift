@@ -31,6 +31,9 @@ public struct Node: ~Copyable, Sendable {
     public var requestedBesidesViewer = VideoRequest.none
     /// The most that this node requests of a stream that its viewer shows.
     public var shownLimit = VideoRequest.best
+    /// The most video streams that this node receives at once, in all channels; those that rank
+    /// lowest for it rest. Nil for no limit.
+    public var maxStreams: Int?
     /// The initial mute state in every channel that the node joins: `audioMuted`, `videoMuted`.
     public var muted: MemberFlags = []
     /// The interval between the pings that measure the round trip to a participant of the same

@@ -9,12 +9,18 @@ struct VideoRequests: Sendable {
   private let configuration: Node.Configuration
   /// The requests by command for streams of single members, which precede those for everyone; at
   /// most `watchedLimit`.
-  private var watched = PeerTable<MemberStream, VideoRequest>()
+  private var watched = PeerTable<MemberStream, Watched>()
   /// The requests by command for the streams of all members of a channel, by stream index; at most
   /// `Limits.channels`.
   private var everyone = PeerTable<ChannelID, [VideoRequest?]>()
   /// What the viewer shows; nil while there is none. At most `shownLimit` streams.
-  private var shown: PeerTable<MemberStream, VideoRequest>?
+  private var shown: PeerTable<MemberStream, Watched>?
+
+  /// A request for one stream, and whether it ranks before all that are not pinned.
+  private struct Watched {
+    var request: VideoRequest
+    var isPinned: Bool
+  }
 
   /// The streams of all members with links.
   private static let watchedLimit = Limits.links * Limits.videoStreams
@@ -22,29 +28,34 @@ struct VideoRequests: Sendable {
 
   init(_ configuration: Node.Configuration) { self.configuration = configuration }
 
-  /// The request for a stream.
+  /// The most streams that this node receives at once; nil for no limit.
+  var maxStreams: Int? { configuration.maxStreams }
+
+  /// The request for a stream, whatever its rank.
   subscript(stream: MemberStream) -> VideoRequest {
     let standing = shown == nil ? configuration.requested : configuration.requestedBesidesViewer
-    let asked = watched[stream] ?? everyone[stream.link.channel]?[stream.stream.index] ?? standing
-    guard let visible = shown?[stream] else { return asked }
+    let asked =
+      watched[stream]?.request ?? everyone[stream.link.channel]?[stream.stream.index] ?? standing
+    guard let visible = shown?[stream]?.request else { return asked }
     return visible.limited(to: configuration.shownLimit).combined(with: asked)
   }
 
-  /// The requests for the streams of a member, by stream index.
-  func requests(over link: LinkID) -> [VideoRequest] {
-    StreamID.all.map { self[MemberStream(link, $0)] }
+  /// Whether the viewer or a command has pinned a stream.
+  func isPinned(_ stream: MemberStream) -> Bool {
+    watched[stream]?.isPinned ?? false || shown?[stream]?.isPinned ?? false
   }
 
-  /// Requests streams of a channel by command: of one member, or of all current and future members
-  /// if `member` is nil.
+  /// Requests streams of a channel by command: of one member, pinned or not, or of all current and
+  /// future members if `member` is nil.
   mutating func watch(
-    _ request: VideoRequest, _ streams: [StreamID], of member: NodeID?, in channel: ChannelID
+    _ request: VideoRequest, _ streams: [StreamID], of member: NodeID?, isPinned: Bool,
+    in channel: ChannelID
   ) {
     for stream in streams {
       if let member {
         let key = MemberStream(LinkID(channel: channel, peer: member), stream)
         guard watched[key] != nil || watched.count < Self.watchedLimit else { continue }
-        watched[key] = request
+        watched[key] = Watched(request: request, isPinned: isPinned)
       } else {
         for key in watched.keys where key.link.channel == channel && key.stream == stream {
           watched[key] = nil
@@ -57,11 +68,14 @@ struct VideoRequests: Sendable {
   }
 
   /// Sets what the viewer shows; nil if there is no viewer any more.
-  mutating func show(_ streams: [(stream: MemberStream, request: VideoRequest)]?) {
+  mutating func show(_ streams: [ShownStream]?) {
     shown = streams.map { streams in
-      var table = PeerTable<MemberStream, VideoRequest>()
-      for (stream, request) in streams.prefix(Self.shownLimit) {
-        table[stream] = request.combined(with: table[stream] ?? .none)
+      var table = PeerTable<MemberStream, Watched>()
+      for shown in streams.prefix(Self.shownLimit) {
+        let same = table[shown.stream]
+        table[shown.stream] = Watched(
+          request: shown.request.combined(with: same?.request ?? .none),
+          isPinned: shown.isPinned || same?.isPinned ?? false)
       }
       return table
     }
@@ -76,5 +90,22 @@ struct VideoRequests: Sendable {
   mutating func close(_ channel: ChannelID) {
     for key in watched.keys where key.link.channel == channel { watched[key] = nil }
     everyone[channel] = nil
+  }
+}
+
+/// A stream that the viewer shows.
+public struct ShownStream: Sendable {
+  /// The stream that is shown.
+  public var stream: MemberStream
+  /// How much of the stream is useful to the viewer.
+  public var request: VideoRequest
+  /// Whether the stream ranks before all that are not pinned.
+  public var isPinned: Bool
+
+  /// A stream with the request for it.
+  public init(_ stream: MemberStream, _ request: VideoRequest, isPinned: Bool = false) {
+    self.stream = stream
+    self.request = request
+    self.isPinned = isPinned
   }
 }

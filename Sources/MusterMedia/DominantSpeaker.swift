@@ -11,8 +11,6 @@ import MusterBase
 public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
   /// The dominant speaker; nil until somebody has spoken, and when the dominant one has gone.
   public private(set) var current: ID?
-  /// The participants that were dominant before, latest first.
-  public private(set) var former: [ID] = []
 
   private var participants = PeerTable<ID, SpeechActivity>()
   private var decidedAt: Instant?
@@ -48,7 +46,6 @@ public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
   /// Forgets a participant that has gone. Returns whether it was the dominant speaker.
   public mutating func remove(_ participant: ID) -> Bool {
     participants[participant] = nil
-    former.removeAll { $0 == participant }
     guard current == participant else { return false }
     current = nil
     return true
@@ -59,8 +56,6 @@ public struct DominantSpeaker<ID: Comparable & Sendable>: Sendable {
     guard let next = current.flatMap({ participants[$0] }).map(successor) ?? first else {
       return false
     }
-    if let current { former.insert(current, at: 0) }
-    former.removeAll { $0 == next }
     current = next
     return true
   }

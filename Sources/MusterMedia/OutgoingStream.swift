@@ -100,7 +100,12 @@ public struct OutgoingStream: Sendable {
       ?? (layers.isEmpty
         ? .source : !requested.wantsVideo ? requested.why : step == nil ? .bandwidth : nil)
     guard off == nil, let step else {
-      if off == .bandwidth, target != nil { fellAt = now }
+      if off != .bandwidth {
+        // To be sent again is no rise for which the bandwidth is the reason.
+        (roseAt, fellAt) = (nil, nil)
+      } else if target != nil {
+        fellAt = now
+      }
       target = nil
       return stop(off ?? .bandwidth)
     }

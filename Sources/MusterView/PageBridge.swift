@@ -43,7 +43,7 @@ actor PageBridge {
     guard let owner = tiles.owner(of: shown.tile) else { return nil }
     return ShownVideo(
       source: .member(owner.member, owner.stream, channel: owner.channel), size: size,
-      framesPerSecond: rate)
+      framesPerSecond: rate, isPinned: shown.pin ?? false)
   }
 
   /// Lets the node request and pass nothing for pages any more.
@@ -104,7 +104,7 @@ actor PageBridge {
           id: call.info.id.description, initiator: call.info.initiator.short,
           startedAt: Double(call.info.startedAt), participants: call.participants.map(\.short),
           speaker: channel.speaker?.short)
-      }, members: channel.members.map { member($0, channel.name) },
+      }, members: channel.members.map { member($0, channel) },
       messages: messages.messages(of: channel.name).map { message($0, channel) })
   }
 
@@ -141,14 +141,17 @@ actor PageBridge {
       speaking: flags.contains(.speaking), hasVideo: sources.video, hasAudio: sources.audio)
   }
 
-  private func member(_ member: Member, _ channel: String) -> ViewSnapshot.Member {
-    let peer = statistics?.peers.first { $0.member == member.id && $0.channel == channel }
+  private func member(
+    _ member: Member, _ channel: MusterNode.ChannelView
+  ) -> ViewSnapshot.Member {
+    let peer = statistics?.peers.first { $0.member == member.id && $0.channel == channel.name }
+    let outranked = channel.outranked.filter { $0.link.peer == member.id }.map(\.stream)
     let received = peer?.received
     return ViewSnapshot.Member(
       id: member.id.short, name: member.name, role: member.role.name, inCall: member.isInCall,
       audioMuted: member.isSilent, videoMuted: member.isInvisible,
-      speaking: member.flags.contains(.speaking),
-      tile: member.isInCall ? tiles.tile(of: .camera, of: member.id, in: channel) : nil,
+      speaking: member.flags.contains(.speaking), outranked: outranked.contains(.camera),
+      tile: member.isInCall ? tiles.tile(of: .camera, of: member.id, in: channel.name) : nil,
       width: received?.layer?.size.width, height: received?.layer?.size.height,
       fps: (received?.layer?.framesPerSecond).map(Double.init),
       kbps: received?.kilobitsPerSecond, rttMs: peer?.roundTrip?.inMilliseconds,
@@ -156,12 +159,12 @@ actor PageBridge {
       queueMs: peer?.queueingDelay?.inMilliseconds, layer: received?.layer?.description,
       why: received?.why,
       via: peer?.via.map { messages.name(of: $0) },
-      streams: member.isInCall ? streams(of: member, peer, channel) : [])
+      streams: member.isInCall ? streams(of: member, peer, outranked, channel.name) : [])
   }
 
   /// The video streams that the member sends besides the camera.
   private func streams(
-    of member: Member, _ peer: Statistics.Peer?, _ channel: String
+    of member: Member, _ peer: Statistics.Peer?, _ outranked: [StreamID], _ channel: String
   ) -> [ViewSnapshot.Stream] {
     member.streams.compactMap { offer in
       guard offer.id != .camera, !offer.isMuted, !offer.layers.isEmpty,
@@ -169,7 +172,8 @@ actor PageBridge {
       else { return nil }
       let received = peer?.streams.first { $0.name == offer.name }?.received
       return ViewSnapshot.Stream(
-        stream: offer.name, tile: tile, width: received?.layer?.size.width,
+        stream: offer.name, tile: tile, outranked: outranked.contains(offer.id),
+        width: received?.layer?.size.width,
         height: received?.layer?.size.height,
         fps: (received?.layer?.framesPerSecond).map(Double.init),
         kbps: received?.kilobitsPerSecond, layer: received?.layer?.description)

@@ -37,12 +37,15 @@ public struct ShownTile: Codable, Equatable, Sendable {
   public var height: Int
   /// The useful frame rate; nil for any.
   public var fps: Int?
+  /// Whether the tile is pinned; nil for no.
+  public var pin: Bool?
 
   /// A tile with the useful size and frame rate of its video.
-  public init(tile: UInt8, width: Int, height: Int, fps: Int? = nil) {
+  public init(tile: UInt8, width: Int, height: Int, fps: Int? = nil, pin: Bool? = nil) {
     self.tile = tile
     self.width = width
     self.height = height
     self.fps = fps
+    self.pin = pin
   }
 }

@@ -156,6 +156,8 @@ extension ViewSnapshot {
     public var videoMuted: Bool
     /// Whether the member is speaking, as detected by the member; false outside a call.
     public var speaking: Bool
+    /// Whether the camera's video rests, since others rank higher for this node.
+    public var outranked: Bool
     /// The tile of the member's camera; nil while the member is not in the call, and if no tile
     /// number is free.
     public var tile: UInt8?
@@ -187,10 +189,10 @@ extension ViewSnapshot {
     /// Creates a value from its fields.
     public init(
       id: String, name: String, role: String, inCall: Bool, audioMuted: Bool, videoMuted: Bool,
-      speaking: Bool, tile: UInt8? = nil, width: Int? = nil, height: Int? = nil,
-      fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil, lossPercent: Double? = nil,
-      estimateKbps: Double? = nil, queueMs: Double? = nil, layer: String? = nil,
-      why: String? = nil, via: String? = nil, streams: [Stream] = []
+      speaking: Bool, outranked: Bool = false, tile: UInt8? = nil, width: Int? = nil,
+      height: Int? = nil, fps: Double? = nil, kbps: Double? = nil, rttMs: Double? = nil,
+      lossPercent: Double? = nil, estimateKbps: Double? = nil, queueMs: Double? = nil,
+      layer: String? = nil, why: String? = nil, via: String? = nil, streams: [Stream] = []
     ) {
       self.id = id
       self.name = name
@@ -199,6 +201,7 @@ extension ViewSnapshot {
       self.audioMuted = audioMuted
       self.videoMuted = videoMuted
       self.speaking = speaking
+      self.outranked = outranked
       self.tile = tile
       self.width = width
       self.height = height
@@ -220,6 +223,8 @@ extension ViewSnapshot {
     public var stream: String
     /// The number of the tile in which the page shows the stream, 1 to 255.
     public var tile: UInt8
+    /// Whether the stream rests, since others rank higher for this node.
+    public var outranked: Bool
     /// The width of the received layer in pixels; nil if no layer is received.
     public var width: Int?
     /// The height of the received layer in pixels; nil if no layer is received.

@@ -58,3 +58,47 @@ def of_five_the_speaker_is_known_and_heard(t):
     t.expect(listener.ended(5) == 0, "it does not end well")
     t.figure("likeness of what is heard",
              correlation(samples(heard), samples(t.footage.speech)), at_least=0.8)
+
+
+@check(needs="ffmpeg")
+def of_four_the_videos_of_the_last_two_speakers_are_received(t):
+    voices = _voices(t, 4)
+    nodes = [t.node(f"n{number}", video="test:320x180@15", audio=voice, call=False, watches=False)
+             for number, voice in enumerate(voices)]
+    viewer = t.node("viewer", "--max-streams", "2", video="none", audio="none", call=False)
+    everyone = [*nodes, viewer]
+    t.until(lambda: all(len(node.roster()) == len(nodes) for node in everyone), "five members")
+    nodes[0].send("start-call")
+    for node in everyone[1:]:
+        node.wait("call.started", 10)
+        node.send("join-call")
+    begin = [node.wait("call.state", 10, state="connected")["at"] for node in nodes]
+    late = []
+    for turn in range(_TURNS):
+        speaker = nodes[turn % len(nodes)]
+        start = begin[turn % len(nodes)] + _LEAD + turn * _TURN
+        t.until(lambda: _received(viewer, speaker) != "off", f"{speaker.name}'s video")
+        risen = [event["at"] for event in _layers(viewer, speaker) if event["from"] == "off"]
+        late.append(risen[-1] - start)
+        if turn >= 2:
+            t.pause(max(start + 2 - t.now(), 0))
+            shown = {node.name for node in nodes if _received(viewer, node) != "off"}
+            last = {nodes[number % len(nodes)].name for number in (turn - 1, turn)}
+            t.expect(shown == last, f"turn {turn}: {shown}, not {last}")
+    t.duration("received after", max(late), at_most=2)
+    for node in nodes:
+        for end, ended in ((viewer, node), (node, viewer)):
+            reasons = {event["why"] for event in _layers(end, ended) if event["to"] == "off"}
+            t.expect(reasons == {"rank"}, f"{end.name} with {ended.name}: {reasons}")
+    at = viewer.send("watch", member=nodes[1].id, width=320, height=180, pin=True)
+    viewer.wait("layer", 5, at, member=nodes[1].id, direction="in")
+
+
+def _layers(node, other):
+    """The changes of the camera's layer that a node sends to another one or receives from it."""
+    return node.all("layer", member=other.id, stream="camera")
+
+
+def _received(node, other):
+    """The layer that a node receives of another one's camera."""
+    return (_layers(node, other) or [{"to": "off"}])[-1]["to"]

@@ -44,6 +44,12 @@ struct JoinCommandTests {
     #expect(both.maxVideo == VideoSize(width: 320, height: 180) && both.maxFramesPerSecond == 15)
   }
 
+  @Test(arguments: [("2", 2), ("0", 0)]) func streamsAreLimited(text: String, most: Int) throws {
+    let given = try parse(["lab", "--max-streams", text]).nodeConfiguration().0
+    #expect(given.maxStreams == most)
+    #expect(try parse(["lab"]).nodeConfiguration().0.maxStreams == nil)
+  }
+
   @Test func aPageAndNoPageExcludeEachOther() throws {
     let command = try parse(["lab", "--view", "--no-view"])
     #expect(problem { _ = try command.checkedPort() }?.message.contains("exclude") == true)
@@ -67,6 +73,7 @@ struct JoinCommandTests {
 
   @Test(arguments: [
     (["lab", "--call", "--watch"], "exclude"), (["lab", "lab"], "twice"), ([], "no channel"),
+    (["lab", "--max-streams=-1"], "out of range"),
     (["lab", "--max-video", "big"], "size"), (["lab", "--max-video", "640x360@"], "size"),
     (["lab", "--max-video", "640x360@255"], "size"), (["lab", "--max-video", "@15"], "size"),
     (["lab", "--video-bitrate", "1"], "range"),

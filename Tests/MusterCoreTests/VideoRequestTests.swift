@@ -32,7 +32,7 @@ private struct Viewing {
   func shown(_ index: Int) -> Int { world.hosts[0].shown[camera(of: index).link] ?? 0 }
 
   mutating func show(_ requests: [(index: Int, request: VideoRequest)]?) {
-    let streams = requests?.map { (stream: camera(of: $0.index), request: $0.request) }
+    let streams = requests?.map { ShownStream(camera(of: $0.index), $0.request) }
     world.command(0) { $0.show(streams, at: $1) }
     world.run(for: .seconds(2))
   }

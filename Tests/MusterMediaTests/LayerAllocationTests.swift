@@ -224,6 +224,12 @@ struct BandwidthTests {
     #expect(mayRise(onlyAfter: 3_000))
     _ = limited.select(nil, after: .seconds(30))
     #expect(mayRise(onlyAfter: 3_000))
+    // To be sent again after a rest is no rise.
+    _ = limited.select(nil, for: .outranked)
+    #expect(limited.mayRise(after: .zero))
+    _ = limited.select(step(1), for: .best)
+    _ = limited.select(step(0))
+    #expect(mayRise(onlyAfter: 3_000))
     // Another path has nothing to do with what came before.
     limited.streams.pathChanged()
     #expect(limited.mayRise(after: .zero))

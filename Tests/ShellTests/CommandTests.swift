@@ -13,6 +13,8 @@ struct CommandTests {
     #expect(watch == .watch(.init(size, of: "00ff", channel: "lab")))
     let slow = parse(#"{"do":"watch","width":640,"height":360,"fps":15}"#)
     #expect(slow == .watch(.init(size, framesPerSecond: 15)))
+    let pinned = parse(#"{"do":"watch","member":"00ff","width":640,"height":360,"pin":true}"#)
+    #expect(pinned == .watch(.init(size, isPinned: true, of: "00ff")))
     #expect(parse(#"{"do":"watch","off":true}"#) == .watch(.init(nil)))
   }
 
@@ -21,6 +23,7 @@ struct CommandTests {
     .unmute(.video, channel: "a"),
     .watch(.init(VideoSize(width: 320, height: 180), of: "00ff")),
     .watch(.init(VideoSize(width: 320, height: 180), framesPerSecond: 15)),
+    .watch(.init(VideoSize(width: 1, height: 1), isPinned: true, stream: "screen", of: "00ff")),
     .watch(.init(nil, channel: "lab")),
     .keyframe(member: "00ff", channel: "lab"), .say("hé \"you\"\n", to: "00ff", channel: "lab"),
     .joinChannel(.init(channel: "lab", passphrase: "p", call: true)),
@@ -63,6 +66,8 @@ struct CommandTests {
     (#"{"do":"mute","media":"smell"}"#, #""smell" is not a medium"#, #""audio" or "video""#),
     (#"{"do":"watch","width":5}"#, "watch at which size", "height"),
     (#"{"do":"watch","width":5,"height":5,"fps":255}"#, "255 is no frame rate", "1 to 254"),
+    (#"{"do":"watch","width":5,"height":5,"pin":true}"#, "pin which member", "member"),
+    (#"{"do":"watch","member":"a","off":true,"pin":true}"#, "cannot be pinned", "off"),
     (#"{"do":"watch","width":"wide"}"#, #""width" has a value of the wrong kind"#, "EVENTS"),
     (#"{"do":"say"}"#, "say what", "text"), (#"{"do":1}"#, "this is not a command", "do"),
     (#"{"do":"grant","role":"emperor"}"#, "there is no role emperor", "attendee"),

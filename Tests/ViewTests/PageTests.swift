@@ -37,6 +37,10 @@ struct PageTests {
       #expect(await shown.next() == .some(TestPage.tiles))
       client.disconnect()
       #expect(await shown.next() == .some([TestPage.tiles[1]]))
+      try await other.send(
+        #"{"do":"show","tiles":[{"tile":1,"width":640,"height":360,"fps":15,"pin":true}]}"#)
+      #expect(
+        await shown.next() == [ShownTile(tile: 1, width: 640, height: 360, fps: 15, pin: true)])
       other.disconnect()
       #expect(await shown.next() == .some(nil))
     }

@@ -171,7 +171,10 @@ function tilesInView() {
     const [width, height] = [offsetWidth, offsetHeight].map((side) => REQUEST_STEP
       * Math.ceil(side * devicePixelRatio * REQUESTED / REQUEST_STEP));
     const isSmall = isCrowded && !card.isInFront && !card.isOwn;
-    return { tile: card.number, width, height, ...(isSmall && { fps: SMALL_RATE }) };
+    return {
+      tile: card.number, width, height, ...(isSmall && { fps: SMALL_RATE }),
+      ...(card.id === pinned && { pin: true }),
+    };
   }).filter(({ width, height }) => width > 0 && height > 0);
 }
 

@@ -100,8 +100,12 @@ class Card {
     classList.toggle('audio-muted', member.audioMuted);
     classList.toggle('speaking', member.speaking && !member.audioMuted);
     this.bind(member.videoMuted ? null : member.tile ?? null);
+    const rests = member.outranked && !member.videoMuted;
+    classList.toggle('rests', rests);
     const off = member.isStream ? 'paused' : 'camera off';
-    const notes = [member.audioMuted && 'microphone off', member.videoMuted && off];
+    const notes = [
+      member.audioMuted && 'microphone off', member.videoMuted && off, rests && 'video resting',
+    ];
     this.element.setAttribute('aria-label', [name, ...notes.filter(Boolean)].join(', '));
     if (!this.isOwn) this.showQuality(member);
   }

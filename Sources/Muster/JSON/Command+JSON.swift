@@ -76,6 +76,7 @@ private struct Fields: Codable {
   var width: Int?
   var height: Int?
   var fps: Int?
+  var pin: Bool?
   var off: Bool?
   var channel: String?
   var text: String?
@@ -86,7 +87,8 @@ private struct Fields: Codable {
 
   enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case media, member, stream, width, height, fps, off, channel, text, to, passphrase, invite, call
+    case media, member, stream, width, height, fps, pin, off, channel, text, to, passphrase, invite
+    case call
   }
 
   // MARK: Decoding
@@ -101,7 +103,8 @@ private struct Fields: Codable {
     case .watch:
       return .watch(
         .init(
-          try size(), framesPerSecond: try rate(), stream: stream, of: member, channel: channel))
+          try size(), framesPerSecond: try rate(), isPinned: try isPinned(), stream: stream,
+          of: member, channel: channel))
     case .keyframe:
       guard let member else {
         throw Self.usage("which member", "add \"member\" with an id from member.joined")
@@ -138,6 +141,17 @@ private struct Fields: Codable {
     return VideoSize(width: width, height: height)
   }
 
+  private func isPinned() throws(MusterError) -> Bool {
+    guard pin == true else { return false }
+    guard member != nil else {
+      throw Self.usage("pin which member", "add \"member\" with an id from member.joined")
+    }
+    guard off != true else {
+      throw Self.usage("what is off cannot be pinned", "leave out \"pin\" or \"off\"")
+    }
+    return true
+  }
+
   private func rate() throws(MusterError) -> Int? {
     let rates = VideoRequest.rates
     guard let fps, !rates.contains(fps) else { return fps }
@@ -162,6 +176,7 @@ private struct Fields: Codable {
     case .watch(let watch):
       (verb, member, stream) = (.watch, watch.member, watch.stream)
       (width, height, fps) = (watch.size?.width, watch.size?.height, watch.framesPerSecond)
+      if watch.isPinned { pin = true }
       if watch.size == nil { off = true }
     case .keyframe(let member, let stream, _):
       (verb, self.member, self.stream) = (.keyframe, member, stream)

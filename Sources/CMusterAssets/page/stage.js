@@ -34,12 +34,14 @@ function noteSpeaker(self, call) {
   if (call?.speaker && call.speaker !== self.id) speaker = call.speaker;
 }
 
-/// The card in front: the pinned one, else a screen, and among many the speaker.
+/// The card in front: the pinned one, else a screen, and among many the speaker, or else one whose
+/// video does not rest.
 function frontCard(shown) {
   const find = (id) => shown.find((card) => card.id === id);
   const screen = shown.find((card) => card.isStream);
   if (find(pinned) || screen) return find(pinned) ?? screen;
-  return shown.length > EQUAL_TILES ? find(speaker) ?? shown[0] : null;
+  if (shown.length <= EQUAL_TILES) return null;
+  return find(speaker) ?? shown.find((card) => !card.rests) ?? shown[0];
 }
 
 function pin(id) {

@@ -71,6 +71,7 @@ class Card {
     this.isStream = member.stream !== undefined;
     this.isInFront = false;
     this.isInView = false;
+    this.rests = false;
     // The number of the member's tile, which `tile` is while a canvas is bound to it.
     this.number = null;
     this.tile = null;
@@ -100,11 +101,12 @@ class Card {
     classList.toggle('audio-muted', member.audioMuted);
     classList.toggle('speaking', member.speaking && !member.audioMuted);
     this.bind(member.videoMuted ? null : member.tile ?? null);
-    const rests = member.outranked && !member.videoMuted;
-    classList.toggle('rests', rests);
+    this.rests = Boolean(member.outranked) && !member.videoMuted;
+    classList.toggle('rests', this.rests);
     const off = member.isStream ? 'paused' : 'camera off';
     const notes = [
-      member.audioMuted && 'microphone off', member.videoMuted && off, rests && 'video resting',
+      member.audioMuted && 'microphone off', member.videoMuted && off,
+      this.rests && 'video resting',
     ];
     this.element.setAttribute('aria-label', [name, ...notes.filter(Boolean)].join(', '));
     if (!this.isOwn) this.showQuality(member);

@@ -62,6 +62,8 @@ public struct Configuration: Sendable {
   /// The most videos that are received at once, in all channels; those that rank lowest rest. Nil
   /// for no limit.
   public var maxStreams: Int?
+  /// Whether to decode the test patterns of others, to measure their latency.
+  public var measuresLatency = true
   /// The nodes to contact in addition to those on the LAN, each as `HOST:PORT`.
   public var peers: [String] = []
   /// The rendezvous servers used to find members beyond the LAN, each as `HOST:PORT`.

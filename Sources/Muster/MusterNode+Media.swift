@@ -136,7 +136,9 @@ extension MusterNode {
           node.node.requestKeyframe(of: other.stream, from: other.link, at: node.now))
       }
     }
-    if frame.isShown, offer?.isPattern ?? false { media.meter.add(frame, from: stream) }
+    if frame.isShown, configuration.measuresLatency, offer?.isPattern ?? false {
+      media.meter.add(frame, from: stream)
+    }
     guard frameSink != nil else { return }
     let viewed = ViewedFrame(
       channel: node.name(of: link.channel), member: link.peer, stream: stream.stream,

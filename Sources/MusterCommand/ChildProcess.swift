@@ -1,16 +1,23 @@
 import Glibc
 
-/// A child process: a node of the demo, or the desktop's browser.
+/// A child process: a node, the desktop's browser, or ip(8).
 struct ChildProcess {
   let id: pid_t
 
-  /// Starts a program found in `PATH`; nil if the start fails. Standard output is redirected to
-  /// `output`, or discarded if `output` is nil; standard error is inherited.
-  static func start(_ program: String, _ arguments: [String], output: Int32?) -> ChildProcess? {
+  /// Starts a program found in `PATH`; nil if the start fails. Standard input is read from `input`,
+  /// or empty if `input` is nil; standard output is redirected to `output`, or discarded if
+  /// `output` is nil; standard error is inherited.
+  static func start(
+    _ program: String, _ arguments: [String], input: Int32? = nil, output: Int32?
+  ) -> ChildProcess? {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    if let input {
+      posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+    } else {
+      posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    }
     if let output {
       posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
     } else {
@@ -37,11 +44,31 @@ struct ChildProcess {
     waitpid(id, &status, 0)
   }
 
+  /// Runs a program found in `PATH` to its end, with this standard input, which fits into a pipe;
+  /// returns its exit code, or nil if it cannot be started.
+  static func run(_ program: String, _ arguments: [String], input: String) -> Int32? {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { return nil }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    let bytes = Array(input.utf8)
+    _ = bytes.withUnsafeBytes { write(ends[1], $0.baseAddress, $0.count) }
+    close(ends[1])
+    defer { close(ends[0]) }
+    guard let process = start(program, arguments, input: ends[0], output: nil) else { return nil }
+    var status: Int32 = 0
+    while waitpid(process.id, &status, 0) < 0, errno == EINTR {}
+    return code(status)
+  }
+
   /// The exit code of an ended process, or 128 plus the number of the signal that ended the
   /// process; nil while the process runs, and after the code has been returned once.
   func exitCode() -> Int32? {
     var status: Int32 = 0
     guard waitpid(id, &status, WNOHANG) == id else { return nil }
-    return (status & 0x7F) == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+    return Self.code(status)
+  }
+
+  private static func code(_ status: Int32) -> Int32 {
+    (status & 0x7F) == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
   }
 }

@@ -1,6 +1,5 @@
 import Glibc
 import Muster
-import Synchronization
 
 /// The demo's display of the latency and quality between each pair of nodes.
 final class DemoBoard: Sendable {
@@ -19,7 +18,7 @@ final class DemoBoard: Sendable {
     var hasShownPage = false
     var lines = 0
     let rounds = Int((seconds * 2).rounded(.up))
-    for round in 0..<rounds where !Demo.isInterrupted.withLock({ $0 }) {
+    for round in 0..<rounds where !Interruption.isRequested {
       try await Task.sleep(for: .milliseconds(500))
       if let failed = nodes.first(where: { $0.report.hasEnded }) {
         let code = failed.exitCode() ?? 1

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Glibc
 import Muster
-import Synchronization
 
 /// The command `muster demo`, which runs a real call of three nodes on this machine.
 struct DemoCommand: AsyncParsableCommand {
@@ -30,44 +29,17 @@ struct DemoCommand: AsyncParsableCommand {
     }
     let terminal = isatty(STDOUT_FILENO) == 1
     let limit = seconds ?? (terminal ? 3600 : 15)
-    guard let directory = Self.temporaryDirectory() else {
-      throw MusterError(
-        "cannot make a temporary directory", hint: "check TMPDIR and its free space")
-    }
-    defer { Self.remove(directory) }
-    let nodes = try Demo.cast(video: video, audio: audio).enumerated().map { index, part throws in
-      try DemoNode.start(part, data: "\(directory)/\(index)")
+    let directory = try TemporaryDirectory(for: "demo")
+    let parts = Demo.cast(video: video, audio: audio)
+    defer { directory.remove(nodes: parts.count) }
+    let nodes = try parts.enumerated().map { index, part throws in
+      try DemoNode(part, data: directory.data(of: index))
     }
     defer { for node in nodes { node.stop() } }
-    signal(SIGINT) { _ in Demo.isInterrupted.withLock { $0 = true } }
-    signal(SIGTERM) { _ in Demo.isInterrupted.withLock { $0 = true } }
+    Interruption.catchSignals()
     let board = DemoBoard(nodes: nodes, drawsInPlace: terminal)
     try await board.watch(for: limit)
     guard board.conclude() else { throw ExitCode(1) }
-  }
-
-  private static func temporaryDirectory() -> String? {
-    let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var template = Array("\(base)/muster-demo-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { return nil }
-    return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
-  /// The names of the files that a node leaves in its data directory.
-  private static let files = [
-    "identity", "name", "lock", "control.sock", "muster.sqlite", "muster.sqlite-wal",
-    "muster.sqlite-shm",
-    "speaker.wav",
-  ]
-
-  /// Removes a directory of the demo. Only known files are deleted, so that no other file can be
-  /// lost.
-  private static func remove(_ directory: String) {
-    for index in 0..<3 {
-      for file in files { unlink("\(directory)/\(index)/\(file)") }
-      rmdir("\(directory)/\(index)")
-    }
-    rmdir(directory)
   }
 }
 
@@ -81,7 +53,6 @@ enum Demo {
   }
 
   static let channel = "demo"
-  static let isInterrupted = Mutex(false)
 
   static func cast(video: String?, audio: String?) -> [Part] {
     [

@@ -2,12 +2,11 @@ import Glibc
 import Muster
 import MusterBase
 import MusterCrypto
-import Synchronization
 
 /// One node process of the demo, with the state reported by its events.
-final class DemoNode: Sendable {
+struct DemoNode: Sendable {
   /// The state of a node, as the board displays it.
-  struct Report: Sendable {
+  struct Report: NodeSummary {
     var id: String?
     var page: String?
     var names: [String: String] = [:]
@@ -20,15 +19,9 @@ final class DemoNode: Sendable {
   }
 
   let part: Demo.Part
-  private let process: ChildProcess
-  private let state = Mutex(Report())
+  private let process: NodeProcess<Report>
 
-  private init(part: Demo.Part, process: ChildProcess) {
-    self.part = part
-    self.process = process
-  }
-
-  var report: Report { state.withLock { $0 } }
+  var report: Report { process.summary }
 
   /// A random passphrase per run, so that two demos on one machine cannot join the same channel.
   private static let passphrase: String = {
@@ -36,28 +29,17 @@ final class DemoNode: Sendable {
     return Hex.encode(entropy.bytes(16))
   }()
 
-  static func start(_ part: Demo.Part, data: String) throws -> DemoNode {
-    var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else {
-      throw MusterError("cannot make a pipe", hint: "too many files are open")
-    }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    setenv("MUSTER_PASSPHRASE", passphrase, 1)
+  /// Starts the node.
+  init(_ part: Demo.Part, data: String) throws {
+    setenv("MUSTER_PASSPHRASE", Self.passphrase, 1)
     var arguments = [
       "join", Demo.channel, "--call", "--json", "--name", part.name, "--video", part.video,
       "--audio", part.audio, "--speaker", "none", "--interface", "lo", "--data", data,
       "--max-video", "640x360",
     ]
     if !part.hasPage { arguments.append("--no-view") }
-    let process = ChildProcess.start("/proc/self/exe", arguments, output: ends[1])
-    close(ends[1])
-    guard let process else {
-      close(ends[0])
-      throw MusterError("cannot start a node", hint: "too many processes are running")
-    }
-    let node = DemoNode(part: part, process: process)
-    node.read(ends[0])
-    return node
+    self.part = part
+    process = try NodeProcess("/proc/self/exe", arguments, summary: Report())
   }
 
   func stop() { process.stop(within: 2) }
@@ -65,21 +47,10 @@ final class DemoNode: Sendable {
   /// The exit code of a node that ended without `stop()`; nil while the node runs, and after the
   /// code has been returned once.
   func exitCode() -> Int32? { process.exitCode() }
-
-  private func read(_ descriptor: Int32) {
-    Task.detached { [self] in
-      for await line in LineReader.lines(of: descriptor) {
-        guard let event = EventRecord(json: line) else { continue }
-        state.withLock { $0.note(event) }
-      }
-      state.withLock { $0.hasEnded = true }
-      close(descriptor)
-    }
-  }
 }
 
 extension DemoNode.Report {
-  fileprivate mutating func note(_ event: EventRecord) {
+  mutating func note(_ event: EventRecord) {
     switch event.body {
     case .ready(let ready):
       id = ready.id

@@ -118,6 +118,11 @@ package struct JoinCommand: AsyncParsableCommand {
     help: "The most videos to receive at once; those that rank lowest rest (default: no limit).")
   var maxStreams: Int?
 
+  @Flag(
+    name: .customLong("no-latency"),
+    help: "Do not decode the test patterns of others to measure their latency.")
+  var noLatency = false
+
   @Option(help: "A directory to record into: an .ivf per video stream, a .wav per participant.")
   var record: String?
 
@@ -229,6 +234,7 @@ package struct JoinCommand: AsyncParsableCommand {
     result.dnsServiceDiscovery = dnsServiceDiscovery
     result.listen = listen
     result.interfaces = interface
+    result.measuresLatency = !noLatency
     result.recordDirectory = record
     result.dataDirectory = data
     result.videoBitrate = try checkedBitrate()
@@ -278,16 +284,8 @@ package struct JoinCommand: AsyncParsableCommand {
 
   private func checkedVideo() throws(MusterError) -> (VideoSize?, Int?) {
     guard let maxVideo else { return (nil, nil) }
-    let parts = maxVideo.split(separator: "@", omittingEmptySubsequences: false)
-    let rate = parts.count == 2 ? Int(parts[1]) : nil
-    guard let size = parts.first.flatMap({ VideoSize($0) }),
-      parts.count == 1 || rate.map(VideoRequest.rates.contains) ?? false
-    else {
-      throw MusterError(
-        "--max-video \(Words.shown(maxVideo)) is no size",
-        hint: "write WIDTHxHEIGHT, such as 640x360, or with a frame rate 640x360@15", kind: .usage)
-    }
-    return (size, rate)
+    let limit = try VideoLimit(checking: maxVideo, of: "--max-video")
+    return (limit.size, limit.framesPerSecond)
   }
 
   private func checkedStreams() throws(MusterError) -> Int? {

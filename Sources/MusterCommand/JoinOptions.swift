@@ -1,4 +1,7 @@
 import ArgumentParser
+import Muster
+import MusterBase
+import MusterWire
 
 /// The port after `--view`. An argument that begins with a digit or a sign counts as a port, valid
 /// or not, and never as the name of a channel to join.
@@ -12,5 +15,27 @@ package struct PagePort: ExpressibleByArgument {
       return nil
     }
     text = argument
+  }
+}
+
+/// The most to request of a video, given as `WxH` or `WxH@FPS`.
+struct VideoLimit {
+  let size: VideoSize
+  /// The frame rate, within `VideoRequest.rates`; nil for any.
+  let framesPerSecond: Int?
+
+  /// Parses the value of an option.
+  init(checking text: String, of option: String) throws(MusterError) {
+    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    let rate = parts.count == 2 ? Int(parts[1]) : nil
+    guard let size = parts.first.flatMap({ VideoSize($0) }),
+      parts.count == 1 || rate.map(VideoRequest.rates.contains) ?? false
+    else {
+      throw MusterError(
+        "\(option) \(Words.shown(text)) is no size",
+        hint: "write WIDTHxHEIGHT, such as 640x360, or with a frame rate 640x360@15", kind: .usage)
+    }
+    self.size = size
+    framesPerSecond = rate
   }
 }

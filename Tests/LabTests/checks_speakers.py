@@ -1,6 +1,8 @@
 """Who speaks: the dominant speaker, and playout of the loudest."""
 
+import json
 import os
+import subprocess
 import wave
 
 from check import check
@@ -102,3 +104,21 @@ def _layers(node, other):
 def _received(node, other):
     """The layer that a node receives of another one's camera."""
     return (_layers(node, other) or [{"to": "off"}])[-1]["to"]
+
+
+@check(needs="namespaces")
+def a_mesh_is_measured(t):
+    done = subprocess.run(
+        [t.muster, "bench", "mesh", "--nodes", "3", "--for", "3", "--video", "test:320x180@15",
+         "--large", "320x180", "--small", "160x90", "--json"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    t.require(done.returncode == 0, f"it exits with {done.returncode}: {done.stderr[-300:]}")
+    measured = json.loads(done.stdout)
+    t.expect([node["name"] for node in measured["nodes"]] == ["n1", "n2", "n3"], done.stdout)
+    t.expect(all(node["frames"] > 0 and node["cores"] > 0 for node in measured["nodes"]),
+             done.stdout)
+    t.expect([node["latencyMsP95"] is None for node in measured["nodes"]] == [True, True, False],
+             done.stdout)
+    t.expect("muster-audio" in measured["threads"], done.stdout)
+    left = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+    t.expect("muster-" not in left, f"namespaces are left: {left}")

@@ -67,7 +67,7 @@ struct CommandTests {
     (#"{"do":"watch","width":5}"#, "watch at which size", "height"),
     (#"{"do":"watch","width":5,"height":5,"fps":255}"#, "255 is no frame rate", "1 to 254"),
     (#"{"do":"watch","width":5,"height":5,"pin":true}"#, "pin which member", "member"),
-    (#"{"do":"watch","member":"a","off":true,"pin":true}"#, "cannot be pinned", "off"),
+    (#"{"do":"watch","member":"a","off":true,"pin":true}"#, "what is off cannot be pinned", "off"),
     (#"{"do":"watch","width":"wide"}"#, #""width" has a value of the wrong kind"#, "EVENTS"),
     (#"{"do":"say"}"#, "say what", "text"), (#"{"do":1}"#, "this is not a command", "do"),
     (#"{"do":"grant","role":"emperor"}"#, "there is no role emperor", "attendee"),

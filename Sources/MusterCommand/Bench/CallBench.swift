@@ -28,8 +28,10 @@ struct CallBench {
   var audio: String?
 
   func run() async throws -> Result {
-    let directory = try TemporaryDirectory()
-    defer { directory.remove() }
+    let directory = try TemporaryDirectory(for: "bench")
+    defer {
+      directory.remove(files: ["pattern.y4m", "tone.wav", "speaker0.wav", "speaker1.wav"])
+    }
     let footage = try video ?? Footage.write(to: directory.file("pattern.y4m"))
     let speech = try audio ?? Footage.writeAudio(to: directory.file("tone.wav"))
     let frames = try Footage.read(footage)
@@ -141,26 +143,5 @@ enum Footage {
     }
     source.cancel()
     return frames
-  }
-}
-
-/// A temporary directory for the files of one measurement.
-struct TemporaryDirectory {
-  let path: String
-
-  init() throws {
-    let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var template = Array("\(base)/muster-bench-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else {
-      throw MusterError("cannot make a temporary directory", hint: "check TMPDIR")
-    }
-    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
-  func file(_ name: String) -> String { "\(path)/\(name)" }
-
-  func remove() {
-    for name in ["pattern.y4m", "tone.wav", "speaker0.wav", "speaker1.wav"] { unlink(file(name)) }
-    rmdir(path)
   }
 }

@@ -1,0 +1,180 @@
+import ArgumentParser
+import Glibc
+import Muster
+import MusterBase
+import MusterCrypto
+import MusterDevices
+import MusterWire
+
+/// The command `muster bench mesh`, which measures a call of many real nodes on this machine.
+struct MeshBenchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mesh",
+    abstract: "Measure a call of many nodes on this machine.",
+    discussion: """
+      Every node is a process in a network namespace of its own, on a kernel bridge. All of them \
+      request the video of the first one, the speaker, as --large, and that of the others as \
+      --small. With a test pattern, the last node decodes it to read its latency. Needs root, and \
+      ip from iproute2.
+      """)
+
+  @Option(help: "How many nodes, 2 to \(MeshNetwork.mostHosts).")
+  var nodes = 5
+
+  @Option(
+    name: .customLong("for"),
+    help: "Seconds to measure for, from when everyone has received everyone.")
+  var seconds = 20
+
+  @Option(help: "The video of every node: test[:WxH@FPS], a .y4m or .ivf file, or none.")
+  var video = "test:640x360@30"
+
+  @Option(help: "The audio of every node: tone, a .wav file or none.")
+  var audio = "tone"
+
+  @Option(help: "What is requested of the speaker's video.")
+  var large = "640x360@30"
+
+  @Option(help: "What is requested of the others' video.")
+  var small = "320x180@15"
+
+  @Option(help: "A directory to record into (default: nothing is recorded).")
+  var record: String?
+
+  @Option(help: "Another build of muster to measure, which need not know all options.")
+  var program: String?
+
+  @Flag(help: "A JSON object in place of the table.")
+  var json = false
+
+  /// The time in seconds that a node has to receive everyone: 20, and one for each node.
+  private var patience: Int { 20 + nodes }
+  /// The time in seconds in which the estimates of the paths settle.
+  private static let settling = 5
+
+  func run() async throws {
+    let largest = try VideoLimit(checking: large, of: "--large")
+    _ = try VideoLimit(checking: small, of: "--small")
+    guard (2...MeshNetwork.mostHosts).contains(nodes), (2...3600).contains(seconds) else {
+      throw MusterError(
+        "--nodes or --for is out of range",
+        hint: "give 2 to \(MeshNetwork.mostHosts) nodes, and 2 to 3600 seconds", kind: .usage)
+    }
+    guard geteuid() == 0 else {
+      throw MusterError("network namespaces need root", hint: "run it with sudo")
+    }
+    if let record, mkdir(record, 0o755) != 0, errno != EEXIST {
+      throw MusterError(
+        "cannot make the directory \(record)", hint: "check the path and its permissions")
+    }
+    Interruption.catchSignals()
+    let directory = try TemporaryDirectory(for: "bench")
+    defer { directory.remove(nodes: nodes) }
+    let network = try MeshNetwork(hosts: nodes)
+    defer { network.remove() }
+    var mesh: [MeshNode] = []
+    defer { Self.stop(mesh) }
+    for index in 0..<nodes { mesh.append(try start(index, network, directory)) }
+    let speaker = try await meet(mesh)
+    for node in mesh.dropFirst() {
+      node.send(
+        .watch(.init(largest.size, framesPerSecond: largest.framesPerSecond, of: speaker)))
+    }
+    try await receive(mesh)
+    try await pause(Self.settling, mesh)
+    let before = mesh.map { $0.sample() }
+    progress("measuring for \(seconds) s")
+    try await pause(seconds, mesh)
+    let spans = zip(mesh, before).compactMap { node, before in before.flatMap(node.span(since:)) }
+    let result = MeshResult(spans, speaker: speaker)
+    progress("")
+    if json {
+      print(MeshBenchReport.json(result).text)
+    } else {
+      for line in MeshBenchReport.table(result) { print(line) }
+    }
+  }
+
+  private func start(
+    _ index: Int, _ network: MeshNetwork, _ directory: TemporaryDirectory
+  ) throws -> MeshNode {
+    let name = "n\(index + 1)"
+    var arguments = [
+      "join", "mesh", "--passphrase", Self.passphrase, "--call", "--json", "--no-view",
+      "--name", name, "--video", video, "--audio", audio,
+      "--speaker", "\(directory.data(of: index))/speaker.wav", "--max-video", small,
+      "--data", directory.data(of: index),
+    ]
+    if let record { arguments += ["--record", "\(record)/\(name)"] }
+    if program == nil, index < nodes - 1 { arguments.append("--no-latency") }
+    mkdir(directory.data(of: index), 0o700)
+    return try MeshNode(
+      name, in: network.namespace(of: index), program: program ?? Self.ownPath(), arguments)
+  }
+
+  /// A random passphrase per run, although the network is closed.
+  private static let passphrase: String = {
+    var entropy = Entropy.system
+    return Hex.encode(entropy.bytes(16))
+  }()
+
+  private static func ownPath() throws -> String {
+    guard let path = realpath("/proc/self/exe", nil) else {
+      throw MusterError("cannot find this program's file", hint: "give its path as --program")
+    }
+    defer { free(path) }
+    return String(cString: path)
+  }
+
+  // MARK: Phases
+
+  /// Waits until every node is in the call and knows all others; returns the speaker's id.
+  private func meet(_ mesh: [MeshNode]) async throws -> String {
+    for _ in 0..<patience * 10 {
+      let summaries = mesh.map(\.summary)
+      let met = summaries.count { $0.isInCall && $0.members.count >= nodes - 1 }
+      progress("\(met) of \(nodes) nodes know everyone")
+      if met == nodes, let speaker = summaries.first?.id { return speaker }
+      try await pause(tenths: 1, mesh)
+    }
+    throw MusterError(
+      "the nodes have not met within \(patience) s", hint: "try fewer with --nodes")
+  }
+
+  /// Waits until every node has received everyone, or for as long as is reasonable: the
+  /// measurement then shows what is missing.
+  private func receive(_ mesh: [MeshNode]) async throws {
+    guard video != "none" else { return }
+    for _ in 0..<patience * 10 {
+      let complete = mesh.count { $0.summary.firstFrames.count >= nodes - 1 }
+      progress("\(complete) of \(nodes) nodes receive everyone")
+      if complete == nodes { return }
+      try await pause(tenths: 1, mesh)
+    }
+  }
+
+  private func pause(_ seconds: Int, _ mesh: [MeshNode]) async throws {
+    for _ in 0..<seconds * 10 { try await pause(tenths: 1, mesh) }
+  }
+
+  private func pause(tenths: Int, _ mesh: [MeshNode]) async throws {
+    try await Task.sleep(for: .milliseconds(100 * tenths))
+    if Interruption.isRequested { throw ExitCode(1) }
+    if let ended = mesh.first(where: { $0.summary.hasEnded }) {
+      throw MusterError(
+        "the node \(ended.name) has ended", hint: "its own words stand above, if it had any")
+    }
+  }
+
+  private static func stop(_ mesh: [MeshNode]) {
+    for node in mesh { node.send(.quit) }
+    for node in mesh { node.stop() }
+  }
+
+  /// Shows progress in one line of a terminal.
+  private func progress(_ text: String) {
+    guard isatty(STDERR_FILENO) == 1 else { return }
+    let line = Array("\r\u{1B}[K\(text)".utf8)
+    _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import Muster
+import Synchronization
+
+/// What a command notes of the events of a node.
+protocol NodeSummary: Sendable {
+  /// Whether the node has ended.
+  var hasEnded: Bool { get set }
+  mutating func note(_ event: EventRecord)
+}
+
+/// A `muster join --json` in a process of its own: a summary of its events, and commands to it.
+final class NodeProcess<Summary: NodeSummary>: Sendable {
+  private let process: ChildProcess
+  private let input: Int32
+  private let state: Mutex<Summary>
+
+  var id: pid_t { process.id }
+  var summary: Summary { state.withLock { $0 } }
+
+  /// Starts a program found in `PATH`.
+  init(_ program: String, _ arguments: [String], summary: Summary) throws(MusterError) {
+    let output = try Self.pipeEnds()
+    let input = try Self.pipeEnds()
+    let process = ChildProcess.start(
+      program, arguments, input: input.reading, output: output.writing)
+    close(output.writing)
+    close(input.reading)
+    guard let process else {
+      close(output.reading)
+      close(input.writing)
+      throw MusterError("cannot start a node", hint: "too many processes are running")
+    }
+    self.process = process
+    self.input = input.writing
+    state = Mutex(summary)
+    Task.detached { [self] in
+      for await line in LineReader.lines(of: output.reading) {
+        guard let event = EventRecord(json: line) else { continue }
+        state.withLock { $0.note(event) }
+      }
+      state.withLock { $0.hasEnded = true }
+      close(output.reading)
+    }
+  }
+
+  deinit { close(input) }
+
+  /// Sends a command, which a node that has ended does not receive.
+  func send(_ command: Command) {
+    let line = Array((command.json + "\n").utf8)
+    _ = line.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
+  }
+
+  /// Ends the node; kills it after `seconds`.
+  func stop(within seconds: Int) { process.stop(within: seconds) }
+
+  /// The exit code of a node that ended without `stop`; nil while the node runs, and after the code
+  /// has been returned once.
+  func exitCode() -> Int32? { process.exitCode() }
+
+  /// A pipe whose ends other child processes do not inherit.
+  private static func pipeEnds() throws(MusterError) -> (reading: Int32, writing: Int32) {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else {
+      throw MusterError("cannot make a pipe", hint: "too many files are open")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
+  }
+}
+
+/// The signals by which a user ends a command that runs nodes.
+enum Interruption {
+  private static let state = Atomic(false)
+
+  static var isRequested: Bool { state.load(ordering: .relaxed) }
+
+  /// Lets SIGINT and SIGTERM request the end, in place of ending the process.
+  static func catchSignals() {
+    for number in [SIGINT, SIGTERM] {
+      signal(number) { _ in Interruption.state.store(true, ordering: .relaxed) }
+    }
+  }
+}

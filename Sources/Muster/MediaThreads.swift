@@ -31,7 +31,7 @@ final class MediaThreads: Sendable {
     do {
       return try MediaThreads(configuration)
     } catch let error as DeviceError {
-      throw MusterError(error.what, hint: error.hint, kind: error.isMisuse ? .usage : .failure)
+      throw MusterError(error)
     } catch let error as MusterError {
       throw error
     } catch {
@@ -125,5 +125,12 @@ extension Configuration {
         source.map { (stream, $0) }
       }
     }
+  }
+}
+
+extension MusterError {
+  /// The error of a device or file.
+  package init(_ error: DeviceError) {
+    self.init(error.what, hint: error.hint, kind: error.isMisuse ? .usage : .failure)
   }
 }

@@ -32,10 +32,11 @@ struct DemoCommand: AsyncParsableCommand {
     let directory = try TemporaryDirectory(for: "demo")
     let parts = Demo.cast(video: video, audio: audio)
     defer { directory.remove(nodes: parts.count) }
-    let nodes = try parts.enumerated().map { index, part throws in
-      try DemoNode(part, data: directory.data(of: index))
-    }
+    var nodes: [DemoNode] = []
     defer { for node in nodes { node.stop() } }
+    for (index, part) in parts.enumerated() {
+      nodes.append(try DemoNode(part, data: directory.data(of: index)))
+    }
     Interruption.catchSignals()
     let board = DemoBoard(nodes: nodes, drawsInPlace: terminal)
     try await board.watch(for: limit)

@@ -38,4 +38,11 @@ struct VideoLimit {
     self.size = size
     framesPerSecond = rate
   }
+
+  /// The frame rate at which a stream of this rate is received within the limit.
+  func rate(of full: Int) -> Double {
+    let most = framesPerSecond ?? full
+    let decimator = TemporalLayers.decimators.last { full <= most * $0 }
+    return Double(full) / Double(decimator ?? TemporalLayers.decimators[0])
+  }
 }

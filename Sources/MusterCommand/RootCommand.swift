@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Muster
+import MusterDevices
 
 /// The command line of Muster, for the executable `muster` and for tests.
 public enum CommandLineTool {
@@ -52,6 +53,8 @@ struct RootCommand: AsyncParsableCommand {
       }
     } catch let error as MusterError {
       fail(error)
+    } catch let error as DeviceError {
+      fail(MusterError(error))
     } catch let code as ExitCode {
       Glibc.exit(code.rawValue)
     } catch {

@@ -33,6 +33,16 @@ def _voices(t, count):
     return paths
 
 
+def _call(t, nodes):
+    """Lets the nodes call once all know each other; returns when each one was in the call."""
+    t.until(lambda: all(len(node.roster()) == len(nodes) - 1 for node in nodes), "all members")
+    nodes[0].send("start-call")
+    for node in nodes[1:]:
+        node.wait("call.started", 10)
+        node.send("join-call")
+    return [node.wait("call.state", 10, state="connected")["at"] for node in nodes]
+
+
 @check(needs="ffmpeg")
 def of_five_the_speaker_is_known_and_heard(t):
     heard = os.path.join(t.folder, "heard.wav")
@@ -41,12 +51,7 @@ def of_five_the_speaker_is_known_and_heard(t):
              for number, voice in enumerate(voices)]
     listener = t.node("listener", video="none", audio="none", speaker=heard, call=False)
     everyone = [*nodes, listener]
-    t.until(lambda: all(len(node.roster()) == len(nodes) for node in everyone), "five members")
-    nodes[0].send("start-call")
-    for node in everyone[1:]:
-        node.wait("call.started", 10)
-        node.send("join-call")
-    begin = [node.wait("call.state", 10, state="connected")["at"] for node in everyone]
+    begin = _call(t, everyone)
     t.pause(_LEAD + _TURNS * _TURN + 1)
     late = []
     for node in everyone:
@@ -68,13 +73,7 @@ def of_four_the_videos_of_the_last_two_speakers_are_received(t):
     nodes = [t.node(f"n{number}", video="test:320x180@15", audio=voice, call=False, watches=False)
              for number, voice in enumerate(voices)]
     viewer = t.node("viewer", "--max-streams", "2", video="none", audio="none", call=False)
-    everyone = [*nodes, viewer]
-    t.until(lambda: all(len(node.roster()) == len(nodes) for node in everyone), "five members")
-    nodes[0].send("start-call")
-    for node in everyone[1:]:
-        node.wait("call.started", 10)
-        node.send("join-call")
-    begin = [node.wait("call.state", 10, state="connected")["at"] for node in nodes]
+    begin = _call(t, [*nodes, viewer])
     late = []
     for turn in range(_TURNS):
         speaker = nodes[turn % len(nodes)]

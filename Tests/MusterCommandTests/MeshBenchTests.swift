@@ -59,7 +59,7 @@ import Testing
       changes: changes)
   }
 
-  /// Two nodes: the first one is the speaker, of whom the second gets half of the frames.
+  /// Two nodes. The second one gets half of the frames of the first one, the speaker.
   private func result() throws -> MeshResult {
     let less = try change("b", "out", "640x360@30", "640x360@15")
     let more = try change("b", "out", "640x360@15", "640x360@30")
@@ -78,7 +78,7 @@ import Testing
         span(
           "n2", try statistics(peer("a", before), lost: 0, received: 0),
           try statistics(peer("a", after, p95: 40), lost: 0, received: 0), [arrives]),
-      ], speaker: "a")
+      ], speaker: "a", fullRates: (speaker: 30, others: 15))
   }
 
   @Test func figuresAreThoseOfTheSpan() throws {

@@ -18,7 +18,7 @@ struct MeshBenchCommand: AsyncParsableCommand {
       ip from iproute2.
       """)
 
-  @Option(help: "How many nodes, 2 to \(MeshNetwork.mostHosts).")
+  @Option(help: "How many nodes, 2 to \(mostNodes).")
   var nodes = 5
 
   @Option(
@@ -51,15 +51,21 @@ struct MeshBenchCommand: AsyncParsableCommand {
   private var patience: Int { 20 + nodes }
   /// The time in seconds in which the estimates of the paths settle.
   private static let settling = 5
+  /// As many nodes as all link to each other, and an hour.
+  private static let mostNodes = Limits.peersPerChannel + 1
+  private static let mostSeconds = 3600
 
   func run() async throws {
     let largest = try VideoLimit(checking: large, of: "--large")
-    _ = try VideoLimit(checking: small, of: "--small")
-    guard (2...MeshNetwork.mostHosts).contains(nodes), (2...3600).contains(seconds) else {
+    let smallest = try VideoLimit(checking: small, of: "--small")
+    guard (2...Self.mostNodes).contains(nodes), (2...Self.mostSeconds).contains(seconds) else {
       throw MusterError(
         "--nodes or --for is out of range",
-        hint: "give 2 to \(MeshNetwork.mostHosts) nodes, and 2 to 3600 seconds", kind: .usage)
+        hint: "give 2 to \(Self.mostNodes) nodes, and 2 to \(Self.mostSeconds) seconds",
+        kind: .usage)
     }
+    let rate = try sourceRate()
+    let fullRates = (speaker: largest.rate(of: rate), others: smallest.rate(of: rate))
     guard geteuid() == 0 else {
       throw MusterError("network namespaces need root", hint: "run it with sudo")
     }
@@ -86,7 +92,7 @@ struct MeshBenchCommand: AsyncParsableCommand {
     progress("measuring for \(seconds) s")
     try await pause(seconds, mesh)
     let spans = zip(mesh, before).compactMap { node, before in before.flatMap(node.span(since:)) }
-    let result = MeshResult(spans, speaker: speaker)
+    let result = MeshResult(spans, speaker: speaker, fullRates: fullRates)
     progress("")
     if json {
       print(MeshBenchReport.json(result).text)
@@ -105,11 +111,21 @@ struct MeshBenchCommand: AsyncParsableCommand {
       "--speaker", "\(directory.data(of: index))/speaker.wav", "--max-video", small,
       "--data", directory.data(of: index),
     ]
+    // Should this process be killed, the nodes end nevertheless.
+    arguments += ["--for", String(2 * patience + Self.settling + 2 * seconds + 60)]
     if let record { arguments += ["--record", "\(record)/\(name)"] }
     if program == nil, index < nodes - 1 { arguments.append("--no-latency") }
     mkdir(directory.data(of: index), 0o700)
     return try MeshNode(
       name, in: network.namespace(of: index), program: program ?? Self.ownPath(), arguments)
+  }
+
+  /// The frame rate of the video of the nodes; 0 for none.
+  private func sourceRate() throws -> Int {
+    guard video != "none" else { return 0 }
+    let source = try VideoSources.open(video)
+    defer { source.cancel() }
+    return source.framesPerSecond
   }
 
   /// A random passphrase per run, although the network is closed.

@@ -6,7 +6,7 @@ package struct MeshResult: Sendable {
   /// The figures of one node.
   package struct Node: Sendable {
     package var name: String
-    /// The frames of others' video that arrived, and those of their full rates.
+    /// The frames of others' video that arrived, and those of the full rates.
     package var frames: Int
     package var fullRateFrames: Double
     package var freezes: Int
@@ -66,19 +66,14 @@ package struct MeshSpan: Sendable {
 }
 
 extension MeshResult {
-  /// The result for nodes of which one, by its member id, is the speaker. Full rate is the highest
-  /// frame rate at which anyone received the speaker, and anyone received one of the others.
-  package init(_ spans: [MeshSpan], speaker: String) {
-    let received = spans.flatMap { span in
-      span.after.peers.map { ($0.member, $0.received?.layer ?? "") }
-        + span.before.peers.map { ($0.member, $0.received?.layer ?? "") }
-        + span.changes.filter { $0.direction == "in" }.map { ($0.member, $0.to) }
+  /// The result for nodes that request the speaker, given by its member id, and the others at these
+  /// frame rates.
+  package init(
+    _ spans: [MeshSpan], speaker: String, fullRates: (speaker: Double, others: Double)
+  ) {
+    nodes = spans.map { span in
+      Self.node(span) { $0 == speaker ? fullRates.speaker : fullRates.others }
     }
-    func fullRate(isSpeaker: Bool) -> Int {
-      received.filter { ($0.0 == speaker) == isSpeaker }.map { Self.rate(of: $0.1) }.max() ?? 0
-    }
-    let (large, small) = (fullRate(isSpeaker: true), fullRate(isSpeaker: false))
-    nodes = spans.map { span in Self.node(span) { $0 == speaker ? large : small } }
     var sums = PeerTable<String, Double>()
     for span in spans {
       for (name, seconds) in span.threads {
@@ -89,12 +84,7 @@ extension MeshResult {
     stepDowns = Self.stepDowns(spans.flatMap(\.changes).filter { $0.direction == "out" })
   }
 
-  /// The frame rate of a layer such as `320x180@15`; 0 for `off`.
-  private static func rate(of layer: String) -> Int {
-    layer.split(separator: "@").dropFirst().first.flatMap { Int($0) } ?? 0
-  }
-
-  private static func node(_ span: MeshSpan, fullRate: (String) -> Int) -> Node {
+  private static func node(_ span: MeshSpan, fullRate: (String) -> Double) -> Node {
     var node = Node(
       name: span.name, frames: 0, fullRateFrames: 0, freezes: 0, frozenSeconds: 0,
       audioLostPercent: nil, latency: nil, uplinkKbps: span.after.node.uplinkKbps,
@@ -102,7 +92,7 @@ extension MeshResult {
       megabytes: span.after.node.rssMB)
     for peer in span.after.peers {
       let former = span.before.peers.first { $0.member == peer.member }?.received
-      node.fullRateFrames += Double(fullRate(peer.member)) * span.seconds
+      node.fullRateFrames += fullRate(peer.member) * span.seconds
       guard let received = peer.received else { continue }
       node.frames += received.frames - (former?.frames ?? 0)
       node.freezes += received.freezes - (former?.freezes ?? 0)
@@ -140,9 +130,11 @@ extension MeshResult {
   }
 
   private static func isLess(_ layer: String, than other: String) -> Bool {
+    /// The pixels and the frame rate of a layer such as `320x180@15`; 0 for `off`.
     func size(_ layer: String) -> (Int, Int) {
-      let pixels = layer.split(separator: "@").first.flatMap { VideoSize(String($0)) }?.pixels ?? 0
-      return (pixels, rate(of: layer))
+      let parts = layer.split(separator: "@")
+      let pixels = parts.first.flatMap { VideoSize(String($0)) }?.pixels ?? 0
+      return (pixels, parts.dropFirst().first.flatMap { Int($0) } ?? 0)
     }
     return size(layer) < size(other)
   }

@@ -8,7 +8,7 @@ struct MeshNetwork {
 
   private var bridge: String { "\(prefix)-bridge" }
 
-  /// Creates the LAN; needs root, and `ip` from iproute2.
+  /// Creates the LAN of at most 253 hosts; needs root, and `ip` from iproute2.
   init(hosts: Int) throws(MusterError) {
     self.hosts = hosts
     do {
@@ -36,9 +36,6 @@ struct MeshNetwork {
       throw error
     }
   }
-
-  /// The most hosts: the addresses of the LAN without its own, the gateway and the broadcast.
-  static let mostHosts = 253
 
   func namespace(of host: Int) -> String { "\(prefix)-\(host)" }
 

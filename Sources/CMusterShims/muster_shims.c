@@ -5,11 +5,8 @@
 #include <opus.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <vpx/vp8cx.h>
@@ -19,14 +16,6 @@
 
 int muster_opus_encoder_set(void *encoder, int request, int32_t value) {
   return opus_encoder_ctl(encoder, request, value);
-}
-
-int muster_opus_encoder_get(void *encoder, int request, int32_t *value) {
-  return opus_encoder_ctl(encoder, request, value);
-}
-
-int muster_opus_decoder_set(void *decoder, int request, int32_t value) {
-  return opus_decoder_ctl(decoder, request, value);
 }
 
 int muster_vp8_encoder_init(void *context, const void *config) {
@@ -53,22 +42,6 @@ int muster_thread_name(const char *name) {
   char cut[16];
   snprintf(cut, sizeof cut, "%s", name);
   return -pthread_setname_np(pthread_self(), cut);
-}
-
-int muster_raise_priority(void) {
-  // The lowest real-time priority is above all ordinary threads and below those of audio drivers.
-  struct sched_param parameter = {.sched_priority = 1};
-  int error = pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &parameter);
-  if (error == 0) return 0;
-  // Nice values are per thread on Linux. -11 is what PulseAudio requests.
-  if (setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -11) == 0) return 0;
-  return -errno;
-}
-
-int64_t muster_thread_cpu_nanoseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 int muster_wake_open(void) {

@@ -3,10 +3,8 @@
 #pragma once
 #include <stdint.h>
 
-// libopus: `opus_encoder_ctl` and `opus_decoder_ctl` are variadic. Return 0 or an Opus error code.
+// libopus: `opus_encoder_ctl` is variadic. Returns 0 or an Opus error code.
 int muster_opus_encoder_set(void *encoder, int request, int32_t value);
-int muster_opus_encoder_get(void *encoder, int request, int32_t *value);
-int muster_opus_decoder_set(void *decoder, int request, int32_t value);
 
 // libvpx: initialisers are macros (they pass the ABI version), controls are variadic. Return 0 or a
 // vpx error code.
@@ -18,11 +16,6 @@ int muster_vp8_decoder_is_corrupted(void *context);
 
 /// Names the calling thread, for `top -H` and debuggers; truncated to 15 characters.
 int muster_thread_name(const char *name);
-/// Requests real-time priority for the calling thread, or else a lower nice value. Returns 0 if
-/// either was granted, else -errno; callers continue in any case.
-int muster_raise_priority(void);
-/// CPU time of the calling thread in nanoseconds.
-int64_t muster_thread_cpu_nanoseconds(void);
 
 /// Opens an eventfd that wakes a waiting thread; returns -errno on failure.
 int muster_wake_open(void);

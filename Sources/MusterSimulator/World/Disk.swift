@@ -122,6 +122,19 @@ struct Disk: Sendable {
   }
 }
 
+extension Disk {
+  /// Applies the writes in a node's outputs at once, and reports commits to the node as durable;
+  /// all other outputs are ignored.
+  mutating func record(_ outputs: [Node.Output], of node: inout Node, at now: Instant) {
+    var writes = NodeWrites()
+    for output in outputs { writes.take(output) }
+    for change in writes.changes + writes.commits.flatMap(\.changes) { apply(change) }
+    for commit in writes.commits {
+      record(node.finish(commit.id, isDurable: true, at: now), of: &node, at: now)
+    }
+  }
+}
+
 extension [Node.Change] {
   /// The ids of the entries among the changes.
   fileprivate var entryIDs: [EntryID] {

@@ -1,0 +1,60 @@
+import MusterBase
+import MusterWire
+
+/// The parameters of a run, drawn from the seed before the run begins.
+struct AdversaryScenario: Sendable {
+  static let fewestNodes = 3
+  static let mostNodes = 6
+  /// The number of keys that the adversary has at a time.
+  static let keyLimit = 64
+
+  /// The number of members in good standing.
+  let count: Int
+  let kind: ChannelKind
+  /// Their roles, by index; the first is the owner of a created channel.
+  let roles: [Role]
+  /// The role in the adversary's invite.
+  let invitedAs: Role
+  let tactics: [AdversaryTactic]
+  let counters: AdversaryCounters
+  /// The number of keys that the adversary has at a time, and how many of them have links.
+  let keys: Int
+  let linkedKeys: Int
+  /// The number of entries that the adversary signs per second.
+  let entriesPerSecond: Int
+  /// The member that crashes and returns during the attack; nil for none.
+  let restarted: Int?
+  /// Whether the initiator ends the call during the attack, so that the members start another.
+  let endsCall: Bool
+  /// Whether the owner removes a key of the adversary, which tries to come back.
+  let removes: Bool
+
+  init(_ options: AdversaryOptions, _ prng: inout PRNG) {
+    let count = Self.fewestNodes + prng.below(Self.mostNodes - Self.fewestNodes + 1)
+    self.count = count
+    let isCreated = prng.chance(0.8)
+    let kind = options.channel ?? (isCreated ? .created : .open)
+    self.kind = kind
+    var drawn: [Role] = [.owner, .presenter]
+    while drawn.count < count { drawn.append(prng.one(of: [.consumer, .attendee, .presenter])) }
+    roles = kind == .created ? drawn : Array(repeating: .presenter, count: count)
+    invitedAs = prng.chance(0.7) ? .consumer : .attendee
+    let some = AdversaryTactic.allCases.filter { _ in prng.chance(0.25) }
+    let one = prng.one(of: AdversaryTactic.allCases)
+    tactics = options.tactics ?? (some.isEmpty ? [one] : some)
+    let drawnCounters = prng.one(of: AdversaryCounters.allCases)
+    counters = options.counters ?? drawnCounters
+    keys = prng.chance(0.5) ? 1 + prng.below(8) : 1 + prng.below(Self.keyLimit)
+    linkedKeys = min(keys, 1 + prng.below(4))
+    let drawnRate = prng.one(of: [10, 50, 150, 500])
+    entriesPerSecond = options.entriesPerSecond ?? drawnRate
+    let restarts = prng.chance(0.5)
+    let index = 1 + prng.below(count - 1)
+    restarted = restarts ? index : nil
+    let endsCall = prng.chance(0.5)
+    // In an open channel everyone may start calls, and end those for all.
+    self.endsCall = endsCall && kind == .created
+    let removes = prng.chance(0.5)
+    self.removes = (options.removes ?? removes) && kind == .created
+  }
+}

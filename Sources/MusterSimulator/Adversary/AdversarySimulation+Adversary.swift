@@ -1,0 +1,91 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+
+/// The adversary's links, and what it sends and learns over them.
+extension AdversarySimulation {
+  /// Introduces all keys, over the links of those that have links.
+  mutating func attack() {
+    note("--", "the adversary comes")
+    connect()
+    schedule(.flood, in: Self.floodInterval)
+  }
+
+  /// Offers links to all members to which there are none, also after having been removed.
+  private mutating func connect() {
+    for number in peers.indices {
+      for node in nodes {
+        guard let bootID = node.process?.node.bootID,
+          !peers[number].linked.contains(node.identity.id)
+        else { continue }
+        perform(
+          peers[number].connect(
+            to: node.identity.id, bootID: bootID, at: node.address, now: now),
+          of: number)
+      }
+    }
+  }
+
+  mutating func flood() {
+    schedule(.flood, in: Self.floodInterval)
+    connect()
+    let milliseconds = Int(Self.floodInterval.wholeNanoseconds / 1_000_000)
+    let share = scenario.entriesPerSecond * milliseconds
+    let count = share / 1000 + (prng.below(1000) < share % 1000 ? 1 : 0)
+    for entry in adversary.flood(count) {
+      // Each entry goes over the links of one key; the members pass it on.
+      let number = prng.below(peers.count)
+      perform(peers[number].send([.entry(entry.bytes)], at: now), of: number)
+    }
+  }
+
+  /// Executes the outputs of a link end of the adversary.
+  mutating func perform(_ outputs: [AdversaryPeer.Output], of number: Int) {
+    for output in outputs {
+      switch output {
+      case .send(let datagram, let address):
+        network.send(datagram, from: peers[number].address, to: address, at: now)
+      case .up(let member): introduce(to: member, over: number)
+      case .entry(let bytes): learn(bytes)
+      case .key(let secret): learn(key: secret)
+      }
+    }
+  }
+
+  /// Shows the credentials of a linked key to a member, and of all keys without links.
+  private mutating func introduce(to member: NodeID, over number: Int) {
+    let own = adversary.keys.indices.filter { $0 == number || $0 >= peers.count }
+    for index in own {
+      for entry in adversary.introduction(of: index) {
+        perform(peers[number].send([.entry(entry.bytes)], to: member, at: now), of: number)
+      }
+    }
+  }
+
+  private mutating func learn(_ bytes: [UInt8]) {
+    guard let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)) else { return }
+    adversary.learn(entry)
+    guard case .message(let message) = entry.body, adversary.members.contains(entry.author),
+      let removedAt, let writtenAt = promises.writtenAt(message.content),
+      writtenAt - removedAt > Self.removalTime
+    else { return }
+    violated("access", "the adversary reads what was written after its removal")
+  }
+
+  private mutating func learn(key secret: [UInt8]) {
+    guard let key = ChannelKey(secret: secret) else { return }
+    if removedAt != nil { violated("access", "the adversary gets the key after its removal") }
+    for peer in peers { peer.learn(key) }
+  }
+
+  /// The time that the news of a removal takes to reach all members.
+  private static let removalTime = Duration.seconds(1)
+
+  mutating func tickOthers() {
+    for number in peers.indices where peers[number].deadline.map({ $0 <= now }) ?? false {
+      perform(peers[number].tick(at: now), of: number)
+    }
+  }
+}

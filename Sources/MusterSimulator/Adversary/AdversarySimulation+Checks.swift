@@ -1,0 +1,45 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+
+/// Checks of the promise to members in good standing.
+extension AdversarySimulation {
+  /// The time by which the members have met before the attack.
+  private static let metBy = Instant.zero + .seconds(4)
+
+  mutating func check() {
+    schedule(.check, in: Self.checkInterval)
+    guard now >= Self.metBy else { return }
+    for one in nodes.indices {
+      guard let process = nodes[one].process else { continue }
+      let participants = process.node.isInCall(id) ? process.node.call(in: id)?.participants : nil
+      for other in nodes.indices where other != one {
+        let member = process.node.member(nodes[other].identity.id, of: id)
+        observed(.sees(one, other), isKept: member?.role == scenario.roles[other])
+        observed(
+          .meets(one, other),
+          isKept: participants?.contains(nodes[other].identity.id) ?? false)
+      }
+    }
+    if let fault = promises.unread(at: now) { violated("promise", fault) }
+  }
+
+  private mutating func observed(_ promise: PromiseChecker.Promise, isKept: Bool) {
+    guard let fault = promises.observed(promise, isKept: isKept, at: now) else { return }
+    violated("promise", fault)
+  }
+
+  /// Checks the histories at the end of the run.
+  mutating func end() {
+    for index in nodes.indices {
+      guard let process = nodes[index].process else { continue }
+      let history = process.node.history(of: id).map(\.text)
+      if let fault = promises.forgotten(in: history, of: index, at: now) {
+        violated("promise", fault)
+      }
+    }
+    isFinished = true
+  }
+}

@@ -1,0 +1,185 @@
+import MusterBase
+import MusterChannel
+import MusterCore
+import MusterCrypto
+import MusterWire
+
+/// A simulation of members in good standing who talk and meet, and of an adversary with any number
+/// of keys that got its roles by one invite, or that has the key of an open channel.
+///
+/// The members are the same `Node` engines as in `MusterNode`; the adversary runs the link protocol
+/// and none of a node's rules (`AdversaryPeer`). The network itself is sound.
+public struct AdversarySimulation: World {
+  /// A planned event.
+  enum Event: Sendable {
+    case start(Int)
+    case attack
+    case flood
+    case write(Int)
+    case crash(Int)
+    case restart(Int)
+    case endCall
+    case remove
+    case check
+    case end
+  }
+
+  static let attackAt = Instant.zero + .seconds(5)
+  static let crashAt = Instant.zero + .seconds(7)
+  static let endCallAt = Instant.zero + .seconds(11)
+  static let removalAt = Instant.zero + .seconds(16)
+  static let endAt = Instant.zero + .seconds(24)
+  static let checkInterval = Duration.milliseconds(200)
+  static let floodInterval = Duration.milliseconds(50)
+  static let writingInterval = Duration.seconds(1)
+
+  let options: AdversaryOptions
+  let scenario: AdversaryScenario
+  let id: ChannelID
+  let genesis: SignedGenesis?
+  let key: EpochKey
+
+  var now = Instant.zero
+  var prng: PRNG
+  var queue = EventQueue<Event>()
+  var network: Network
+  var nodes: [SimulatedNode] = []
+  var adversary: Adversary
+  var peers: [AdversaryPeer] = []
+  var timeline: Timeline
+  /// The time at which the adversary was removed; nil before.
+  var removedAt: Instant?
+
+  var promises: PromiseChecker
+  var violation: Violation?
+  var isFinished = false
+  let checkers: [StepChecker] = [.progress]
+  var otherDeadline: Instant? { peers.reduce(nil) { soonest($0, $1.deadline) } }
+
+  /// Draws the scenario from the seed and schedules its events; no node runs yet.
+  public init(_ options: AdversaryOptions) {
+    self.options = options
+    prng = PRNG(seed: options.seed)
+    scenario = AdversaryScenario(options, &prng)
+    let count = scenario.count
+    var identities: [Identity] = []
+    for _ in 0..<count { identities.append(Simulation.newIdentity(&prng)) }
+    let hosts = (0..<count + scenario.linkedKeys).map { Self.address(UInt32($0)) }
+    network = Network(hosts: hosts, seed: prng.next())
+    var entropy = Entropy.seeded(prng.next())
+    let name = "\(Marker.text)-room-\(options.seed)"
+    if scenario.kind == .created, let secret = ChannelKey(secret: entropy.bytes(32)) {
+      key = EpochKey(number: 0, key: secret)
+      genesis = SignedGenesis.sign(
+        Genesis(
+          owner: identities[0].id, nonce: entropy.bytes(Genesis.nonceBytes),
+          createdAt: WallTime.base, settings: ChannelSettings(), name: name),
+        by: identities[0])
+    } else {
+      key = EpochKey(number: 0, key: ChannelKey.fromName(name))
+      genesis = nil
+    }
+    id = genesis?.channelID ?? key.key.channelID
+    timeline = Timeline(keepsLines: options.keepsTimeline)
+    promises = PromiseChecker(nodes: count)
+    for (index, identity) in identities.enumerated() {
+      nodes.append(
+        SimulatedNode(
+          index: index, address: hosts[index], name: "\(Marker.text)-\(index)",
+          clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
+          firstKey: key, wantsCall: true, diskSeed: prng.next()))
+    }
+    var invite: InviteCredential?
+    if let genesis {
+      invite = Self.found(genesis, key, scenario, &nodes, &prng)
+    }
+    adversary = Adversary(
+      channel: id, invite: invite, scenario: scenario, members: identities.map(\.id),
+      seed: prng.next())
+    for index in 0..<scenario.linkedKeys {
+      peers.append(
+        AdversaryPeer(
+          adversary.keys[index], at: hosts[count + index], channelKey: key.key,
+          entropy: .seeded(prng.next()), seed: prng.next()))
+    }
+    setConditions()
+    schedule()
+  }
+
+  /// Creates a simulation and runs it until its end or the first violation.
+  public static func run(_ options: AdversaryOptions) -> AdversaryResult {
+    var simulation = AdversarySimulation(options)
+    return simulation.run()
+  }
+
+  /// Runs until the end or the first violation.
+  public mutating func run() -> AdversaryResult {
+    drive()
+    return AdversaryResult(
+      seed: options.seed, nodes: nodes.count, channel: scenario.kind, tactics: scenario.tactics,
+      counters: scenario.counters, keys: adversary.keyCount, entries: adversary.entryCount,
+      messages: promises.messageCount, duration: now - .zero, violation: violation,
+      digest: timeline.digest, timeline: timeline.lines)
+  }
+
+  mutating func written(_ job: Disk.Job, at index: Int) {}
+
+  // MARK: Setup
+
+  private static func address(_ host: UInt32) -> Address {
+    Address(host: .v4(Simulation.firstHost + host), port: 4000)
+  }
+
+  /// Grants the members their roles as the owner, before any node runs, and makes the invite that
+  /// the adversary gets; nil if the owner's node refuses.
+  private static func found(
+    _ genesis: SignedGenesis, _ key: EpochKey, _ scenario: AdversaryScenario,
+    _ nodes: inout [SimulatedNode], _ prng: inout PRNG
+  ) -> InviteCredential? {
+    var office = Node(
+      identity: nodes[0].identity, entropy: .seeded(prng.next()), seed: prng.next())
+    office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: .zero)
+    let channel = genesis.channelID
+    let setup = ChannelSetup(
+      name: genesis.genesis.name, keys: [key], genesis: genesis, entries: [], credential: nil)
+    nodes[0].disk.record(office.join(setup, call: false, at: .zero), of: &office, at: .zero)
+    for index in nodes.indices.dropFirst() {
+      let member = nodes[index].identity.id
+      let outputs = try? office.grant(
+        scenario.roles[index], to: member, expiresAt: 0, in: channel, at: .zero)
+      nodes[0].disk.record(outputs ?? [], of: &office, at: .zero)
+    }
+    let made = Simulation.invite(
+      to: scenario.invitedAs, expiresAt: 0, from: &office, in: channel, at: .zero)
+    nodes[0].disk.record(made?.outputs ?? [], of: &office, at: .zero)
+    return made?.invite.credential
+  }
+
+  private mutating func setConditions() {
+    for sender in 0..<nodes.count + peers.count {
+      for receiver in 0..<nodes.count + peers.count where sender != receiver {
+        var conditions = PathConditions()
+        conditions.delay = prng.duration(.milliseconds(1), .milliseconds(30))
+        conditions.jitter = .milliseconds(1)
+        network.setConditions(
+          conditions, from: Self.address(UInt32(sender)), to: Self.address(UInt32(receiver)))
+      }
+    }
+  }
+
+  private mutating func schedule() {
+    let tactics = scenario.tactics.map(\.rawValue).joined(separator: " ")
+    note("--", "\(nodes.count) members of \(scenario.kind.rawValue) channel")
+    note("--", "adversary: \(scenario.keys) keys, \(tactics), counters \(scenario.counters)")
+    for index in nodes.indices {
+      schedule(.start(index), in: prng.duration(.zero, .seconds(1)))
+      queue.schedule(.write(index), at: Self.attackAt + prng.duration(.zero, Self.writingInterval))
+    }
+    queue.schedule(.attack, at: Self.attackAt)
+    if let index = scenario.restarted { queue.schedule(.crash(index), at: Self.crashAt) }
+    if scenario.endsCall { queue.schedule(.endCall, at: Self.endCallAt) }
+    if scenario.removes { queue.schedule(.remove, at: Self.removalAt) }
+    queue.schedule(.end, at: Self.endAt)
+    schedule(.check, in: Self.checkInterval)
+  }
+}

@@ -15,10 +15,13 @@ struct ChannelPlan: Sendable {
 
   var id: ChannelID { genesis?.channelID ?? key.key.channelID }
 
-  init(_ scenario: Scenario, seed: UInt64, owner: Identity, _ prng: inout PRNG) {
+  init(
+    _ kind: ChannelKind, _ settings: ChannelSettings = ChannelSettings(), seed: UInt64,
+    owner: Identity, _ prng: inout PRNG
+  ) {
     name = "\(Marker.text)-room-\(seed)"
     var entropy = Entropy.seeded(prng.next())
-    guard scenario.kind == .created, let secret = ChannelKey(secret: entropy.bytes(32)) else {
+    guard kind == .created, let secret = ChannelKey(secret: entropy.bytes(32)) else {
       genesis = nil
       key = EpochKey(number: 0, key: ChannelKey.fromName(name))
       return
@@ -27,7 +30,7 @@ struct ChannelPlan: Sendable {
     genesis = SignedGenesis.sign(
       Genesis(
         owner: owner.id, nonce: entropy.bytes(Genesis.nonceBytes), createdAt: WallTime.base,
-        settings: scenario.settings, name: name),
+        settings: settings, name: name),
       by: owner)
   }
 }

@@ -23,28 +23,18 @@ extension Simulation {
       .init(datagram: arrived.datagram, from: arrived.from, to: arrived.to))
   }
 
-  /// Passes an input to a node and executes the resulting outputs.
-  mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    perform(nodes[index].call(at: now, body), of: index)
-  }
-
   /// Gives a command to a node. If the node refuses, notes the refusal in the timeline and returns
   /// nil.
   mutating func command(
     _ index: Int,
     _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
   ) -> [Node.Output]? {
-    var refusal: CommandRefusal?
-    let outputs = nodes[index].call(at: now) { node, clock in
-      do throws(CommandRefusal) {
-        return try body(&node, clock)
-      } catch {
-        refusal = error
-        return []
-      }
+    switch nodes[index].command(at: now, body) {
+    case .success(let outputs): return outputs
+    case .failure(let refusal):
+      note(nodes[index].label, "may not: \(refusal)")
+      return nil
     }
-    if let refusal { note(nodes[index].label, "may not: \(refusal)") }
-    return refusal == nil ? outputs : nil
   }
 
   mutating func perform(_ outputs: [Node.Output], of index: Int) {

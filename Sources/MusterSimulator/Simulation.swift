@@ -103,7 +103,8 @@ public struct Simulation: World {
     removalsLeft = scenario.removals
     var identities: [Identity] = []
     for _ in 0..<count { identities.append(Self.newIdentity(&prng)) }
-    channel = ChannelPlan(scenario, seed: options.seed, owner: identities[0], &prng)
+    channel = ChannelPlan(
+      scenario.kind, scenario.settings, seed: options.seed, owner: identities[0], &prng)
     let addresses = (0..<count).map { Self.address(UInt32($0)) }
     network = Network(hosts: addresses, seed: prng.next())
     attacker = Attacker(addresses: (0..<3).map { Self.address(200 + UInt32($0)) })

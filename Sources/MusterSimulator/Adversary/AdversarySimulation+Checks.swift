@@ -14,9 +14,10 @@ extension AdversarySimulation {
     guard now >= Self.metBy else { return }
     for one in nodes.indices {
       guard let process = nodes[one].process else { continue }
-      let participants = process.node.isInCall(id) ? process.node.call(in: id)?.participants : nil
+      let isInCall = process.node.isInCall(channel.id)
+      let participants = isInCall ? process.node.call(in: channel.id)?.participants : nil
       for other in nodes.indices where other != one {
-        let member = process.node.member(nodes[other].identity.id, of: id)
+        let member = process.node.member(nodes[other].identity.id, of: channel.id)
         observed(.sees(one, other), isKept: member?.role == scenario.roles[other])
         observed(
           .meets(one, other),
@@ -35,7 +36,7 @@ extension AdversarySimulation {
   mutating func end() {
     for index in nodes.indices {
       guard let process = nodes[index].process else { continue }
-      let history = process.node.history(of: id).map(\.text)
+      let history = process.node.history(of: channel.id).map(\.text)
       if let fault = promises.forgotten(in: history, of: index, at: now) {
         violated("promise", fault)
       }

@@ -42,11 +42,7 @@ extension AdversarySimulation {
     }
     input(index) { $0.setOwnAddresses([own], at: $1) }
     input(index) { $0.setSources([], hasAudio: true, at: $1) }
-    let later = nodes[index].disk.keys.filter { $0.number > key.number }
-    var setup = ChannelSetup(
-      name: "\(Marker.text)-room", keys: [key] + later, genesis: genesis,
-      entries: nodes[index].disk.signedEntries, credential: nil)
-    setup.undelivered = nodes[index].disk.undelivered
+    let setup = nodes[index].setup(of: channel)
     input(index) { $0.join(setup, call: true, at: $1) }
     input(index) { $0.setPeers(others, at: $1) }
   }
@@ -59,11 +55,11 @@ extension AdversarySimulation {
     schedule(.restart(index), in: .seconds(1))
   }
 
-  /// Writes a message; a user who is not in the call asks for it again.
+  /// Writes a message, and asks to enter the call if the node is not in it.
   private mutating func write(_ index: Int) {
     schedule(.write(index), in: prng.duration(Self.writingInterval, Self.writingInterval * 2))
     guard let process = nodes[index].process else { return }
-    let (channel, number) = (id, promises.messageCount)
+    let (id, number) = (channel.id, promises.messageCount)
     let text = "\(Marker.text) says \(number)"
     let readers = nodes.indices.filter {
       nodes[$0].process != nil && process.node.member(nodes[$0].identity.id, of: id) != nil
@@ -71,7 +67,7 @@ extension AdversarySimulation {
     note(nodes[index].label, "says \(number)")
     promises.wrote(text, by: index, for: readers, at: now)
     command(index, "writes") { (node, clock) throws(CommandRefusal) in
-      try node.say(text, to: nil, in: channel, at: clock)
+      try node.say(text, to: nil, in: id, at: clock)
     }
     guard !process.node.isInCall(id), process.node.callState(in: id) == .disconnected else {
       return
@@ -80,31 +76,31 @@ extension AdversarySimulation {
     guard mayStart else { return }
     note(nodes[index].label, "wants into the call")
     command(index, "enters a call") { (node, clock) throws(CommandRefusal) in
-      try node.startCall(in: channel, at: clock)
+      try node.startCall(in: id, at: clock)
     }
   }
 
   /// Lets the initiator end the call for all.
   private mutating func endCall() {
+    let id = channel.id
     let ids = nodes.map(\.identity.id)
     let initiator = nodes[0].process?.node.call(in: id)?.info.initiator
     guard let index = ids.firstIndex(where: { $0 == initiator }) else { return }
     note(nodes[index].label, "ends the call")
     promises.exempt(nodes.indices, until: now + .seconds(3))
-    let channel = id
-    input(index) { $0.leaveCall(in: channel, at: $1) }
+    input(index) { $0.leaveCall(in: id, at: $1) }
   }
 
   /// Lets the owner remove a key of the adversary that it sees, which is to end the invite.
   private mutating func remove() {
     guard let process = nodes[0].process else { return }
+    let id = channel.id
     let seen = process.node.members(of: id).map(\.id).first { !adversary.members.contains($0) }
     guard let seen else { return }
     note(nodes[0].label, "removes a key of the adversary")
     removedAt = now
-    let channel = id
     command(0, "removes a member") { (node, clock) throws(CommandRefusal) in
-      try node.revoke(seen, in: channel, at: clock)
+      try node.revoke(seen, in: id, at: clock)
     }
   }
 
@@ -128,26 +124,16 @@ extension AdversarySimulation {
     return index < nodes.count + peers.count ? index : nil
   }
 
-  private mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    perform(nodes[index].call(at: now, body), of: index)
-  }
-
   /// Gives a command to a member's node, which must not refuse it.
   private mutating func command(
     _ index: Int, _ what: String,
     _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
   ) {
-    var refusal: CommandRefusal?
-    let outputs = nodes[index].call(at: now) { node, clock in
-      do throws(CommandRefusal) {
-        return try body(&node, clock)
-      } catch {
-        refusal = error
-        return []
-      }
+    switch nodes[index].command(at: now, body) {
+    case .success(let outputs): perform(outputs, of: index)
+    case .failure(let refusal):
+      violated("promise", "\(nodes[index].label) \(what), refused: \(refusal)")
     }
-    if let refusal { violated("promise", "\(nodes[index].label) \(what), refused: \(refusal)") }
-    perform(outputs, of: index)
   }
 
   mutating func perform(_ outputs: [Node.Output], of index: Int) {

@@ -35,9 +35,7 @@ public struct AdversarySimulation: World {
 
   let options: AdversaryOptions
   let scenario: AdversaryScenario
-  let id: ChannelID
-  let genesis: SignedGenesis?
-  let key: EpochKey
+  let channel: ChannelPlan
 
   var now = Instant.zero
   var prng: PRNG
@@ -66,20 +64,7 @@ public struct AdversarySimulation: World {
     for _ in 0..<count { identities.append(Simulation.newIdentity(&prng)) }
     let hosts = (0..<count + scenario.linkedKeys).map { Self.address(UInt32($0)) }
     network = Network(hosts: hosts, seed: prng.next())
-    var entropy = Entropy.seeded(prng.next())
-    let name = "\(Marker.text)-room-\(options.seed)"
-    if scenario.kind == .created, let secret = ChannelKey(secret: entropy.bytes(32)) {
-      key = EpochKey(number: 0, key: secret)
-      genesis = SignedGenesis.sign(
-        Genesis(
-          owner: identities[0].id, nonce: entropy.bytes(Genesis.nonceBytes),
-          createdAt: WallTime.base, settings: ChannelSettings(), name: name),
-        by: identities[0])
-    } else {
-      key = EpochKey(number: 0, key: ChannelKey.fromName(name))
-      genesis = nil
-    }
-    id = genesis?.channelID ?? key.key.channelID
+    channel = ChannelPlan(scenario.kind, seed: options.seed, owner: identities[0], &prng)
     timeline = Timeline(keepsLines: options.keepsTimeline)
     promises = PromiseChecker(nodes: count)
     for (index, identity) in identities.enumerated() {
@@ -87,19 +72,16 @@ public struct AdversarySimulation: World {
         SimulatedNode(
           index: index, address: hosts[index], name: "\(Marker.text)-\(index)",
           clockOffset: prng.duration(.seconds(1), .seconds(1_000_000)), identity: identity,
-          firstKey: key, wantsCall: true, diskSeed: prng.next()))
+          firstKey: channel.key, wantsCall: true, diskSeed: prng.next()))
     }
-    var invite: InviteCredential?
-    if let genesis {
-      invite = Self.found(genesis, key, scenario, &nodes, &prng)
-    }
+    let invite = Self.found(channel, scenario, &nodes, &prng)
     adversary = Adversary(
-      channel: id, invite: invite, scenario: scenario, members: identities.map(\.id),
+      channel: channel.id, invite: invite, scenario: scenario, members: identities.map(\.id),
       seed: prng.next())
     for index in 0..<scenario.linkedKeys {
       peers.append(
         AdversaryPeer(
-          adversary.keys[index], at: hosts[count + index], channelKey: key.key,
+          adversary.keys[index], at: hosts[count + index], channelKey: channel.key.key,
           entropy: .seeded(prng.next()), seed: prng.next()))
     }
     setConditions()
@@ -131,26 +113,25 @@ public struct AdversarySimulation: World {
   }
 
   /// Grants the members their roles as the owner, before any node runs, and makes the invite that
-  /// the adversary gets; nil if the owner's node refuses.
+  /// the adversary gets; nil in an open channel.
   private static func found(
-    _ genesis: SignedGenesis, _ key: EpochKey, _ scenario: AdversaryScenario,
-    _ nodes: inout [SimulatedNode], _ prng: inout PRNG
+    _ channel: ChannelPlan, _ scenario: AdversaryScenario, _ nodes: inout [SimulatedNode],
+    _ prng: inout PRNG
   ) -> InviteCredential? {
+    guard channel.genesis != nil else { return nil }
     var office = Node(
       identity: nodes[0].identity, entropy: .seeded(prng.next()), seed: prng.next())
     office.setWallClock(millisecondsSince1970: WallTime.base * 1000, at: .zero)
-    let channel = genesis.channelID
-    let setup = ChannelSetup(
-      name: genesis.genesis.name, keys: [key], genesis: genesis, entries: [], credential: nil)
-    nodes[0].disk.record(office.join(setup, call: false, at: .zero), of: &office, at: .zero)
+    let joined = office.join(nodes[0].setup(of: channel), call: false, at: .zero)
+    nodes[0].disk.record(joined, of: &office, at: .zero)
     for index in nodes.indices.dropFirst() {
       let member = nodes[index].identity.id
       let outputs = try? office.grant(
-        scenario.roles[index], to: member, expiresAt: 0, in: channel, at: .zero)
+        scenario.roles[index], to: member, expiresAt: 0, in: channel.id, at: .zero)
       nodes[0].disk.record(outputs ?? [], of: &office, at: .zero)
     }
     let made = Simulation.invite(
-      to: scenario.invitedAs, expiresAt: 0, from: &office, in: channel, at: .zero)
+      to: scenario.invitedAs, expiresAt: 0, from: &office, in: channel.id, at: .zero)
     nodes[0].disk.record(made?.outputs ?? [], of: &office, at: .zero)
     return made?.invite.credential
   }

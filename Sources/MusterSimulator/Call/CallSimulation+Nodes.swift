@@ -44,10 +44,6 @@ extension CallSimulation {
     nodes.firstIndex { $0.address == address }
   }
 
-  private mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    perform(nodes[index].call(at: now, body), of: index)
-  }
-
   mutating func perform(_ outputs: [Node.Output], of index: Int) {
     var writes = NodeWrites()
     for output in outputs {

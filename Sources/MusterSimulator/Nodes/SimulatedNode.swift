@@ -111,6 +111,22 @@ struct SimulatedNode {
     return outputs
   }
 
+  /// Gives a command to the node's process, which may refuse it.
+  mutating func command(
+    at now: Instant, _ body: (inout Node, Instant) throws(CommandRefusal) -> [Node.Output]
+  ) -> Result<[Node.Output], CommandRefusal> {
+    var refusal: CommandRefusal?
+    let outputs = call(at: now) { node, clock in
+      do throws(CommandRefusal) {
+        return try body(&node, clock)
+      } catch {
+        refusal = error
+        return []
+      }
+    }
+    return refusal.map { .failure($0) } ?? .success(outputs)
+  }
+
   /// Passes the outcome of a commit to the node's process.
   mutating func finish(
     _ commit: CommitID, isDurable: Bool, at now: Instant

@@ -64,11 +64,6 @@ extension ReachSimulation {
     }
   }
 
-  /// Passes an input to a node and executes the resulting outputs.
-  mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
-    perform(nodes[index].call(at: now, body), of: index)
-  }
-
   mutating func perform(_ outputs: [Node.Output], of index: Int) {
     var writes = NodeWrites()
     for output in outputs {

@@ -86,6 +86,11 @@ extension World {
     }
   }
 
+  /// Passes an input to a node and executes the resulting outputs.
+  mutating func input(_ index: Int, _ body: (inout Node, Instant) -> [Node.Output]) {
+    perform(nodes[index].call(at: now, body), of: index)
+  }
+
   private var nextTime: Instant? {
     var next = soonest(soonest(network.deadline, queue.deadline), otherDeadline)
     for index in nodes.indices {

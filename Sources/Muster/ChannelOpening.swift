@@ -90,7 +90,7 @@ enum ChannelOpening {
   /// invite's epoch and one-time key.
   private static func isVouchedFor(_ invite: Invite, _ channel: ChannelID) -> Bool {
     guard let bytes = invite.grant, let entry = try? SignedEntry.verified(bytes, in: channel),
-      case .grant(let grant) = entry.entry.body, grant.isBearer, grant.epoch == invite.epoch,
+      case .grant(let grant) = entry.entry.body, grant.terms?.epoch == invite.epoch,
       let seed = invite.oneTimeSeed, Identity(seed: seed)?.id == grant.subject,
       let genesis = invite.genesis.flatMap({ SignedGenesis.verified($0) })
     else { return false }

@@ -63,6 +63,10 @@ extension MusterError {
       self.init(
         "the invite to \(channel), or the role it gave, has expired",
         hint: "ask its owner for a new one")
+    case .inviteUsedUp:
+      self.init(
+        "the invite to \(channel) has been used by others, as often as it may be",
+        hint: "ask its owner for a new one")
     case .noGrant:
       self.init(
         "\(channel) knows no invite and no role of this node",

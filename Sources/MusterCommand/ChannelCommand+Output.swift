@@ -5,6 +5,7 @@ import MusterBase
 enum ChannelTable {
   typealias Channel = Administration.ChannelSummary
   typealias Member = Administration.MemberSummary
+  typealias Invite = Administration.InviteSummary
 
   /// One line of text per channel.
   static func lines(_ channels: [Channel]) -> [String] {
@@ -41,7 +42,38 @@ enum ChannelTable {
     }
     var lines = rows.map { Style.padded($0.0, to: 10) + $0.1 }
     if !channel.members.isEmpty { lines += [""] + table(channel.members) }
+    let invites = channel.invites.filter {
+      $0.usable || !$0.confirmed.isEmpty || !$0.provisional.isEmpty
+    }
+    if !invites.isEmpty { lines += [""] + table(invites, channel.members) }
     return lines
+  }
+
+  private static func table(_ invites: [Invite], _ members: [Member]) -> [String] {
+    let title =
+      Style.padded("invite", to: 18) + Style.padded("role", to: 11) + Style.padded("used", to: 16)
+      + Style.padded("until", to: 18) + "by"
+    return [Style.bold(title)]
+      + invites.map { invite in
+        let count = invite.confirmed.count + invite.provisional.count
+        let used = invite.uses.map { "\(count) of \($0)" } ?? "\(count), unlimited"
+        return Style.padded(invite.invite, to: 18) + Style.padded(invite.role, to: 11)
+          + Style.padded(used, to: 16)
+          + Style.padded(
+            invite.usable ? Expiry.text(invite.expiresAt ?? Expiry.never) : "ended", to: 18)
+          + people(of: invite, members).joined(separator: ", ")
+      }
+  }
+
+  /// The names of those who came by an invite, with their ids.
+  static func people(of invite: Invite, _ members: [Member]) -> [String] {
+    invite.confirmed.map { label($0, members) }
+      + invite.provisional.map { "\(label($0, members)), not confirmed yet" }
+  }
+
+  /// A member's name and id; the id alone for a member without a known name.
+  static func label(_ id: String, _ members: [Member]) -> String {
+    members.first { $0.member == id }?.name.map { "\($0) (\(id))" } ?? id
   }
 
   private static func times(_ count: UInt32) -> String { count == 1 ? "once" : "\(count) times" }

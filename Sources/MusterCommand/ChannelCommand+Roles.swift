@@ -36,25 +36,41 @@ struct ChannelGrantCommand: AsyncParsableCommand {
   }
 }
 
-/// The command `muster channel revoke`, which removes a member and changes the channel's key.
+/// The command `muster channel revoke`, which removes members and changes the channel's key.
 struct ChannelRevokeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Remove a member: it loses its role and the channel's key.",
+    commandName: "revoke",
+    abstract: "Remove a member, or an invite with all who came by it.",
     discussion: """
-      The owner only. Everyone else gets a new key, also those who are away, as soon as they meet \
-      somebody who has it. Invites from before do not work any more; make new ones. In a channel \
-      without an owner nobody can be removed.
+      The owner only. Whoever is removed loses its role and the channel's key; everyone else gets a \
+      new key, also those who are away, as soon as they meet somebody who has it. Invites from \
+      before do not work any more; make new ones. In a channel without an owner nobody can be \
+      removed. See muster channel show for who came by which invite.
       """)
 
   @Argument(help: "The channel.")
   var name: String
 
-  @Argument(help: "The member: an id, a full key, or a name.")
+  @Argument(help: "The member by its id, full key or name, or the invite by its id.")
   var member: String
+
+  @Flag(help: "Only say what would be removed.")
+  var dryRun = false
 
   @OptionGroup var options: DataOptions
 
   func run() async throws {
+    var query = Administration.Request(.show)
+    query.channel = name
+    let channel = try await options.perform(query).channels.first
+    let removal = channel.map { Removal(of: member, from: $0) }
+    if !options.json { for line in removal?.lines ?? [] { print(line) } }
+    if dryRun {
+      var preview = Administration.Reply()
+      preview.removed = removal?.members ?? []
+      if options.json { print(preview.json.text) }
+      return
+    }
     var request = Administration.Request(.revoke)
     request.channel = name
     request.member = member
@@ -62,6 +78,39 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
     if options.json { return print(reply.json.text) }
     print("\(Words.shown(member)) is removed from \(Words.shown(name)), which has a new key.")
     print(Style.dim("Invites from before do not work any more: muster invite makes new ones."))
+  }
+}
+
+/// The members that go with a member or an invite, as far as the summary of the channel says.
+struct Removal {
+  /// The ids of those who go.
+  var members: [String] = []
+  /// What to tell the user before anybody is removed.
+  var lines: [String] = []
+
+  init(of text: String, from channel: Administration.ChannelSummary) {
+    if let invite = channel.invites.first(where: { $0.invite == text }) {
+      members = invite.confirmed + invite.provisional
+      let people = ChannelTable.people(of: invite, channel.members)
+      lines = ["Invite \(invite.invite) ends, and these go: \(Self.list(people))."]
+      return
+    }
+    let named = channel.members.filter { [$0.member, $0.key, $0.name].contains(text) }
+    guard named.count == 1, let member = named.first else { return }
+    members = [member.member]
+    lines = ["\(ChannelTable.label(member.member, channel.members)) goes."]
+    let invite = channel.invites.first { $0.invite == member.invite }
+    let others = (invite?.confirmed ?? []).filter { $0 != member.member }
+    guard let invite, !others.isEmpty else { return }
+    let people = others.map { ChannelTable.label($0, channel.members) }
+    lines += [
+      "These came by the same invite and stay: \(Self.list(people)).",
+      "To remove them too: muster channel revoke \(Words.quoted(channel.name)) \(invite.invite)",
+    ]
+  }
+
+  private static func list(_ people: [String]) -> String {
+    people.isEmpty ? "nobody has come by it" : people.joined(separator: ", ")
   }
 }
 

@@ -11,9 +11,11 @@ struct InviteCommand: AsyncParsableCommand {
     commandName: "invite",
     abstract: "Make an invite to a channel: a URL and, on a terminal, a QR code.",
     discussion: """
-      Whoever has the invite may use it, as often as wanted, until it expires or the channel's key \
-      is changed: send it as you would a password. Others join with muster join --invite URL, or \
-      with --invite FILE or --invite - so that it does not stand in the process list.
+      Whoever has the invite may use it until it expires or the channel's key is changed: send it \
+      as you would a password. It is for one person, unless --uses says otherwise; all who come by \
+      one invite share what one member may take of the channel, and can be removed together. \
+      Others join with muster join --invite URL, or with --invite FILE or --invite - so that it \
+      does not stand in the process list.
       """)
 
   @Argument(help: "The channel.")
@@ -24,6 +26,9 @@ struct InviteCommand: AsyncParsableCommand {
 
   @Option(help: "When it ends: 30m, 2h, 7d, 2026-12-31, 2026-12-31T18:00Z or never.")
   var expires = "7d"
+
+  @Option(help: "How many people may come by it: a number, or unlimited (default: 1).")
+  var uses: String?
 
   @Option(help: "HOST:PORT where this node, or another member, can be found; may be repeated.")
   var peer: [String] = []
@@ -42,6 +47,7 @@ struct InviteCommand: AsyncParsableCommand {
     request.role = try checkedRole()
     let expiresAt = try Expiry.parse(expires, now: Clocks.wallSeconds)
     request.expiresAt = expiresAt
+    request.uses = try uses.map(Self.count)
     request.peers = try Self.checked(peer, option: "--peer")
     request.rendezvous = try Self.checked(rendezvous, option: "--rendezvous")
     let reply = try await options.perform(request)
@@ -53,7 +59,25 @@ struct InviteCommand: AsyncParsableCommand {
     let isTerminal = isatty(STDOUT_FILENO) == 1
     if qr ?? isTerminal { show(url, isAsked: qr == true) }
     if isTerminal { print(Style.dim(meaning(of: url, until: expiresAt))) }
+    if request.uses == 0 {
+      standardError(
+        "muster: warning: anyone who gets hold of this invite comes in: "
+          + "end it with muster channel revoke \(Words.shown(channel)) and its id")
+    }
   }
+
+  /// The number of uses in `text`; 0 for any number.
+  static func count(_ text: String) throws(MusterError) -> UInt32 {
+    if text == "unlimited" { return 0 }
+    guard let count = UInt32(text), 1...mostUses ~= count else {
+      throw MusterError(
+        "\"\(Words.shown(text))\" is not a number of uses",
+        hint: "--uses takes 1 to \(mostUses), or unlimited", kind: .usage)
+    }
+    return count
+  }
+
+  private static let mostUses: UInt32 = 1000
 
   /// The role of the invite. Owner is refused, because anyone who obtains the invite could then
   /// take over the channel.
@@ -72,7 +96,13 @@ struct InviteCommand: AsyncParsableCommand {
       return "\(channel) is open: whoever has this can join and send, at any time."
     }
     let end = expiresAt == Expiry.never ? "at any time" : "until \(Expiry.text(expiresAt))"
-    return "Whoever has this can join \(channel) as \(role), \(end)."
+    let people =
+      switch (try? uses.map(Self.count)) ?? 1 {
+      case 0: "Whoever has this can"
+      case 1: "One person can"
+      case let count: "\(count) people can"
+      }
+    return "\(people) join \(channel) with this as \(role), \(end)."
   }
 
   /// Prints the QR code. A code wider than the terminal would be unreadable; it is printed only if

@@ -116,6 +116,10 @@ extension Node {
     channels[channel]?.state.roles ?? []
   }
 
+  /// The roles of the channel's members and the use of its invites; nil if this node is not in the
+  /// channel.
+  public func rights(in channel: ChannelID) -> Rights? { channels[channel]?.state.rights }
+
   /// The number of the epoch in force; 0 is the epoch of the initial key.
   public func epoch(of channel: ChannelID) -> UInt32 { keyring.current(of: channel)?.number ?? 0 }
   /// The entries of known kinds in a channel's document, grouped by kind; entries of quarantined
@@ -162,30 +166,31 @@ extension Node {
     }
   }
 
-  /// Revokes a member's role. If this node is the owner named in the genesis, the key also changes,
-  /// and only the remaining members get the new key.
+  /// Revokes the role of a member, or an invite with the roles of all who came by it; `key` is the
+  /// member's key or the invite's one-time key. If this node is the owner named in the genesis, the
+  /// channel's key also changes, and only the remaining members get the new one.
   public mutating func revoke(
-    _ member: NodeID, in channel: ChannelID, at now: Instant
+    _ key: NodeID, in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> [Output] {
-    try checkOwnership(over: member, in: channel)
+    try checkOwnership(over: key, in: channel)
     guard let entry = channels[channel], let owner = entry.genesis?.genesis.owner else {
       throw .openChannel
     }
     try checkDisk(channel)
     // Only the owner named in the genesis can change the key; other owners just revoke the role.
     guard owner == identity.id else {
-      return change(channel, at: now) { $0.grant(.none, to: member, expiresAt: 0, at: now) }
+      return change(channel, at: now) { $0.remove([key], at: now) }
     }
     guard entry.pendingKey == nil else { throw .busy }
     let number = entry.state.currentEpoch
     guard number < UInt32(Limits.epochs),
-      let key = ChannelKey(secret: entropy.bytes(32))
+      let secret = ChannelKey(secret: entropy.bytes(32))
     else { throw .tooManyEpochs }
-    let next = EpochKey(number: number + 1, key: key)
+    let next = EpochKey(number: number + 1, key: secret)
     var out: [Output] = []
     let outputs =
       channels.update(channel) { entry -> [ChannelState.Output] in
-        let outputs = entry.state.changeKey(to: key.keyID, removing: [member], at: now)
+        let outputs = entry.state.changeKey(to: secret.keyID, removing: [key], at: now)
         for case .commit(_, let commit) in outputs { entry.pendingKey = (commit, next) }
         return outputs
       } ?? []
@@ -219,11 +224,11 @@ extension Node {
   }
 
   /// Creates an invite, which contains the key in force. In a created channel, the invite also
-  /// contains a bearer grant of `role` until `expiresAt` (as in `grant`), which the outputs
-  /// publish.
+  /// contains a bearer grant of `role`, which `uses` keys (0: any number) can redeem until
+  /// `expiresAt` (as in `grant`).
   public mutating func makeInvite(
-    role: Role, expiresAt: UInt64, peers: [String], rendezvous: [String], in channel: ChannelID,
-    at now: Instant
+    role: Role, expiresAt: UInt64, uses: UInt32, peers: [String], rendezvous: [String],
+    in channel: ChannelID, at now: Instant
   ) throws(CommandRefusal) -> (invite: Invite, outputs: [Output]) {
     guard let entry = channels[channel], let key = keyring.current(of: channel) else {
       throw .unknownChannel
@@ -240,7 +245,8 @@ extension Node {
     guard role < .owner else { throw .notAllowed(.grant, role) }
     try checkDisk(channel)
     let made = channels.update(channel) {
-      $0.state.bearerGrant(role, for: oneTime.id, expiresAt: expiresAt, at: now)
+      $0.state.bearerGrant(
+        role, for: oneTime.id, expiresAt: expiresAt, uses: uses, at: now)
     }
     var out: [Output] = []
     perform(made?.outputs ?? [], in: channel, at: now, &out)

@@ -73,7 +73,8 @@ extension Simulation {
       if isShared, let shared {
         nodes[index].invite = shared
       } else if let made = Self.invite(
-        to: min(role, .presenter), expiresAt: expiresAt, from: &office, in: id, at: now)
+        to: min(role, .presenter), expiresAt: expiresAt, uses: 0, from: &office, in: id,
+        at: now)
       {
         nodes[index].invite = made.invite
         record(made.outputs, of: &office, at: 0)
@@ -81,14 +82,15 @@ extension Simulation {
     }
   }
 
-  /// Makes an invite as an owner's node and returns it with the outputs to execute; nil if the node
-  /// refuses. `clock` is a time of that node's boot clock.
+  /// Makes an invite as an owner's node, for a number of uses (0: any number), and returns it with
+  /// the outputs to execute; nil if the node refuses. `clock` is a time of that node's boot clock.
   static func invite(
-    to role: Role, expiresAt: UInt64, from node: inout Node, in channel: ChannelID,
-    at clock: Instant
+    to role: Role, expiresAt: UInt64, uses: UInt32, from node: inout Node,
+    in channel: ChannelID, at clock: Instant
   ) -> (invite: SimulatedNode.HeldInvite, outputs: [Node.Output])? {
     let written = try? node.makeInvite(
-      role: role, expiresAt: expiresAt, peers: [], rendezvous: [], in: channel, at: clock)
+      role: role, expiresAt: expiresAt, uses: uses, peers: [], rendezvous: [], in: channel,
+      at: clock)
     guard let (made, outputs) = written, let bytes = made.grant, let seed = made.oneTimeSeed,
       let secret = Identity(seed: seed), let key = ChannelKey(secret: made.key),
       let entry = try? Entry(decoding: bytes.dropLast(Entry.signatureBytes)),

@@ -51,7 +51,7 @@ extension Simulation {
     let id = channel.id
     var invite: SimulatedNode.HeldInvite?
     let outputs = nodes[index].call(at: now) { node, clock in
-      let made = Self.invite(to: role, expiresAt: 0, from: &node, in: id, at: clock)
+      let made = Self.invite(to: role, expiresAt: 0, uses: 0, from: &node, in: id, at: clock)
       invite = made?.invite
       return made?.outputs ?? []
     }
@@ -81,7 +81,7 @@ extension Simulation {
     if invite.key.number > nodes[index].firstKey.number { nodes[index].firstKey = invite.key }
     roles.invited(
       nodes[index].identity.id, as: invite.grant.role, expiresAt: invite.grant.expiresAt,
-      epoch: invite.grant.epoch, order: invite.order)
+      epoch: invite.grant.terms?.epoch ?? 0, order: invite.order)
   }
 
   // MARK: Removal

@@ -204,6 +204,8 @@ public enum Refusal: UInt8, Sendable {
   case noGrant = 4
   /// The node equivocated: it signed two different entries under one sequence number.
   case equivocated = 5
+  /// Others have used the node's invite as often as its owner permits.
+  case inviteUsedUp = 6
 }
 
 extension Writer {

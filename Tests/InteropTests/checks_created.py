@@ -28,7 +28,7 @@ def _run(t, *arguments):
 
 def _owner_and_python(t, role="attendee", **options):
     _run(t, "channel", "create", t.channel)
-    invite = _run(t, "invite", t.channel, "--role", role).splitlines()[0].strip()
+    invite = _run(t, "invite", t.channel, "--role", role, "--uses", "3").splitlines()[0].strip()
     owner = t.start_muster(name="owner", passphrase=False)
     python = t.start_peer(invite=invite, knows=[owner], **options)
     joined = owner.wait("member.joined", member=python.id)

@@ -132,7 +132,8 @@ def rights(given):
     head = genesis.owner + genesis.nonce + struct.pack(
         ">QB", genesis.created_at, genesis.settings) + b"\x03lab"
     expires_at = 1_767_225_600   # 2026-01-01T00:00:00Z
-    grant = _entry(given, 5, 0x2D, Grant(given.bert.id, 3, expires_at, 0, 1), genesis.channel_id)
+    grant = _entry(given, 5, 0x2D, Grant(given.bert.id, 3, expires_at, 0, (3, 1_798_761_600)),
+                   genesis.channel_id)
     redeemed = given.bert.sign(redemption_message(genesis.channel_id, given.anna.id))
     redemption = _entry(given, 7, 0x2F, Redemption(grant.raw, redeemed), genesis.channel_id)
     epoch = _entry(given, 6, 0x2E, Epoch(1, given.keys.id, bytes(32), (given.bert.id,), ()))

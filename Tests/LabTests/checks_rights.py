@@ -92,7 +92,7 @@ def invites_give_roles_and_roles_are_kept_to(t):
 @check(gate=True)
 def a_removed_member_is_out_and_stays_out(t):
     created(t)
-    url = invite(t, "presenter")
+    url = invite(t, "presenter", "owner", "--uses", "4")
     owner = t.node("owner", call=False, **QUIET)
     owner.ready()
     stays = guest(t, "stays", url, call=False)
@@ -134,10 +134,67 @@ def a_removed_member_is_out_and_stays_out(t):
         t.expect(not stays.all("member.joined", removed, member=node.id), f"{node.name} is in")
 
 
+def shown(t, owner="owner"):
+    text = run(t, "channel", "show", t.channel, "--json", "--data", data(t, owner))
+    return json.loads(text)["channels"][0]
+
+
+@check(gate=True)
+def an_invite_is_for_as_many_as_it_says(t):
+    created(t)
+    url = invite(t, "presenter")
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    first = guest(t, "first", url, call=False)
+    owner.wait("member.joined", LIMIT, member=first.id)
+    second = guest(t, "second", url, call=False)
+    reported = second.wait("error", LIMIT)
+    t.expect("invite" in reported["message"], reported["message"])
+    entry = t.until(lambda: next(
+        (one for one in shown(t)["invites"] if one["confirmed"] == [first.id]), None),
+        "the owner confirms the one that came")
+    t.expect(entry["uses"] == 1 and not entry["usable"], entry)
+    # The owner removes the one that it knows: the other key of the same invite gets nothing either.
+    run(t, "channel", "revoke", t.channel, first.id, "--data", data(t, "owner"))
+    owner.wait("member.left", LIMIT, member=first.id)
+    second.send("quit")
+    second.ended(LIMIT)
+    again = t.node("second", call=False, **QUIET)
+    again.wait("error", LIMIT)
+    t.expect(not owner.all("member.joined", member=second.id), "a second use of the invite")
+
+
+@check(gate=True)
+def an_invite_goes_with_all_who_came_by_it(t):
+    created(t)
+    owner = t.node("owner", call=False, **QUIET)
+    owner.ready()
+    shared = invite(t, "attendee", "owner", "--uses", "2")
+    one, other = (guest(t, name, shared, call=False) for name in ("one", "other"))
+    stays = guest(t, "stays", invite(t, "attendee"), call=False)
+    for node in (one, other, stays):
+        owner.wait("member.joined", LIMIT, member=node.id)
+    entry = t.until(lambda: next(
+        (one for one in shown(t)["invites"] if len(one["confirmed"]) == 2), None),
+        "the owner confirms both")
+    listed = run(t, "channel", "revoke", t.channel, one.id, "--dry-run", "--data", data(t, "owner"))
+    t.expect(other.id in listed and entry["invite"] in listed and stays.id not in listed, listed)
+    told = run(t, "channel", "revoke", t.channel, entry["invite"], "--data", data(t, "owner"))
+    t.expect(one.id in told and other.id in told and stays.id not in told, told)
+    for node in (one, other):
+        left = owner.wait("member.left", LIMIT, member=node.id)
+        t.expect(left["reason"] == "removed", left["reason"])
+        reported = node.wait("error", LIMIT)
+        t.expect("removed" in reported["message"], reported["message"])
+    sent = owner.send("say", text="among ourselves")
+    stays.wait("message", LIMIT, sent, text="among ourselves")
+    t.expect(not one.all("message") and not other.all("message"), "they still read")
+
+
 @check()
 def the_fault_of_an_invite_is_reported(t):
     created(t)
-    url = invite(t, "attendee")
+    url = invite(t, "attendee", "owner", "--uses", "2")
     for bad in ("nonsense", url[:-7], url.replace("muster://", "http://")):
         reported = run(t, "join", "--invite", bad, "--json", "--no-view", "--interface", "lo",
                    "--data", data(t, "nobody"), code=2)

@@ -171,7 +171,7 @@ struct ChannelStateCallTests {
     let presence = Presence(
       bootID: 1, flags: [], name: "node", call: Participation(id: callID(2), joined: 1),
       streams: [])
-    let removal = Grant(subject: member, role: .none, expiresAt: 0, epoch: 0, isBearer: false)
+    let removal = Grant(subject: member, role: .none)
     let bodies: [EntryBody] = [
       .claim(CallClaim(call: callID(2), term: 1, startedAt: 2000, order: 0, knowledge: .compared)),
       .presence(presence), .grant(removal),
@@ -230,7 +230,7 @@ struct ChannelStateCallTests {
       bodies.append(
         .grant(
           Grant(
-            subject: outsider.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)))
+            subject: outsider.id, role: .owner)))
       for (index, body) in bodies.enumerated() {
         let entry = SignedEntry.sign(
           Entry(author: outsider.id, sequence: UInt64(index), lamport: lamport, body: body),

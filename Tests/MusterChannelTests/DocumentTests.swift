@@ -81,7 +81,7 @@ struct DocumentTests {
     let change = EpochChange(
       number: 1, keyID: otherKey.keyID, previous: .zero, removed: [])
     let grant = Grant(
-      subject: testIdentity(3).id, role: .presenter, expiresAt: 0, epoch: 0, isBearer: false)
+      subject: testIdentity(3).id, role: .presenter)
     let words = [
       Entries.signed(1, sequence: 1, lamport: 1, .epoch(change)),
       Entries.signed(1, sequence: 2, lamport: 2, .grant(grant)),

@@ -65,29 +65,49 @@ struct RightsEpochTests {
     #expect(club.role(late) == .presenter)
   }
 
-  @Test func invitedMembersKeepTheirRolesThroughAKeyChange() {
+  @Test func confirmedMembersKeepTheirRolesThroughAKeyChange() {
     var club = Club()
-    var (stays, goes, direct) = (club.pen(1), club.pen(2), club.pen(3))
-    let invite = club.invite(.attendee, expiresAt: 900, lamport: 1)
+    var (stays, goes, late, direct) = (club.pen(1), club.pen(2), club.pen(3), club.pen(4))
+    let invite = club.invite(.attendee, lamport: 1)
     club.add(
       stays.redeem(invite, with: club.secret, lamport: 2),
       goes.redeem(invite, with: club.secret, lamport: 3),
       club.owner.grant(.presenter, to: direct.id, lamport: 4))
+    club.confirmUses(lamport: 5)
+    club.add(late.redeem(invite, with: club.secret, lamport: 6))
 
-    let grants = club.rights.grantsBeforeKeyChange(removing: [goes.id], at: 0)
-    #expect(
-      grants == [
-        Grant(subject: stays.id, role: .attendee, expiresAt: 900, epoch: 0, isBearer: false)
-      ])
-    #expect(club.rights.grantsBeforeKeyChange(removing: [goes.id], at: 900).isEmpty)
-    club.add(grants.map { club.owner.sign(.grant($0), lamport: 5) })
-    club.add(club.owner.epoch(1, removing: [goes.id], lamport: 6))
+    let kept = club.rights.confirmedMembers(removing: [goes.id], at: 0)
+    #expect(kept == [stays.id])
+    let change = EpochChange(
+      number: 1, keyID: otherKey.keyID, previous: .zero, removed: [goes.id],
+      kept: kept.map(\.key.prefix))
+    club.add(club.owner.sign(.epoch(change), lamport: 7))
     #expect(club.role(stays) == .attendee)
-    #expect(club.role(stays, at: 900) == .none)
     #expect(club.role(direct) == .presenter)
-    #expect(club.role(goes) == .none)
     #expect(club.refusal(goes) == .removed)
-    #expect(club.rights.grantsBeforeKeyChange(removing: [], at: 0).isEmpty)
+    // Nobody has confirmed this key, so the change gives it nothing.
+    #expect(club.refusal(late) == .inviteOutdated)
+  }
+
+  @Test func aChangeThatRemovesAnInviteRemovesAllWhoCameByIt() {
+    var club = Club()
+    var (confirmed, promoted, pending, other) = (club.pen(1), club.pen(2), club.pen(3), club.pen(4))
+    let invite = club.invite(.attendee, lamport: 1)
+    club.add(
+      confirmed.redeem(invite, with: club.secret, lamport: 2),
+      promoted.redeem(invite, with: club.secret, lamport: 2),
+      club.owner.grant(.attendee, to: other.id, lamport: 3))
+    club.confirmUses(lamport: 4)
+    let form = club.rights.form(of: promoted.id)
+    club.add(
+      pending.redeem(invite, with: club.secret, lamport: 5),
+      club.owner.grant(.presenter, to: promoted.id, form: form, lamport: 5))
+    club.add(club.owner.epoch(1, removing: [club.secret.id], lamport: 6))
+    for pen in [confirmed, promoted] { #expect(club.refusal(pen) == .removed) }
+    #expect(club.refusal(pending) == .inviteOutdated)
+    #expect(club.role(other) == .attendee)
+    club.add(club.owner.grant(.consumer, to: confirmed.id, form: form, lamport: 7))
+    #expect(club.role(confirmed) == .consumer)
   }
 
   @Test func aRemovedMemberReturnsOnlyByANewerGrant() {

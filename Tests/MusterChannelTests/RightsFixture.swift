@@ -43,11 +43,10 @@ struct Pen {
   }
 
   mutating func grant(
-    _ role: Role, to subject: NodeID, expiresAt: UInt64 = 0, epoch: UInt32 = 0,
-    isBearer: Bool = false, lamport: UInt64
+    _ role: Role, to subject: NodeID, expiresAt: UInt64 = 0, form: Grant.Form = .direct,
+    lamport: UInt64
   ) -> SignedEntry {
-    let grant = Grant(
-      subject: subject, role: role, expiresAt: expiresAt, epoch: epoch, isBearer: isBearer)
+    let grant = Grant(subject: subject, role: role, expiresAt: expiresAt, form: form)
     return sign(.grant(grant), lamport: lamport)
   }
 
@@ -103,10 +102,20 @@ struct Club {
 
   /// An invite's grant, which is in no document until somebody redeems it.
   mutating func invite(
-    _ role: Role = .presenter, expiresAt: UInt64 = 0, epoch: UInt32 = 0, lamport: UInt64
+    _ role: Role = .presenter, expiresAt: UInt64 = 0, epoch: UInt32 = 0, uses: UInt32 = 0,
+    lamport: UInt64
   ) -> SignedEntry {
     owner.grant(
-      role, to: secret.id, expiresAt: expiresAt, epoch: epoch, isBearer: true, lamport: lamport)
+      role, to: secret.id, expiresAt: expiresAt,
+      form: .bearer(Grant.Terms(epoch: epoch, uses: uses)), lamport: lamport)
+  }
+
+  /// Signs and adds the owner's confirmations; returns the keys that are confirmed.
+  @discardableResult
+  mutating func confirmUses(at wallSeconds: UInt64 = 0, lamport: UInt64) -> [NodeID] {
+    let grants = rights.confirmations(by: owner.id, at: wallSeconds)
+    add(grants.map { owner.sign(.grant($0), lamport: lamport) })
+    return grants.map(\.subject)
   }
 
   func role(_ pen: Pen, at wallSeconds: UInt64 = 0) -> Role {

@@ -45,8 +45,10 @@ struct RightsInviteTests {
     var damaged = invite.bytes
     damaged[80] ^= 1
     let direct = club.owner.grant(.presenter, to: club.secret.id, lamport: 1)
-    let selfMade = outsider.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
-    let foreign = outside.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
+    let selfMade = outsider.grant(
+      .owner, to: club.secret.id, form: .bearer(Grant.Terms(epoch: 0, uses: 0)), lamport: 1)
+    let foreign = outside.grant(
+      .owner, to: club.secret.id, form: .bearer(Grant.Terms(epoch: 0, uses: 0)), lamport: 1)
     let noGrant = club.owner.claim(1, lamport: 1)
     var forgeries = [
       honest,
@@ -118,8 +120,10 @@ struct RightsInviteTests {
     var (coOwner, a, b) = (club.pen(1), club.pen(2), club.pen(3))
     club.add(club.owner.grant(.owner, to: coOwner.id, expiresAt: 500, lamport: 1))
     let secret = club.secret.id
-    let modest = coOwner.grant(.presenter, to: secret, isBearer: true, lamport: 2)
-    let bold = coOwner.grant(.owner, to: secret, isBearer: true, lamport: 3)
+    let modest = coOwner.grant(
+      .presenter, to: secret, form: .bearer(Grant.Terms(epoch: 0, uses: 0)), lamport: 2)
+    let bold = coOwner.grant(
+      .owner, to: secret, form: .bearer(Grant.Terms(epoch: 0, uses: 0)), lamport: 3)
     club.add(
       a.redeem(modest, with: club.secret, lamport: 4),
       b.redeem(bold, with: club.secret, lamport: 5))

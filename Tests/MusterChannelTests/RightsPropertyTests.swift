@@ -86,7 +86,8 @@ struct RightsPropertyTests {
       club.add(
         outsider.grant(role, to: victim, lamport: lamport),
         outsider.epoch(1, removing: [victim], lamport: lamport))
-      let forged = outsider.grant(.owner, to: club.secret.id, isBearer: true, lamport: 1)
+      let forged = outsider.grant(
+        .owner, to: club.secret.id, form: .bearer(Grant.Terms(epoch: 0, uses: 0)), lamport: 1)
       club.add(outsider.redeem(forged, with: club.secret, lamport: lamport))
     }
     #expect(summary(club.rights) == before, "seed \(seed)")

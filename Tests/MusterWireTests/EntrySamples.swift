@@ -65,8 +65,16 @@ extension Samples {
 
   mutating func grant() -> Grant {
     Grant(
-      subject: node(), role: Role(rawValue: u8() % 5) ?? .none, expiresAt: u64(), epoch: u32(),
-      isBearer: bit())
+      subject: node(), role: Role(rawValue: u8() % 5) ?? .none, expiresAt: u64(),
+      form: form())
+  }
+
+  private mutating func form() -> Grant.Form {
+    switch u8() % 3 {
+    case 0: .direct
+    case 1: .byInvite(node())
+    default: .bearer(Grant.Terms(epoch: u32(), uses: u32(), roleExpiresAt: u64()))
+    }
   }
 
   mutating func genesis() -> Genesis {

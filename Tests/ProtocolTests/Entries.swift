@@ -106,8 +106,9 @@ struct Entries {
       5,
       .grant(
         Grant(
-          subject: cast.bert.id, role: .presenter, expiresAt: 1_767_225_600, epoch: 0,
-          isBearer: true)), in: genesis.channelID)
+          subject: cast.bert.id, role: .presenter, expiresAt: 1_767_225_600,
+          form: .bearer(Grant.Terms(epoch: 0, uses: 3, roleExpiresAt: 1_798_761_600)))),
+      in: genesis.channelID)
   }
 
   /// Signed by Anna, with Bert's key in place of a one-time key.

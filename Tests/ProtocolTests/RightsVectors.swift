@@ -76,7 +76,8 @@ let rightsVectors = Topic(
       [
         "author": owner, "sequence": .hex(sequence(5)), "lamport": .number(45),
         "subject": .block("id-bert"), "role": .number(3), "expires-at": .number(1_767_225_600),
-        "epoch": .number(0), "bearer": .number(1),
+        "epoch": .number(0), "flags": .number(1), "uses": .number(3),
+        "role-expires-at": .number(1_798_761_600),
       ]
     ) { $0.grant },
     entry(

@@ -40,8 +40,11 @@ private let taken: [Case] = [
     message(808, to: zeros(32)),
     isTaken: true),
   entry(
-    "grant-bearer-2", "A grant with \"bearer\" 2: bit 0 counts.", 6, grant(bearer: 2), isTaken: true
-  ),
+    "grant-flags-4", "A grant with flags 4: bits 0 and 1 count.", 6, grant(flags: 4),
+    isTaken: true),
+  entry(
+    "grant-flags-3", "A grant with both flags: bit 0 counts.", 6, grant(flags: 3) + zeros(12),
+    isTaken: true),
   entry(
     "redemption-of-nothing", "A redemption of no bytes.", 7, bigEndian(UInt16(0)) + zeros(64),
     isTaken: true),
@@ -90,6 +93,12 @@ private let refused: [Case] = [
     "message-receiver-2", "A message with receiver flag 2.", 5, zeros(8) + [0, 2] + zeros(34),
     isTaken: false),
   entry("grant-role-5", "A grant of role 5.", 6, grant(role: 5), isTaken: false),
+  entry(
+    "grant-for-bearers-short", "A grant for bearers without the expiry of the role.", 6,
+    grant(flags: 1) + zeros(4), isTaken: false),
+  entry(
+    "grant-by-invite-short", "A grant by invite without the invite.", 6, grant(flags: 2),
+    isTaken: false),
   entry(
     "redemption-257", "A redemption of 257 bytes.", 7, bigEndian(UInt16(257)) + zeros(257 + 64),
     isTaken: false),
@@ -152,8 +161,8 @@ private func message(_ length: UInt16, to receiver: [UInt8] = []) -> [UInt8] {
     + [UInt8](repeating: 0x61, count: Int(length))
 }
 
-private func grant(role: UInt8 = 3, bearer: UInt8 = 0) -> [UInt8] {
-  zeros(32) + [role] + zeros(12) + [bearer]
+private func grant(role: UInt8 = 3, flags: UInt8 = 0) -> [UInt8] {
+  zeros(32) + [role] + zeros(12) + [flags]
 }
 
 private func presence(_ streams: [[UInt8]]) -> [UInt8] {

@@ -24,12 +24,15 @@ public enum Administration {
     public var verb: Verb
     /// The channel's name; nil for requests that concern all channels.
     public var channel: String?
-    /// The member by id (16 hex digits), full key (64 hex digits) or name.
+    /// The member by id (16 hex digits), full key (64 hex digits) or name; for `revoke` also an
+    /// invite by its id.
     public var member: String?
     /// The role to grant; nil for the default, attendee.
     public var role: Role?
     /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
+    /// The number of people who may come by an invite, 0 for any number; nil for one.
+    public var uses: UInt32?
     /// The peers to list in an invite, each as `HOST:PORT`.
     public var peers: [String] = []
     /// The rendezvous servers to list in an invite, each as `HOST:PORT`.
@@ -49,6 +52,8 @@ public enum Administration {
     public var invite: String?
     /// The verification code that the two members compare, for `verify`.
     public var code: String?
+    /// The ids of the members who were removed, for `revoke`.
+    public var removed: [String]?
     /// The requested channels, or the channel that was created.
     public var channels: [ChannelSummary] = []
     /// The round-trip times, for `ping`.
@@ -94,9 +99,30 @@ public enum Administration {
     public var onlyPresentersSend: Bool
     /// All members with a role and all members seen before, unordered.
     public var members: [MemberSummary] = []
+    /// The invites that owners have made, sorted by id; empty for open channels.
+    public var invites: [InviteSummary] = []
 
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool { kind == .created }
+  }
+
+  /// An invite as recorded in the store.
+  public struct InviteSummary: Codable, Equatable, Sendable {
+    /// The invite's id, 16 hex digits.
+    public var invite: String
+    /// The role of those who come by it: `presenter`, `attendee` or `consumer`; `none` if it was
+    /// revoked.
+    public var role: String
+    /// The number of people who may come by it; nil for any number.
+    public var uses: UInt32?
+    /// The expiry time in seconds since 1970; nil for no expiry.
+    public var expiresAt: UInt64?
+    /// Whether more people may come by it now.
+    public var usable: Bool
+    /// The ids of those who came by it and whom its owner has confirmed.
+    public var confirmed: [String]
+    /// The ids of those who came by it and are members until its owner confirms them.
+    public var provisional: [String]
   }
 
   /// A member of a channel as recorded in the store.
@@ -111,6 +137,8 @@ public enum Administration {
     public var role: String
     /// The expiry time in seconds since 1970; nil for no expiry.
     public var expiresAt: UInt64?
+    /// The id of the invite by which the member came, 16 hex digits; nil if it came by none.
+    public var invite: String?
     /// Whether the user has confirmed that the verification codes are equal.
     public var verified: Bool
     /// Whether the member is reachable now; always false while no node runs.

@@ -55,7 +55,8 @@ struct Administrator {
     case .list:
       for stored in try store.channels() { reply.channels.append(try summary(of: stored, node)) }
     case .show: reply.channels = [try summary(of: try stored(request), node)]
-    case .grant, .revoke: try change(request, &node, at: now)
+    case .grant: try grant(request, &node, at: now)
+    case .revoke: reply.removed = try revoke(request, &node, at: now)
     case .invite: reply.invite = try invite(request, &node, at: now)
     case .verify: reply.code = try verify(request, node)
     case .ping, .diagnose:
@@ -127,34 +128,57 @@ struct Administrator {
 
   // MARK: Roles
 
-  private mutating func change(
+  private mutating func grant(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) {
-    let stored = try entered(request, &node, at: now)
-    // Checked before the member is looked up, because an open channel has no roles.
-    guard stored.genesis != nil else { throw MusterError(CommandRefusal.openChannel) }
+    let stored = try enteredWithOwner(request, &node, at: now)
     let member = try member(request, in: stored, node)
-    let made: [Node.Output]
     do {
-      if request.verb == .grant {
-        made = try node.grant(
-          request.role ?? .attendee, to: member, expiresAt: request.expiresAt ?? 0,
-          in: stored.id, at: now)
-      } else {
-        made = try node.revoke(member, in: stored.id, at: now)
-      }
+      outputs += try node.grant(
+        request.role ?? .attendee, to: member, expiresAt: request.expiresAt ?? 0,
+        in: stored.id, at: now)
     } catch { throw MusterError(error) }
-    outputs += made
+  }
+
+  /// Removes a member, or an invite and all who came by it; returns the ids of the removed members.
+  private mutating func revoke(
+    _ request: Administration.Request, _ node: inout Node, at now: Instant
+  ) throws(MusterError) -> [String] {
+    let stored = try enteredWithOwner(request, &node, at: now)
+    let invites = node.rights(in: stored.id)?.invites(at: WallClock.milliseconds / 1000) ?? []
+    let invite = invites.first { $0.id.short == request.member }
+    let key = if let invite { invite.id } else { try member(request, in: stored, node) }
+    do { outputs += try node.revoke(key, in: stored.id, at: now) } catch {
+      throw MusterError(error)
+    }
+    return (invite?.members ?? [key]).map(\.short)
+  }
+
+  /// The requested channel, as in `entered`. Throws for an open channel, which has no roles; the
+  /// caller then need not look up the member.
+  private mutating func enteredWithOwner(
+    _ request: Administration.Request, _ node: inout Node, at now: Instant
+  ) throws(MusterError) -> StoredChannel {
+    let stored = try entered(request, &node, at: now)
+    guard stored.genesis != nil else { throw MusterError(CommandRefusal.openChannel) }
+    return stored
   }
 
   private mutating func invite(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
   ) throws(MusterError) -> String {
     let stored = try entered(request, &node, at: now)
+    guard stored.genesis != nil || request.uses == nil else {
+      throw MusterError(
+        "\(stored.name) is open: whoever has its invite has its key for good",
+        hint: "leave out --uses, or make a channel of your own with muster channel create",
+        kind: .usage)
+    }
     do {
       let made = try node.makeInvite(
         role: request.role ?? .attendee, expiresAt: request.expiresAt ?? 0,
-        peers: request.peers, rendezvous: request.rendezvous, in: stored.id, at: now)
+        uses: request.uses ?? 1, peers: request.peers, rendezvous: request.rendezvous,
+        in: stored.id, at: now)
       outputs += made.outputs
       return made.invite.url
     } catch { throw MusterError(error) }
@@ -230,7 +254,10 @@ struct Administrator {
   ) throws(MusterError) -> Administration.ChannelSummary {
     var summary = summary(of: stored, for: node.id)
     let genesis = stored.genesis.flatMap { SignedGenesis.verified($0) }
-    let roles = try roles(in: stored, genesis, node)
+    let seconds = WallClock.milliseconds / 1000
+    let rights = try rights(in: stored, genesis, node)
+    let roles = rights?.members(at: seconds) ?? []
+    summary.invites = (rights?.invites(at: seconds) ?? []).map(Self.summary)
     let own = node.ownMember(in: stored.id)
     let online = (node.members(of: stored.id) + [own].compactMap { $0 }).map(\.id)
     let known = try store.identities(of: stored.id)
@@ -246,25 +273,33 @@ struct Administrator {
           name: member == node.id ? ownName ?? seen?.name : seen?.name,
           role: role?.role.name ?? (genesis == nil ? Role.presenter.name : Role.none.name),
           expiresAt: role.flatMap { $0.expiresAt == 0 ? nil : $0.expiresAt },
+          invite: rights?.invite(of: member)?.short,
           verified: known.contains { $0.key == member && $0.isVerified },
           online: online.contains(member), lastSeen: seen?.lastSeen))
     }
     return summary
   }
 
-  /// The roles known to the node; if the node is not in the channel, the roles in the stored
-  /// entries.
-  private func roles(
+  private static func summary(of invite: InviteStatus) -> Administration.InviteSummary {
+    Administration.InviteSummary(
+      invite: invite.id.short, role: invite.role.name, uses: invite.uses == 0 ? nil : invite.uses,
+      expiresAt: invite.expiresAt == 0 ? nil : invite.expiresAt, usable: invite.isUsable,
+      confirmed: invite.confirmed.map(\.short), provisional: invite.provisional.map(\.short))
+  }
+
+  /// The rights as the node knows them; if the node is not in the channel, as the stored entries
+  /// say. Nil for open channels.
+  private func rights(
     in stored: StoredChannel, _ genesis: SignedGenesis?, _ node: borrowing Node
-  ) throws(MusterError) -> [(member: NodeID, role: Role, expiresAt: UInt64)] {
-    guard let genesis else { return [] }
-    if node.channelIDs.contains(stored.id) { return node.roles(in: stored.id) }
+  ) throws(MusterError) -> Rights? {
+    guard let genesis else { return nil }
+    if let rights = node.rights(in: stored.id) { return rights }
     var document = Document(channel: stored.id, exempt: genesis.genesis.owner)
     for bytes in try store.entries(of: stored.id) {
       if let entry = try? SignedEntry.verified(bytes, in: stored.id) { _ = document.insert(entry) }
     }
     var rights = Rights(channel: stored.id, genesis: genesis)
     rights.update(from: document)
-    return rights.members(at: WallClock.milliseconds / 1000)
+    return rights
   }
 }

@@ -6,7 +6,7 @@ import MusterWire
 extension Administration.Request {
   private enum CodingKeys: String, CodingKey {
     case verb = "do"
-    case channel, member, role, expiresAt, peers, rendezvous
+    case channel, member, role, expiresAt, uses, peers, rendezvous
     case callEndsWithInitiator, onlyPresentersSend, confirm
   }
 
@@ -25,6 +25,7 @@ extension Administration.Request {
       self.role = role
     }
     expiresAt = try fields.decodeIfPresent(UInt64.self, forKey: .expiresAt)
+    uses = try fields.decodeIfPresent(UInt32.self, forKey: .uses)
     peers = try fields.decodeIfPresent([String].self, forKey: .peers) ?? []
     rendezvous = try fields.decodeIfPresent([String].self, forKey: .rendezvous) ?? []
     settings = ChannelSettings(
@@ -42,6 +43,7 @@ extension Administration.Request {
     try fields.encodeIfPresent(member, forKey: .member)
     try fields.encodeIfPresent(role?.name, forKey: .role)
     try fields.encodeIfPresent(expiresAt, forKey: .expiresAt)
+    try fields.encodeIfPresent(uses, forKey: .uses)
     if !peers.isEmpty { try fields.encode(peers, forKey: .peers) }
     if !rendezvous.isEmpty { try fields.encode(rendezvous, forKey: .rendezvous) }
     if settings.callEndsWithInitiator { try fields.encode(true, forKey: .callEndsWithInitiator) }
@@ -51,7 +53,9 @@ extension Administration.Request {
 }
 
 extension Administration.Reply: Codable {
-  private enum CodingKeys: String, CodingKey { case invite, code, channels, ping, node, failure }
+  private enum CodingKeys: String, CodingKey {
+    case invite, code, removed, channels, ping, node, failure
+  }
 
   /// The JSON object that `--json` prints.
   public var json: JSONValue { JSONValue(encoding: self) }
@@ -67,6 +71,7 @@ extension Administration.Reply: Codable {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     invite = try fields.decodeIfPresent(String.self, forKey: .invite)
     code = try fields.decodeIfPresent(String.self, forKey: .code)
+    removed = try fields.decodeIfPresent([String].self, forKey: .removed)
     channels = try fields.decode([Administration.ChannelSummary].self, forKey: .channels)
     ping = try fields.decodeIfPresent(PingReply.self, forKey: .ping)
     node = try fields.decodeIfPresent(NodeReport.self, forKey: .node)
@@ -78,6 +83,7 @@ extension Administration.Reply: Codable {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     if let invite { try fields.encode(invite, forKey: .invite) }
     if let code { try fields.encode(code, forKey: .code) }
+    if let removed { try fields.encode(removed, forKey: .removed) }
     try fields.encode(channels, forKey: .channels)
     if let ping { try fields.encode(ping, forKey: .ping) }
     if let node { try fields.encode(node, forKey: .node) }

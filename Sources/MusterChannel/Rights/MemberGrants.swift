@@ -14,7 +14,9 @@ struct MemberGrants: Sendable {
   var direct: [SignedGrant] = []
   /// The bearer grant that the key has redeemed.
   var invite: SignedGrant?
-  /// The newest key change that removed this member.
+  /// Why the invite gives this key nothing; nil if it gives its role.
+  var inviteRefusal: Refusal?
+  /// The newest key change that removed this member, or the invite by which it came.
   var removal: SignedEntry?
 
   /// The role at a time in seconds since 1970; only grants whose author satisfies `isGranter`
@@ -49,9 +51,10 @@ struct MemberGrants: Sendable {
     ofInvite grant: Grant, epoch: UInt32, at wallSeconds: UInt64
   ) -> RoleDecision {
     // An invite of a later epoch proves a key change whose entry has not arrived yet.
-    guard grant.epoch >= epoch else {
+    guard let terms = grant.terms, terms.epoch >= epoch else {
       return .refused(removal == nil ? .inviteOutdated : .removed)
     }
+    if let inviteRefusal { return .refused(inviteRefusal) }
     var decision = Self.decision(of: grant, at: wallSeconds)
     decision.viaInvite = true
     return decision

@@ -58,7 +58,8 @@ extension Rights {
 
   /// Groups all grants, invites and removals that count now, or may count later, by subject.
   mutating func collectGrants(_ entries: [SignedEntry], owner: NodeID) {
-    let grants = entries.compactMap(SignedGrant.init).filter { !$0.grant.isBearer }
+    let all = entries.compactMap(SignedGrant.init)
+    let grants = all.filter { !$0.grant.isBearer }
     let invites = checked.compactMap { redeemer, redemption in
       redemption.signed.map { (redeemer: redeemer, signed: $0) }
     }
@@ -84,6 +85,46 @@ extension Rights {
         memberGrants[member, default: MemberGrants()].shutOut(by: entry)
       }
     }
+    countUses(bearers: all.filter { $0.grant.isBearer && counts($0) })
+  }
+
+  /// Collects the uses of each invite: keys that an owner has confirmed come first, others in an
+  /// order that they cannot choose. Beyond the limit, an invite gives nothing.
+  private mutating func countUses(bearers: [SignedGrant]) {
+    uses = PeerTable()
+    for signed in bearers {
+      let known = uses[signed.grant.subject]?.published
+      guard known.map({ $0.entry < signed.entry }) ?? true else { continue }
+      uses[signed.grant.subject] = InviteUse(published: signed)
+    }
+    for (member, held) in memberGrants {
+      let confirming = held.direct.first { $0.grant.invite != nil }?.grant.invite
+      if let confirming { use(of: confirming) { $0.confirmed.append(member) } }
+      guard let invite = held.invite?.grant.subject, invite != confirming else { continue }
+      use(of: invite) { $0.pending.append(member) }
+    }
+    for invite in uses.keys { use(of: invite) { $0.sortPending() } }
+    for (change, entry) in chain {
+      for invite in change.removed where uses.index(of: invite) != nil {
+        use(of: invite) { $0.removal = entry }
+        for member in uses[invite]?.confirmed ?? [] {
+          _ = memberGrants.update(member) { $0.shutOut(by: entry) }
+        }
+      }
+    }
+    for member in memberGrants.keys {
+      guard let signed = memberGrants[member]?.invite else { continue }
+      let refusal = uses[signed.grant.subject]?.refusal(of: member, with: signed)
+      _ = memberGrants.update(member) { $0.inviteRefusal = refusal }
+    }
+  }
+}
+
+extension Rights {
+  /// Changes what is known of an invite in place.
+  private mutating func use(of invite: NodeID, _ change: (inout InviteUse) -> Void) {
+    if uses.index(of: invite) == nil { uses[invite] = InviteUse() }
+    _ = uses.update(invite) { change(&$0) }
   }
 }
 

@@ -9,10 +9,13 @@ import MusterWire
 /// at the same time.
 ///
 /// Of the direct grants for a member, the newest holds, even after its expiry; a newer invite can
-/// raise the role but not lower it. An invite is valid for the channel key that it came with, so
-/// the owner grants the roles of invited members directly before each key change
-/// (`grantsBeforeKeyChange`). Lamport counters could not separate redemptions before the change
-/// from later ones, since each author chooses the counters of its entries.
+/// raise the role but not lower it.
+///
+/// A redeemed invite gives its role at once, so that people can meet without an owner, and for the
+/// channel key that it came with. The owner that made the invite confirms its uses by direct
+/// grants, as many as the invite permits (`confirmations`); these outlast the key. Lamport counters
+/// could not separate redemptions before a key change from later ones, since each author chooses
+/// the counters of its entries.
 public struct Rights: Sendable {
   let channel: ChannelID
   private let owner: NodeID?
@@ -22,6 +25,8 @@ public struct Rights: Sendable {
   var chain: [(change: EpochChange, entry: SignedEntry)] = []
   /// The grants, invites and removals of each key.
   var memberGrants = PeerTable<NodeID, MemberGrants>()
+  /// The invites that are known, by their one-time keys.
+  var uses = PeerTable<NodeID, InviteUse>()
   /// A cache of verification results (at most `Limits.authors`), so that no redemption is verified
   /// twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
@@ -95,7 +100,10 @@ public struct Rights: Sendable {
   /// Whether the document of a created channel admits an entry. Anyone can generate keys, so
   /// entries by keys without a grant must not displace those of members. A key that ever had a role
   /// stays admitted: an admission is never revoked.
-  func admits(_ entry: Entry) -> Bool {
+  ///
+  /// `source` is the neighbour that sent the entry. Nobody comes by an invite that others have used
+  /// up; what other members have let in on their side of a partition is taken from them.
+  func admits(_ entry: Entry, from source: NodeID? = nil) -> Bool {
     guard let owner else { return true }
     let isOwner = entry.author == owner
     switch entry.body {
@@ -103,7 +111,11 @@ public struct Rights: Sendable {
     case .grant: return isOwner || wasOwner(entry.author)
     case .redemption(let redemption):
       let grant = Invites.verified(redemption, by: entry.author, in: channel)
-      return grant.map { $0.entry.author == owner || wasOwner($0.entry.author) } ?? false
+      guard let signed = grant.flatMap(SignedGrant.init),
+        signed.author == owner || wasOwner(signed.author)
+      else { return false }
+      guard entry.author == source, let use = uses[signed.grant.subject] else { return true }
+      return use.isLeft(for: entry.author, with: signed)
     case .presence, .neighbourReport, .claim, .end, .joining, .message, .unknown:
       return isOwner || memberGrants.index(of: entry.author) != nil
     }
@@ -122,27 +134,77 @@ public struct Rights: Sendable {
     var next: UInt64?
     for (_, held) in memberGrants {
       let invite = held.invite.map { [$0] } ?? []
-      for time in (held.direct + invite).map(\.grant.expiresAt) where time > wallSeconds {
-        next = min(next ?? time, time)
-      }
+      let ends =
+        (held.direct + invite).map(\.grant.expiresAt)
+        + invite.compactMap(\.grant.terms?.roleExpiresAt)
+      for time in ends where time > wallSeconds { next = min(next ?? time, time) }
     }
     return next
   }
 
-  /// The direct grants that must precede a key change: the roles of invited members, whose invites
-  /// end with the key. Members in `removed` get no grant.
-  public func grantsBeforeKeyChange(
-    removing removed: [NodeID], at wallSeconds: UInt64
-  ) -> [Grant] {
-    memberGrants.keys.compactMap { member in
+  /// The grants by which `owner` confirms the uses of its invites; keys beyond the limit of an
+  /// invite get none.
+  public func confirmations(by owner: NodeID, at wallSeconds: UInt64) -> [Grant] {
+    guard role(of: owner, at: wallSeconds) == .owner else { return [] }
+    return memberGrants.compactMap { member, held in
+      guard let invite = held.invite, invite.author == owner, let terms = invite.grant.terms
+      else { return nil }
       let decision = decision(of: member, at: wallSeconds)
-      guard decision.viaInvite, decision.role > .none, !removed.contains(member) else {
-        return nil
-      }
+      guard decision.viaInvite, decision.role > .none else { return nil }
       return Grant(
-        subject: member, role: decision.role, expiresAt: decision.expiresAt, epoch: 0,
-        isBearer: false)
+        subject: member, role: decision.role, expiresAt: terms.roleExpiresAt,
+        form: .byInvite(invite.grant.subject))
     }
+  }
+
+  /// The one-time key of the invite by which a member came; nil if it came by none.
+  public func invite(of member: NodeID) -> NodeID? {
+    guard let held = memberGrants[member] else { return nil }
+    return held.direct.first { $0.grant.invite != nil }?.grant.invite ?? held.invite?.grant.subject
+  }
+
+  /// The invites of which the document has a grant or a redemption, sorted by id.
+  public func invites(at wallSeconds: UInt64) -> [InviteStatus] {
+    uses.compactMap { id, use in
+      guard let signed = use.published ?? use.pending.first.flatMap({ memberGrants[$0]?.invite }),
+        let terms = signed.grant.terms
+      else { return nil }
+      let isCurrent = terms.epoch >= currentEpoch && !use.isRevoked
+      let isExpired = signed.grant.expiresAt != 0 && signed.grant.expiresAt <= wallSeconds
+      let isLeft = terms.uses == 0 || use.confirmed.count + use.pending.count < Int(terms.uses)
+      return InviteStatus(
+        id: id, owner: signed.author, role: signed.grant.role, uses: terms.uses,
+        expiresAt: signed.grant.expiresAt, isUsable: isCurrent && !isExpired && isLeft,
+        confirmed: use.confirmed,
+        provisional: use.pending.filter { role(of: $0, at: wallSeconds) > .none })
+    }
+  }
+
+  /// The grant that takes the role of a member away, or that revokes the invite with this one-time
+  /// key.
+  func removal(of key: NodeID) -> Grant {
+    guard let use = uses[key] else { return Grant(subject: key, role: .none, form: form(of: key)) }
+    let terms = use.published?.grant.terms ?? Grant.Terms(epoch: currentEpoch, uses: 1)
+    return Grant(subject: key, role: .none, form: .bearer(terms))
+  }
+
+  /// The form of a new grant for a member: one that came by an invite shares the limits of all who
+  /// did, whatever its role.
+  public func form(of member: NodeID) -> Grant.Form {
+    invite(of: member).map { .byInvite($0) } ?? .direct
+  }
+
+  /// The members that came by invites and stay when `removed` are removed, those confirmed last
+  /// first. A key change names them, since their grants may arrive after it.
+  public func confirmedMembers(removing removed: [NodeID], at wallSeconds: UInt64) -> [NodeID] {
+    memberGrants.compactMap { member, held -> (member: NodeID, grant: SignedEntry)? in
+      guard let newest = held.direct.first, newest.author == owner,
+        let invite = newest.grant.invite, !removed.contains(member), !removed.contains(invite),
+        role(of: member, at: wallSeconds) > .none
+      else { return nil }
+      return (member, newest.entry)
+    }
+    .sorted { $1.grant < $0.grant }.map(\.member)
   }
 
   /// Recomputes the rights if grants, redemptions, key changes or quarantined authors have changed.

@@ -78,7 +78,9 @@ extension ChannelState {
       switch message {
       case .entry, .entriesReceived, .digest, .ranges, .want:
         let rights = state.rights
-        let outputs = state.gossip.receive(message, from: peer, at: now) { rights.admits($0) }
+        let outputs = state.gossip.receive(message, from: peer, at: now) {
+          rights.admits($0, from: peer)
+        }
         state.apply(outputs, at: now, &out)
       case .probe(let target, let token):
         state.execute(
@@ -117,7 +119,8 @@ extension ChannelState {
   public mutating func receiveCredential(
     _ bytes: [UInt8], from peer: NodeID, at now: Instant
   ) -> [Output] {
-    guard let entry = try? SignedEntry.verified(bytes, in: channel), rights.admits(entry.entry)
+    guard let entry = try? SignedEntry.verified(bytes, in: channel),
+      rights.admits(entry.entry, from: peer)
     else { return [] }
     switch entry.entry.body {
     case .redemption where entry.entry.author == peer: break
@@ -140,6 +143,7 @@ extension ChannelState {
       state.execute(probes, at: now, &out)
       state.apply(state.gossip.tick(at: now), at: now, &out)
       state.show(state.messages.tick(at: now), &out)
+      if let due = state.confirmationDueAt, due <= now { state.confirmUses(at: now, &out) }
       if let due = state.reportDueAt, due <= now { state.publishReport(at: now, &out) }
       if let due = state.initialSyncDeadline, due <= now {
         state.initialSyncDeadline = nil

@@ -127,46 +127,91 @@ extension ChannelState {
     _ role: Role, to member: NodeID, expiresAt: UInt64, at now: Instant
   ) -> [Output] {
     let grant = Grant(
-      subject: member, role: role, expiresAt: expiresAt, epoch: 0, isBearer: false)
+      subject: member, role: role, expiresAt: expiresAt, form: rights.form(of: member))
     return commit(at: now) { state, out in state.signAndCommit([.grant(grant)], as: .role, &out) }
   }
 
+  /// Takes the roles of members, and of all who came by invites, away; `removed` are their keys and
+  /// the invites' one-time keys. For owners that cannot change the channel's key.
+  public mutating func remove(_ removed: [NodeID], at now: Instant) -> [Output] {
+    let invited = removed.flatMap { rights.uses[$0]?.confirmed ?? [] }
+    let grants = (removed + invited).map { EntryBody.grant(rights.removal(of: $0)) }
+    return commit(at: now) { state, out in state.signAndCommit(grants, as: .role, &out) }
+  }
+
   /// Starts the owner's next key epoch: the removed members lose their roles and do not learn the
-  /// key. This is one commit: after a removal without its key change, the removed members could
-  /// still read the channel.
+  /// key; the one-time key of an invite stands for all who came by it. This is one commit: after a
+  /// removal without its key change, the removed members could still read the channel.
   public mutating func changeKey(
     to keyID: KeyID, removing removed: [NodeID], at now: Instant
   ) -> [Output] {
     let last = rights.epochs.last
-    // A key change voids invites: without a direct grant, members who joined by invite would lose
-    // their roles.
-    let kept = rights.grantsBeforeKeyChange(removing: removed, at: wallSeconds)
+    // Members that came by invites and are not confirmed would lose their roles with the old key.
+    let confirmed = unconfirmedUses.filter { grant in
+      !removed.contains(grant.subject) && !removed.contains { $0 == grant.invite }
+    }
+    let kept =
+      confirmed.map(\.subject) + rights.confirmedMembers(removing: removed, at: wallSeconds)
     let change = EpochChange(
       number: rights.currentEpoch &+ 1, keyID: keyID, previous: last?.id ?? .zero,
       removed: Array(removed.prefix(EpochChange.removedLimit)),
-      kept: kept.prefix(EpochChange.keptLimit).map(\.subject.key.prefix))
-    let taken = removed.map {
-      Grant(subject: $0, role: .none, expiresAt: 0, epoch: 0, isBearer: false)
-    }
+      kept: kept.prefix(EpochChange.keptLimit).map(\.key.prefix))
+    let taken = removed.map { rights.removal(of: $0) }
     return commit(at: now) { state, out in
-      let bodies = (taken + kept).map { EntryBody.grant($0) } + [.epoch(change)]
+      let bodies = (taken + confirmed).map { EntryBody.grant($0) } + [.epoch(change)]
       state.signAndCommit(bodies, as: .key, &out)
     }
   }
 
-  /// A bearer grant for an invite, with the outputs that write and broadcast it. The grant enters
-  /// the document like any other, so that later grants get higher Lamport counters in every process
-  /// of the owner.
+  /// A bearer grant for an invite that `uses` keys (0: any number) can redeem until `expiresAt`,
+  /// with the outputs that write and broadcast it.
+  ///
+  /// It is signed twice. The first entry is for the invite. The second enters the document, so that
+  /// later grants get higher Lamport counters in every process of the owner, and so that members
+  /// know something of the invite that its holders do not (`InviteUse.sortPending`).
   public mutating func bearerGrant(
-    _ role: Role, for subject: NodeID, expiresAt: UInt64, at now: Instant
+    _ role: Role, for subject: NodeID, expiresAt: UInt64, uses: UInt32, at now: Instant
   ) -> (grant: SignedEntry, outputs: [Output]) {
-    let grant = sign(
-      .grant(
-        Grant(
-          subject: subject, role: role, expiresAt: expiresAt, epoch: currentEpoch, isBearer: true)))
-    let outputs = commit(at: now) { state, out in state.commit([grant], as: .invite, &out) }
+    let terms = Grant.Terms(epoch: currentEpoch, uses: uses)
+    let body = EntryBody.grant(
+      Grant(subject: subject, role: role, expiresAt: expiresAt, form: .bearer(terms)))
+    let grant = sign(body)
+    let outputs = commit(at: now) { state, out in
+      state.signAndCommit([body], as: .invite, &out)
+    }
     return (grant, outputs)
   }
+
+  /// The uses of this node's invites that it has not confirmed yet.
+  private var unconfirmedUses: [Grant] {
+    let waiting = pending.flatMap(\.entries).compactMap { SignedGrant($0)?.grant.subject }
+    return rights.confirmations(by: identity.id, at: wallSeconds)
+      .filter { !waiting.contains($0.subject) }
+  }
+
+  /// Schedules the confirmation of new uses of this node's invites.
+  mutating func noteUses(at now: Instant) {
+    guard !unconfirmedUses.isEmpty else {
+      confirmationDueAt = nil
+      return
+    }
+    confirmationDueAt = confirmationDueAt ?? now + Self.confirmationDelay
+  }
+
+  /// Confirms the uses of this node's invites that are not confirmed yet. What one commit does not
+  /// hold follows when that is finished.
+  mutating func confirmUses(at now: Instant, _ out: inout [Output]) {
+    confirmationDueAt = isWaitingForDisk ? now + Self.confirmationDelay : nil
+    guard !isWaitingForDisk else { return }
+    let grants = unconfirmedUses.prefix(Self.confirmationLimit)
+    signAndCommit(grants.map { .grant($0) }, as: .role, &out)
+  }
+
+  /// The delay of a confirmation: an owner that has been away should hear of all who came by an
+  /// invite before it settles who stays.
+  static let confirmationDelay = Duration.milliseconds(500)
+  /// The maximum number of grants in one commit.
+  private static let confirmationLimit = 64
 
   /// Signs and broadcasts the redemption of the invite that this node joined with.
   public mutating func redeem(

@@ -68,6 +68,7 @@ extension ChannelState {
     awaitingGrant = []
     show(held, &out)
     expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
+    noteUses(at: now)
   }
 
   /// The boot time at which the wall clock reaches `seconds`, which must be in the future; at most
@@ -170,7 +171,7 @@ extension ChannelState {
   /// Whether this node, to its knowledge, has lost its membership.
   private var isShutOut: Bool {
     switch refusal(of: identity.id) {
-    case .removed, .expired, .equivocated: true
+    case .removed, .expired, .equivocated, .inviteUsedUp: true
     case .noGrant, .inviteOutdated, .unknown, nil: false
     }
   }

@@ -89,6 +89,8 @@ public struct ChannelState: Sendable {
   var presenceDueAt: Instant?
   var presenceSentAt: Instant?
   var reportDueAt: Instant?
+  /// The time at which this node confirms the uses of its invites; nil if all are confirmed.
+  var confirmationDueAt: Instant?
   /// This node's role at the last recomputation.
   var ownRole: Role
   /// The id of the neighbour report that this node published last.
@@ -99,7 +101,8 @@ public struct ChannelState: Sendable {
 
   var gossip: Gossip
   var detector: FailureDetector
-  var rights: Rights
+  /// The roles of members and the use of invites, as the document says.
+  public internal(set) var rights: Rights
   var succession = Succession()
   var togetherness = Togetherness()
   var messages = MessageLog()
@@ -338,7 +341,7 @@ public struct ChannelState: Sendable {
     var next = soonest(gossip.deadline, neighbours.isEmpty ? nil : detector.deadline)
     next = soonest(next, soonest(presenceDueAt, reportDueAt))
     next = soonest(next, soonest(succession.deadline, messages.deadline))
-    next = soonest(next, togetherness.deadline)
+    next = soonest(next, soonest(togetherness.deadline, confirmationDueAt))
     return soonest(next, soonest(expiryAt, initialSyncDeadline))
   }
 }

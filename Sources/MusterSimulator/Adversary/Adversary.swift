@@ -114,9 +114,9 @@ struct Adversary: Sendable {
       return [presence(of: keys[index]), .neighbourReport(report)].map { sign($0, by: index) }
     case .grants:
       let own = Grant(
-        subject: keys[index].identity.id, role: .owner, expiresAt: 0, epoch: 0, isBearer: false)
+        subject: keys[index].identity.id, role: .owner)
       let removal = Grant(
-        subject: prng.one(of: members), role: .none, expiresAt: 0, epoch: 0, isBearer: false)
+        subject: prng.one(of: members), role: .none)
       return [sign(.grant(own), by: index), sign(.grant(removal), by: index)]
     case .keys:
       keys[index] = newKey()

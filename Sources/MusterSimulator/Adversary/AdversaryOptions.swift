@@ -9,12 +9,15 @@ public struct AdversaryOptions: Equatable, Sendable {
   public var channel: ChannelKind?
   /// What the adversary floods the channel with; nil: drawn from the seed.
   public var tactics: [AdversaryTactic]?
+  /// The number of keys that the adversary's invite permits, 0 for any number; nil: drawn from the
+  /// seed.
+  public var uses: UInt32?
   /// The Lamport counters of the adversary's entries; nil: drawn from the seed.
   public var counters: AdversaryCounters?
   /// The number of entries that the adversary signs per second; nil: drawn from the seed.
   public var entriesPerSecond: Int?
-  /// Whether the owner of a created channel removes a key of the adversary; nil: drawn from the
-  /// seed.
+  /// Whether the owner of a created channel removes the adversary with its invite; nil: drawn from
+  /// the seed.
   public var removes: Bool?
   /// Whether the timeline's lines are kept in addition to their digest.
   public var keepsTimeline: Bool
@@ -22,12 +25,14 @@ public struct AdversaryOptions: Equatable, Sendable {
   /// Creates the options of a run; what is left out is derived from the seed.
   public init(
     seed: UInt64, channel: ChannelKind? = nil, tactics: [AdversaryTactic]? = nil,
-    counters: AdversaryCounters? = nil, entriesPerSecond: Int? = nil, removes: Bool? = nil,
+    uses: UInt32? = nil, counters: AdversaryCounters? = nil, entriesPerSecond: Int? = nil,
+    removes: Bool? = nil,
     keepsTimeline: Bool = false
   ) {
     self.seed = seed
     self.channel = channel
     self.tactics = tactics
+    self.uses = uses
     self.counters = counters
     self.entriesPerSecond = entriesPerSecond
     self.removes = removes

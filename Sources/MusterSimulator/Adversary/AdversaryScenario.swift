@@ -15,6 +15,8 @@ struct AdversaryScenario: Sendable {
   let roles: [Role]
   /// The role in the adversary's invite.
   let invitedAs: Role
+  /// The number of keys that the adversary's invite permits; 0 for any number.
+  let uses: UInt32
   let tactics: [AdversaryTactic]
   let counters: AdversaryCounters
   /// The number of keys that the adversary has at a time, and how many of them have links.
@@ -26,7 +28,7 @@ struct AdversaryScenario: Sendable {
   let restarted: Int?
   /// Whether the initiator ends the call during the attack, so that the members start another.
   let endsCall: Bool
-  /// Whether the owner removes a key of the adversary, which tries to come back.
+  /// Whether the owner removes the adversary with its invite; the adversary tries to come back.
   let removes: Bool
 
   init(_ options: AdversaryOptions, _ prng: inout PRNG) {
@@ -39,6 +41,8 @@ struct AdversaryScenario: Sendable {
     while drawn.count < count { drawn.append(prng.one(of: [.consumer, .attendee, .presenter])) }
     roles = kind == .created ? drawn : Array(repeating: .presenter, count: count)
     invitedAs = prng.chance(0.7) ? .consumer : .attendee
+    let drawnUses = prng.one(of: [1, 4, 0] as [UInt32])
+    uses = options.uses ?? drawnUses
     let some = AdversaryTactic.allCases.filter { _ in prng.chance(0.25) }
     let one = prng.one(of: AdversaryTactic.allCases)
     tactics = options.tactics ?? (some.isEmpty ? [one] : some)

@@ -91,16 +91,16 @@ extension AdversarySimulation {
     input(index) { $0.leaveCall(in: id, at: $1) }
   }
 
-  /// Lets the owner remove a key of the adversary that it sees, which is to end the invite.
+  /// Lets the owner remove all who came by the invite of a key of the adversary that it sees.
   private mutating func remove() {
     guard let process = nodes[0].process else { return }
     let id = channel.id
     let seen = process.node.members(of: id).map(\.id).first { !adversary.members.contains($0) }
-    guard let seen else { return }
-    note(nodes[0].label, "removes a key of the adversary")
+    guard let seen, let invite = process.node.rights(in: id)?.invite(of: seen) else { return }
+    note(nodes[0].label, "removes the adversary's invite")
     removedAt = now
-    command(0, "removes a member") { (node, clock) throws(CommandRefusal) in
-      try node.revoke(seen, in: id, at: clock)
+    command(0, "removes an invite") { (node, clock) throws(CommandRefusal) in
+      try node.revoke(invite, in: id, at: clock)
     }
   }
 

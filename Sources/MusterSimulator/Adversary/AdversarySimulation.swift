@@ -131,7 +131,8 @@ public struct AdversarySimulation: World {
       nodes[0].disk.record(outputs ?? [], of: &office, at: .zero)
     }
     let made = Simulation.invite(
-      to: scenario.invitedAs, expiresAt: 0, from: &office, in: channel.id, at: .zero)
+      to: scenario.invitedAs, expiresAt: 0, uses: scenario.uses, from: &office, in: channel.id,
+      at: .zero)
     nodes[0].disk.record(made?.outputs ?? [], of: &office, at: .zero)
     return made?.invite.credential
   }

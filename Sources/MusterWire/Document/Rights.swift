@@ -35,37 +35,88 @@ public enum Role: UInt8, Sendable, CaseIterable, Comparable {
 
 /// An owner's grant of a role to a key. Of several grants for one key, the latest counts.
 ///
-/// Layout in bytes: subject 32, role 1, expiry time 8, epoch 4, bearer flag 1.
+/// Layout in bytes: subject 32, role 1, expiry time 8, epoch 4 (0 unless for bearers), flags 1 (bit
+/// 0: for bearers, bit 1: by invite); for bearers uses 4, expiry time of the role 8; by invite
+/// the one-time key 32.
 public struct Grant: Equatable, Sendable {
+  /// The recipient of the role.
+  public enum Form: Equatable, Sendable {
+    /// To the subject itself.
+    case direct
+    /// To the subject itself, which came by the invite with this one-time key. The owner confirms
+    /// a redemption by such a grant.
+    case byInvite(NodeID)
+    /// To the keys for which the holder of the subject's secret key signs redemptions.
+    case bearer(Terms)
+  }
+
+  /// What holds for those who come by an invite.
+  public struct Terms: Equatable, Sendable {
+    /// The key epoch in which the invite may be used.
+    public var epoch: UInt32
+    /// The number of keys that may come by the invite; 0 for any number.
+    public var uses: UInt32
+    /// The expiry of the roles of those who came, in seconds since 1970; 0 for no expiry.
+    public var roleExpiresAt: UInt64
+
+    /// `uses` is 0 for any number, `roleExpiresAt` in seconds since 1970, 0 for no expiry.
+    public init(epoch: UInt32, uses: UInt32, roleExpiresAt: UInt64 = 0) {
+      self.epoch = epoch
+      self.uses = uses
+      self.roleExpiresAt = roleExpiresAt
+    }
+  }
+
   /// The key of a member, or the one-time key of an invite.
   public var subject: NodeID
-  /// The role granted; `none` revokes the subject's role.
+  /// The role granted; `none` revokes the subject's role, or the invite.
   public var role: Role
-  /// The expiry in seconds since 1970 by the wall clock of the verifying node; 0 for no expiry.
+  /// The expiry of the role, or of the invite, in seconds since 1970 by the wall clock of the
+  /// verifying node; 0 for no expiry.
   public var expiresAt: UInt64
-  /// The key epoch in which the invite may be used; only for bearer grants.
-  public var epoch: UInt32
-  /// Whether the holder of the subject's secret key may transfer the role to another key.
-  public var isBearer: Bool
+  /// The recipient of the role.
+  public var form: Form
 
-  /// The length of an encoded grant in bytes.
-  public static let bytes = 32 + 1 + 8 + 4 + 1
-
-  /// `expiresAt` is in seconds since 1970, 0 for no expiry; `epoch` applies to bearer grants only.
-  public init(subject: NodeID, role: Role, expiresAt: UInt64, epoch: UInt32, isBearer: Bool) {
+  /// `expiresAt` is in seconds since 1970, 0 for no expiry.
+  public init(subject: NodeID, role: Role, expiresAt: UInt64 = 0, form: Form = .direct) {
     self.subject = subject
     self.role = role
     self.expiresAt = expiresAt
-    self.epoch = epoch
-    self.isBearer = isBearer
+    self.form = form
   }
+
+  /// The terms of the invite; nil for a grant to the subject itself.
+  public var terms: Terms? {
+    if case .bearer(let terms) = form { terms } else { nil }
+  }
+
+  /// Whether the holder of the subject's secret key may transfer the role to other keys.
+  public var isBearer: Bool { terms != nil }
+
+  /// The one-time key of the invite by which the subject came; nil if it came by none, or if the
+  /// grant is itself for an invite.
+  public var invite: NodeID? {
+    if case .byInvite(let invite) = form { invite } else { nil }
+  }
+
+  private static let bearerFlag: UInt8 = 1
+  private static let inviteFlag: UInt8 = 2
 
   func write(to writer: inout Writer) {
     writer.append(subject.key)
     writer.u8(role.rawValue)
     writer.u64(expiresAt)
-    writer.u32(epoch)
-    writer.u8(isBearer ? 1 : 0)
+    writer.u32(terms?.epoch ?? 0)
+    switch form {
+    case .direct: writer.u8(0)
+    case .byInvite(let invite):
+      writer.u8(Self.inviteFlag)
+      writer.append(invite.key)
+    case .bearer(let terms):
+      writer.u8(Self.bearerFlag)
+      writer.u32(terms.uses)
+      writer.u64(terms.roleExpiresAt)
+    }
   }
 
   init(reading reader: inout Reader) throws(WireError) {
@@ -73,8 +124,16 @@ public struct Grant: Equatable, Sendable {
     guard let role = Role(rawValue: try reader.u8()) else { throw .invalidValue }
     self.role = role
     expiresAt = try reader.u64()
-    epoch = try reader.u32()
-    isBearer = try reader.u8() & 1 == 1
+    let epoch = try reader.u32()
+    let flags = try reader.u8()
+    if flags & Self.bearerFlag != 0 {
+      let uses = try reader.u32()
+      form = .bearer(Terms(epoch: epoch, uses: uses, roleExpiresAt: try reader.u64()))
+    } else if flags & Self.inviteFlag != 0 {
+      form = .byInvite(NodeID(try reader.bytes32()))
+    } else {
+      form = .direct
+    }
   }
 }
 

@@ -122,26 +122,44 @@ class Message:
 
 @dataclass(frozen=True)
 class Grant:
-    """Gives a role (section 12); with `bearer` to the member that redeems it."""
+    """Gives a role (section 12); with `terms` to the members that redeem it.
+
+    `invite` is the one-time key of the invite by which the subject came.
+    """
 
     KIND = 6
+    BEARER, BY_INVITE = 1, 2
 
     subject: bytes
     role: int
     expires_at: int
-    epoch: int
-    bearer: int
+    epoch: int = 0
+    terms: tuple = None     # the number of uses, 0 for any, and when the roles end
+    invite: bytes = None
+
+    @property
+    def bearer(self):
+        return self.terms is not None
 
     def encode(self):
-        return self.subject + struct.pack(
-            ">BQIB", self.role, self.expires_at, self.epoch, self.bearer)
+        head = self.subject + struct.pack(">BQI", self.role, self.expires_at, self.epoch)
+        if self.terms is not None:
+            return head + bytes((self.BEARER,)) + struct.pack(">IQ", *self.terms)
+        if self.invite is not None:
+            return head + bytes((self.BY_INVITE,)) + self.invite
+        return head + bytes(1)
 
     @classmethod
     def decode(cls, reader):
         subject, role = reader.take(32), reader.number(1)
         if role > HIGHEST_ROLE:
             raise Malformed("unknown role")
-        return cls(subject, role, reader.number(8), reader.number(4), reader.number(1) & 1)
+        expires_at, epoch, flags = reader.number(8), reader.number(4), reader.number(1)
+        if flags & cls.BEARER:
+            terms = reader.number(4), reader.number(8)
+            return cls(subject, role, expires_at, epoch, terms=terms)
+        invite = reader.take(32) if flags & cls.BY_INVITE else None
+        return cls(subject, role, expires_at, epoch, invite=invite)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from .reader import Malformed
 from .rights import redemption_message
 
 _HANDING_ON_INTERVAL = 1.0
-_REASONS = {1: "removed", 2: "old invite", 3: "expired", 4: "no role", 5: "quarantined"}
+_REASONS = {1: "removed", 2: "old invite", 3: "expired", 4: "no role", 5: "quarantined",
+            6: "used up"}
 
 
 class Membership:

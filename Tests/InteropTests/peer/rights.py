@@ -73,8 +73,10 @@ class CreatedRights:
     def role(self, document, member):
         if self.is_owner(member):
             return Role.OWNER
-        removed_by = [one.order for one in self.epochs(document) if member in one.body.removed]
         newest = self._newest_grant(document, member)
+        came_by = newest.body.invite if newest else None
+        removed_by = [one.order for one in self.epochs(document)
+                      if member in one.body.removed or came_by in one.body.removed]
         if newest and removed_by and newest.order < max(removed_by):
             newest = None
         granted = newest.body.role if newest and _is_valid(newest.body) else Role.NONE
@@ -150,7 +152,31 @@ class CreatedRights:
             return Role.NONE
         if direct is not None and direct.order > redemption.order:
             return Role.NONE
+        if not self._has_use(document, redemption):
+            return Role.NONE
         return grant.role
+
+    def _has_use(self, document, redemption):
+        """Whether the invite permits this use of it: those that are confirmed come first."""
+        entry, one_time_key = redemption.body.grant, redemption.body.grant.body.subject
+        published = max((one for one in document.entries(Grant)
+                         if one.body.bearer and one.body.subject == one_time_key
+                         and self._counts(document, one)),
+                        key=lambda one: one.order, default=None)
+        if (published is not None and published.body.role == Role.NONE
+                or any(one_time_key in one.body.removed for one in self.epochs(document))):
+            return False
+        uses, _ = entry.body.terms
+        if uses == 0:
+            return True
+        confirmed = {one.body.subject for one in document.entries(Grant)
+                     if one.body.invite == one_time_key and self._counts(document, one)}
+        others = [one.author for one in document.entries(Redemption)
+                  if one.author not in confirmed and self._is_good(document, one)
+                  and one.body.grant.body.subject == one_time_key]
+        salt = published.id if published is not None else bytes(32)
+        others.sort(key=lambda author: blake2b(32, salt + author))
+        return redemption.author in others[:max(uses - len(confirmed), 0)]
 
     def _is_good(self, document, redemption):
         grant, channel_id = redemption.body.grant, self._genesis.channel_id

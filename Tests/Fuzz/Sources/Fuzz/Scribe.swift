@@ -130,7 +130,19 @@ struct Scribe {
     Grant(
       subject: program.bit() ? Cast.oneTime.id : member(&program),
       role: Role(rawValue: program.u8() % 5) ?? .none, expiresAt: UInt64(program.u16()),
-      epoch: UInt32(program.u8() & 3), isBearer: program.bit())
+      form: form(&program))
+  }
+
+  private func form(_ program: inout Program) -> Grant.Form {
+    switch program.u8() % 3 {
+    case 0: .direct
+    case 1: .byInvite(Cast.oneTime.id)
+    default:
+      .bearer(
+        Grant.Terms(
+          epoch: UInt32(program.u8() & 3), uses: UInt32(program.u8() & 3),
+          roleExpiresAt: UInt64(program.u16())))
+    }
   }
 
   /// A redemption of any entry, a bearer grant or not, or of junk.

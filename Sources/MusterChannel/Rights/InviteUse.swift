@@ -1,0 +1,74 @@
+import MusterBase
+import MusterCrypto
+import MusterWire
+
+/// An invite that an owner has made, and who has come by it.
+public struct InviteStatus: Equatable, Sendable {
+  /// The invite's one-time key.
+  public var id: NodeID
+  /// The owner that made the invite.
+  public var owner: NodeID
+  /// The role of those who come by the invite.
+  public var role: Role
+  /// The number of keys that may come by the invite; 0 for any number.
+  public var uses: UInt32
+  /// The expiry in seconds since 1970; 0 for never.
+  public var expiresAt: UInt64
+  /// Whether more keys may come by the invite at the time asked for.
+  public var isUsable: Bool
+  /// The keys whose redemption an owner has confirmed, sorted by id.
+  public var confirmed: [NodeID]
+  /// The keys that have the invite's role until an owner confirms them.
+  public var provisional: [NodeID]
+
+  /// The keys that came by the invite, confirmed or not.
+  public var members: [NodeID] { confirmed + provisional }
+}
+
+/// The use of one invite, which its one-time key identifies.
+struct InviteUse: Sendable {
+  /// The newest bearer grant for the one-time key in the document; nil if only redemptions are
+  /// known.
+  var published: SignedGrant?
+  /// The keys whose redemption an owner has confirmed, whatever their roles are now.
+  var confirmed: [NodeID] = []
+  /// The keys that have redeemed the invite and are not confirmed, in the order in which they get
+  /// what is left of it.
+  var pending: [NodeID] = []
+
+  /// The removal of the invite; nil if it is in force.
+  var removal: SignedEntry?
+
+  /// Whether an owner has revoked the invite.
+  var isRevoked: Bool { removal != nil || published?.grant.role == Role.none }
+
+  /// Whether a key could still come by the invite with the grant in `signed`, or has done so.
+  func isLeft(for member: NodeID, with signed: SignedGrant) -> Bool {
+    guard !isRevoked, let terms = signed.grant.terms else { return false }
+    return terms.uses == 0 || confirmed.count + pending.count < Int(terms.uses)
+      || confirmed.contains(member) || pending.contains(member)
+  }
+
+  /// Sorts the unconfirmed keys by a hash.
+  ///
+  /// A redeemer could search for a key with a small hash, but the hash covers the id of the grant
+  /// in the document. The invite carries another grant with a signature of its own, so nobody knows
+  /// that id before it is a member.
+  mutating func sortPending() {
+    guard pending.count > 1 else { return }
+    let salt = (published?.entry.id ?? .zero).bytes
+    let ranked = pending.map { (key: $0, rank: Blake2b.hash(salt + $0.key.bytes)) }
+    pending = ranked.sorted { $0.rank.lexicographicallyPrecedes($1.rank) }.map(\.key)
+  }
+
+  /// Why the invite gives nothing to a key that has redeemed it by the grant in `signed`; nil if it
+  /// gives its role.
+  func refusal(of member: NodeID, with signed: SignedGrant) -> Refusal? {
+    if isRevoked { return .removed }
+    guard let terms = signed.grant.terms, terms.uses > 0, !confirmed.contains(member) else {
+      return nil
+    }
+    let left = Int(terms.uses) - confirmed.count
+    return pending.prefix(max(left, 0)).contains(member) ? nil : .inviteUsedUp
+  }
+}

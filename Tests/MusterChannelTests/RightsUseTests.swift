@@ -1,0 +1,133 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// How often an invite can be used.
+struct RightsUseTests {
+  @Test func anInviteIsForAsManyKeysAsItSays() {
+    var club = Club()
+    let invite = club.invite(uses: 2, lamport: 1)
+    var pens = (1...4).map { club.pen(UInt64($0)) }
+    for index in pens.indices {
+      club.add(pens[index].redeem(invite, with: club.secret, lamport: UInt64(index) + 2))
+    }
+    let admitted = pens.filter { club.role($0) == .presenter }
+    #expect(admitted.count == 2)
+    for pen in pens where club.role(pen) == .none { #expect(club.refusal(pen) == .inviteUsedUp) }
+    #expect(Set(club.confirmUses(lamport: 10)) == Set(admitted.map(\.id)))
+    for pen in admitted { #expect(club.role(pen) == .presenter) }
+    #expect(club.confirmUses(lamport: 11).isEmpty)
+  }
+
+  /// Confirmed keys stay, and what is left goes to others.
+  @Test(arguments: 1...40 as ClosedRange<UInt64>)
+  func aConfirmationIsFinal(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    var club = Club()
+    let limit = 1 + prng.below(3)
+    let invite = club.invite(uses: UInt32(limit), lamport: 1)
+    var confirmed: [NodeID] = []
+    for number in prng.permuted(Array(1...8)) {
+      var pen = club.pen(UInt64(number))
+      club.add(pen.redeem(invite, with: club.secret, lamport: UInt64(prng.below(50)) + 2))
+      if prng.chance(0.4) { confirmed += club.confirmUses(lamport: 60) }
+      let members = (1...8).filter { club.role(club.pen(UInt64($0))) == .presenter }
+      #expect(members.count <= limit, "seed \(seed)")
+      for member in confirmed {
+        #expect(club.rights.role(of: member, at: 0) == .presenter, "seed \(seed)")
+      }
+    }
+  }
+
+  /// An owner that lost its disk may confirm more keys than the invite permits: all of them stay.
+  @Test func whoeverIsConfirmedStaysBeyondTheLimit() {
+    var club = Club()
+    var (a, b, c) = (club.pen(1), club.pen(2), club.pen(3))
+    let invite = club.invite(uses: 1, lamport: 1)
+    for member in [a.id, b.id] {
+      club.add(
+        club.owner.grant(.presenter, to: member, form: .byInvite(club.secret.id), lamport: 5))
+    }
+    club.add(
+      a.redeem(invite, with: club.secret, lamport: 2),
+      b.redeem(invite, with: club.secret, lamport: 2),
+      c.redeem(invite, with: club.secret, lamport: 2))
+    #expect(club.role(a) == .presenter)
+    #expect(club.role(b) == .presenter)
+    #expect(club.refusal(c) == .inviteUsedUp)
+  }
+
+  /// A use stays used when its member gets another role, or none.
+  @Test(arguments: [Role.none, .consumer])
+  func aUseIsNotGivenBack(role: Role) {
+    var club = Club()
+    var (first, second) = (club.pen(1), club.pen(2))
+    let invite = club.invite(uses: 1, lamport: 1)
+    club.add(first.redeem(invite, with: club.secret, lamport: 2))
+    club.confirmUses(lamport: 3)
+    club.add(
+      club.owner.grant(role, to: first.id, form: club.rights.form(of: first.id), lamport: 4))
+    club.add(second.redeem(invite, with: club.secret, lamport: 5))
+    #expect(club.refusal(second) == .inviteUsedUp)
+  }
+
+  /// The order of unconfirmed keys depends on the grant that only members know.
+  @Test func theOrderOfKeysIsNotKnownToTheHoldersOfAnInvite() {
+    var orders: [[NodeID]] = []
+    for sequence in 1...6 as ClosedRange<UInt64> {
+      var club = Club()
+      let invite = club.invite(uses: 1, lamport: 1)
+      // The owner's document has another grant for the same one-time key.
+      for _ in 0..<sequence { _ = club.owner.claim(1, lamport: 1) }
+      club.add(club.invite(uses: 1, lamport: 2))
+      var pens = (1...8).map { club.pen(UInt64($0)) }
+      for index in pens.indices {
+        club.add(pens[index].redeem(invite, with: club.secret, lamport: 3))
+      }
+      orders.append(pens.filter { club.role($0) == .presenter }.map(\.id))
+      #expect(orders.last?.count == 1)
+    }
+    #expect(Set(orders).count > 1)
+  }
+
+  @Test func aRevokedInviteGivesNothing() {
+    var club = Club()
+    var (a, b) = (club.pen(1), club.pen(2))
+    let invite = club.invite(lamport: 1)
+    club.add(a.redeem(invite, with: club.secret, lamport: 2))
+    #expect(club.role(a) == .presenter)
+    club.add(club.invite(.none, lamport: 3))
+    #expect(club.refusal(a) == .removed)
+    club.add(b.redeem(invite, with: club.secret, lamport: 4))
+    #expect(club.refusal(b) == .removed)
+    #expect(club.confirmUses(lamport: 5).isEmpty)
+  }
+
+  @Test func aRoleOutlivesTheInviteByWhichItCame() {
+    var club = Club()
+    var (confirmed, late) = (club.pen(1), club.pen(2))
+    let terms = Grant.Terms(epoch: 0, uses: 0, roleExpiresAt: 900)
+    let invite = club.owner.grant(
+      .attendee, to: club.secret.id, expiresAt: 500, form: .bearer(terms), lamport: 1)
+    club.add(confirmed.redeem(invite, with: club.secret, lamport: 2))
+    club.confirmUses(at: 499, lamport: 3)
+    club.add(late.redeem(invite, with: club.secret, lamport: 4))
+    #expect(club.confirmUses(at: 500, lamport: 5).isEmpty)
+    #expect(club.refusal(late, at: 500) == .expired)
+    #expect(club.role(confirmed, at: 899) == .attendee)
+    #expect(club.refusal(confirmed, at: 900) == .expired)
+  }
+
+  @Test func onlyTheOwnerThatMadeAnInviteConfirmsItsUses() {
+    var club = Club()
+    var (coOwner, member) = (club.pen(1), club.pen(2))
+    club.add(club.owner.grant(.owner, to: coOwner.id, lamport: 1))
+    let invite = club.invite(uses: 1, lamport: 2)
+    club.add(member.redeem(invite, with: club.secret, lamport: 3))
+    #expect(club.rights.confirmations(by: coOwner.id, at: 0).isEmpty)
+    #expect(club.rights.confirmations(by: member.id, at: 0).isEmpty)
+    #expect(club.rights.confirmations(by: club.owner.id, at: 0).count == 1)
+  }
+}

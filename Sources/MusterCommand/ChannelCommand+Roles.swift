@@ -66,8 +66,13 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
     let removal = channel.map { Removal(of: member, from: $0) }
     if !options.json { for line in removal?.lines ?? [] { print(line) } }
     if dryRun {
+      guard let removal, !removal.lines.isEmpty else {
+        throw MusterError(
+          "\(Words.shown(member)) is not one member or invite of \(Words.shown(name))",
+          hint: "see muster channel show")
+      }
       var preview = Administration.Reply()
-      preview.removed = removal?.members ?? []
+      preview.removed = removal.members
       if options.json { print(preview.json.text) }
       return
     }

@@ -179,6 +179,9 @@ def an_invite_goes_with_all_who_came_by_it(t):
         "the owner confirms both")
     listed = run(t, "channel", "revoke", t.channel, one.id, "--dry-run", "--data", data(t, "owner"))
     t.expect(other.id in listed and entry["invite"] in listed and stays.id not in listed, listed)
+    unknown = run(t, "channel", "revoke", t.channel, "nobody", "--dry-run", "--data",
+                  data(t, "owner"), code=1)
+    t.expect("nobody" in unknown, unknown)
     told = run(t, "channel", "revoke", t.channel, entry["invite"], "--data", data(t, "owner"))
     t.expect(one.id in told and other.id in told and stays.id not in told, told)
     for node in (one, other):

@@ -62,7 +62,7 @@ enum DocumentTarget {
         check(document.entry(entry.id.prefix).contains(entry), "what is kept is found")
       }
       switch kind {
-      case .presence, .neighbourReport, .redemption: break
+      case .presence, .neighbourReport, .redemption, .joining: break
       default: check(entries == entries.sorted(), "the order is the order")
       }
     }

@@ -60,62 +60,39 @@ struct ChannelRevokeCommand: AsyncParsableCommand {
   @OptionGroup var options: DataOptions
 
   func run() async throws {
-    var query = Administration.Request(.show)
-    query.channel = name
-    let channel = try await options.perform(query).channels.first
-    let removal = channel.map { Removal(of: member, from: $0) }
-    if !options.json { for line in removal?.lines ?? [] { print(line) } }
-    if dryRun {
-      guard let removal, !removal.lines.isEmpty else {
-        throw MusterError(
-          "\(Words.shown(member)) is not one member or invite of \(Words.shown(name))",
-          hint: "see muster channel show")
-      }
-      var preview = Administration.Reply()
-      preview.removed = removal.members
-      if options.json { print(preview.json.text) }
-      return
-    }
     var request = Administration.Request(.revoke)
     request.channel = name
     request.member = member
+    request.isDryRun = true
+    let preview = try await options.perform(request)
+    if !options.json { for line in Self.lines(preview, in: name) { print(line) } }
+    if dryRun {
+      if options.json { print(preview.json.text) }
+      return
+    }
+    request.isDryRun = false
     let reply = try await options.perform(request)
     if options.json { return print(reply.json.text) }
     print("\(Words.shown(member)) is removed from \(Words.shown(name)), which has a new key.")
     print(Style.dim("Invites from before do not work any more: muster invite makes new ones."))
   }
-}
 
-/// The members that go with a member or an invite, as far as the summary of the channel says.
-struct Removal {
-  /// The ids of those who go.
-  var members: [String] = []
-  /// What to tell the user before anybody is removed.
-  var lines: [String] = []
-
-  init(of text: String, from channel: Administration.ChannelSummary) {
-    if let invite = channel.invites.first(where: { $0.invite == text }) {
-      members = invite.confirmed + invite.provisional
-      let people = ChannelTable.people(of: invite, channel.members)
-      lines = ["Invite \(invite.invite) ends, and these go: \(Self.list(people))."]
-      return
+  /// Names the members that go, and those that came by the same invite and stay.
+  private static func lines(_ preview: Administration.Reply, in channel: String) -> [String] {
+    guard let removal = preview.removal else { return [] }
+    let known = preview.channels.first?.members ?? []
+    func list(_ ids: [String]) -> String {
+      ids.map { ChannelTable.label($0, known) }.joined(separator: ", ")
     }
-    let named = channel.members.filter { [$0.member, $0.key, $0.name].contains(text) }
-    guard named.count == 1, let member = named.first else { return }
-    members = [member.member]
-    lines = ["\(ChannelTable.label(member.member, channel.members)) goes."]
-    let invite = channel.invites.first { $0.invite == member.invite }
-    let others = (invite?.confirmed ?? []).filter { $0 != member.member }
-    guard let invite, !others.isEmpty else { return }
-    let people = others.map { ChannelTable.label($0, channel.members) }
-    lines += [
-      "These came by the same invite and stay: \(Self.list(people)).",
-      "To remove them too: muster channel revoke \(Words.quoted(channel.name)) \(invite.invite)",
-    ]
-  }
-
-  private static func list(_ people: [String]) -> String {
-    people.isEmpty ? "nobody has come by it" : people.joined(separator: ", ")
+    guard !removal.members.isEmpty else { return ["No member came by that invite."] }
+    var lines = ["Goes: \(list(removal.members))."]
+    if let invite = removal.invite, !removal.staying.isEmpty {
+      lines += [
+        "Came by the same invite and stays: \(list(removal.staying)).",
+        "To remove all of them: muster channel revoke \(Words.quoted(channel)) \(invite)",
+      ]
+    }
+    return lines
   }
 }
 

@@ -63,6 +63,34 @@ struct ChannelStateCommitTests {
     }
   }
 
+  @Test func aUseOfAnInviteIsConfirmedOnceHoweverSlowTheDisk() {
+    var world = ChannelStateWorld(3, settings: ChannelSettings())
+    let secret = testIdentity(900)
+    var grant: [UInt8] = []
+    world.act(0) { state, now in
+      let made = state.bearerGrant(.attendee, for: secret.id, expiresAt: 0, uses: 2, at: now)
+      grant = made.grant.bytes
+      return made.outputs
+    }
+    for index in 1..<3 { world.connect(index, to: Array(0..<index)) }
+    world.isDiskStopped = true
+    for index in 1..<3 {
+      world.act(index) { $0.redeem(grant: grant, secret: secret, at: $1) }
+      world.run(for: .seconds(2))
+    }
+    #expect(world.writes.count == 2)
+    world.finishWrites(isDurable: true)
+    world.run(for: .seconds(2))
+    let signed = world.nodes[0].written.filter { entry in
+      if case .grant(let grant) = entry.entry.body { grant.invite != nil } else { false }
+    }
+    #expect(signed.count == 2)
+    for node in world.nodes {
+      let invite = node.state.rights.invites(at: 0).first
+      #expect(invite?.confirmed == world.ids.dropFirst().sorted())
+    }
+  }
+
   @Test func aMessageThatCannotBeWrittenIsReportedAndDropped() {
     var world = ChannelStateWorld.mesh(2)
     world.isDiskStopped = true

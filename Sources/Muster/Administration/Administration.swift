@@ -39,6 +39,8 @@ public enum Administration {
     public var rendezvous: [String] = []
     /// The rules for calls in a channel to be created.
     public var settings = ChannelSettings()
+    /// Whether `revoke` only says what it would remove.
+    public var isDryRun = false
     /// Whether the user confirms, for `verify`, that the codes are equal.
     public var confirm = false
 
@@ -52,8 +54,8 @@ public enum Administration {
     public var invite: String?
     /// The verification code that the two members compare, for `verify`.
     public var code: String?
-    /// The ids of the members who were removed, for `revoke`.
-    public var removed: [String]?
+    /// The members and the invite that are removed, for `revoke`.
+    public var removal: RemovalSummary?
     /// The requested channels, or the channel that was created.
     public var channels: [ChannelSummary] = []
     /// The round-trip times, for `ping`.
@@ -104,6 +106,17 @@ public enum Administration {
 
     /// Whether the channel has an owner and roles.
     public var isCreated: Bool { kind == .created }
+  }
+
+  /// What `revoke` removes.
+  public struct RemovalSummary: Codable, Equatable, Sendable {
+    /// The ids of the members that go.
+    public var members: [String]
+    /// The id of the invite that is revoked, or by which the removed member came; nil for a member
+    /// that came by none.
+    public var invite: String?
+    /// The ids of the members that came by the same invite and stay.
+    public var staying: [String]
   }
 
   /// An invite as recorded in the store.

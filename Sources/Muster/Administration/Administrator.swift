@@ -56,7 +56,9 @@ struct Administrator {
       for stored in try store.channels() { reply.channels.append(try summary(of: stored, node)) }
     case .show: reply.channels = [try summary(of: try stored(request), node)]
     case .grant: try grant(request, &node, at: now)
-    case .revoke: reply.removed = try revoke(request, &node, at: now)
+    case .revoke:
+      reply.removal = try revoke(request, &node, at: now)
+      if request.isDryRun { reply.channels = [try summary(of: try stored(request), node)] }
     case .invite: reply.invite = try invite(request, &node, at: now)
     case .verify: reply.code = try verify(request, node)
     case .ping, .diagnose:
@@ -140,18 +142,30 @@ struct Administrator {
     } catch { throw MusterError(error) }
   }
 
-  /// Removes a member, or an invite and all who came by it; returns the ids of the removed members.
+  /// Removes a member, or an invite with all who came by it, unless the request is a dry run.
   private mutating func revoke(
     _ request: Administration.Request, _ node: inout Node, at now: Instant
-  ) throws(MusterError) -> [String] {
+  ) throws(MusterError) -> Administration.RemovalSummary {
     let stored = try enteredWithOwner(request, &node, at: now)
-    let invites = node.rights(in: stored.id)?.invites(at: WallClock.milliseconds / 1000) ?? []
-    let invite = invites.first { $0.id.short == request.member }
-    let key = if let invite { invite.id } else { try member(request, in: stored, node) }
-    do { outputs += try node.revoke(key, in: stored.id, at: now) } catch {
-      throw MusterError(error)
+    let seconds = WallClock.milliseconds / 1000
+    let rights = node.rights(in: stored.id)
+    let invites = rights?.invites(at: seconds) ?? []
+    let named = invites.first { $0.id.short == request.member }
+    let key = if let named { named.id } else { try member(request, in: stored, node) }
+    let invite = named ?? invites.first { $0.members.contains(key) }
+    // The members that came by the invite, without those who were removed before.
+    let invited = (invite?.members ?? []).filter { member in
+      rights.map { $0.role(of: member, at: seconds) > .none } ?? false
     }
-    return (invite?.members ?? [key]).map(\.short)
+    let members = named == nil ? [key] : invited
+    if !request.isDryRun {
+      do { outputs += try node.revoke(key, in: stored.id, at: now) } catch {
+        throw MusterError(error)
+      }
+    }
+    return Administration.RemovalSummary(
+      members: members.map(\.short), invite: invite?.id.short,
+      staying: invited.filter { !members.contains($0) }.map(\.short))
   }
 
   /// The requested channel, as in `entered`. Throws for an open channel, which has no roles; the

@@ -8,6 +8,7 @@ extension Administration.Request {
     case verb = "do"
     case channel, member, role, expiresAt, uses, peers, rendezvous
     case callEndsWithInitiator, onlyPresentersSend, confirm
+    case isDryRun = "dryRun"
   }
 
   /// Decodes the fields of a request; throws a `MusterError` for an unknown role.
@@ -34,6 +35,7 @@ extension Administration.Request {
       onlyPresentersSend:
         try fields.decodeIfPresent(Bool.self, forKey: .onlyPresentersSend) ?? false)
     confirm = try fields.decodeIfPresent(Bool.self, forKey: .confirm) ?? false
+    isDryRun = try fields.decodeIfPresent(Bool.self, forKey: .isDryRun) ?? false
   }
 
   func encode(to encoder: any Encoder) throws {
@@ -49,12 +51,13 @@ extension Administration.Request {
     if settings.callEndsWithInitiator { try fields.encode(true, forKey: .callEndsWithInitiator) }
     if settings.onlyPresentersSend { try fields.encode(true, forKey: .onlyPresentersSend) }
     if confirm { try fields.encode(true, forKey: .confirm) }
+    if isDryRun { try fields.encode(true, forKey: .isDryRun) }
   }
 }
 
 extension Administration.Reply: Codable {
   private enum CodingKeys: String, CodingKey {
-    case invite, code, removed, channels, ping, node, failure
+    case invite, code, removal, channels, ping, node, failure
   }
 
   /// The JSON object that `--json` prints.
@@ -71,7 +74,7 @@ extension Administration.Reply: Codable {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     invite = try fields.decodeIfPresent(String.self, forKey: .invite)
     code = try fields.decodeIfPresent(String.self, forKey: .code)
-    removed = try fields.decodeIfPresent([String].self, forKey: .removed)
+    removal = try fields.decodeIfPresent(Administration.RemovalSummary.self, forKey: .removal)
     channels = try fields.decode([Administration.ChannelSummary].self, forKey: .channels)
     ping = try fields.decodeIfPresent(PingReply.self, forKey: .ping)
     node = try fields.decodeIfPresent(NodeReport.self, forKey: .node)
@@ -83,7 +86,7 @@ extension Administration.Reply: Codable {
     var fields = encoder.container(keyedBy: CodingKeys.self)
     if let invite { try fields.encode(invite, forKey: .invite) }
     if let code { try fields.encode(code, forKey: .code) }
-    if let removed { try fields.encode(removed, forKey: .removed) }
+    if let removal { try fields.encode(removal, forKey: .removal) }
     try fields.encode(channels, forKey: .channels)
     if let ping { try fields.encode(ping, forKey: .ping) }
     if let node { try fields.encode(node, forKey: .node) }

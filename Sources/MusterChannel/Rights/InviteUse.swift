@@ -2,7 +2,7 @@ import MusterBase
 import MusterCrypto
 import MusterWire
 
-/// An invite that an owner has made, and who has come by it.
+/// An owner's invite, with the members that came by it.
 public struct InviteStatus: Equatable, Sendable {
   /// The invite's one-time key.
   public var id: NodeID
@@ -35,7 +35,6 @@ struct InviteUse: Sendable {
   /// The keys that have redeemed the invite and are not confirmed, in the order in which they get
   /// what is left of it.
   var pending: [NodeID] = []
-
   /// The removal of the invite; nil if it is in force.
   var removal: SignedEntry?
 

@@ -198,20 +198,16 @@ extension ChannelState {
     confirmationDueAt = confirmationDueAt ?? now + Self.confirmationDelay
   }
 
-  /// Confirms the uses of this node's invites that are not confirmed yet. What one commit does not
-  /// hold follows when that is finished.
+  /// Confirms the uses of this node's invites that are not confirmed yet.
   mutating func confirmUses(at now: Instant, _ out: inout [Output]) {
     confirmationDueAt = isWaitingForDisk ? now + Self.confirmationDelay : nil
     guard !isWaitingForDisk else { return }
-    let grants = unconfirmedUses.prefix(Self.confirmationLimit)
-    signAndCommit(grants.map { .grant($0) }, as: .role, &out)
+    signAndCommit(unconfirmedUses.map { .grant($0) }, as: .role, &out)
   }
 
   /// The delay of a confirmation: an owner that has been away should hear of all who came by an
   /// invite before it settles who stays.
   static let confirmationDelay = Duration.milliseconds(500)
-  /// The maximum number of grants in one commit.
-  private static let confirmationLimit = 64
 
   /// Signs and broadcasts the redemption of the invite that this node joined with.
   public mutating func redeem(

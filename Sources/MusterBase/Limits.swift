@@ -72,7 +72,7 @@ public enum Limits {
   public static let callEntriesPerAuthor = 64
   /// The maximum number of grants by the channel's owner and, separately, by all other members
   /// together.
-  public static let grants = 2048
+  public static let grants = 4096
   /// The maximum number of grants by one author other than the channel's owner.
   public static let grantsPerAuthor = 128
   /// The maximum number of key epochs of a channel.

@@ -46,33 +46,6 @@ struct DocumentPropertyTests {
     }
   }
 
-  /// Beyond the limits, the newest entries of each author stay, and among those the newest overall.
-  @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func droppingEarlyEqualsDroppingLate(seed: UInt64) {
-    var prng = PRNG(seed: seed)
-    let authors = 12
-    let entries = (0..<480).map { number in
-      Entries.signed(
-        UInt64(1 + prng.below(authors)), sequence: UInt64(number),
-        lamport: UInt64(prng.below(200)), .unknown(kind: 77, [UInt8(number & 255)]))
-    }
-    var kept: [SignedEntry] = []
-    for author in 1...authors {
-      let id = testIdentity(UInt64(author)).id
-      kept += entries.filter { $0.entry.author == id }.sorted()
-        .suffix(Limits.unknownEntriesPerAuthor)
-    }
-    let expected = kept.sorted().suffix(Limits.unknownEntries)
-    #expect(kept.count > Limits.unknownEntries, "the test is to reach both bounds")
-    let sum = expected.reduce(EntryID.zero) { $0 &+ $1.id }
-    for _ in 0..<3 {
-      let document = Document.of(prng.permuted(entries))
-      #expect(
-        document.digest == DocumentDigest(count: UInt32(expected.count), sum: sum),
-        "seed \(seed)")
-    }
-  }
-
   /// The reported insertions and removals add up to the entries in the document.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func insertionsAreReportedAsTheyHappen(seed: UInt64) {

@@ -100,6 +100,15 @@ struct Club {
     rights.update(from: document)
   }
 
+  /// Removes the entries whose authors have no right to them; returns their number.
+  @discardableResult
+  mutating func settle() -> Int {
+    let rights = rights
+    let removed = document.settle(rights.admissions) { rights.holds($0.entry) }
+    self.rights.update(from: document)
+    return removed.count
+  }
+
   /// An invite's grant, which is in no document until somebody redeems it.
   mutating func invite(
     _ role: Role = .presenter, expiresAt: UInt64 = 0, epoch: UInt32 = 0, uses: UInt32 = 0,

@@ -41,6 +41,8 @@ public struct Document: Sendable {
   private var authors = PeerTable<NodeID, [SignedEntry]>()
   private var equivocations = PeerTable<NodeID, Witness>()
   private var retention: Retention
+  /// The admissions of authors in a created channel, as `settle` received them last.
+  private var admissions = PeerTable<NodeID, Admission>()
   private var passed = PassedEntries()
   /// The number of insertions and removals so far.
   private(set) var revision: UInt64 = 0
@@ -139,10 +141,33 @@ public struct Document: Sendable {
     return keep(entry)
   }
 
+  /// Applies the admissions of authors: their entries count to the shares of their principals, and
+  /// entries for which `holds` is false are removed and returned. `holds` must depend on nothing
+  /// but the admission of the author and the kind of the entry.
+  package mutating func settle(
+    _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
+  ) -> [SignedEntry] {
+    let former = self.admissions
+    self.admissions = admissions
+    var removed: [SignedEntry] = []
+    for (author, entries) in authors {
+      let admission = admissions[author]
+      guard admission == nil || admission != former[author] else { continue }
+      removed += entries.filter { !holds($0) }
+      retention.move(author, to: admission?.principal ?? author)
+    }
+    for entry in removed {
+      retention.remove(entry)
+      forget(entry)
+    }
+    return removed
+  }
+
   private mutating func keep(_ entry: SignedEntry) -> Insertion {
     // A single entry with an absurd counter must not exhaust the Lamport clock for all members.
     lamport = max(lamport, min(entry.entry.lamport, lamport &+ Self.lamportStep))
-    guard let removed = retention.insert(entry) else {
+    let principal = admissions[entry.entry.author]?.principal ?? entry.entry.author
+    guard let removed = retention.insert(entry, of: principal) else {
       passed.note(entry)
       return .superseded
     }

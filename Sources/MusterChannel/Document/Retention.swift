@@ -1,45 +1,62 @@
 import MusterBase
 import MusterWire
 
-/// Decides which entries a document keeps, as a function of the set of entries alone.
+/// Decides which entries a document keeps, as a function of the set of entries and of the
+/// principals of their authors.
 ///
 /// Of presences, neighbour reports, redemptions and joinings, the newest of each author is kept; of
-/// the owner's grants, the newest for each subject. Each of these kinds has a limit, beyond which
-/// the oldest entries are dropped. Of messages, call entries, grants by others and unknown kinds,
-/// the newest are kept, up to a limit per author and a limit in total. Both rules commute with
-/// insertion: a dropped entry has enough newer ones ahead of it, and further entries can only
-/// increase their number.
+/// the owner's grants, the newest for each subject; of messages, call entries, grants by others and
+/// unknown kinds, the newest up to a limit per author. Each of these kinds has a limit in total,
+/// which principals share (`Shares`). These rules commute with insertion: a dropped entry has
+/// enough newer ones ahead of it, and further entries can only increase their number.
 struct Retention: Sendable {
-  /// The newest entry for each key.
-  struct Registers<Key: Comparable & Sendable>: Sendable {
+  /// The newest entry for each key: for each author, or for each subject of the owner's grants.
+  struct Registers: Sendable {
     let limit: Int
-    private var table = PeerTable<Key, SignedEntry>()
+    private var table = PeerTable<NodeID, SignedEntry>()
+    private var shares = Shares()
 
     init(limit: Int) { self.limit = limit }
 
-    subscript(key: Key) -> SignedEntry? { table[key] }
+    subscript(key: NodeID) -> SignedEntry? { table[key] }
     var entries: [SignedEntry] { table.map(\.value) }
 
     /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
     mutating func insert(
-      _ entry: SignedEntry, under key: Key, _ policy: ChannelPolicy
+      _ entry: SignedEntry, under key: NodeID, of principal: NodeID, _ policy: ChannelPolicy
     ) -> [SignedEntry]? {
       if let known = table[key] {
         guard policy.replaces(known, entry) else { return nil }
         table[key] = entry
+        move(key, to: principal)
         return [known]
       }
       table[key] = entry
+      shares.add(key, of: principal)
       guard table.count > limit else { return [] }
-      var oldest = 0
-      for index in 1..<table.count where table[at: index] < table[at: oldest] { oldest = index }
-      let removed = table[at: oldest]
-      table[table.keys[oldest]] = nil
-      return removed == entry ? nil : [removed]
+      let oldest = shares.evictionCandidates.compactMap { key in
+        table[key].map { (key: key, entry: $0) }
+      }
+      .min { $0.entry < $1.entry }
+      guard let oldest else { return [] }
+      remove(oldest.entry, under: oldest.key)
+      return oldest.entry == entry ? nil : [oldest.entry]
     }
 
-    mutating func remove(_ entry: SignedEntry, under key: Key) {
-      if table[key] == entry { table[key] = nil }
+    mutating func remove(_ entry: SignedEntry, under key: NodeID) {
+      guard table[key] == entry else { return }
+      table[key] = nil
+      shares.remove(key)
+    }
+
+    mutating func move(_ key: NodeID, to principal: NodeID) { shares.move(key, to: principal) }
+
+    /// The violated invariants; `name` names the kind of entries.
+    func checkInvariants(_ name: String) -> [String] {
+      var faults: [String] = []
+      if table.count > limit { faults.append("\(table.count) \(name) of \(limit) at most") }
+      if shares.authors != table.keys { faults.append("other shares of \(name)") }
+      return faults
     }
   }
 
@@ -49,30 +66,46 @@ struct Retention: Sendable {
     let limitPerAuthor: Int
     /// The entries in document order.
     private(set) var entries: [SignedEntry] = []
-    private var counts = PeerTable<NodeID, Int>()
+    private var shares = Shares()
 
     init(limit: Int, limitPerAuthor: Int) {
       self.limit = limit
       self.limitPerAuthor = limitPerAuthor
     }
 
-    mutating func insert(_ entry: SignedEntry) -> [SignedEntry]? {
+    /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
+    mutating func insert(_ entry: SignedEntry, of principal: NodeID) -> [SignedEntry]? {
       let author = entry.entry.author
       entries.insert(entry, at: entries.partitionIndex { $0 >= entry })
-      counts[author] = (counts[author] ?? 0) + 1
+      shares.add(author, of: principal)
       var removed: [SignedEntry] = []
-      if counts[author] ?? 0 > limitPerAuthor,
-        let oldest = entries.firstIndex(where: { $0.entry.author == author })
-      {
-        removed.append(take(at: oldest))
-      }
-      if entries.count > limit { removed.append(take(at: 0)) }
+      if shares.count(of: author) > limitPerAuthor { removed += takeOldest(of: [author]) }
+      if entries.count > limit { removed += takeOldest(of: shares.evictionCandidates) }
       return removed.contains(entry) ? nil : removed
     }
 
     mutating func remove(_ entry: SignedEntry) {
       let index = entries.partitionIndex { $0 >= entry }
       if index < entries.count, entries[index] == entry { _ = take(at: index) }
+    }
+
+    mutating func move(_ author: NodeID, to principal: NodeID) {
+      shares.move(author, to: principal)
+    }
+
+    /// Removes the oldest entry of these authors, who are sorted by id.
+    private mutating func takeOldest(of authors: [NodeID]) -> [SignedEntry] {
+      let index = entries.firstIndex { entry in
+        let position = authors.partitionIndex { $0 >= entry.entry.author }
+        return position < authors.count && authors[position] == entry.entry.author
+      }
+      return index.map { [take(at: $0)] } ?? []
+    }
+
+    private mutating func take(at index: Int) -> SignedEntry {
+      let entry = entries.remove(at: index)
+      shares.remove(entry.entry.author)
+      return entry
     }
 
     /// The violated invariants; `name` names the kind of entries.
@@ -84,29 +117,23 @@ struct Retention: Sendable {
         found[entry.entry.author] = (found[entry.entry.author] ?? 0) + 1
       }
       if entries.count > limit { faults.append("\(entries.count) \(name) of \(limit) at most") }
-      for (author, count) in found where count > limitPerAuthor || counts[author] != count {
-        faults.append("\(count) \(name) of one author, counted as \(counts[author] ?? 0)")
+      for (author, count) in found where count > limitPerAuthor || shares.count(of: author) != count
+      {
+        faults.append("\(count) \(name) of one author, counted as \(shares.count(of: author))")
       }
-      if found.count != counts.count { faults.append("authors of \(name) without any") }
+      if found.keys != shares.authors { faults.append("authors of \(name) without any") }
       return faults
-    }
-
-    private mutating func take(at index: Int) -> SignedEntry {
-      let entry = entries.remove(at: index)
-      let left = (counts[entry.entry.author] ?? 1) - 1
-      counts[entry.entry.author] = left == 0 ? nil : left
-      return entry
     }
   }
 
   /// The newest presence, neighbour report, redemption and joining of each author.
   struct PerAuthor: Sendable {
-    var presence = Registers<NodeID>(limit: Limits.authors)
-    var neighbourReport = Registers<NodeID>(limit: Limits.authors)
-    var redemption = Registers<NodeID>(limit: Limits.authors)
-    var joining = Registers<NodeID>(limit: Limits.authors)
+    var presence = Registers(limit: Limits.authors)
+    var neighbourReport = Registers(limit: Limits.authors)
+    var redemption = Registers(limit: Limits.authors)
+    var joining = Registers(limit: Limits.authors)
 
-    subscript(kind: EntryBody.Kind) -> Registers<NodeID>? {
+    subscript(kind: EntryBody.Kind) -> Registers? {
       switch kind {
       case .presence: presence
       case .neighbourReport: neighbourReport
@@ -122,7 +149,7 @@ struct Retention: Sendable {
   /// key changes.
   let owner: NodeID?
   private(set) var registers = PerAuthor()
-  private var grants = Registers<NodeID>(limit: Limits.grants)
+  private var grants = Registers(limit: Limits.grants)
   private var grantsOfOthers = Log(
     limit: Limits.grants, limitPerAuthor: Limits.grantsPerAuthor)
   private var calls = Log(
@@ -139,29 +166,45 @@ struct Retention: Sendable {
     self.policy = policy
   }
 
-  /// Inserts an entry; returns the entries that it displaces, or nil if it is not kept.
-  mutating func insert(_ entry: SignedEntry) -> [SignedEntry]? {
+  /// Inserts an entry, of whose author `principal` is the principal; returns the entries that it
+  /// displaces, or nil if it is not kept.
+  mutating func insert(_ entry: SignedEntry, of principal: NodeID) -> [SignedEntry]? {
     let author = entry.entry.author
     switch entry.entry.body {
     case .presence:
-      return registers.presence.insert(entry, under: author, policy)
+      return registers.presence.insert(entry, under: author, of: principal, policy)
     case .neighbourReport:
-      return registers.neighbourReport.insert(entry, under: author, policy)
-    case .redemption: return registers.redemption.insert(entry, under: author, policy)
-    case .joining: return registers.joining.insert(entry, under: author, policy)
+      return registers.neighbourReport.insert(entry, under: author, of: principal, policy)
+    case .redemption(let redemption):
+      return registers.redemption.insert(
+        entry, under: author, of: redemption.oneTimeKey ?? principal, policy)
+    case .joining:
+      return registers.joining.insert(entry, under: author, of: principal, policy)
     case .grant(let grant):
       guard let owner else { return nil }
       guard author == owner else {
         // Reserves the upper half of the Lamport counters for grants by the channel's owner.
         guard entry.entry.lamport <= Entry.lamportLimit / 2 else { return nil }
-        return grantsOfOthers.insert(entry)
+        return grantsOfOthers.insert(entry, of: principal)
       }
-      return grants.insert(entry, under: grant.subject, policy)
-    case .claim, .end: return calls.insert(entry)
-    case .message: return messages.insert(entry)
-    case .epoch: return author == owner ? epochs.insert(entry) : nil
-    case .unknown: return unknown.insert(entry)
+      return grants.insert(
+        entry, under: grant.subject, of: grant.invite ?? grant.subject, policy)
+    case .claim, .end: return calls.insert(entry, of: principal)
+    case .message: return messages.insert(entry, of: principal)
+    case .epoch: return author == owner ? epochs.insert(entry, of: principal) : nil
+    case .unknown: return unknown.insert(entry, of: principal)
     }
+  }
+
+  /// Counts the entries of an author to the share of another principal.
+  mutating func move(_ author: NodeID, to principal: NodeID) {
+    registers.presence.move(author, to: principal)
+    registers.neighbourReport.move(author, to: principal)
+    registers.joining.move(author, to: principal)
+    grantsOfOthers.move(author, to: principal)
+    calls.move(author, to: principal)
+    messages.move(author, to: principal)
+    unknown.move(author, to: principal)
   }
 
   mutating func remove(_ entry: SignedEntry) {
@@ -199,14 +242,13 @@ struct Retention: Sendable {
       + messages.checkInvariants("messages") + epochs.checkInvariants("key changes")
       + unknown.checkInvariants("unknown entries")
     for kind in [EntryBody.Kind.presence, .neighbourReport, .redemption, .joining] {
-      let entries = registers[kind]?.entries ?? []
-      if entries.count > Limits.authors { faults.append("too many entries of kind \(kind)") }
-      let isMisplaced = entries.contains {
+      faults += registers[kind]?.checkInvariants("entries of kind \(kind)") ?? []
+      let isMisplaced = (registers[kind]?.entries ?? []).contains {
         $0.entry.body.kind != kind || registers[kind]?[$0.entry.author] != $0
       }
       if isMisplaced { faults.append("an entry of kind \(kind) under another author") }
     }
-    if grants.entries.count > Limits.grants { faults.append("too many grants of the owner") }
+    faults += grants.checkInvariants("grants of the owner")
     return faults
   }
 

@@ -53,13 +53,23 @@ extension Gossip {
       // A redemption does not wait: an invalid one would be verified again at every change of
       // rights.
       if entry.entry.body.kind != .redemption, !waiting.contains(where: { $0.entry.id == id }) {
-        let one = Waiting(entry: entry, source: neighbours.keys[position])
-        waiting = (waiting + [one]).suffix(Self.waitingLimit)
+        hold(Waiting(entry: entry, source: neighbours.keys[position]))
       }
       return flush(position, at: now, &out)
     }
     let isRelayed = neighbours[at: position].relayed.take(at: now)
     take(entry, from: neighbours.keys[position], pushes: isRelayed, at: now, &out)
+  }
+
+  /// Holds back an entry that the rights do not admit yet. The source that has sent most entries
+  /// loses its oldest if there are too many.
+  private mutating func hold(_ one: Waiting) {
+    waiting.append(one)
+    guard waiting.count > Self.waitingLimit else { return }
+    var counts = PeerTable<NodeID, Int>()
+    for one in waiting { counts[one.source] = (counts[one.source] ?? 0) + 1 }
+    let largest = counts.max { $0.value < $1.value }?.key
+    if let index = waiting.firstIndex(where: { $0.source == largest }) { waiting.remove(at: index) }
   }
 
   /// Inserts the waiting entries that the rights now admit.

@@ -47,8 +47,8 @@ public struct Gossip: Sendable {
   }
 
   /// The maximum number of waiting entries: a newcomer to a full channel may receive this many
-  /// before their authors' grants. Beyond this number, the oldest entries are dropped and arrive
-  /// again by anti-entropy.
+  /// before their authors' grants. Entries beyond this number are dropped and arrive again by
+  /// anti-entropy.
   static let waitingLimit = 256
 
   /// The delay of an acknowledgement, which combines several in one message.
@@ -106,6 +106,15 @@ public struct Gossip: Sendable {
   mutating func restoreWaiting(_ entries: [SignedEntry]) {
     let kept = entries.filter { $0.entry.body.kind != .redemption }
     waiting = kept.suffix(Self.waitingLimit).map { Waiting(entry: $0, source: own) }
+  }
+
+  /// Removes the entries for which `holds` is false from the document; see `Document.settle`.
+  mutating func settle(
+    _ admissions: PeerTable<NodeID, Admission>, holds: (SignedEntry) -> Bool
+  ) -> [SignedEntry] {
+    let removed = document.settle(admissions, holds: holds)
+    if !removed.isEmpty { drop { !holds($0) } }
+    return removed
   }
 
   /// Inserts an entry of this node and pushes it to all neighbours.

@@ -41,11 +41,15 @@ struct InviteUse: Sendable {
   /// Whether an owner has revoked the invite.
   var isRevoked: Bool { removal != nil || published?.grant.role == Role.none }
 
-  /// Whether a key could still come by the invite with the grant in `signed`, or has done so.
-  func isLeft(for member: NodeID, with signed: SignedGrant) -> Bool {
-    guard !isRevoked, let terms = signed.grant.terms else { return false }
-    return terms.uses == 0 || confirmed.count + pending.count < Int(terms.uses)
-      || confirmed.contains(member) || pending.contains(member)
+  /// Whether a key that is not known to have redeemed the invite would get its role by the grant in
+  /// `signed`. A key that shows its redemption itself (`isDirect`) comes after those before it; one
+  /// that others have let in may precede them.
+  func isLeft(for member: NodeID, with signed: SignedGrant, isDirect: Bool) -> Bool {
+    guard let terms = signed.grant.terms else { return false }
+    let left = Int(terms.uses) - confirmed.count
+    if terms.uses == 0 || pending.count < left { return true }
+    guard !isDirect, left > 0 else { return !isDirect && published == nil }
+    return published == nil || Self.precedes(rank(of: member), rank(of: pending[left - 1]))
   }
 
   /// Sorts the unconfirmed keys by a hash.
@@ -55,9 +59,16 @@ struct InviteUse: Sendable {
   /// that id before it is a member.
   mutating func sortPending() {
     guard pending.count > 1 else { return }
-    let salt = (published?.entry.id ?? .zero).bytes
-    let ranked = pending.map { (key: $0, rank: Blake2b.hash(salt + $0.key.bytes)) }
-    pending = ranked.sorted { $0.rank.lexicographicallyPrecedes($1.rank) }.map(\.key)
+    let ranked = pending.map { (key: $0, rank: rank(of: $0)) }
+    pending = ranked.sorted { Self.precedes($0.rank, $1.rank) }.map(\.key)
+  }
+
+  private func rank(of member: NodeID) -> [UInt8] {
+    Blake2b.hash((published?.entry.id ?? .zero).bytes + member.key.bytes)
+  }
+
+  private static func precedes(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+    a.lexicographicallyPrecedes(b)
   }
 
   /// Why the invite gives nothing to a key that has redeemed it by the grant in `signed`; nil if it

@@ -18,7 +18,7 @@ import MusterWire
 /// the counters of its entries.
 public struct Rights: Sendable {
   let channel: ChannelID
-  private let owner: NodeID?
+  let owner: NodeID?
   /// The policies in the channel's genesis; the default policies in an open channel.
   public let settings: ChannelSettings
   /// The owner's key changes, numbered from 1 without a gap; at most `Limits.epochs`.
@@ -27,12 +27,14 @@ public struct Rights: Sendable {
   var memberGrants = PeerTable<NodeID, MemberGrants>()
   /// The invites that are known, by their one-time keys.
   var uses = PeerTable<NodeID, InviteUse>()
+  /// The admissions of all keys that have one; empty in an open channel.
+  package internal(set) var admissions = PeerTable<NodeID, Admission>()
   /// A cache of verification results (at most `Limits.authors`), so that no redemption is verified
   /// twice.
   var checked = PeerTable<NodeID, CheckedRedemption>()
   var quarantined: [NodeID] = []
   var versions: [UInt64] = []
-  private let policy: ChannelPolicy
+  let policy: ChannelPolicy
 
   /// Describes a created channel, or an open one if `genesis` is nil. The rights of a created
   /// channel are derived by `update`.
@@ -45,6 +47,7 @@ public struct Rights: Sendable {
     self.policy = policy
     owner = genesis?.genesis.owner
     settings = genesis?.genesis.settings ?? ChannelSettings()
+    if let owner { admissions[owner] = Admission(principal: owner, role: .owner) }
   }
 
   /// Whether the channel has no owner; every holder of its key is then a presenter.
@@ -95,38 +98,6 @@ public struct Rights: Sendable {
     guard let held = memberGrants[member] else { return 0 }
     let all = held.direct + (held.invite.map { [$0] } ?? [])
     return all.map(\.entry.entry.lamport).max() ?? 0
-  }
-
-  /// Whether the document of a created channel admits an entry. Anyone can generate keys, so
-  /// entries by keys without a grant must not displace those of members. A key that ever had a role
-  /// stays admitted: an admission is never revoked.
-  ///
-  /// `source` is the neighbour that sent the entry. Nobody comes by an invite that others have used
-  /// up; what other members have let in on their side of a partition is taken from them.
-  func admits(_ entry: Entry, from source: NodeID? = nil) -> Bool {
-    guard let owner else { return true }
-    let isOwner = entry.author == owner
-    switch entry.body {
-    case .epoch: return isOwner
-    case .grant: return isOwner || wasOwner(entry.author)
-    case .redemption(let redemption):
-      let grant = Invites.verified(redemption, by: entry.author, in: channel)
-      guard let signed = grant.flatMap(SignedGrant.init),
-        signed.author == owner || wasOwner(signed.author)
-      else { return false }
-      guard entry.author == source, let use = uses[signed.grant.subject] else { return true }
-      return use.isLeft(for: entry.author, with: signed)
-    case .presence, .neighbourReport, .claim, .end, .joining, .message, .unknown:
-      return isOwner || memberGrants.index(of: entry.author) != nil
-    }
-  }
-
-  /// Whether the document has a grant of the owner role to `member` by the channel's owner, even if
-  /// the grant has expired.
-  private func wasOwner(_ member: NodeID) -> Bool {
-    guard let held = memberGrants[member] else { return false }
-    return (held.direct + [held.invite].compactMap { $0 })
-      .contains { $0.author == owner && $0.grant.role == .owner }
   }
 
   /// The time at which the next role expires, in seconds since 1970; nil if no role expires.
@@ -223,6 +194,7 @@ public struct Rights: Sendable {
     chain = Self.chain(document.all(.epoch), of: owner, grants: grants)
     checkRedemptions(document.all(.redemption))
     collectGrants(grants, owner: owner)
+    collectAdmissions(owner: owner)
   }
 
   // MARK: Decisions

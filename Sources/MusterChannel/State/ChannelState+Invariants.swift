@@ -56,7 +56,13 @@ extension ChannelState {
     // The derived state is not valid before the first input, nor between a step of the wall clock
     // and the next input.
     guard ownEntry != nil, expiryAt.map({ $0 > lastInputAt }) ?? true else { return faults }
-    return faults + checkRoster() + checkCall() + checkOwnEntries()
+    return faults + checkAdmissions() + checkRoster() + checkCall() + checkOwnEntries()
+  }
+
+  /// Checks that the document holds no entry whose author has no right to it.
+  private func checkAdmissions() -> [String] {
+    let isHeld = entries.allSatisfy { rights.holds($0.entry, in: identity.id) }
+    return isHeld ? [] : ["an entry without the right to it"]
   }
 
   private func checkBounds() -> [String] {

@@ -192,7 +192,7 @@ extension ChannelState {
     }
   }
 
-  private mutating func forget(_ entries: [SignedEntry], _ out: inout [Output]) {
+  func forget(_ entries: [SignedEntry], _ out: inout [Output]) {
     let lasting = entries.filter(Self.isLasting).map(\.id)
     if !lasting.isEmpty { out.append(.forget(lasting)) }
   }

@@ -182,11 +182,18 @@ extension ChannelState {
     return (grant, outputs)
   }
 
-  /// The uses of this node's invites that it has not confirmed yet.
+  /// The uses of this node's invites that it has not confirmed yet. They leave a quarter of this
+  /// owner's grants for those that it gives directly, and for removals.
   private var unconfirmedUses: [Grant] {
     let waiting = pending.flatMap(\.entries).compactMap { SignedGrant($0)?.grant.subject }
-    return rights.confirmations(by: identity.id, at: wallSeconds)
+    let grants = rights.confirmations(by: identity.id, at: wallSeconds)
       .filter { !waiting.contains($0.subject) }
+    guard !grants.isEmpty else { return [] }
+    let limit = identity.id == owner ? Limits.grants : Limits.grantsPerAuthor
+    let used = gossip.document.all(.grant).reduce(waiting.count) { count, entry in
+      count + (entry.entry.author == identity.id ? 1 : 0)
+    }
+    return Array(grants.prefix(max(limit / 4 * 3 - used, 0)))
   }
 
   /// Schedules the confirmation of new uses of this node's invites.

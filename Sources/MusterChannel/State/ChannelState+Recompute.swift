@@ -62,6 +62,7 @@ extension ChannelState {
     if rights.currentEpoch != epoch {
       out.append(.event(.keyChanged(epoch: rights.currentEpoch)))
     }
+    settle(&out)
     let rights = rights
     apply(gossip.reconsider(at: now) { rights.admits($0) }, at: now, &out)
     let held = awaitingGrant
@@ -69,6 +70,14 @@ extension ChannelState {
     show(held, &out)
     expiryAt = rights.nextExpiry(after: wallSeconds).map { boot(atWallSecond: $0) }
     noteUses(at: now)
+  }
+
+  /// Removes the entries whose authors have lost the right to them from the document.
+  private mutating func settle(_ out: inout [Output]) {
+    let removed = settleDocument()
+    guard !removed.isEmpty else { return }
+    forget(removed, &out)
+    changes = Changes()
   }
 
   /// The boot time at which the wall clock reaches `seconds`, which must be in the future; at most

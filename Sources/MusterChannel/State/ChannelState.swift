@@ -77,7 +77,7 @@ public struct ChannelState: Sendable {
   public let channel: ChannelID
   /// The policies in the channel's genesis; the default policies in an open channel.
   public let settings: ChannelSettings
-  private let owner: NodeID?
+  let owner: NodeID?
   /// The active call of this channel; nil without one.
   public internal(set) var call: ActiveCall?
 
@@ -188,7 +188,14 @@ public struct ChannelState: Sendable {
       gossip.restore(zip(remaining, isAdmitted).filter(\.1).map(\.0))
       remaining = zip(remaining, isAdmitted).filter { !$0.1 }.map(\.0)
     }
+    _ = settleDocument()
     gossip.restoreWaiting(remaining)
+  }
+
+  /// Removes the entries whose authors have no right to them from the document, and returns them.
+  mutating func settleDocument() -> [SignedEntry] {
+    let (rights, own) = (rights, identity.id)
+    return gossip.settle(rights.admissions) { rights.holds($0.entry, in: own) }
   }
 
   // MARK: Queries

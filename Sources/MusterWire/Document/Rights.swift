@@ -156,6 +156,14 @@ public struct Redemption: Equatable, Sendable {
     self.signature = signature
   }
 
+  /// The one-time key of the invite; nil if `grant` does not decode. No signature is verified.
+  public var oneTimeKey: NodeID? {
+    guard let entry = try? Entry(decoding: grant.dropLast(Entry.signatureBytes)),
+      case .grant(let grant) = entry.body
+    else { return nil }
+    return grant.subject
+  }
+
   func write(to writer: inout Writer) {
     precondition(grant.count <= Self.grantEntryLimit && signature.count == Entry.signatureBytes)
     writer.u16(UInt16(grant.count))

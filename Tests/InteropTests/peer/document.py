@@ -8,7 +8,7 @@ from .entries import Claim, End, Epoch, Grant, Joining, Message, NeighbourReport
 from .presence import Presence
 
 _NEWEST_OF_AUTHOR = (Presence.KIND, NeighbourReport.KIND, Redemption.KIND, Joining.KIND)
-_MOST_NEWEST = 2048      # authors or subjects of whom the newest entry is kept
+_RIGHTS = (Grant.KIND, Redemption.KIND, Epoch.KIND)
 _MOST_QUARANTINED = 256
 _MOST_REMEMBERED = 256
 _MOST_REFUSED = 300
@@ -18,43 +18,63 @@ KEPT, DROPPED, QUARANTINED = "kept", "dropped", "quarantined"
 
 
 class Table:
-    """Entries of like kinds: the newest of each author are kept, and the newest of all."""
+    """Entries of like kinds: the newest of each author, or under another key, and of these as many
+    as fit, which principals share.
+    """
 
-    def __init__(self, of_each_author, in_all):
-        self.of_each_author, self.in_all = of_each_author, in_all
+    def __init__(self, of_each_key, in_all, key=lambda entry: entry.author):
+        self.of_each_key, self.in_all, self.key = of_each_key, in_all, key
         self.entries = {}
 
-    def add(self, entry):
+    def newest(self, key):
+        return max(self._under(key), key=lambda one: one.order, default=None)
+
+    def add(self, entry, principal_of):
         """The evicted entries, which may include the new one."""
         self.entries[entry.id] = entry
-        own = [one for one in self.entries.values() if one.author == entry.author]
-        gone = self._oldest(own, self.of_each_author)
-        return gone + self._oldest(self.entries.values(), self.in_all)
+        gone = []
+        own = self._under(self.key(entry))
+        if len(own) > self.of_each_key:
+            gone.append(min(own, key=lambda one: one.order))
+            self.entries.pop(gone[0].id)
+        if len(self.entries) > self.in_all:
+            gone.append(self._next_to_go(principal_of))
+            self.entries.pop(gone[-1].id)
+        return gone
 
-    def _oldest(self, entries, limit):
-        count = len(entries) - limit
-        if count <= 0:
-            return []
-        oldest = sorted(entries, key=lambda one: one.order)[:count]
-        for one in oldest:
-            self.entries.pop(one.id)
-        return oldest
+    def _under(self, key):
+        return [one for one in self.entries.values() if self.key(one) == key]
+
+    def _next_to_go(self, principal_of):
+        """The oldest of those with the most entries, of the principal with the most entries."""
+        shares = {}    # principal -> key -> entries
+        for one in self.entries.values():
+            share = shares.setdefault(principal_of(one), {})
+            share.setdefault(self.key(one), []).append(one)
+        counts = {principal: sum(map(len, share.values())) for principal, share in shares.items()}
+        most = max(counts.values())
+        if most == 1:
+            return min(self.entries.values(), key=lambda one: one.order)
+        share = shares[min(one for one, count in counts.items() if count == most)].values()
+        largest = max(map(len, share))
+        return min((one for own in share if len(own) == largest for one in own),
+                   key=lambda one: one.order)
 
 
 class Document:
     """A function of the set of entries it was given, not of their order."""
 
-    def __init__(self, rights):
-        self._rights = rights
+    def __init__(self, rights, own):
+        self._rights, self._own = rights, own
         self.items = {}        # id -> the entries of the item: one, or two for a quarantined author
         self._by_prefix = {}
-        self._newest = {kind: {} for kind in _NEWEST_OF_AUTHOR}   # kind -> author -> entry
-        self.grants = {}       # (author, subject) -> the owner's newest grant
+        self.grants = Table(1, 4096, key=lambda grant: grant.body.subject)    # the owner's
         self.calls = Table(64, 256)
         self.messages = Table(2048, 4096)
         self._tables = {
             Claim.KIND: self.calls, End.KIND: self.calls, Message.KIND: self.messages,
-            Epoch.KIND: Table(1024, 1024), Grant.KIND: Table(128, 2048),
+            Epoch.KIND: Table(1024, 1024), Grant.KIND: Table(128, 4096),
+            **{kind: Table(1, 2048) for kind in _NEWEST_OF_AUTHOR},
         }
         self._unknown = Table(32, 256)
         self._by_sequence = {}             # (author, sequence) -> entry that is kept
@@ -71,7 +91,7 @@ class Document:
                 if len(item) == 1 and item[0].kind == body.KIND]
 
     def latest(self, body, author):
-        return self._newest[body.KIND].get(author)
+        return self._tables[body.KIND].newest(author)
 
     def digest(self):
         return ranges.digest(self.items)
@@ -101,6 +121,8 @@ class Document:
         self._insert(entry)
         for one in self._displaced_by(entry):
             self._remove(one)
+        if entry.kind in _RIGHTS:
+            self._settle()
         return KEPT if entry.id in self.items else DROPPED
 
     def retry_refused(self):
@@ -117,22 +139,27 @@ class Document:
         """The entries that an entry supersedes; the entry itself if it is not kept."""
         if self._rights.drops(entry):
             return [entry]
-        if entry.kind in _NEWEST_OF_AUTHOR:
-            return self._replace(self._newest[entry.kind], entry.author, entry)
-        if entry.kind == Grant.KIND and self._rights.is_owner(entry.author):
-            return self._replace(self.grants, (entry.author, entry.body.subject), entry)
-        return self._tables.get(entry.kind, self._unknown).add(entry)
+        return self._table(entry).add(entry, lambda one: self._rights.principal(self, one))
 
-    @staticmethod
-    def _replace(newest, key, entry):
-        old = newest.get(key)
-        if old is not None and old.order >= entry.order:
-            return [entry]
-        newest[key] = entry
-        if len(newest) <= _MOST_NEWEST:
-            return [old] if old is not None else []
-        oldest = min(newest, key=lambda one: newest[one].order)
-        return [newest.pop(oldest)]
+    def _table(self, entry):
+        if entry.kind == Grant.KIND and self._rights.is_owner(entry.author):
+            return self.grants
+        return self._tables.get(entry.kind, self._unknown)
+
+    def _settle(self):
+        """Removes the entries whose authors have no right to them any more, but keeps those of this
+        node until it has a role.
+        """
+        while True:
+            entries = [item[0] for item in self.items.values() if len(item) == 1]
+            if not self._rights.role(self, self._own, now=0):
+                entries = [one for one in entries if one.author != self._own]
+            gone = [one for one in entries if not self._rights.holds(self, one)]
+            if not gone:
+                return
+            for one in gone:
+                self._table(one).entries.pop(one.id)
+                self._remove(one)
 
     def _insert(self, entry):
         self.items[entry.id] = (entry,)
@@ -166,11 +193,8 @@ class Document:
         self.quarantined.add(author)
         for item in [item for item in self.items.values() if item[0].author == author]:
             self._remove(item[0])
-        for table in (*self._tables.values(), self._unknown):
+        for table in (*self._tables.values(), self.grants, self._unknown):
             table.entries = {key: one for key, one in table.entries.items() if one.author != author}
-        for newest in (*self._newest.values(), self.grants):
-            for key in [key for key, one in newest.items() if one.author == author]:
-                del newest[key]
         item_id = equivocation_id(author)
         self.items[item_id] = (other, entry)
         self._by_prefix[item_id[:8]] = item_id

@@ -75,7 +75,7 @@ class Node:
         self._is_leaving = False
         genesis = self.channel.genesis
         self.rights = CreatedRights(genesis) if genesis else OpenRights()
-        self.document = Document(self.rights)
+        self.document = Document(self.rights, self.id)
         self.loop = Loop()
         self.transport = Transport(self.loop, settings.listen, self.receive)
         self.discovery, self.prober = Discovery(self), CandidateProber(self)

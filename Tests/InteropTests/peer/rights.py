@@ -4,7 +4,7 @@ import time
 from enum import IntEnum
 
 from .crypto import blake2b, verify
-from .entries import Epoch, Grant, Redemption
+from .entries import Claim, End, Epoch, Grant, Redemption
 from .media.streams import SCREEN
 from .reader import Malformed, Reader
 
@@ -48,13 +48,19 @@ class OpenRights:
     def takes(self, document, entry):
         return True
 
+    def holds(self, document, entry):
+        return True
+
+    def principal(self, document, entry):
+        return entry.author
+
     def drops(self, entry):
         return entry.kind in (Grant.KIND, Epoch.KIND)
 
     def is_owner(self, author):
         return False
 
-    def role(self, document, member):
+    def role(self, document, member, now=None):
         return Role.PRESENTER
 
     def may_send(self, document, member, stream=None):
@@ -70,7 +76,8 @@ class CreatedRights:
     def is_owner(self, author):
         return author == self._genesis.owner
 
-    def role(self, document, member):
+    def role(self, document, member, now=None):
+        """The role at a time in seconds since 1970; without one, now."""
         if self.is_owner(member):
             return Role.OWNER
         newest = self._newest_grant(document, member)
@@ -79,8 +86,8 @@ class CreatedRights:
                       if member in one.body.removed or came_by in one.body.removed]
         if newest and removed_by and newest.order < max(removed_by):
             newest = None
-        granted = newest.body.role if newest and _is_valid(newest.body) else Role.NONE
-        return max(granted, self._redeemed(document, member, newest, removed_by))
+        granted = newest.body.role if newest and _is_valid(newest.body, now) else Role.NONE
+        return max(granted, self._redeemed(document, member, newest, removed_by, now))
 
     def may_send(self, document, member, stream=None):
         """Whether a member may send a video stream, or audio if `stream` is None."""
@@ -102,14 +109,43 @@ class CreatedRights:
             previous = following[0].id
 
     def takes(self, document, entry):
-        """Whether the document admits an entry, by its author and kind."""
+        """Whether the document admits an entry, by its author and kind. A redemption that gives
+        nothing goes again when the document settles.
+        """
+        if entry.kind == Redemption.KIND:
+            return self._is_good(document, entry)
+        return self.holds(document, entry)
+
+    def holds(self, document, entry):
+        """Whether the document keeps an entry: by the author's role, whether it has expired or not,
+        since the clocks of nodes differ.
+        """
+        role = self.role(document, entry.author, now=0)
         if entry.kind == Epoch.KIND:
             return self.is_owner(entry.author)
         if entry.kind == Grant.KIND:
-            return self.is_owner(entry.author) or self._is_made_owner(document, entry.author)
+            return role == Role.OWNER
         if entry.kind == Redemption.KIND:
-            return self._is_good(document, entry)
-        return self._was_spoken_of(document, entry.author)
+            return role > Role.NONE or self._is_undecided(document, entry)
+        return role >= (Role.PRESENTER if entry.kind in (Claim.KIND, End.KIND) else Role.CONSUMER)
+
+    def principal(self, document, entry):
+        """To whose share an entry counts: an invite's, or its author's or subject's own."""
+        if entry.kind == Redemption.KIND and entry.body.grant is not None:
+            return entry.body.grant.body.subject
+        if entry.kind == Grant.KIND and self.is_owner(entry.author):
+            return entry.body.invite or entry.body.subject
+        newest = max(
+            (one for one in document.entries(Grant)
+             if one.body.subject == entry.author and one.body.invite
+             and self._counts(document, one)),
+            key=lambda one: one.order, default=None)
+        if newest is not None:
+            return newest.body.invite
+        redemption = document.latest(Redemption, entry.author)
+        if redemption is not None and redemption.body.grant is not None:
+            return redemption.body.grant.body.subject
+        return entry.author
 
     def drops(self, entry):
         """Whether the document never keeps an entry that it takes."""
@@ -131,7 +167,7 @@ class CreatedRights:
                 and not self._is_made_owner(document, body.subject))
 
     def _is_made_owner(self, document, member):
-        own = document.grants.get((self._genesis.owner, member))
+        own = document.grants.newest(member)
         return own is not None and own.body.role == Role.OWNER and not own.body.bearer
 
     def _newest_grant(self, document, member):
@@ -140,13 +176,13 @@ class CreatedRights:
                   and self._counts(document, one)]
         return max(direct, key=lambda one: one.order, default=None)
 
-    def _redeemed(self, document, member, direct, removed_by):
+    def _redeemed(self, document, member, direct, removed_by, now):
         """The role from a redemption; it is valid until an epoch newer than its grant's begins."""
         redemption = document.latest(Redemption, member)
         if redemption is None or not self._is_good(document, redemption):
             return Role.NONE
         grant = redemption.body.grant.body
-        if not _is_valid(grant) or grant.epoch < len(self.epochs(document)):
+        if not _is_valid(grant, now) or grant.epoch < len(self.epochs(document)):
             return Role.NONE
         if removed_by and redemption.order < max(removed_by):
             return Role.NONE
@@ -159,10 +195,7 @@ class CreatedRights:
     def _has_use(self, document, redemption):
         """Whether the invite permits this use of it: those that are confirmed come first."""
         entry, one_time_key = redemption.body.grant, redemption.body.grant.body.subject
-        published = max((one for one in document.entries(Grant)
-                         if one.body.bearer and one.body.subject == one_time_key
-                         and self._counts(document, one)),
-                        key=lambda one: one.order, default=None)
+        published = self._published(document, one_time_key)
         if (published is not None and published.body.role == Role.NONE
                 or any(one_time_key in one.body.removed for one in self.epochs(document))):
             return False
@@ -178,6 +211,22 @@ class CreatedRights:
         others.sort(key=lambda author: blake2b(32, salt + author))
         return redemption.author in others[:max(uses - len(confirmed), 0)]
 
+    def _published(self, document, one_time_key):
+        """The newest grant in the document for the one-time key of an invite."""
+        return max((one for one in document.entries(Grant)
+                    if one.body.bearer and one.body.subject == one_time_key
+                    and self._counts(document, one)),
+                   key=lambda one: one.order, default=None)
+
+    def _is_undecided(self, document, redemption):
+        """Whether the grant is missing that determines who comes by the invite."""
+        grant = redemption.body.grant
+        return (self._is_good(document, redemption)
+                and grant.body.epoch >= len(self.epochs(document))
+                and self._published(document, grant.body.subject) is None
+                and not any(grant.body.subject in one.body.removed
+                            for one in self.epochs(document)))
+
     def _is_good(self, document, redemption):
         grant, channel_id = redemption.body.grant, self._genesis.channel_id
         return (grant is not None and self._counts(document, grant)
@@ -185,14 +234,6 @@ class CreatedRights:
                 and verify(grant.body.subject, redemption.body.signature,
                            redemption_message(channel_id, redemption.author)))
 
-    def _was_spoken_of(self, document, author):
-        """Whether an owner has ever given the author a role, directly or by an invite."""
-        redemption = document.latest(Redemption, author)
-        return (self.is_owner(author)
-                or any(one.body.subject == author and self._counts(document, one)
-                       for one in document.entries(Grant))
-                or redemption is not None and self._is_good(document, redemption))
 
-
-def _is_valid(grant):
-    return not grant.expires_at or grant.expires_at > time.time()
+def _is_valid(grant, now):
+    return not grant.expires_at or grant.expires_at > (time.time() if now is None else now)

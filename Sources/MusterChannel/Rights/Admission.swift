@@ -1,0 +1,93 @@
+import MusterBase
+import MusterWire
+
+/// The admission of a key in a created channel, which decides which of its entries the document
+/// keeps. Unlike a role, it does not change with time: the documents of members whose clocks differ
+/// would never be equal.
+package struct Admission: Equatable, Sendable {
+  /// The one to whose share the entries of the key count: the invite by which it came, or the key
+  /// itself.
+  package var principal: NodeID
+  /// The role, whether it has expired or not. `none` for a key that may get a role once the entry
+  /// arrives that says who comes by its invite.
+  package var role: Role
+
+  package init(principal: NodeID, role: Role) {
+    self.principal = principal
+    self.role = role
+  }
+}
+
+extension Rights {
+  /// Collects the admissions of all keys that have one.
+  mutating func collectAdmissions(owner: NodeID) {
+    admissions = PeerTable()
+    for (member, held) in memberGrants {
+      let role = role(of: member, at: 0)
+      guard role > .none || isUndecided(held) else { continue }
+      admissions[member] = Admission(principal: invite(of: member) ?? member, role: role)
+    }
+    admissions[owner] = Admission(principal: owner, role: .owner)
+  }
+
+  /// Whether a key is not among those that come by its invite, or only until the grant arrives that
+  /// determines their order.
+  private func isUndecided(_ held: MemberGrants) -> Bool {
+    guard held.inviteRefusal == .inviteUsedUp, let invite = held.invite?.grant,
+      invite.terms.map({ $0.epoch >= currentEpoch }) ?? false
+    else { return false }
+    return uses[invite.subject]?.published == nil
+  }
+
+  /// Whether the document of a created channel admits an entry. Anyone can generate keys, so
+  /// entries without the right must not displace others.
+  ///
+  /// `source` is the neighbour that sent the entry. Nobody comes by an invite that others have used
+  /// up; what other members have let in on their side of a partition is taken from them.
+  package func admits(_ entry: Entry, from source: NodeID? = nil) -> Bool {
+    guard owner != nil, case .redemption(let redemption) = entry.body else { return holds(entry) }
+    let author = entry.author
+    let grant = Invites.verified(redemption, by: author, in: channel)
+    guard let signed = grant.flatMap(SignedGrant.init), admissions[signed.author]?.role == .owner
+    else { return false }
+    return holds(entry) || gives(signed, to: author, isDirect: author == source)
+  }
+
+  /// Whether the document of a created channel keeps an entry: whether its author has the role for
+  /// it, or has had it until it expired.
+  package func holds(_ entry: Entry) -> Bool {
+    guard owner != nil else { return true }
+    let admission = admissions[entry.author]
+    let role = admission?.role ?? .none
+    func permits(_ capability: Capability) -> Bool {
+      policy.permits(capability.isAllowed(to: role, in: settings), false)
+    }
+    switch entry.body {
+    case .epoch: return entry.author == owner
+    case .grant: return role == .owner
+    case .redemption: return admission != nil
+    case .presence, .neighbourReport, .joining, .unknown: return permits(.receive)
+    case .message: return permits(.sendText)
+    case .claim, .end: return permits(.startCall) || permits(.handOver)
+    }
+  }
+
+  /// Whether the document of `own` keeps an entry. A node keeps its own entries until it has a
+  /// role: the grant may still arrive.
+  func holds(_ entry: Entry, in own: NodeID) -> Bool {
+    holds(entry) || entry.author == own && (admissions[own]?.role ?? .none) == .none
+  }
+
+  /// Whether a key without a admission would get one by redeeming the invite with the grant in
+  /// `signed`. `isDirect`: the key itself has shown the redemption.
+  private func gives(_ signed: SignedGrant, to member: NodeID, isDirect: Bool) -> Bool {
+    var held = memberGrants[member] ?? MemberGrants()
+    held.invite = signed
+    if let use = uses[signed.grant.subject] {
+      if use.isRevoked || !use.isLeft(for: member, with: signed, isDirect: isDirect) {
+        return false
+      }
+    }
+    return held.decision(epoch: currentEpoch, at: 0) { admissions[$0]?.role == .owner }.role > .none
+  }
+}

@@ -1,0 +1,148 @@
+import MusterBase
+import MusterChannel
+import MusterCrypto
+import MusterWire
+import Testing
+
+/// Which entries the document of a created channel keeps, by the admissions of their authors.
+struct AdmissionTests {
+  @Test func anEntryNeedsTheRoleForIt() {
+    var club = Club()
+    let (consumer, presenter, outsider) = (club.pen(1), club.pen(2), club.pen(3))
+    club.add(
+      club.owner.grant(.consumer, to: consumer.id, lamport: 1),
+      club.owner.grant(.presenter, to: presenter.id, lamport: 2))
+    for (var pen, kinds) in [
+      (outsider, []), (consumer, [.presence, .message, .joining]),
+      (presenter, [.presence, .message, .joining, .claim, .end]),
+    ] as [(Pen, [EntryBody.Kind])] {
+      for entry in Self.entries(of: &pen) {
+        let isHeld = entry.entry.body.kind.map(kinds.contains) ?? false
+        #expect(club.rights.admits(entry.entry) == isHeld)
+      }
+    }
+  }
+
+  /// Clocks differ, documents must not.
+  @Test func anExpiredRoleKeepsItsEntries() {
+    var club = Club()
+    var member = club.pen(1)
+    club.add(club.owner.grant(.presenter, to: member.id, expiresAt: 10, lamport: 1))
+    let entries = Self.entries(of: &member)
+    club.add(entries)
+    #expect(club.role(member, at: 10) == .none)
+    #expect(club.settle() == 0)
+    #expect(entries.allSatisfy { club.rights.admits($0.entry) })
+  }
+
+  @Test func theEntriesOfARemovedMemberGo() {
+    var club = Club()
+    var (gone, stays) = (club.pen(1), club.pen(2))
+    club.add(
+      club.owner.grant(.presenter, to: gone.id, lamport: 1),
+      club.owner.grant(.presenter, to: stays.id, lamport: 2))
+    let entries = Self.entries(of: &gone)
+    club.add(entries + Self.entries(of: &stays))
+    let count = club.document.count
+    club.add(club.owner.grant(.none, to: gone.id, lamport: 9))
+    #expect(club.settle() == entries.count)
+    #expect(club.document.count == count - entries.count)
+    #expect(club.document.checkInvariants().isEmpty)
+    #expect(entries.allSatisfy { !club.rights.admits($0.entry) })
+  }
+
+  @Test func aLowerRoleKeepsWhatItPermits() {
+    var club = Club()
+    var member = club.pen(1)
+    club.add(club.owner.grant(.presenter, to: member.id, lamport: 1))
+    club.add(Self.entries(of: &member))
+    club.add(club.owner.grant(.consumer, to: member.id, lamport: 9))
+    #expect(club.settle() == 2)
+    #expect(club.document.all(.claim).isEmpty && club.document.all(.end).isEmpty)
+    #expect(club.document.newest(.presence, of: member.id) != nil)
+  }
+
+  /// Those who came by one invite count as one, whether they are confirmed or not.
+  @Test func thePrincipalOfAGuestIsItsInvite() {
+    var club = Club()
+    var (provisional, confirmed) = (club.pen(1), club.pen(2))
+    let direct = club.pen(3)
+    let invite = club.invite(uses: 2, lamport: 1)
+    club.add(confirmed.redeem(invite, with: club.secret, lamport: 2))
+    club.confirmUses(lamport: 3)
+    club.add(
+      provisional.redeem(invite, with: club.secret, lamport: 4),
+      club.owner.grant(.consumer, to: direct.id, lamport: 5))
+    let admissions = club.rights.admissions
+    #expect(admissions[provisional.id]?.principal == club.secret.id)
+    #expect(admissions[confirmed.id]?.principal == club.secret.id)
+    #expect(admissions[direct.id]?.principal == direct.id)
+    #expect(admissions[club.owner.id]?.principal == club.owner.id)
+    #expect(admissions[club.pen(4).id] == nil)
+  }
+
+  /// A used-up invite must not fill the document with redemptions. Those of the keys that come by
+  /// it are kept, the same on every node.
+  @Test(arguments: 1...10 as ClosedRange<UInt64>)
+  func redemptionsBeyondTheUsesAreNotKept(seed: UInt64) {
+    var prng = PRNG(seed: seed)
+    var first = Club()
+    let published = first.invite(uses: 2, lamport: 1)
+    let invite = first.invite(uses: 2, lamport: 2)
+    let redemptions = (1...12 as ClosedRange<UInt64>).map { number in
+      var pen = first.pen(number)
+      return pen.redeem(invite, with: first.secret, lamport: 3)
+    }
+    var second = first
+    let isDecidedLate = prng.chance(0.5)
+    if !isDecidedLate { first.add(published) }
+    second.add(published)
+    for redemption in redemptions where first.rights.admits(redemption.entry) {
+      first.add(redemption)
+      first.settle()
+    }
+    if isDecidedLate {
+      #expect(first.document.all(.redemption).count == 12, "seed \(seed)")
+      first.add(published)
+      first.settle()
+    }
+    for redemption in prng.permuted(redemptions) where second.rights.admits(redemption.entry) {
+      second.add(redemption)
+      second.settle()
+    }
+    #expect(first.document.all(.redemption).count == 2, "seed \(seed)")
+    #expect(first.document.digest == second.document.digest, "seed \(seed)")
+    let late = club(first, redeems: invite, as: 13)
+    #expect(!first.rights.admits(late.entry, from: late.entry.author), "seed \(seed)")
+  }
+
+  @Test func redemptionsOfWhatGivesNothingAreNotKept() {
+    var club = Club()
+    var (early, late) = (club.pen(1), club.pen(2))
+    let invite = club.invite(lamport: 1)
+    club.add(early.redeem(invite, with: club.secret, lamport: 2))
+    club.add(club.invite(.none, lamport: 3))
+    #expect(club.settle() == 1)
+    #expect(!club.rights.admits(late.redeem(invite, with: club.secret, lamport: 4).entry))
+
+    var removed = Club()
+    let second = removed.invite(lamport: 1)
+    removed.add(removed.owner.grant(.none, to: early.id, lamport: 5))
+    #expect(!removed.rights.admits(early.redeem(second, with: removed.secret, lamport: 9).entry))
+    removed.add(removed.owner.epoch(1, lamport: 6))
+    #expect(!removed.rights.admits(late.redeem(second, with: removed.secret, lamport: 9).entry))
+  }
+
+  private func club(_ club: Club, redeems invite: SignedEntry, as number: UInt64) -> SignedEntry {
+    var pen = club.pen(number)
+    return pen.redeem(invite, with: club.secret, lamport: 3)
+  }
+
+  private static func entries(of pen: inout Pen) -> [SignedEntry] {
+    [
+      pen.sign(Entries.presence("name"), lamport: 3),
+      pen.sign(Entries.message("text"), lamport: 4),
+      pen.claim(1, lamport: 5), pen.end(1, lamport: 6), pen.joining(1, .met, lamport: 7),
+    ]
+  }
+}

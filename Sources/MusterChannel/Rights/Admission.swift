@@ -78,7 +78,7 @@ extension Rights {
     holds(entry) || entry.author == own && (admissions[own]?.role ?? .none) == .none
   }
 
-  /// Whether a key without a admission would get one by redeeming the invite with the grant in
+  /// Whether a key without an admission would get one by redeeming the invite with the grant in
   /// `signed`. `isDirect`: the key itself has shown the redemption.
   private func gives(_ signed: SignedGrant, to member: NodeID, isDirect: Bool) -> Bool {
     var held = memberGrants[member] ?? MemberGrants()
